@@ -1,0 +1,20 @@
+// The globals that the core may use: those that Node, Deno, Bun, browsers and edge workers share.
+// Deliberately short. A new line here is a new demand on every platform.
+
+declare const performance: { now(): number; readonly timeOrigin: number };
+
+/** Node gives an object, which must be told not to keep the process alive; browsers give a number. */
+declare function setTimeout(callback: () => void, delay?: number): number | { unref?(): unknown };
+declare function clearTimeout(timer: ReturnType<typeof setTimeout> | undefined): void;
+
+interface AbortSignal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  throwIfAborted(): void;
+  addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+declare const crypto: { getRandomValues<T extends Uint8Array | Uint32Array>(array: T): T };
+
+declare const console: Record<'debug' | 'error' | 'info' | 'log' | 'warn', (...values: unknown[]) => void>;

@@ -1,0 +1,78 @@
+/**
+ * The leaky bucket as a meter: it empties in steps, counted from the request that found it empty.
+ *
+ * Cells: level (units), since (the last drip, or the request that found it empty).
+ */
+import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
+import { type Duration, duration } from '../../duration.ts';
+import { known, positive } from '../../options.ts';
+
+export interface LeakyBucketOptions {
+  readonly size: number;
+  /** Units that leave with each drip; default 1. */
+  readonly dripSize?: number | undefined;
+  /** Time between two drips; default one second. */
+  readonly dripRate?: Duration | undefined;
+}
+
+export type LeakyBucketParams = {
+  readonly size: number;
+  readonly dripSize: number;
+  readonly dripRate: Millis;
+};
+
+export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
+  name: 'leaky-bucket',
+  bookable: true,
+  width: () => 2,
+  available: (p, row, at, now) => p.size - level(p, row, at, drips(p, row, at, now)),
+  waitFor(p, row, at, now, cost) {
+    if (cost > p.size) return Infinity;
+    const passed = drips(p, row, at, now);
+    const over = level(p, row, at, passed) + cost - p.size;
+    if (over <= 0) return 0;
+    return row[at + 1] + (passed + Math.ceil(over / p.dripSize)) * p.dripRate - now;
+  },
+  take(p, row, at, now, cost) {
+    drain(p, row, at, now);
+    row[at] += cost;
+  },
+  give(p, row, at, now, cost) {
+    drain(p, row, at, now);
+    row[at] = Math.max(0, row[at] - cost);
+  },
+  clearIn(p, row, at, now) {
+    const passed = drips(p, row, at, now);
+    const full = level(p, row, at, passed);
+    return full === 0 ? 0 : row[at + 1] + (passed + Math.ceil(full / p.dripSize)) * p.dripRate - now;
+  },
+};
+
+function drips(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
+  return Math.max(0, Math.floor((now + FORGIVEN - row[at + 1]) / p.dripRate));
+}
+
+function level(p: LeakyBucketParams, row: Cells, at: number, passed: number): number {
+  return Math.max(0, row[at] - passed * p.dripSize);
+}
+
+function drain(p: LeakyBucketParams, row: Cells, at: number, now: Millis): void {
+  const passed = drips(p, row, at, now);
+  row[at] = level(p, row, at, passed);
+  row[at + 1] = row[at] === 0 ? Math.max(now, row[at + 1]) : row[at + 1] + passed * p.dripRate;
+}
+
+export function leakyBucket(options: LeakyBucketOptions): Policy {
+  const { size, dripSize = 1, dripRate = 1000 } = known('leakyBucket', options, ['size', 'dripSize', 'dripRate']);
+  return steps(
+    positive('leakyBucket.size', size),
+    positive('leakyBucket.dripSize', dripSize),
+    duration('leakyBucket.dripRate', dripRate),
+  );
+}
+
+/** `dripSize` units come back every `dripRate`, up to `size`. */
+export function steps(size: number, dripSize: number, dripRate: Millis): Policy {
+  const params: LeakyBucketParams = { size, dripSize, dripRate };
+  return { algorithm: leakyBucketAlgorithm, params, limit: size, window: Math.ceil(size / dripSize) * dripRate };
+}

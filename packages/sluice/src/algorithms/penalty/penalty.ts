@@ -1,0 +1,82 @@
+/**
+ * Denials lead to a block that grows. It watches the limiter's other policies: each denial is a strike, and so many
+ * strikes block the key. Attempts during the block do not count, so the announced end is honoured.
+ *
+ * Cells: strikes, since (the first of them, or the end of the last block), until (end of the block), length (of it).
+ */
+import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
+import { type Duration, duration } from '../../duration.ts';
+import { SluiceError } from '../../errors.ts';
+import { atLeastOne, known, whole } from '../../options.ts';
+
+export interface PenaltyOptions {
+  /** So many denials … */
+  readonly after: number;
+  /** … in this span … */
+  readonly within: Duration;
+  /** … block the key for so long. */
+  readonly block: Duration;
+  /** Each further block is so many times longer, until `within` has passed without a new one; default 2. */
+  readonly factor?: number | undefined;
+  /** The longest block; default one day, or `block` when that is longer. */
+  readonly max?: Duration | undefined;
+}
+
+export type PenaltyParams = {
+  readonly after: number;
+  readonly within: Millis;
+  readonly block: Millis;
+  readonly factor: number;
+  readonly max: Millis;
+};
+
+export const penaltyAlgorithm: Algorithm<PenaltyParams> = {
+  name: 'penalty',
+  countsDenials: true,
+  width: () => 4,
+  available: (_, row, at, now) => (row[at + 2] - now <= FORGIVEN ? Infinity : 0),
+  waitFor(_, row, at, now) {
+    const wait = row[at + 2] - now;
+    return wait <= FORGIVEN ? 0 : wait;
+  },
+  take(p, row, at, now) {
+    if (row[at + 2] - now > FORGIVEN) return;
+    if (quiet(p, row, at, now)) row.fill(0, at, at + 4);
+    if (row[at] === 0) row[at + 1] = Math.max(now, row[at + 1]);
+    row[at] += 1;
+    if (row[at] < p.after) return;
+    row[at + 3] = Math.min(row[at + 3] === 0 ? p.block : row[at + 3] * p.factor, p.max);
+    row[at + 2] = now + row[at + 3];
+    row[at + 1] = row[at + 2];
+    row[at] = 0;
+  },
+  /** A refund pays for no strike. */
+  give() {},
+  clearIn: (p, row, at, now) => (row[at + 1] === 0 || quiet(p, row, at, now) ? 0 : row[at + 1] + p.within - now),
+};
+
+/** So long without a strike or a block that all is forgiven. */
+function quiet(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
+  return row[at + 1] + p.within <= now + FORGIVEN;
+}
+
+export function penalty(options: PenaltyOptions): Policy {
+  const { after, within, block, factor = 2, max } = known('penalty', options, [
+    'after',
+    'within',
+    'block',
+    'factor',
+    'max',
+  ]);
+  const length = duration('penalty.block', block);
+  const longest = max === undefined ? Math.max(length, 86_400_000) : duration('penalty.max', max);
+  if (longest < length) throw new SluiceError('ERR_DURATION', 'penalty.max', max, 'at least as long as block');
+  const params: PenaltyParams = {
+    after: whole('penalty.after', after),
+    within: duration('penalty.within', within),
+    block: length,
+    factor: atLeastOne('penalty.factor', factor),
+    max: longest,
+  };
+  return { algorithm: penaltyAlgorithm, params, limit: after, window: params.within };
+}

@@ -1,0 +1,149 @@
+/**
+ * A log of what was taken when. Exact, or with times rounded up to the end of their sub-window, so that entries merge
+ * and nothing is ever forgotten too early.
+ *
+ * Cells: head, tail (entry numbers: the live ones, and maybe some expired, lie between), base, then entries of
+ * (time, sum of all costs up to and including this one). Used = last sum − base, so any question is a binary search:
+ * nothing is added up, and an expired entry costs nothing until a take drops it.
+ */
+import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
+import { type Duration, duration } from '../../duration.ts';
+import { known, positive, whole } from '../../options.ts';
+
+export interface SlidingLogOptions {
+  readonly limit: number;
+  readonly per: Duration;
+  /** 'exact' (default), or into how many sub-windows `per` is cut: at most that many entries + 1 per key. */
+  readonly resolution?: 'exact' | number | undefined;
+}
+
+export type SlidingLogParams = {
+  readonly limit: number;
+  readonly per: Millis;
+  /** Length of a sub-window; 0: exact. */
+  readonly step: Millis;
+  /** Entries kept at most; beyond that the two oldest are merged into the newer, which forgets nothing. */
+  readonly entries: number;
+};
+
+const HEADER = 3;
+
+export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
+  name: 'sliding-log',
+  width: () => HEADER,
+  available(p, row, at, now) {
+    return p.limit - used(row, at, firstLive(p, row, at, now));
+  },
+  waitFor(p, row, at, now, cost) {
+    if (cost > p.limit) return Infinity;
+    const first = firstLive(p, row, at, now);
+    if (used(row, at, first) + cost <= p.limit) return 0;
+    // The earliest entry with whose end enough has left: sums rise, so search them.
+    const enough = lastSum(row, at) + cost - p.limit;
+    let [low, high] = [first, row[at + 1] - 1];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (sum(row, at, middle) >= enough) high = middle;
+      else low = middle + 1;
+    }
+    return time(row, at, low) + p.per - now;
+  },
+  take(p, row, at, now, cost) {
+    dropExpired(p, row, at, now);
+    const before = lastSum(row, at);
+    const tail = row[at + 1];
+    const stamp = p.step === 0 ? now : (Math.floor((now + FORGIVEN) / p.step) + 1) * p.step;
+    if (tail > row[at] && time(row, at, tail - 1) >= stamp) {
+      row[at + HEADER + 2 * (tail - 1) + 1] = before + cost;
+      return;
+    }
+    if (tail - row[at] >= p.entries) row[at] += 1;
+    row[at + HEADER + 2 * tail] = stamp;
+    row[at + HEADER + 2 * tail + 1] = before + cost;
+    row[at + 1] = tail + 1;
+  },
+  /** The oldest go first: what stays expires later, so a refund never lets more through than it gave back. */
+  give(p, row, at, now, cost) {
+    dropExpired(p, row, at, now);
+    row[at + 2] = Math.min(row[at + 2] + cost, lastSum(row, at));
+    while (row[at] < row[at + 1] && sum(row, at, row[at]) <= row[at + 2]) row[at] += 1;
+    forgetEmpty(row, at);
+  },
+  clearIn(p, row, at, now) {
+    return firstLive(p, row, at, now) === row[at + 1] ? 0 : time(row, at, row[at + 1] - 1) + p.per - now;
+  },
+  roomy(p, row, now) {
+    if (HEADER + 2 * (row[1] + 1) <= row.length) return row;
+    const first = firstLive(p, row, 0, now);
+    const base = baseOf(row, 0, first);
+    const live = row[1] - first;
+    const copy = new Float64Array(HEADER + 2 * (Math.max(2 * live, 3) + 1));
+    copy[1] = live;
+    for (let entry = 0; entry < live; entry++) {
+      copy[HEADER + 2 * entry] = time(row, 0, first + entry);
+      copy[HEADER + 2 * entry + 1] = sum(row, 0, first + entry) - base;
+    }
+    return copy;
+  },
+};
+
+function time(row: Cells, at: number, entry: number): Millis {
+  return row[at + HEADER + 2 * entry];
+}
+
+function sum(row: Cells, at: number, entry: number): number {
+  return row[at + HEADER + 2 * entry + 1];
+}
+
+function lastSum(row: Cells, at: number): number {
+  return row[at + 1] > row[at] ? sum(row, at, row[at + 1] - 1) : row[at + 2];
+}
+
+/** The first entry that still counts; tail when none does. */
+function firstLive(p: SlidingLogParams, row: Cells, at: number, now: Millis): number {
+  const head = row[at];
+  const tail = row[at + 1];
+  const expired = now + FORGIVEN - p.per;
+  if (head === tail || time(row, at, head) > expired) return head;
+  let [low, high] = [head + 1, tail];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (time(row, at, middle) > expired) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** The sum of all that has left before this entry. */
+function baseOf(row: Cells, at: number, first: number): number {
+  return first > row[at] ? sum(row, at, first - 1) : row[at + 2];
+}
+
+function used(row: Cells, at: number, first: number): number {
+  return lastSum(row, at) - baseOf(row, at, first);
+}
+
+function dropExpired(p: SlidingLogParams, row: Cells, at: number, now: Millis): void {
+  const first = firstLive(p, row, at, now);
+  row[at + 2] = baseOf(row, at, first);
+  row[at] = first;
+  forgetEmpty(row, at);
+}
+
+function forgetEmpty(row: Cells, at: number): void {
+  if (row[at] === row[at + 1]) row[at] = row[at + 1] = row[at + 2] = 0;
+}
+
+export function slidingLog(options: SlidingLogOptions): Policy {
+  const { limit, per, resolution = 'exact' } = known('slidingLog', options, ['limit', 'per', 'resolution']);
+  positive('slidingLog.limit', limit);
+  const window = duration('slidingLog.per', per);
+  const windows = resolution === 'exact' ? 0 : whole('slidingLog.resolution', resolution);
+  const params: SlidingLogParams = {
+    limit,
+    per: window,
+    step: windows === 0 ? 0 : window / windows,
+    entries: windows === 0 ? Math.ceil(limit) + 1 : windows + 1,
+  };
+  return { algorithm: slidingLogAlgorithm, params, limit, window };
+}

@@ -1,0 +1,89 @@
+/**
+ * Two counters, the older one weighted by how much of it the sliding window still covers:
+ * estimate = previous · (1 − elapsed / per) + count.
+ *
+ * Cells: start (of the current window, a multiple of per), count, previous.
+ */
+import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
+import { type Duration, duration } from '../../duration.ts';
+import { known, positive } from '../../options.ts';
+
+export interface SlidingWindowOptions {
+  readonly limit: number;
+  readonly per: Duration;
+}
+
+export type SlidingWindowParams = { readonly limit: number; readonly per: Millis };
+
+export const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
+  name: 'sliding-window',
+  width: () => 3,
+  available(p, row, at, now) {
+    const start = windowStart(p, row, at, now);
+    return p.limit - estimate(p, now, start, count(p, row, at, start), previous(p, row, at, start));
+  },
+  waitFor(p, row, at, now, cost) {
+    if (cost > p.limit) return Infinity;
+    const start = windowStart(p, row, at, now);
+    const counted = count(p, row, at, start);
+    const older = previous(p, row, at, start);
+    if (estimate(p, now, start, counted, older) + cost <= p.limit) return 0;
+    const room = p.limit - cost;
+    // While this window lasts the older counter fades; after it, the present one does.
+    if (counted <= room) return start + p.per * (1 - (room - counted) / older) - now;
+    return start + p.per + p.per * (1 - room / counted) - now;
+  },
+  take(p, row, at, now, cost) {
+    roll(p, row, at, now);
+    row[at + 1] += cost;
+  },
+  give(p, row, at, now, cost) {
+    roll(p, row, at, now);
+    const fromOlder = Math.max(0, cost - row[at + 1]);
+    row[at + 1] = Math.max(0, row[at + 1] - cost);
+    row[at + 2] = Math.max(0, row[at + 2] - fromOlder);
+  },
+  clearIn(p, row, at, now) {
+    const start = windowStart(p, row, at, now);
+    if (count(p, row, at, start) > 0) return start + 2 * p.per - now;
+    return previous(p, row, at, start) > 0 ? start + p.per - now : 0;
+  },
+};
+
+/** Never before the window already written: a clock that goes back finds the newer window. */
+function windowStart(p: SlidingWindowParams, row: Cells, at: number, now: Millis): Millis {
+  return Math.max(row[at], Math.floor((now + FORGIVEN) / p.per) * p.per);
+}
+
+// Starts are compared to half a window: k · per + per and (k + 1) · per need not be the same float.
+
+function count(p: SlidingWindowParams, row: Cells, at: number, start: Millis): number {
+  return start - row[at] < p.per * 0.5 ? row[at + 1] : 0;
+}
+
+function previous(p: SlidingWindowParams, row: Cells, at: number, start: Millis): number {
+  if (start - row[at] < p.per * 0.5) return row[at + 2];
+  return start - row[at] < p.per * 1.5 ? row[at + 1] : 0;
+}
+
+function estimate(p: SlidingWindowParams, now: Millis, start: Millis, counted: number, older: number): number {
+  const elapsed = Math.max(0, now + FORGIVEN - start);
+  return older * (1 - elapsed / p.per) + counted;
+}
+
+function roll(p: SlidingWindowParams, row: Cells, at: number, now: Millis): void {
+  const start = windowStart(p, row, at, now);
+  const older = previous(p, row, at, start);
+  row[at + 1] = count(p, row, at, start);
+  row[at + 2] = older;
+  row[at] = start;
+}
+
+export function slidingWindow(options: SlidingWindowOptions): Policy {
+  const { limit, per } = known('slidingWindow', options, ['limit', 'per']);
+  const params: SlidingWindowParams = {
+    limit: positive('slidingWindow.limit', limit),
+    per: duration('slidingWindow.per', per),
+  };
+  return { algorithm: slidingWindowAlgorithm, params, limit, window: params.per };
+}

@@ -1,0 +1,32 @@
+/**
+ * The token bucket: what is missing from a full bucket is the level of gcra (continuous refill)
+ * or of a leaky bucket (stepped refill), so it needs no algorithm of its own.
+ */
+import type { Policy } from '../../contract.ts';
+import { type Duration, duration } from '../../duration.ts';
+import { known, oneOf, positive } from '../../options.ts';
+import { evenly } from '../gcra/gcra.ts';
+import { steps } from '../leaky-bucket/leaky-bucket.ts';
+
+export interface TokenBucketOptions {
+  readonly capacity: number;
+  /** Tokens that come back `every` so often. */
+  readonly refill: number;
+  readonly every: Duration;
+  /** true (default): tokens trickle in evenly. false: all `refill` tokens at once, at the end of each `every`. */
+  readonly continuous?: boolean | undefined;
+}
+
+export function tokenBucket(options: TokenBucketOptions): Policy {
+  const { capacity, refill, every, continuous = true } = known('tokenBucket', options, [
+    'capacity',
+    'refill',
+    'every',
+    'continuous',
+  ]);
+  positive('tokenBucket.capacity', capacity);
+  positive('tokenBucket.refill', refill);
+  const span = duration('tokenBucket.every', every);
+  oneOf('tokenBucket.continuous', String(continuous), ['true', 'false']);
+  return continuous ? evenly(span / refill, capacity) : steps(capacity, refill, span);
+}

@@ -1,0 +1,140 @@
+/**
+ * The words that every part of Sluice shares: the state of a key, an algorithm, a policy, a hit, a decision, a store.
+ * Nothing here runs but two constants' worth of arithmetic.
+ */
+
+/** An instant or a span, in float64 milliseconds. Instants count from 1970. */
+export type Millis = number;
+
+/** A table of rows. A row starts at an offset; a row of zeros is a fresh key. */
+export type Cells = Float64Array;
+
+export type MaybePromise<T> = T | Promise<T>;
+
+/** `T` when the store answers at once, `Promise<T>` when it answers later. */
+export type Answer<R, T> = R extends Promise<unknown> ? Promise<T> : T;
+
+/** An algorithm's numbers. Plain data, so that a hit can cross a socket. */
+export type Params = Readonly<Record<string, number | string | boolean | undefined>>;
+
+/**
+ * Float error forgiven when an instant is compared: half a microsecond.
+ * An epoch millisecond in a float64 is exact to a quarter of one.
+ */
+export const FORGIVEN: Millis = 0.0005;
+
+/** Five questions about one policy's part of a row. All of Sluice is built from these. */
+export interface Algorithm<P extends Params = Params> {
+  readonly name: string;
+  /** Float64 cells of a fresh row. */
+  width(params: P): number;
+  /** How much could be taken now; negative when overdrawn, Infinity when any cost passes. */
+  available(params: P, row: Cells, at: number, now: Millis): number;
+  /** 0: passes now. Infinity: this cost can never pass. */
+  waitFor(params: P, row: Cells, at: number, now: Millis, cost: number): Millis;
+  /** Charges without asking: may overdraw. */
+  take(params: P, row: Cells, at: number, now: Millis, cost: number): void;
+  /** Gives back. Never mints: at most until the key is as good as new. */
+  give(params: P, row: Cells, at: number, now: Millis, cost: number): void;
+  /** Until the row is as good as new and may be forgotten. */
+  clearIn(params: P, row: Cells, at: number, now: Millis): Millis;
+
+  /** An overdraft lasts until it is paid off, so a turn in the future can be booked by taking it now. */
+  readonly bookable?: boolean;
+  /** Charged once per denial by another policy, never by what passes. */
+  readonly countsDenials?: boolean;
+  /** What was taken is held only for a while, and given back by `release`. */
+  readonly holds?: boolean;
+  /**
+   * Only where a row grows with what it records: the row itself, or a copy with room for one more take.
+   * Such a row is an array of its own, at offset 0; the table keeps a pointer in a single cell.
+   */
+  roomy?(params: P, row: Cells, now: Millis): Cells;
+}
+
+/** An algorithm with its numbers, and the two that headers announce. */
+export interface Policy {
+  readonly algorithm: Algorithm;
+  readonly params: Params;
+  /** The most that passes at once. */
+  readonly limit: number;
+  /** The span in which the limit comes back whole. */
+  readonly window: Millis;
+}
+
+/** A policy in its place: with its name and where its part of the row starts. */
+export interface PlacedPolicy extends Policy {
+  readonly name: string;
+  readonly offset: number;
+}
+
+/** The policies that share one row, and the limiter they belong to. */
+export interface Plan {
+  /** The limiter's name: keeps its keys apart from other limiters' in the same store. */
+  readonly name: string;
+  readonly policies: readonly PlacedPolicy[];
+  /** Cells of a row. */
+  readonly width: number;
+  /** Plans with the same signature read each other's rows. */
+  readonly signature: string;
+}
+
+/** 'whole': all or nothing. 'partial': as much as fits. 'always': every attempt counts, refused ones too. */
+export type Mode = 'whole' | 'partial' | 'always';
+
+export type Verb = 'take' | 'peek' | 'refund' | 'release' | 'reserve' | 'block' | 'reset';
+
+/** What a limiter asks of a store: data. */
+export interface Hit {
+  readonly verb: Verb;
+  readonly plan: Plan;
+  readonly key: string;
+  readonly cost: number;
+  readonly mode: Mode;
+  /** block: how long. reserve: the longest delay that is welcome. */
+  readonly span: Millis;
+}
+
+/** One policy's own numbers. */
+export interface PolicyState {
+  readonly name: string;
+  readonly limit: number;
+  readonly window: Millis;
+  readonly remaining: number;
+  readonly retryAfter: Millis;
+  readonly resetAfter: Millis;
+}
+
+export interface Decision {
+  readonly allowed: boolean;
+  /** Charged: the cost, 0, or between the two in partial mode. */
+  readonly taken: number;
+  /** This and the next three: of the policy that binds, the one that denied or is nearest to it. */
+  readonly limit: number;
+  /** Whole units that would still pass now. */
+  readonly remaining: number;
+  /** 0 when allowed; Infinity: this cost can never pass. */
+  readonly retryAfter: Millis;
+  /** Until the key is as good as new. */
+  readonly resetAfter: Millis;
+  /** Its name; 'block' for a key that was blocked by hand. */
+  readonly policy: string;
+  /** Every policy's own numbers, in order. */
+  readonly policies: readonly PolicyState[];
+  readonly source: 'store' | 'deny-cache' | 'lease' | 'fallback';
+}
+
+/** Tells the time, and wakes those who wait for it. */
+export interface Clock {
+  now(): Millis;
+  /** Calls `wake` once, `delay` from now, unless the returned function is called first. */
+  after(delay: Millis, wake: () => void): () => void;
+}
+
+/** Owns atomicity, expiry and the clock. `R` says when the answer comes: `Decision`, or `Promise<Decision>`. */
+export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
+  /** By which one waits for what the store announced. */
+  readonly clock: Pick<Clock, 'after'>;
+  apply(hit: Hit): R;
+  close(): MaybePromise<void>;
+}

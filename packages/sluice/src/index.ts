@@ -1,0 +1,36 @@
+/** Sluice: every classic rate limit, one answer everywhere. */
+export * from './algorithms/index.ts';
+export type {
+  Algorithm,
+  Answer,
+  Cells,
+  Clock,
+  Decision,
+  Hit,
+  MaybePromise,
+  Millis,
+  Mode,
+  Params,
+  PlacedPolicy,
+  Plan,
+  Policy,
+  PolicyState,
+  Store,
+  Verb,
+} from './contract.ts';
+export type { Duration } from './duration.ts';
+export { DeniedError, ERRORS, type ErrorCode, SluiceError } from './errors.ts';
+export {
+  type AcquireOptions,
+  type CostOptions,
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  type PolicySource,
+  type Reservation,
+  type ReserveOptions,
+  type TakeOptions,
+} from './limiter.ts';
+export type { ManyDecision, ManyItem } from './many.ts';
+export type { Policies } from './plan.ts';
+export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';

@@ -1,0 +1,90 @@
+/** Several keys, all or nothing: each by its own limiter, such as per address and per user. */
+import type { Answer, Decision, MaybePromise } from './contract.ts';
+import { cost as checkCost } from './options.ts';
+import { all, then } from './maybe.ts';
+
+/** What takeMany needs of a limiter. */
+export interface Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
+  take(key: string, options: TakerOptions): R;
+  peek(key: string, options: TakerOptions): R;
+  refund(key: string, options: TakerOptions): R;
+}
+
+interface TakerOptions {
+  readonly cost: number;
+  readonly tier?: string | undefined;
+}
+
+export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
+  /** Default: the limiter that was asked. */
+  readonly limiter?: Taker<R> | undefined;
+  readonly key: string;
+  /** Default 1. */
+  readonly cost?: number | undefined;
+  readonly tier?: string | undefined;
+}
+
+/** The numbers of the item that binds, and every item's own decision, in order. */
+export interface ManyDecision extends Decision {
+  readonly decisions: readonly Decision[];
+}
+
+interface Share {
+  readonly limiter: Taker;
+  readonly key: string;
+  readonly tier: string | undefined;
+  cost: number;
+}
+
+/**
+ * Asks all first, then takes all: what is refused has charged nothing. Between the two, another process may have taken
+ * the last of one; then the rest is given back.
+ */
+export function takeMany<R extends MaybePromise<Decision>>(self: Taker<R>, items: readonly ManyItem<R>[]): Answer<R, ManyDecision> {
+  const shares: Share[] = [];
+  const shareOf = items.map((item) => join(shares, self, item));
+  const each = (verb: 'peek' | 'take', which = shares): MaybePromise<Decision[]> =>
+    all(which.map(({ limiter, key, cost, tier }) => limiter[verb](key, { cost, tier })));
+  const answer = (decisions: Decision[]): ManyDecision => combine(shareOf.map((share) => decisions[share] as Decision));
+
+  const result = then(each('peek'), (peeked) => {
+    const refused = peeked.findIndex((decision) => !decision.allowed);
+    // Taken in earnest, so that a denial counts where denials are counted.
+    if (refused >= 0) {
+      return then(each('take', [shares[refused] as Share]), ([denied]) => {
+        if (denied?.allowed) giveBack([shares[refused] as Share]);
+        return answer(peeked.with(refused, { ...(denied as Decision), allowed: false, taken: 0 }));
+      });
+    }
+    return then(each('take'), (taken) => {
+      const passed = taken.every((decision) => decision.allowed);
+      if (!passed) giveBack(shares.filter((_, i) => taken[i]?.allowed));
+      return answer(passed ? taken : taken.map((decision) => ({ ...decision, taken: 0 })));
+    });
+  });
+  return result as Answer<R, ManyDecision>;
+}
+
+function giveBack(shares: readonly Share[]): void {
+  for (const { limiter, key, cost, tier } of shares) void limiter.refund(key, { cost, tier });
+}
+
+/** The same key named twice is one share with both costs. Returns the share's number. */
+function join(shares: Share[], self: Taker, item: ManyItem): number {
+  const { limiter = self, key, cost = 1, tier } = item;
+  checkCost(cost);
+  const known = shares.findIndex((share) => share.limiter === limiter && share.key === key && share.tier === tier);
+  if (known < 0) return shares.push({ limiter, key, cost, tier }) - 1;
+  (shares[known] as Share).cost += cost;
+  return known;
+}
+
+function combine(decisions: readonly Decision[]): ManyDecision {
+  const allowed = decisions.every((decision) => decision.allowed);
+  const binding = decisions.reduce((a, b) => (isNearer(b, a, allowed) ? b : a));
+  return { ...binding, allowed, taken: allowed ? decisions.reduce((sum, { taken }) => sum + taken, 0) : 0, decisions };
+}
+
+function isNearer(a: Decision, b: Decision, allowed: boolean): boolean {
+  return allowed ? a.remaining < b.remaining : a.retryAfter > b.retryAfter || (b.allowed && !a.allowed);
+}

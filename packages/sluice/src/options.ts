@@ -1,0 +1,45 @@
+/** Checks of what a caller passed. Each throws a SluiceError that names the option and shows the value. */
+import { SluiceError } from './errors.ts';
+
+/** An object whose names are all known, so that a misspelt option never becomes a silent default. */
+export function known<T extends object>(what: string, options: T, names: readonly (keyof T & string)[]): T {
+  if (typeof options !== 'object' || options === null) throw new SluiceError('ERR_OPTIONS', what, options);
+  for (const name of Object.keys(options)) {
+    if (!(names as readonly string[]).includes(name)) {
+      throw new SluiceError('ERR_UNKNOWN_OPTION', `${what}.${name}`, options[name as keyof T], `known: ${names.join(', ')}`);
+    }
+  }
+  return options;
+}
+
+export function positive(option: string, value: unknown): number {
+  if (value === undefined) throw new SluiceError('ERR_MISSING_OPTION', option, value);
+  if (typeof value !== 'number' || !(value > 0) || value === Infinity) throw new SluiceError('ERR_NUMBER', option, value);
+  return value;
+}
+
+export function atLeastOne(option: string, value: unknown): number {
+  if (positive(option, value) < 1) throw new SluiceError('ERR_NUMBER', option, value, 'at least 1');
+  return value as number;
+}
+
+export function whole(option: string, value: unknown): number {
+  if (value === undefined) throw new SluiceError('ERR_MISSING_OPTION', option, value);
+  if (!Number.isSafeInteger(value) || (value as number) < 1) throw new SluiceError('ERR_INTEGER', option, value);
+  return value as number;
+}
+
+/** A whole number, or Infinity for no bound. */
+export function bound(option: string, value: unknown): number {
+  return value === Infinity ? value : whole(option, value);
+}
+
+export function oneOf<T extends string>(option: string, value: unknown, choices: readonly T[]): T {
+  if (!choices.includes(value as T)) throw new SluiceError('ERR_CHOICE', option, value, choices.join(', '));
+  return value as T;
+}
+
+export function cost(value: unknown, option = 'cost'): number {
+  if (typeof value !== 'number' || !(value >= 0) || value === Infinity) throw new SluiceError('ERR_COST', option, value);
+  return value;
+}

@@ -1,0 +1,55 @@
+/** From what a caller wrote to what a store needs: policies with names, side by side in one row. */
+import type { PlacedPolicy, Plan, Policy } from './contract.ts';
+import { SluiceError } from './errors.ts';
+import { parsePolicies } from './policy-text.ts';
+
+/** Text, a policy, several in a list, or several by name. */
+export type Policies = string | Policy | readonly (string | Policy)[] | { readonly [name: string]: string | Policy };
+
+/** Places the policies in a row. Without a name, limiters with the same policies share their keys. */
+export function planOf(policies: Policies, name?: string): Plan {
+  const placed: PlacedPolicy[] = [];
+  let width = 0;
+  for (const [policyName, policy] of Object.entries(namedPolicies(policies))) {
+    placed.push({ ...policy, name: policyName, offset: width });
+    width += policy.algorithm.roomy ? 1 : policy.algorithm.width(policy.params);
+  }
+  if (!placed.some((policy) => !policy.algorithm.countsDenials)) {
+    throw new SluiceError('ERR_POLICY', 'policies', policies, 'at least one that denies by itself');
+  }
+  return {
+    name: name ?? placed.map(describe).join('&'),
+    policies: placed,
+    width,
+    signature: placed.map((policy) => policy.algorithm.name).join('&'),
+  };
+}
+
+function namedPolicies(policies: Policies): Record<string, Policy> {
+  if (typeof policies === 'string') return parsePolicies(policies);
+  if (isPolicy(policies)) return { default: policies };
+  if (typeof policies !== 'object' || policies === null) throw new SluiceError('ERR_POLICY', 'policies', policies);
+  const named: Record<string, Policy> = {};
+  for (const [name, policy] of Object.entries(policies)) {
+    const list = Array.isArray(policies);
+    for (const [part, one] of Object.entries(list || typeof policy !== 'string' ? namedPolicies(policy) : parsePolicies(policy))) {
+      named[nameFor(named, list ? (part === 'default' ? one.algorithm.name : part) : part === 'default' ? name : `${name} ${part}`)] = one;
+    }
+  }
+  return named;
+}
+
+/** A list may hold two of a kind: the second becomes 'gcra-2'. */
+function nameFor(taken: Record<string, Policy>, name: string): string {
+  let free = name;
+  for (let i = 2; Object.hasOwn(taken, free); i++) free = `${name}-${i}`;
+  return free;
+}
+
+function isPolicy(value: unknown): value is Policy {
+  return typeof value === 'object' && value !== null && 'algorithm' in value && 'params' in value;
+}
+
+function describe({ algorithm, params }: Policy): string {
+  return [algorithm.name, ...Object.values(params)].join(':');
+}

@@ -1,0 +1,219 @@
+/**
+ * Rows by fingerprint: open addressing on one typed array. A slot is 8 bytes of fingerprint and the row; no key, no
+ * object, no timer.
+ *
+ * The table never stops to grow: when it is full, a new generation is allocated and each new key moves a few slots
+ * from the old one, leaving behind what is as good as new. So growing, shrinking and expiry are the same few lines.
+ */
+import type { Cells, Millis } from '../../contract.ts';
+import { fingerprint, high, low } from './fingerprint.ts';
+
+/** What the table must know of the rows it keeps. */
+export interface RowKind {
+  /** Cells of a row. */
+  readonly width: number;
+  /** Until a row may be forgotten. */
+  clearIn(cells: Cells, at: number, now: Millis): Millis;
+  /** Called before a row is forgotten. */
+  forget(cells: Cells, at: number): void;
+}
+
+/** A slot is looked for from `position(high)` on, to the next free one. `low` 0 marks a free slot. */
+class Generation {
+  readonly capacity: number;
+  readonly cells: Float64Array;
+  readonly tags: Int32Array;
+  /** Slots that are not free: rows, and marks of evicted ones. */
+  used = 0;
+
+  constructor(capacity: number, stride: number) {
+    this.capacity = capacity;
+    this.cells = new Float64Array(capacity * stride);
+    this.tags = new Int32Array(this.cells.buffer);
+  }
+}
+
+const SMALLEST = 32;
+/** A generation is full at three quarters, and starts at half full. */
+const FULL = 0.75;
+const ROOMY = 0.5;
+/** Old slots moved per new key: a generation has moved long before the next is full. */
+const STEP = 16;
+const SAMPLE = 128;
+/** Rows compared when one has to go. */
+const CANDIDATES = 16;
+/** `low` of a slot whose row was evicted; as a fingerprint it would need `high` to be the same, too. */
+const EVICTED = -1;
+
+export class Table {
+  /** The array that holds the row last found or added. */
+  cells: Float64Array;
+  private readonly kind: RowKind;
+  private readonly stride: number;
+  private readonly maxKeys: number;
+  private current: Generation;
+  private old: Generation | undefined;
+  /** Old slots before this one have moved. */
+  private moved = 0;
+  /** Rows in old slots that have not. */
+  private waiting = 0;
+  private rows = 0;
+  private hand = 0;
+
+  constructor(kind: RowKind, maxKeys: number) {
+    this.kind = kind;
+    this.stride = kind.width + 1;
+    this.maxKeys = maxKeys;
+    this.current = new Generation(SMALLEST, this.stride);
+    this.cells = this.current.cells;
+  }
+
+  /** Rows kept, those included that could be forgotten. */
+  get size(): number {
+    return this.rows + this.waiting;
+  }
+
+  /** Where the key's row starts in `cells`; −1: it has none. */
+  find(key: string): number {
+    fingerprint(key);
+    const slot = this.search(this.current);
+    if (slot >= 0) {
+      this.cells = this.current.cells;
+      return slot * this.stride + 1;
+    }
+    if (this.old === undefined) return -1;
+    const before = this.search(this.old);
+    if (before < this.moved) return -1;
+    this.cells = this.old.cells;
+    return before * this.stride + 1;
+  }
+
+  /** Adds a row of zeros for a key that has none, and says where it starts in `cells`. */
+  add(key: string, now: Millis): number {
+    if (this.size >= this.maxKeys) this.evict(now);
+    if (this.old !== undefined) this.move(STEP, now);
+    else if (this.current.used >= this.current.capacity * FULL) this.turnOver(now);
+    fingerprint(key);
+    this.cells = this.current.cells;
+    return this.claim(this.current, high, low) * this.stride + 1;
+  }
+
+  /** The slot of the fingerprint just made; −1 if it has none. */
+  private search({ tags, capacity }: Generation): number {
+    const step = 2 * this.stride;
+    let slot = position(high, capacity);
+    for (;;) {
+      const tag = tags[slot * step];
+      if (tag === low && tags[slot * step + 1] === high) return slot;
+      if (tag === 0) return -1;
+      if (++slot === capacity) slot = 0;
+    }
+  }
+
+  /** Takes the first free slot for a fingerprint that is not in this generation. */
+  private claim(generation: Generation, tagHigh: number, tagLow: number): number {
+    const { tags, capacity } = generation;
+    const step = 2 * this.stride;
+    let slot = position(tagHigh, capacity);
+    while (tags[slot * step] !== 0) if (++slot === capacity) slot = 0;
+    tags[slot * step] = tagLow;
+    tags[slot * step + 1] = tagHigh;
+    generation.used++;
+    this.rows++;
+    return slot;
+  }
+
+  /** Starts a generation that is half full once all that lives has moved, and the keys that come meanwhile. */
+  private turnOver(now: Millis): void {
+    const full = this.current;
+    const living = this.living(full, now) + full.capacity / STEP;
+    this.old = full;
+    this.moved = 0;
+    this.waiting = this.rows;
+    this.rows = 0;
+    this.current = new Generation(Math.max(SMALLEST, Math.ceil(living / ROOMY)), this.stride);
+    this.move(STEP, now);
+  }
+
+  /** How many rows live on, from a sample. */
+  private living(generation: Generation, now: Millis): number {
+    const samples = Math.min(SAMPLE, generation.capacity);
+    let living = 0;
+    for (let i = 0; i < samples; i++) {
+      const slot = Math.floor((i * generation.capacity) / samples);
+      if (this.isRow(generation, slot) && this.clearIn(generation, slot, now) > 0) living++;
+    }
+    return (living / samples) * generation.capacity;
+  }
+
+  /** Moves the next slots of the old generation; all of them at once should the new one ever fill up before. */
+  private move(slots: number, now: Millis): void {
+    const { old, current, stride } = this;
+    if (old === undefined) return;
+    const crowded = current.used >= current.capacity * FULL;
+    if (crowded) this.makeRoom();
+    const end = Math.min(old.capacity, crowded ? old.capacity : this.moved + slots);
+    for (let slot = this.moved; slot < end; slot++) {
+      if (!this.isRow(old, slot)) continue;
+      this.waiting--;
+      if (this.clearIn(old, slot, now) > 0) this.copy(old, slot, this.current);
+      else this.kind.forget(old.cells, slot * stride + 1);
+    }
+    this.moved = end;
+    if (end === old.capacity) this.old = undefined;
+  }
+
+  /** The sample was wrong by far: a new generation in place of the current one, large enough for everything. */
+  private makeRoom(): void {
+    const crowded = this.current;
+    this.current = new Generation(Math.ceil((this.rows + this.waiting) / ROOMY) + SMALLEST, this.stride);
+    this.rows = 0;
+    for (let slot = 0; slot < crowded.capacity; slot++) {
+      if (this.isRow(crowded, slot)) this.copy(crowded, slot, this.current);
+    }
+  }
+
+  private copy(from: Generation, slot: number, to: Generation): void {
+    const { stride } = this;
+    const target = this.claim(to, from.tags[2 * slot * stride + 1], from.tags[2 * slot * stride]) * stride;
+    for (let cell = 1; cell < stride; cell++) to.cells[target + cell] = from.cells[slot * stride + cell];
+  }
+
+  /** Of some neighbours, the row nearest to clear goes: a key that is blocked for long outlives any flood of new ones. */
+  private evict(now: Millis): void {
+    const generation = this.waiting > 0 && this.old !== undefined ? this.old : this.current;
+    const first = generation === this.old ? this.moved : 0;
+    let victim = -1;
+    let soonest = Infinity;
+    for (let seen = 0, looked = 0; (seen < CANDIDATES || victim < 0) && looked < generation.capacity; looked++) {
+      if (++this.hand >= generation.capacity || this.hand < first) this.hand = first;
+      if (!this.isRow(generation, this.hand)) continue;
+      seen++;
+      const wait = this.clearIn(generation, this.hand, now);
+      if (victim < 0 || wait < soonest) {
+        victim = this.hand;
+        soonest = wait;
+      }
+    }
+    if (victim < 0) return;
+    this.kind.forget(generation.cells, victim * this.stride + 1);
+    generation.tags[2 * victim * this.stride] = EVICTED;
+    generation.tags[2 * victim * this.stride + 1] = EVICTED;
+    if (generation === this.old) this.waiting--;
+    else this.rows--;
+  }
+
+  private isRow({ tags }: Generation, slot: number): boolean {
+    const at = 2 * slot * this.stride;
+    return tags[at] !== 0 && !(tags[at] === EVICTED && tags[at + 1] === EVICTED);
+  }
+
+  private clearIn(generation: Generation, slot: number, now: Millis): Millis {
+    return this.kind.clearIn(generation.cells, slot * this.stride + 1, now);
+  }
+}
+
+/** Spreads `high` over the slots in order, so that a generation moves to the next from front to back. */
+function position(tagHigh: number, capacity: number): number {
+  return ((tagHigh >>> 0) * (capacity / 0x1_0000_0000)) | 0;
+}

@@ -1,0 +1,178 @@
+/**
+ * Waiting for one's turn. Each key has a line: the higher priority first, then first come first served. Only the head
+ * of a line asks the store, and asks again at the instant it was told, so a big cost is not starved by small ones behind
+ * it, whoever leaves the line has been charged nothing, and a line needs one alarm however long it is.
+ */
+import type { Clock, Decision, MaybePromise, Millis } from './contract.ts';
+import { SluiceError } from './errors.ts';
+import { isPromise, then } from './maybe.ts';
+
+/** What a line asks of its limiter. */
+export interface Desk {
+  take(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
+  peek(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
+  refund(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
+}
+
+export interface Ticket {
+  readonly cost: number;
+  readonly tier: string | undefined;
+  readonly timeout: Millis;
+  readonly signal: AbortSignal | undefined;
+  readonly priority: number;
+}
+
+interface Waiter extends Ticket {
+  readonly key: string;
+  gone: boolean;
+  settle(answer: MaybePromise<Decision>): void;
+  fail(error: unknown): void;
+}
+
+/** Waiters of one key, by priority. */
+interface Line {
+  readonly lanes: { readonly priority: number; readonly queue: Waiter[]; head: number }[];
+  /** The head's question is on its way to the store. */
+  asking: boolean;
+  cancelAlarm: (() => void) | undefined;
+}
+
+export interface WaitingRoom {
+  wait(key: string, ticket: Ticket): Promise<Decision>;
+  /** Something was given back: the head may pass earlier than announced. */
+  nudge(key: string): void;
+  close(): void;
+}
+
+export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting: number): WaitingRoom {
+  const lines = new Map<string, Line>();
+  let waiting = 0;
+
+  function wait(key: string, ticket: Ticket): Promise<Decision> {
+    const { signal, timeout, cost, tier } = ticket;
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    if (waiting >= maxWaiting) return Promise.resolve(refusal(desk, key, cost, tier));
+    return new Promise<Decision>((resolve, reject) => {
+      let cancelTimeout: (() => void) | undefined;
+      const onAbort = (): void => waiter.fail(signal?.reason);
+      const waiter: Waiter = {
+        ...ticket,
+        key,
+        gone: false,
+        settle: (answer) => leave(() => resolve(answer)),
+        fail: (error) => leave(() => reject(error)),
+      };
+      function leave(done: () => void): void {
+        if (waiter.gone) return;
+        waiter.gone = true;
+        waiting--;
+        cancelTimeout?.();
+        signal?.removeEventListener('abort', onAbort);
+        done();
+        nudge(key);
+      }
+      waiting++;
+      signal?.addEventListener('abort', onAbort);
+      enqueue(waiter);
+      if (waiter.gone || timeout === Infinity) return;
+      const giveUp = (): void => waiter.settle(refusal(desk, key, cost, tier));
+      if (timeout <= 0) giveUp();
+      else cancelTimeout = clock.after(timeout, giveUp);
+    });
+  }
+
+  function enqueue(waiter: Waiter): void {
+    const line = lines.get(waiter.key) ?? { lanes: [], asking: false, cancelAlarm: undefined };
+    lines.set(waiter.key, line);
+    const { lanes } = line;
+    let place = lanes.findIndex((lane) => lane.priority <= waiter.priority);
+    if (place < 0) place = lanes.length;
+    if (lanes[place]?.priority !== waiter.priority) lanes.splice(place, 0, { priority: waiter.priority, queue: [], head: 0 });
+    lanes[place]?.queue.push(waiter);
+    if (headOf(line) === waiter) nudge(waiter.key);
+  }
+
+  function nudge(key: string): void {
+    const line = lines.get(key);
+    if (line === undefined || line.asking) return;
+    line.cancelAlarm?.();
+    line.cancelAlarm = undefined;
+    serve(key, line);
+  }
+
+  /** Asks for one head after the other, until one must wait. */
+  function serve(key: string, line: Line): void {
+    for (let head = headOf(line); head !== undefined; head = headOf(line)) {
+      const waiter = head;
+      line.asking = true;
+      const answer = ask(waiter);
+      if (isPromise(answer)) {
+        void answer.then((decision) => {
+          answered(key, line, waiter, decision);
+          if (line.cancelAlarm === undefined) serve(key, line);
+        });
+        return;
+      }
+      answered(key, line, waiter, answer);
+      if (line.cancelAlarm !== undefined) return;
+    }
+    lines.delete(key);
+  }
+
+  /** Never throws and never rejects: a fault of the store is the waiter's to see. */
+  function ask(waiter: Waiter): MaybePromise<Decision | undefined> {
+    const failed = (error: unknown): undefined => void waiter.fail(error);
+    try {
+      const answer = desk.take(waiter.key, waiter.cost, waiter.tier);
+      return isPromise(answer) ? answer.catch(failed) : answer;
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  function answered(key: string, line: Line, waiter: Waiter, decision: Decision | undefined): void {
+    if (decision?.allowed && waiter.gone) void desk.refund(key, waiter.cost, waiter.tier);
+    else if (decision?.allowed || decision?.retryAfter === Infinity) waiter.settle(decision);
+    else if (decision !== undefined && !waiter.gone) {
+      line.cancelAlarm = clock.after(decision.retryAfter, () => {
+        line.cancelAlarm = undefined;
+        serve(key, line);
+      });
+    }
+    line.asking = false;
+  }
+
+  function close(): void {
+    for (const line of lines.values()) {
+      line.cancelAlarm?.();
+      line.asking = true;
+      for (let head = headOf(line); head !== undefined; head = headOf(line)) {
+        head.fail(new SluiceError('ERR_CLOSED', 'limiter', head.key));
+      }
+    }
+    lines.clear();
+  }
+
+  return { wait, nudge, close };
+}
+
+/** A denial for one who never got to ask. */
+function refusal(desk: Desk, key: string, cost: number, tier: string | undefined): MaybePromise<Decision> {
+  return then(desk.peek(key, cost, tier), (decision) => ({ ...decision, allowed: false, taken: 0 }));
+}
+
+/** The next waiter who has not left; those who have are dropped on the way. */
+function headOf({ lanes }: Line): Waiter | undefined {
+  for (let lane = lanes[0]; lane !== undefined; lane = lanes[0]) {
+    const { queue } = lane;
+    while (lane.head < queue.length && queue[lane.head]?.gone) lane.head++;
+    // Dropping a few at a time would copy the rest each time.
+    if (lane.head > 1000 && 2 * lane.head > queue.length) {
+      queue.splice(0, lane.head);
+      lane.head = 0;
+    }
+    if (lane.head < queue.length) return queue[lane.head];
+    lanes.shift();
+  }
+  return undefined;
+}

@@ -1,0 +1,149 @@
+// @ts-check
+// Keeps the arrows of the design: which file of packages/sluice/src may import which. Run: node scripts/check-imports.mjs
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+// ── The rules ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const ANY = ''; // every path starts with it
+const OWN = './'; // the folder just below the rule's prefix: stores/redis/ for a file of stores/redis/
+const PUBLIC = '<public>'; // whatever package.json exports
+
+const core = ['contract.ts', 'errors.ts', 'options.ts', 'duration.ts', 'clock.ts'];
+const limiter = [
+  ...core,
+  'algorithms/',
+  'stores/memory/',
+  'limiter.ts',
+  'plan.ts',
+  'policy-text.ts',
+  'maybe.ts',
+  'many.ts',
+  'waiting.ts',
+];
+
+/** A file or a folder's prefix, and the prefixes it may import. The longest that fits a file counts. */
+const rules = {
+  'contract.ts': [],
+  'errors.ts': ['contract.ts'],
+  'maybe.ts': ['contract.ts'],
+  'duration.ts': ['contract.ts', 'errors.ts'],
+  'options.ts': ['errors.ts', 'duration.ts'],
+  'clock.ts': ['contract.ts', 'errors.ts'],
+  'engine.ts': ['contract.ts'],
+  'algorithms/': ['contract.ts', 'errors.ts', 'duration.ts', 'options.ts', 'algorithms/'],
+  'stores/': [
+    'contract.ts',
+    'engine.ts',
+    'errors.ts',
+    'options.ts',
+    'clock.ts',
+    'stores/table/',
+    'stores/table.ts',
+    OWN,
+  ],
+  'wrappers/': [...core, 'wrappers/'],
+  'limiter.ts': limiter,
+  'plan.ts': limiter,
+  'policy-text.ts': limiter,
+  'many.ts': limiter,
+  'waiting.ts': limiter,
+  'http/': ['contract.ts', 'errors.ts', 'options.ts', 'http/'],
+  'middleware/': ['http/', 'middleware/'],
+  'compat/': [PUBLIC, 'compat/'],
+  'testing/': [PUBLIC, 'contract.ts', 'errors.ts', 'clock.ts', 'testing/'],
+  'index.ts': [ANY],
+};
+
+/** Where Node's own modules may be imported; the rest runs in browsers too. */
+const nodeAllowed = ['stores/', 'middleware/', 'testing/'];
+
+/** Past this many lines a file holds a second idea. Generated files (their first line says so) may be longer. */
+const maxLines = 350;
+
+// ── The check ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const packageFolder = join(dirname(fileURLToPath(import.meta.url)), '../packages/sluice');
+const src = join(packageFolder, 'src');
+const manifest = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
+const publicFiles = Object.values(manifest.exports)
+  .map((target) => target.default)
+  .filter(Boolean)
+  .map((file) => file.replace('./dist/', '').replace(/\.js$/, '.ts'));
+
+// At the start of a line or statement, so that a comment or a string that speaks of an import is not one.
+const statement =
+  /(?:^|;)[ \t]*(import|export)(\s+type\b)?(?:[\s*{][^'"`;=()]*?\bfrom)?\s*['"]([^'"\n]+)['"]/gm;
+const dynamic = /\bimport\(\s*['"]([^'"\n]+)['"]\s*\)/g;
+
+/** @param {string} text @returns {{ specifier: string, typeOnly: boolean }[]} */
+function importsOf(text) {
+  const found = [...text.matchAll(statement)].map((m) => ({
+    specifier: m[3] ?? '',
+    typeOnly: Boolean(m[2]),
+  }));
+  return [...found, ...[...text.matchAll(dynamic)].map((m) => ({ specifier: m[1] ?? '', typeOnly: false }))];
+}
+
+/** @param {string} file @returns {[prefix: string, allowed: string[]] | undefined} */
+function ruleOf(file) {
+  const fits = Object.entries(rules).filter(([prefix]) =>
+    prefix.endsWith('/') ? file.startsWith(prefix) : file === prefix,
+  );
+  return fits.sort(([a], [b]) => b.length - a.length)[0];
+}
+
+/** @param {string} file @param {string} prefix @param {string[]} allowed */
+function expand(file, prefix, allowed) {
+  const [below, deeper] = file.slice(prefix.length).split('/');
+  const own = deeper === undefined ? prefix : `${prefix}${below}/`;
+  return allowed.flatMap((entry) => (entry === OWN ? [own] : entry === PUBLIC ? publicFiles : [entry]));
+}
+
+const problems = [];
+const files = existsSync(src) ? readdirSync(src, { recursive: true, encoding: 'utf8' }) : [];
+for (const file of files.map((name) => name.replaceAll('\\', '/')).filter((name) => name.endsWith('.ts'))) {
+  const text = readFileSync(join(src, file), 'utf8');
+  const lines = text.split('\n').length - 1;
+  const generated = /generated/i.test(text.split('\n', 1)[0] ?? '');
+  if (lines > maxLines && !generated) problems.push(`${file}: ${lines} lines\n    rule: at most ${maxLines}`);
+
+  const rule = ruleOf(file);
+  if (!rule) {
+    problems.push(`${file}: no rule covers it\n    rule: every file has a line in scripts/check-imports.mjs`);
+    continue;
+  }
+  const [prefix, allowed] = rule;
+  const allowedPaths = expand(file, prefix, allowed);
+  for (const { specifier, typeOnly } of importsOf(text)) {
+    if (specifier.startsWith('node:')) {
+      if (!nodeAllowed.some((start) => file.startsWith(start)))
+        problems.push(`${file} imports ${specifier}\n    rule: node: only in ${nodeAllowed.join(' ')}`);
+    } else if (!specifier.startsWith('.')) {
+      if (!typeOnly)
+        problems.push(`${file} imports ${specifier}\n    rule: no runtime dependency (import type is fine)`);
+    } else {
+      const target = posix.join(posix.dirname(file), specifier);
+      if (
+        !allowedPaths.some((start) =>
+          start === ANY || start.endsWith('/') ? target.startsWith(start) : target === start,
+        )
+      )
+        problems.push(
+          `${file} imports ${specifier}\n    rule: ${prefix} may import ${allowed.join(' ') || 'nothing'}`,
+        );
+    }
+  }
+}
+
+if (problems.length > 0) {
+  console.error(problems.join('\n'));
+  console.error(
+    `\n${problems.length} broken arrow${problems.length === 1 ? '' : 's'} in packages/sluice/src`,
+  );
+  process.exitCode = 1;
+} else {
+  console.log(`imports: ${files.filter((name) => name.endsWith('.ts')).length} files keep the arrows`);
+}
