@@ -66,6 +66,8 @@ export interface Policy {
 export interface PlacedPolicy extends Policy {
   readonly name: string;
   readonly offset: number;
+  /** Its part of the row is a single cell that points to a row of its own. */
+  readonly grows: boolean;
 }
 
 /** The policies that share one row, and the limiter they belong to. */

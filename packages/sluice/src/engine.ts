@@ -1,7 +1,10 @@
 /**
  * Every verb, written once over an algorithm's five functions. Time is an argument; the row is the store's.
+ *
+ * The functions below pass on the same five things: the policies, the cells and where in them the row starts, the time,
+ * and where grown rows are. They are arguments and not an object, because this is the path that every check takes.
  */
-import type { Algorithm, Cells, Decision, Hit, Millis, PlacedPolicy, Plan, PolicyState } from './contract.ts';
+import type { Cells, Decision, Hit, Millis, PlacedPolicy, Plan, PolicyState } from './contract.ts';
 
 /** Rows that grow live outside the table; their one cell in it points here. 0 points to a row of zeros. */
 export interface GrownRows {
@@ -9,6 +12,8 @@ export interface GrownRows {
   /** Puts a row in the place of another and returns where it is now. */
   put(pointer: number, row: Cells): number;
 }
+
+type Policies = readonly PlacedPolicy[];
 
 /**
  * Applies a hit to the key's row and says what came of it.
@@ -22,185 +27,181 @@ export function decide(
   blockedUntil: Millis,
   grown: GrownRows,
 ): Decision {
-  const { verb, cost, plan } = hit;
-  const state: State = { policies: plan.policies, cells, at, now, grown, block: Math.max(0, blockedUntil - now) };
-  if (verb === 'take') {
-    if (hit.mode === 'whole') return takeWhole(state, cost);
-    return hit.mode === 'partial' ? takePartial(state, cost) : takeAlways(state, cost);
+  const { policies } = hit.plan;
+  const { verb, cost } = hit;
+  const block = blockedUntil > now ? blockedUntil - now : 0;
+
+  if (verb === 'take' && hit.mode === 'whole') {
+    const passes = block === 0 && waitFor(policies, cells, at, now, grown, cost) === 0;
+    if (passes) charge(policies, cells, at, now, grown, cost);
+    else strike(policies, cells, at, now);
+    return describe(policies, cells, at, now, grown, block, passes, passes ? cost : 0, cost);
   }
-  if (verb === 'reserve') return reserve(state, cost, hit.span);
-  if (verb === 'refund') give(state, cost, isRate);
-  if (verb === 'release') give(state, cost, isHeld);
+  if (verb === 'take' && hit.mode === 'partial') {
+    const taken = block === 0 ? fitting(policies, cells, at, now, grown, cost) : 0;
+    if (taken > 0) charge(policies, cells, at, now, grown, taken);
+    else strike(policies, cells, at, now);
+    return describe(policies, cells, at, now, grown, block, taken > 0, taken, Math.min(cost, 1));
+  }
+  if (verb === 'take') {
+    const passes = block === 0 && waitFor(policies, cells, at, now, grown, cost) === 0;
+    charge(policies, cells, at, now, grown, cost);
+    if (!passes) strike(policies, cells, at, now);
+    return describe(policies, cells, at, now, grown, block, passes, cost, cost);
+  }
+  if (verb === 'reserve') {
+    const delay = block === 0 ? delayOf(policies, cells, at, now, grown, cost) : Infinity;
+    const booked = delay < Infinity && delay <= hit.span;
+    if (booked) charge(policies, cells, at, now, grown, cost);
+    else strike(policies, cells, at, now);
+    const decision = describe(policies, cells, at, now, grown, block, delay === 0, booked ? cost : 0, cost);
+    // Booked: what it waits for is its turn, not what a second one like it would wait for.
+    return booked ? { ...decision, retryAfter: delay } : decision;
+  }
+  if (verb === 'refund' || verb === 'release') give(policies, cells, at, now, grown, cost, verb === 'release');
   const asked = verb === 'peek' ? cost : 1;
-  return describe(state, waitFor(state, asked) === 0, 0, asked);
+  const passes = block === 0 && waitFor(policies, cells, at, now, grown, asked) === 0;
+  return describe(policies, cells, at, now, grown, block, passes, 0, asked);
 }
 
 /** Until a whole row is as good as new. */
 export function clearIn(plan: Plan, cells: Cells, at: number, now: Millis, grown: GrownRows): Millis {
   let longest = 0;
   for (const policy of plan.policies) {
-    const { algorithm, params } = policy;
-    const wait = algorithm.roomy
-      ? algorithm.clearIn(params, grown.get(cells[at + policy.offset]), 0, now)
-      : algorithm.clearIn(params, cells, at + policy.offset, now);
+    const { algorithm, params, offset, grows } = policy;
+    const wait = grows
+      ? algorithm.clearIn(params, grown.get(cells[at + offset]), 0, now)
+      : algorithm.clearIn(params, cells, at + offset, now);
     if (wait > longest) longest = wait;
   }
   return longest;
 }
 
-/** What the functions below pass to each other. */
-interface State {
-  readonly policies: readonly PlacedPolicy[];
-  readonly cells: Cells;
-  readonly at: number;
-  readonly now: Millis;
-  readonly grown: GrownRows;
-  /** What is left of a block by hand. */
-  readonly block: Millis;
-}
-
-function rowOf(state: State, policy: PlacedPolicy): Cells {
-  return policy.algorithm.roomy ? state.grown.get(state.cells[state.at + policy.offset]) : state.cells;
-}
-
-function startOf(state: State, policy: PlacedPolicy): number {
-  return policy.algorithm.roomy ? 0 : state.at + policy.offset;
-}
-
-/** The longest wait of all policies and the block: every one of them must pass. */
-function waitFor(state: State, cost: number): Millis {
-  let longest = state.block;
-  for (const policy of state.policies) {
-    const wait = policy.algorithm.waitFor(policy.params, rowOf(state, policy), startOf(state, policy), state.now, cost);
+/** The longest wait: every policy must pass. */
+function waitFor(policies: Policies, cells: Cells, at: number, now: Millis, grown: GrownRows, cost: number): Millis {
+  let longest = 0;
+  for (let i = 0; i < policies.length; i++) {
+    const { algorithm, params, offset, grows } = policies[i];
+    const wait = grows
+      ? algorithm.waitFor(params, grown.get(cells[at + offset]), 0, now, cost)
+      : algorithm.waitFor(params, cells, at + offset, now, cost);
     if (wait > longest) longest = wait;
   }
   return longest;
 }
 
-function takeWhole(state: State, cost: number): Decision {
-  if (waitFor(state, cost) > 0) return deny(state, 0, cost);
-  charge(state, cost, passes);
-  return describe(state, true, cost, cost);
-}
-
-/** As much as fits, in whole units; all of it if it fits whole. */
-function takePartial(state: State, cost: number): Decision {
-  if (waitFor(state, cost) === 0) {
-    charge(state, cost, passes);
-    return describe(state, true, cost, cost);
+/** How much of the cost passes now: all of it, or as many whole units as every policy has. */
+function fitting(policies: Policies, cells: Cells, at: number, now: Millis, grown: GrownRows, cost: number): number {
+  if (waitFor(policies, cells, at, now, grown, cost) === 0) return cost;
+  let least = cost;
+  for (const { algorithm, params, offset, grows } of policies) {
+    const free = grows
+      ? algorithm.available(params, grown.get(cells[at + offset]), 0, now)
+      : algorithm.available(params, cells, at + offset, now);
+    if (free < least) least = free;
   }
-  let fits = state.block > 0 ? 0 : cost;
-  for (const policy of state.policies) {
-    fits = Math.min(fits, policy.algorithm.available(policy.params, rowOf(state, policy), startOf(state, policy), state.now));
-  }
-  fits = Math.floor(fits);
-  if (fits < 1 || waitFor(state, fits) > 0) return deny(state, 0, Math.min(cost, 1));
-  charge(state, fits, passes);
-  return describe(state, true, fits, fits);
+  const units = Math.floor(least);
+  return units >= 1 && waitFor(policies, cells, at, now, grown, units) === 0 ? units : 0;
 }
 
-function takeAlways(state: State, cost: number): Decision {
-  const allowed = waitFor(state, cost) === 0;
-  charge(state, cost, passes);
-  return allowed ? describe(state, true, cost, cost) : deny(state, cost, cost);
+/** The wait for a turn that can be booked; Infinity where a policy that has to be waited for cannot be overdrawn. */
+function delayOf(policies: Policies, cells: Cells, at: number, now: Millis, grown: GrownRows, cost: number): Millis {
+  const delay = waitFor(policies, cells, at, now, grown, cost);
+  if (delay === 0) return 0;
+  const fixed = policies.filter((policy) => !policy.algorithm.bookable);
+  return waitFor(fixed, cells, at, now, grown, cost) === 0 ? delay : Infinity;
 }
 
-/** Books the turn: taken > 0 and retryAfter = the delay. Where it cannot be booked, nothing is taken. */
-function reserve(state: State, cost: number, longest: Millis): Decision {
-  let delay = 0;
-  let bookable = state.block === 0;
-  for (const policy of state.policies) {
-    const wait = policy.algorithm.waitFor(policy.params, rowOf(state, policy), startOf(state, policy), state.now, cost);
-    if (wait > delay) delay = wait;
-    if (wait > 0 && !policy.algorithm.bookable) bookable = false;
-  }
-  if (!bookable || delay === Infinity || delay > longest) return deny(state, 0, cost);
-  charge(state, cost, passes);
-  return { ...describe(state, delay === 0, cost, cost), retryAfter: delay };
-}
-
-/** A denial, and what it costs: strikes for the policies that count them, unless one of those denied. */
-function deny(state: State, taken: number, cost: number): Decision {
-  charge(state, 1, isStruck);
-  return describe(state, false, taken, cost);
-}
-
-const passes = (algorithm: Algorithm): boolean => !algorithm.countsDenials;
-const isStruck = (algorithm: Algorithm): boolean => algorithm.countsDenials === true;
-const isRate = passes;
-const isHeld = (algorithm: Algorithm): boolean => algorithm.holds === true;
-
-function charge(state: State, cost: number, which: (algorithm: Algorithm) => boolean): void {
-  for (const policy of state.policies) {
-    const { algorithm, params, offset } = policy;
-    if (!which(algorithm)) continue;
-    if (algorithm.roomy) {
-      const pointer = state.cells[state.at + offset];
-      const row = algorithm.roomy(params, state.grown.get(pointer), state.now);
-      state.cells[state.at + offset] = state.grown.put(pointer, row);
-      algorithm.take(params, row, 0, state.now, cost);
+function charge(policies: Policies, cells: Cells, at: number, now: Millis, grown: GrownRows, cost: number): void {
+  for (let i = 0; i < policies.length; i++) {
+    const { algorithm, params, offset, grows } = policies[i];
+    if (algorithm.countsDenials) continue;
+    if (grows) {
+      const pointer = cells[at + offset];
+      const row = (algorithm.roomy as NonNullable<typeof algorithm.roomy>)(params, grown.get(pointer), now);
+      cells[at + offset] = grown.put(pointer, row);
+      algorithm.take(params, row, 0, now, cost);
     } else {
-      algorithm.take(params, state.cells, state.at + offset, state.now, cost);
+      algorithm.take(params, cells, at + offset, now, cost);
     }
   }
 }
 
-function give(state: State, cost: number, which: (algorithm: Algorithm) => boolean): void {
-  for (const policy of state.policies) {
-    if (!which(policy.algorithm)) continue;
-    const row = rowOf(state, policy);
-    if (row.length > 0) policy.algorithm.give(policy.params, row, startOf(state, policy), state.now, cost);
+/** Tells the policies that count denials of one. */
+function strike(policies: Policies, cells: Cells, at: number, now: Millis): void {
+  for (let i = 0; i < policies.length; i++) {
+    const { algorithm, params, offset } = policies[i];
+    if (algorithm.countsDenials) algorithm.take(params, cells, at + offset, now, 1);
   }
 }
 
-/** The row in words. The policy that binds is the one that waits longest; when none waits, the one with least left. */
-function describe(state: State, allowed: boolean, taken: number, cost: number): Decision {
-  const { policies, now } = state;
-  const states: PolicyState[] = [];
-  let binding = policies[0] as PlacedPolicy;
-  let worst = -1;
-  let least = Infinity;
-  let remaining = 0;
-  let resetAfter = 0;
-  for (const policy of policies) {
-    const { algorithm, params, limit } = policy;
-    const row = rowOf(state, policy);
-    const start = startOf(state, policy);
-    const free = algorithm.available(params, row, start, now);
-    const left = Math.max(0, Math.floor(Math.min(free, limit)));
-    const retryAfter = allowed ? 0 : algorithm.waitFor(params, row, start, now, cost);
-    const clear = algorithm.clearIn(params, row, start, now);
-    states.push({ name: policy.name, limit, window: policy.window, remaining: left, retryAfter, resetAfter: clear });
-    if (retryAfter > worst || (retryAfter === worst && free < least)) {
-      binding = policy;
-      worst = retryAfter;
-      least = free;
-      remaining = left;
-      resetAfter = clear;
-    }
+function give(
+  policies: Policies,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  grown: GrownRows,
+  cost: number,
+  heldOnly: boolean,
+): void {
+  for (const { algorithm, params, offset, grows } of policies) {
+    if (heldOnly && !algorithm.holds) continue;
+    if (grows) algorithm.give(params, grown.get(cells[at + offset]), 0, now, cost);
+    else algorithm.give(params, cells, at + offset, now, cost);
   }
-  if (state.block > worst) {
-    return {
-      allowed,
-      taken,
-      limit: binding.limit,
-      remaining: 0,
-      retryAfter: state.block,
-      resetAfter: Math.max(state.block, resetAfter),
-      policy: 'block',
-      policies: states,
-      source: 'store',
-    };
+}
+
+/** The row in words. */
+function describe(
+  policies: Policies,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  grown: GrownRows,
+  block: Millis,
+  allowed: boolean,
+  taken: number,
+  cost: number,
+): Decision {
+  let binding = stateOf(policies[0], cells, at, now, grown, allowed, cost);
+  const states = [binding];
+  for (let i = 1; i < policies.length; i++) {
+    const state = stateOf(policies[i], cells, at, now, grown, allowed, cost);
+    states.push(state);
+    if (isNearer(state, binding)) binding = state;
   }
+  const { name, limit, remaining, retryAfter, resetAfter } = binding;
+  if (block > retryAfter) {
+    const reset = Math.max(block, resetAfter);
+    return { allowed, taken, limit, remaining: 0, retryAfter: block, resetAfter: reset, policy: 'block', policies: states, source: 'store' };
+  }
+  return { allowed, taken, limit, remaining, retryAfter, resetAfter, policy: name, policies: states, source: 'store' };
+}
+
+function stateOf(
+  policy: PlacedPolicy,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  grown: GrownRows,
+  allowed: boolean,
+  cost: number,
+): PolicyState {
+  const { algorithm, params, limit } = policy;
+  const row = policy.grows ? grown.get(cells[at + policy.offset]) : cells;
+  const start = policy.grows ? 0 : at + policy.offset;
+  const free = algorithm.available(params, row, start, now);
   return {
-    allowed,
-    taken,
-    limit: binding.limit,
-    remaining,
-    retryAfter: worst,
-    resetAfter,
-    policy: binding.name,
-    policies: states,
-    source: 'store',
+    name: policy.name,
+    limit,
+    window: policy.window,
+    remaining: Math.floor(free < 0 ? 0 : free < limit ? free : limit),
+    retryAfter: allowed ? 0 : algorithm.waitFor(params, row, start, now, cost),
+    resetAfter: algorithm.clearIn(params, row, start, now),
   };
+}
+
+/** The policy that binds: the one that waits longest; when none waits, the one with least left. */
+function isNearer(a: PolicyState, b: PolicyState): boolean {
+  return a.retryAfter > b.retryAfter || (a.retryAfter === b.retryAfter && a.remaining < b.remaining);
 }

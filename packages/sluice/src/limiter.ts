@@ -3,7 +3,7 @@ import type { Answer, Decision, Hit, MaybePromise, Millis, Mode, Plan, Store, Ve
 import { type Duration, duration } from './duration.ts';
 import { DeniedError, SluiceError } from './errors.ts';
 import { type ManyDecision, type ManyItem, takeMany } from './many.ts';
-import { then } from './maybe.ts';
+import { chain } from './maybe.ts';
 import { bound, cost as checkCost, known, oneOf } from './options.ts';
 import { type Policies, planOf } from './plan.ts';
 import { memory } from './stores/memory/memory.ts';
@@ -163,7 +163,7 @@ export function createLimiter(
     reserve(key, options) {
       const { cost, tier, maxDelay } = optionsOf<ReserveOptions>(options, RESERVE);
       const longest = maxDelay === undefined || maxDelay === Infinity ? Infinity : duration('maxDelay', maxDelay);
-      return then(store.apply(hit('reserve', key, cost, tier, 'whole', longest)), (decision) => {
+      return chain(store.apply(hit('reserve', key, cost, tier, 'whole', longest)), (decision) => {
         const booked = decision.taken === cost;
         let cancelled = !booked;
         return {

@@ -1,7 +1,7 @@
 /** Several keys, all or nothing: each by its own limiter, such as per address and per user. */
 import type { Answer, Decision, MaybePromise } from './contract.ts';
 import { cost as checkCost } from './options.ts';
-import { all, then } from './maybe.ts';
+import { all, chain } from './maybe.ts';
 
 /** What takeMany needs of a limiter. */
 export interface Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
@@ -47,16 +47,16 @@ export function takeMany<R extends MaybePromise<Decision>>(self: Taker<R>, items
     all(which.map(({ limiter, key, cost, tier }) => limiter[verb](key, { cost, tier })));
   const answer = (decisions: Decision[]): ManyDecision => combine(shareOf.map((share) => decisions[share] as Decision));
 
-  const result = then(each('peek'), (peeked) => {
+  const result = chain(each('peek'), (peeked) => {
     const refused = peeked.findIndex((decision) => !decision.allowed);
     // Taken in earnest, so that a denial counts where denials are counted.
     if (refused >= 0) {
-      return then(each('take', [shares[refused] as Share]), ([denied]) => {
+      return chain(each('take', [shares[refused] as Share]), ([denied]) => {
         if (denied?.allowed) giveBack([shares[refused] as Share]);
         return answer(peeked.with(refused, { ...(denied as Decision), allowed: false, taken: 0 }));
       });
     }
-    return then(each('take'), (taken) => {
+    return chain(each('take'), (taken) => {
       const passed = taken.every((decision) => decision.allowed);
       if (!passed) giveBack(shares.filter((_, i) => taken[i]?.allowed));
       return answer(passed ? taken : taken.map((decision) => ({ ...decision, taken: 0 })));

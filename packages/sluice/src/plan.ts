@@ -11,8 +11,10 @@ export function planOf(policies: Policies, name?: string): Plan {
   const placed: PlacedPolicy[] = [];
   let width = 0;
   for (const [policyName, policy] of Object.entries(namedPolicies(policies))) {
-    placed.push({ ...policy, name: policyName, offset: width });
-    width += policy.algorithm.roomy ? 1 : policy.algorithm.width(policy.params);
+    const { algorithm, params, limit, window } = policy;
+    const grows = algorithm.roomy !== undefined;
+    placed.push({ algorithm, params, limit, window, name: policyName, offset: width, grows });
+    width += grows ? 1 : algorithm.width(params);
   }
   if (!placed.some((policy) => !policy.algorithm.countsDenials)) {
     throw new SluiceError('ERR_POLICY', 'policies', policies, 'at least one that denies by itself');

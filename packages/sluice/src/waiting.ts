@@ -5,7 +5,7 @@
  */
 import type { Clock, Decision, MaybePromise, Millis } from './contract.ts';
 import { SluiceError } from './errors.ts';
-import { isPromise, then } from './maybe.ts';
+import { isPromise, chain } from './maybe.ts';
 
 /** What a line asks of its limiter. */
 export interface Desk {
@@ -158,7 +158,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
 
 /** A denial for one who never got to ask. */
 function refusal(desk: Desk, key: string, cost: number, tier: string | undefined): MaybePromise<Decision> {
-  return then(desk.peek(key, cost, tier), (decision) => ({ ...decision, allowed: false, taken: 0 }));
+  return chain(desk.peek(key, cost, tier), (decision) => ({ ...decision, allowed: false, taken: 0 }));
 }
 
 /** The next waiter who has not left; those who have are dropped on the way. */

@@ -21,35 +21,45 @@ export type GcraParams = {
   /** Milliseconds in which one unit drains. */
   readonly interval: Millis;
   readonly burst: number;
+  /** 1 / interval: a division would be most of a check. */
+  readonly rate: number;
+  /** What drains in the time forgiven. */
+  readonly slack: number;
 };
 
 export const gcraAlgorithm: Algorithm<GcraParams> = {
   name: 'gcra',
   bookable: true,
   width: () => 2,
-  available: (p, row, at, now) => p.burst - level(p, row, at, now) + FORGIVEN / p.interval,
+  available: (p, row, at, now) => p.burst - level(p, row, at, now) + p.slack,
   waitFor(p, row, at, now, cost) {
     if (cost > p.burst) return Infinity;
     const over = level(p, row, at, now) + cost - p.burst;
-    if (over * p.interval <= FORGIVEN) return 0;
-    return over * p.interval + Math.max(0, row[at + 1] - now);
+    return over <= p.slack ? 0 : over * p.interval + behind(row, at, now);
   },
   take(p, row, at, now, cost) {
     row[at] = level(p, row, at, now) + cost;
-    row[at + 1] = Math.max(now, row[at + 1]);
+    if (now > row[at + 1]) row[at + 1] = now;
   },
   give(p, row, at, now, cost) {
     row[at] = Math.max(0, level(p, row, at, now) - cost);
-    row[at + 1] = Math.max(now, row[at + 1]);
+    if (now > row[at + 1]) row[at + 1] = now;
   },
   clearIn(p, row, at, now) {
     const full = level(p, row, at, now);
-    return full === 0 ? 0 : full * p.interval + Math.max(0, row[at + 1] - now);
+    return full === 0 ? 0 : full * p.interval + behind(row, at, now);
   },
 };
 
 function level(p: GcraParams, row: Cells, at: number, now: Millis): number {
-  return Math.max(0, row[at] - Math.max(0, now - row[at + 1]) / p.interval);
+  if (now <= row[at + 1]) return row[at];
+  const left = row[at] - (now - row[at + 1]) * p.rate;
+  return left > 0 ? left : 0;
+}
+
+/** How far the clock has gone back behind what was written. */
+function behind(row: Cells, at: number, now: Millis): Millis {
+  return row[at + 1] > now ? row[at + 1] - now : 0;
 }
 
 /** The default: an even rate with a burst. */
@@ -61,5 +71,6 @@ export function gcra(options: GcraOptions): Policy {
 
 /** One unit per interval, `burst` at once. */
 export function evenly(interval: Millis, burst: number): Policy {
-  return { algorithm: gcraAlgorithm, params: { interval, burst }, limit: burst, window: interval * burst };
+  const params: GcraParams = { interval, burst, rate: 1 / interval, slack: FORGIVEN / interval };
+  return { algorithm: gcraAlgorithm, params, limit: burst, window: interval * burst };
 }

@@ -78,5 +78,6 @@ export function penalty(options: PenaltyOptions): Policy {
     factor: atLeastOne('penalty.factor', factor),
     max: longest,
   };
-  return { algorithm: penaltyAlgorithm, params, limit: after, window: params.within };
+  // It is no quota: nothing of it can be left over.
+  return { algorithm: penaltyAlgorithm, params, limit: Infinity, window: params.within };
 }

@@ -111,8 +111,8 @@ class Space implements RowKind {
   }
 
   forget(cells: Cells, at: number): void {
-    for (const { algorithm, offset } of this.plan.policies) {
-      if (algorithm.roomy) this.grown.forget(cells[at + offset]);
+    for (const { grows, offset } of this.plan.policies) {
+      if (grows) this.grown.forget(cells[at + offset]);
     }
   }
 

@@ -1,0 +1,98 @@
+/**
+ * Guava's RateLimiter against pacer. Compared: booleans, and waits within 1 µs for each step made so far, because the
+ * original drops the fraction of a microsecond at each. For the same reason a boolean agrees when it is the answer to a
+ * timeout that near to the recorded one; two steps need it, in r-warm-33 and r-warm-39.
+ * Left out: setRate and what follows it, getRate, toString, refused arguments: they belong to sluice/compat/guava.
+ */
+import { createLimiter, type Decision, type Limiter, type MaybePromise, pacer, type Policy } from '../../src/index.ts';
+import { manualClock } from '../../src/testing/index.ts';
+import type { MakeStore } from './stores.ts';
+import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
+
+interface Scenario {
+  readonly id: string;
+  readonly kind: 'bursty' | 'warmingUp';
+  readonly permitsPerSecond: number | 'Infinity';
+  readonly maxBurstSeconds?: number;
+  readonly warmupMs?: number;
+  readonly coldFactor?: number;
+  readonly startMicros: number;
+  readonly needsInt64?: boolean;
+  readonly steps: readonly Step[];
+}
+
+interface Step {
+  readonly op: 'acquire' | 'tryAcquire' | 'setRate' | 'getRate' | 'toString';
+  /** When it was called, the caller's own sleeps included. */
+  readonly atMicros: number;
+  readonly permits: number;
+  readonly timeoutMs?: number;
+  /** Absent where the arguments were refused. */
+  readonly waitedMicros?: number;
+  readonly expected: unknown;
+}
+
+const BASE = 1_700_000_000_000;
+const KEY = 'k';
+
+async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly string[]> {
+  const clock = manualClock(BASE + scenario.startMicros / 1000);
+  const store = makeStore(clock);
+  const limiter = createLimiter(policyOf(scenario), { store, name: scenario.id });
+  const steps = compared(scenario);
+  // Guava's limiter stores idle time from its construction on, a key here from when it is first seen; a cold one is full.
+  const idles = scenario.kind === 'bursty' && scenario.startMicros < (steps[0] as Step).atMicros;
+  if (idles) await (await limiter.reserve(KEY)).cancel();
+  const ledger = new Ledger();
+  for (const [index, step] of steps.entries()) {
+    const { expected, permits: cost, timeoutMs = 0, waitedMicros = 0 } = step;
+    const within = (index + 1) * MICROSECOND;
+    ledger.at(index, step);
+    clock.set(BASE + step.atMicros / 1000);
+    if (step.op === 'acquire') {
+      const { delay } = await limiter.reserve(KEY, cost);
+      ledger.near('delay', delay, waitedMicros / 1000, within);
+      continue;
+    }
+    const delay = await delayWithin(limiter, cost, Math.max(timeoutMs, 0) + (expected ? within : -within));
+    ledger.same('granted', delay < Infinity, expected);
+    if (delay < Infinity) ledger.near('delay', delay, waitedMicros / 1000, within);
+  }
+  await store.close();
+  return ledger.differences;
+}
+
+/** Infinity: refused. A delay of at most nothing cannot be asked of `reserve`, but it is what `take` asks. */
+async function delayWithin(limiter: Limiter<MaybePromise<Decision>>, cost: number, patience: number): Promise<number> {
+  if (patience > 0) return (await limiter.reserve(KEY, { cost, maxDelay: patience })).delay;
+  return (await limiter.take(KEY, cost)).allowed ? 0 : Infinity;
+}
+
+function policyOf(scenario: Scenario): Policy {
+  const limit = Number(scenario.permitsPerSecond);
+  const { kind, maxBurstSeconds = 0, warmupMs, coldFactor } = scenario;
+  return kind === 'bursty'
+    ? pacer({ limit, per: 1000, maxBurst: limit * maxBurstSeconds, fresh: 'empty' })
+    : pacer({ limit, per: 1000, warmup: warmupMs, coldFactor });
+}
+
+function compared({ steps }: Scenario): readonly Step[] {
+  const changed = steps.findIndex(({ op }) => op === 'setRate');
+  return steps
+    .slice(0, changed < 0 ? steps.length : changed)
+    .filter(({ op, waitedMicros }) => (op === 'acquire' || op === 'tryAcquire') && waitedMicros !== undefined);
+}
+
+function why(scenario: Scenario): string | undefined {
+  if (scenario.needsInt64) return 'needs 64-bit integers';
+  if (scenario.permitsPerSecond === 'Infinity') return 'an infinite rate';
+  if (scenario.kind === 'warmingUp' && Number(scenario.warmupMs) < MICROSECOND) return 'a warm-up below 1 µs';
+  return compared(scenario).length === 0 ? 'starts with setRate' : undefined;
+}
+
+export const guava: Recording = sort(
+  load<{ scenarios: Scenario[] }>('guava').scenarios,
+  ({ id }) => id,
+  why,
+  (scenario) => agrees(`guava: ${scenario.id}`, compared(scenario).length, (makeStore) => run(scenario, makeStore)),
+);

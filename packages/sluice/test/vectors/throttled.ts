@@ -1,0 +1,97 @@
+/**
+ * throttled against gcra. Compared: limited, what remains, and within 1 µs the waits until a retry and until reset.
+ * Left out: what remains and the reset of a quantity above the limit (a quirk of theirs), what follows a negative
+ * quantity, and denials whose wait is at most 2 µs.
+ */
+import { createLimiter, type Decision, type Limiter, type MaybePromise } from '../../src/index.ts';
+import { manualClock } from '../../src/testing/index.ts';
+import { type Cells, compareRemaining, FINEST_INTERVAL_NS, FINEST_STEP_NS, policyOf } from './gcra.ts';
+import type { MakeStore } from './stores.ts';
+import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
+
+interface Quota {
+  readonly emissionIntervalNs: number;
+  readonly maxBurst: number;
+}
+
+interface Step {
+  readonly atNanos: number;
+  readonly key: string;
+  /** 0 peeks. */
+  readonly quantity: number;
+  /** Another limiter on the same state. */
+  readonly quota?: Quota;
+  readonly expected: {
+    readonly limited: boolean;
+    readonly limit: number;
+    readonly remaining: number;
+    readonly resetAfterNs: number;
+    /** −1: not limited, or never. */
+    readonly retryAfterNs: number;
+  };
+}
+
+interface Scenario {
+  readonly id: string;
+  readonly quota: Quota;
+  /** 0: no bound. */
+  readonly maxKeys: number;
+  readonly baseNanos: string;
+  readonly steps: readonly Step[];
+}
+
+async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly string[]> {
+  const clock = manualClock();
+  const store = makeStore(clock);
+  const limiters = new Map<string, Limiter<MaybePromise<Decision>>>();
+  const ledger = new Ledger();
+  for (const [index, step] of compared(scenario).entries()) {
+    const { expected, key, quantity } = step;
+    const cells = cellsOf(step.quota ?? scenario.quota);
+    const id = JSON.stringify(cells);
+    const limiter = limiters.get(id) ?? createLimiter(policyOf(cells), { store, name: scenario.id });
+    limiters.set(id, limiter);
+    ledger.at(index, step);
+    clock.set(millis(scenario.baseNanos, step.atNanos));
+    const decision = await (quantity === 0 ? limiter.peek(key, 0) : limiter.take(key, quantity));
+    ledger.same('limited', !decision.allowed, expected.limited);
+    ledger.same('limit', decision.limit, expected.limit);
+    if (quantity > cells.burst) {
+      ledger.same('retryAfter', decision.retryAfter, Infinity);
+      continue;
+    }
+    compareRemaining(ledger, cells, decision.remaining, expected.remaining, expected.resetAfterNs / 1e6);
+    ledger.near('resetAfter', decision.resetAfter, expected.resetAfterNs / 1e6, MICROSECOND);
+    ledger.near('retryAfter', decision.retryAfter, expected.limited ? expected.retryAfterNs / 1e6 : 0, MICROSECOND);
+  }
+  await store.close();
+  return ledger.differences;
+}
+
+const cellsOf = (quota: Quota): Cells => ({ interval: quota.emissionIntervalNs / 1e6, burst: quota.maxBurst + 1 });
+
+/** Exact to the float64: nanoseconds since 1970 are too many digits for one. */
+function millis(baseNanos: string, atNanos: number): number {
+  const nanos = BigInt(baseNanos) + BigInt(atNanos);
+  return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
+}
+
+/** A denial changes nothing, so that one can be passed over. */
+function compared({ steps }: Scenario): readonly Step[] {
+  const negative = steps.findIndex(({ quantity }) => quantity < 0);
+  return steps
+    .slice(0, negative < 0 ? steps.length : negative)
+    .filter(({ expected }) => expected.retryAfterNs < 0 || expected.retryAfterNs > FINEST_STEP_NS);
+}
+
+function why({ quota, maxKeys }: Scenario): string | undefined {
+  if (quota.emissionIntervalNs < FINEST_INTERVAL_NS) return 'an interval below 0.1 ms';
+  return maxKeys > 0 ? 'forgets the key used longest ago, where Sluice forgets the one nearest to clear' : undefined;
+}
+
+export const throttled: Recording = sort(
+  load<{ scenarios: Scenario[] }>('throttled').scenarios,
+  ({ id }) => id,
+  why,
+  (scenario) => agrees(`throttled: ${scenario.id}`, compared(scenario).length, (makeStore) => run(scenario, makeStore)),
+);

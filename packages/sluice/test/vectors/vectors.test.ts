@@ -1,0 +1,40 @@
+/** Everything recorded from the systems that Sluice replaces, over every store. */
+import { describe, expect, test } from 'vitest';
+import { governor } from './governor.ts';
+import { guava } from './guava.ts';
+import { risingstack } from './risingstack.ts';
+import { sharkey } from './sharkey.ts';
+import { STORES } from './stores.ts';
+import { throttled } from './throttled.ts';
+
+const RECORDINGS = { governor, throttled, guava, risingstack, sharkey };
+
+for (const [store, makeStore] of Object.entries(STORES)) {
+  describe(store, () => {
+    for (const { vectors } of Object.values(RECORDINGS)) {
+      for (const { claim, run } of vectors) {
+        test(claim, async () => {
+          expect(await run(makeStore)).toEqual([]);
+        });
+      }
+    }
+  });
+}
+
+/** Scenarios that run, their steps, and scenarios left out for the reasons that the runners give. */
+const COUNTS: Readonly<Record<keyof typeof RECORDINGS, readonly [number, number, number]>> = {
+  governor: [29, 1228, 3],
+  throttled: [52, 2097, 5],
+  guava: [87, 1618, 11],
+  risingstack: [70, 3238, 22],
+  sharkey: [21, 559, 34],
+};
+
+for (const [origin, [scenarios, steps, left]] of Object.entries(COUNTS)) {
+  test(`${origin}: ${scenarios} scenarios with ${steps} steps run, ${left} are left out`, () => {
+    const { vectors, leftOut } = RECORDINGS[origin as keyof typeof RECORDINGS];
+    expect(vectors).toHaveLength(scenarios);
+    expect(vectors.reduce((sum, vector) => sum + vector.steps, 0)).toBe(steps);
+    expect(Object.values(leftOut).flat()).toHaveLength(left);
+  });
+}
