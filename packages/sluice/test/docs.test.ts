@@ -17,14 +17,15 @@ import * as testing from '../src/testing/index.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const algorithmsFolder = join(root, 'packages/sluice/src/algorithms');
-/** Where blocks become files: outside version control and the formatter's reach. */
-const workshop = join(root, '.build/docs');
+/** Where blocks become files: outside version control and the formatter's reach, and no other run's. */
+const workshop = join(root, `.build/docs-${process.pid}`);
 
 /** Paths with forward slashes, from the root. */
 function markdownIn(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-    if (entry.isDirectory()) return /^(node_modules|dist|coverage|\..*)$/.test(entry.name) ? [] : markdownIn(path);
+    if (entry.isDirectory())
+      return /^(node_modules|dist|coverage|\..*)$/.test(entry.name) ? [] : markdownIn(path);
     return entry.name.endsWith('.md') ? [path] : [];
   });
 }
@@ -73,7 +74,8 @@ function fileOf({ page, line, language }: Block): string {
 
 /** As a module that finds the sources where a reader's would find the package. */
 function moduleOf({ code }: Block): string {
-  const source = (path: string) => `'${relative(workshop, join(root, 'packages/sluice/src', path)).replaceAll('\\', '/')}'`;
+  const source = (path: string) =>
+    `'${relative(workshop, join(root, 'packages/sluice/src', path)).replaceAll('\\', '/')}'`;
   const linked = code
     .replaceAll(/(?<=from )'sluice'/g, source('index.ts'))
     .replaceAll(/(?<=from )'sluice\/testing'/g, source('testing/index.ts'));
@@ -97,7 +99,9 @@ const plain = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
 
 async function printedBy(block: Block): Promise<string[]> {
   const printed: string[] = [];
-  const log = vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void printed.push(format(...values)));
+  const log = vi
+    .spyOn(console, 'log')
+    .mockImplementation((...values: unknown[]) => void printed.push(format(...values)));
   try {
     await import(/* @vite-ignore */ pathToFileURL(fileOf(block)).href);
     expect(block.words, 'should have thrown').not.toContain('throws');
@@ -122,11 +126,15 @@ beforeAll(() => {
 afterAll(() => rmSync(workshop, { recursive: true, force: true }));
 
 describe('a code block', () => {
-  it.each(runnable.map((block) => [`${block.page}:${block.line}`, block] as const))('runs: %s', async (_, block) => {
-    const printed = await printedBy(block);
-    const promises = promised(block.code);
-    if (promises.length > 0 || block.words.includes('throws')) expect(printed.map(plain)).toEqual(promises.map(plain));
-  });
+  it.each(runnable.map((block) => [`${block.page}:${block.line}`, block] as const))(
+    'runs: %s',
+    async (_, block) => {
+      const printed = await printedBy(block);
+      const promises = promised(block.code);
+      if (promises.length > 0 || block.words.includes('throws'))
+        expect(printed.map(plain)).toEqual(promises.map(plain));
+    },
+  );
 
   it('in TypeScript passes the type check', { timeout: 60_000 }, () => {
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
@@ -136,7 +144,9 @@ describe('a code block', () => {
   });
 
   it('that is not run says why', () => {
-    const silent = blocks.filter(({ words, above }) => words.includes('no-run') && !/^<!-- no-run: .+ -->$/.test(above));
+    const silent = blocks.filter(
+      ({ words, above }) => words.includes('no-run') && !/^<!-- no-run: .+ -->$/.test(above),
+    );
     expect(silent.map(({ page, line }) => `${page}:${line}`)).toEqual([]);
   });
 });
@@ -150,12 +160,12 @@ describe('a link', () => {
       .toLowerCase()
       .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
       .replaceAll(' ', '-');
-  const anchorsOf = (text: string) => [...text.matchAll(/^#+ (.+)$/gm)].map((match) => anchorOf(match[1] as string));
+  const anchorsOf = (text: string) => [...text.matchAll(/^#+ (.+)$/gm)].map((match) => anchorOf(match[1]));
 
   it.each(pages)('resolves: %s', (page) => {
     const text = textOf(page).replaceAll(/^```[\s\S]*?^```$/gm, '');
     const broken = [...text.matchAll(/\]\(([^)\s]+)\)/g)]
-      .map((match) => match[1] as string)
+      .map((match) => match[1])
       .filter((target) => !/^[a-z]+:/.test(target))
       .filter((target) => {
         const [path = '', anchor] = target.split('#');
@@ -185,14 +195,16 @@ describe('an error code', () => {
 });
 
 describe('an algorithm', () => {
-  const folders = readdirSync(algorithmsFolder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const folders = readdirSync(algorithmsFolder, { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  );
   const names = folders.map((entry) => entry.name);
   const headings = ['Rule', 'Picture', 'When to use it', 'At worst', 'Numbers', 'Cells'];
   // By a path that the type check does not follow: the script is JavaScript and belongs to another project.
   const script = pathToFileURL(join(root, 'scripts/draw-algorithms.mjs')).href;
   const drawing = import(/* @vite-ignore */ script) as Promise<{
-    PICTURES: Record<string, unknown>;
-    render(name: string, library: object): string;
+    readonly PICTURES: Record<string, unknown>;
+    readonly render: (name: string, library: object) => string;
   }>;
 
   it.each(names)('has a page with all its headings and its picture: %s', (name) => {
@@ -204,7 +216,10 @@ describe('an algorithm', () => {
   it.each(names)('has a picture that is current and small: %s', async (name) => {
     const { render } = await drawing;
     const file = join(algorithmsFolder, name, `${name}.svg`);
-    expect(render(name, { ...sluice, ...testing }) === readFileSync(file, 'utf8'), 'node scripts/draw-algorithms.mjs').toBe(true);
+    expect(
+      render(name, { ...sluice, ...testing }) === readFileSync(file, 'utf8'),
+      'node scripts/draw-algorithms.mjs',
+    ).toBe(true);
     expect(statSync(file).size).toBeLessThan(15_000);
   });
 
@@ -224,9 +239,18 @@ describe('the README', () => {
     expect(textOf('README.md')).toMatch(new RegExp(`^\\| \`${verb}\\(`, 'm'));
   });
 
-  it.each(['allowed', 'taken', 'limit', 'remaining', 'retryAfter', 'resetAfter', 'policy', 'policies', 'source'])(
-    'explains the field of a decision: %s',
-    (field) => expect(textOf('README.md')).toMatch(new RegExp(`^\\| \`${field}\``, 'm')),
+  it.each([
+    'allowed',
+    'taken',
+    'limit',
+    'remaining',
+    'retryAfter',
+    'resetAfter',
+    'policy',
+    'policies',
+    'source',
+  ])('explains the field of a decision: %s', (field) =>
+    expect(textOf('README.md')).toMatch(new RegExp(`^\\| \`${field}\``, 'm')),
   );
 });
 
@@ -239,7 +263,11 @@ describe('a decision record', () => {
 
   it.each(records)('says context, decision and consequences, and is listed: %s', (name) => {
     const text = textOf(`docs/decisions/${name}`);
-    expect([...text.matchAll(/^## (.+)$/gm)].map((match) => match[1])).toEqual(['Context', 'Decision', 'Consequences']);
+    expect([...text.matchAll(/^## (.+)$/gm)].map((match) => match[1])).toEqual([
+      'Context',
+      'Decision',
+      'Consequences',
+    ]);
     expect(textOf('docs/decisions/README.md')).toContain(`](${name})`);
   });
 });

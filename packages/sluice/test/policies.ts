@@ -22,7 +22,11 @@ export interface Case {
 }
 
 export const CASES: Readonly<Record<string, Case>> = {
-  gcra: { policies: gcra({ limit: 7, per: 1000, burst: 4 }), atMost: (w) => 4 + (w * 7) / 1000, window: 1000 },
+  gcra: {
+    policies: gcra({ limit: 7, per: 1000, burst: 4 }),
+    atMost: (w) => 4 + (w * 7) / 1000,
+    window: 1000,
+  },
   'token bucket': {
     policies: tokenBucket({ capacity: 6, refill: 3, every: 700 }),
     atMost: (w) => 6 + (w * 3) / 700,
@@ -38,7 +42,11 @@ export const CASES: Readonly<Record<string, Case>> = {
     atMost: (w) => 5 + Math.ceil(w / 300) * 2,
     window: 900,
   },
-  'fixed window': { policies: fixedWindow({ limit: 5, per: 900 }), atMost: (w) => 5 * (Math.ceil(w / 900) + 1), window: 900 },
+  'fixed window': {
+    policies: fixedWindow({ limit: 5, per: 900 }),
+    atMost: (w) => 5 * (Math.ceil(w / 900) + 1),
+    window: 900,
+  },
   'fixed window from the first': {
     policies: fixedWindow({ limit: 5, per: 900, align: 'first' }),
     atMost: (w) => 5 * (Math.ceil(w / 900) + 1),
@@ -83,7 +91,10 @@ export const CASES: Readonly<Record<string, Case>> = {
     window: 900,
   },
   'several with a penalty': {
-    policies: { rate: gcra({ limit: 7, per: 1000, burst: 4 }), lockout: penalty({ after: 3, within: 2000, block: 500 }) },
+    policies: {
+      rate: gcra({ limit: 7, per: 1000, burst: 4 }),
+      lockout: penalty({ after: 3, within: 2000, block: 500 }),
+    },
     atMost: (w) => 4 + (w * 7) / 1000,
     window: 1000,
   },

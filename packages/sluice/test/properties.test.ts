@@ -43,7 +43,10 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
             for (const span of [window, window / 3, window * 4]) {
               const inside = taken.filter((other) => other.at >= at && other.at < at + span - CLOSE);
               const units = inside.reduce((sum, other) => sum + other.units, 0);
-              const bound = span === window * 4 ? Math.max(atMost(span, 6), 4 * atMost(window, 6)) : atMost(Math.max(span, 0), 6);
+              const bound =
+                span === window * 4
+                  ? Math.max(atMost(span, 6), 4 * atMost(window, 6))
+                  : atMost(Math.max(span, 0), 6);
               expect(units).toBeLessThanOrEqual(bound + 1e-6);
             }
           }

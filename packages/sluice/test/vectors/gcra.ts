@@ -14,7 +14,13 @@ export interface Cells {
 export const policyOf = ({ interval, burst }: Cells): Policy => gcra({ limit: 1, per: interval, burst });
 
 /** Within 2 µs of a whole unit, one more or less is the same answer. */
-export function compareRemaining(ledger: Ledger, cells: Cells, got: number, recorded: number, resetAfter: number): void {
+export function compareRemaining(
+  ledger: Ledger,
+  cells: Cells,
+  got: number,
+  recorded: number,
+  resetAfter: number,
+): void {
   const left = cells.burst - resetAfter / cells.interval;
   const nearWhole = Math.abs(left - Math.round(left)) * cells.interval <= 2 * MICROSECOND;
   ledger.near('remaining', got, recorded, nearWhole ? 1 : 0);

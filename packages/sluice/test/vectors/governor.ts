@@ -70,5 +70,6 @@ export const governor: Recording = sort(
   load<{ scenarios: Scenario[] }>('governor').scenarios,
   ({ id }) => id,
   ({ quota }) => (quota.replenishIntervalNs < FINEST_INTERVAL_NS ? 'an interval below 0.1 ms' : undefined),
-  (scenario) => agrees(`governor: ${scenario.id}`, compared(scenario).length, (makeStore) => run(scenario, makeStore)),
+  (scenario) =>
+    agrees(`governor: ${scenario.id}`, compared(scenario).length, (makeStore) => run(scenario, makeStore)),
 );

@@ -4,7 +4,14 @@
  * timeout that near to the recorded one; two steps need it, in r-warm-33 and r-warm-39.
  * Left out: setRate and what follows it, getRate, toString, refused arguments: they belong to sluice/compat/guava.
  */
-import { createLimiter, type Decision, type Limiter, type MaybePromise, pacer, type Policy } from '../../src/index.ts';
+import {
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type MaybePromise,
+  pacer,
+  type Policy,
+} from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import type { MakeStore } from './stores.ts';
 import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
@@ -41,7 +48,7 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
   const limiter = createLimiter(policyOf(scenario), { store, name: scenario.id });
   const steps = compared(scenario);
   // Guava's limiter stores idle time from its construction on, a key here from when it is first seen; a cold one is full.
-  const idles = scenario.kind === 'bursty' && scenario.startMicros < (steps[0] as Step).atMicros;
+  const idles = scenario.kind === 'bursty' && scenario.startMicros < steps[0].atMicros;
   if (idles) await (await limiter.reserve(KEY)).cancel();
   const ledger = new Ledger();
   for (const [index, step] of steps.entries()) {
@@ -63,7 +70,11 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
 }
 
 /** Infinity: refused. A delay of at most nothing cannot be asked of `reserve`, but it is what `take` asks. */
-async function delayWithin(limiter: Limiter<MaybePromise<Decision>>, cost: number, patience: number): Promise<number> {
+async function delayWithin(
+  limiter: Limiter<MaybePromise<Decision>>,
+  cost: number,
+  patience: number,
+): Promise<number> {
   if (patience > 0) return (await limiter.reserve(KEY, { cost, maxDelay: patience })).delay;
   return (await limiter.take(KEY, cost)).allowed ? 0 : Infinity;
 }
@@ -80,7 +91,9 @@ function compared({ steps }: Scenario): readonly Step[] {
   const changed = steps.findIndex(({ op }) => op === 'setRate');
   return steps
     .slice(0, changed < 0 ? steps.length : changed)
-    .filter(({ op, waitedMicros }) => (op === 'acquire' || op === 'tryAcquire') && waitedMicros !== undefined);
+    .filter(
+      ({ op, waitedMicros }) => (op === 'acquire' || op === 'tryAcquire') && waitedMicros !== undefined,
+    );
 }
 
 function why(scenario: Scenario): string | undefined {
@@ -94,5 +107,6 @@ export const guava: Recording = sort(
   load<{ scenarios: Scenario[] }>('guava').scenarios,
   ({ id }) => id,
   why,
-  (scenario) => agrees(`guava: ${scenario.id}`, compared(scenario).length, (makeStore) => run(scenario, makeStore)),
+  (scenario) =>
+    agrees(`guava: ${scenario.id}`, compared(scenario).length, (makeStore) => run(scenario, makeStore)),
 );

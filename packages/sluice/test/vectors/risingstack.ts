@@ -58,7 +58,9 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
     clock.set(step.atMicros / 1000);
     const decision = await limiter.take(id, { cost: n, mode });
     const again = await limiter.peek(id, n);
-    const left = decision.policies.filter(({ name }) => name.startsWith('log')).map(({ remaining }) => remaining);
+    const left = decision.policies
+      .filter(({ name }) => name.startsWith('log'))
+      .map(({ remaining }) => remaining);
     ledger.same('acknowledged', decision.taken, readme.acknowledged);
     ledger.same('remaining', Math.min(...left), Math.max(0, readme.actionsRemaining));
     ledger.near('wait', again.retryAfter, readme.wait ?? Infinity, MICROSECOND);
@@ -98,7 +100,8 @@ function policiesOf(scenario: Scenario): Record<string, Policy> {
   for (const [index, limit] of limitsOf(scenario).entries()) {
     const resolution = scenario.exactLog ? 'exact' : (limit.buckets ?? DEFAULT_BUCKETS);
     policies[`log ${index}`] = slidingLog({ limit: limit.maxInInterval, per: limit.interval, resolution });
-    if (limit.minDifference !== undefined) policies[`apart ${index}`] = minInterval({ every: limit.minDifference });
+    if (limit.minDifference !== undefined)
+      policies[`apart ${index}`] = minInterval({ every: limit.minDifference });
   }
   return policies;
 }
@@ -116,6 +119,7 @@ function vectorOf(scenario: Scenario): Vector {
 export const risingstack: Recording = sort(
   load<{ scenarios: Scenario[] }>('risingstack').scenarios,
   ({ name }) => name,
-  ({ exactLog, options }) => (exactLog || options.mode !== 'uniform' ? undefined : 'counts all on a coarse grid'),
+  ({ exactLog, options }) =>
+    exactLog || options.mode !== 'uniform' ? undefined : 'counts all on a coarse grid',
   vectorOf,
 );

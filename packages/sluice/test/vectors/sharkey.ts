@@ -61,7 +61,7 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
   });
   const ledger = new Ledger();
   for (const [index, { atMs, actor, limit = 0, expect }] of scenario.steps.entries()) {
-    const { dripRate, limiter } = limits[limit] as (typeof limits)[number];
+    const { dripRate, limiter } = limits[limit];
     ledger.at(index, { atMs, actor, limit });
     clock.set(scenario.baseMs + atMs);
     const { allowed, remaining, resetAfter } = await limiter.take(actor);
@@ -93,5 +93,7 @@ export const sharkey: Recording = sort(
   ({ id }) => id,
   why,
   (scenario) =>
-    agrees(`sharkey: ${scenario.id} ${scenario.name}`, scenario.steps.length, (makeStore) => run(scenario, makeStore)),
+    agrees(`sharkey: ${scenario.id} ${scenario.name}`, scenario.steps.length, (makeStore) =>
+      run(scenario, makeStore),
+    ),
 );

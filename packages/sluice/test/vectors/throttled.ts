@@ -62,13 +62,21 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
     }
     compareRemaining(ledger, cells, decision.remaining, expected.remaining, expected.resetAfterNs / 1e6);
     ledger.near('resetAfter', decision.resetAfter, expected.resetAfterNs / 1e6, MICROSECOND);
-    ledger.near('retryAfter', decision.retryAfter, expected.limited ? expected.retryAfterNs / 1e6 : 0, MICROSECOND);
+    ledger.near(
+      'retryAfter',
+      decision.retryAfter,
+      expected.limited ? expected.retryAfterNs / 1e6 : 0,
+      MICROSECOND,
+    );
   }
   await store.close();
   return ledger.differences;
 }
 
-const cellsOf = (quota: Quota): Cells => ({ interval: quota.emissionIntervalNs / 1e6, burst: quota.maxBurst + 1 });
+const cellsOf = (quota: Quota): Cells => ({
+  interval: quota.emissionIntervalNs / 1e6,
+  burst: quota.maxBurst + 1,
+});
 
 /** Exact to the float64: nanoseconds since 1970 are too many digits for one. */
 function millis(baseNanos: string, atNanos: number): number {
@@ -86,12 +94,15 @@ function compared({ steps }: Scenario): readonly Step[] {
 
 function why({ quota, maxKeys }: Scenario): string | undefined {
   if (quota.emissionIntervalNs < FINEST_INTERVAL_NS) return 'an interval below 0.1 ms';
-  return maxKeys > 0 ? 'forgets the key used longest ago, where Sluice forgets the one nearest to clear' : undefined;
+  return maxKeys > 0
+    ? 'forgets the key used longest ago, where Sluice forgets the one nearest to clear'
+    : undefined;
 }
 
 export const throttled: Recording = sort(
   load<{ scenarios: Scenario[] }>('throttled').scenarios,
   ({ id }) => id,
   why,
-  (scenario) => agrees(`throttled: ${scenario.id}`, compared(scenario).length, (makeStore) => run(scenario, makeStore)),
+  (scenario) =>
+    agrees(`throttled: ${scenario.id}`, compared(scenario).length, (makeStore) => run(scenario, makeStore)),
 );

@@ -8,7 +8,7 @@ export interface Vector {
   /** Steps that are run and compared. */
   readonly steps: number;
   /** One line per difference: none, if Sluice answers as recorded. */
-  run(makeStore: MakeStore): Promise<readonly string[]>;
+  readonly run: (makeStore: MakeStore) => Promise<readonly string[]>;
 }
 
 /** All of a file: what runs, and by reason what does not. */
@@ -35,7 +35,7 @@ export function sort<S>(
   for (const scenario of scenarios) {
     const reason = why(scenario);
     if (reason === undefined) vectors.push(vectorOf(scenario));
-    else (leftOut[reason] ??= []).push(nameOf(scenario));
+    else leftOut[reason] = [...(leftOut[reason] ?? []), nameOf(scenario)];
   }
   return { vectors, leftOut };
 }

@@ -97,7 +97,7 @@ export function pacer(options: PacerOptions): Policy {
   const params: PacerParams =
     warmup === undefined
       ? bursty(interval, maxBurst === undefined ? 0 : checkCost(maxBurst, 'pacer.maxBurst'), freshEmpty)
-      : warming(interval, duration('pacer.warmup', warmup), atLeastOne('pacer.coldFactor', coldFactor ?? 3), freshEmpty);
+      : warming(interval, duration('pacer.warmup', warmup), atLeastOne('pacer.coldFactor', coldFactor === undefined ? 3 : coldFactor), freshEmpty);
   if (warmup !== undefined && maxBurst !== undefined) {
     throw new SluiceError('ERR_UNKNOWN_OPTION', 'pacer.maxBurst', maxBurst, 'not with a warm-up');
   }

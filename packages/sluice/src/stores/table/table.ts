@@ -150,7 +150,7 @@ export class Table {
   private move(slots: number, now: Millis): void {
     const { old, current, stride } = this;
     if (old === undefined) return;
-    const crowded = current.used >= current.capacity * FULL;
+    const crowded = current.used + slots > current.capacity * FULL;
     if (crowded) this.makeRoom();
     const end = Math.min(old.capacity, crowded ? old.capacity : this.moved + slots);
     for (let slot = this.moved; slot < end; slot++) {

@@ -1,0 +1,227 @@
+import { execFileSync } from 'node:child_process';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { concurrency, createLimiter, gcra, memory, slidingLog } from '../src/index.ts';
+import { fingerprint, high, low } from '../src/stores/table/fingerprint.ts';
+import { Table } from '../src/stores/table/table.ts';
+import { manualClock } from '../src/testing/index.ts';
+
+const START = 1_700_000_000_000;
+
+describe('table', () => {
+  /** Rows of one cell, the instant at which they are clear. */
+  const kind = {
+    width: 1,
+    clearIn: (cells: Float64Array, at: number, now: number) => cells[at] - now,
+    forget() {},
+  };
+
+  test('is equal to a Map, whatever comes and goes', () => {
+    const op = fc.record({ key: fc.integer({ min: 0, max: 3000 }), wait: fc.integer({ min: 1, max: 5000 }) });
+    fc.assert(
+      fc.property(fc.array(op, { maxLength: 5000, minLength: 100 }), (ops) => {
+        const table = new Table(kind, Infinity);
+        const map = new Map<number, number>();
+        let now = START;
+        for (const { key, wait } of ops) {
+          now += 1;
+          let at = table.find(`key ${key}`);
+          const known = map.get(key);
+          // A row may be gone only when it is clear; a row that is there holds what was written.
+          if (at < 0) expect(known === undefined || known <= now).toBe(true);
+          else expect(table.cells[at]).toBe(known);
+          if (at < 0) at = table.add(`key ${key}`, now);
+          table.cells[at] = now + wait;
+          map.set(key, now + wait);
+        }
+        for (const [key, until] of map) {
+          const at = table.find(`key ${key}`);
+          if (until > now) expect(table.cells[at]).toBe(until);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('survives samples that are wrong by far', () => {
+    // A sample is taken before there is an old generation: all of it looks dead, so the next one starts far too small.
+    const migrates = () => (table as unknown as { old: unknown }).old !== undefined;
+    const table = new Table({ ...kind, clearIn: (cells, at, now) => (migrates() ? cells[at] - now : 0) }, Infinity);
+    for (let i = 0; i < 20_000; i++) {
+      const at = table.add(`key ${i}`, START);
+      table.cells[at] = START + i + 1;
+    }
+    expect(table.size).toBe(20_000);
+    for (let i = 0; i < 20_000; i++) {
+      const at = table.find(`key ${i}`);
+      expect(table.cells[at]).toBe(START + i + 1);
+    }
+  });
+});
+
+describe('fingerprint', () => {
+  const of = (key: string): string => {
+    fingerprint(key);
+    return `${high}:${low}`;
+  };
+
+  test('differs for strings that differ, lone surrogates and NULs included', () => {
+    const keys = [
+      '',
+      'a',
+      'b',
+      'ab',
+      'ba',
+      'a\0',
+      '\0a',
+      '\0',
+      '\0\0',
+      '\0\0\0',
+      '\ud83d',
+      '\ude00',
+      '😀',
+      'é',
+      'e\u0301',
+    ];
+    expect(new Set(keys.map(of)).size).toBe(keys.length);
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary' }),
+        fc.string({ unit: 'binary' }),
+        (a, b) => a === b || of(a) !== of(b),
+      ),
+    );
+  });
+
+  test('spreads a million keys that are alike without a collision, and evenly', () => {
+    const seen = new Set<string>();
+    const buckets = new Uint32Array(1024);
+    for (let i = 0; i < 1_000_000; i++) {
+      seen.add(of(`user:${i}`));
+      buckets[high >>> 22]++;
+    }
+    expect(seen.size).toBe(1_000_000);
+    // 977 a bucket on average; six standard deviations.
+    expect(Math.max(...buckets)).toBeLessThan(977 + 6 * 32);
+    expect(Math.min(...buckets)).toBeGreaterThan(977 - 6 * 32);
+  });
+
+  test('is another one in another process', () => {
+    const script =
+      "import('./dist/stores/table/fingerprint.js').then((m) => { m.fingerprint('a'); console.log(m.high, m.low); })";
+    const runs = [1, 2, 3].map(() =>
+      execFileSync(process.execPath, ['-e', script], { cwd: new URL('..', import.meta.url) }).toString(),
+    );
+    expect(new Set(runs).size).toBe(3);
+  });
+});
+
+describe('memory', () => {
+  test('keeps a million keys apart', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    const limiter = createLimiter(gcra({ limit: 2, per: '1h' }), { store });
+    let passed = 0;
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < 300_000; i++) if (limiter.take(`key ${i}`).allowed) passed++;
+    }
+    expect(passed).toBe(600_000);
+    expect(store.size).toBe(300_000);
+  });
+
+  test('forgets what is clear as new keys come, and shrinks', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    const limiter = createLimiter('1/s', { store });
+    for (let i = 0; i < 500_000; i++) limiter.take(`first ${i}`);
+    expect(store.size).toBe(500_000);
+    clock.advance(10_000);
+    for (let i = 0; i < 500_000; i++) {
+      clock.advance(0.1);
+      limiter.take(`then ${i}`);
+    }
+    // 10,000 of them live at any time.
+    expect(store.size).toBeLessThan(50_000);
+  });
+
+  test('logs grow with what is recorded and are given back when clear', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    const limiter = createLimiter(slidingLog({ limit: 10_000, per: '10s' }), { store });
+    const before = process.memoryUsage().arrayBuffers;
+    for (let i = 0; i < 20_000; i++) limiter.take(`key ${i}`);
+    const perKey = (process.memoryUsage().arrayBuffers - before) / 20_000;
+    // A row for one action, not for ten thousand.
+    expect(perKey).toBeLessThan(300);
+    let passed = 0;
+    for (let i = 0; i < 100_000; i++) {
+      clock.advance(1);
+      if (limiter.take('busy').allowed) passed++;
+    }
+    expect(passed).toBe(100_000);
+    expect(limiter.take('busy', 2).allowed).toBe(false);
+  });
+
+  test('bounds its keys, and a flood of new ones frees no blocked one', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock, maxKeys: 10_000 });
+    const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store });
+    const victims = Array.from({ length: 50 }, (_, i) => `victim ${i}`);
+    for (const victim of victims) limiter.take(victim, 100);
+    limiter.block('by hand', '1d');
+    for (let i = 0; i < 200_000; i++) {
+      limiter.take(`flood ${i}`);
+      if (i % 1000 === 0) clock.advance(1);
+    }
+    expect(store.size).toBeLessThanOrEqual(10_001);
+    for (const victim of victims) expect(limiter.take(victim).allowed).toBe(false);
+    expect(limiter.take('by hand').allowed).toBe(false);
+  });
+
+  test('a flood of a million random keys against 100,000 stays bounded in memory', () => {
+    const store = memory({ maxKeys: 100_000 });
+    const limiter = createLimiter(gcra({ limit: 10, per: '1h' }), { store });
+    limiter.take('blocked', 10);
+    const before = process.memoryUsage().arrayBuffers;
+    for (let i = 0; i < 1_000_000; i++) limiter.take(`flood ${i} ${i * 7919}`);
+    expect(store.size).toBeLessThanOrEqual(100_000);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(30e6);
+    expect(limiter.take('blocked').allowed).toBe(false);
+  });
+
+  test('evicts logs and gives their rows to others', () => {
+    const store = memory({ maxKeys: 100 });
+    const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }), { store });
+    for (let i = 0; i < 5000; i++) expect(limiter.take(`key ${i}`).remaining).toBe(1);
+    expect(store.size).toBeLessThanOrEqual(100);
+    expect(limiter.take('key 4999').remaining).toBe(0);
+  });
+
+  test('limiters of one name share their keys and take over a changed limit; others do not', () => {
+    const store = memory({ clock: manualClock(START) });
+    const first = createLimiter('10/s', { store, name: 'api' });
+    first.take('k', 4);
+    expect(createLimiter('20/s', { store, name: 'api' }).take('k').remaining).toBe(15);
+    expect(createLimiter('10/s fixed-window', { store, name: 'api' }).take('k').remaining).toBe(9);
+    expect(createLimiter('10/s', { store, name: 'other' }).take('k').remaining).toBe(9);
+    expect(createLimiter('20/s', { store }).take('k').remaining).toBe(19);
+  });
+
+  test('keeps no process alive', () => {
+    const script = `
+      const { createLimiter } = await import('./dist/index.js');
+      const limiter = createLimiter('1/s');
+      for (let i = 0; i < 1000; i++) limiter.take('key ' + i);
+      limiter.block('x', '1h');
+      const abort = new AbortController();
+      limiter.acquire('key 1', { signal: abort.signal }).catch(() => console.log('ended'));
+      abort.abort();`;
+    const began = Date.now();
+    const out = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: new URL('..', import.meta.url),
+      timeout: 5000,
+    });
+    expect(out.toString()).toBe('ended\n');
+    expect(Date.now() - began).toBeLessThan(900);
+  });
+});
