@@ -66,14 +66,14 @@ export class Alarms {
   }
 
   private earlier(a: number, b: number): boolean {
-    const x = this.heap[a] as Alarm;
-    const y = this.heap[b] as Alarm;
+    const x = this.heap[a];
+    const y = this.heap[b];
     return x.due < y.due || (x.due === y.due && x.order < y.order);
   }
 
   private swap(a: number, b: number): void {
-    const alarm = this.heap[a] as Alarm;
-    this.heap[a] = this.heap[b] as Alarm;
+    const alarm = this.heap[a];
+    this.heap[a] = this.heap[b];
     this.heap[b] = alarm;
   }
 }

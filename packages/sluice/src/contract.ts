@@ -77,6 +77,8 @@ export interface Plan {
   readonly policies: readonly PlacedPolicy[];
   /** Cells of a row. */
   readonly width: number;
+  /** The policies with all their numbers, in one word. */
+  readonly id: string;
   /** Plans with the same signature read each other's rows. */
   readonly signature: string;
 }

@@ -34,31 +34,31 @@ export function decide(
   if (verb === 'take' && hit.mode === 'whole') {
     const passes = block === 0 && waitFor(policies, cells, at, now, grown, cost) === 0;
     if (passes) charge(policies, cells, at, now, grown, cost);
-    else strike(policies, cells, at, now);
+    else if (block === 0) strike(policies, cells, at, now);
     return describe(policies, cells, at, now, grown, block, passes, passes ? cost : 0, cost);
   }
   if (verb === 'take' && hit.mode === 'partial') {
     const taken = block === 0 ? fitting(policies, cells, at, now, grown, cost) : 0;
     if (taken > 0) charge(policies, cells, at, now, grown, taken);
-    else strike(policies, cells, at, now);
+    else if (block === 0) strike(policies, cells, at, now);
     return describe(policies, cells, at, now, grown, block, taken > 0, taken, Math.min(cost, 1));
   }
   if (verb === 'take') {
     const passes = block === 0 && waitFor(policies, cells, at, now, grown, cost) === 0;
     charge(policies, cells, at, now, grown, cost);
-    if (!passes) strike(policies, cells, at, now);
+    if (!passes && block === 0) strike(policies, cells, at, now);
     return describe(policies, cells, at, now, grown, block, passes, cost, cost);
   }
   if (verb === 'reserve') {
     const delay = block === 0 ? delayOf(policies, cells, at, now, grown, cost) : Infinity;
     const booked = delay < Infinity && delay <= hit.span;
     if (booked) charge(policies, cells, at, now, grown, cost);
-    else strike(policies, cells, at, now);
     const decision = describe(policies, cells, at, now, grown, block, delay === 0, booked ? cost : 0, cost);
     // Booked: what it waits for is its turn, not what a second one like it would wait for.
     return booked ? { ...decision, retryAfter: delay } : decision;
   }
-  if (verb === 'refund' || verb === 'release') give(policies, cells, at, now, grown, cost, verb === 'release');
+  if (verb === 'refund' || verb === 'release')
+    give(policies, cells, at, now, grown, cost, verb === 'release');
   const asked = verb === 'peek' ? cost : 1;
   const passes = block === 0 && waitFor(policies, cells, at, now, grown, asked) === 0;
   return describe(policies, cells, at, now, grown, block, passes, 0, asked);
@@ -67,8 +67,9 @@ export function decide(
 /** Until a whole row is as good as new. */
 export function clearIn(plan: Plan, cells: Cells, at: number, now: Millis, grown: GrownRows): Millis {
   let longest = 0;
-  for (const policy of plan.policies) {
-    const { algorithm, params, offset, grows } = policy;
+  const { policies } = plan;
+  for (let i = 0; i < policies.length; i++) {
+    const { algorithm, params, offset, grows } = policies[i];
     const wait = grows
       ? algorithm.clearIn(params, grown.get(cells[at + offset]), 0, now)
       : algorithm.clearIn(params, cells, at + offset, now);
@@ -78,7 +79,14 @@ export function clearIn(plan: Plan, cells: Cells, at: number, now: Millis, grown
 }
 
 /** The longest wait: every policy must pass. */
-function waitFor(policies: Policies, cells: Cells, at: number, now: Millis, grown: GrownRows, cost: number): Millis {
+function waitFor(
+  policies: Policies,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  grown: GrownRows,
+  cost: number,
+): Millis {
   let longest = 0;
   for (let i = 0; i < policies.length; i++) {
     const { algorithm, params, offset, grows } = policies[i];
@@ -91,7 +99,14 @@ function waitFor(policies: Policies, cells: Cells, at: number, now: Millis, grow
 }
 
 /** How much of the cost passes now: all of it, or as many whole units as every policy has. */
-function fitting(policies: Policies, cells: Cells, at: number, now: Millis, grown: GrownRows, cost: number): number {
+function fitting(
+  policies: Policies,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  grown: GrownRows,
+  cost: number,
+): number {
   if (waitFor(policies, cells, at, now, grown, cost) === 0) return cost;
   let least = cost;
   for (const { algorithm, params, offset, grows } of policies) {
@@ -105,14 +120,28 @@ function fitting(policies: Policies, cells: Cells, at: number, now: Millis, grow
 }
 
 /** The wait for a turn that can be booked; Infinity where a policy that has to be waited for cannot be overdrawn. */
-function delayOf(policies: Policies, cells: Cells, at: number, now: Millis, grown: GrownRows, cost: number): Millis {
+function delayOf(
+  policies: Policies,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  grown: GrownRows,
+  cost: number,
+): Millis {
   const delay = waitFor(policies, cells, at, now, grown, cost);
   if (delay === 0) return 0;
   const fixed = policies.filter((policy) => !policy.algorithm.bookable);
   return waitFor(fixed, cells, at, now, grown, cost) === 0 ? delay : Infinity;
 }
 
-function charge(policies: Policies, cells: Cells, at: number, now: Millis, grown: GrownRows, cost: number): void {
+function charge(
+  policies: Policies,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  grown: GrownRows,
+  cost: number,
+): void {
   for (let i = 0; i < policies.length; i++) {
     const { algorithm, params, offset, grows } = policies[i];
     if (algorithm.countsDenials) continue;
@@ -173,9 +202,29 @@ function describe(
   const { name, limit, remaining, retryAfter, resetAfter } = binding;
   if (block > retryAfter) {
     const reset = Math.max(block, resetAfter);
-    return { allowed, taken, limit, remaining: 0, retryAfter: block, resetAfter: reset, policy: 'block', policies: states, source: 'store' };
+    return {
+      allowed,
+      taken,
+      limit,
+      remaining: 0,
+      retryAfter: block,
+      resetAfter: reset,
+      policy: 'block',
+      policies: states,
+      source: 'store',
+    };
   }
-  return { allowed, taken, limit, remaining, retryAfter, resetAfter, policy: name, policies: states, source: 'store' };
+  return {
+    allowed,
+    taken,
+    limit,
+    remaining,
+    retryAfter,
+    resetAfter,
+    policy: name,
+    policies: states,
+    source: 'store',
+  };
 }
 
 function stateOf(

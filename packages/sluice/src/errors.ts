@@ -6,15 +6,17 @@ import type { Decision } from './contract.ts';
 
 export const ERRORS = {
   ERR_COST: 'must be a finite number, 0 or more',
-  ERR_DURATION: "must be a positive span: milliseconds, or text such as '250ms', '10s', '1m', '2h', '1d' or '1h30m'",
+  ERR_DURATION:
+    "must be a positive span: milliseconds, or text such as '250ms', '10s', '1m', '2h', '1d' or '1h30m'",
   ERR_NUMBER: 'must be a finite number above 0',
   ERR_INTEGER: 'must be a whole number, 1 or more',
   ERR_CHOICE: 'must be one of the listed values',
   ERR_UNKNOWN_OPTION: 'is not an option here',
   ERR_MISSING_OPTION: 'is required',
   ERR_OPTIONS: 'must be an object with options',
-  ERR_POLICY: 'must be a policy: text such as \'100/min\', or what gcra() and its siblings return',
-  ERR_POLICY_TEXT: "must read like '100/min', '10/s burst 20', '5000/day fixed-window' or several joined by '&'",
+  ERR_POLICY: "must be a policy: text such as '100/min', or what gcra() and its siblings return",
+  ERR_POLICY_TEXT:
+    "must read like '100/min', '10/s burst 20', '5000/day fixed-window' or several joined by '&'",
   ERR_TIME_ZONE: 'must be an IANA time zone such as Europe/Berlin',
   ERR_TIER: 'is not a tier of this limiter',
   ERR_KEY: 'must be a string',
@@ -39,20 +41,33 @@ export class SluiceError extends RangeError {
   }
 }
 
+/** What a caller of `acquire` gets when the limiter is closed before its turn. */
+export class ClosedError extends Error {
+  readonly code: ErrorCode = 'ERR_CLOSED';
+
+  constructor() {
+    super(`the limiter ${ERRORS.ERR_CLOSED} [ERR_CLOSED]`);
+    this.name = 'ClosedError';
+  }
+}
+
 /** Thrown by `run` alone, when the turn did not come in time. */
 export class DeniedError extends Error {
   readonly code: ErrorCode = 'ERR_DENIED';
   readonly decision: Decision;
 
   constructor(key: string, decision: Decision) {
-    super(`${show(key)} ${ERRORS.ERR_DENIED} by policy ${show(decision.policy)}; it may pass in ${decision.retryAfter} ms [ERR_DENIED]`);
+    super(
+      `${show(key)} ${ERRORS.ERR_DENIED} by policy ${show(decision.policy)}; it may pass in ${decision.retryAfter} ms [ERR_DENIED]`,
+    );
     this.name = 'DeniedError';
     this.decision = decision;
   }
 }
 
 function show(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  if (typeof value === 'string')
+    return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
   if (typeof value === 'function') return 'a function';
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
   return String(value);

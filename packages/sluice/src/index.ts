@@ -19,7 +19,7 @@ export type {
   Verb,
 } from './contract.ts';
 export type { Duration } from './duration.ts';
-export { DeniedError, ERRORS, type ErrorCode, SluiceError } from './errors.ts';
+export { ClosedError, DeniedError, ERRORS, type ErrorCode, SluiceError } from './errors.ts';
 export {
   type AcquireOptions,
   type CostOptions,

@@ -27,7 +27,7 @@ export interface ReserveOptions extends CostOptions {
 
 export interface AcquireOptions extends CostOptions {
   /** After this long the answer is a denial; 0: only if it passes at once. Default: wait as long as it takes. */
-  readonly timeout?: Duration | 0 | undefined;
+  readonly timeout?: Duration | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Higher goes first; default 0. */
   readonly priority?: number | undefined;
@@ -60,7 +60,7 @@ export interface Limiter<R extends MaybePromise<Decision> = Decision> {
   /** Denies the key for a while, whatever it has left. */
   block(key: string, span: Duration): R;
   /** As if the key had never been seen. */
-  reset(key: string, options?: { readonly tier?: string | undefined }): R;
+  reset(key: string): R;
   /** Several keys, of this or other limiters, all or nothing. */
   takeMany(items: readonly ManyItem<R>[]): Answer<R, ManyDecision>;
   /** Ends all waiting, and the store if it is the limiter's own. */
@@ -80,7 +80,10 @@ export interface LimiterOptions {
 export type PolicySource = Policies | ((key: string) => Policies);
 
 /** In memory, answers come at once; with another store, as that store answers. */
-export function createLimiter(policies: PolicySource, options?: LimiterOptions & { readonly store?: undefined }): Limiter;
+export function createLimiter(
+  policies: PolicySource,
+  options?: LimiterOptions & { readonly store?: undefined },
+): Limiter;
 export function createLimiter<R extends MaybePromise<Decision>>(
   policies: PolicySource,
   options: LimiterOptions & { readonly store: Store<R> },
@@ -89,23 +92,28 @@ export function createLimiter(
   policies: PolicySource,
   options: LimiterOptions & { readonly store?: Store | undefined } = {},
 ): Limiter<MaybePromise<Decision>> {
-  const { name, tiers = {}, maxWaiting = 100_000, store: given } = known('createLimiter', options, [
-    'name',
-    'tiers',
-    'maxWaiting',
-    'store',
-  ]);
+  const {
+    name,
+    tiers = {},
+    maxWaiting = 100_000,
+    store: given,
+  } = known('createLimiter', options, ['name', 'tiers', 'maxWaiting', 'store']);
   bound('createLimiter.maxWaiting', maxWaiting);
+  if (given !== undefined && typeof given?.apply !== 'function')
+    throw new SluiceError('ERR_OPTIONS', 'createLimiter.store', given, 'a store');
   const store: Store = given ?? memory();
   const base = typeof policies === 'function' ? undefined : planOf(policies, name);
   const planForKey = typeof policies === 'function' ? plansByKey(policies, name ?? 'sluice') : undefined;
-  const tierPlans = new Map(Object.entries(tiers).map(([tier, own]) => [tier, planOf(own, name ?? base?.name ?? 'sluice')]));
+  const tierPlans = new Map(
+    Object.entries(tiers).map(([tier, own]) => [tier, planOf(own, name ?? base?.name ?? 'sluice')]),
+  );
 
   function planFor(key: string, tier: string | undefined): Plan {
     if (typeof key !== 'string') throw new SluiceError('ERR_KEY', 'key', key);
     if (tier === undefined) return base ?? (planForKey as (key: string) => Plan)(key);
     const plan = tierPlans.get(tier);
-    if (plan === undefined) throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...tierPlans.keys()].join(', ')}`);
+    if (plan === undefined)
+      throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...tierPlans.keys()].join(', ')}`);
     return plan;
   }
 
@@ -127,7 +135,11 @@ export function createLimiter(
 
   let isWaitedFor = false;
   const room = waitingRoom(
-    { take, peek, refund: (key, cost, tier) => giveBack('refund', key, cost, tier) },
+    {
+      takeNow: (key, cost, tier) => store.apply(hit('reserve', key, cost, tier)),
+      peek,
+      refund: (key, cost, tier) => giveBack('refund', key, cost, tier),
+    },
     store.clock,
     maxWaiting,
   );
@@ -135,15 +147,29 @@ export function createLimiter(
   async function acquire(key: string, options?: number | AcquireOptions): Promise<Decision> {
     const { cost, tier, timeout, signal, priority = 0 } = optionsOf<AcquireOptions>(options, ACQUIRE);
     planFor(key, tier);
-    if (typeof priority !== 'number' || Number.isNaN(priority)) throw new SluiceError('ERR_NUMBER', 'priority', priority);
-    const patience = timeout === undefined || timeout === Infinity ? Infinity : timeout === 0 ? 0 : duration('timeout', timeout);
+    if (typeof priority !== 'number' || Number.isNaN(priority))
+      throw new SluiceError('ERR_NUMBER', 'priority', priority);
+    const patience =
+      timeout === undefined || timeout === Infinity
+        ? Infinity
+        : timeout === 0
+          ? 0
+          : duration('timeout', timeout);
     isWaitedFor = true;
     return room.wait(key, { cost, tier, signal, priority, timeout: patience });
   }
 
   const limiter: Limiter<MaybePromise<Decision>> = {
     take(key, options) {
-      if (options === undefined) return store.apply({ verb: 'take', plan: planFor(key, undefined), key, cost: 1, mode: 'whole', span: 0 });
+      if (options === undefined)
+        return store.apply({
+          verb: 'take',
+          plan: planFor(key, undefined),
+          key,
+          cost: 1,
+          mode: 'whole',
+          span: 0,
+        });
       if (typeof options === 'number') return take(key, checkCost(options));
       const { cost, tier, mode = 'whole' } = optionsOf<TakeOptions>(options, TAKE);
       return take(key, cost, tier, oneOf('mode', mode, MODES));
@@ -162,9 +188,12 @@ export function createLimiter(
     },
     reserve(key, options) {
       const { cost, tier, maxDelay } = optionsOf<ReserveOptions>(options, RESERVE);
-      const longest = maxDelay === undefined || maxDelay === Infinity ? Infinity : duration('maxDelay', maxDelay);
-      return chain(store.apply(hit('reserve', key, cost, tier, 'whole', longest)), (decision) => {
-        const booked = decision.taken === cost;
+      const longest =
+        maxDelay === undefined || maxDelay === Infinity ? Infinity : duration('maxDelay', maxDelay);
+      const answer =
+        cost === 0 ? peek(key, 0, tier) : store.apply(hit('reserve', key, cost, tier, 'whole', longest));
+      return chain(answer, (decision) => {
+        const booked = cost === 0 ? decision.allowed : decision.taken === cost;
         let cancelled = !booked;
         return {
           decision: booked ? { ...decision, allowed: true, retryAfter: 0 } : decision,
@@ -189,8 +218,12 @@ export function createLimiter(
       }
     },
     block: (key, span) => store.apply(hit('block', key, 0, undefined, 'whole', duration('block', span))),
-    reset: (key, options) => giveBack('reset', key, 0, optionsOf<CostOptions>(options, ['tier']).tier),
-    takeMany: (items) => takeMany<MaybePromise<Decision>>(limiter, items) as ManyDecision,
+    reset(key) {
+      // Tiers of other algorithms keep rows of their own.
+      for (const tier of tierPlans.keys()) void giveBack('reset', key, 0, tier);
+      return giveBack('reset', key, 0);
+    },
+    takeMany: (items) => takeMany<MaybePromise<Decision>>(limiter, items),
     close() {
       room.close();
       return given === undefined ? store.close() : undefined;
@@ -205,7 +238,10 @@ const TAKE = ['cost', 'tier', 'mode'] as const;
 const RESERVE = ['cost', 'tier', 'maxDelay'] as const;
 const ACQUIRE = ['cost', 'tier', 'timeout', 'signal', 'priority'] as const;
 
-function optionsOf<T extends CostOptions>(options: number | T | undefined, names: readonly (keyof T & string)[]): T & { cost: number } {
+function optionsOf<T extends CostOptions>(
+  options: number | T | undefined,
+  names: readonly (keyof T & string)[],
+): T & { cost: number } {
   if (options === undefined) return { cost: 1 } as T & { cost: number };
   if (typeof options === 'number') return { cost: checkCost(options) } as T & { cost: number };
   const { cost = 1 } = known('options', options, names);

@@ -1,5 +1,6 @@
 /** Several keys, all or nothing: each by its own limiter, such as per address and per user. */
 import type { Answer, Decision, MaybePromise } from './contract.ts';
+import { SluiceError } from './errors.ts';
 import { cost as checkCost } from './options.ts';
 import { all, chain } from './maybe.ts';
 
@@ -40,20 +41,24 @@ interface Share {
  * Asks all first, then takes all: what is refused has charged nothing. Between the two, another process may have taken
  * the last of one; then the rest is given back.
  */
-export function takeMany<R extends MaybePromise<Decision>>(self: Taker<R>, items: readonly ManyItem<R>[]): Answer<R, ManyDecision> {
+export function takeMany<R extends MaybePromise<Decision>>(
+  self: Taker<R>,
+  items: readonly ManyItem<R>[],
+): Answer<R, ManyDecision> {
+  if (items.length === 0) throw new SluiceError('ERR_OPTIONS', 'items', items, 'at least one');
   const shares: Share[] = [];
   const shareOf = items.map((item) => join(shares, self, item));
   const each = (verb: 'peek' | 'take', which = shares): MaybePromise<Decision[]> =>
     all(which.map(({ limiter, key, cost, tier }) => limiter[verb](key, { cost, tier })));
-  const answer = (decisions: Decision[]): ManyDecision => combine(shareOf.map((share) => decisions[share] as Decision));
+  const answer = (decisions: Decision[]): ManyDecision => combine(shareOf.map((share) => decisions[share]));
 
   const result = chain(each('peek'), (peeked) => {
     const refused = peeked.findIndex((decision) => !decision.allowed);
     // Taken in earnest, so that a denial counts where denials are counted.
     if (refused >= 0) {
-      return chain(each('take', [shares[refused] as Share]), ([denied]) => {
-        if (denied?.allowed) giveBack([shares[refused] as Share]);
-        return answer(peeked.with(refused, { ...(denied as Decision), allowed: false, taken: 0 }));
+      return chain(each('take', [shares[refused]]), ([denied]) => {
+        if (denied?.allowed) giveBack([shares[refused]]);
+        return answer(peeked.with(refused, { ...denied, allowed: false, taken: 0 }));
       });
     }
     return chain(each('take'), (taken) => {
@@ -73,16 +78,23 @@ function giveBack(shares: readonly Share[]): void {
 function join(shares: Share[], self: Taker, item: ManyItem): number {
   const { limiter = self, key, cost = 1, tier } = item;
   checkCost(cost);
-  const known = shares.findIndex((share) => share.limiter === limiter && share.key === key && share.tier === tier);
+  const known = shares.findIndex(
+    (share) => share.limiter === limiter && share.key === key && share.tier === tier,
+  );
   if (known < 0) return shares.push({ limiter, key, cost, tier }) - 1;
-  (shares[known] as Share).cost += cost;
+  shares[known].cost += cost;
   return known;
 }
 
 function combine(decisions: readonly Decision[]): ManyDecision {
   const allowed = decisions.every((decision) => decision.allowed);
   const binding = decisions.reduce((a, b) => (isNearer(b, a, allowed) ? b : a));
-  return { ...binding, allowed, taken: allowed ? decisions.reduce((sum, { taken }) => sum + taken, 0) : 0, decisions };
+  return {
+    ...binding,
+    allowed,
+    taken: allowed ? decisions.reduce((sum, { taken }) => sum + taken, 0) : 0,
+    decisions,
+  };
 }
 
 function isNearer(a: Decision, b: Decision, allowed: boolean): boolean {

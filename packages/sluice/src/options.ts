@@ -6,7 +6,12 @@ export function known<T extends object>(what: string, options: T, names: readonl
   if (typeof options !== 'object' || options === null) throw new SluiceError('ERR_OPTIONS', what, options);
   for (const name of Object.keys(options)) {
     if (!(names as readonly string[]).includes(name)) {
-      throw new SluiceError('ERR_UNKNOWN_OPTION', `${what}.${name}`, options[name as keyof T], `known: ${names.join(', ')}`);
+      throw new SluiceError(
+        'ERR_UNKNOWN_OPTION',
+        `${what}.${name}`,
+        options[name as keyof T],
+        `known: ${names.join(', ')}`,
+      );
     }
   }
   return options;
@@ -14,7 +19,8 @@ export function known<T extends object>(what: string, options: T, names: readonl
 
 export function positive(option: string, value: unknown): number {
   if (value === undefined) throw new SluiceError('ERR_MISSING_OPTION', option, value);
-  if (typeof value !== 'number' || !(value > 0) || value === Infinity) throw new SluiceError('ERR_NUMBER', option, value);
+  if (typeof value !== 'number' || !(value > 0) || value === Infinity)
+    throw new SluiceError('ERR_NUMBER', option, value);
   return value;
 }
 
@@ -25,7 +31,8 @@ export function atLeastOne(option: string, value: unknown): number {
 
 export function whole(option: string, value: unknown): number {
   if (value === undefined) throw new SluiceError('ERR_MISSING_OPTION', option, value);
-  if (!Number.isSafeInteger(value) || (value as number) < 1) throw new SluiceError('ERR_INTEGER', option, value);
+  if (!Number.isSafeInteger(value) || (value as number) < 1)
+    throw new SluiceError('ERR_INTEGER', option, value);
   return value as number;
 }
 
@@ -40,6 +47,7 @@ export function oneOf<T extends string>(option: string, value: unknown, choices:
 }
 
 export function cost(value: unknown, option = 'cost'): number {
-  if (typeof value !== 'number' || !(value >= 0) || value === Infinity) throw new SluiceError('ERR_COST', option, value);
+  if (typeof value !== 'number' || !(value >= 0) || value === Infinity)
+    throw new SluiceError('ERR_COST', option, value);
   return value;
 }

@@ -4,7 +4,11 @@ import { SluiceError } from './errors.ts';
 import { parsePolicies } from './policy-text.ts';
 
 /** Text, a policy, several in a list, or several by name. */
-export type Policies = string | Policy | readonly (string | Policy)[] | { readonly [name: string]: string | Policy };
+export type Policies =
+  | string
+  | Policy
+  | readonly (string | Policy)[]
+  | { readonly [name: string]: string | Policy };
 
 /** Places the policies in a row. Without a name, limiters with the same policies share their keys. */
 export function planOf(policies: Policies, name?: string): Plan {
@@ -19,8 +23,10 @@ export function planOf(policies: Policies, name?: string): Plan {
   if (!placed.some((policy) => !policy.algorithm.countsDenials)) {
     throw new SluiceError('ERR_POLICY', 'policies', policies, 'at least one that denies by itself');
   }
+  const id = placed.map(describe).join('&');
   return {
-    name: name ?? placed.map(describe).join('&'),
+    name: name ?? id,
+    id,
     policies: placed,
     width,
     signature: placed.map((policy) => policy.algorithm.name).join('&'),
@@ -30,12 +36,26 @@ export function planOf(policies: Policies, name?: string): Plan {
 function namedPolicies(policies: Policies): Record<string, Policy> {
   if (typeof policies === 'string') return parsePolicies(policies);
   if (isPolicy(policies)) return { default: policies };
-  if (typeof policies !== 'object' || policies === null) throw new SluiceError('ERR_POLICY', 'policies', policies);
+  if (typeof policies !== 'object' || policies === null)
+    throw new SluiceError('ERR_POLICY', 'policies', policies);
   const named: Record<string, Policy> = {};
   for (const [name, policy] of Object.entries(policies)) {
     const list = Array.isArray(policies);
-    for (const [part, one] of Object.entries(list || typeof policy !== 'string' ? namedPolicies(policy) : parsePolicies(policy))) {
-      named[nameFor(named, list ? (part === 'default' ? one.algorithm.name : part) : part === 'default' ? name : `${name} ${part}`)] = one;
+    for (const [part, one] of Object.entries(
+      list || typeof policy !== 'string' ? namedPolicies(policy) : parsePolicies(policy),
+    )) {
+      named[
+        nameFor(
+          named,
+          list
+            ? part === 'default'
+              ? one.algorithm.name
+              : part
+            : part === 'default'
+              ? name
+              : `${name} ${part}`,
+        )
+      ] = one;
     }
   }
   return named;

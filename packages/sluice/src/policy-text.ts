@@ -4,7 +4,15 @@
  *   policies = policy { '&' policy }
  *   policy   = limit '/' duration { 'burst' number | algorithm }
  */
-import { fixedWindow, gcra, leakyBucket, pacer, slidingLog, slidingWindow, tokenBucket } from './algorithms/index.ts';
+import {
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  pacer,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from './algorithms/index.ts';
 import type { Policy } from './contract.ts';
 import { parse } from './duration.ts';
 import { SluiceError } from './errors.ts';
@@ -20,7 +28,8 @@ const CALENDAR = ['month', 'year'] as const;
 /** What a name means in text. Only these have a rate and nothing else; the others want their factory. */
 const ALGORITHMS: Readonly<Record<string, (rate: Rate) => Policy>> = {
   gcra: ({ limit, per, burst }) => gcra({ limit, per, burst }),
-  'token-bucket': ({ limit, per, burst }) => tokenBucket({ capacity: burst ?? limit, refill: limit, every: per }),
+  'token-bucket': ({ limit, per, burst }) =>
+    tokenBucket({ capacity: burst ?? limit, refill: limit, every: per }),
   'leaky-bucket': ({ limit, per, burst }) =>
     leakyBucket({ size: burst ?? limit, dripRate: parse(per) / limit }),
   'fixed-window': ({ limit, per }) => {
@@ -42,7 +51,8 @@ export function parsePolicies(text: string): Record<string, Policy> {
   const named: Record<string, Policy> = {};
   for (const part of parts) {
     const name = parts.length === 1 ? 'default' : part;
-    if (Object.hasOwn(named, name)) throw new SluiceError('ERR_POLICY_TEXT', 'policy', text, `${name} stands twice`);
+    if (Object.hasOwn(named, name))
+      throw new SluiceError('ERR_POLICY_TEXT', 'policy', text, `${name} stands twice`);
     named[name] = parsePolicy(part, text);
   }
   return named;
@@ -57,16 +67,21 @@ function parsePolicy(part: string, text: string): Policy {
   let burst: number | undefined;
   const words = rest.split(' ').filter((word) => word !== '');
   for (let i = 0; i < words.length; i++) {
-    const word = words[i] as string;
+    const word = words[i];
     if (word === 'burst') burst = Number(words[++i]);
     else if (Object.hasOwn(ALGORITHMS, word)) algorithm = word;
-    else throw wrong(`unknown word ${JSON.stringify(word)}; algorithms: ${Object.keys(ALGORITHMS).join(', ')}`);
+    else
+      throw wrong(`unknown word ${JSON.stringify(word)}; algorithms: ${Object.keys(ALGORITHMS).join(', ')}`);
   }
   if (burst !== undefined && !BURSTY.includes(algorithm)) throw wrong(`${algorithm} has no burst`);
   const calendar = algorithm === 'fixed-window' && CALENDAR.some((unit) => unit === per);
   if (!calendar && !(parse(per) > 0)) throw wrong(`unknown span ${JSON.stringify(per)}`);
   try {
-    return (ALGORITHMS[algorithm] as (rate: Rate) => Policy)({ limit: Number(limit.replaceAll('_', '')), per, burst });
+    return ALGORITHMS[algorithm]({
+      limit: Number(limit.replaceAll('_', '')),
+      per,
+      burst,
+    });
   } catch (error) {
     throw error instanceof SluiceError ? wrong(error.message) : error;
   }

@@ -4,12 +4,13 @@
  * it, whoever leaves the line has been charged nothing, and a line needs one alarm however long it is.
  */
 import type { Clock, Decision, MaybePromise, Millis } from './contract.ts';
-import { SluiceError } from './errors.ts';
+import { ClosedError } from './errors.ts';
 import { isPromise, chain } from './maybe.ts';
 
 /** What a line asks of its limiter. */
 export interface Desk {
-  take(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
+  /** Takes if it passes now. To be told to wait is not a denial. */
+  takeNow(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
   peek(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
   refund(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
 }
@@ -87,7 +88,8 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     const { lanes } = line;
     let place = lanes.findIndex((lane) => lane.priority <= waiter.priority);
     if (place < 0) place = lanes.length;
-    if (lanes[place]?.priority !== waiter.priority) lanes.splice(place, 0, { priority: waiter.priority, queue: [], head: 0 });
+    if (lanes[place]?.priority !== waiter.priority)
+      lanes.splice(place, 0, { priority: waiter.priority, queue: [], head: 0 });
     lanes[place]?.queue.push(waiter);
     if (headOf(line) === waiter) nudge(waiter.key);
   }
@@ -121,9 +123,11 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
 
   /** Never throws and never rejects: a fault of the store is the waiter's to see. */
   function ask(waiter: Waiter): MaybePromise<Decision | undefined> {
-    const failed = (error: unknown): undefined => void waiter.fail(error);
+    const failed = (error: unknown): undefined => {
+      waiter.fail(error);
+    };
     try {
-      const answer = desk.take(waiter.key, waiter.cost, waiter.tier);
+      const answer = desk.takeNow(waiter.key, waiter.cost, waiter.tier);
       return isPromise(answer) ? answer.catch(failed) : answer;
     } catch (error) {
       return failed(error);
@@ -147,7 +151,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
       line.cancelAlarm?.();
       line.asking = true;
       for (let head = headOf(line); head !== undefined; head = headOf(line)) {
-        head.fail(new SluiceError('ERR_CLOSED', 'limiter', head.key));
+        head.fail(new ClosedError());
       }
     }
     lines.clear();

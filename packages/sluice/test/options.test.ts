@@ -66,7 +66,7 @@ for (const [name, make, good, numbers, durations] of FACTORIES) {
     });
     for (const option of numbers) {
       for (const value of [Number.NaN, -1, 0, Infinity, '', '10', null, {}]) {
-        test(`refuses ${option}: ${typeof value === "number" ? value : JSON.stringify(value)}`, () => {
+        test(`refuses ${option}: ${typeof value === 'number' ? value : JSON.stringify(value)}`, () => {
           const error = wrong(option, value);
           expect(error.option).toBe(`${name}.${option}`);
           expect(error.value).toBe(value);
@@ -89,7 +89,7 @@ for (const [name, make, good, numbers, durations] of FACTORIES) {
         null,
         {},
       ]) {
-        test(`refuses ${option}: ${typeof value === "number" ? value : JSON.stringify(value)}`, () => {
+        test(`refuses ${option}: ${typeof value === 'number' ? value : JSON.stringify(value)}`, () => {
           expect(wrong(option, value)).toMatchObject({
             code: 'ERR_DURATION',
             option: `${name}.${option}`,
@@ -161,7 +161,7 @@ describe('limiter', () => {
     [() => createLimiter('5/s', { nmae: 'x' } as object), 'ERR_UNKNOWN_OPTION', 'createLimiter.nmae'],
     [() => createLimiter('5/s', { maxWaiting: 0 }), 'ERR_INTEGER', 'createLimiter.maxWaiting'],
     [() => createLimiter(undefined as never), 'ERR_POLICY', 'policies'],
-    [() => createLimiter({} as never), 'ERR_POLICY', 'policies'],
+    [() => createLimiter({}), 'ERR_POLICY', 'policies'],
     [() => createLimiter({ a: 5 as never }), 'ERR_POLICY', 'policies'],
     [() => createLimiter(penalty({ after: 1, within: 1, block: 1 })), 'ERR_POLICY', 'policies'],
     [() => limiter.take(7 as never), 'ERR_KEY', 'key'],
@@ -170,6 +170,8 @@ describe('limiter', () => {
     [() => limiter.take('k', { csot: 1 } as object), 'ERR_UNKNOWN_OPTION', 'options.csot'],
     [() => limiter.block('k', 0), 'ERR_DURATION', 'block'],
     [() => limiter.reserve('k', { maxDelay: -1 }), 'ERR_DURATION', 'maxDelay'],
+    [() => limiter.takeMany([]), 'ERR_OPTIONS', 'items'],
+    [() => createLimiter('5/s', { store: {} as never }), 'ERR_OPTIONS', 'createLimiter.store'],
     [() => memory({ maxKeys: 0 }), 'ERR_INTEGER', 'memory.maxKeys'],
     [() => memory({ maxKeys: 1.5 }), 'ERR_INTEGER', 'memory.maxKeys'],
     [() => memory({ clock: {} as never }), 'ERR_OPTIONS', 'memory.clock'],

@@ -16,7 +16,7 @@ import {
 export interface Case {
   readonly policies: Policies;
   /** Most units admitted in any half-open window of this many milliseconds, if no cost is above `maxCost`. */
-  atMost(window: number, maxCost: number): number;
+  readonly atMost: (window: number, maxCost: number) => number;
   /** A window length worth checking. */
   readonly window: number;
 }

@@ -6,6 +6,7 @@ import {
   fixedWindow,
   gcra,
   memory,
+  penalty,
   slidingLog,
   SluiceError,
 } from '../src/index.ts';
@@ -194,11 +195,21 @@ describe('acquire', () => {
     expect(performance.now() - began).toBeGreaterThanOrEqual(149);
   });
 
+  test('to be told to wait is no denial: a penalty does not count it', async () => {
+    const { enter, pass, limiter } = open({
+      rate: '1/s',
+      lockout: penalty({ after: 2, within: '1h', block: '1h' }),
+    });
+    for (let i = 0; i < 10; i++) void enter(String(i));
+    await pass(9000, 500);
+    expect(limiter.take('k')).toMatchObject({ allowed: false, policy: 'rate' });
+  });
+
   test('close ends all waiting with an error', async () => {
     const { limiter } = open('1/s');
     await limiter.acquire('k');
     const waiting = limiter.acquire('k');
-    limiter.close();
+    await limiter.close();
     await expect(waiting).rejects.toMatchObject({ code: 'ERR_CLOSED' });
     await expect(limiter.acquire('k', { priority: Number.NaN })).rejects.toThrow(SluiceError);
   });
@@ -225,6 +236,13 @@ describe('reserve', () => {
     turn.cancel();
     turn.cancel();
     expect(limiter.reserve('k').delay).toBe(100);
+  });
+
+  test('a cost of 0 books nothing and says whether the key is free', () => {
+    const { limiter } = open('10/s');
+    expect(limiter.reserve('k', 0)).toMatchObject({ delay: 0, decision: { allowed: true, taken: 0 } });
+    limiter.block('k', '1m');
+    expect(limiter.reserve('k', 0)).toMatchObject({ delay: Infinity, decision: { allowed: false } });
   });
 
   test('a blocked key cannot book', () => {

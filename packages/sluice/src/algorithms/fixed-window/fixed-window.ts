@@ -66,22 +66,42 @@ function endOf(p: FixedWindowParams, start: Millis): Millis {
 const calendars = new WeakMap<FixedWindowParams, Calendar>();
 
 function calendarOf(p: FixedWindowParams, unit: CalendarUnit): Calendar {
-  let found = calendars.get(p);
-  if (found === undefined) calendars.set(p, (found = calendar(unit, p.timeZone)));
+  const found = calendars.get(p) ?? calendar(unit, p.timeZone);
+  calendars.set(p, found);
   return found;
 }
 
-const NOMINAL: Readonly<Record<CalendarUnit, Duration>> = { day: '1d', week: '7d', month: '30d', year: '365d' };
+const NOMINAL: Readonly<Record<CalendarUnit, Duration>> = {
+  day: '1d',
+  week: '7d',
+  month: '30d',
+  year: '365d',
+};
 
 export function fixedWindow(options: FixedWindowOptions): Policy {
-  const { limit, per, align = 'epoch', timeZone } = known('fixedWindow', options, ['limit', 'per', 'align', 'timeZone']);
+  const {
+    limit,
+    per,
+    align = 'epoch',
+    timeZone,
+  } = known('fixedWindow', options, ['limit', 'per', 'align', 'timeZone']);
   oneOf('fixedWindow.align', align, ['epoch', 'first', ...CALENDAR_UNITS]);
   const onCalendar = align !== 'epoch' && align !== 'first';
   if (onCalendar && per !== undefined) {
-    throw new SluiceError('ERR_UNKNOWN_OPTION', 'fixedWindow.per', per, `the length comes with align: '${align}'`);
+    throw new SluiceError(
+      'ERR_UNKNOWN_OPTION',
+      'fixedWindow.per',
+      per,
+      `the length comes with align: '${align}'`,
+    );
   }
   if (!onCalendar && timeZone !== undefined) {
-    throw new SluiceError('ERR_UNKNOWN_OPTION', 'fixedWindow.timeZone', timeZone, 'only with a calendar unit');
+    throw new SluiceError(
+      'ERR_UNKNOWN_OPTION',
+      'fixedWindow.timeZone',
+      timeZone,
+      'only with a calendar unit',
+    );
   }
   const params: FixedWindowParams = {
     limit: positive('fixedWindow.limit', limit),

@@ -63,7 +63,11 @@ function drain(p: LeakyBucketParams, row: Cells, at: number, now: Millis): void 
 }
 
 export function leakyBucket(options: LeakyBucketOptions): Policy {
-  const { size, dripSize = 1, dripRate = 1000 } = known('leakyBucket', options, ['size', 'dripSize', 'dripRate']);
+  const {
+    size,
+    dripSize = 1,
+    dripRate = 1000,
+  } = known('leakyBucket', options, ['size', 'dripSize', 'dripRate']);
   return steps(
     positive('leakyBucket.size', size),
     positive('leakyBucket.dripSize', dripSize),
@@ -74,5 +78,10 @@ export function leakyBucket(options: LeakyBucketOptions): Policy {
 /** `dripSize` units come back every `dripRate`, up to `size`. */
 export function steps(size: number, dripSize: number, dripRate: Millis): Policy {
   const params: LeakyBucketParams = { size, dripSize, dripRate };
-  return { algorithm: leakyBucketAlgorithm, params, limit: size, window: Math.ceil(size / dripSize) * dripRate };
+  return {
+    algorithm: leakyBucketAlgorithm,
+    params,
+    limit: size,
+    window: Math.ceil(size / dripSize) * dripRate,
+  };
 }

@@ -82,14 +82,14 @@ function price(p: PacerParams, stored: number, amount: number): Millis {
 }
 
 export function pacer(options: PacerOptions): Policy {
-  const { limit, per, warmup, coldFactor, maxBurst, fresh = 'full' } = known('pacer', options, [
-    'limit',
-    'per',
-    'warmup',
-    'coldFactor',
-    'maxBurst',
-    'fresh',
-  ]);
+  const {
+    limit,
+    per,
+    warmup,
+    coldFactor,
+    maxBurst,
+    fresh = 'full',
+  } = known('pacer', options, ['limit', 'per', 'warmup', 'coldFactor', 'maxBurst', 'fresh']);
   oneOf('pacer.fresh', fresh, ['full', 'empty']);
   const window = duration('pacer.per', per);
   const interval = window / positive('pacer.limit', limit);
@@ -97,7 +97,12 @@ export function pacer(options: PacerOptions): Policy {
   const params: PacerParams =
     warmup === undefined
       ? bursty(interval, maxBurst === undefined ? 0 : checkCost(maxBurst, 'pacer.maxBurst'), freshEmpty)
-      : warming(interval, duration('pacer.warmup', warmup), atLeastOne('pacer.coldFactor', coldFactor === undefined ? 3 : coldFactor), freshEmpty);
+      : warming(
+          interval,
+          duration('pacer.warmup', warmup),
+          atLeastOne('pacer.coldFactor', coldFactor === undefined ? 3 : coldFactor),
+          freshEmpty,
+        );
   if (warmup !== undefined && maxBurst !== undefined) {
     throw new SluiceError('ERR_UNKNOWN_OPTION', 'pacer.maxBurst', maxBurst, 'not with a warm-up');
   }

@@ -52,7 +52,8 @@ export const penaltyAlgorithm: Algorithm<PenaltyParams> = {
   },
   /** A refund pays for no strike. */
   give() {},
-  clearIn: (p, row, at, now) => (row[at + 1] === 0 || quiet(p, row, at, now) ? 0 : row[at + 1] + p.within - now),
+  clearIn: (p, row, at, now) =>
+    row[at + 1] === 0 || quiet(p, row, at, now) ? 0 : row[at + 1] + p.within - now,
 };
 
 /** So long without a strike or a block that all is forgiven. */
@@ -61,16 +62,17 @@ function quiet(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
 }
 
 export function penalty(options: PenaltyOptions): Policy {
-  const { after, within, block, factor = 2, max } = known('penalty', options, [
-    'after',
-    'within',
-    'block',
-    'factor',
-    'max',
-  ]);
+  const {
+    after,
+    within,
+    block,
+    factor = 2,
+    max,
+  } = known('penalty', options, ['after', 'within', 'block', 'factor', 'max']);
   const length = duration('penalty.block', block);
   const longest = max === undefined ? Math.max(length, 86_400_000) : duration('penalty.max', max);
-  if (longest < length) throw new SluiceError('ERR_DURATION', 'penalty.max', max, 'at least as long as block');
+  if (longest < length)
+    throw new SluiceError('ERR_DURATION', 'penalty.max', max, 'at least as long as block');
   const params: PenaltyParams = {
     after: whole('penalty.after', after),
     within: duration('penalty.within', within),

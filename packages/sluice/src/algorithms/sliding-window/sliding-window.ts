@@ -66,7 +66,13 @@ function previous(p: SlidingWindowParams, row: Cells, at: number, start: Millis)
   return start - row[at] < p.per * 1.5 ? row[at + 1] : 0;
 }
 
-function estimate(p: SlidingWindowParams, now: Millis, start: Millis, counted: number, older: number): number {
+function estimate(
+  p: SlidingWindowParams,
+  now: Millis,
+  start: Millis,
+  counted: number,
+  older: number,
+): number {
   const elapsed = Math.max(0, now + FORGIVEN - start);
   return older * (1 - elapsed / p.per) + counted;
 }

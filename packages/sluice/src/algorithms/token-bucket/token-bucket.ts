@@ -18,12 +18,12 @@ export interface TokenBucketOptions {
 }
 
 export function tokenBucket(options: TokenBucketOptions): Policy {
-  const { capacity, refill, every, continuous = true } = known('tokenBucket', options, [
-    'capacity',
-    'refill',
-    'every',
-    'continuous',
-  ]);
+  const {
+    capacity,
+    refill,
+    every,
+    continuous = true,
+  } = known('tokenBucket', options, ['capacity', 'refill', 'every', 'continuous']);
   positive('tokenBucket.capacity', capacity);
   positive('tokenBucket.refill', refill);
   const span = duration('tokenBucket.every', every);

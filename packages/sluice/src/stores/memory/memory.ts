@@ -8,7 +8,7 @@ import { RowHeap } from '../table/grown-rows.ts';
 import { type RowKind, Table } from '../table/table.ts';
 
 export interface MemoryOptions {
-  /** Keys kept per limiter; when all of them live, the one nearest to clear makes room. Default: no bound. */
+  /** Keys kept per limiter (and as many blocks by hand); when all of them live, the one nearest to clear makes room. Default: no bound. */
   readonly maxKeys?: number | undefined;
   /** Where the time comes from; default: a monotonic clock. One without `after` is waited for with setTimeout. */
   readonly clock?: { now(): Millis; after?: Clock['after'] } | undefined;
@@ -24,19 +24,30 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
   bound('memory.maxKeys', maxKeys);
   const clock = given === undefined ? systemClock : clockOf(given);
   const spaces = new Map<string, Space>();
+  const blocks = new Map<string, Blocks>();
+  let byPlan = new WeakMap<Plan, Space>();
   let lastPlan: Plan | undefined;
   let lastSpace: Space | undefined;
 
   function spaceOf(plan: Plan): Space {
     if (plan === lastPlan) return lastSpace as Space;
-    const id = JSON.stringify([plan.name, plan.signature]);
-    let space = spaces.get(id);
-    if (space === undefined) spaces.set(id, (space = new Space(plan, maxKeys)));
-    // Limits may have changed under the same name: rows are judged by the newest.
-    space.plan = plan;
+    const space = byPlan.get(plan) ?? spaceFor(plan);
+    byPlan.set(plan, space);
     lastPlan = plan;
     lastSpace = space;
     return space;
+  }
+
+  /** Plans of one name and signature share their rows, up to a bound; what comes after has rows of its own. */
+  function spaceFor(plan: Plan): Space {
+    const blocked = blocks.get(plan.name) ?? new Blocks(maxKeys);
+    blocks.set(plan.name, blocked);
+    for (let i = 0; ; i++) {
+      const id = JSON.stringify([plan.name, plan.signature, i]);
+      const space = spaces.get(id) ?? new Space(plan, maxKeys, blocked);
+      spaces.set(id, space);
+      if (space.admits(plan)) return space;
+    }
   }
 
   return {
@@ -44,91 +55,110 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
     apply: (hit) => spaceOf(hit.plan).apply(hit, clock.now()),
     close() {
       spaces.clear();
+      blocks.clear();
+      byPlan = new WeakMap();
       lastPlan = undefined;
     },
     get size() {
       let size = 0;
-      for (const space of spaces.values()) size += space.size;
+      for (const { table } of spaces.values()) size += table.size;
+      for (const { table } of blocks.values()) size += table?.size ?? 0;
       return size;
     },
   };
 }
 
 function clockOf(given: NonNullable<MemoryOptions['clock']>): Clock {
-  if (typeof given?.now !== 'function') throw new SluiceError('ERR_OPTIONS', 'memory.clock', given, 'with now()');
+  if (typeof given?.now !== 'function')
+    throw new SluiceError('ERR_OPTIONS', 'memory.clock', given, 'with now()');
   return given.after === undefined ? clockFrom(() => given.now()) : (given as Clock);
 }
 
-/** A block by hand is rare, so it has a table of its own instead of a cell in every row. */
-const BLOCK: RowKind = {
-  width: 1,
-  clearIn: (cells, at, now) => cells[at] - now,
-  forget() {},
-};
-
-/** The rows of one limiter. */
-class Space implements RowKind {
-  plan: Plan;
-  readonly width: number;
-  private readonly grown = new RowHeap();
-  private readonly table: Table;
+/** Blocks by hand, of all plans of a name. They are rare, so they have a table of their own instead of a cell in every row. */
+class Blocks implements RowKind {
+  readonly width = 1;
+  table: Table | undefined;
   private readonly maxKeys: number;
-  private readonly fresh: Cells;
-  private blocks: Table | undefined;
 
-  constructor(plan: Plan, maxKeys: number) {
-    this.plan = plan;
-    this.width = plan.width;
+  constructor(maxKeys: number) {
     this.maxKeys = maxKeys;
-    this.fresh = new Float64Array(plan.width);
-    this.table = new Table(this, maxKeys);
   }
 
-  get size(): number {
-    return this.table.size + (this.blocks?.size ?? 0);
+  set(key: string, now: Millis, until: Millis): void {
+    this.table ??= new Table(this, this.maxKeys);
+    const found = this.table.find(key);
+    const at = found < 0 ? this.table.add(key, now) : found;
+    this.table.cells[at] = until;
+  }
+
+  until(key: string): Millis {
+    if (this.table === undefined) return 0;
+    const at = this.table.find(key);
+    return at < 0 ? 0 : this.table.cells[at];
+  }
+
+  clearIn(cells: Cells, at: number, now: Millis): Millis {
+    return cells[at] - now;
+  }
+
+  forget(): void {}
+}
+
+/** So many plans share rows at most: a row may be forgotten only when it is clear by all of them. */
+const SHARING = 16;
+
+/** The rows of one limiter, or of some that share a name and read each other's rows. */
+class Space implements RowKind {
+  readonly width: number;
+  readonly table: Table;
+  private readonly plans: Plan[] = [];
+  private readonly grown = new RowHeap();
+  private readonly fresh: Cells;
+  private readonly blocks: Blocks;
+
+  constructor(plan: Plan, maxKeys: number, blocks: Blocks) {
+    this.width = plan.width;
+    this.fresh = new Float64Array(plan.width);
+    this.table = new Table(this, maxKeys);
+    this.blocks = blocks;
+  }
+
+  /** Whether this plan's rows are here. */
+  admits(plan: Plan): boolean {
+    if (this.plans.some(({ id }) => id === plan.id)) return true;
+    return this.plans.length < SHARING && this.plans.push(plan) > 0;
   }
 
   apply(hit: Hit, now: Millis): Decision {
     const { verb, key } = hit;
     const { table } = this;
+    if (verb === 'block') this.blocks.set(key, now, now + hit.span);
+    else if (verb === 'reset') this.blocks.set(key, now, 0);
+    const until = this.blocks.until(key);
+
     let at = table.find(key);
     if (at < 0 && (verb === 'take' || verb === 'reserve')) at = table.add(key, now);
     if (at >= 0 && verb === 'reset') {
       this.forget(table.cells, at);
       table.cells.fill(0, at, at + this.width);
     }
-    const cells = table.cells;
-    if (verb === 'block' || verb === 'reset') this.block(key, now, verb === 'block' ? hit.span : 0);
-    const until = this.blocks === undefined ? 0 : this.blockedUntil(key);
-    if (at >= 0) return decide(hit, cells, at, now, until, this.grown);
+    if (at >= 0) return decide(hit, table.cells, at, now, until, this.grown);
     // A key without a row has nothing to give back, and needs no row to say so.
     const peek: Hit = { ...hit, verb: 'peek', cost: verb === 'peek' ? hit.cost : 1 };
     return decide(peek, this.fresh, 0, now, until, this.grown);
   }
 
   clearIn(cells: Cells, at: number, now: Millis): Millis {
-    return clearIn(this.plan, cells, at, now, this.grown);
+    let longest = 0;
+    for (let i = 0; i < this.plans.length; i++) {
+      const wait = clearIn(this.plans[i], cells, at, now, this.grown);
+      if (wait > longest) longest = wait;
+    }
+    return longest;
   }
 
   forget(cells: Cells, at: number): void {
-    for (const { grows, offset } of this.plan.policies) {
-      if (grows) this.grown.forget(cells[at + offset]);
-    }
-  }
-
-  private block(key: string, now: Millis, span: Millis): void {
-    if (this.blocks === undefined) {
-      if (span === 0) return;
-      this.blocks = new Table(BLOCK, this.maxKeys);
-    }
-    const found = this.blocks.find(key);
-    const at = found < 0 ? this.blocks.add(key, now) : found;
-    this.blocks.cells[at] = now + span;
-  }
-
-  private blockedUntil(key: string): Millis {
-    const blocks = this.blocks as Table;
-    const at = blocks.find(key);
-    return at < 0 ? 0 : blocks.cells[at];
+    const [plan] = this.plans as [Plan];
+    for (const { grows, offset } of plan.policies) if (grows) this.grown.forget(cells[at + offset]);
   }
 }

@@ -4,8 +4,8 @@
  * can aim at a collision.
  */
 const seed = crypto.getRandomValues(new Uint32Array(2));
-const k0 = (seed[0] as number) | 0;
-const k1 = (seed[1] as number) | 0;
+const k0 = seed[0] | 0;
+const k1 = seed[1] | 0;
 
 /** The two halves of the last fingerprint, as 32-bit integers, never both 0. */
 export let high = 0;
@@ -25,7 +25,10 @@ export function fingerprint(key: string): void {
   const even = length & ~1;
   for (let i = 0; i <= even; i += 2) {
     // The last word holds the length and the odd unit: a string and its longer twin with NULs differ.
-    const word = i < even ? key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16) : (length << 16) | (i < length ? key.charCodeAt(i) : 0);
+    const word =
+      i < even
+        ? key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16)
+        : (length << 16) | (i < length ? key.charCodeAt(i) : 0);
     v3 ^= word;
     v0 = (v0 + v1) | 0;
     v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;

@@ -10,7 +10,7 @@ export class RowHeap implements GrownRows {
   private readonly free: number[] = [];
 
   get(pointer: number): Cells {
-    return this.rows[pointer] as Cells;
+    return this.rows[pointer];
   }
 
   put(pointer: number, row: Cells): number {

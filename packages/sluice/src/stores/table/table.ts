@@ -181,11 +181,16 @@ export class Table {
 
   /** Of some neighbours, the row nearest to clear goes: a key that is blocked for long outlives any flood of new ones. */
   private evict(now: Millis): void {
-    const generation = this.waiting > 0 && this.old !== undefined ? this.old : this.current;
+    // Where most rows are: the last few of a generation might all be blocked ones.
+    const generation = this.old !== undefined && this.waiting > this.rows ? this.old : this.current;
     const first = generation === this.old ? this.moved : 0;
     let victim = -1;
     let soonest = Infinity;
-    for (let seen = 0, looked = 0; (seen < CANDIDATES || victim < 0) && looked < generation.capacity; looked++) {
+    for (
+      let seen = 0, looked = 0;
+      (seen < CANDIDATES || victim < 0) && looked < generation.capacity;
+      looked++
+    ) {
       if (++this.hand >= generation.capacity || this.hand < first) this.hand = first;
       if (!this.isRow(generation, this.hand)) continue;
       seen++;

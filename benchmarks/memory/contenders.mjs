@@ -1,0 +1,139 @@
+/**
+ * Who is measured. `make` gets the most that passes at once (`limit`), how much comes back in a `window` of
+ * milliseconds (`rate`), and how many keys there will be; it imports only its own library. `check` is what a user
+ * would call, `passed` reads its answer; an `awaited` answer is a promise.
+ */
+
+/** @typedef {{ limit: number, rate: number, window: number, keys: number }} Limits */
+
+/** What is compared with Sluice in every column. */
+const peers = {
+  'rate-limiter-flexible': {
+    label: 'rate-limiter-flexible 11.2',
+    async make({ limit, window }) {
+      const { RateLimiterMemory } = await import('rate-limiter-flexible');
+      const limiter = new RateLimiterMemory({ points: limit, duration: window / 1000 });
+      // A denial is a rejection, which the loop catches.
+      return { awaited: true, check: (key) => limiter.consume(key), passed: () => true };
+    },
+  },
+  'express-rate-limit': {
+    label: 'express-rate-limit 8.7 memory',
+    async make({ limit, window }) {
+      const { MemoryStore } = await import('express-rate-limit');
+      const store = new MemoryStore();
+      store.init({ windowMs: window });
+      return {
+        awaited: true,
+        check: (key) => store.increment(key),
+        passed: (info) => info.totalHits <= limit,
+      };
+    },
+  },
+  'fastify-rate-limit': {
+    label: '@fastify/rate-limit 11.2 local',
+    async make({ limit, window, keys }) {
+      const { default: LocalStore } = await import('@fastify/rate-limit/store/LocalStore.js');
+      // By default it forgets all but 5,000 keys, live ones too; room for all makes it do the same work as the others.
+      const store = new LocalStore(false, false, keys);
+      let answer;
+      const keep = (_error, result) => {
+        answer = result;
+      };
+      const check = (key) => {
+        store.incr(key, keep, window, limit);
+        return answer;
+      };
+      return { check, passed: (result) => result.current <= limit };
+    },
+  },
+  limiter: {
+    label: 'limiter 4.1 TokenBucket in a Map',
+    async make({ limit, rate, window }) {
+      const { TokenBucket } = await import('limiter');
+      const buckets = new Map();
+      const check = (key) => {
+        let bucket = buckets.get(key);
+        if (bucket === undefined) {
+          bucket = new TokenBucket({ bucketSize: limit, tokensPerInterval: rate, interval: window });
+          bucket.content = limit;
+          buckets.set(key, bucket);
+        }
+        return bucket.tryRemoveTokens(1);
+      };
+      return { check, passed: (removed) => removed };
+    },
+  },
+  'nestjs-throttler': {
+    label: '@nestjs/throttler 6.7',
+    async make({ limit, window }) {
+      const { ThrottlerStorageService } = await import('@nestjs/throttler');
+      const storage = new ThrottlerStorageService();
+      // Its sweep is once a minute: as often as keys expire, so that expiry happens while we look.
+      storage.sweepIntervalMs = Math.min(storage.sweepIntervalMs, window);
+      // The guard passes the window as the block's duration unless told otherwise.
+      const check = (key) => storage.increment(key, window, limit, window, 'default');
+      return { awaited: true, check, passed: (record) => !record.isBlocked };
+    },
+  },
+  map: {
+    label: 'a bare Map of numbers, GCRA by hand',
+    make({ limit, rate, window }) {
+      const arrivals = new Map();
+      const interval = window / rate;
+      const burst = limit * interval;
+      const check = (key) => {
+        const now = Date.now();
+        const next = Math.max(arrivals.get(key) ?? 0, now) + interval;
+        const spare = burst - (next - now);
+        if (spare < 0) return { allowed: false, remaining: 0, retryAfter: -spare };
+        arrivals.set(key, next);
+        return { allowed: true, remaining: Math.floor(spare / interval), retryAfter: 0 };
+      };
+      return { check, passed: (answer) => answer.allowed };
+    },
+  },
+};
+
+export const peerNames = Object.keys(peers);
+
+export const contenders = {
+  sluice: {
+    label: 'sluice, gcra',
+    async make({ limit, rate, window }) {
+      const { createLimiter, gcra } = await import('sluice');
+      const limiter = createLimiter(gcra({ limit: rate, per: window, burst: limit }));
+      return { check: (key) => limiter.take(key), passed: (decision) => decision.allowed };
+    },
+  },
+  'sluice-three': {
+    label: 'sluice, gcra + gcra + fixedWindow',
+    async make({ limit, rate, window }) {
+      const { createLimiter, gcra, fixedWindow } = await import('sluice');
+      const limiter = createLimiter({
+        short: gcra({ limit: rate, per: window, burst: limit }),
+        long: gcra({ limit: rate * 2, per: window * 4, burst: limit * 2 }),
+        day: fixedWindow({ limit: limit * 2, per: window }),
+      });
+      return { check: (key) => limiter.take(key), passed: (decision) => decision.allowed };
+    },
+  },
+  ...peers,
+  date: {
+    label: 'nothing but Date.now()',
+    make: () => ({ isClock: true, check: () => Date.now(), passed: () => true }),
+  },
+  performance: {
+    label: 'nothing but performance.now()',
+    make: () => ({ isClock: true, check: () => performance.now(), passed: () => true }),
+  },
+  // The least that any limiter does with a key. What it costs more at 10M keys is cache misses on the keys themselves.
+  read: {
+    label: 'performance.now() and one character of the key',
+    make: () => ({
+      isClock: true,
+      check: (key) => performance.now() + key.charCodeAt(7),
+      passed: () => true,
+    }),
+  },
+};

@@ -1,0 +1,50 @@
+/** The longest that anything had to wait while keys come and go: a check, or the event loop. */
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { checkAll } from './loop.mjs';
+import { ownTime } from './own-time.mjs';
+import { inOrder, keyOf } from './workloads.mjs';
+
+/** Checks between two turns of the event loop, so that timers run; divides a wave. */
+const TURN = 250;
+/** Shorter checks are not asked whether they had to wait for a core. */
+const LONG = 0.2;
+const TICK = 1;
+
+/**
+ * Keys are made one by one, as requests bring them: a million that the harness kept would have to be marked by each
+ * collection, and nobody could tell whose pause that is.
+ */
+export async function pauses(contender, { limits, wave, total, warmUp }) {
+  const { awaited, check } = contender;
+  const spans = new Float64Array(total);
+  await checkAll(contender, warmUp, inOrder(warmUp.length));
+  warmUp.length = 0;
+  global.gc();
+  await sleep(limits.window * 1.5);
+
+  // As monitorEventLoopDelay, but in own time.
+  let loop = 0;
+  const sinceTick = ownTime();
+  const ticker = setInterval(() => {
+    loop = Math.max(loop, sinceTick() - TICK);
+  }, TICK);
+
+  for (let i = 0; i < total; ) {
+    const end = Math.min(i + TURN, total);
+    const own = ownTime();
+    for (; i < end; i++) {
+      const key = keyOf(i);
+      const before = performance.now();
+      if (awaited) await check(key);
+      else check(key);
+      spans[i] = performance.now() - before;
+      // Own time since the last such reading: a little more than this check's, never less.
+      if (spans[i] > LONG) spans[i] = Math.min(spans[i], own());
+    }
+    if (i % wave === 0) await sleep(limits.window * 1.5);
+    else await nextTurn();
+  }
+  clearInterval(ticker);
+  spans.sort();
+  return { check: spans.at(-1), tail: spans[Math.floor(total * 0.9999)], loop };
+}

@@ -1,0 +1,123 @@
+/**
+ * In memory, one thread: nanoseconds per check, bytes per key, the longest pause. Every figure comes from a process of
+ * its own, so that nobody pays for another's garbage or for call sites that have seen another's functions; contenders
+ * take turns, and the median of the rounds counts.
+ */
+import { fork } from 'node:child_process';
+import { median, table } from '../report.mjs';
+import { contenders, peerNames } from './contenders.mjs';
+import { goals } from './goals.mjs';
+import { workloads } from './workloads.mjs';
+
+const WORKER = new URL('worker.mjs', import.meta.url);
+const limiters = ['sluice', 'sluice-three', ...peerNames];
+const everyone = [...limiters, 'date', 'performance'];
+const SIZES = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+
+export async function run({ quick }) {
+  const scale = quick ? 0.01 : 1;
+  const rounds = quick ? 1 : 3;
+  const measure = (scenario, names, argument, times = rounds) =>
+    takeTurns(scenario, names, argument, scale, times);
+
+  const speed = {};
+  for (const workload of Object.keys(workloads)) speed[workload] = await measure('speed', everyone, workload);
+  // Memory does not depend on the machine's mood: once is enough. Sluice is also asked on the way there.
+  const bytes = {
+    ...(await measure('bytes', limiters, 0, 1)),
+    ...(await measure('bytes', ['sluice'], 20, 1)),
+  };
+  // Peers' pauses are so long that once is enough, too.
+  const pauses = {
+    ...(await measure('pauses', ['sluice'], 0)),
+    ...(await measure('pauses', peerNames, 0, 1)),
+  };
+  const flat = {};
+  for (const size of SIZES) {
+    flat[size] = await measure('flat', ['sluice', 'read'], size, size > 1e6 ? 1 : rounds);
+  }
+
+  return [
+    'Nanoseconds per check and, in brackets, how many times Sluice’s; bytes a limiter holds per key at 1M keys.\n',
+    speedTable(speed, bytes),
+    '\nWhile 2M keys come in two waves, each clear after a second: the longest check, the one in 10,000 and the event loop’s longest delay.\n',
+    pauseTable(pauses),
+    '\nAll keys present, asked for in random order: nanoseconds per check.\n',
+    flatTable(flat),
+    '\nGoals (TARGETS.md)\n',
+    table(['goal', 'measured', ''], goals({ speed, bytes, pauses, flat })),
+    `\n${NOTES}`,
+  ].join('\n');
+}
+
+const NOTES = `Median of 3 rounds (bytes, peers’ pauses, 10M keys: 1), a process per figure, contenders in turn; time spent
+waiting for a core that other processes had is not counted. Keys are 12 characters. A key is one string object throughout
+(hot and denied keys: many), and V8 remembers the hash of a string object, so a Map hashes it once where Sluice hashes it
+at every check: a server, where each request brings a new string, is less kind to Maps. @fastify/rate-limit forgets live
+keys beyond 5,000 unless told otherwise; here it has room for all. limiter, the bare Map and @fastify/rate-limit never
+forget, so they have no pause of expiry. @nestjs/throttler remembers every hit of a key, so its hot figure depends on how
+many there have been.`;
+
+/** Medians by contender and figure: one process for each, round after round. */
+async function takeTurns(scenario, names, argument, scale, rounds) {
+  const found = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 1; round <= rounds; round++) {
+    for (const name of names) {
+      progress(`${scenario} ${argument} ${round}/${rounds} ${name}`);
+      found[name].push(await child(scenario, name, argument, scale));
+    }
+  }
+  progress('');
+  const medianOf = (all) =>
+    Object.fromEntries(Object.keys(all[0]).map((figure) => [figure, median(all.map((one) => one[figure]))]));
+  return Object.fromEntries(names.map((name) => [name, medianOf(found[name])]));
+}
+
+/** One line that changes, for those who watch. */
+function progress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+}
+
+function child(...task) {
+  return new Promise((resolve, reject) => {
+    const worker = fork(WORKER, task.map(String), { execArgv: ['--expose-gc'] });
+    worker.once('message', resolve);
+    worker.once('exit', (code) =>
+      reject(new Error(`worker ${task.join(' ')} ended with ${code} and no answer`)),
+    );
+  });
+}
+
+function speedTable(speed, bytes) {
+  const head = ['', ...Object.values(workloads).map(({ label }) => label), 'bytes/key'];
+  const rows = everyone.map((name) => [
+    contenders[name].label,
+    ...Object.values(speed).map((column) => {
+      const { nanoseconds } = column[name];
+      const ratio = nanoseconds / column.sluice.nanoseconds;
+      return `${nanoseconds.toFixed(0)} (${ratio.toFixed(ratio < 10 ? 1 : 0)}×)`;
+    }),
+    bytes[name] === undefined ? '' : bytes[name].bytes.toFixed(0),
+  ]);
+  return table(head, rows);
+}
+
+function pauseTable(pauses) {
+  const head = ['', 'check, ms', '99.99 %, µs', 'loop, ms'];
+  const rows = Object.entries(pauses).map(([name, { check, tail, loop }]) => [
+    contenders[name].label,
+    check.toFixed(1),
+    (tail * 1000).toFixed(0),
+    loop.toFixed(1),
+  ]);
+  return table(head, rows);
+}
+
+function flatTable(flat) {
+  const head = ['keys', ...SIZES.map((size) => size.toLocaleString('en'))];
+  const rows = ['sluice', 'read'].map((name) => [
+    contenders[name].label,
+    ...SIZES.map((size) => flat[size][name].nanoseconds.toFixed(0)),
+  ]);
+  return table(head, rows);
+}

@@ -1,0 +1,49 @@
+/** Tables, the machine's description, and sections of RESULTS.md: what all suites share. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+
+const RESULTS = new URL('RESULTS.md', import.meta.url);
+const TITLE =
+  '# What was measured\n\nWritten by `npm run bench`; not by hand. Read ratios: absolute figures move with the machine.\n';
+
+/** Load is part of the description: a busy machine explains odd figures. */
+export function machine(command) {
+  const cpus = os.cpus();
+  const memory = `${Math.round(os.totalmem() / 2 ** 30)} GB`;
+  const load = os.loadavg()[0].toFixed(1);
+  return [
+    `${cpus[0]?.model.trim()}, ${cpus.length} cores, ${memory}, ${os.type()} ${os.release()}`,
+    `node ${process.versions.node} (V8 ${process.versions.v8})`,
+    new Date().toISOString().slice(0, 16).replace('T', ' '),
+    `load ${load} at the start`,
+    `\`${command}\``,
+  ].join(' · ');
+}
+
+/** A Markdown table whose columns are padded, so that it reads well on a terminal, too. First column left, others right. */
+export function table(head, rows) {
+  const cells = [head, ...rows].map((row) => row.map(String));
+  const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column].length)));
+  const line = (row) =>
+    `| ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join(' | ')} |`;
+  const rule = `|${widths.map((width, i) => '-'.repeat(width + 1) + (i === 0 ? '-' : ':')).join('|')}|`;
+  return [line(cells[0]), rule, ...cells.slice(1).map(line)].join('\n');
+}
+
+export function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** Replaces this suite's section and leaves the others as they are. */
+export function writeSection(suite, text) {
+  const [start, end] = [`<!-- ${suite}:start -->`, `<!-- ${suite}:end -->`];
+  const section = `${start}\n## ${suite}\n\n${text.trim()}\n${end}\n`;
+  const before = existsSync(RESULTS) ? readFileSync(RESULTS, 'utf8') : TITLE;
+  const from = before.indexOf(start);
+  const to = before.indexOf(`${end}\n`);
+  const after =
+    from < 0 ? `${before}\n${section}` : before.slice(0, from) + section + before.slice(to + end.length + 1);
+  writeFileSync(RESULTS, after);
+}

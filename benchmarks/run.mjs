@@ -1,0 +1,37 @@
+/**
+ * `npm run bench -- [suite…] [--quick]`: every suite is a folder with a suite.mjs that exports `run(options)` and
+ * returns the text of its section in RESULTS.md. Without a name, all of them run.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { machine, writeSection } from './report.mjs';
+
+const here = new URL('.', import.meta.url);
+const suites = readdirSync(here).filter((name) => existsSync(new URL(`${name}/suite.mjs`, here)));
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: 'boolean', default: false } },
+});
+const unknown = positionals.filter((name) => !suites.includes(name));
+if (unknown.length > 0) {
+  console.error(`No suite ${unknown.join(', ')}; there are: ${suites.join(', ')}`);
+  process.exit(1);
+}
+
+// The library is measured as people get it: compiled, and never an old build.
+const build = spawnSync('npx', ['tsc', '-b'], { cwd: new URL('..', here), stdio: 'inherit' });
+if (build.status !== 0) process.exit(1);
+
+for (const name of positionals.length > 0 ? positionals : suites) {
+  const started = Date.now();
+  const { run } = await import(`./${name}/suite.mjs`);
+  const before = machine(`npm run bench -- ${name}`);
+  const section = await run({ quick: values.quick });
+  const took = `${Math.round((Date.now() - started) / 1000)} s`;
+  console.log(`\n${section}\n${name}: ${took}`);
+  if (values.quick)
+    console.log('A smoke run: too few checks for the figures to mean anything. Nothing written.');
+  else writeSection(name, `${before} · took ${took}\n\n${section}`);
+}

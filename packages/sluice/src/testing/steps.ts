@@ -1,0 +1,39 @@
+/** How claims are written: a table of steps, when, which verb, and what the decision must say. */
+import type { Decision, Limiter, MaybePromise, PolicySource, TakeOptions } from '../index.ts';
+
+type AnyLimiter = Limiter<MaybePromise<Decision>>;
+export type Step = readonly [at: number, ask: (limiter: AnyLimiter) => unknown, expected: object];
+
+export interface ClaimSteps {
+  readonly name: string;
+  readonly policies: PolicySource;
+  readonly steps: readonly Step[];
+}
+
+type Ask = (limiter: AnyLimiter) => MaybePromise<Decision>;
+
+export const take =
+  (options?: number | TakeOptions): Ask =>
+  (limiter) =>
+    limiter.take('k', options);
+export const peek =
+  (cost?: number): Ask =>
+  (limiter) =>
+    limiter.peek('k', cost);
+export const refund =
+  (cost?: number): Ask =>
+  (limiter) =>
+    limiter.refund('k', cost);
+export const passed = (remaining: number, resetAfter: number): object => ({
+  allowed: true,
+  taken: 1,
+  remaining,
+  retryAfter: 0,
+  resetAfter,
+});
+export const denied = (retryAfter: number, remaining = 0): object => ({
+  allowed: false,
+  taken: 0,
+  remaining,
+  retryAfter,
+});

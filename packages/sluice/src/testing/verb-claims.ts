@@ -1,0 +1,210 @@
+/** What each verb and mode does, and what holds for any key. */
+import { fixedWindow, gcra, leakyBucket, penalty, slidingLog } from '../index.ts';
+import { type ClaimSteps, denied, refund, type Step, take } from './steps.ts';
+
+export const VERB_CLAIMS: readonly ClaimSteps[] = [
+  {
+    name: 'several policies are charged all or nothing, and the one that denies is named',
+    policies: { second: gcra({ limit: 2, per: '1s' }), day: fixedWindow({ limit: 3, per: '1d' }) },
+    steps: [
+      [
+        0,
+        take(2),
+        { allowed: true, policy: 'second', remaining: 0, policies: { 1: { name: 'day', remaining: 1 } } },
+      ],
+      [0, take(), { ...denied(500), policy: 'second', policies: { 1: { remaining: 1, retryAfter: 0 } } }],
+      [1000, take(2), { ...denied(86_399_000, 1), policy: 'day', policies: { 0: { remaining: 2 } } }],
+      [1000, take(), { allowed: true, policy: 'day', remaining: 0 }],
+    ],
+  },
+  {
+    name: 'partial mode takes as much as fits',
+    policies: '5/s',
+    steps: [
+      [0, take({ cost: 3, mode: 'partial' }), { allowed: true, taken: 3, remaining: 2 }],
+      [0, take({ cost: 3, mode: 'partial' }), { allowed: true, taken: 2, remaining: 0, retryAfter: 0 }],
+      [0, take({ cost: 3, mode: 'partial' }), { allowed: false, taken: 0, retryAfter: 200 }],
+      [1000, take({ cost: 9, mode: 'partial' }), { allowed: true, taken: 5 }],
+    ],
+  },
+  {
+    name: 'always mode counts refused attempts too',
+    policies: slidingLog({ limit: 2, per: '1s' }),
+    steps: [
+      [0, take({ mode: 'always' }), { allowed: true, taken: 1 }],
+      [100, take({ mode: 'always' }), { allowed: true, taken: 1 }],
+      [200, take({ mode: 'always' }), { allowed: false, taken: 1, retryAfter: 900 }],
+      [1050, take({ mode: 'always' }), { allowed: false, retryAfter: 150 }],
+      [2200, take({ mode: 'always' }), { allowed: true }],
+    ],
+  },
+  {
+    name: 'a refund gives back and never mints',
+    policies: {
+      rate: '5/s',
+      log: '5/s sliding-log',
+      window: '5/s fixed-window',
+      leaky: leakyBucket({ size: 5 }),
+    },
+    steps: [
+      [0, take(4), { allowed: true, remaining: 1 }],
+      [
+        0,
+        refund(2),
+        { remaining: 3, policies: { 0: { remaining: 3 }, 1: { remaining: 3 }, 3: { remaining: 3 } } },
+      ],
+      [0, refund(100), { remaining: 5 }],
+      [0, take(6), denied(Infinity, 5)],
+      [0, (limiter) => limiter.refund('never seen', 3), { remaining: 5 }],
+      [0, (limiter) => limiter.take('never seen', 6), { allowed: false, remaining: 5 }],
+    ],
+  },
+  {
+    name: 'reserve books the future, cancel gives it back once, and what cannot be booked is not charged',
+    policies: gcra({ limit: 10, per: '1s', burst: 1 }),
+    steps: [
+      [0, (limiter) => limiter.reserve('k'), { delay: 0, decision: { allowed: true, taken: 1 } }],
+      [
+        0,
+        (limiter) => limiter.reserve('k'),
+        { delay: 100, decision: { allowed: true, taken: 1, retryAfter: 0 } },
+      ],
+      [
+        0,
+        (limiter) => limiter.reserve('k', { maxDelay: 150 }),
+        { delay: Infinity, decision: { allowed: false, taken: 0 } },
+      ],
+      [0, (limiter) => limiter.reserve('k', 2), { delay: Infinity, decision: { retryAfter: Infinity } }],
+      [
+        0,
+        async (limiter) => {
+          const turn = await limiter.reserve('k');
+          await turn.cancel();
+          await turn.cancel();
+          return { delay: turn.delay, next: (await limiter.peek('k')).retryAfter };
+        },
+        { delay: 200, next: 200 },
+      ],
+    ],
+  },
+  {
+    name: 'a window cannot be booked ahead',
+    policies: fixedWindow({ limit: 1, per: '1s' }),
+    steps: [
+      [0, (limiter) => limiter.reserve('k'), { delay: 0 }],
+      [0, (limiter) => limiter.reserve('k'), { delay: Infinity, decision: { taken: 0, retryAfter: 1000 } }],
+      [1000, take(), { allowed: true }],
+    ],
+  },
+  {
+    name: 'a block by hand denies until its end, and a reset makes the key new',
+    policies: '5/s',
+    steps: [
+      [
+        0,
+        (limiter) => limiter.block('k', '10s'),
+        { allowed: false, remaining: 0, retryAfter: 10_000, policy: 'block' },
+      ],
+      [1, take(), { ...denied(9999), policy: 'block' }],
+      [1, (limiter) => limiter.take('other'), { allowed: true }],
+      [9999.9, take(), denied(0.1)],
+      [10_000, take(5), { allowed: true }],
+      [10_000, (limiter) => limiter.block('k', '10s'), { allowed: false }],
+      [10_000, (limiter) => limiter.reset('k'), { allowed: true, remaining: 5 }],
+      [10_000, take(5), { allowed: true, remaining: 0 }],
+    ],
+  },
+  {
+    name: 'attempts during a block by hand are no strikes',
+    policies: { rate: '1/s', lockout: penalty({ after: 2, within: '1h', block: '1h' }) },
+    steps: [
+      [0, (limiter) => limiter.block('k', '5s'), { allowed: false }],
+      [1, take(), { allowed: false, policy: 'block' }],
+      [2, take(), { allowed: false, policy: 'block' }],
+      [3, take(), { allowed: false, policy: 'block' }],
+      [5000, take(), { allowed: true }],
+    ],
+  },
+  {
+    name: 'a cost of 0 peeks',
+    policies: '5/s',
+    steps: [
+      [0, take(0), { allowed: true, taken: 0, remaining: 5 }],
+      [0, take(5), { allowed: true }],
+      [0, take(0), { allowed: true, taken: 0, remaining: 0 }],
+    ],
+  },
+  {
+    name: 'a tier has its own policies and takes over the state of the same algorithm',
+    policies: '10/s',
+    steps: [
+      [0, take(10), { allowed: true, remaining: 0 }],
+      [0, take({ tier: 'pro', cost: 50 }), { allowed: true, limit: 100, remaining: 40 }],
+      [0, take(), { allowed: false }],
+    ],
+  },
+  {
+    name: 'several keys are taken all or nothing',
+    policies: '3/s',
+    steps: [
+      [
+        0,
+        (limiter) => limiter.takeMany([{ key: 'ip' }, { key: 'user', cost: 2 }]),
+        { allowed: true, taken: 3, remaining: 1 },
+      ],
+      [
+        0,
+        (limiter) => limiter.takeMany([{ key: 'ip' }, { key: 'user', cost: 2 }]),
+        { allowed: false, taken: 0 },
+      ],
+      [0, (limiter) => limiter.peek('ip'), { remaining: 2 }],
+      [0, (limiter) => limiter.takeMany([{ key: 'ip' }, { key: 'ip' }]), { allowed: true, remaining: 0 }],
+      [
+        0,
+        (limiter) =>
+          limiter.takeMany([
+            { key: 'x', cost: 2 },
+            { key: 'x', cost: 2 },
+          ]),
+        { allowed: false },
+      ],
+      [0, (limiter) => limiter.peek('x'), { remaining: 3 }],
+    ],
+  },
+  {
+    name: 'a clock that goes back mints nothing and blocks no longer than it went back',
+    policies: {
+      a: '2/s',
+      b: '2/s sliding-log',
+      c: '2/s fixed-window',
+      d: leakyBucket({ size: 2, dripRate: 500 }),
+      e: '2/s sliding-window',
+    },
+    steps: [
+      [60_000, take(2), { allowed: true, remaining: 0 }],
+      [50_000, take(), { allowed: false, remaining: 0 }],
+      [61_500, take(), { allowed: true }],
+    ],
+  },
+  {
+    name: 'odd keys are keys like any other',
+    policies: '1/s',
+    steps: [
+      '',
+      '__proto__',
+      'constructor',
+      '{a}{b}',
+      '{a}',
+      'a\nb',
+      'a\0',
+      'a',
+      '🚰',
+      '\ud83d',
+      '\ude00',
+      'x'.repeat(1_000_000),
+    ].flatMap((key): Step[] => [
+      [0, (limiter) => limiter.take(key), { allowed: true }],
+      [0, (limiter) => limiter.take(key), { allowed: false }],
+    ]),
+  },
+];
