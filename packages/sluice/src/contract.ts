@@ -39,6 +39,9 @@ export interface Algorithm<P extends Params = Params> {
   /** Until the row is as good as new and may be forgotten. */
   clearIn(params: P, row: Cells, at: number, now: Millis): Millis;
 
+  /** What a script on a server is told of the params; default: their values, in order. */
+  args?(params: P, now: Millis): readonly number[];
+
   /** An overdraft lasts until it is paid off, so a turn in the future can be booked by taking it now. */
   readonly bookable?: boolean;
   /** Charged once per denial by another policy, never by what passes. */

@@ -3,7 +3,7 @@
  *
  * Cells: start (of the window counted in), count.
  */
-import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
+import { type Algorithm, type Cells, FORGIVEN, type Millis, type Params, type Policy } from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
 import { known, oneOf, positive } from '../../options.ts';
@@ -24,49 +24,73 @@ export interface FixedWindowOptions {
 
 export type FixedWindowParams = {
   readonly limit: number;
-  /** A calendar unit's nominal length. */
   readonly per: Millis;
-  readonly align: 'epoch' | 'first' | CalendarUnit;
+  /** 1: a window opens with the first request. 0: windows are multiples of `per`. */
+  readonly first: 0 | 1;
+};
+
+export type CalendarWindowParams = {
+  readonly limit: number;
+  readonly unit: CalendarUnit;
   readonly timeZone: string;
 };
 
-export const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = {
-  name: 'fixed-window',
-  width: () => 2,
-  available: (p, row, at, now) => p.limit - count(p, row, at, now),
-  waitFor(p, row, at, now, cost) {
-    if (cost > p.limit) return Infinity;
-    return count(p, row, at, now) + cost <= p.limit ? 0 : endOf(p, row[at]) - now;
+/** The rule, given where windows start and end. */
+function windows<P extends { readonly limit: number } & Params>(
+  name: string,
+  startAt: (params: P, now: Millis) => Millis,
+  endOf: (params: P, start: Millis) => Millis,
+): Algorithm<P> {
+  function count(p: P, row: Cells, at: number, now: Millis): number {
+    return row[at + 1] !== 0 && endOf(p, row[at]) > now + FORGIVEN ? row[at + 1] : 0;
+  }
+  return {
+    name,
+    width: () => 2,
+    available: (p, row, at, now) => p.limit - count(p, row, at, now),
+    waitFor(p, row, at, now, cost) {
+      if (cost > p.limit) return Infinity;
+      return count(p, row, at, now) + cost <= p.limit ? 0 : endOf(p, row[at]) - now;
+    },
+    take(p, row, at, now, cost) {
+      const counted = count(p, row, at, now);
+      if (counted === 0) row[at] = startAt(p, now);
+      row[at + 1] = counted + cost;
+    },
+    give(p, row, at, now, cost) {
+      row[at + 1] = Math.max(0, count(p, row, at, now) - cost);
+    },
+    clearIn: (p, row, at, now) => (count(p, row, at, now) === 0 ? 0 : endOf(p, row[at]) - now),
+  };
+}
+
+export const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
+  'fixed-window',
+  (p, now) => (p.first === 1 ? now : Math.floor((now + FORGIVEN) / p.per) * p.per),
+  (p, start) => start + p.per,
+);
+
+export const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
+  ...windows<CalendarWindowParams>(
+    'calendar-window',
+    (p, now) => calendarOf(p).startOf(now + FORGIVEN),
+    (p, start) => calendarOf(p).endOf(start),
+  ),
+  /** A server without calendars gets the edges around now: two units back, and two ahead. */
+  args(p, now) {
+    const calendar = calendarOf(p);
+    const start = calendar.startOf(now);
+    const before = calendar.startOf(start - 1);
+    const end = calendar.endOf(start);
+    const next = calendar.endOf(end);
+    return [p.limit, calendar.startOf(before - 1), before, start, end, next, calendar.endOf(next)];
   },
-  take(p, row, at, now, cost) {
-    const counted = count(p, row, at, now);
-    if (counted === 0) row[at] = startAt(p, now);
-    row[at + 1] = counted + cost;
-  },
-  give(p, row, at, now, cost) {
-    row[at + 1] = Math.max(0, count(p, row, at, now) - cost);
-  },
-  clearIn: (p, row, at, now) => (count(p, row, at, now) === 0 ? 0 : endOf(p, row[at]) - now),
 };
 
-function count(p: FixedWindowParams, row: Cells, at: number, now: Millis): number {
-  return row[at + 1] !== 0 && endOf(p, row[at]) > now + FORGIVEN ? row[at + 1] : 0;
-}
+const calendars = new WeakMap<CalendarWindowParams, Calendar>();
 
-/** The start of the window that a first request opens or falls into. */
-function startAt(p: FixedWindowParams, now: Millis): Millis {
-  if (p.align === 'epoch') return Math.floor((now + FORGIVEN) / p.per) * p.per;
-  return p.align === 'first' ? now : calendarOf(p, p.align).startOf(now + FORGIVEN);
-}
-
-function endOf(p: FixedWindowParams, start: Millis): Millis {
-  return p.align === 'epoch' || p.align === 'first' ? start + p.per : calendarOf(p, p.align).endOf(start);
-}
-
-const calendars = new WeakMap<FixedWindowParams, Calendar>();
-
-function calendarOf(p: FixedWindowParams, unit: CalendarUnit): Calendar {
-  const found = calendars.get(p) ?? calendar(unit, p.timeZone);
+function calendarOf(p: CalendarWindowParams): Calendar {
+  const found = calendars.get(p) ?? calendar(p.unit, p.timeZone);
   calendars.set(p, found);
   return found;
 }
@@ -103,12 +127,13 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
       'only with a calendar unit',
     );
   }
-  const params: FixedWindowParams = {
-    limit: positive('fixedWindow.limit', limit),
-    per: duration('fixedWindow.per', onCalendar ? NOMINAL[align] : per),
-    align,
-    timeZone: timeZone ?? 'UTC',
-  };
-  if (onCalendar) calendarOf(params, align);
-  return { algorithm: fixedWindowAlgorithm, params, limit, window: params.per };
+  positive('fixedWindow.limit', limit);
+  const window = duration('fixedWindow.per', onCalendar ? NOMINAL[align] : per);
+  if (!onCalendar) {
+    const params: FixedWindowParams = { limit, per: window, first: align === 'first' ? 1 : 0 };
+    return { algorithm: fixedWindowAlgorithm, params, limit, window };
+  }
+  const params: CalendarWindowParams = { limit, unit: align, timeZone: timeZone ?? 'UTC' };
+  calendarOf(params);
+  return { algorithm: calendarWindowAlgorithm, params, limit, window };
 }

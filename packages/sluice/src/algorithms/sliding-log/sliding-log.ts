@@ -75,13 +75,13 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
   roomy(p, row, now) {
     if (HEADER + 2 * (row[1] + 1) <= row.length) return row;
     const first = firstLive(p, row, 0, now);
-    const base = baseOf(row, 0, first);
     const live = row[1] - first;
     const copy = new Float64Array(HEADER + 2 * (Math.max(2 * live, 3) + 1));
     copy[1] = live;
+    copy[2] = baseOf(row, 0, first);
     for (let entry = 0; entry < live; entry++) {
       copy[HEADER + 2 * entry] = time(row, 0, first + entry);
-      copy[HEADER + 2 * entry + 1] = sum(row, 0, first + entry) - base;
+      copy[HEADER + 2 * entry + 1] = sum(row, 0, first + entry);
     }
     return copy;
   },
