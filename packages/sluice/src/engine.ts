@@ -192,23 +192,25 @@ function describe(
   taken: number,
   cost: number,
 ): Decision {
-  let binding = stateOf(policies[0], cells, at, now, grown, allowed, cost);
-  const states = [binding];
-  for (let i = 1; i < policies.length; i++) {
-    const state = stateOf(policies[i], cells, at, now, grown, allowed, cost);
-    states.push(state);
-    if (isNearer(state, binding)) binding = state;
-  }
+  const states = [stateOf(policies[0], cells, at, now, grown, allowed, cost)];
+  for (let i = 1; i < policies.length; i++)
+    states.push(stateOf(policies[i], cells, at, now, grown, allowed, cost));
+  return decisionOf(states, block, allowed, taken);
+}
+
+/** The numbers of the policy that binds: the one that waits longest; when none waits, the one with least left. */
+export function decisionOf(states: PolicyState[], block: Millis, allowed: boolean, taken: number): Decision {
+  let binding = states[0];
+  for (let i = 1; i < states.length; i++) if (isNearer(states[i], binding)) binding = states[i];
   const { name, limit, remaining, retryAfter, resetAfter } = binding;
   if (block > retryAfter) {
-    const reset = Math.max(block, resetAfter);
     return {
       allowed,
       taken,
       limit,
       remaining: 0,
       retryAfter: block,
-      resetAfter: reset,
+      resetAfter: Math.max(block, resetAfter),
       policy: 'block',
       policies: states,
       source: 'store',
@@ -225,6 +227,11 @@ function describe(
     policies: states,
     source: 'store',
   };
+}
+
+/** Whole units of what is free. */
+export function unitsOf(free: number, limit: number): number {
+  return Math.floor(free < 0 ? 0 : free < limit ? free : limit);
 }
 
 function stateOf(
@@ -244,13 +251,12 @@ function stateOf(
     name: policy.name,
     limit,
     window: policy.window,
-    remaining: Math.floor(free < 0 ? 0 : free < limit ? free : limit),
+    remaining: unitsOf(free, limit),
     retryAfter: allowed ? 0 : algorithm.waitFor(params, row, start, now, cost),
     resetAfter: algorithm.clearIn(params, row, start, now),
   };
 }
 
-/** The policy that binds: the one that waits longest; when none waits, the one with least left. */
 function isNearer(a: PolicyState, b: PolicyState): boolean {
   return a.retryAfter > b.retryAfter || (a.retryAfter === b.retryAfter && a.remaining < b.remaining);
 }

@@ -22,6 +22,8 @@ export const ERRORS = {
   ERR_KEY: 'must be a string',
   ERR_CLOSED: 'was closed while a caller waited',
   ERR_DENIED: 'was denied',
+  ERR_STORE: 'could not decide',
+  ERR_STORE_UNAVAILABLE: 'is not available',
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -63,6 +65,64 @@ export class DeniedError extends Error {
     this.name = 'DeniedError';
     this.decision = decision;
   }
+}
+
+/** Why a store could not decide. */
+export type StoreFault =
+  | 'deadline'
+  | 'circuit-open'
+  | 'overloaded'
+  | 'connection'
+  | 'wrong-type'
+  | 'read-only'
+  | 'loading'
+  | 'busy'
+  | 'out-of-memory'
+  | 'cluster-down'
+  | 'no-permission'
+  | 'script'
+  | 'unknown';
+
+/** What servers answer when they will not, by the words their answers begin with. */
+const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
+  [/WRONGTYPE/, 'wrong-type'],
+  [/READONLY/, 'read-only'],
+  [/LOADING/, 'loading'],
+  [/BUSY/, 'busy'],
+  [/\bOOM\b/, 'out-of-memory'],
+  [/CLUSTERDOWN|TRYAGAIN|MOVED|ASK|CROSSSLOT|MASTERDOWN/, 'cluster-down'],
+  [/NOPERM|NOAUTH|WRONGPASS/, 'no-permission'],
+  [/ERR .*script|Error running script/i, 'script'],
+  [/connect|closed|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|socket|disconnect|offline|retries/i, 'connection'],
+];
+
+/** A store's failure, in its own words. */
+export class StoreError extends Error {
+  readonly code: ErrorCode = 'ERR_STORE';
+  readonly fault: StoreFault;
+
+  constructor(message: string) {
+    super(`the store ${ERRORS.ERR_STORE}: ${message} [ERR_STORE]`);
+    this.name = 'StoreError';
+    this.fault = faultOf(message);
+  }
+}
+
+/** What a check rejects with when its store cannot be asked, and the declared answer to that is 'throw'. */
+export class StoreUnavailable extends Error {
+  readonly code: ErrorCode = 'ERR_STORE_UNAVAILABLE';
+  readonly fault: StoreFault;
+
+  constructor(fault: StoreFault, cause?: unknown) {
+    const why = cause instanceof Error ? `: ${cause.message}` : '';
+    super(`the store ${ERRORS.ERR_STORE_UNAVAILABLE} (${fault})${why} [ERR_STORE_UNAVAILABLE]`, { cause });
+    this.name = 'StoreUnavailable';
+    this.fault = fault;
+  }
+}
+
+export function faultOf(message: string): StoreFault {
+  return FAULTS.find(([words]) => words.test(message))?.[1] ?? 'unknown';
 }
 
 function show(value: unknown): string {

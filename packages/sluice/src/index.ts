@@ -19,7 +19,16 @@ export type {
   Verb,
 } from './contract.ts';
 export type { Duration } from './duration.ts';
-export { ClosedError, DeniedError, ERRORS, type ErrorCode, SluiceError } from './errors.ts';
+export {
+  ClosedError,
+  DeniedError,
+  ERRORS,
+  type ErrorCode,
+  SluiceError,
+  StoreError,
+  type StoreFault,
+  StoreUnavailable,
+} from './errors.ts';
 export {
   type AcquireOptions,
   type CostOptions,

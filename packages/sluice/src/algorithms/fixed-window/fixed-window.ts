@@ -3,7 +3,14 @@
  *
  * Cells: start (of the window counted in), count.
  */
-import { type Algorithm, type Cells, FORGIVEN, type Millis, type Params, type Policy } from '../../contract.ts';
+import {
+  type Algorithm,
+  type Cells,
+  FORGIVEN,
+  type Millis,
+  type Params,
+  type Policy,
+} from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
 import { known, oneOf, positive } from '../../options.ts';

@@ -1,0 +1,48 @@
+-- Rows that grow: entries of (time, sum) in the value itself, read and written one by one.
+
+local grown, loaded -- the rows of the key at hand; whether the value was there
+
+local function entry_at(g, i)
+  if g.times[i] then return end
+  local from = g.position + 16 * i
+  g.times[i], g.sums[i] = unpack_struct('<dd', call('GETRANGE', g.key, from, from + 15))
+end
+
+local function time_at(g, i)
+  entry_at(g, i)
+  return g.times[i]
+end
+
+local function sum_at(g, i)
+  entry_at(g, i)
+  return g.sums[i]
+end
+
+-- Writes the value anew, each row with room for what it holds once more.
+local function make_room(g)
+  local position = HEADER
+  local parts = { string.rep('\0', HEADER) }
+  for _, one in ipairs(grown) do
+    local live = one.tail - one.head
+    local bytes = ''
+    if live > 0 then
+      bytes = call('GETRANGE', one.key, one.position + 16 * one.head, one.position + 16 * one.tail - 1)
+    end
+    if one == g or one.head > 0 then one.capacity = max(2 * live, 3) + 1 end
+    parts[#parts + 1] = bytes
+    parts[#parts + 1] = string.rep('\0', 16 * one.capacity - #bytes)
+    one.position, one.head, one.tail, one.times, one.sums = position, 0, live, {}, {}
+    position = position + 16 * one.capacity
+  end
+  call('SET', g.key, table.concat(parts))
+  loaded = true
+end
+
+local function put_at(g, i, time, sum)
+  if i >= g.capacity then
+    make_room(g)
+    i = g.tail
+  end
+  call('SETRANGE', g.key, g.position + 16 * i, pack('<dd', time, sum))
+  g.times[i], g.sums[i] = time, sum
+end

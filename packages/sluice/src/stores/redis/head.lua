@@ -1,0 +1,20 @@
+-- Decides hits on the keys of one plan. Mirrors engine.ts; the only Lua that calls Redis.
+--
+-- KEYS: one per hit.
+-- ARGV: 1 now in milliseconds, or '' for the server's time; an x before it asks for a reply in hexadecimal
+--       2 the plan's mark, two bytes: a value with another one starts fresh
+--       then the policies' numbers, in order
+--       then one word per hit: its verb's letter, the cost and, for r and b, a blank and the span
+--
+-- A value is the mark and the cells of the row as doubles; behind them the end of a block by hand, if there is one.
+-- With rows that grow: mark, end of the block, cells, (head, tail, base, position, capacity) of each, then their entries.
+--
+-- Returns doubles, packed, per hit: allowed, taken, what is left of a block, the delay of a booked turn, and for each
+-- policy what is free, the wait and the time until clear. After a failure: an array of that and, per failed hit, its
+-- number and the reason.
+
+local call, pcall, pack, unpack_struct = redis.call, redis.pcall, struct.pack, struct.unpack
+local floor, ceil, max, min, sub, INF = math.floor, math.ceil, math.max, math.min, string.sub, math.huge
+local FORGIVEN = 0.0005
+local LONGEST = 31622400000 -- a row that is never clear is kept for 366 days
+local A = {}

@@ -1,0 +1,168 @@
+/**
+ * One script call decides a hit, or all hits of one tick that share a plan. The row lives in the server, and so does
+ * the clock. What may go wrong on the way is left to the wrappers.
+ */
+import { systemClock } from '../../clock.ts';
+import type { Decision, Hit, Millis, Plan, PolicyState, Store, Verb } from '../../contract.ts';
+import { decisionOf, unitsOf } from '../../engine.ts';
+import { StoreError } from '../../errors.ts';
+import type { Connection } from './client.ts';
+import { keyOf, prefixOf } from './key.ts';
+import { type ScriptPlan, scriptPlan } from './script.ts';
+
+interface Pending {
+  readonly hit: Hit;
+  readonly resolve: (decision: Decision) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Hits of one plan that wait to travel together. */
+interface Line {
+  readonly plan: Plan;
+  readonly script: ScriptPlan;
+  readonly prefix: string;
+  waiting: Pending[];
+  scheduled: boolean;
+  inFlight: number;
+}
+
+/** Hits per call: the server does nothing else meanwhile. */
+const BATCH = 64;
+/** With so many calls under way, the next hits wait for one of them to return, and travel together. */
+const CALLS = 2;
+
+const LETTERS: Readonly<Record<Exclude<Verb, 'take'>, string>> = {
+  peek: 'k',
+  refund: 'f',
+  release: 'l',
+  reserve: 'r',
+  block: 'b',
+  reset: 'z',
+};
+const MODES = { whole: 'w', partial: 'p', always: 'a' } as const;
+
+export function redisStore(connection: Connection, clock?: { now(): Millis }): Store<Promise<Decision>> {
+  const lines = new WeakMap<Plan, Line>();
+
+  function lineOf(plan: Plan): Line {
+    const known = lines.get(plan);
+    if (known !== undefined) return known;
+    const script = scriptPlan(plan);
+    const line: Line = {
+      plan,
+      script,
+      prefix: prefixOf(plan.name),
+      waiting: [],
+      scheduled: false,
+      inFlight: 0,
+    };
+    lines.set(plan, line);
+    return line;
+  }
+
+  function apply(hit: Hit): Promise<Decision> {
+    return new Promise((resolve, reject) => {
+      const line = lineOf(hit.plan);
+      line.waiting.push({ hit, resolve, reject });
+      if (line.scheduled) return;
+      line.scheduled = true;
+      queueMicrotask(() => flush(line));
+    });
+  }
+
+  function flush(line: Line): void {
+    line.scheduled = false;
+    if (connection.cluster) {
+      for (const pending of line.waiting) void send(line, [pending]);
+      line.waiting = [];
+      return;
+    }
+    while (line.waiting.length >= BATCH || (line.waiting.length > 0 && line.inFlight < CALLS)) {
+      void send(line, line.waiting.splice(0, BATCH));
+    }
+  }
+
+  async function send(line: Line, batch: readonly Pending[]): Promise<void> {
+    line.inFlight++;
+    try {
+      const { script, prefix } = line;
+      const time = clock === undefined ? '' : String(clock.now());
+      const keys = batch.map(({ hit }) => keyOf(prefix, hit.key));
+      const args = [
+        connection.binary ? time : `x${time}`,
+        script.mark,
+        ...script.args(clock?.now() ?? Date.now()),
+      ];
+      for (const { hit } of batch) args.push(wordOf(hit));
+      settle(line.plan, batch, await evaluate(script, keys, args));
+    } catch (error) {
+      for (const pending of batch) pending.reject(error);
+    }
+    line.inFlight--;
+    if (line.waiting.length > 0 && !line.scheduled) flush(line);
+  }
+
+  /** A script that the server does not know has not run, so it is safe to send it again, this time whole. */
+  async function evaluate(
+    script: ScriptPlan,
+    keys: readonly string[],
+    args: readonly string[],
+  ): Promise<unknown> {
+    try {
+      return await connection.evaluate('EVALSHA', script.sha, keys, args);
+    } catch (error) {
+      if (!String((error as Error | undefined)?.message).includes('NOSCRIPT')) throw error;
+      return connection.evaluate('EVAL', script.source, keys, args);
+    }
+  }
+
+  return {
+    clock: clock !== undefined && 'after' in clock ? (clock as typeof systemClock) : systemClock,
+    apply,
+    close() {},
+  };
+}
+
+function wordOf({ verb, mode, cost, span }: Hit): string {
+  if (verb === 'take') return MODES[mode] + cost;
+  const word = LETTERS[verb] + cost;
+  return verb === 'reserve' || verb === 'block' ? `${word} ${span === Infinity ? '1e308' : span}` : word;
+}
+
+/** Hands every hit its part of the reply, or the reason why there is none. */
+function settle(plan: Plan, batch: readonly Pending[], reply: unknown): void {
+  const [packed, ...failures] = Array.isArray(reply) ? (reply as unknown[]) : [reply];
+  const numbers = doublesOf(packed);
+  const failed = new Map<number, string>();
+  for (let i = 0; i < failures.length; i += 2) failed.set(Number(failures[i]) - 1, String(failures[i + 1]));
+  const length = 4 + 3 * plan.policies.length;
+  for (const [i, { resolve, reject }] of batch.entries()) {
+    const failure = failed.get(i);
+    if (failure === undefined) resolve(decisionAt(plan, numbers, i * length));
+    else reject(new StoreError(failure));
+  }
+}
+
+/** Bytes, or hexadecimal text. */
+function doublesOf(reply: unknown): DataView {
+  const bytes = typeof reply === 'string' ? Buffer.from(reply, 'hex') : reply;
+  if (!(bytes instanceof Uint8Array)) throw new StoreError(`unexpected reply of type ${typeof reply}`);
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function decisionAt(plan: Plan, numbers: DataView, start: number): Decision {
+  const at = (index: number): number => numbers.getFloat64((start + index) * 8, true);
+  const allowed = at(0) === 1;
+  const taken = at(1);
+  const states: PolicyState[] = plan.policies.map(({ name, limit, window }, k) => ({
+    name,
+    limit,
+    window,
+    remaining: unitsOf(at(4 + 3 * k), limit),
+    retryAfter: allowed ? 0 : at(5 + 3 * k),
+    resetAfter: at(6 + 3 * k),
+  }));
+  const decision = decisionOf(states, at(2), allowed, taken);
+  // A turn booked for later: what it waits for is its turn.
+  return at(3) > 0 ? { ...decision, retryAfter: at(3) } : decision;
+}

@@ -1,0 +1,29 @@
+/** The Redis store as people use it: the script calls, wrapped in what keeps a sick server from harming its callers. */
+import type { Decision, Millis, Store } from '../../contract.ts';
+import { known } from '../../options.ts';
+import { denyCache as rememberDenials, type DenyCacheOptions } from '../../wrappers/deny-cache.ts';
+import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
+import { connectionOf, type RedisClient } from './client.ts';
+import { redisStore } from './redis-store.ts';
+
+export interface RedisOptions extends ResilientOptions {
+  /** Remember denials in this process until they end; default false. */
+  readonly denyCache?: boolean | DenyCacheOptions | undefined;
+  /** In place of the server's time: for tests. */
+  readonly clock?: { now(): Millis } | undefined;
+}
+
+/** A store on Redis or Valkey, over a client that you have already. It never closes the client. */
+export function redis(client: RedisClient, options: RedisOptions = {}): Store<Promise<Decision>> {
+  const { denyCache, clock, ...rest } = known('redis', options, [
+    'deadline',
+    'onFailure',
+    'maxInFlight',
+    'onEvent',
+    'denyCache',
+    'clock',
+  ]);
+  const store = resilient(redisStore(connectionOf(client), clock), rest);
+  if (denyCache === undefined || denyCache === false) return store;
+  return rememberDenials(store, denyCache === true ? {} : denyCache);
+}

@@ -1,0 +1,56 @@
+/** Equal deadlines fall due in the order they were set: a queue and one timer serve them all. */
+import type { Millis } from '../contract.ts';
+
+interface Deadline {
+  readonly due: Millis;
+  expire: (() => void) | undefined;
+}
+
+export interface Deadlines {
+  /** Calls `expire` when the span has passed, unless the returned function is called first. */
+  set(expire: () => void): () => void;
+}
+
+export function deadlines(span: Millis): Deadlines {
+  let queue: Deadline[] = [];
+  let head = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  function skipMet(): void {
+    while (head < queue.length && queue[head].expire === undefined) head++;
+    if (head === queue.length) {
+      queue = [];
+      head = 0;
+    } else if (head > 1000 && 2 * head > queue.length) {
+      queue = queue.slice(head);
+      head = 0;
+    }
+  }
+
+  function ring(): void {
+    timer = undefined;
+    for (skipMet(); head < queue.length && queue[head].due <= performance.now(); skipMet()) {
+      const { expire } = queue[head];
+      queue[head].expire = undefined;
+      expire?.();
+    }
+    arm();
+  }
+
+  function arm(): void {
+    if (timer !== undefined || head === queue.length) return;
+    timer = setTimeout(ring, Math.max(0, Math.ceil(queue[head].due - performance.now())));
+  }
+
+  return {
+    set(expire) {
+      const deadline: Deadline = { due: performance.now() + span, expire };
+      queue.push(deadline);
+      arm();
+      return () => {
+        deadline.expire = undefined;
+        skipMet();
+      };
+    },
+  };
+}

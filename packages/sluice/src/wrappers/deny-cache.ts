@@ -1,0 +1,81 @@
+/**
+ * Remembers denials until they end, so that a flood on a denied key costs the store nothing. A denial holds for the same
+ * cost or a greater one. What gives something back through this store ends it; what does so elsewhere is seen when it
+ * ends, or never if it is remembered: so it is off by default.
+ */
+import type { Decision, Hit, Millis, Plan, Store } from '../contract.ts';
+import { bound, known } from '../options.ts';
+
+export interface DenyCacheOptions {
+  /** Denials remembered at once; default 10,000. The oldest goes first. */
+  readonly maxKeys?: number | undefined;
+}
+
+interface Denial {
+  readonly decision: Decision;
+  readonly plan: string;
+  readonly cost: number;
+  /** When the hit was sent: the server decided later, so this never holds too long. */
+  readonly since: Millis;
+}
+
+export function denyCache(
+  store: Store<Promise<Decision>>,
+  options: DenyCacheOptions = {},
+): Store<Promise<Decision>> {
+  const { maxKeys = 10_000 } = known('denyCache', options, ['maxKeys']);
+  bound('denyCache.maxKeys', maxKeys);
+  // A Map keeps the order of insertion: the first is the oldest.
+  const denials = new Map<string, Denial>();
+
+  async function ask(hit: Hit, id: string): Promise<Decision> {
+    const since = performance.now();
+    const decision = await store.apply(hit);
+    if (decision.allowed || decision.source !== 'store' || decision.retryAfter === Infinity) return decision;
+    denials.delete(id);
+    const [oldest] = denials.keys();
+    if (denials.size >= maxKeys && oldest !== undefined) denials.delete(oldest);
+    denials.set(id, { decision, plan: hit.plan.id, cost: hit.cost, since });
+    return decision;
+  }
+
+  return {
+    clock: store.clock,
+    apply(hit) {
+      const id = `${hit.plan.name}\0${hit.key}`;
+      if (hit.verb !== 'take' && hit.verb !== 'peek') {
+        if (hit.verb !== 'reserve') denials.delete(id);
+        return store.apply(hit);
+      }
+      if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan)) return store.apply(hit);
+      const denial = denials.get(id);
+      if (denial === undefined || hit.cost < denial.cost || denial.plan !== hit.plan.id) return ask(hit, id);
+      const passed = performance.now() - denial.since;
+      if (passed < denial.decision.retryAfter) return Promise.resolve(later(denial.decision, passed));
+      denials.delete(id);
+      return ask(hit, id);
+    },
+    close: () => store.close(),
+  };
+}
+
+/** A penalty has to see every denial. */
+function countsDenials(plan: Plan): boolean {
+  return plan.policies.some(({ algorithm }) => algorithm.countsDenials);
+}
+
+/** The same denial, seen later. */
+function later(decision: Decision, passed: Millis): Decision {
+  const left = (span: Millis): Millis => Math.max(0, span - passed);
+  return {
+    ...decision,
+    retryAfter: left(decision.retryAfter),
+    resetAfter: left(decision.resetAfter),
+    policies: decision.policies.map((policy) => ({
+      ...policy,
+      retryAfter: left(policy.retryAfter),
+      resetAfter: left(policy.resetAfter),
+    })),
+    source: 'deny-cache',
+  };
+}

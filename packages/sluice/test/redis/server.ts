@@ -1,0 +1,78 @@
+/** Real servers, on free ports, started by tests and stopped again. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface Server {
+  readonly port: number;
+  readonly process: ChildProcess;
+  /** Ends it, politely or not, and waits until it is gone. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as { port: number };
+  await new Promise((resolve) => probe.close(resolve));
+  // A cluster's bus takes the port 10,000 above.
+  return port + 10_000 < 65_536 ? port : freePort();
+}
+
+/** redis-server with nothing kept on disk. */
+export async function redisServer(
+  options: { port?: number; args?: readonly string[] } = {},
+): Promise<Server> {
+  const port = options.port ?? (await freePort());
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-redis-'));
+  const args = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--dir',
+    dir,
+  ];
+  const child = spawn('redis-server', [...args, ...(options.args ?? [])], { stdio: 'ignore' });
+  const gone = new Promise<void>((resolve) => {
+    child.once('exit', () => {
+      rmSync(dir, { recursive: true, force: true });
+      resolve();
+    });
+  });
+  await listening(port, child);
+  return {
+    port,
+    process: child,
+    async stop(signal = 'SIGKILL') {
+      child.kill('SIGCONT');
+      child.kill(signal);
+      await gone;
+    },
+  };
+}
+
+/** Resolves when something answers on the port. */
+export async function listening(port: number, child?: ChildProcess): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    if (child?.exitCode !== null && child !== undefined)
+      throw new Error(`the server on ${port} ended by itself`);
+    const open = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.once('connect', () => {
+        socket.destroy();
+        resolve(true);
+      });
+      socket.once('error', () => resolve(false));
+    });
+    if (open) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`nothing answers on port ${port}`);
+}
