@@ -34,7 +34,9 @@ function luaIn(folder) {
 
 const algorithms = luaIn(join(src, 'algorithms')).map(
   ({ name, path }) =>
-    `  '${name}': {\n    needs: [${needs(path).map((need) => `'${need}'`)}],\n    source: ${JSON.stringify(minified(path))},\n  },`,
+    `  '${name}': {\n    needs: [${needs(path)
+      .map((need) => `'${need}'`)
+      .join(', ')}],\n    source: ${JSON.stringify(minified(path))},\n  },`,
 );
 const shell = luaIn(join(src, 'stores/redis')).map(
   ({ name, path }) => `  ${name}: ${JSON.stringify(minified(path))},`,

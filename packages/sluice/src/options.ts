@@ -24,6 +24,10 @@ export function positive(option: string, value: unknown): number {
   return value;
 }
 
+export function notNegative(option: string, value: unknown): number {
+  return value === 0 ? 0 : positive(option, value);
+}
+
 export function atLeastOne(option: string, value: unknown): number {
   if (positive(option, value) < 1) throw new SluiceError('ERR_NUMBER', option, value, 'at least 1');
   return value as number;

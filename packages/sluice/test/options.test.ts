@@ -38,13 +38,7 @@ const FACTORIES: [name: string, make: Make, good: object, numbers: string[], dur
   ['fixedWindow', fixedWindow, { limit: 1, per: '1s' }, ['limit'], ['per']],
   ['slidingWindow', slidingWindow, { limit: 1, per: '1s' }, ['limit'], ['per']],
   ['slidingLog', slidingLog, { limit: 1, per: '1s', resolution: 2 }, ['limit', 'resolution'], ['per']],
-  [
-    'pacer',
-    pacer,
-    { limit: 1, per: '1s', warmup: '1s', coldFactor: 3 },
-    ['limit', 'coldFactor'],
-    ['per', 'warmup'],
-  ],
+  ['pacer', pacer, { limit: 1, per: '1s', warmup: '1s', coldFactor: 3 }, ['limit'], ['per', 'warmup']],
   ['concurrency', concurrency, { limit: 1, lease: '1s' }, ['limit'], ['lease']],
   ['minInterval', minInterval, { every: '1s' }, [], ['every']],
   [
@@ -126,6 +120,12 @@ describe('options that exclude each other', () => {
     ],
     [() => pacer({ limit: 1, per: '1s', warmup: '1s', maxBurst: 2 }), 'ERR_UNKNOWN_OPTION', 'pacer.maxBurst'],
     [() => pacer({ limit: 1, per: '1s', coldFactor: 2 }), 'ERR_UNKNOWN_OPTION', 'pacer.coldFactor'],
+    [() => pacer({ limit: 1, per: '1s', warmup: '1s', coldFactor: -1 }), 'ERR_NUMBER', 'pacer.coldFactor'],
+    [
+      () => pacer({ limit: 1, per: '1s', warmup: '1s', coldFactor: Number.NaN }),
+      'ERR_NUMBER',
+      'pacer.coldFactor',
+    ],
     [() => pacer({ limit: 1, per: '1s', maxBurst: -1 }), 'ERR_COST', 'pacer.maxBurst'],
     [() => pacer({ limit: 1, per: '1s', fresh: 'half' as 'full' }), 'ERR_CHOICE', 'pacer.fresh'],
     [() => penalty({ after: 1, within: '1s', block: '2s', max: '1s' }), 'ERR_DURATION', 'penalty.max'],

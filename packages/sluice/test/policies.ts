@@ -65,7 +65,11 @@ export const CASES: Readonly<Record<string, Case>> = {
     window: 900,
   },
   concurrency: { policies: concurrency({ limit: 4, lease: 600 }), atMost: () => 4, window: 600 },
-  'min interval': { policies: minInterval({ every: 150 }), atMost: (w) => 1 + w / 150, window: 700 },
+  'min interval': {
+    policies: minInterval({ every: 150 }),
+    atMost: (w, maxCost) => maxCost * (1 + w / 150),
+    window: 700,
+  },
   pacer: {
     policies: pacer({ limit: 10, per: 1000 }),
     atMost: (w, maxCost) => maxCost + w / 100,

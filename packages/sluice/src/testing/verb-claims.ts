@@ -139,8 +139,9 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     policies: '10/s',
     steps: [
       [0, take(10), { allowed: true, remaining: 0 }],
-      [0, take({ tier: 'pro', cost: 50 }), { allowed: true, limit: 100, remaining: 40 }],
-      [0, take(), { allowed: false }],
+      [0, take({ tier: 'pro', cost: 50 }), { allowed: false, limit: 100, retryAfter: 500 }],
+      [500, take({ tier: 'pro', cost: 50 }), { allowed: true, limit: 100, remaining: 0 }],
+      [500, take(), { allowed: false, retryAfter: 100 }],
     ],
   },
   {

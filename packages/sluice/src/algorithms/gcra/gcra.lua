@@ -1,39 +1,27 @@
--- Mirrors gcra.ts. p: interval, burst, rate, slack. Cells: level, since.
-
-local function gcra_level(p, r, a, now)
-  if now <= r[a + 1] then return r[a] end
-  local left = r[a] - (now - r[a + 1]) * p[3]
-  if left > 0 then return left end
-  return 0
-end
+-- Mirrors gcra.ts. p: interval, burst, credit, rate. Cells: debt, since.
 
 A['gcra'] = {
   bookable = true,
   look = function(p, r, a, now, cost)
-    local level, since = r[a], r[a + 1]
-    local behind = 0
-    if now > since then
-      level = level - (now - since) * p[3]
-      if not (level > 0) then level = 0 end
-    else
-      behind = since - now
+    local debt = r[a] - (now - r[a + 1])
+    if not (debt > 0) then debt = 0 end
+    local wait = INF
+    if not (cost > p[2]) then
+      wait = debt + cost * p[1] - p[3]
+      if not (wait > FORGIVEN) then wait = 0 end
     end
-    local wait, clear = 0, 0
-    if cost > p[2] then
-      wait = INF
-    else
-      local over = level + cost - p[2]
-      if over > p[4] then wait = over * p[1] + behind end
-    end
-    if level ~= 0 then clear = level * p[1] + behind end
-    return p[2] - level + p[4], wait, clear
+    return (p[3] - debt + FORGIVEN) * p[4], wait, debt
   end,
   take = function(p, r, a, now, cost)
-    r[a] = gcra_level(p, r, a, now) + cost
-    if now > r[a + 1] then r[a + 1] = now end
+    local debt = r[a] - (now - r[a + 1])
+    if not (debt > 0) then debt = 0 end
+    r[a] = debt + cost * p[1]
+    r[a + 1] = now
   end,
   give = function(p, r, a, now, cost)
-    r[a] = max(0, gcra_level(p, r, a, now) - cost)
-    if now > r[a + 1] then r[a + 1] = now end
+    local debt = r[a] - (now - r[a + 1])
+    if not (debt > 0) then debt = 0 end
+    r[a] = max(0, debt - cost * p[1])
+    r[a + 1] = now
   end,
 }

@@ -1,9 +1,9 @@
 /**
- * Generic cell rate: a level that drains evenly, one unit per interval. Equal to the theoretical arrival time,
- * tat = since + level · interval, but kept in units: adding an interval to an epoch millisecond again and again
- * would round the same way each time, 2.4 % at a million a second.
+ * Generic cell rate: each unit costs one interval of time, and time pays it off. The theoretical arrival time is
+ * tat = since + debt; the two are kept apart because adding an interval to an epoch millisecond again and again would
+ * round the same way each time, 2.4 % at a million a second.
  *
- * Cells: level (units), since (when the level was true).
+ * Cells: debt (milliseconds still to be paid), since (when that was true).
  */
 import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
@@ -18,48 +18,40 @@ export interface GcraOptions {
 }
 
 export type GcraParams = {
-  /** Milliseconds in which one unit drains. */
+  /** Milliseconds that one unit costs. */
   readonly interval: Millis;
+  /** Units that pass at once, and their price. */
   readonly burst: number;
-  /** 1 / interval: a division would be most of a check. */
+  readonly credit: Millis;
+  /** 1 / interval: a division would be much of a check. */
   readonly rate: number;
-  /** What drains in the time forgiven. */
-  readonly slack: number;
 };
 
 export const gcraAlgorithm: Algorithm<GcraParams> = {
   name: 'gcra',
   bookable: true,
   width: () => 2,
-  available: (p, row, at, now) => p.burst - level(p, row, at, now) + p.slack,
+  available: (p, row, at, now) => (p.credit - debt(row, at, now) + FORGIVEN) * p.rate,
   waitFor(p, row, at, now, cost) {
     if (cost > p.burst) return Infinity;
-    const over = level(p, row, at, now) + cost - p.burst;
-    return over <= p.slack ? 0 : over * p.interval + behind(row, at, now);
+    const wait = debt(row, at, now) + cost * p.interval - p.credit;
+    return wait > FORGIVEN ? wait : 0;
   },
   take(p, row, at, now, cost) {
-    row[at] = level(p, row, at, now) + cost;
-    if (now > row[at + 1]) row[at + 1] = now;
+    row[at] = debt(row, at, now) + cost * p.interval;
+    row[at + 1] = now;
   },
   give(p, row, at, now, cost) {
-    row[at] = Math.max(0, level(p, row, at, now) - cost);
-    if (now > row[at + 1]) row[at + 1] = now;
+    row[at] = Math.max(0, debt(row, at, now) - cost * p.interval);
+    row[at + 1] = now;
   },
-  clearIn(p, row, at, now) {
-    const full = level(p, row, at, now);
-    return full === 0 ? 0 : full * p.interval + behind(row, at, now);
-  },
+  clearIn: (_, row, at, now) => debt(row, at, now),
 };
 
-function level(p: GcraParams, row: Cells, at: number, now: Millis): number {
-  if (now <= row[at + 1]) return row[at];
-  const left = row[at] - (now - row[at + 1]) * p.rate;
+/** A clock that goes back raises the debt by as much: nothing is minted, nobody waits longer than that. */
+function debt(row: Cells, at: number, now: Millis): Millis {
+  const left = row[at] - (now - row[at + 1]);
   return left > 0 ? left : 0;
-}
-
-/** How far the clock has gone back behind what was written. */
-function behind(row: Cells, at: number, now: Millis): Millis {
-  return row[at + 1] > now ? row[at + 1] - now : 0;
 }
 
 /** The default: an even rate with a burst. */
@@ -71,6 +63,7 @@ export function gcra(options: GcraOptions): Policy {
 
 /** One unit per interval, `burst` at once. */
 export function evenly(interval: Millis, burst: number): Policy {
-  const params: GcraParams = { interval, burst, rate: 1 / interval, slack: FORGIVEN / interval };
-  return { algorithm: gcraAlgorithm, params, limit: burst, window: interval * burst };
+  const credit = burst * interval;
+  const params: GcraParams = { interval, burst, credit, rate: 1 / interval };
+  return { algorithm: gcraAlgorithm, params, limit: burst, window: credit };
 }

@@ -7,7 +7,7 @@
 import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
-import { atLeastOne, cost as checkCost, known, oneOf, positive } from '../../options.ts';
+import { cost as checkCost, known, notNegative, oneOf, positive } from '../../options.ts';
 
 export interface PacerOptions {
   readonly limit: number;
@@ -81,6 +81,9 @@ function price(p: PacerParams, stored: number, amount: number): Millis {
   return (fromCold * edges) / 2 + (amount - fromCold) * p.warm;
 }
 
+/** A rate next to nothing still has an interval that can be added up. */
+const SLOWEST: Millis = 1e200;
+
 export function pacer(options: PacerOptions): Policy {
   const {
     limit,
@@ -92,7 +95,7 @@ export function pacer(options: PacerOptions): Policy {
   } = known('pacer', options, ['limit', 'per', 'warmup', 'coldFactor', 'maxBurst', 'fresh']);
   oneOf('pacer.fresh', fresh, ['full', 'empty']);
   const window = duration('pacer.per', per);
-  const interval = window / positive('pacer.limit', limit);
+  const interval = Math.min(window / positive('pacer.limit', limit), SLOWEST);
   const freshEmpty = fresh === 'empty';
   const params: PacerParams =
     warmup === undefined
@@ -100,7 +103,7 @@ export function pacer(options: PacerOptions): Policy {
       : warming(
           interval,
           duration('pacer.warmup', warmup),
-          atLeastOne('pacer.coldFactor', coldFactor === undefined ? 3 : coldFactor),
+          notNegative('pacer.coldFactor', coldFactor === undefined ? 3 : coldFactor),
           freshEmpty,
         );
   if (warmup !== undefined && maxBurst !== undefined) {

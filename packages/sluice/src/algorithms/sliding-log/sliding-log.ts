@@ -27,6 +27,8 @@ export type SlidingLogParams = {
 };
 
 const HEADER = 3;
+/** So many entries are always kept apart, for costs that are parts of a unit. */
+const FEWEST = 100;
 
 export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
   name: 'sliding-log',
@@ -143,7 +145,7 @@ export function slidingLog(options: SlidingLogOptions): Policy {
     limit,
     per: window,
     step: windows === 0 ? 0 : window / windows,
-    entries: windows === 0 ? Math.ceil(limit) + 1 : windows + 1,
+    entries: windows === 0 ? Math.max(Math.ceil(limit) + 1, FEWEST) : windows + 1,
   };
   return { algorithm: slidingLogAlgorithm, params, limit, window };
 }

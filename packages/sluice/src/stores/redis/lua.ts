@@ -21,12 +21,17 @@ export const ALGORITHMS: Readonly<
   gcra: {
     needs: [],
     source:
-      "local function gcra_level(p, r, a, now)\nif now <= r[a + 1] then return r[a] end\nlocal left = r[a] - (now - r[a + 1]) * p[3]\nif left > 0 then return left end\nreturn 0\nend\nA['gcra'] = {\nbookable = true,\nlook = function(p, r, a, now, cost)\nlocal level, since = r[a], r[a + 1]\nlocal behind = 0\nif now > since then\nlevel = level - (now - since) * p[3]\nif not (level > 0) then level = 0 end\nelse\nbehind = since - now\nend\nlocal wait, clear = 0, 0\nif cost > p[2] then\nwait = INF\nelse\nlocal over = level + cost - p[2]\nif over > p[4] then wait = over * p[1] + behind end\nend\nif level ~= 0 then clear = level * p[1] + behind end\nreturn p[2] - level + p[4], wait, clear\nend,\ntake = function(p, r, a, now, cost)\nr[a] = gcra_level(p, r, a, now) + cost\nif now > r[a + 1] then r[a + 1] = now end\nend,\ngive = function(p, r, a, now, cost)\nr[a] = max(0, gcra_level(p, r, a, now) - cost)\nif now > r[a + 1] then r[a + 1] = now end\nend,\n}",
+      "A['gcra'] = {\nbookable = true,\nlook = function(p, r, a, now, cost)\nlocal debt = r[a] - (now - r[a + 1])\nif not (debt > 0) then debt = 0 end\nlocal wait = INF\nif not (cost > p[2]) then\nwait = debt + cost * p[1] - p[3]\nif not (wait > FORGIVEN) then wait = 0 end\nend\nreturn (p[3] - debt + FORGIVEN) * p[4], wait, debt\nend,\ntake = function(p, r, a, now, cost)\nlocal debt = r[a] - (now - r[a + 1])\nif not (debt > 0) then debt = 0 end\nr[a] = debt + cost * p[1]\nr[a + 1] = now\nend,\ngive = function(p, r, a, now, cost)\nlocal debt = r[a] - (now - r[a + 1])\nif not (debt > 0) then debt = 0 end\nr[a] = max(0, debt - cost * p[1])\nr[a + 1] = now\nend,\n}",
   },
   'leaky-bucket': {
     needs: [],
     source:
       "local function leaky_drain(p, r, a, now)\nlocal passed = max(0, floor((now + FORGIVEN - r[a + 1]) / p[3]))\nlocal level = max(0, r[a] - passed * p[2])\nreturn level, passed\nend\nlocal function leaky_settle(p, r, a, now)\nlocal level, passed = leaky_drain(p, r, a, now)\nr[a] = level\nif level == 0 then r[a + 1] = max(now, r[a + 1]) else r[a + 1] = r[a + 1] + passed * p[3] end\nend\nA['leaky-bucket'] = {\nbookable = true,\nlook = function(p, r, a, now, cost)\nlocal level, passed = leaky_drain(p, r, a, now)\nlocal wait, clear = 0, 0\nif cost > p[1] then\nwait = INF\nelse\nlocal over = level + cost - p[1]\nif over > 0 then wait = r[a + 1] + (passed + ceil(over / p[2])) * p[3] - now end\nend\nif level ~= 0 then clear = r[a + 1] + (passed + ceil(level / p[2])) * p[3] - now end\nreturn p[1] - level, wait, clear\nend,\ntake = function(p, r, a, now, cost)\nleaky_settle(p, r, a, now)\nr[a] = r[a] + cost\nend,\ngive = function(p, r, a, now, cost)\nleaky_settle(p, r, a, now)\nr[a] = max(0, r[a] - cost)\nend,\n}",
+  },
+  'min-interval': {
+    needs: [],
+    source:
+      "A['min-interval'] = {\nlook = function(p, r, a, now)\nlocal wait = r[a] - now\nif wait > FORGIVEN then return 0, wait, wait end\nreturn INF, 0, 0\nend,\ntake = function(p, r, a, now) r[a] = max(r[a], now + p[1]) end,\ngive = function(p, r, a, now) r[a] = min(r[a], now) end,\n}",
   },
   pacer: {
     needs: [],
