@@ -10,7 +10,7 @@ export function prefixOf(name: string): string {
 }
 
 export function keyOf(prefix: string, subject: string): string {
-  return `${prefix}${isPlain(subject) ? subject : escape(subject)}}`;
+  return `${prefix}${isPlain(subject) ? subject : escaped(subject)}}`;
 }
 
 /** A NUL in front says that a subject is escaped, so one that starts with it has to be, too. */
@@ -19,7 +19,7 @@ function isPlain(subject: string): boolean {
 }
 
 /** Lone surrogates have no bytes in UTF-8: two different ones would become the same key. */
-function escape(subject: string): string {
+function escaped(subject: string): string {
   const units = Buffer.from(subject, 'utf16le');
   return `\0${subject.length > LONGEST ? createHash('sha256').update(units).digest('hex') : units.toString('hex')}`;
 }
