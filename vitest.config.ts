@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     include: ['packages/*/test/**/*.test.ts'],
     reporters: ['default'],
+    globalSetup: ['packages/sluice/test/servers.ts'],
     coverage: {
       provider: 'v8',
       include: ['packages/*/src/**/*.ts'],

@@ -14,10 +14,12 @@ const ci = /^(1|true)$/i.test(process.env['CI'] ?? '');
 
 /** A step's output is shown only when it fails. */
 const steps = [
+  ['what the tests need', 'node scripts/needs.mjs'],
   ['format and lint (biome)', 'biome check --error-on-warnings'],
   ['lint with types (oxlint)', 'oxlint --type-aware --deny-warnings'],
   ['types and build (tsc)', 'tsc -b'],
   ['stale outputs', 'node scripts/clean.mjs --stale'],
+  ['Lua bundle', 'node scripts/bundle-lua.mjs --check'],
   ['import arrows', 'node scripts/check-imports.mjs'],
   ['exports', 'node scripts/check-exports.mjs'],
   ['package (publint, attw)', 'node scripts/check-package.mjs'],

@@ -1,10 +1,39 @@
-/** Every store, a line each. */
-import type { Decision, MaybePromise, Store } from '../src/index.ts';
-import { memory } from '../src/index.ts';
+/** Every store, a line each, with the clock of the test that asks for it. */
+import { Redis } from 'ioredis';
+import { afterAll, inject } from 'vitest';
+import { type Decision, type Hit, memory, type Plan, type Store } from '../src/index.ts';
+import { redis } from '../src/stores/redis/index.ts';
 import type { ManualClock } from '../src/testing/index.ts';
 
-export const STORES: Readonly<
-  Record<string, (clock: ManualClock) => MaybePromise<Store<Decision> | Store<Promise<Decision>>>>
-> = {
+/** Answers now or later: who runs over all stores awaits. */
+export type MakeStore = (clock: ManualClock) => Store;
+
+export const STORES: Readonly<Record<string, MakeStore>> = {
   memory: (clock) => memory({ clock }),
+  'redis 7': onServer('redisPort'),
+  valkey: onServer('valkeyPort'),
 };
+
+/** A store of its own on the shared server. Slow is not wrong here: the deadline is the faults' tests' concern. */
+function onServer(port: 'redisPort' | 'valkeyPort'): MakeStore {
+  let client: Redis | undefined;
+  afterAll(() => client?.disconnect());
+  return (clock) => {
+    client ??= new Redis(inject(port), '127.0.0.1');
+    return apart(redis(client, { clock, deadline: '30s' })) as Store;
+  };
+}
+
+let stores = 0;
+
+/** Keeps a store's keys apart from those of other stores on the same server. */
+function apart(store: Store<Promise<Decision>>): Store<Promise<Decision>> {
+  const own = `${process.pid} ${++stores}`;
+  const plans = new WeakMap<Plan, Plan>();
+  const planOf = (plan: Plan): Plan => {
+    const known = plans.get(plan) ?? { ...plan, name: `${own} ${plan.name}` };
+    plans.set(plan, known);
+    return known;
+  };
+  return { ...store, apply: (hit: Hit) => store.apply({ ...hit, plan: planOf(hit.plan) }) };
+}

@@ -13,7 +13,7 @@ export interface Claim {
   readonly run: () => Promise<void>;
 }
 
-type AnyStore = Store<Decision> | Store<Promise<Decision>>;
+type AnyStore = Store<Decision> | Store<Promise<Decision>> | Store;
 
 /** A multiple of a day, a week and 1000 seconds, so that windows start here. */
 const EPOCH = 1_693_440_000_000 - (1_693_440_000_000 % (86_400_000 * 7 * 125));

@@ -13,7 +13,7 @@ import {
   type Policy,
 } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import type { MakeStore } from './stores.ts';
+import type { MakeStore } from '../stores.ts';
 import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
 
 interface Scenario {

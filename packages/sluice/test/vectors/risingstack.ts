@@ -9,7 +9,7 @@
  */
 import { createLimiter, minInterval, type Mode, type Policy, slidingLog } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import type { MakeStore } from './stores.ts';
+import type { MakeStore } from '../stores.ts';
 import { agrees, Ledger, load, MICROSECOND, type Recording, sort, type Vector } from './vector.ts';
 
 interface Limit {

@@ -6,7 +6,7 @@
 import { createLimiter, type Decision, type Limiter, type MaybePromise } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { type Cells, compareRemaining, FINEST_INTERVAL_NS, FINEST_STEP_NS, policyOf } from './gcra.ts';
-import type { MakeStore } from './stores.ts';
+import type { MakeStore } from '../stores.ts';
 import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
 
 interface Quota {

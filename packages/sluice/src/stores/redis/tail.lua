@@ -1,11 +1,14 @@
 local hex = sub(ARGV[1], 1, 1) == 'x'
 local now = ARGV[1]
 if hex then now = sub(now, 2) end
+local keep = 0 -- how much longer than until it is clear a row is kept
 if now == '' then
   local time = call('TIME')
   now = time[1] * 1000 + time[2] / 1000
 else
+  -- Another clock may stand still or go back while the server's, by which values expire, goes on.
   now = now + 0
+  keep = 86400000
 end
 local MARK = ARGV[2]
 
@@ -73,7 +76,8 @@ local function save()
   for k = 1, N do
     if clear[k] > longest then longest = clear[k] end
   end
-  if longest <= 0 then
+  longest = max(0, longest) + keep
+  if longest == 0 then
     call('DEL', key)
     return nil
   end

@@ -1,0 +1,54 @@
+/** Every client that the store takes, a line each, on a single server. */
+import { GlideClient, Logger } from '@valkey/valkey-glide';
+import { Redis } from 'ioredis';
+import { Redis as Valkey } from 'iovalkey';
+import { createClient, createClientPool } from 'redis';
+import type { RedisClient } from '../../src/stores/redis/index.ts';
+
+export interface Connected {
+  readonly client: RedisClient;
+  close(): unknown;
+}
+
+/** Back soon after the server is, and quiet about it. */
+const RETRY = 50;
+
+export function ioredis(port: number, options: object = {}): Redis {
+  return new Redis({ port, retryStrategy: () => RETRY, ...options }).on('error', () => {});
+}
+
+export const CLIENTS: Readonly<Record<string, (port: number) => Promise<Connected>>> = {
+  async ioredis(port) {
+    const client = ioredis(port);
+    return { client, close: () => client.disconnect() };
+  },
+  async iovalkey(port) {
+    const client = new Valkey({ port, retryStrategy: () => RETRY }).on('error', () => {});
+    return { client, close: () => client.disconnect() };
+  },
+  async 'node-redis'(port) {
+    const client = createClient({ socket: { port, reconnectStrategy: RETRY } }).on('error', () => {});
+    await client.connect();
+    return { client, close: () => client.destroy() };
+  },
+  async 'a pool of node-redis'(port) {
+    const client = createClientPool(
+      { socket: { port, reconnectStrategy: RETRY } },
+      { minimum: 2, maximum: 4 },
+    );
+    client.on('error', () => {});
+    await client.connect();
+    return { client, close: () => client.destroy() };
+  },
+  async 'valkey-glide'(port) {
+    Logger.setLoggerConfig('off');
+    const client = await GlideClient.createClient({ addresses: [{ host: '127.0.0.1', port }] });
+    return { client, close: () => client.close() };
+  },
+  async 'an object with send'(port) {
+    // It is the object's duty to send nothing twice.
+    const redis = ioredis(port, { maxRetriesPerRequest: 0 });
+    const client = { send: ([name, ...args]: readonly string[]) => redis.call(name, ...args) };
+    return { client, close: () => redis.disconnect() };
+  },
+};

@@ -1,0 +1,257 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  createLimiter,
+  type Decision,
+  gcra,
+  type Limiter,
+  penalty,
+  type Policies,
+  slidingLog,
+} from '../../src/index.ts';
+import { redis, type RedisOptions } from '../../src/stores/redis/index.ts';
+import { ioredis } from './clients.ts';
+import { redisServer, type Server } from './server.ts';
+import { inFlight, until } from './watch.ts';
+
+let server: Server;
+let client: Redis;
+let other: Redis;
+
+beforeAll(async () => {
+  server = await redisServer();
+  client = ioredis(server.port);
+  other = ioredis(server.port);
+});
+afterAll(async () => {
+  client.disconnect();
+  other.disconnect();
+  await server.stop();
+});
+beforeEach(async () => {
+  await other.flushall();
+  await other.config('RESETSTAT');
+});
+
+/** Script calls that reached the server since the last test. */
+async function calls(): Promise<number> {
+  const stats = await other.info('commandstats');
+  const counts = [...stats.matchAll(/cmdstat_(?:eval|evalsha):calls=(\d+).*?rejected_calls=(\d+)/g)];
+  const failed = /cmdstat_evalsha:.*failed_calls=(\d+)/.exec(stats)?.[1] ?? '0';
+  return counts.reduce((sum, [, made]) => sum + Number(made), 0) - Number(failed);
+}
+
+function cached(
+  policies: Policies,
+  denyCache: RedisOptions['denyCache'] = true,
+  over: object = client,
+): Limiter<Promise<Decision>> {
+  return createLimiter(policies, { store: redis(over, { denyCache, deadline: '5s' }), name: 'denied' });
+}
+
+const HOURLY = gcra({ limit: 10, per: '1h' });
+
+describe('a flood on a denied key', () => {
+  test('costs the store nothing', async () => {
+    const limiter = cached(HOURLY);
+    await limiter.take('a', 10);
+    await limiter.take('a');
+    const before = await calls();
+    let sources = 0;
+    await inFlight(64, 100_000, async () => {
+      const { allowed, source } = await limiter.take('a');
+      if (!allowed && source === 'deny-cache') sources++;
+    });
+    expect(sources).toBe(100_000);
+    expect(await calls()).toBe(before);
+  });
+
+  test('asks the store at most once per retryAfter, and once more for what then passes', async () => {
+    // One of 200 ms each: a pass, then a denial for what is left of the 200 ms.
+    const limiter = cached(slidingLog({ limit: 1, per: '200ms' }));
+    let passed = 0;
+    const start = performance.now();
+    await inFlight(64, Infinity, async () => {
+      const { allowed } = await limiter.take('a');
+      if (allowed) passed++;
+      await new Promise(setImmediate);
+      if (performance.now() - start > 1500) throw new Error('over');
+    }).catch(() => {});
+    const windows = Math.floor((performance.now() - start) / 200) + 1;
+    expect(passed).toBeGreaterThan(windows / 2);
+    expect(passed).toBeLessThanOrEqual(windows);
+    expect(await calls()).toBeLessThanOrEqual(2 * windows);
+  });
+
+  test('is told how long it still lasts', async () => {
+    const limiter = cached(HOURLY);
+    const plain = createLimiter(HOURLY, { store: redis(other), name: 'denied' });
+    await limiter.take('a', 10);
+    const first = await limiter.take('a');
+    expect(first).toMatchObject({ allowed: false, source: 'store' });
+    let last = first.retryAfter;
+    for (let i = 0; i < 5; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      const truth = (await plain.peek('a')).retryAfter;
+      const cachedDenial = await limiter.take('a');
+      expect(cachedDenial).toMatchObject({
+        allowed: false,
+        taken: 0,
+        limit: 10,
+        policy: 'default',
+        source: 'deny-cache',
+      });
+      expect(cachedDenial.retryAfter).toBeLessThan(last);
+      // Never longer than the server would say; the half millisecond is between the two clocks.
+      expect(cachedDenial.retryAfter).toBeLessThanOrEqual(truth + 0.5);
+      expect(cachedDenial.policies[0].retryAfter).toBe(cachedDenial.retryAfter);
+      expect(cachedDenial.resetAfter).toBeLessThan(first.resetAfter);
+      last = cachedDenial.retryAfter;
+    }
+  });
+
+  test('ends when it was announced to', async () => {
+    const limiter = cached(gcra({ limit: 1, per: '150ms' }));
+    await limiter.take('a');
+    const denied = await limiter.take('a');
+    const start = performance.now();
+    await until(async () => (await limiter.take('a')).allowed, 2000, 1);
+    expect(performance.now() - start).toBeGreaterThan(denied.retryAfter - 10);
+  });
+});
+
+describe('costs', () => {
+  test('a greater one is answered too, a smaller one asks', async () => {
+    const limiter = cached(HOURLY);
+    await limiter.take('a', 7);
+    expect(await limiter.take('a', 5)).toMatchObject({ allowed: false, source: 'store' });
+    expect(await limiter.take('a', 5)).toMatchObject({ allowed: false, source: 'deny-cache' });
+    expect(await limiter.take('a', 8)).toMatchObject({ allowed: false, source: 'deny-cache' });
+    expect(await limiter.take('a', 4)).toMatchObject({ allowed: false, source: 'store' });
+    expect(await limiter.take('a', 3)).toMatchObject({ allowed: true, source: 'store' });
+    expect(await limiter.take('a', 4)).toMatchObject({ allowed: false, source: 'deny-cache' });
+  });
+
+  test('one that can never pass is still told so', async () => {
+    const limiter = cached(HOURLY);
+    await limiter.take('a', 10);
+    await limiter.take('a');
+    expect((await limiter.take('a', 11)).retryAfter).toBe(Infinity);
+  });
+
+  test('peeks are answered too, and a peek is remembered', async () => {
+    const limiter = cached(HOURLY);
+    await limiter.take('a', 10);
+    expect(await limiter.peek('a')).toMatchObject({ allowed: false, source: 'store' });
+    expect(await limiter.peek('a')).toMatchObject({ allowed: false, source: 'deny-cache' });
+    expect(await limiter.take('a')).toMatchObject({ allowed: false, source: 'deny-cache' });
+  });
+});
+
+describe('what gives something back ends a denial', () => {
+  const denied = async (limiter: Limiter<Promise<Decision>>): Promise<void> => {
+    await limiter.take('a', 10);
+    await limiter.take('a');
+    expect((await limiter.take('a')).source).toBe('deny-cache');
+  };
+
+  test('reset', async () => {
+    const limiter = cached(HOURLY);
+    await denied(limiter);
+    await limiter.reset('a');
+    expect(await limiter.take('a')).toMatchObject({ allowed: true, remaining: 9, source: 'store' });
+  });
+
+  test('refund', async () => {
+    const limiter = cached(HOURLY);
+    await denied(limiter);
+    await limiter.refund('a');
+    expect(await limiter.take('a')).toMatchObject({ allowed: true, source: 'store' });
+  });
+
+  test('a cancelled reservation', async () => {
+    const limiter = cached(gcra({ limit: 10, per: '100ms' }));
+    const { cancel } = await limiter.reserve('a', 10);
+    expect((await limiter.take('a', 10)).source).toBe('store');
+    await cancel();
+    expect(await limiter.take('a', 10)).toMatchObject({ allowed: true, source: 'store' });
+  });
+
+  test('block, which may be shorter', async () => {
+    const limiter = cached(HOURLY);
+    await limiter.block('a', '1h');
+    expect(await limiter.take('a')).toMatchObject({ allowed: false, policy: 'block', source: 'store' });
+    expect(await limiter.take('a')).toMatchObject({ allowed: false, policy: 'block', source: 'deny-cache' });
+    await limiter.block('a', '20ms');
+    await until(async () => (await limiter.take('a')).allowed, 2000, 5);
+  });
+
+  test('a denial on its way is not remembered after a reset', async () => {
+    const limiter = cached(HOURLY);
+    await limiter.take('a', 10);
+    const [late] = await Promise.all([limiter.take('a'), limiter.reset('a')]);
+    expect(late.allowed).toBe(false);
+    expect(await limiter.take('a')).toMatchObject({ allowed: true, remaining: 9 });
+  });
+
+  test('another key, limiter name or policy is another matter', async () => {
+    const limiter = cached(HOURLY);
+    await denied(limiter);
+    expect((await limiter.take('b')).allowed).toBe(true);
+    const store = redis(client, { denyCache: true });
+    const small = createLimiter(HOURLY, {
+      store,
+      name: 'denied',
+      tiers: { pro: gcra({ limit: 99, per: '1h' }) },
+    });
+    await small.take('a');
+    expect((await small.take('a')).source).toBe('deny-cache');
+    expect(await small.take('a', { tier: 'pro' })).toMatchObject({ allowed: true, source: 'store' });
+    expect((await createLimiter(HOURLY, { store, name: 'else' }).take('a')).allowed).toBe(true);
+  });
+});
+
+describe('is not asked', () => {
+  test("in modes 'always' and 'partial', where each attempt counts or another amount may fit", async () => {
+    const limiter = cached(HOURLY);
+    await limiter.take('a', 10);
+    await limiter.take('a');
+    const before = await calls();
+    for (const mode of ['always', 'partial'] as const) {
+      for (let i = 0; i < 3; i++) expect((await limiter.take('a', { mode })).source).toBe('store');
+    }
+    expect(await calls()).toBe(before + 6);
+    expect((await limiter.take('a')).source).toBe('deny-cache');
+  });
+
+  test('where a penalty has to see every denial', async () => {
+    const limiter = cached({
+      base: gcra({ limit: 1, per: '1h' }),
+      strikes: penalty({ after: 3, within: '1h', block: '2h' }),
+    });
+    await limiter.take('a');
+    for (let i = 0; i < 3; i++) expect((await limiter.take('a')).source).toBe('store');
+    expect(await limiter.take('a')).toMatchObject({ policy: 'strikes', source: 'store' });
+  });
+});
+
+test('remembers as many denials as it may, and forgets the oldest', async () => {
+  const limiter = cached(HOURLY, { maxKeys: 10 });
+  for (let i = 0; i < 20; i++) {
+    await limiter.take(`k${i}`, 10);
+    await limiter.take(`k${i}`);
+  }
+  for (let i = 10; i < 20; i++) expect((await limiter.take(`k${i}`)).source).toBe('deny-cache');
+  for (let i = 0; i < 10; i++) expect((await limiter.take(`k${i}`)).source).toBe('store');
+});
+
+test('an answer of the failure policy is not a denial to remember', async () => {
+  let well = false;
+  const send = ([name, ...args]: readonly string[]): Promise<unknown> =>
+    well ? client.call(name, ...args) : Promise.reject(new Error('ECONNREFUSED'));
+  const store = redis({ send }, { denyCache: true, onFailure: 'deny' });
+  const limiter = createLimiter(HOURLY, { store, name: 'denied' });
+  expect(await limiter.take('a')).toMatchObject({ allowed: false, source: 'fallback' });
+  well = true;
+  expect(await limiter.take('a')).toMatchObject({ allowed: true, source: 'store' });
+});

