@@ -94,7 +94,7 @@ local function save()
     if type(result) ~= 'table' then result = pcall('PEXPIRE', key, ttl) end
   else
     local value = MARK .. pack(FORMAT, unpack(r, 1, WIDTH))
-    if blocked_until > now then value = value .. pack('<d', blocked_until) end
+    if blocked_until > now - keep then value = value .. pack('<d', blocked_until) end
     result = pcall('SET', key, value, 'PX', ttl)
   end
   if type(result) == 'table' and result.err then return result.err end
