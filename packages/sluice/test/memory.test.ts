@@ -51,6 +51,7 @@ describe('table', () => {
       Infinity,
     );
     for (let i = 0; i < 20_000; i++) {
+      table.find(`key ${i}`);
       const at = table.add(`key ${i}`, START);
       table.cells[at] = START + i + 1;
     }

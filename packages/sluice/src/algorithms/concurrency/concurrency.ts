@@ -14,7 +14,7 @@ export interface ConcurrencyOptions {
   readonly lease: Duration;
 }
 
-export const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
+const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
   ...slidingLogAlgorithm,
   name: 'concurrency',
   holds: true,

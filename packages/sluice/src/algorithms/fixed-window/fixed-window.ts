@@ -71,13 +71,13 @@ function windows<P extends { readonly limit: number } & Params>(
   };
 }
 
-export const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
+const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
   'fixed-window',
   (p, now) => (p.first === 1 ? now : Math.floor((now + FORGIVEN) / p.per) * p.per),
   (p, start) => start + p.per,
 );
 
-export const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
+const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
   ...windows<CalendarWindowParams>(
     'calendar-window',
     (p, now) => calendarOf(p).startOf(now + FORGIVEN),

@@ -21,7 +21,7 @@ export type LeakyBucketParams = {
   readonly dripRate: Millis;
 };
 
-export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
+const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   name: 'leaky-bucket',
   bookable: true,
   width: () => 2,

@@ -38,7 +38,7 @@ export type PacerParams = {
   readonly freshEmpty: boolean;
 };
 
-export const pacerAlgorithm: Algorithm<PacerParams> = {
+const pacerAlgorithm: Algorithm<PacerParams> = {
   name: 'pacer',
   bookable: true,
   width: () => 2,

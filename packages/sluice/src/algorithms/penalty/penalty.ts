@@ -30,7 +30,7 @@ export type PenaltyParams = {
   readonly max: Millis;
 };
 
-export const penaltyAlgorithm: Algorithm<PenaltyParams> = {
+const penaltyAlgorithm: Algorithm<PenaltyParams> = {
   name: 'penalty',
   countsDenials: true,
   width: () => 4,

@@ -23,6 +23,8 @@ class Generation {
   readonly capacity: number;
   readonly cells: Float64Array;
   readonly tags: Int32Array;
+  /** Slots used at which the next generation starts. */
+  readonly full: number;
   /** Slots that are not free: rows, and marks of evicted ones. */
   used = 0;
 
@@ -30,10 +32,13 @@ class Generation {
     this.capacity = capacity;
     this.cells = new Float64Array(capacity * stride);
     this.tags = new Int32Array(this.cells.buffer);
+    this.full = Math.floor(capacity * FULL);
   }
 }
 
 const SMALLEST = 32;
+/** A table that was larger does not become smaller than this: a new generation every few keys would cost more. */
+const SHRUNK = 512;
 /** A generation is full at three quarters, and starts at half full. */
 const FULL = 0.75;
 const ROOMY = 0.5;
@@ -59,6 +64,8 @@ export class Table {
   private waiting = 0;
   private rows = 0;
   private hand = 0;
+  /** The free slot at which the last search ended. */
+  private free = 0;
 
   constructor(kind: RowKind, maxKeys: number) {
     this.kind = kind;
@@ -76,36 +83,47 @@ export class Table {
   /** Where the key's row starts in `cells`; −1: it has none. */
   find(key: string): number {
     fingerprint(key);
-    const slot = this.search(this.current);
+    const { current, old } = this;
+    const slot = this.search(current);
     if (slot >= 0) {
-      this.cells = this.current.cells;
+      this.cells = current.cells;
       return slot * this.stride + 1;
     }
-    if (this.old === undefined) return -1;
-    const before = this.search(this.old);
+    if (old === undefined) return -1;
+    const before = this.search(old);
     if (before < this.moved) return -1;
-    this.cells = this.old.cells;
+    this.cells = old.cells;
     return before * this.stride + 1;
   }
 
-  /** Adds a row of zeros for a key that has none, and says where it starts in `cells`. */
+  /** Adds a row of zeros for the key that was just looked for in vain, and says where it starts in `cells`. */
   add(key: string, now: Millis): number {
+    const { current } = this;
     if (this.size >= this.maxKeys) this.evict(now);
-    if (this.old !== undefined) this.move(STEP, now);
-    else if (this.current.used >= this.current.capacity * FULL) this.turnOver(now);
-    fingerprint(key);
+    let slot = this.free;
+    if (this.old === undefined && current.used < current.full) {
+      this.occupy(current, slot, high, low);
+    } else {
+      if (this.old === undefined) this.turnOver(now);
+      else this.move(STEP, now);
+      fingerprint(key);
+      slot = this.claim(this.current, high, low);
+    }
     this.cells = this.current.cells;
-    return this.claim(this.current, high, low) * this.stride + 1;
+    return slot * this.stride + 1;
   }
 
-  /** The slot of the fingerprint just made; −1 if it has none. */
+  /** The slot of the fingerprint just made; −1 if it has none, and then `free` is where it would be. */
   private search({ tags, capacity }: Generation): number {
     const step = 2 * this.stride;
     let slot = position(high, capacity);
     for (;;) {
       const tag = tags[slot * step];
       if (tag === low && tags[slot * step + 1] === high) return slot;
-      if (tag === 0) return -1;
+      if (tag === 0) {
+        this.free = slot;
+        return -1;
+      }
       if (++slot === capacity) slot = 0;
     }
   }
@@ -116,11 +134,16 @@ export class Table {
     const step = 2 * this.stride;
     let slot = position(tagHigh, capacity);
     while (tags[slot * step] !== 0) if (++slot === capacity) slot = 0;
-    tags[slot * step] = tagLow;
-    tags[slot * step + 1] = tagHigh;
+    this.occupy(generation, slot, tagHigh, tagLow);
+    return slot;
+  }
+
+  private occupy(generation: Generation, slot: number, tagHigh: number, tagLow: number): void {
+    const at = 2 * slot * this.stride;
+    generation.tags[at] = tagLow;
+    generation.tags[at + 1] = tagHigh;
     generation.used++;
     this.rows++;
-    return slot;
   }
 
   /** Starts a generation that is half full once all that lives has moved, and the keys that come meanwhile. */
@@ -131,7 +154,8 @@ export class Table {
     this.moved = 0;
     this.waiting = this.rows;
     this.rows = 0;
-    this.current = new Generation(Math.max(SMALLEST, Math.ceil(living / ROOMY)), this.stride);
+    const least = Math.min(full.capacity, SHRUNK);
+    this.current = new Generation(Math.max(least, Math.ceil(living / ROOMY)), this.stride);
     this.move(STEP, now);
   }
 
@@ -150,7 +174,7 @@ export class Table {
   private move(slots: number, now: Millis): void {
     const { old, current, stride } = this;
     if (old === undefined) return;
-    const crowded = current.used + slots > current.capacity * FULL;
+    const crowded = current.used + slots > current.full;
     if (crowded) this.makeRoom();
     const end = Math.min(old.capacity, crowded ? old.capacity : this.moved + slots);
     for (let slot = this.moved; slot < end; slot++) {
