@@ -139,6 +139,7 @@ export function createLimiter(
       takeNow: (key, cost, tier) => store.apply(hit('reserve', key, cost, tier)),
       peek,
       refund: (key, cost, tier) => giveBack('refund', key, cost, tier),
+      isHeld: (key, tier) => planFor(key, tier).policies.some(({ algorithm }) => algorithm.holds),
     },
     store.clock,
     maxWaiting,

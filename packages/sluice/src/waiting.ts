@@ -13,7 +13,12 @@ export interface Desk {
   takeNow(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
   peek(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
   refund(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
+  /** Whether something is held that its holder may release long before the announced instant. */
+  isHeld(key: string, tier: string | undefined): boolean;
 }
+
+/** How often one asks again for what a holder in another process may have released. */
+const POLL: Millis = 100;
 
 export interface Ticket {
   readonly cost: number;
@@ -110,12 +115,12 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
       const answer = ask(waiter);
       if (isPromise(answer)) {
         void answer.then((decision) => {
-          answered(key, line, waiter, decision);
+          answered(key, line, waiter, decision, desk.isHeld(key, waiter.tier) ? POLL : Infinity);
           if (line.cancelAlarm === undefined) serve(key, line);
         });
         return;
       }
-      answered(key, line, waiter, answer);
+      answered(key, line, waiter, answer, Infinity);
       if (line.cancelAlarm !== undefined) return;
     }
     lines.delete(key);
@@ -134,11 +139,17 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     }
   }
 
-  function answered(key: string, line: Line, waiter: Waiter, decision: Decision | undefined): void {
+  function answered(
+    key: string,
+    line: Line,
+    waiter: Waiter,
+    decision: Decision | undefined,
+    longest: Millis,
+  ): void {
     if (decision?.allowed && waiter.gone) void desk.refund(key, waiter.cost, waiter.tier);
     else if (decision?.allowed || decision?.retryAfter === Infinity) waiter.settle(decision);
     else if (decision !== undefined && !waiter.gone) {
-      line.cancelAlarm = clock.after(decision.retryAfter, () => {
+      line.cancelAlarm = clock.after(Math.min(decision.retryAfter, longest), () => {
         line.cancelAlarm = undefined;
         serve(key, line);
       });

@@ -53,7 +53,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
         refund(2),
         { remaining: 3, policies: { 0: { remaining: 3 }, 1: { remaining: 3 }, 3: { remaining: 3 } } },
       ],
-      [0, refund(100), { remaining: 5 }],
+      [0, refund(100), { allowed: true, remaining: 5 }],
       [0, take(6), denied(Infinity, 5)],
       [0, (limiter) => limiter.refund('never seen', 3), { remaining: 5 }],
       [0, (limiter) => limiter.take('never seen', 6), { allowed: false, remaining: 5 }],

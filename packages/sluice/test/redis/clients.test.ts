@@ -127,12 +127,11 @@ describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
 
   test('keeps odd keys apart', async () => {
     const limiter = limiterFor(gcra({ limit: 2, per: '1h' }));
-    const keys = [
-      ...['', '__proto__', 'constructor', '{a}{b}', '{a}', '}', '{', '{}', 'a', ' a', 'a '],
-      ...['a\nb', 'a\r\nb', '\0', '\0\0', '\0a', '😀', '\ud83d', '\ude00', '\ude00\ud83d', '\ufffd'],
-      ...['é', 'e\u0301', '%7b', 'a'.repeat(256), 'a'.repeat(257), 'a'.repeat(258)],
-      ...['x'.repeat(1_000_000), `${'x'.repeat(999_999)}y`, `${'x'.repeat(1000)}\ud83d`],
-    ];
+    const short = ['', '__proto__', 'constructor', '{a}{b}', '{a}', '}', '{', '{}', 'a', ' a', 'a ', '%7b'];
+    const odd = ['a\nb', 'a\r\nb', '\0', '\0\0', '\0a', '😀', '\ud83d', '\ude00', '\ude00\ud83d', '\ufffd'];
+    const long = [256, 257, 258, 1_000_000, 1_000_001].map((length) => 'x'.repeat(length));
+    const alike = ['é', 'e\u0301', `${'x'.repeat(999_999)}y`, `${'x'.repeat(1000)}\ud83d`];
+    const keys = [...short, ...odd, ...long, ...alike];
     const first = await Promise.all(keys.map((key) => limiter.take(key)));
     expect(first.map(({ remaining }) => remaining)).toEqual(keys.map(() => 1));
     const second = await Promise.all(keys.map((key) => limiter.take(key, 2)));
@@ -167,7 +166,7 @@ describe('keys', () => {
   afterAll(() => server.stop());
 
   test('that were chosen to look like the digest of another stay distinct', async () => {
-    const connected = await CLIENTS['ioredis']!(server.port);
+    const connected = await CLIENTS['ioredis'](server.port);
     try {
       const limiter = createLimiter(gcra({ limit: 1, per: '1h' }), { store: redis(connected.client) });
       for (let i = 0; i < 50; i++) {
@@ -177,6 +176,31 @@ describe('keys', () => {
         expect((await limiter.take(long)).allowed).toBe(true);
         expect((await limiter.take(short)).allowed, `the key ${JSON.stringify(short)}`).toBe(true);
       }
+    } finally {
+      connected.close();
+    }
+  });
+
+  test('of tiers with other algorithms hold rows of their own', async () => {
+    const connected = await CLIENTS['ioredis'](server.port);
+    try {
+      const limiter = createLimiter(gcra({ limit: 3, per: '1h' }), {
+        store: redis(connected.client),
+        name: 'tiered',
+        tiers: { pro: fixedWindow({ limit: 3, per: '1h', align: 'first' }) },
+      });
+      const passed = { base: 0, pro: 0 };
+      for (let i = 0; i < 10; i++) {
+        if ((await limiter.take('a')).allowed) passed.base++;
+        if ((await limiter.take('a', { tier: 'pro' })).allowed) passed.pro++;
+      }
+      expect(passed).toEqual({ base: 3, pro: 3 });
+      await limiter.reset('a');
+      expect(await limiter.peek('a')).toMatchObject({ remaining: 3 });
+      expect(await limiter.peek('a', { cost: 1, tier: 'pro' })).toMatchObject({ remaining: 3 });
+      await limiter.block('a', '1h');
+      expect(await limiter.take('a', { tier: 'pro' })).toMatchObject({ allowed: false, policy: 'block' });
+      expect(await limiter.take('a')).toMatchObject({ allowed: false, policy: 'block' });
     } finally {
       connected.close();
     }
@@ -200,7 +224,7 @@ describe('keys', () => {
       [kind, strikes],
       ...Object.values(kinds).map((other) => [kind, other]),
     ]);
-    const connected = await CLIENTS['ioredis']!(server.port);
+    const connected = await CLIENTS['ioredis'](server.port);
     try {
       const store = redis(connected.client, { deadline: '20s', maxInFlight: Infinity });
       const limiters = sets.map((policies) => createLimiter(policies, { store, name: 'any' }));
@@ -215,7 +239,9 @@ describe('keys', () => {
         const { value, error } = await outcome(() => limiters[after].take(key));
         const isFresh = value?.allowed && value.remaining === fresh[after].remaining;
         if (before !== after && !isFresh)
-          wrong.push(`${nameOf(sets[before])} then ${nameOf(sets[after])}: ${error ?? value?.remaining}`);
+          wrong.push(
+            `${nameOf(sets[before])} then ${nameOf(sets[after])}: ${error?.message ?? value?.remaining}`,
+          );
       }
       expect(wrong).toEqual([]);
     } finally {

@@ -25,10 +25,8 @@ export interface Cluster {
   stop(): Promise<void>;
 }
 
-const NODE_TIMEOUT = '1000';
-
 export async function startCluster(): Promise<Cluster> {
-  const servers = await Promise.all(Array.from({ length: 6 }, startNode));
+  const servers = await Promise.all(Array.from({ length: 6 }, () => startNode()));
   const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
   const nodes: Node[] = await Promise.all(
     servers.map(async (server) => {
@@ -65,10 +63,8 @@ export async function startCluster(): Promise<Cluster> {
     return true;
   }
 
-  await promisify(execFile)('redis-cli', [
-    ...['--cluster', 'create', ...addresses],
-    ...['--cluster-replicas', '1', '--cluster-yes'],
-  ]);
+  const create = ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes'];
+  await promisify(execFile)('redis-cli', create);
   await until(isWell, 20_000);
   await until(async () => {
     const links = await Promise.all(nodes.map(({ control }) => control.info('replication')));
@@ -104,16 +100,13 @@ function gone({ process: { exitCode, signalCode } }: Server): boolean {
 }
 
 /** A node's bus needs a second port, which may be taken. */
-async function startNode(_: unknown, __: number, triesLeft = 3): Promise<Server> {
-  const args = [
-    ...['--cluster-enabled', 'yes', '--cluster-node-timeout', NODE_TIMEOUT],
-    ...['--repl-diskless-sync-delay', '0'],
-  ];
+async function startNode(triesLeft = 3): Promise<Server> {
+  const args = '--cluster-enabled yes --cluster-node-timeout 1000 --repl-diskless-sync-delay 0'.split(' ');
   try {
     return await redisServer({ args });
   } catch (error) {
     if (triesLeft === 0) throw error;
-    return startNode(_, __, triesLeft - 1);
+    return startNode(triesLeft - 1);
   }
 }
 

@@ -46,7 +46,7 @@ describe.each([
   {
     fault: 'stopped',
     stop: (server: Server) => server.process.kill('SIGSTOP'),
-    start(server: Server) {
+    start: (server: Server) => {
       server.process.kill('SIGCONT');
       return server;
     },

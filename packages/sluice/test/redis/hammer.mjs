@@ -4,7 +4,7 @@
  * It runs what was built, because Node 20 runs no TypeScript.
  *
  * argv: port, client ('ioredis', 'iovalkey' or 'node-redis'), how far this process's clock is off in milliseconds.
- * Message: { policies, name, key, lanes, checks }. Answer: { admitted, denied, retryAfter }.
+ * Message and answer: Blow and Damage of hammer.ts.
  */
 const [port, kind, skew] = process.argv.slice(2).map((arg, i) => (i === 1 ? arg : Number(arg)));
 
@@ -44,7 +44,7 @@ const client = await connect();
 const store = redis(client, { deadline: '20s' });
 const limiters = new Map();
 
-process.on('message', async ({ policies, limit, name, key, lanes, checks }) => {
+async function strike({ policies, limit, name, key, lanes, checks }) {
   const id = `${name} ${policies} ${limit}`;
   const limiter = limiters.get(id) ?? createLimiter(POLICIES[policies](limit), { store, name });
   limiters.set(id, limiter);
@@ -60,6 +60,8 @@ process.on('message', async ({ policies, limit, name, key, lanes, checks }) => {
       }
     }),
   );
-  process.send?.({ admitted, retryAfter });
-});
+  return { admitted, retryAfter };
+}
+
+process.on('message', (blow) => void strike(blow).then((damage) => process.send?.(damage)));
 process.send?.('ready');

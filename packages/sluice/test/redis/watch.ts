@@ -11,7 +11,8 @@ export async function until(
 ): Promise<number> {
   const start = performance.now();
   while (!(await condition())) {
-    if (performance.now() - start > within) throw new Error(`not true within ${within} ms: ${condition}`);
+    if (performance.now() - start > within)
+      throw new Error(`not true within ${within} ms: ${String(condition)}`);
     await sleep(every);
   }
   return performance.now() - start;
@@ -19,7 +20,7 @@ export async function until(
 
 export interface Outcome<T> {
   readonly value?: T;
-  readonly error?: unknown;
+  readonly error?: Error;
   /** From the call to its answer, in milliseconds. */
   readonly took: number;
 }
@@ -31,7 +32,7 @@ export async function outcome<T>(call: () => T | Promise<T>): Promise<Outcome<T>
     const value = await call();
     return { value, took: performance.now() - start };
   } catch (error) {
-    return { error, took: performance.now() - start };
+    return { error: error as Error, took: performance.now() - start };
   }
 }
 

@@ -1,0 +1,52 @@
+/** The goals of TARGETS.md as rows: what was promised, what was measured, reached or missed. */
+import { contenders, peerNames } from './contenders.mjs';
+
+const verdict = (isReached) => (isReached ? 'reached' : 'missed');
+/** The server's clock, which Sluice reads. */
+const CLOCK = 1;
+
+export function goals({ load, bytes, log, flood }) {
+  const { alone, many } = load.live;
+  const [best] = peerNames.toSorted((a, b) => many[b].perSecond - many[a].perSecond);
+  const ahead = many.sluice.perSecond / many[best].perSecond;
+  const slower = alone.sluice.latency / alone.bare.latency;
+  const three = {
+    alone: alone['sluice-three'].server / alone.sluice.server,
+    many: many['sluice-three'].server / many.sluice.server,
+  };
+  const worst = (figures) =>
+    Math.max(...Object.values(load).map((workload) => workload[figures].sluice.server));
+  const slowest = Math.max(log.room['sluice-log'].server, log.full['sluice-log'].server);
+  const asked = Math.max(...Object.values(flood).map(({ asked, denials }) => asked / denials));
+
+  return [
+    [
+      '≥ 3× the best peer at 256 in flight',
+      `${ahead.toFixed(2)}× (${contenders[best].label})`,
+      verdict(ahead >= 3),
+    ],
+    ['alone within 10 % of a bare EVALSHA', `${slower.toFixed(2)}×`, verdict(slower <= 1.1)],
+    [
+      `≤ 4 + ${CLOCK} µs of the server per single check`,
+      `${alone.sluice.server.toFixed(1)}; ${worst('alone').toFixed(1)} at worst`,
+      verdict(alone.sluice.server <= 4 + CLOCK),
+    ],
+    [
+      `≤ 3 + ${CLOCK} µs of the server per batched check`,
+      `${many.sluice.server.toFixed(1)}; ${worst('many').toFixed(1)} at worst`,
+      verdict(many.sluice.server <= 3 + CLOCK),
+    ],
+    [
+      '≤ 120 bytes a key',
+      `${bytes.sluice.bytes.toFixed(0)}; ${bytes.sluice.held.toFixed(0)} of used_memory`,
+      verdict(bytes.sluice.bytes <= 120),
+    ],
+    [
+      'three policies ≤ 1.5× one, µs of the server',
+      `${three.alone.toFixed(2)}× single, ${three.many.toFixed(2)}× batched`,
+      verdict(Math.max(three.alone, three.many) <= 1.5),
+    ],
+    ['sliding log at 10,000 actions ≤ 60 µs', slowest.toFixed(1), verdict(slowest <= 60)],
+    ['denyCache: ≤ 1 denial asked for per retryAfter', asked.toFixed(2), verdict(asked <= 1)],
+  ];
+}

@@ -1,0 +1,109 @@
+/**
+ * Redis, a server of our own: checks per second, latency, the server's microseconds per check, bytes per key. Every
+ * figure comes from fresh processes on an empty database; contenders take turns, and the median of the rounds counts.
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { median } from '../report.mjs';
+import { contenders, peerNames } from './contenders.mjs';
+import { goals } from './goals.mjs';
+import { startServer } from './server.mjs';
+import { describe } from './tables.mjs';
+import { workloads } from './workloads.mjs';
+
+const WORKER = new URL('worker.mjs', import.meta.url);
+const SLUICES = ['sluice', 'sluice-node', 'sluice-three'];
+const limiters = [...SLUICES, ...peerNames, 'bare'];
+const everyone = [...limiters, 'ping'];
+const MANY = 256;
+
+export async function run({ quick }) {
+  const server = await startServer();
+  try {
+    return await measureAll(server, quick ? 0.01 : 1, quick ? 1 : 3);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function measureAll(server, scale, rounds) {
+  const measure = (scenario, names, rest = [], { processes = 1, times = rounds } = {}) =>
+    takeTurns({ server, scale, scenario, rest, processes }, names, times);
+
+  const load = {};
+  for (const workload of Object.keys(workloads)) {
+    const names = workload === 'live' ? everyone : limiters;
+    load[workload] = {
+      alone: await measure('load', names, [workload, 1]),
+      many: await measure('load', names, [workload, MANY]),
+    };
+  }
+  const two = {
+    alone: await measure('load', everyone, ['live', 1], { processes: 2 }),
+    many: await measure('load', everyone, ['live', MANY], { processes: 2 }),
+  };
+  const bytes = await measure('bytes', limiters, [], { times: 1 });
+  const logs = ['sluice-log', 'rolling'];
+  const log = { room: await measure('log', logs, ['room']), full: await measure('log', logs, ['full']) };
+  const flood = {
+    alone: (await measure('flood', ['sluice-deny'], ['', 1], { times: 1 }))['sluice-deny'],
+    many: (await measure('flood', ['sluice-deny'], ['', MANY], { times: 1 }))['sluice-deny'],
+  };
+
+  const found = { load, two, bytes, log, flood };
+  return describe({ ...found, goals: goals(found), version: server.version, rounds });
+}
+
+/** Medians by contender and figure, round after round. */
+async function takeTurns(task, names, rounds) {
+  const found = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 1; round <= rounds; round++) {
+    for (const name of names) {
+      progress(
+        `${task.scenario} ${task.rest.join(' ')} ×${task.processes} ${round}/${rounds} ${contenders[name].label}`,
+      );
+      found[name].push(await measureOne(task, name));
+    }
+  }
+  progress('');
+  const medianOf = (all) =>
+    Object.fromEntries(Object.keys(all[0]).map((figure) => [figure, median(all.map((one) => one[figure]))]));
+  return Object.fromEntries(names.map((name) => [name, medianOf(found[name])]));
+}
+
+/** One line that changes, for those who watch. */
+function progress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+}
+
+/** Processes start together once all are ready; the server counts from there. */
+async function measureOne({ server, scale, scenario, rest, processes }, name) {
+  await server.control.flushall();
+  const before = await server.usedMemory();
+  const task = [scenario, name, server.port, scale, ...rest].map(String);
+  const workers = Array.from({ length: processes }, () => fork(WORKER, task));
+  const ends = workers.map((worker) => once(worker, 'exit'));
+  const answer = (worker) =>
+    Promise.race([
+      once(worker, 'message').then(([message]) => message),
+      once(worker, 'exit').then(() => Promise.reject(new Error(`worker ${task.join(' ')} gave no answer`))),
+    ]);
+  await Promise.all(workers.map(answer));
+  await server.control.config('RESETSTAT');
+  const answers = workers.map(answer);
+  for (const worker of workers) worker.send('go');
+  const found = await Promise.all(answers);
+  const { calls, usec } = await server.spent();
+  await Promise.all(ends);
+
+  const sum = (figure) => found.reduce((total, one) => total + one[figure], 0);
+  return {
+    ...found[0],
+    perSecond: sum('perSecond'),
+    latency: sum('latency') / processes,
+    calls,
+    server: usec / sum('checks'),
+    bytes: await server.keySize(),
+    held: ((await server.usedMemory()) - before) / sum('checks'),
+  };
+}

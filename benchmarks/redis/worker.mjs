@@ -1,0 +1,114 @@
+/**
+ * A process that measures one thing of one contender: worker.mjs <scenario> <contender> <port> <scale> <argument…>
+ * It says when it is ready, starts when told to, and sends what it found.
+ */
+import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { contenders } from './contenders.mjs';
+import { bytes, flood, log, workloads } from './workloads.mjs';
+
+const [scenario, name, port, scaleText, ...rest] = process.argv.slice(2);
+const scale = Number(scaleText);
+const [, inFlight = 1] = rest.map(Number);
+
+const PATIENCE = 300 * Math.max(scale, 0.1);
+const scenarios = {
+  load: () => load(workloads[rest[0]].make(scale)),
+  bytes: fill,
+  log: checkLog,
+  flood: floodOne,
+};
+const made = (limits) => contenders[name].make({ ...limits, port: Number(port) });
+
+async function ready() {
+  process.send('ready');
+  await once(process, 'message');
+}
+
+/** Checks until `count` are done or the time is up, so many at once. */
+async function checkAll({ check, passed }, next, { lanes = 1, count = Infinity, patience = PATIENCE }) {
+  const started = performance.now();
+  const spans = [];
+  let [checks, allowed, elapsed] = [0, 0, 0];
+  async function lane() {
+    while (checks < count && elapsed < patience) {
+      checks++;
+      const before = performance.now();
+      try {
+        if (passed(await check(next()))) allowed++;
+      } catch (denial) {
+        if (denial instanceof Error) throw denial;
+      }
+      const now = performance.now();
+      elapsed = now - started;
+      if (lanes === 1) spans.push(now - before);
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane));
+  const latency = (spans.sort((a, b) => a - b)[spans.length >> 1] ?? 0) * 1000;
+  return { checks, allowed, perSecond: (checks / elapsed) * 1000, latency };
+}
+
+const ALL = { lanes: 256, patience: Infinity };
+
+async function load({ limits, first, times, next, open }) {
+  const contender = await made(limits);
+  for (let i = 0; i < times; i++) {
+    let at = 0;
+    await checkAll(contender, () => first[at++], {
+      ...ALL,
+      lanes: Math.min(256, first.length),
+      count: first.length,
+    });
+  }
+  await checkAll(contender, next, { lanes: inFlight, patience: PATIENCE / 2 });
+  await ready();
+  const { checks, allowed, ...found } = await checkAll(contender, next, { lanes: inFlight });
+  // A figure of a limiter that did not limit is worth nothing.
+  const expected = open || contender.limitless ? checks : 0;
+  if (allowed !== expected) throw new Error(`${name} allowed ${allowed} of ${checks}, not ${expected}`);
+  return { checks, ...found };
+}
+
+async function fill() {
+  const { limits, next, count } = bytes(scale);
+  const contender = await made(limits);
+  await ready();
+  return checkAll(contender, next, { ...ALL, count });
+}
+
+/** One at a time: actions of one call have one time, and would be one entry. */
+async function checkLog() {
+  const { limits, key, actions } = log(rest[0] === 'room', scale);
+  const contender = await made(limits);
+  const { record = (_, count) => checkAll(contender, () => key, { count, patience: Infinity }) } = contender;
+  await record(key, actions);
+  await ready();
+  return checkAll(contender, () => key, { count: 1000 });
+}
+
+/** Hits that reached the store and were denied, and how many times they would have had to wait out a denial. */
+async function floodOne() {
+  const { limits, key } = flood();
+  const { check } = await made(limits);
+  await check(key);
+  await ready();
+  const started = performance.now();
+  const span = limits.window / limits.rate;
+  const found = { checks: 0, allowed: 0, asked: 0 };
+  let elapsed = 0;
+  while (elapsed < 20 * span) {
+    for (const decision of await Promise.all(Array.from({ length: inFlight }, () => check(key)))) {
+      found.checks++;
+      if (decision.allowed) found.allowed++;
+      else if (decision.source === 'store') found.asked++;
+    }
+    await nextTurn();
+    elapsed = performance.now() - started;
+  }
+  return { ...found, denials: elapsed / span };
+}
+
+process.once('disconnect', () => process.exit());
+const found = await scenarios[scenario]();
+process.send(found, () => process.exit());

@@ -1,0 +1,53 @@
+/** Keys, limits, and what is done before the clock starts. The same in every process. */
+import { keyOf } from '../memory/workloads.mjs';
+
+const DAY = 86_400_000;
+/** Never denies, and a key that was seen stays live longer than any run: nobody saves work by forgetting. */
+const OPEN = { limit: 1e9, rate: 1000, window: DAY };
+const SHUT = { limit: 10, rate: 10, window: DAY };
+
+const keysOf = (count, from = 0) => Array.from({ length: count }, (_, index) => keyOf(from + index));
+const anyOf = (keys) => () => keys[Math.floor(Math.random() * keys.length)];
+const inTurn = (keys) => {
+  let at = 0;
+  return () => keys[at++ % keys.length];
+};
+/** Two processes never bring the same new key. */
+function everNew() {
+  let at = process.pid * 1_000_000;
+  return () => keyOf(at++);
+}
+
+/** By name. `first` is checked before: `times` each key; then `next` gives a key for each check. */
+export const workloads = {
+  live: {
+    label: 'live',
+    make(scale) {
+      const keys = keysOf(10_000 * scale);
+      return { limits: OPEN, first: keys, times: 1, next: anyOf(keys), open: true };
+    },
+  },
+  idle: { label: 'idle', make: () => ({ limits: OPEN, first: [], times: 0, next: everNew(), open: true }) },
+  denied: {
+    label: 'denied',
+    make() {
+      const keys = keysOf(100);
+      return { limits: SHUT, first: keys, times: SHUT.limit, next: anyOf(keys), open: false };
+    },
+  },
+};
+
+export const bytes = (scale) => ({
+  limits: OPEN,
+  next: inTurn(keysOf(100_000 * scale)),
+  count: 100_000 * scale,
+});
+
+/** One key with so many actions recorded; with room for more or without. */
+export const log = (room, scale) => {
+  const actions = 10_000 * scale;
+  return { limits: { limit: room ? actions * 10 : actions, rate: 1, window: DAY }, key: keyOf(0), actions };
+};
+
+/** Passes one check in 100 ms. */
+export const flood = () => ({ limits: { limit: 1, rate: 10, window: 1000 }, key: keyOf(0) });
