@@ -5,13 +5,15 @@
  *   // → text            what the block prints, in order; comment lines right below continue it; spaces do not matter
  *   ```ts throws         the block ends with an error; its text is printed last
  *   ```ts no-run         not run; the line above must be <!-- no-run: the reason -->
+ *   'redis://localhost'  a real server; each block finds it empty
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { format } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import * as sluice from '../src/index.ts';
 import * as testing from '../src/testing/index.ts';
 
@@ -19,6 +21,9 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 const algorithmsFolder = join(root, 'packages/sluice/src/algorithms');
 /** Where blocks become files: outside version control and the formatter's reach, and no other run's. */
 const workshop = join(root, `.build/docs-${process.pid}`);
+/** What readers have on localhost. A database of its own, since the server is shared with other tests. */
+const redisUrl = `redis://127.0.0.1:${inject('redisPort')}/15`;
+const server = new Redis(redisUrl);
 
 /** Paths with forward slashes, from the root. */
 function markdownIn(folder: string): string[] {
@@ -78,7 +83,9 @@ function moduleOf({ code }: Block): string {
     `'${relative(workshop, join(root, 'packages/sluice/src', path)).replaceAll('\\', '/')}'`;
   const linked = code
     .replaceAll(/(?<=from )'sluice'/g, source('index.ts'))
-    .replaceAll(/(?<=from )'sluice\/testing'/g, source('testing/index.ts'));
+    .replaceAll(/(?<=from )'sluice\/redis'/g, source('stores/redis/index.ts'))
+    .replaceAll(/(?<=from )'sluice\/testing'/g, source('testing/index.ts'))
+    .replaceAll(`'redis://localhost'`, `'${redisUrl}'`);
   return `${linked}\nexport {};\n`;
 }
 
@@ -98,6 +105,7 @@ function promised(code: string): string[] {
 const plain = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
 
 async function printedBy(block: Block): Promise<string[]> {
+  await server.flushdb();
   const printed: string[] = [];
   const log = vi
     .spyOn(console, 'log')
@@ -123,7 +131,10 @@ beforeAll(() => {
   writeFileSync(join(workshop, 'tsconfig.json'), JSON.stringify(config));
 });
 
-afterAll(() => rmSync(workshop, { recursive: true, force: true }));
+afterAll(() => {
+  server.disconnect();
+  rmSync(workshop, { recursive: true, force: true });
+});
 
 describe('a code block', () => {
   it.each(runnable.map((block) => [`${block.page}:${block.line}`, block] as const))(

@@ -136,6 +136,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
       [100, take(), denied(400)],
       [500, take(), { allowed: true }],
       [500, take(), denied(100)],
+      [5000, peek(), { allowed: true, remaining: 10 }],
       [5000, take(), { allowed: true }],
       [5000, take(), denied(100)],
     ],

@@ -25,6 +25,16 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
       [0, take({ cost: 3, mode: 'partial' }), { allowed: true, taken: 2, remaining: 0, retryAfter: 0 }],
       [0, take({ cost: 3, mode: 'partial' }), { allowed: false, taken: 0, retryAfter: 200 }],
       [1000, take({ cost: 9, mode: 'partial' }), { allowed: true, taken: 5 }],
+      [1500, take({ cost: 3, mode: 'partial' }), { allowed: true, taken: 2 }],
+      [2500, take({ cost: 2.5, mode: 'partial' }), { allowed: true, taken: 2.5 }],
+    ],
+  },
+  {
+    name: 'partial mode takes what every policy has',
+    policies: { few: '5/s', many: '10/s fixed-window' },
+    steps: [
+      [0, take({ cost: 8, mode: 'partial' }), { allowed: true, taken: 5, policies: { 1: { remaining: 5 } } }],
+      [0, take({ cost: 8, mode: 'partial' }), { allowed: false, taken: 0, policy: 'few' }],
     ],
   },
   {
@@ -112,6 +122,24 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
       [10_000, (limiter) => limiter.block('k', '10s'), { allowed: false }],
       [10_000, (limiter) => limiter.reset('k'), { allowed: true, remaining: 5 }],
       [10_000, take(5), { allowed: true, remaining: 0 }],
+    ],
+  },
+  {
+    name: 'the longer of a block and a wait is announced',
+    policies: '1/h',
+    steps: [
+      [
+        0,
+        (limiter) => limiter.block('new', '10s'),
+        { retryAfter: 10_000, resetAfter: 10_000, policy: 'block' },
+      ],
+      [0, take(), { allowed: true }],
+      [
+        0,
+        (limiter) => limiter.block('k', '10s'),
+        { allowed: false, retryAfter: 3_600_000, policy: 'default' },
+      ],
+      [0, take(), { allowed: false, retryAfter: 3_600_000, policy: 'default' }],
     ],
   },
   {

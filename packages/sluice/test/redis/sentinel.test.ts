@@ -52,10 +52,12 @@ let replica: Server;
 let sentinels: Awaited<ReturnType<typeof startSentinel>>[] = [];
 
 beforeAll(async () => {
-  master = await redisServer();
-  replica = await redisServer({
-    args: ['--replicaof', `127.0.0.1 ${master.port}`, '--repl-diskless-sync-delay', '0'],
-  });
+  const args = ['--repl-diskless-sync-delay', '0'];
+  master = await redisServer({ args });
+  replica = await redisServer({ args: [...args, '--replicaof', `127.0.0.1 ${master.port}`] });
+  const copy = ioredis(replica.port);
+  await until(async () => (await copy.info('replication')).includes('master_link_status:up'));
+  copy.disconnect();
   sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(master.port)));
   // They have found each other and the replica.
   for (const { port } of sentinels) {
@@ -149,7 +151,7 @@ describe('a master that is killed while checks run', () => {
         }
       }),
     );
-    await sleep(300);
+    await sleep(2 * LAG);
     await master.stop('SIGKILL');
     killed = performance.now();
     await outcome(() => until(() => all.every(({ back }) => back > 0), 15_000));

@@ -13,7 +13,10 @@ afterAll(() => {
 function open(policies: Policies, name: string) {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   clients.push(client);
-  return createLimiter(policies, { store: redis(client, { deadline: '10s' }), name: `${name} ${process.pid}` });
+  return createLimiter(policies, {
+    store: redis(client, { deadline: '10s' }),
+    name: `${name} ${process.pid}`,
+  });
 }
 
 test('acquire waits for the announced instant, in order', async () => {
@@ -34,7 +37,10 @@ test('two processes that wait for the same key get no more between them than one
 });
 
 test('what another process releases is had long before its lease would have ended', async () => {
-  const [a, b] = [open(concurrency({ limit: 1, lease: '1h' }), 'lease'), open(concurrency({ limit: 1, lease: '1h' }), 'lease')];
+  const [a, b] = [
+    open(concurrency({ limit: 1, lease: '1h' }), 'lease'),
+    open(concurrency({ limit: 1, lease: '1h' }), 'lease'),
+  ];
   await a.acquire('k');
   const waiting = b.acquire('k', { timeout: '20s' });
   await a.release('k');

@@ -1,27 +1,19 @@
--- Mirrors gcra.ts. p: interval, burst, credit, rate. Cells: debt, since.
-
-A['gcra'] = {
-  bookable = true,
-  look = function(p, r, a, now, cost)
-    local debt = r[a] - (now - r[a + 1])
-    if not (debt > 0) then debt = 0 end
-    local wait = INF
-    if not (cost > p[2]) then
-      wait = debt + cost * p[1] - p[3]
-      if not (wait > FORGIVEN) then wait = 0 end
-    end
-    return (p[3] - debt + FORGIVEN) * p[4], wait, debt
-  end,
-  take = function(p, r, a, now, cost)
-    local debt = r[a] - (now - r[a + 1])
-    if not (debt > 0) then debt = 0 end
-    r[a] = debt + cost * p[1]
-    r[a + 1] = now
-  end,
-  give = function(p, r, a, now, cost)
-    local debt = r[a] - (now - r[a + 1])
-    if not (debt > 0) then debt = 0 end
-    r[a] = max(0, debt - cost * p[1])
-    r[a + 1] = now
-  end,
-}
+-- Mirrors gcra.ts. Numbers: interval, burst, credit, rate. Cells: debt, since.
+--- bookable
+--- look
+local debt = $1 - (now - $2)
+if not (debt > 0) then debt = 0 end
+wait = INF
+if not (cost > @2) then
+  wait = debt + cost * @1 - @3
+  if not (wait > FORGIVEN) then wait = 0 end
+end
+free, clear = (@3 - debt + FORGIVEN) * @4, debt
+--- take
+local debt = $1 - (now - $2)
+if not (debt > 0) then debt = 0 end
+$1, $2 = debt + cost * @1, now
+--- give
+local debt = $1 - (now - $2)
+if not (debt > 0) then debt = 0 end
+$1, $2 = max(0, debt - cost * @1), now

@@ -1,11 +1,8 @@
--- Mirrors min-interval.ts. p: every. Cells: next.
-
-A['min-interval'] = {
-  look = function(p, r, a, now)
-    local wait = r[a] - now
-    if wait > FORGIVEN then return 0, wait, wait end
-    return INF, 0, 0
-  end,
-  take = function(p, r, a, now) r[a] = max(r[a], now + p[1]) end,
-  give = function(p, r, a, now) r[a] = min(r[a], now) end,
-}
+-- Mirrors min-interval.ts. Numbers: every. Cells: next.
+--- look
+free, wait, clear = INF, 0, 0
+if $1 - now > FORGIVEN then free, wait, clear = 0, $1 - now, $1 - now end
+--- take
+$1 = max($1, now + @1)
+--- give
+$1 = min($1, now)

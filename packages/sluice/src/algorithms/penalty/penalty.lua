@@ -1,26 +1,21 @@
--- Mirrors penalty.ts. p: after, within, block, factor, max. Cells: strikes, since, until, length.
-
-A['penalty'] = {
-  counts_denials = true,
-  look = function(p, r, a, now, cost)
-    local wait = r[a + 2] - now
-    local free, clear = INF, 0
-    if wait <= FORGIVEN then wait = 0 else free = 0 end
-    if r[a + 1] ~= 0 and r[a + 1] + p[2] > now + FORGIVEN then clear = r[a + 1] + p[2] - now end
-    return free, wait, clear
-  end,
-  take = function(p, r, a, now)
-    if r[a + 2] - now > FORGIVEN then return end
-    if r[a + 1] + p[2] <= now + FORGIVEN then r[a], r[a + 1], r[a + 2], r[a + 3] = 0, 0, 0, 0 end
-    if r[a] == 0 then r[a + 1] = max(now, r[a + 1]) end
-    r[a] = r[a] + 1
-    if r[a] < p[1] then return end
-    local length = p[3]
-    if r[a + 3] ~= 0 then length = r[a + 3] * p[4] end
-    r[a + 3] = min(length, p[5])
-    r[a + 2] = now + r[a + 3]
-    r[a + 1] = r[a + 2]
-    r[a] = 0
-  end,
-  give = function() end,
-}
+-- Mirrors penalty.ts. Numbers: after, within, block, factor, max. Cells: strikes, since, until, length.
+--- counts_denials
+--- look
+wait = $3 - now
+free, clear = INF, 0
+if wait <= FORGIVEN then wait = 0 else free = 0 end
+if $2 ~= 0 and $2 + @2 > now + FORGIVEN then clear = $2 + @2 - now end
+--- take
+if $3 - now <= FORGIVEN then
+  if $2 + @2 <= now + FORGIVEN then $1, $2, $3, $4 = 0, 0, 0, 0 end
+  if $1 == 0 then $2 = max(now, $2) end
+  $1 = $1 + 1
+  if $1 >= @1 then
+    local length = @3
+    if $4 ~= 0 then length = $4 * @4 end
+    $4 = min(length, @5)
+    $3 = now + $4
+    $1, $2 = 0, $3
+  end
+end
+--- give

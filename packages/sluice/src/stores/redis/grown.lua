@@ -1,7 +1,5 @@
 -- Rows that grow: entries of (time, sum) in the value itself, read and written one by one.
-
-local grown, loaded -- the rows of the key at hand; whether the value was there
-
+--- functions
 local function entry_at(g, i)
   if g.times[i] then return end
   local from = g.position + 16 * i
@@ -17,6 +15,8 @@ local function sum_at(g, i)
   entry_at(g, i)
   return g.sums[i]
 end
+
+local grown -- the rows of the key at hand
 
 -- Writes the value anew, each row with room for what it holds once more.
 local function make_room(g)
@@ -35,7 +35,6 @@ local function make_room(g)
     position = position + 16 * one.capacity
   end
   call('SET', g.key, table.concat(parts))
-  loaded = true
 end
 
 local function put_at(g, i, time, sum)
@@ -46,3 +45,35 @@ local function put_at(g, i, time, sum)
   call('SETRANGE', g.key, g.position + 16 * i, pack('<dd', time, sum))
   g.times[i], g.sums[i] = time, sum
 end
+
+local function new_row(key)
+  return { key = key, head = 0, tail = 0, base = 0, position = HEADER, capacity = 0, times = {}, sums = {} }
+end
+
+local function row_at(g, value, at)
+  g.head, g.tail, g.base, g.position, g.capacity = unpack_struct('<ddddd', value, at)
+end
+
+local function row_bytes(g)
+  return pack('<ddddd', g.head, g.tail, g.base, g.position, g.capacity)
+end
+--- load
+local value = pcall('GETRANGE', key, 0, HEADER - 1)
+if type(value) == 'table' then
+  failure = value.err
+else
+  local known = #value == HEADER and sub(value, 1, 2) == ARGV[2]
+  if #value > 0 and not known then call('DEL', key) end
+  «new rows»
+  grown = { «rows» }
+  if known then
+    blocked_until«, cells» = unpack_struct(FORMAT, value, 3)
+    «read rows»
+  else
+    «cells to zero»
+  end
+end
+--- save
+local result = pcall('SETRANGE', key, 0, ARGV[2] .. pack(FORMAT, blocked_until«, cells») .. «row bytes»)
+if type(result) ~= 'table' then result = pcall('PEXPIRE', key, ttl) end
+if type(result) == 'table' and result.err then failure = result.err end

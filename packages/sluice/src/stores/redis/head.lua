@@ -12,9 +12,10 @@
 -- Returns doubles, packed, per hit: allowed, taken, what is left of a block, the delay of a booked turn, and for each
 -- policy what is free, the wait and the time until clear. After a failure: an array of that and, per failed hit, its
 -- number and the reason.
+--
+-- Functions and tables are made anew at each call, so there are as few as can be: script.ts writes out the policies'
+-- code where «look», «charge», «strike», «give» and «release» stand, and numbers and cells are locals.
 
 local call, pcall, pack, unpack_struct = redis.call, redis.pcall, struct.pack, struct.unpack
 local floor, ceil, max, min, sub, INF = math.floor, math.ceil, math.max, math.min, string.sub, math.huge
 local FORGIVEN = 0.0005
-local LONGEST = 31622400000 -- a row that is never clear is kept for 366 days
-local A = {}

@@ -1,6 +1,9 @@
-/** The script of a plan: the shell, and just the algorithms in use. */
+/**
+ * The script of a plan: the shell with the policies' code written out where it is needed. Numbers and cells become
+ * locals, because Redis makes every function and table of a script anew at each call.
+ */
 import { createHash } from 'node:crypto';
-import type { Millis, Plan, PlacedPolicy } from '../../contract.ts';
+import type { Millis, PlacedPolicy, Plan } from '../../contract.ts';
 import { ALGORITHMS, SHELL } from './lua.ts';
 
 export interface Script {
@@ -37,26 +40,103 @@ function numbersOf({ algorithm, params }: PlacedPolicy, now: Millis): readonly n
   return algorithm.args?.(params, now) ?? Object.values(params).map(Number);
 }
 
-function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]): Script {
-  const grown = policies.filter(({ grows }) => grows).length;
-  let width = 0;
-  const starts = policies.map(({ algorithm, params, grows }) => {
-    if (grows) return 0;
-    width += algorithm.width(params);
-    return width - algorithm.width(params) + 1;
+/** A policy's place in the script: the names of its locals. */
+interface Part {
+  readonly code: Readonly<Record<string, string>>;
+  readonly numbers: readonly string[];
+  readonly cells: readonly string[];
+  /** The local of a row that grows. */
+  readonly row: string;
+  readonly id: number;
+}
+
+function partsOf(policies: readonly PlacedPolicy[], counts: readonly number[]): Part[] {
+  return policies.map(({ algorithm, params, grows }, k) => {
+    const own = ALGORITHMS[algorithm.name];
+    const like = Object.keys(own)
+      .find((name) => name.startsWith('like '))
+      ?.slice('like '.length);
+    return {
+      code: like === undefined ? own : { ...ALGORITHMS[like], ...own },
+      numbers: Array.from({ length: counts[k] }, (_, i) => `p${k}_${i + 1}`),
+      cells: grows ? [] : Array.from({ length: algorithm.width(params) }, (_, i) => `c${k}_${i + 1}`),
+      row: `g${k}`,
+      id: k,
+    };
   });
-  const names = [
-    ...new Set(policies.flatMap(({ algorithm: { name } }) => [...(ALGORITHMS[name]?.needs ?? []), name])),
-  ];
+}
+
+/** A section of a policy's code, in a block of its own, with its locals in place of @n, $n and $. */
+function block({ code, numbers, cells, row, id }: Part, section: string): string {
+  const body = (code[section] ?? '')
+    .replaceAll(/@(\d)/g, (_, n: string) => numbers[Number(n) - 1])
+    .replaceAll(/\$(\d)/g, (_, n: string) => cells[Number(n) - 1])
+    .replaceAll('$', row)
+    .replaceAll(/\b(free|wait|clear)\b/g, `$1${id}`);
+  return body === '' ? '' : `do\n${body}end\n`;
+}
+
+function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]): Script {
+  const parts = partsOf(policies, counts);
+  const has = (flag: string) => (part: Part) => flag in part.code;
+  const each = (of: readonly Part[], write: (part: Part) => string): string => of.map(write).join('');
+  const grown = parts.filter(has('grows'));
+  const charged = parts.filter((part) => !has('counts_denials')(part));
+  const struck = parts.filter(has('counts_denials'));
+  const cells = parts.flatMap((part) => part.cells);
+  const list = cells.join(', ');
+  const numbers = parts.flatMap((part) => part.numbers);
+  const shell = grown.length > 0 ? SHELL.grown : SHELL.narrow;
+  const header = 2 + 8 * (1 + cells.length);
+
+  const code: Readonly<Record<string, string>> = {
+    locals: [
+      `local ${numbers.join(', ')} = ${numbers.map((_, i) => `ARGV[${i + 3}] + 0`).join(', ')}`,
+      ...(cells.length > 0 ? [`local ${list}`] : []),
+      ...grown.map(({ row }) => `local ${row}`),
+      ...parts.map(({ id }) => `local free${id}, wait${id}, clear${id} = 0, 0, 0`),
+    ].join('\n'),
+    load: shell['load'],
+    save: shell['save'],
+    look: each(
+      parts,
+      (part) => `${block(part, 'look')}if wait${part.id} > longest then longest = wait${part.id} end\n`,
+    ),
+    charge: each(charged, (part) => block(part, 'take')),
+    strike: each(struck, (part) => `${block(part, 'take')}write = true\n`),
+    give: each(charged, (part) => block(part, 'give')),
+    release: each(parts.filter(has('holds')), (part) => block(part, 'give')),
+    least: each(parts, ({ id }) => `if free${id} < units then units = free${id} end\n`),
+    fixed: each(parts, (part) =>
+      has('bookable')(part) ? '' : `if wait${part.id} > 0 then fixed = true end\n`,
+    ),
+    longest: each(parts, ({ id }) => `if clear${id} > longest then longest = clear${id} end\n`),
+    report:
+      each(parts, ({ id }) => {
+        const at = 3 * id;
+        return `out[length + ${at + 1}], out[length + ${at + 2}], out[length + ${at + 3}] = free${id}, wait${id}, clear${id}\n`;
+      }) + `length = length + ${3 * parts.length}`,
+    cells: list,
+    zeros: cells.map(() => '0').join(', '),
+    'cells to zero': cells.length > 0 ? `${list} = ${cells.map(() => '0').join(', ')}` : '',
+    ', cells': cells.length > 0 ? `, ${list}` : '',
+    rows: grown.map(({ row }) => row).join(', '),
+    'new rows': each(grown, ({ row }) => `${row} = new_row(key)\n`),
+    'read rows': grown.map(({ row }, i) => `row_at(${row}, value, ${header + 40 * i + 1})\n`).join(''),
+    'row bytes': grown.map(({ row }) => `row_bytes(${row})`).join(' .. '),
+  };
+  const functions = new Set(grown.map((part) => part.code['functions']));
   const source = [
-    SHELL.head,
-    `local N, WIDTH, GROWN = ${policies.length}, ${width}, ${grown}`,
-    `local HEADER, FORMAT = ${2 + 8 * (1 + width + 5 * grown)}, '<${'d'.repeat(width)}'`,
-    `local COUNTS, AT = {${counts.join(',')}}, {${starts.join(',')}}`,
-    ...(grown > 0 ? [SHELL.grown] : []),
-    ...names.map((name) => ALGORITHMS[name]?.source ?? ''),
-    `local ALGORITHMS = {${policies.map(({ algorithm }) => `A['${algorithm.name}']`).join(',')}}`,
-    SHELL.tail,
+    SHELL.head['text'],
+    `local FORMAT, PLAIN = '<${'d'.repeat(cells.length + (grown.length > 0 ? 1 : 0))}', ${2 + 8 * cells.length}`,
+    `local HEADER, FIRST_WORD = ${header + 40 * grown.length}, ${2 + numbers.length}`,
+    ...(grown.length > 0 ? [SHELL.grown['functions'], ...functions] : []),
+    // Twice: what is put in has places of its own.
+    written(written(SHELL.tail['text'], code), code),
   ].join('\n');
   return { source, sha: createHash('sha1').update(source).digest('hex') };
+}
+
+function written(text: string, code: Readonly<Record<string, string>>): string {
+  return text.replaceAll(/«([^»]+)»/g, (_, name: string) => code[name]);
 }
