@@ -20,7 +20,7 @@ function onServer(port: 'redisPort' | 'valkeyPort'): MakeStore {
   afterAll(() => client?.disconnect());
   return (clock) => {
     client ??= new Redis(inject(port), '127.0.0.1');
-    return apart(redis(client, { clock, deadline: '30s' })) as Store;
+    return apart(redis(client, { clock, deadline: '30s' }));
   };
 }
 

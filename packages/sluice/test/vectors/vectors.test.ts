@@ -4,14 +4,14 @@ import { governor } from './governor.ts';
 import { guava } from './guava.ts';
 import { risingstack } from './risingstack.ts';
 import { sharkey } from './sharkey.ts';
-import { type MakeStore, STORES } from '../stores.ts';
+import { STORES } from '../stores.ts';
 import { throttled } from './throttled.ts';
 
 const RECORDINGS = { governor, throttled, guava, risingstack, sharkey };
 
 // Not over Valkey in wasm, which answers once in a tenth of a second: its Lua is the same as Redis's.
 for (const store of ['memory', 'redis 7']) {
-  const makeStore = STORES[store] as MakeStore;
+  const makeStore = STORES[store];
   describe(store, () => {
     for (const { vectors } of Object.values(RECORDINGS)) {
       for (const { claim, run } of vectors) {
