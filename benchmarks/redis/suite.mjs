@@ -33,14 +33,15 @@ async function measureAll(server, scale, rounds) {
   const load = {};
   for (const workload of Object.keys(workloads)) {
     const names = workload === 'live' ? everyone : limiters;
+    const times = workload === 'live' ? rounds : 1;
     load[workload] = {
-      alone: await measure('load', names, [workload, 1]),
-      many: await measure('load', names, [workload, MANY]),
+      alone: await measure('load', names, [workload, 1], { times }),
+      many: await measure('load', names, [workload, MANY], { times }),
     };
   }
   const two = {
-    alone: await measure('load', everyone, ['live', 1], { processes: 2 }),
-    many: await measure('load', everyone, ['live', MANY], { processes: 2 }),
+    alone: await measure('load', everyone, ['live', 1], { processes: 2, times: 1 }),
+    many: await measure('load', everyone, ['live', MANY], { processes: 2, times: 1 }),
   };
   const bytes = await measure('bytes', limiters, [], { times: 1 });
   const logs = ['sluice-log', 'rolling'];

@@ -24,8 +24,8 @@ export function describe({ load, two, bytes, log, flood, goals, version, rounds 
 
 const notes = (
   rounds,
-) => `Median of ${rounds} rounds (bytes and the flood 1), fresh processes on an empty database for each, contenders in turn; client and
-server share the machine. live: the key is there; idle: a key never seen before; denied: nothing passes. Keys are 12
+) => `Median of ${rounds} rounds for live keys with one process and for the log, all else 1; fresh processes on an empty database for each,
+contenders in turn; client and server share the machine. live: the key is there; idle: a key never seen before; denied: nothing passes. Keys are 12
 characters, and each library adds its prefix. The bare EVALSHA takes the client’s time; Sluice asks the server for it.
 The peers but @upstash/ratelimit and rolling-rate-limiter count in fixed windows: less work than GCRA. rolling-rate-limiter
 records denied checks, too, so its denied figure rises with their number; its log was filled by one ZADD.`;

@@ -28,7 +28,7 @@ export function conformance(make: (clock: ManualClock) => MaybePromise<AnyStore>
       const limiter = createLimiter(policies, {
         store: store as Store<Decision>,
         name: `claim ${name}`,
-        tiers: { pro: '100/s' },
+        tiers: { pro: '100/s', log: '3/s sliding-log' },
       });
       try {
         for (const [index, [at, ask, expected]] of steps.entries()) {

@@ -1,6 +1,6 @@
 /** What each verb and mode does, and what holds for any key. */
 import { fixedWindow, gcra, leakyBucket, penalty, slidingLog } from '../index.ts';
-import { type ClaimSteps, denied, refund, type Step, take } from './steps.ts';
+import { type ClaimSteps, denied, peek, refund, type Step, take } from './steps.ts';
 
 export const VERB_CLAIMS: readonly ClaimSteps[] = [
   {
@@ -170,6 +170,22 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
       [0, take({ tier: 'pro', cost: 50 }), { allowed: false, limit: 100, retryAfter: 500 }],
       [500, take({ tier: 'pro', cost: 50 }), { allowed: true, limit: 100, remaining: 0 }],
       [500, take(), { allowed: false, retryAfter: 100 }],
+    ],
+  },
+  {
+    name: 'a block holds for tiers of other algorithms, and a peek at one of them changes nothing',
+    policies: '10/s',
+    steps: [
+      [0, take(4), { allowed: true, remaining: 6 }],
+      [0, (limiter) => limiter.peek('k', { tier: 'log' }), { allowed: true, remaining: 3 }],
+      [0, peek(), { allowed: true, remaining: 6 }],
+      [0, (limiter) => limiter.block('k', '5s'), { allowed: false }],
+      [0, take({ tier: 'log' }), { allowed: false, policy: 'block' }],
+      [0, take({ tier: 'pro' }), { allowed: false, policy: 'block' }],
+      [4999, take({ tier: 'log' }), { allowed: false, retryAfter: 1 }],
+      [5000, take({ tier: 'log' }), { allowed: true, remaining: 2 }],
+      [5000, (limiter) => limiter.block('k', '5s'), { allowed: false }],
+      [5000, take(), { allowed: false, policy: 'block' }],
     ],
   },
   {

@@ -62,18 +62,18 @@ local value = pcall('GETRANGE', key, 0, HEADER - 1)
 if type(value) == 'table' then
   failure = value.err
 else
-  local known = #value == HEADER and sub(value, 1, 2) == ARGV[2]
-  if #value > 0 and not known then call('DEL', key) end
   «new rows»
   grown = { «rows» }
-  if known then
-    blocked_until«, cells» = unpack_struct(FORMAT, value, 3)
-    «read rows»
-  else
-    «cells to zero»
+  «cells to zero»
+  if sub(value, 1, 2) == '!!' then
+    blocked_until = unpack_struct('<d', value, 3)
+    if #value == HEADER and sub(value, 11, 12) == ARGV[2] then
+      «read cells»
+      «read rows»
+    end
   end
 end
 --- save
-local result = pcall('SETRANGE', key, 0, ARGV[2] .. pack(FORMAT, blocked_until«, cells») .. «row bytes»)
+local result = pcall('SETRANGE', key, 0, '!!' .. pack('<d', blocked_until) .. ARGV[2]«cell bytes» .. «row bytes»)
 if type(result) ~= 'table' then result = pcall('PEXPIRE', key, ttl) end
 if type(result) == 'table' and result.err then failure = result.err end

@@ -6,8 +6,9 @@
 --       then the policies' numbers, in order
 --       then one word per hit: its verb's letter, the cost and, for r and b, a blank and the span
 --
--- A value is the mark and the cells of the row as doubles; behind them the end of a block by hand, if there is one.
--- With rows that grow: mark, end of the block, cells, (head, tail, base, position, capacity) of each, then their entries.
+-- A value is the mark and the cells of the row as doubles. A block by hand stands before them, as !! and its end, so that
+-- it holds for plans of other marks, too. With rows that grow it always does, and behind the cells come (head, tail, base,
+-- position, capacity) of each such row, then their entries.
 --
 -- Returns doubles, packed, per hit: allowed, taken, what is left of a block, the delay of a booked turn, and for each
 -- policy what is free, the wait and the time until clear. After a failure: an array of that and, per failed hit, its

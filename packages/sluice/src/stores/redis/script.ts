@@ -87,7 +87,8 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
   const list = cells.join(', ');
   const numbers = parts.flatMap((part) => part.numbers);
   const shell = grown.length > 0 ? SHELL.grown : SHELL.narrow;
-  const header = 2 + 8 * (1 + cells.length);
+  /** Of a row that grows: the block, the mark and the cells. */
+  const header = 10 + 2 + 8 * cells.length;
 
   const code: Readonly<Record<string, string>> = {
     locals: [
@@ -119,7 +120,8 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
     cells: list,
     zeros: cells.map(() => '0').join(', '),
     'cells to zero': cells.length > 0 ? `${list} = ${cells.map(() => '0').join(', ')}` : '',
-    ', cells': cells.length > 0 ? `, ${list}` : '',
+    'read cells': cells.length > 0 ? `${list} = unpack_struct(FORMAT, value, 13)` : '',
+    'cell bytes': cells.length > 0 ? ` .. pack(FORMAT, ${list})` : '',
     rows: grown.map(({ row }) => row).join(', '),
     'new rows': each(grown, ({ row }) => `${row} = new_row(key)\n`),
     'read rows': grown.map(({ row }, i) => `row_at(${row}, value, ${header + 40 * i + 1})\n`).join(''),
@@ -128,7 +130,7 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
   const functions = new Set(grown.map((part) => part.code['functions']));
   const source = [
     SHELL.head['text'],
-    `local FORMAT, PLAIN = '<${'d'.repeat(cells.length + (grown.length > 0 ? 1 : 0))}', ${2 + 8 * cells.length}`,
+    `local FORMAT = '<${'d'.repeat(cells.length)}'`,
     `local HEADER, FIRST_WORD = ${header + 40 * grown.length}, ${2 + numbers.length}`,
     ...(grown.length > 0 ? [SHELL.grown['functions'], ...functions] : []),
     // Twice: what is put in has places of its own.
