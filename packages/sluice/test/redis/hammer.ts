@@ -30,6 +30,8 @@ export async function hammer(
   skew = 0,
 ): Promise<Hammer> {
   const child = fork(new URL('./hammer.mjs', import.meta.url), [String(port), kind, String(skew)]);
+  // A message to one that has ended; whoever waits for its answer is told.
+  child.on('error', () => {});
   const gone = once(child, 'exit');
   const answer = async (): Promise<unknown> => {
     const failed = gone.then(() => Promise.reject(new Error('the hammer ended by itself')));
