@@ -39,7 +39,8 @@ export function goals({ load, bytes, log, flood }) {
     [
       '≤ 120 bytes a key',
       `${bytes.sluice.bytes.toFixed(0)}; ${bytes.sluice.held.toFixed(0)} of used_memory`,
-      verdict(bytes.sluice.bytes <= 120),
+      // TARGETS.md counts used_memory, which has the expiry's entry, too.
+      verdict(bytes.sluice.held <= 120),
     ],
     [
       'three policies ≤ 1.5× one, µs of the server',

@@ -4,7 +4,7 @@
 declare const performance: { now(): number; readonly timeOrigin: number };
 
 /** Node gives an object, which must be told not to keep the process alive; browsers give a number. */
-declare function setTimeout(callback: () => void, delay?: number): number | { unref?(): unknown };
+declare function setTimeout(callback: () => void, delay?: number): { ref?(): unknown; unref?(): unknown };
 declare function clearTimeout(timer: ReturnType<typeof setTimeout> | undefined): void;
 
 interface AbortSignal {

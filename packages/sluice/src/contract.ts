@@ -80,6 +80,8 @@ export interface Plan {
   readonly policies: readonly PlacedPolicy[];
   /** Cells of a row. */
   readonly width: number;
+  /** '' for the limiter's own policies, and for tiers that read the same rows; otherwise what tells them apart. */
+  readonly variant: string;
   /** The policies with all their numbers, in one word. */
   readonly id: string;
   /** Plans with the same signature read each other's rows. */

@@ -3,7 +3,7 @@ import type { Answer, Decision, Hit, MaybePromise, Millis, Mode, Plan, Store, Ve
 import { type Duration, duration } from './duration.ts';
 import { DeniedError, SluiceError } from './errors.ts';
 import { type ManyDecision, type ManyItem, takeMany } from './many.ts';
-import { chain } from './maybe.ts';
+import { all, chain, unheard } from './maybe.ts';
 import { bound, cost as checkCost, known, oneOf } from './options.ts';
 import { type Policies, planOf } from './plan.ts';
 import { memory } from './stores/memory/memory.ts';
@@ -105,7 +105,7 @@ export function createLimiter(
   const base = typeof policies === 'function' ? undefined : planOf(policies, name);
   const planForKey = typeof policies === 'function' ? plansByKey(policies, name ?? 'sluice') : undefined;
   const tierPlans = new Map(
-    Object.entries(tiers).map(([tier, own]) => [tier, planOf(own, name ?? base?.name ?? 'sluice')]),
+    Object.entries(tiers).map(([tier, own]) => [tier, planOf(own, base?.name ?? name ?? 'sluice', base)]),
   );
 
   function planFor(key: string, tier: string | undefined): Plan {
@@ -131,6 +131,12 @@ export function createLimiter(
     const answer = store.apply(hit(verb, key, cost, tier));
     if (isWaitedFor) room.nudge(key);
     return answer;
+  }
+
+  /** Tiers of other algorithms have rows of their own. The answer is that of the limiter's own policies. */
+  function everywhere(act: (tier?: string) => MaybePromise<Decision>): MaybePromise<Decision> {
+    const others = [...tierPlans].filter(([, { variant }]) => variant !== '').map(([tier]) => act(tier));
+    return chain(all([act(), ...others]), ([own]) => own);
   }
 
   let isWaitedFor = false;
@@ -215,15 +221,15 @@ export function createLimiter(
       try {
         return await call();
       } finally {
-        await giveBack('release', key, cost, tier);
+        // The call is done, whatever becomes of the lease: it ends by itself.
+        unheard(() => giveBack('release', key, cost, tier));
       }
     },
-    block: (key, span) => store.apply(hit('block', key, 0, undefined, 'whole', duration('block', span))),
-    reset(key) {
-      // Tiers of other algorithms keep rows of their own.
-      for (const tier of tierPlans.keys()) void giveBack('reset', key, 0, tier);
-      return giveBack('reset', key, 0);
+    block(key, span) {
+      const length = duration('block', span);
+      return everywhere((tier) => store.apply(hit('block', key, 0, tier, 'whole', length)));
     },
+    reset: (key) => everywhere((tier) => giveBack('reset', key, 0, tier)),
     takeMany: (items) => takeMany<MaybePromise<Decision>>(limiter, items),
     close() {
       room.close();

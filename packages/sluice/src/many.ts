@@ -2,7 +2,7 @@
 import type { Answer, Decision, MaybePromise } from './contract.ts';
 import { SluiceError } from './errors.ts';
 import { cost as checkCost } from './options.ts';
-import { all, chain } from './maybe.ts';
+import { all, chain, isPromise, unheard } from './maybe.ts';
 
 /** What takeMany needs of a limiter. */
 export interface Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
@@ -48,30 +48,45 @@ export function takeMany<R extends MaybePromise<Decision>>(
   if (items.length === 0) throw new SluiceError('ERR_OPTIONS', 'items', items, 'at least one');
   const shares: Share[] = [];
   const shareOf = items.map((item) => join(shares, self, item));
-  const each = (verb: 'peek' | 'take', which = shares): MaybePromise<Decision[]> =>
-    all(which.map(({ limiter, key, cost, tier }) => limiter[verb](key, { cost, tier })));
   const answer = (decisions: Decision[]): ManyDecision => combine(shareOf.map((share) => decisions[share]));
 
-  const result = chain(each('peek'), (peeked) => {
+  const result = chain(all(shares.map((share) => ask(share, 'peek'))), (peeked) => {
     const refused = peeked.findIndex((decision) => !decision.allowed);
-    // Taken in earnest, so that a denial counts where denials are counted.
     if (refused >= 0) {
-      return chain(each('take', [shares[refused]]), ([denied]) => {
-        if (denied?.allowed) giveBack([shares[refused]]);
+      // Taken in earnest, so that a denial counts where denials are counted.
+      return chain(ask(shares[refused], 'take'), (denied) => {
+        if (denied.allowed) giveBack([shares[refused]]);
         return answer(peeked.with(refused, { ...denied, allowed: false, taken: 0 }));
       });
     }
-    return chain(each('take'), (taken) => {
-      const passed = taken.every((decision) => decision.allowed);
-      if (!passed) giveBack(shares.filter((_, i) => taken[i]?.allowed));
-      return answer(passed ? taken : taken.map((decision) => ({ ...decision, taken: 0 })));
+    return chain(all(shares.map(takeOrFail)), (taken) => {
+      const failed = taken.find((outcome) => 'error' in outcome);
+      const passed = taken.every((outcome) => 'allowed' in outcome && outcome.allowed);
+      if (!passed) giveBack(shares.filter((_, i) => 'allowed' in taken[i] && taken[i].allowed));
+      if (failed !== undefined) throw failed.error;
+      const decisions = taken as Decision[];
+      return answer(passed ? decisions : decisions.map((decision) => ({ ...decision, taken: 0 })));
     });
   });
   return result as Answer<R, ManyDecision>;
 }
 
+function ask({ limiter, key, cost, tier }: Share, verb: 'peek' | 'take'): MaybePromise<Decision> {
+  return limiter[verb](key, { cost, tier });
+}
+
+/** A fault as a value, so that the others' takes are known before it is thrown. */
+function takeOrFail(share: Share): MaybePromise<Decision | { readonly error: unknown }> {
+  try {
+    const decision = ask(share, 'take');
+    return isPromise(decision) ? decision.catch((error: unknown) => ({ error })) : decision;
+  } catch (error) {
+    return { error };
+  }
+}
+
 function giveBack(shares: readonly Share[]): void {
-  for (const { limiter, key, cost, tier } of shares) void limiter.refund(key, { cost, tier });
+  for (const { limiter, key, cost, tier } of shares) unheard(() => limiter.refund(key, { cost, tier }));
 }
 
 /** The same key named twice is one share with both costs. Returns the share's number. */

@@ -12,3 +12,10 @@ export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePro
 export function all<T>(values: readonly MaybePromise<T>[]): MaybePromise<T[]> {
   return values.some(isPromise) ? Promise.all(values) : (values as T[]);
 }
+
+/** For what is done on the side: nobody waits for it, and its failure is nobody's. */
+export function unheard(act: () => MaybePromise<unknown>): void {
+  try {
+    Promise.resolve(act()).catch(() => {});
+  } catch {}
+}

@@ -10,8 +10,8 @@ export type Policies =
   | readonly (string | Policy)[]
   | { readonly [name: string]: string | Policy };
 
-/** Places the policies in a row. Without a name, limiters with the same policies share their keys. */
-export function planOf(policies: Policies, name?: string): Plan {
+/** Places the policies in a row; of a tier, beside the `base`. Without a name, limiters of the same policies share keys. */
+export function planOf(policies: Policies, name?: string, base?: Plan): Plan {
   const placed: PlacedPolicy[] = [];
   let width = 0;
   for (const [policyName, policy] of Object.entries(namedPolicies(policies))) {
@@ -24,12 +24,14 @@ export function planOf(policies: Policies, name?: string): Plan {
     throw new SluiceError('ERR_POLICY', 'policies', policies, 'at least one that denies by itself');
   }
   const id = placed.map(describe).join('&');
+  const signature = placed.map((policy) => policy.algorithm.name).join('&');
   return {
-    name: name ?? id,
+    name: name ?? base?.name ?? id,
+    variant: base === undefined || base.signature === signature ? '' : signature,
     id,
     policies: placed,
     width,
-    signature: placed.map((policy) => policy.algorithm.name).join('&'),
+    signature,
   };
 }
 

@@ -5,7 +5,7 @@
  */
 import type { Clock, Decision, MaybePromise, Millis } from './contract.ts';
 import { ClosedError } from './errors.ts';
-import { isPromise, chain } from './maybe.ts';
+import { isPromise, chain, unheard } from './maybe.ts';
 
 /** What a line asks of its limiter. */
 export interface Desk {
@@ -146,7 +146,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     decision: Decision | undefined,
     longest: Millis,
   ): void {
-    if (decision?.allowed && waiter.gone) void desk.refund(key, waiter.cost, waiter.tier);
+    if (decision?.allowed && waiter.gone) unheard(() => desk.refund(key, waiter.cost, waiter.tier));
     else if (decision?.allowed || decision?.retryAfter === Infinity) waiter.settle(decision);
     else if (decision !== undefined && !waiter.gone) {
       line.cancelAlarm = clock.after(Math.min(decision.retryAfter, longest), () => {

@@ -14,13 +14,15 @@ export interface Deadlines {
 export function deadlines(span: Millis): Deadlines {
   let queue: Deadline[] = [];
   let head = 0;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let timer: { ref?(): unknown; unref?(): unknown } | undefined;
 
   function skipMet(): void {
     while (head < queue.length && queue[head].expire === undefined) head++;
     if (head === queue.length) {
       queue = [];
       head = 0;
+      // Nobody waits: the timer may run out, but it holds no process.
+      timer?.unref?.();
     } else if (head > 1000 && 2 * head > queue.length) {
       queue = queue.slice(head);
       head = 0;
@@ -38,8 +40,9 @@ export function deadlines(span: Millis): Deadlines {
   }
 
   function arm(): void {
-    if (timer !== undefined || head === queue.length) return;
-    timer = setTimeout(ring, Math.max(0, Math.ceil(queue[head].due - performance.now())));
+    if (head === queue.length) return;
+    timer?.ref?.();
+    timer ??= setTimeout(ring, Math.max(0, Math.ceil(queue[head].due - performance.now())));
   }
 
   return {

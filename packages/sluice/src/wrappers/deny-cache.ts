@@ -27,11 +27,15 @@ export function denyCache(
   bound('denyCache.maxKeys', maxKeys);
   // A Map keeps the order of insertion: the first is the oldest.
   const denials = new Map<string, Denial>();
+  /** How often something was given back: a denial that was on its way meanwhile may be over. */
+  let givenBack = 0;
 
   async function ask(hit: Hit, id: string): Promise<Decision> {
     const since = performance.now();
+    const before = givenBack;
     const decision = await store.apply(hit);
     if (decision.allowed || decision.source !== 'store' || decision.retryAfter === Infinity) return decision;
+    if (before !== givenBack) return decision;
     denials.delete(id);
     const [oldest] = denials.keys();
     if (denials.size >= maxKeys && oldest !== undefined) denials.delete(oldest);
@@ -44,12 +48,14 @@ export function denyCache(
     apply(hit) {
       const id = `${hit.plan.name}\0${hit.key}`;
       if (hit.verb !== 'take' && hit.verb !== 'peek') {
-        if (hit.verb !== 'reserve') denials.delete(id);
+        if (hit.verb === 'reserve') return store.apply(hit);
+        givenBack++;
+        denials.delete(id);
         return store.apply(hit);
       }
       if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan)) return store.apply(hit);
       const denial = denials.get(id);
-      if (denial === undefined || hit.cost < denial.cost || denial.plan !== hit.plan.id) return ask(hit, id);
+      if (denial === undefined || denial.plan !== hit.plan.id || !covers(denial, hit)) return ask(hit, id);
       const passed = performance.now() - denial.since;
       if (passed < denial.decision.retryAfter) return Promise.resolve(later(denial.decision, passed));
       denials.delete(id);
@@ -57,6 +63,11 @@ export function denyCache(
     },
     close: () => store.close(),
   };
+}
+
+/** The same cost or a greater one, unless that could never pass. */
+function covers({ cost }: Denial, hit: Hit): boolean {
+  return hit.cost === cost || (hit.cost > cost && hit.plan.policies.every(({ limit }) => hit.cost <= limit));
 }
 
 /** A penalty has to see every denial. */

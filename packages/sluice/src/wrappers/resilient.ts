@@ -41,6 +41,7 @@ export interface ResilientOptions {
 const FAILURES = 5;
 /** How often an open breaker tries whether the store is back. */
 const PROBE_EVERY = 100;
+const PROBE_KEY = '\0is the store back?';
 /** Faults of one key or one hit, which say nothing of the store's health. */
 const LOCAL_FAULTS: ReadonlySet<StoreFault> = new Set(['wrong-type', 'overloaded', 'script']);
 
@@ -75,7 +76,11 @@ export function resilient(
       return substitute(hit, 'circuit-open');
     }
     if (inFlight >= maxInFlight) return substitute(hit, 'overloaded');
-    return ask(hit).catch((error: unknown) => substitute(hit, faultIn(error), error));
+    return ask(hit).catch((error: unknown) => {
+      // A mistake in the policies is nobody's outage.
+      if (error instanceof SluiceError) throw error;
+      return substitute(hit, faultIn(error), error);
+    });
   }
 
   /** The store's answer, or a rejection at the deadline. Its later answer is then nobody's. */
@@ -111,22 +116,30 @@ export function resilient(
     if (openedAt === 0) return;
     const openFor = performance.now() - openedAt;
     openedAt = 0;
-    onEvent?.({ type: 'close', openFor });
+    tell({ type: 'close', openFor });
   }
 
   function failed(error: unknown): unknown {
-    const fault = faultIn(error);
+    const fault = error instanceof SluiceError ? 'script' : faultIn(error);
     if (LOCAL_FAULTS.has(fault) || openedAt > 0 || ++failures < FAILURES) return error;
     openedAt = performance.now();
     nextProbe = openedAt + PROBE_EVERY;
-    onEvent?.({ type: 'open', fault, error });
+    tell({ type: 'open', fault, error });
     return error;
   }
 
-  /** Asks whether the store is back, with a question that changes nothing and that nobody waits for. */
+  /** A listener's fault must not become the caller's. */
+  function tell(event: BreakerEvent): void {
+    try {
+      onEvent?.(event);
+    } catch {}
+  }
+
+  /** Asks whether the store is back. With a write, which a read-only or full store refuses, to a key that nobody has. */
   function probe(hit: Hit): void {
     nextProbe = performance.now() + PROBE_EVERY;
-    if (inFlight < maxInFlight) ask({ ...hit, verb: 'peek', cost: 0 }).catch(() => {});
+    if (inFlight < maxInFlight)
+      ask({ ...hit, verb: 'block', key: PROBE_KEY, cost: 0, span: 1 }).catch(() => {});
   }
 
   async function substitute(hit: Hit, fault: StoreFault, cause?: unknown): Promise<Decision> {

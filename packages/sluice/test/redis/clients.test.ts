@@ -168,7 +168,9 @@ describe('keys', () => {
   test('that were chosen to look like the digest of another stay distinct', async () => {
     const connected = await CLIENTS['ioredis'](server.port);
     try {
-      const limiter = createLimiter(gcra({ limit: 1, per: '1h' }), { store: redis(connected.client) });
+      const limiter = createLimiter(gcra({ limit: 1, per: '1h' }), {
+        store: redis(connected.client, { deadline: '5s' }),
+      });
       for (let i = 0; i < 50; i++) {
         const long = `${'x'.repeat(1000)}${i}`;
         const digest = createHash('sha256').update(Buffer.from(long, 'utf16le')).digest();
@@ -185,7 +187,7 @@ describe('keys', () => {
     const connected = await CLIENTS['ioredis'](server.port);
     try {
       const limiter = createLimiter(gcra({ limit: 3, per: '1h' }), {
-        store: redis(connected.client),
+        store: redis(connected.client, { deadline: '5s' }),
         name: 'tiered',
         tiers: { pro: fixedWindow({ limit: 3, per: '1h', align: 'first' }) },
       });

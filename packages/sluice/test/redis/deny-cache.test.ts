@@ -107,7 +107,7 @@ describe('a flood on a denied key', () => {
 
   test('is told how long it still lasts', async () => {
     const limiter = cached(HOURLY);
-    const plain = createLimiter(HOURLY, { store: redis(other), name: 'denied' });
+    const plain = createLimiter(HOURLY, { store: redis(other, { deadline: '5s' }), name: 'denied' });
     await limiter.take('a', 10);
     const first = await limiter.take('a');
     expect(first).toMatchObject({ allowed: false, source: 'store' });
@@ -220,7 +220,7 @@ describe('what gives something back ends a denial', () => {
     const limiter = cached(HOURLY);
     await denied(limiter);
     expect((await limiter.take('b')).allowed).toBe(true);
-    const store = redis(client, { denyCache: true });
+    const store = redis(client, { denyCache: true, deadline: '5s' });
     const tiers = { pro: gcra({ limit: 100, per: '1m' }) };
     const tiered = createLimiter(HOURLY, { store, name: 'denied', tiers });
     await tiered.take('b', 10);
@@ -269,7 +269,7 @@ test('an answer of the failure policy is not a denial to remember', async () => 
   let well = false;
   const send = ([name, ...args]: readonly string[]): Promise<unknown> =>
     well ? client.call(name, ...args) : Promise.reject(new Error('ECONNREFUSED'));
-  const store = redis({ send }, { denyCache: true, onFailure: 'deny' });
+  const store = redis({ send }, { denyCache: true, onFailure: 'deny', deadline: '5s' });
   const limiter = createLimiter(HOURLY, { store, name: 'denied' });
   expect(await limiter.take('a')).toMatchObject({ allowed: false, source: 'fallback' });
   well = true;

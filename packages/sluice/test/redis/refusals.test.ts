@@ -176,28 +176,32 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
     return createLimiter(gcra({ limit: 10, per: '1h' }), { store });
   }
 
-  test(`is a StoreUnavailable with fault '${fault}', in time`, async () => {
-    const limiter = limiterWith(clients[0], 'throw');
-    const late = unpunctuality();
-    const results = await Promise.all(['a', 'b', 'c'].map((key) => outcome(() => limiter.take(key))));
-    const lateness = late.stop();
-    for (const { error, took } of results) {
-      expect(error).toBeInstanceOf(StoreUnavailable);
-      expect(error).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE', fault });
-      expect(took).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
-    }
-  });
+  /** Takes until the server itself has refused: a busy machine may be too late to hear of it. All in time. */
+  async function refused(limiter: Limiter<Promise<Decision>>, welcome: readonly StoreFault[]): Promise<void> {
+    await until(async () => {
+      const late = unpunctuality();
+      const results = await Promise.all(['a', 'b', 'c'].map((key) => outcome(() => limiter.take(key))));
+      const lateness = late.stop();
+      for (const { error, took } of results) {
+        expect(error).toBeInstanceOf(StoreUnavailable);
+        expect(error).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
+        expect(took).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+      }
+      const faults = results.map(({ error }) => (error as StoreUnavailable).fault);
+      const others = faults.filter((one) => !welcome.includes(one));
+      expect(others.filter((one) => one !== 'deadline' && one !== 'circuit-open')).toEqual([]);
+      return others.length === 0;
+    }, 3000);
+  }
 
-  test.each(OTHERS)(`is so through %s, too`, async (name) => {
-    const limiter = limiterWith(others[OTHERS.findIndex(([other]) => other === name)].client, 'throw');
-    const late = unpunctuality();
-    const { error, took } = await outcome(() => limiter.take('a'));
-    const lateness = late.stop();
-    expect(error).toBeInstanceOf(StoreUnavailable);
-    expect(took).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+  test(`is a StoreUnavailable with fault '${fault}', in time`, () =>
+    refused(limiterWith(clients[0], 'throw'), [fault]));
+
+  test.each(OTHERS)(`is so through %s, too`, (name) => {
+    const { client } = others[OTHERS.findIndex(([other]) => other === name)];
     // Those that wait for a loading server in their own way have not asked it at the deadline.
-    if (fault !== 'loading') expect((error as StoreUnavailable).fault, String(error)).toBe(fault);
-    else expect([fault, 'deadline', 'connection']).toContain((error as StoreUnavailable).fault);
+    const welcome: StoreFault[] = fault === 'loading' ? [fault, 'deadline', 'connection'] : [fault];
+    return refused(limiterWith(client, 'throw'), welcome);
   });
 
   test.each([
@@ -257,7 +261,7 @@ describe('another type at the key', () => {
     async (name, policies) => {
       await client.lpush(`${name}:{bad}`, 'an element');
       const events: BreakerEvent[] = [];
-      const store = redis(client, { deadline: DEADLINE, onEvent: (event) => events.push(event) });
+      const store = redis(client, { deadline: '5s', onEvent: (event) => events.push(event) });
       const limiter = createLimiter(policies, { store, name });
       for (let i = 0; i < 10; i++) {
         const [good, bad, better] = await Promise.all(
@@ -270,9 +274,15 @@ describe('another type at the key', () => {
       expect(events).toEqual([]);
       expect(await client.lrange(`${name}:{bad}`, 0, -1)).toEqual(['an element']);
 
-      const lenient = createLimiter(policies, { store: redis(client, { onFailure: 'allow' }), name });
+      const lenient = createLimiter(policies, {
+        store: redis(client, { deadline: '5s', onFailure: 'allow' }),
+        name,
+      });
       expect(await lenient.take('bad')).toMatchObject({ allowed: true, source: 'fallback' });
-      const strict = createLimiter(policies, { store: redis(client, { onFailure: 'deny' }), name });
+      const strict = createLimiter(policies, {
+        store: redis(client, { deadline: '5s', onFailure: 'deny' }),
+        name,
+      });
       expect(await strict.take('bad')).toMatchObject({ allowed: false, source: 'fallback' });
     },
   );
@@ -280,7 +290,10 @@ describe('another type at the key', () => {
   test.each(Object.entries(KINDS))('a string of somebody else is no state: %s', async (name, policies) => {
     for (const text of ['', 'x', 'hello', '42', '\0'.repeat(200), 'z'.repeat(1000)]) {
       await client.set(`${name} text:{a}`, text);
-      const limiter = createLimiter(policies, { store: redis(client), name: `${name} text` });
+      const limiter = createLimiter(policies, {
+        store: redis(client, { deadline: '5s' }),
+        name: `${name} text`,
+      });
       expect(await limiter.take('a')).toMatchObject({ allowed: true, remaining: 9, source: 'store' });
     }
   });

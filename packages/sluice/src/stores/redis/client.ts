@@ -3,6 +3,8 @@ import { SluiceError } from '../../errors.ts';
 
 /** A client of your own: sends a command, for instance ['EVALSHA', …], and returns the reply. */
 export interface CommandClient {
+  /** Keys of one command must share a slot; default false. */
+  readonly cluster?: boolean;
   send(command: readonly string[]): Promise<unknown>;
 }
 
@@ -63,24 +65,24 @@ function ioredis(client: Methods): Connection {
 }
 
 function nodeRedis(client: Methods): Connection {
-  // A cluster wants to know the key that decides the node.
   const cluster = 'slots' in client;
+  const sentinel = 'getSentinelNode' in client;
   return {
     cluster,
     binary: true,
     evaluate(command, script, keys, args) {
       const words = [command, script, String(keys.length), ...keys, ...args];
       const send = client['sendCommand'] as Method;
-      return cluster
-        ? send.call(client, keys[0], false, words, AS_BYTES)
-        : send.call(client, words, AS_BYTES);
+      // A cluster wants to know the key that decides the node; both of these, whether a replica would do.
+      if (cluster) return send.call(client, keys[0], false, words, AS_BYTES);
+      return sentinel ? send.call(client, false, words, AS_BYTES) : send.call(client, words, AS_BYTES);
     },
   };
 }
 
 function glide(client: Methods): Connection {
   return {
-    cluster: client.constructor.name === 'GlideClusterClient',
+    cluster: 'fcallWithRoute' in client,
     binary: true,
     evaluate: (command, script, keys, args) =>
       (client['customCommand'] as Method).call(
@@ -93,7 +95,7 @@ function glide(client: Methods): Connection {
 
 function own(client: CommandClient): Connection {
   return {
-    cluster: false,
+    cluster: client.cluster === true,
     binary: false,
     evaluate: (command, script, keys, args) =>
       client.send([command, script, String(keys.length), ...keys, ...args]),

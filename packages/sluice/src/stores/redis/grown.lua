@@ -65,9 +65,9 @@ else
   «new rows»
   grown = { «rows» }
   «cells to zero»
-  if sub(value, 1, 2) == '!!' then
+  if sub(value, 1, 2) == '!!' and #value >= 10 then
     blocked_until = unpack_struct('<d', value, 3)
-    if #value == HEADER and sub(value, 11, 12) == ARGV[2] then
+    if #value == HEADER and sub(value, 11, 13) == ARGV[2] then
       «read cells»
       «read rows»
     end

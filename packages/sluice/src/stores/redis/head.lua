@@ -2,7 +2,7 @@
 --
 -- KEYS: one per hit.
 -- ARGV: 1 now in milliseconds, or '' for the server's time; an x before it asks for a reply in hexadecimal
---       2 the plan's mark, two bytes: a value with another one starts fresh
+--       2 the plan's mark, three bytes: a value with another one starts fresh
 --       then the policies' numbers, in order
 --       then one word per hit: its verb's letter, the cost and, for r and b, a blank and the span
 --

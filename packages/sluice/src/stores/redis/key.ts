@@ -9,8 +9,9 @@ export function prefixOf(name: string): string {
   return `${name.replaceAll(/[{}%]/g, (brace) => `%${brace.charCodeAt(0).toString(16)}`)}:{`;
 }
 
-export function keyOf(prefix: string, subject: string): string {
-  return `${prefix}${isPlain(subject) ? subject : escaped(subject)}}`;
+/** A variant is a tier of other algorithms, whose row is another. */
+export function keyOf(prefix: string, subject: string, variant: string): string {
+  return `${prefix}${isPlain(subject) ? subject : escaped(subject)}}${variant}`;
 }
 
 /** A NUL in front says that a subject is escaped, so one that starts with it has to be, too. */
@@ -21,5 +22,6 @@ function isPlain(subject: string): boolean {
 /** Lone surrogates have no bytes in UTF-8: two different ones would become the same key. */
 function escaped(subject: string): string {
   const units = Buffer.from(subject, 'utf16le');
-  return `\0${subject.length > LONGEST ? createHash('sha256').update(units).digest('hex') : units.toString('hex')}`;
+  if (subject.length <= LONGEST) return `\0x${units.toString('hex')}`;
+  return `\0s${createHash('sha256').update(units).digest('hex')}`;
 }

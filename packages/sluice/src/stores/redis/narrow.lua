@@ -1,15 +1,12 @@
 --- load
 local value = pcall('GET', key)
+«cells» = «zeros»
 if value and type(value) ~= 'string' then
   failure = value.err
-else
+elseif value then
   local at = 1
-  if value and sub(value, 1, 2) == '!!' then blocked_until, at = unpack_struct('<d', value, 3) end
-  if value and sub(value, at, at + 1) == ARGV[2] then
-    «cells» = unpack_struct(FORMAT, value, at + 2)
-  else
-    «cells» = «zeros»
-  end
+  if sub(value, 1, 2) == '!!' and #value >= 10 then blocked_until, at = unpack_struct('<d', value, 3) end
+  if #value == at + ROW and sub(value, at, at + 2) == ARGV[2] then «cells» = unpack_struct(FORMAT, value, at + 3) end
 end
 --- save
 local value = ARGV[2] .. pack(FORMAT, «cells»)

@@ -24,12 +24,16 @@ interface Line {
   waiting: Pending[];
   scheduled: boolean;
   inFlight: number;
+  /** Sends those who wait although calls are under way, which may never return. */
+  timer: ReturnType<typeof setTimeout> | undefined;
 }
 
 /** Hits per call: the server does nothing else meanwhile. */
 const BATCH = 64;
 /** With so many calls under way, the next hits wait for one of them to return, and travel together. */
 const CALLS = 2;
+/** But no longer than this, in milliseconds. */
+const PATIENCE = 5;
 
 const LETTERS: Readonly<Record<Exclude<Verb, 'take'>, string>> = {
   peek: 'k',
@@ -55,6 +59,7 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
       waiting: [],
       scheduled: false,
       inFlight: 0,
+      timer: undefined,
     };
     lines.set(plan, line);
     return line;
@@ -80,6 +85,11 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
     while (line.waiting.length >= BATCH || (line.waiting.length > 0 && line.inFlight < CALLS)) {
       void send(line, line.waiting.splice(0, BATCH));
     }
+    if (line.waiting.length === 0 || line.timer !== undefined) return;
+    line.timer = setTimeout(() => {
+      line.timer = undefined;
+      if (line.waiting.length > 0) void send(line, line.waiting.splice(0, BATCH));
+    }, PATIENCE);
   }
 
   async function send(line: Line, batch: readonly Pending[]): Promise<void> {
@@ -87,7 +97,7 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
     try {
       const { script, prefix } = line;
       const time = clock === undefined ? '' : String(clock.now());
-      const keys = batch.map(({ hit }) => keyOf(prefix, hit.key));
+      const keys = batch.map(({ hit }) => keyOf(prefix, hit.key, hit.plan.variant));
       const args = [
         connection.binary ? time : `x${time}`,
         script.mark,
@@ -111,7 +121,7 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
     try {
       return await connection.evaluate('EVALSHA', script.sha, keys, args);
     } catch (error) {
-      if (!String((error as Error | undefined)?.message).includes('NOSCRIPT')) throw error;
+      if (!/noscript/i.test(String(error))) throw error;
       return connection.evaluate('EVAL', script.source, keys, args);
     }
   }

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Millis, PlacedPolicy, Plan } from '../../contract.ts';
+import { SluiceError } from '../../errors.ts';
 import { ALGORITHMS, SHELL } from './lua.ts';
 
 export interface Script {
@@ -13,7 +14,7 @@ export interface Script {
 
 /** A plan as its script wants it. */
 export interface ScriptPlan extends Script {
-  /** Two characters that tell rows of one signature from others'. */
+  /** Three characters that tell rows of one signature from others'. */
   readonly mark: string;
   /** The policies' numbers. Strings: a client that has to make them costs more. */
   args(now: Millis): readonly string[];
@@ -28,7 +29,7 @@ export function scriptPlan(plan: Plan): ScriptPlan {
   const shape = `${plan.signature} ${counts.join(',')}`;
   const script = scripts.get(shape) ?? assemble(plan.policies, counts);
   scripts.set(shape, script);
-  const mark = createHash('sha1').update(plan.signature).digest('hex').slice(0, 2);
+  const mark = createHash('sha1').update(plan.signature).digest('base64url').slice(0, 3);
   return { ...script, mark, args: moving ? (now) => argsOf(plan, now) : () => fixed };
 }
 
@@ -53,6 +54,8 @@ interface Part {
 function partsOf(policies: readonly PlacedPolicy[], counts: readonly number[]): Part[] {
   return policies.map(({ algorithm, params, grows }, k) => {
     const own = ALGORITHMS[algorithm.name];
+    if (own === undefined)
+      throw new SluiceError('ERR_POLICY', 'policies', algorithm.name, 'this algorithm has no script');
     const like = Object.keys(own)
       .find((name) => name.startsWith('like '))
       ?.slice('like '.length);
@@ -88,7 +91,7 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
   const numbers = parts.flatMap((part) => part.numbers);
   const shell = grown.length > 0 ? SHELL.grown : SHELL.narrow;
   /** Of a row that grows: the block, the mark and the cells. */
-  const header = 10 + 2 + 8 * cells.length;
+  const header = 10 + 3 + 8 * cells.length;
 
   const code: Readonly<Record<string, string>> = {
     locals: [
@@ -120,7 +123,7 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
     cells: list,
     zeros: cells.map(() => '0').join(', '),
     'cells to zero': cells.length > 0 ? `${list} = ${cells.map(() => '0').join(', ')}` : '',
-    'read cells': cells.length > 0 ? `${list} = unpack_struct(FORMAT, value, 13)` : '',
+    'read cells': cells.length > 0 ? `${list} = unpack_struct(FORMAT, value, 14)` : '',
     'cell bytes': cells.length > 0 ? ` .. pack(FORMAT, ${list})` : '',
     rows: grown.map(({ row }) => row).join(', '),
     'new rows': each(grown, ({ row }) => `${row} = new_row(key)\n`),
@@ -130,7 +133,8 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
   const functions = new Set(grown.map((part) => part.code['functions']));
   const source = [
     SHELL.head['text'],
-    `local FORMAT = '<${'d'.repeat(cells.length)}'`,
+    // ROW: from the first byte of the mark to the last of the cells.
+    `local FORMAT, ROW = '<${'d'.repeat(cells.length)}', ${3 + 8 * cells.length - 1}`,
     `local HEADER, FIRST_WORD = ${header + 40 * grown.length}, ${2 + numbers.length}`,
     ...(grown.length > 0 ? [SHELL.grown['functions'], ...functions] : []),
     // Twice: what is put in has places of its own.

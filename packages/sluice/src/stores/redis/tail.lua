@@ -92,8 +92,8 @@ for j = 1, #KEYS do
       if longest == 0 then
         call('DEL', key)
       else
-        -- A row that is never clear is kept for 366 days.
-        local ttl = ceil(min(longest, 31622400000))
+        -- A row that is never clear is kept for a century.
+        local ttl = ceil(min(longest, 3155760000000))
         «save»
       end
     end
