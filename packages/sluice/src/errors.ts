@@ -91,7 +91,7 @@ const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
   [/BUSY/, 'busy'],
   [/\bOOM\b/, 'out-of-memory'],
   [/CLUSTERDOWN|TRYAGAIN|MOVED|ASK|CROSSSLOT|MASTERDOWN/, 'cluster-down'],
-  [/NOPERM|NOAUTH|WRONGPASS/, 'no-permission'],
+  [/NOPERM|NOAUTH|WRONGPASS|PermissionDenied/i, 'no-permission'],
   [/ERR .*script|Error running script/i, 'script'],
   [/connect|closed|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|socket|disconnect|offline|retries/i, 'connection'],
 ];

@@ -26,7 +26,7 @@ export function planOf(policies: Policies, name?: string, base?: Plan): Plan {
   const id = placed.map(describe).join('&');
   const signature = placed.map((policy) => policy.algorithm.name).join('&');
   return {
-    name: name ?? base?.name ?? id,
+    name: name ?? base?.name ?? `${signature}~${digest(id)}`,
     variant: base === undefined || base.signature === signature ? '' : signature,
     id,
     policies: placed,
@@ -76,4 +76,11 @@ function isPolicy(value: unknown): value is Policy {
 
 function describe({ algorithm, params }: Policy): string {
   return [algorithm.name, ...Object.values(params)].join(':');
+}
+
+/** Short, and the same in every process: FNV-1a. */
+function digest(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash >>> 0).toString(36);
 }

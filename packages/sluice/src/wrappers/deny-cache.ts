@@ -27,42 +27,53 @@ export function denyCache(
   bound('denyCache.maxKeys', maxKeys);
   // A Map keeps the order of insertion: the first is the oldest.
   const denials = new Map<string, Denial>();
+  /** Keys whose denial has ended: one asks, the others wait for what it hears. */
+  const asking = new Map<string, Promise<unknown>>();
   /** How often something was given back: a denial that was on its way meanwhile may be over. */
   let givenBack = 0;
+
+  function apply(hit: Hit): Promise<Decision> {
+    const id = `${hit.plan.name}\0${hit.plan.variant}\0${hit.key}`;
+    if (hit.verb !== 'take' && hit.verb !== 'peek') {
+      if (hit.verb === 'reserve') return store.apply(hit);
+      givenBack++;
+      denials.delete(id);
+      return store.apply(hit);
+    }
+    if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan)) return store.apply(hit);
+    const denial = denials.get(id);
+    if (denial === undefined || denial.plan !== hit.plan.id || !covers(denial, hit)) return ask(hit, id);
+    const passed = performance.now() - denial.since;
+    if (passed < denial.decision.retryAfter) return Promise.resolve(later(denial.decision, passed));
+    const other = asking.get(id);
+    if (other !== undefined) return other.then(() => apply(hit));
+    const answer = ask(hit, id);
+    const heard = answer.then(
+      () => asking.delete(id),
+      () => asking.delete(id),
+    );
+    asking.set(id, heard);
+    return answer;
+  }
 
   async function ask(hit: Hit, id: string): Promise<Decision> {
     const since = performance.now();
     const before = givenBack;
     const decision = await store.apply(hit);
-    if (decision.allowed || decision.source !== 'store' || decision.retryAfter === Infinity) return decision;
-    if (before !== givenBack) return decision;
-    denials.delete(id);
-    const [oldest] = denials.keys();
-    if (denials.size >= maxKeys && oldest !== undefined) denials.delete(oldest);
-    denials.set(id, { decision, plan: hit.plan.id, cost: hit.cost, since });
+    if (decision.source !== 'store' || before !== givenBack) return decision;
+    if (decision.allowed) {
+      // With nothing left, the next one is likely to be denied: it should ask alone, too.
+      if (decision.remaining > 0) denials.delete(id);
+    } else if (decision.retryAfter < Infinity) {
+      denials.delete(id);
+      const [oldest] = denials.keys();
+      if (denials.size >= maxKeys && oldest !== undefined) denials.delete(oldest);
+      denials.set(id, { decision, plan: hit.plan.id, cost: hit.cost, since });
+    }
     return decision;
   }
 
-  return {
-    clock: store.clock,
-    apply(hit) {
-      const id = `${hit.plan.name}\0${hit.key}`;
-      if (hit.verb !== 'take' && hit.verb !== 'peek') {
-        if (hit.verb === 'reserve') return store.apply(hit);
-        givenBack++;
-        denials.delete(id);
-        return store.apply(hit);
-      }
-      if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan)) return store.apply(hit);
-      const denial = denials.get(id);
-      if (denial === undefined || denial.plan !== hit.plan.id || !covers(denial, hit)) return ask(hit, id);
-      const passed = performance.now() - denial.since;
-      if (passed < denial.decision.retryAfter) return Promise.resolve(later(denial.decision, passed));
-      denials.delete(id);
-      return ask(hit, id);
-    },
-    close: () => store.close(),
-  };
+  return { clock: store.clock, apply, close: () => store.close() };
 }
 
 /** The same cost or a greater one, unless that could never pass. */

@@ -115,11 +115,7 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
       has('bookable')(part) ? '' : `if wait${part.id} > 0 then fixed = true end\n`,
     ),
     longest: each(parts, ({ id }) => `if clear${id} > longest then longest = clear${id} end\n`),
-    report:
-      each(parts, ({ id }) => {
-        const at = 3 * id;
-        return `out[length + ${at + 1}], out[length + ${at + 2}], out[length + ${at + 3}] = free${id}, wait${id}, clear${id}\n`;
-      }) + `length = length + ${3 * parts.length}`,
+    report: parts.map(({ id }) => `free${id}, wait${id}, clear${id}`).join(', '),
     cells: list,
     zeros: cells.map(() => '0').join(', '),
     'cells to zero': cells.length > 0 ? `${list} = ${cells.map(() => '0').join(', ')}` : '',
@@ -136,6 +132,7 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
     // ROW: from the first byte of the mark to the last of the cells.
     `local FORMAT, ROW = '<${'d'.repeat(cells.length)}', ${3 + 8 * cells.length - 1}`,
     `local HEADER, FIRST_WORD = ${header + 40 * grown.length}, ${2 + numbers.length}`,
+    `local REPORT = '<${'d'.repeat(4 + 3 * parts.length)}'`,
     ...(grown.length > 0 ? [SHELL.grown['functions'], ...functions] : []),
     // Twice: what is put in has places of its own.
     written(written(SHELL.tail['text'], code), code),

@@ -11,7 +11,7 @@ else
   keep = 86400000
 end
 
-local out, length, failed = {}, 0, nil
+local out, failed = {}, nil
 local word, verb, amount, span
 «locals»
 
@@ -102,12 +102,11 @@ for j = 1, #KEYS do
     failed = failed or {}
     failed[#failed + 1], failed[#failed + 2] = j, failure
   end
-  out[length + 1], out[length + 2], out[length + 3], out[length + 4] = allowed, taken, block, delay
-  length = length + 4
-  «report»
+  out[j] = pack(REPORT, allowed, taken, block, delay, «report»)
 end
 
-local reply = pack('<' .. string.rep('d', length), unpack(out))
+local reply = out[1]
+if #KEYS > 1 then reply = table.concat(out) end
 if hex then
   reply = string.gsub(reply, '.', function(c) return string.format('%02x', string.byte(c)) end)
 end
