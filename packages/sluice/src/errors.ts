@@ -90,7 +90,7 @@ const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
   [/LOADING/, 'loading'],
   [/BUSY/, 'busy'],
   [/\bOOM\b/, 'out-of-memory'],
-  [/CLUSTERDOWN|TRYAGAIN|MOVED|ASK|CROSSSLOT|MASTERDOWN/, 'cluster-down'],
+  [/CLUSTERDOWN|TRYAGAIN|MOVED|\bASK\b|CROSSSLOT|MASTERDOWN/i, 'cluster-down'],
   [/NOPERM|NOAUTH|WRONGPASS|PermissionDenied/i, 'no-permission'],
   [/ERR .*script|Error running script/i, 'script'],
   [/connect|closed|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|socket|disconnect|offline|retries/i, 'connection'],

@@ -12,6 +12,8 @@ export interface Connected {
 
 /** Back soon after the server is, and quiet about it. */
 const RETRY = 50;
+/** As the store's page advises: by default, ioredis and iovalkey send again what got no reply. */
+const ONCE = { maxRetriesPerRequest: 0 };
 
 export function ioredis(port: number, options: object = {}): Redis {
   return new Redis({ port, retryStrategy: () => RETRY, ...options }).on('error', () => {});
@@ -19,11 +21,11 @@ export function ioredis(port: number, options: object = {}): Redis {
 
 export const CLIENTS: Readonly<Record<string, (port: number) => Promise<Connected>>> = {
   async ioredis(port) {
-    const client = ioredis(port);
+    const client = ioredis(port, ONCE);
     return { client, close: () => client.disconnect() };
   },
   async iovalkey(port) {
-    const client = new Valkey({ port, retryStrategy: () => RETRY }).on('error', () => {});
+    const client = new Valkey({ port, retryStrategy: () => RETRY, ...ONCE }).on('error', () => {});
     return { client, close: () => client.disconnect() };
   },
   async 'node-redis'(port) {
@@ -47,7 +49,7 @@ export const CLIENTS: Readonly<Record<string, (port: number) => Promise<Connecte
   },
   async 'an object with send'(port) {
     // It is the object's duty to send nothing twice.
-    const redis = ioredis(port, { maxRetriesPerRequest: 0 });
+    const redis = ioredis(port, ONCE);
     const client = { send: ([name, ...args]: readonly string[]) => redis.call(name, ...args) };
     return { client, close: () => redis.disconnect() };
   },

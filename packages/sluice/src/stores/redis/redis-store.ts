@@ -34,6 +34,10 @@ const BATCH = 64;
 const CALLS = 2;
 /** But no longer than this, in milliseconds. */
 const PATIENCE = 5;
+/** How often a cluster's client may leave it to us to follow a slot that moves. */
+const REDIRECTS = 20;
+
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, PATIENCE));
 
 const LETTERS: Readonly<Record<Exclude<Verb, 'take'>, string>> = {
   peek: 'k',
@@ -112,17 +116,24 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
     if (line.waiting.length > 0 && !line.scheduled) flush(line);
   }
 
-  /** A script that the server does not know has not run, so it is safe to send it again, this time whole. */
+  /** A refusal that comes before the script has run may be followed by another try; nothing else may. */
   async function evaluate(
     script: ScriptPlan,
     keys: readonly string[],
     args: readonly string[],
   ): Promise<unknown> {
-    try {
-      return await connection.evaluate('EVALSHA', script.sha, keys, args);
-    } catch (error) {
-      if (!/noscript/i.test(String(error))) throw error;
-      return connection.evaluate('EVAL', script.source, keys, args);
+    let known = true;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await (known
+          ? connection.evaluate('EVALSHA', script.sha, keys, args)
+          : connection.evaluate('EVAL', script.source, keys, args));
+      } catch (error) {
+        if (known && /noscript/i.test(String(error))) known = false;
+        else if (connection.cluster && tries < REDIRECTS && /\b(moved|ask|tryagain)\b/i.test(String(error)))
+          await pause();
+        else throw error;
+      }
     }
   }
 

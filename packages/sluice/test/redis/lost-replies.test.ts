@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest';
+import { createLimiter, type Decision, gcra, type Limiter, StoreUnavailable } from '../../src/index.ts';
+import { redis } from '../../src/stores/redis/index.ts';
+import { CLIENTS, ioredis } from './clients.ts';
+import { proxyTo } from './proxy.ts';
+import { redisServer } from './server.ts';
+import { outcome, rejections, until } from './watch.ts';
+
+const DEADLINE = 50;
+
+describe.each(Object.entries(CLIENTS))('a reply lost after the write, with %s', (name, connect) => {
+  /** Makes hits whose replies are lost, cuts the connection, waits for the client, and returns what is left of 100. */
+  async function lose(before: number, hits: (limiter: Limiter<Promise<Decision>>) => Promise<unknown>[]) {
+    const server = await redisServer();
+    const proxy = await proxyTo(server.port);
+    const connected = await connect(proxy.port);
+    const plain = ioredis(server.port);
+    const unhandled = rejections();
+    try {
+      const policy = gcra({ limit: 100, per: '365d' });
+      const limiter = createLimiter(policy, { store: redis(connected.client, { deadline: DEADLINE }), name });
+      const truth = createLimiter(policy, { store: redis(plain, { deadline: '5s' }), name });
+      await truth.take('a', before);
+      await until(async () => (await outcome(() => limiter.peek('a'))).value?.source === 'store');
+      proxy.mute = true;
+      const results = await Promise.all(hits(limiter).map((hit) => outcome(() => hit)));
+      expect(results.every(({ error }) => error instanceof StoreUnavailable)).toBe(true);
+      proxy.mute = false;
+      proxy.cut();
+      await until(async () => (await outcome(() => limiter.peek('a'))).value?.source === 'store');
+      return (await truth.peek('a')).remaining;
+    } finally {
+      connected.close();
+      plain.disconnect();
+      await proxy.stop();
+      await server.stop();
+      await unhandled.stop();
+      expect(unhandled.seen).toEqual([]);
+    }
+  }
+
+  test('no take is sent again, so none is counted twice', async () => {
+    expect(await lose(1, (limiter) => Array.from({ length: 10 }, () => limiter.take('a')))).toBe(89);
+  }, 20_000);
+
+  test('no refund is sent again, so nothing is minted', async () => {
+    expect(await lose(100, (limiter) => [limiter.refund('a', 3)])).toBe(3);
+  }, 20_000);
+});
