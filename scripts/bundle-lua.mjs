@@ -37,7 +37,9 @@ function luaIn(folder) {
 /** @param {string} folder */
 function table(folder) {
   return luaIn(folder)
-    .map(({ name, path }) => `  '${name}': ${JSON.stringify(sections(path), null, 2).replaceAll('\n', '\n  ')},`)
+    .map(
+      ({ name, path }) => `  '${name}': ${JSON.stringify(sections(path), null, 2).replaceAll('\n', '\n  ')},`,
+    )
     .join('\n');
 }
 
