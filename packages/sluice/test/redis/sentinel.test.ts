@@ -175,7 +175,8 @@ describe('a master that is killed while checks run', () => {
     expect(row.back, 'back after').toBeGreaterThan(0);
     expect(row.back, 'back after').toBeLessThan(10_000);
     expect(row.events[0].type).toBe('open');
-    expect(row.events.at(-1)?.type).toBe('close');
+    // It may open once more while the old master is made a replica.
+    expect(row.events.map(({ type }) => type)).toContain('close');
 
     const counted = LIMIT - (await row.limiter.peek('a')).remaining;
     const { length } = row.admitted;
