@@ -41,7 +41,8 @@ export interface ResilientOptions {
 const FAILURES = 5;
 /** How often an open breaker tries whether the store is back. */
 const PROBE_EVERY = 100;
-const PROBE_KEY = '\0is the store back?';
+/** A row beside the key's own, in the same slot of a cluster. */
+const PROBE = 'probe';
 /** Faults of one key or one hit, which say nothing of the store's health. */
 const LOCAL_FAULTS: ReadonlySet<StoreFault> = new Set(['wrong-type', 'overloaded', 'script']);
 
@@ -92,19 +93,18 @@ export function resilient(
       function finish(settle: () => void): void {
         if (!open) return;
         open = false;
+        inFlight--;
         met();
         settle();
       }
       store.apply(hit).then(
         (decision) => {
-          inFlight--;
           finish(() => {
             succeeded();
             resolve(decision);
           });
         },
         (error: unknown) => {
-          inFlight--;
           finish(() => reject(failed(error)));
         },
       );
@@ -135,11 +135,12 @@ export function resilient(
     } catch {}
   }
 
-  /** Asks whether the store is back. With a write, which a read-only or full store refuses, to a key that nobody has. */
+  /** Asks whether the store is back. With a write, which a read-only or full store refuses, to a row that nobody reads. */
   function probe(hit: Hit): void {
     nextProbe = performance.now() + PROBE_EVERY;
-    if (inFlight < maxInFlight)
-      ask({ ...hit, verb: 'block', key: PROBE_KEY, cost: 0, span: 1 }).catch(() => {});
+    if (inFlight >= maxInFlight) return;
+    const plan = { ...hit.plan, variant: PROBE };
+    ask({ ...hit, plan, verb: 'block', cost: 0, span: 1 }).catch(() => {});
   }
 
   async function substitute(hit: Hit, fault: StoreFault, cause?: unknown): Promise<Decision> {
