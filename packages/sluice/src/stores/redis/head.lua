@@ -4,7 +4,7 @@
 -- ARGV: 1 now in milliseconds, or '' for the server's time; an x before it asks for a reply in hexadecimal
 --       2 the plan's mark, three bytes: a value with another one starts fresh
 --       then the policies' numbers, in order
---       then one word per hit: its verb's letter, the cost and, for r and b, a blank and the span
+--       then one word per hit: its verb's letter, the cost and, for r and b, a blank and the span; just one if all are equal
 --
 -- A value is the mark and the cells of the row as doubles. A block by hand stands before them, as !! and its end, so that
 -- it holds for plans of other marks, too. With rows that grow it always does, and behind the cells come (head, tail, base,

@@ -11,5 +11,5 @@ end
 --- save
 local value = ARGV[2] .. pack(FORMAT, «cells»)
 if blocked_until > now - keep then value = '!!' .. pack('<d', blocked_until) .. value end
-local result = pcall('SET', key, value, 'PX', ttl)
+local result = pcall('PSETEX', key, ttl, value)
 if type(result) == 'table' and result.err then failure = result.err end

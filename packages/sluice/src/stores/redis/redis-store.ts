@@ -107,7 +107,8 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
         script.mark,
         ...script.args(clock?.now() ?? Date.now()),
       ];
-      for (const { hit } of batch) args.push(wordOf(hit));
+      const words = batch.map(({ hit }) => wordOf(hit));
+      args.push(...(words.every((word) => word === words[0]) ? [words[0]] : words));
       settle(line.plan, batch, await evaluate(script, keys, args));
     } catch (error) {
       for (const pending of batch) pending.reject(error);

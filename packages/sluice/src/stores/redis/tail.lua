@@ -17,8 +17,10 @@ local word, verb, amount, span
 
 for j = 1, #KEYS do
   local key = KEYS[j]
-  if ARGV[FIRST_WORD + j] ~= word then
-    word = ARGV[FIRST_WORD + j]
+  -- A word that is not there is the one before.
+  local own = ARGV[FIRST_WORD + j]
+  if own and own ~= word then
+    word = own
     verb = sub(word, 1, 1)
     if verb == 'r' or verb == 'b' then
       local blank = string.find(word, ' ', 2, true)
