@@ -40,6 +40,14 @@ if cost > @1 then
 elseif used + cost > @1 then
   local enough = last + cost - @1
   local low, high = first, $.tail - 1
+  -- With costs of one the place is known: try there first, since each probe is a call.
+  local guess = max(low, min(high, low + ceil(enough - sum_at($, low))))
+  if sum_at($, guess) >= enough then
+    high = guess
+    if high > low and sum_at($, high - 1) < enough then low = high end
+  else
+    low = min(high, guess + 1)
+  end
   while low < high do
     local middle = floor((low + high) / 2)
     if sum_at($, middle) >= enough then high = middle else low = middle + 1 end
