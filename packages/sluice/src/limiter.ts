@@ -21,7 +21,7 @@ export interface TakeOptions extends CostOptions {
 }
 
 export interface ReserveOptions extends CostOptions {
-  /** The longest delay that is welcome; a longer one books nothing. Default: any. */
+  /** The longest delay that is welcome; a longer one books nothing. Default: no bound. */
   readonly maxDelay?: Duration | undefined;
 }
 
