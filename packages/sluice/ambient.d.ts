@@ -18,3 +18,8 @@ interface AbortSignal {
 declare const crypto: { getRandomValues<T extends Uint8Array | Uint32Array>(array: T): T };
 
 declare const console: Record<'debug' | 'error' | 'info' | 'log' | 'warn', (...values: unknown[]) => void>;
+
+declare class TextEncoder {
+  encode(text: string): Uint8Array;
+}
+declare function btoa(bytes: string): string;

@@ -20,6 +20,9 @@ export const ERRORS = {
   ERR_TIME_ZONE: 'must be an IANA time zone such as Europe/Berlin',
   ERR_TIER: 'is not a tier of this limiter',
   ERR_KEY: 'must be a string',
+  ERR_ADDRESS: 'has no address of its client: say which proxy is trusted (trustProxy), or give a key',
+  ERR_TRUST_PROXY:
+    "must be false, a number of proxies, CIDRs, 'loopback', 'private', 'cloudflare', 'fly', 'vercel', 'nginx' or { header }",
   ERR_CLOSED: 'was closed while a caller waited',
   ERR_DENIED: 'was denied',
   ERR_STORE: 'could not decide',

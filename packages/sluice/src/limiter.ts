@@ -57,6 +57,8 @@ export interface Limiter<R extends MaybePromise<Decision> = Decision> {
   acquire(key: string, options?: number | AcquireOptions): Promise<Decision>;
   /** acquire, call, release. Rejects with a DeniedError when the turn does not come. */
   run<T>(key: string, call: () => MaybePromise<T>, options?: number | AcquireOptions): Promise<T>;
+  /** Whether what a key takes is held until `release`. */
+  holds(key: string, tier?: string): boolean;
   /** Denies the key for a while, whatever it has left. */
   block(key: string, span: Duration): R;
   /** As if the key had never been seen. */
@@ -139,13 +141,16 @@ export function createLimiter(
     return chain(all([act(), ...others]), ([own]) => own);
   }
 
+  const holds = (key: string, tier?: string): boolean =>
+    planFor(key, tier).policies.some(({ algorithm }) => algorithm.holds);
+
   let isWaitedFor = false;
   const room = waitingRoom(
     {
       takeNow: (key, cost, tier) => store.apply(hit('reserve', key, cost, tier)),
       peek,
       refund: (key, cost, tier) => giveBack('refund', key, cost, tier),
-      isHeld: (key, tier) => planFor(key, tier).policies.some(({ algorithm }) => algorithm.holds),
+      isHeld: holds,
     },
     store.clock,
     maxWaiting,
@@ -225,6 +230,7 @@ export function createLimiter(
         unheard(() => giveBack('release', key, cost, tier));
       }
     },
+    holds,
     block(key, span) {
       const length = duration('block', span);
       return everywhere((tier) => store.apply(hit('block', key, 0, tier, 'whole', length)));

@@ -1,0 +1,174 @@
+/** Who asks: the address of a client behind the proxies that are trusted, and no other. */
+import { SluiceError } from '../errors.ts';
+import { known } from '../options.ts';
+import { contains, formatPrefix, formatV4, isMappedV4, parseAddress, parseRange, type Range } from './ip.ts';
+
+/** Platforms that put the client's address into a header of their own, and overwrite what the client put there. */
+const PLATFORMS = {
+  cloudflare: { header: 'cf-connecting-ip' },
+  fly: { header: 'fly-client-ip' },
+  vercel: { header: 'x-vercel-forwarded-for' },
+  nginx: { header: 'x-real-ip', from: ['loopback', 'private'] },
+} as const;
+
+const RANGES: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.0/8', '::1'],
+  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', 'fc00::/7', 'fe80::/10'],
+};
+
+/**
+ * false: nobody; the address of the connection counts. A number: so many proxies stand before us.
+ * CIDRs ('10.0.0.0/8', 'loopback', 'private'): whoever connects from there is believed about who came before.
+ * A platform, or a header of your own that a proxy overwrites; with `from`, only if the connection comes from there.
+ */
+export type TrustProxy =
+  | false
+  | number
+  | keyof typeof PLATFORMS
+  | (string & {})
+  | readonly string[]
+  | { readonly header: string; readonly from?: readonly string[] | undefined };
+
+export interface ClientAddressOptions {
+  /** Default false. */
+  readonly trustProxy?: TrustProxy | undefined;
+  /** One subscriber holds a whole prefix of IPv6 addresses, so that one is limited. Default 56; 128: each address. */
+  readonly ipv6Prefix?: number | undefined;
+}
+
+/** What is read of a request: Node's and the frameworks' on top of it, or the web standard's. */
+export interface RequestLike {
+  readonly headers: HeadersLike;
+  readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
+  /** Of the connection, where a platform tells it otherwise. */
+  readonly remoteAddress?: string | undefined;
+}
+
+export type HeadersLike =
+  | { get(name: string): string | null }
+  | { readonly [name: string]: string | readonly string[] | undefined };
+
+/** What a connection without an address is called: a Unix socket, or a client that has gone. */
+export const UNKNOWN = 'unknown';
+
+export function clientAddress(request: RequestLike, options: ClientAddressOptions = {}): string {
+  return clientAddressBy(options)(request);
+}
+
+/** The options are read once: for middlewares. */
+export function clientAddressBy(options: ClientAddressOptions): (request: RequestLike) => string {
+  const { trustProxy = false, ipv6Prefix = 56 } = known('clientAddress', options, [
+    'trustProxy',
+    'ipv6Prefix',
+  ]);
+  if (!Number.isInteger(ipv6Prefix) || ipv6Prefix < 1 || ipv6Prefix > 128)
+    throw new SluiceError('ERR_NUMBER', 'clientAddress.ipv6Prefix', ipv6Prefix, '1 to 128');
+  const claimed = claimedBy(trustProxy);
+  return (request) => {
+    const connection = request.remoteAddress ?? request.socket?.remoteAddress;
+    const address = claimed(request, connection);
+    if (address !== undefined) return subject(address, ipv6Prefix);
+    if (request.socket) return UNKNOWN;
+    throw new SluiceError('ERR_ADDRESS', 'request', request);
+  };
+}
+
+type Claim = (request: RequestLike, connection: string | undefined) => string | undefined;
+
+function claimedBy(trust: TrustProxy): Claim {
+  if (trust === false) return (_, connection) => connection;
+  if (typeof trust === 'number') {
+    if (!Number.isSafeInteger(trust) || trust < 0)
+      throw new SluiceError('ERR_TRUST_PROXY', 'clientAddress.trustProxy', trust);
+    return (request, connection) => {
+      const chain = forwarded(request);
+      return trust === 0 || chain.length === 0 ? connection : chain[Math.max(0, chain.length - trust)];
+    };
+  }
+  if (typeof trust === 'string' && Object.hasOwn(PLATFORMS, trust))
+    return fromHeader(PLATFORMS[trust as keyof typeof PLATFORMS]);
+  if (typeof trust === 'string' || isList(trust)) return fromChain(rangesOf(trust));
+  if (typeof trust === 'object' && trust !== null && typeof trust.header === 'string')
+    return fromHeader(trust);
+  throw new SluiceError('ERR_TRUST_PROXY', 'clientAddress.trustProxy', trust);
+}
+
+/** Back from the connection, over every address that is trusted, to the first that is not. */
+function fromChain(trusted: readonly Range[]): Claim {
+  const isTrusted = (text: string | undefined): boolean => {
+    // A connection without an address is a Unix socket: local.
+    if (text === undefined) return true;
+    const address = parseAddress(text);
+    return address !== undefined && trusted.some((range) => contains(range, address));
+  };
+  return (request, connection) => {
+    let client = connection;
+    const chain = forwarded(request);
+    for (let i = chain.length - 1; i >= 0 && isTrusted(client); i--) client = chain[i];
+    return client;
+  };
+}
+
+function fromHeader({ header, from }: { header: string; from?: readonly string[] | undefined }): Claim {
+  const name = header.toLowerCase();
+  const trusted = from === undefined ? undefined : rangesOf(from);
+  return (request, connection) => {
+    if (trusted !== undefined && connection !== undefined) {
+      const address = parseAddress(connection);
+      if (address === undefined || !trusted.some((range) => contains(range, address))) return connection;
+    }
+    return (
+      list(headerOf(request.headers, name))
+        .map(withoutPort)
+        .find((text) => parseAddress(text)) ?? connection
+    );
+  };
+}
+
+/** X-Forwarded-For, oldest first, from the newest back to the first entry that is no address. */
+function forwarded({ headers }: RequestLike): string[] {
+  const chain = list(headerOf(headers, 'x-forwarded-for')).map(withoutPort);
+  const bad = chain.findLastIndex((text) => parseAddress(text) === undefined);
+  return chain.slice(bad + 1);
+}
+
+function headerOf(headers: HeadersLike, name: string): string {
+  if (typeof headers.get === 'function') return (headers.get as (name: string) => string | null)(name) ?? '';
+  const value = (headers as Readonly<Record<string, string | readonly string[] | undefined>>)[name];
+  return value === undefined ? '' : typeof value === 'string' ? value : value.join(',');
+}
+
+function list(value: string): string[] {
+  return value === '' ? [] : value.split(',').map((part) => part.trim());
+}
+
+/** `1.2.3.4:80` and `[::1]:80`, as some proxies write them. */
+function withoutPort(text: string): string {
+  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text);
+  if (bracketed) return bracketed[1];
+  return /^[\d.]+:\d+$/.test(text) ? text.slice(0, text.indexOf(':')) : text;
+}
+
+function rangesOf(texts: string | readonly string[]): Range[] {
+  const words = typeof texts === 'string' ? texts.split(',').map((word) => word.trim()) : texts;
+  return words.flatMap((word) =>
+    Object.hasOwn(RANGES, word) ? rangesOf(RANGES[word]) : [parseRange(word) ?? refuse(word)],
+  );
+}
+
+function refuse(word: unknown): never {
+  throw new SluiceError('ERR_TRUST_PROXY', 'clientAddress.trustProxy', word);
+}
+
+function isList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((word) => typeof word === 'string');
+}
+
+function subject(text: string, ipv6Prefix: number): string {
+  // Most addresses need no parsing: IPv4, alone or mapped by a server that listens on both.
+  if (!text.includes(':')) return text;
+  if (text.startsWith('::ffff:') && text.includes('.')) return text.slice(7);
+  const address = parseAddress(text);
+  if (address === undefined) return text;
+  return isMappedV4(address) ? formatV4(address) : formatPrefix(address, ipv6Prefix);
+}

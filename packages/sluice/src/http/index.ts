@@ -1,0 +1,20 @@
+export {
+  clientAddress,
+  type ClientAddressOptions,
+  type RequestLike,
+  type TrustProxy,
+} from './client-address.ts';
+export {
+  createGuard,
+  type Guard,
+  type GuardLimiter,
+  type GuardOptions,
+  type Limit,
+  type Outcome,
+  type Refusal,
+  type Verdict,
+  type View,
+} from './guard.ts';
+export { type HeaderOptions, type HeaderPair, type HeaderStyle, rateLimitHeaders } from './headers.ts';
+export { key } from './key.ts';
+export { problem, type Problem } from './problem.ts';

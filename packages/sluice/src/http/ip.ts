@@ -1,0 +1,89 @@
+/** Addresses as numbers: eight groups of 16 bits; an IPv4 address is the IPv6 address that maps it. */
+export type Address = readonly number[];
+
+/** A range of addresses: those that share its first bits. */
+export interface Range {
+  readonly address: Address;
+  readonly bits: number;
+}
+
+/** Strict: what is not an address, alone, is undefined. A zone (`fe80::1%eth0`) is dropped. */
+export function parseAddress(text: string): Address | undefined {
+  if (!text.includes(':')) {
+    const v4 = parseV4(text);
+    return v4 && [0, 0, 0, 0, 0, 0xffff, ...v4];
+  }
+  const [bare, zone] = text.split('%', 2);
+  if (zone === '') return undefined;
+  const halves = bare.split('::');
+  if (halves.length > 2) return undefined;
+  const head = groupsOf(halves[0], halves.length === 1);
+  const tail = halves.length === 2 ? groupsOf(halves[1], true) : [];
+  if (head === undefined || tail === undefined) return undefined;
+  const missing = 8 - head.length - tail.length;
+  if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
+  return [...head, ...new Array<number>(missing).fill(0), ...tail];
+}
+
+/** `10.0.0.0/8`, `2001:db8::/32`, or an address alone. */
+export function parseRange(text: string): Range | undefined {
+  const [start, length, more] = text.split('/');
+  const address = parseAddress(start);
+  if (address === undefined || more !== undefined) return undefined;
+  const size = start.includes(':') ? 128 : 32;
+  if (length === undefined) return { address, bits: 128 };
+  const bits = /^\d{1,3}$/.test(length) ? Number(length) : Infinity;
+  return bits > size ? undefined : { address, bits: 128 - size + bits };
+}
+
+export function contains({ address, bits }: Range, other: Address): boolean {
+  for (let i = 0; i * 16 < bits; i++) {
+    const unused = Math.max(0, (i + 1) * 16 - bits);
+    if (address[i] >> unused !== other[i] >> unused) return false;
+  }
+  return true;
+}
+
+export function isMappedV4(address: Address): boolean {
+  return contains(MAPPED, address);
+}
+
+const MAPPED: Range = { address: [0, 0, 0, 0, 0, 0xffff, 0, 0], bits: 96 };
+
+export function formatV4([, , , , , , high, low]: Address): string {
+  return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
+}
+
+/** The first bits of an address; the same text for all addresses that share them. */
+export function formatPrefix(address: Address, bits: number): string {
+  const kept = address.map((group, i) => {
+    const unused = Math.min(16, Math.max(0, (i + 1) * 16 - bits));
+    return ((group >> unused) << unused).toString(16);
+  });
+  if (bits === 128) return kept.join(':');
+  return `${kept.slice(0, Math.ceil(bits / 16)).join(':')}::/${bits}`;
+}
+
+function groupsOf(text: string, mayEndInV4: boolean): number[] | undefined {
+  if (text === '') return [];
+  const parts = text.split(':');
+  const groups: number[] = [];
+  for (const [i, part] of parts.entries()) {
+    if (/^[0-9a-f]{1,4}$/i.test(part)) groups.push(Number.parseInt(part, 16));
+    else {
+      const v4 = mayEndInV4 && i === parts.length - 1 ? parseV4(part) : undefined;
+      if (v4 === undefined) return undefined;
+      groups.push(...v4);
+    }
+  }
+  return groups;
+}
+
+/** Decimal only: a leading zero means octal to some, so it is refused. */
+function parseV4(text: string): [high: number, low: number] | undefined {
+  const bytes = text.split('.');
+  if (bytes.length !== 4 || !bytes.every((byte) => /^(0|[1-9]\d{0,2})$/.test(byte) && Number(byte) < 256))
+    return undefined;
+  const [a, b, c, d] = bytes.map(Number);
+  return [a * 256 + b, c * 256 + d];
+}

@@ -1,0 +1,31 @@
+/** Express 4 and 5, and whatever else takes `(request, response, next)`: Connect, Polka, Restify. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createGuard, type GuardLimiter, type GuardOptions } from '../http/index.ts';
+import { carryOut, nodeView } from './node.ts';
+
+export type ExpressMiddleware<Q> = (
+  request: Q,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
+
+/** `app.use(rateLimit(limiter))`, or with options. Several on one request add up; a later denial gives back. */
+export function rateLimit<Q extends IncomingMessage = IncomingMessage>(
+  options: GuardOptions<Q> | GuardLimiter,
+): ExpressMiddleware<Q> {
+  const guard = createGuard<Q>(options, nodeView);
+  return (request, response, next) => {
+    try {
+      const verdict = guard(request);
+      if (!(verdict instanceof Promise)) {
+        if (carryOut(verdict, response)) next();
+        return;
+      }
+      verdict.then((later) => {
+        if (carryOut(later, response)) next();
+      }, next);
+    } catch (error) {
+      next(error);
+    }
+  };
+}

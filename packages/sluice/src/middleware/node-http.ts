@@ -1,0 +1,25 @@
+/** Node's own server: `createServer(withRateLimit(limiter, handler))`. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createGuard, type GuardLimiter, type GuardOptions } from '../http/index.ts';
+import { carryOut, nodeView } from './node.ts';
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+/** Calls the handler if the request passes.  */
+export function withRateLimit(
+  options: GuardOptions<IncomingMessage> | GuardLimiter,
+  handler: Handler,
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  const check = rateLimit(options);
+  return async (request, response) => {
+    if (await check(request, response)) await handler(request, response);
+  };
+}
+
+/** For handlers that decide themselves where to check: true means go on, false means that the answer is sent. */
+export function rateLimit(
+  options: GuardOptions<IncomingMessage> | GuardLimiter,
+): (request: IncomingMessage, response: ServerResponse) => Promise<boolean> {
+  const guard = createGuard(options, nodeView);
+  return async (request, response) => carryOut(await guard(request), response);
+}
