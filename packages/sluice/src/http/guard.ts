@@ -17,7 +17,9 @@ export interface GuardLimiter {
   refund(key: string, options: Share): MaybePromise<Decision>;
   release(key: string, options: Share): MaybePromise<Decision>;
   holds(key: string, tier?: string): boolean;
-  takeMany(items: readonly Charge[]): MaybePromise<Decision & { readonly decisions: readonly Decision[] }>;
+  takeMany(
+    items: readonly { readonly key: string }[],
+  ): MaybePromise<{ readonly decisions: readonly Decision[] }>;
 }
 
 interface Share {

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import express from 'express';
+// @ts-expect-error Express 4 under another name has no types of its own.
 import express4 from 'express4';
 import { rateLimit } from '../../src/middleware/express.ts';
 import { type App, middlewareClaims, type Running } from './claims.ts';
