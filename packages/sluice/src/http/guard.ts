@@ -99,8 +99,8 @@ export interface Verdict {
   readonly headers: readonly HeaderPair[];
   /** What to answer instead of the handler; undefined: go on. */
   readonly refusal: Refusal | undefined;
-  /** To be called once the response is out. Undefined: not needed. */
-  readonly settle: ((outcome: Outcome) => void) | undefined;
+  /** To be called once the response is out; never rejects. Undefined: not needed. */
+  readonly settle: ((outcome: Outcome) => Promise<void>) | undefined;
 }
 
 export type Guard<Q> = (request: Q) => MaybePromise<Verdict>;
@@ -188,8 +188,9 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
     const settle =
       later.length === 0
         ? undefined
-        : (outcome: Outcome) => {
-            for (const one of later) if (open.delete(one)) unheard(() => settleOne(request, one, outcome));
+        : async (outcome: Outcome) => {
+            const now = later.filter((one) => open.delete(one));
+            await Promise.allSettled(now.map((one) => settleOne(request, one, outcome)));
           };
     return { decision, headers: shadow ? [] : pairs(decision), refusal: undefined, settle };
   }
@@ -245,10 +246,10 @@ async function settleOne<Q>(
   outcome: Outcome,
 ): Promise<void> {
   const { limiter, key, cost, tier } = charge;
-  if (limiter.holds(key, tier)) unheard(() => limiter.release(key, { cost, tier }));
+  if (limiter.holds(key, tier)) await limiter.release(key, { cost, tier });
   const final = (await limit.settle?.(request, outcome)) ?? cost;
   if (final > cost) await limiter.take(key, { cost: final - cost, tier, mode: 'always' });
-  else refund(charge, cost - final);
+  if (final < cost) await limiter.refund(key, { cost: cost - final, tier });
 }
 
 function isLimiter(value: unknown): value is GuardLimiter {

@@ -5,14 +5,21 @@ import { carryOut, nodeView } from './node.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-/** Calls the handler if the request passes.  */
+/** Calls the handler if the request passes. A fault of an option's function is answered with 500 and printed. */
 export function withRateLimit(
   options: GuardOptions<IncomingMessage> | GuardLimiter,
   handler: Handler,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const check = rateLimit(options);
   return async (request, response) => {
-    if (await check(request, response)) await handler(request, response);
+    let passes = false;
+    try {
+      passes = await check(request, response);
+    } catch (error) {
+      console.error(error);
+      response.writeHead(500).end();
+    }
+    if (passes) await handler(request, response);
   };
 }
 

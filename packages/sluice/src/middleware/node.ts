@@ -11,13 +11,14 @@ export const nodeView: View<IncomingMessage> = {
 export function carryOut({ headers, refusal, settle }: Verdict, response: ServerResponse): boolean {
   // Too late to say anything: the client has gone, or somebody else has answered while the store was asked.
   if (response.headersSent || response.destroyed) {
-    settle?.({ status: response.statusCode, aborted: response.destroyed });
+    void settle?.({ status: response.statusCode, aborted: response.destroyed });
     return !response.destroyed && refusal === undefined;
   }
   for (const [name, value] of headers) response.setHeader(name, value);
   if (settle !== undefined)
-    response.once('close', () =>
-      settle({ status: response.statusCode, aborted: !response.writableFinished }),
+    response.once(
+      'close',
+      () => void settle({ status: response.statusCode, aborted: !response.writableFinished }),
     );
   if (refusal === undefined) return true;
   response.statusCode = refusal.status;

@@ -31,9 +31,9 @@ export type Start = (app: App) => Promise<Running>;
 export function middlewareClaims(framework: string, start: Start): void {
   describe(`${framework}:`, () => {
     const cleanups: (() => unknown)[] = [];
-    const handled = vi.fn();
+    let handled = vi.fn();
     afterEach(async () => {
-      handled.mockClear();
+      handled = vi.fn();
       for (const clean of cleanups.splice(0).reverse()) await clean();
     });
 

@@ -1,9 +1,9 @@
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 // @ts-expect-error Express 4 under another name has no types of its own.
 import express4 from 'express4';
 import { rateLimit } from '../../src/middleware/express.ts';
-import { type App, middlewareClaims, type Running } from './claims.ts';
+import { type App, middlewareClaims } from './claims.ts';
+import { running } from './listen.ts';
 
 const starter = (framework: typeof express) => (app: App) => {
   const server = framework();
@@ -23,18 +23,7 @@ const starter = (framework: typeof express) => (app: App) => {
   server.get('/fault', () => {
     throw new Error('fault');
   });
-  return new Promise<Running>((resolve) => {
-    const listener = server.listen(0, '127.0.0.1', () => {
-      const { port } = listener.address() as AddressInfo;
-      resolve({
-        url: `http://127.0.0.1:${port}`,
-        close: async () => {
-          listener.closeAllConnections();
-          listener.close();
-        },
-      });
-    });
-  });
+  return running(server.listen(0, '127.0.0.1'));
 };
 
 middlewareClaims('Express 5', starter(express));

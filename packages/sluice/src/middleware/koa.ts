@@ -1,0 +1,28 @@
+/** Koa 2 and 3. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createGuard, type GuardLimiter, type GuardOptions, type View } from '../http/index.ts';
+import { carryOut } from './node.ts';
+
+/** What is used of Koa's context. */
+export interface KoaContext {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  respond?: boolean | undefined;
+}
+
+const koaView: View<KoaContext> = {
+  addressed: ({ req }) => req,
+  identity: ({ req }) => req,
+};
+
+/** `app.use(rateLimit(limiter))`, or with options. Several on one request add up; a later denial gives back. */
+export function rateLimit<C extends KoaContext = KoaContext>(
+  options: GuardOptions<C> | GuardLimiter,
+): (context: C, next: () => Promise<unknown>) => Promise<void> {
+  const guard = createGuard<C>(options, koaView);
+  return async (context, next) => {
+    if (carryOut(await guard(context), context.res)) await next();
+    // Answered here: Koa has nothing to add.
+    else context.respond = false;
+  };
+}

@@ -1,0 +1,93 @@
+/** tRPC 11: `t.procedure.use(rateLimit({ limiter, key: ({ ctx }) => ctx.user.id }))`. */
+import {
+  createGuard,
+  type GuardLimiter,
+  type GuardOptions,
+  type RequestLike,
+  type Verdict,
+  type View,
+} from '../http/index.ts';
+
+/** What a middleware of tRPC is told. */
+export interface TrpcCall<C = unknown> {
+  readonly ctx: C;
+  readonly path: string;
+  readonly type: string;
+}
+
+/** A call knows itself by this in its context: several calls of a batch share the rest. */
+const CALL = Symbol('sluice.call');
+
+/** What adapters put into a context, if its owner passes it on. */
+interface Carried {
+  readonly req?: RequestLike;
+  readonly res?: { setHeader?(name: string, value: string): unknown };
+  readonly resHeaders?: { set(name: string, value: string): void };
+  readonly [CALL]?: object;
+}
+
+const carried = ({ ctx }: TrpcCall): Carried => (ctx ?? {}) as Carried;
+
+const trpcView: View<TrpcCall> = {
+  addressed: (call) => carried(call).req ?? { headers: {} },
+  identity: (call) => carried(call)[CALL] ?? call,
+};
+
+/** What tRPC takes for its own error: it goes by the name. */
+export class TooManyRequests extends Error {
+  readonly code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE';
+  readonly decision: Verdict['decision'];
+
+  constructor(decision: Verdict['decision'], status: number) {
+    super(status === 503 ? 'the limits cannot be checked now' : 'too many requests');
+    this.name = 'TRPCError';
+    this.code = status === 503 ? 'SERVICE_UNAVAILABLE' : 'TOO_MANY_REQUESTS';
+    this.decision = decision;
+  }
+}
+
+/** The default key is the address of `ctx.req`; headers go to `ctx.res` or `ctx.resHeaders`, if they are there. */
+export function rateLimit<C = unknown>(
+  options: GuardOptions<TrpcCall<C>> | GuardLimiter,
+): <T>(call: TrpcCall<C> & { next(options?: { ctx: object }): Promise<T> }) => Promise<T> {
+  const guard = createGuard<TrpcCall<C>>(options, trpcView);
+  return async (call) => {
+    const { ctx, path, type } = call;
+    const own = { [CALL]: carried(call)[CALL] ?? {} };
+    const verdict = await guard({ ctx: { ...ctx, ...own } as C, path, type });
+    announce(carried(call), verdict);
+    if (verdict.refusal !== undefined) throw new TooManyRequests(verdict.decision, verdict.refusal.status);
+    let status = 500;
+    try {
+      const result = await call.next({ ctx: own });
+      status = statusOf(result);
+      return result;
+    } finally {
+      void verdict.settle?.({ status, aborted: false });
+    }
+  };
+}
+
+function announce({ res, resHeaders }: Carried, { headers }: Verdict): void {
+  for (const [name, value] of headers) {
+    resHeaders?.set(name, value);
+    res?.setHeader?.(name, value);
+  }
+}
+
+const STATUS: Readonly<Record<string, number>> = {
+  BAD_REQUEST: 400,
+  PARSE_ERROR: 400,
+  UNAUTHORIZED: 401,
+  PAYMENT_REQUIRED: 402,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  CONFLICT: 409,
+  UNPROCESSABLE_CONTENT: 422,
+  TOO_MANY_REQUESTS: 429,
+};
+
+function statusOf(result: unknown): number {
+  const { ok, error } = result as { ok?: boolean; error?: { code?: string } };
+  return ok === false ? (STATUS[error?.code ?? ''] ?? 500) : 200;
+}
