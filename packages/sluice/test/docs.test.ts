@@ -77,14 +77,23 @@ function fileOf({ page, line, language }: Block): string {
   return join(workshop, `${page.replace(/\W+/g, '-')}-${line}.${language === 'ts' ? 'ts' : 'mjs'}`);
 }
 
+const { exports: entries } = JSON.parse(textOf('packages/sluice/package.json')) as {
+  exports: Record<string, { default?: string }>;
+};
+
+/** Where the sources of 'sluice/http' start. */
+function sourceOf(entry: string): string {
+  const built = entries[entry.replace('sluice', '.')]?.default;
+  if (built === undefined) throw new Error(`${entry} is not exported`);
+  return built.replace('./dist/', '').replace(/\.js$/, '.ts');
+}
+
 /** As a module that finds the sources where a reader's would find the package. */
 function moduleOf({ code }: Block): string {
   const source = (path: string) =>
     `'${relative(workshop, join(root, 'packages/sluice/src', path)).replaceAll('\\', '/')}'`;
   const linked = code
-    .replaceAll(/(?<=from )'sluice'/g, source('index.ts'))
-    .replaceAll(/(?<=from )'sluice\/redis'/g, source('stores/redis/index.ts'))
-    .replaceAll(/(?<=from )'sluice\/testing'/g, source('testing/index.ts'))
+    .replaceAll(/(?<=from )'(sluice(?:\/[\w/-]+)?)'/g, (_, entry: string) => source(sourceOf(entry)))
     .replaceAll(`'redis://localhost'`, `'${redisUrl}'`);
   return `${linked}\nexport {};\n`;
 }

@@ -69,12 +69,10 @@ export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions
   readonly headers?: HeaderStyle | readonly HeaderStyle[] | false | undefined;
 }
 
+const LIMIT_OPTIONS = ['limiter', 'key', 'cost', 'tier', 'settle'] as const;
+
 export const GUARD_OPTIONS = [
-  'limiter',
-  'key',
-  'cost',
-  'tier',
-  'settle',
+  ...LIMIT_OPTIONS,
   'limits',
   'skip',
   'shadow',
@@ -268,7 +266,7 @@ function limitsOf<Q>({
   const found = [...own, ...limits];
   if (found.length === 0) throw new SluiceError('ERR_MISSING_OPTION', 'rateLimit.limiter', limiter);
   for (const one of found)
-    if (!isLimiter(one.limiter))
+    if (!isLimiter(known('rateLimit.limits', one, LIMIT_OPTIONS).limiter))
       throw new SluiceError('ERR_OPTIONS', 'rateLimit.limiter', one.limiter, 'a limiter');
   return found;
 }

@@ -89,8 +89,8 @@ function github(decision: Decision, { now = Date.now() }: HeaderOptions): Header
 
 function classic({ limit, remaining, resetAfter }: Decision, since: Millis): HeaderPair[] {
   const pairs: HeaderPair[] = [
-    ['X-RateLimit-Limit', `${integer(limit)}`],
-    ['X-RateLimit-Remaining', `${integer(remaining)}`],
+    ['X-RateLimit-Limit', `${whole(limit)}`],
+    ['X-RateLimit-Remaining', `${whole(remaining)}`],
   ];
   if (resetAfter < Infinity) pairs.push(['X-RateLimit-Reset', `${seconds(since + resetAfter)}`]);
   return pairs;
@@ -100,14 +100,18 @@ function sharkey(decision: Decision): HeaderPair[] {
   const { allowed, remaining, retryAfter: wait, resetAfter } = decision;
   const pairs: HeaderPair[] = [];
   if (resetAfter < Infinity) pairs.push(['X-RateLimit-Clear', thousandths(resetAfter)]);
-  pairs.push(['X-RateLimit-Remaining', `${integer(remaining)}`]);
+  pairs.push(['X-RateLimit-Remaining', `${whole(remaining)}`]);
   if (!allowed && wait < Infinity)
     pairs.push(...retryAfter(decision), ['X-RateLimit-Reset', thousandths(wait)]);
   return pairs;
 }
 
 function thousandths(span: Millis): string {
-  return (Math.max(0, Math.ceil(span - FORGIVEN)) / 1000).toFixed(3);
+  return (span / 1000).toFixed(3);
+}
+
+function whole(value: number): number {
+  return Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER);
 }
 
 /** The largest integer of a structured field. */

@@ -17,4 +17,5 @@ export {
 } from './guard.ts';
 export { type HeaderOptions, type HeaderPair, type HeaderStyle, rateLimitHeaders } from './headers.ts';
 export { key } from './key.ts';
+export { limitedFetch, type LimitedFetchOptions } from './limited-fetch.ts';
 export { problem, type Problem } from './problem.ts';

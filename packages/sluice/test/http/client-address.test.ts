@@ -1,0 +1,233 @@
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { clientAddress, type ClientAddressOptions, key, type RequestLike } from '../../src/http/index.ts';
+import { contains, parseAddress, parseRange } from '../../src/http/ip.ts';
+
+const from = (
+  remoteAddress: string | undefined,
+  headers: Record<string, string | string[]> = {},
+): RequestLike => ({
+  headers,
+  socket: { remoteAddress },
+});
+
+const forwarded = (connection: string, chain: string, options: ClientAddressOptions) =>
+  clientAddress(from(connection, { 'x-forwarded-for': chain }), options);
+
+describe('without a trusted proxy', () => {
+  it('the connection counts, whatever the client claims', () => {
+    expect(forwarded('203.0.113.7', '1.2.3.4', {})).toBe('203.0.113.7');
+    expect(
+      clientAddress(from('203.0.113.7', { 'cf-connecting-ip': '1.2.3.4', 'x-real-ip': '1.2.3.4' })),
+    ).toBe('203.0.113.7');
+  });
+
+  it('IPv4 mapped into IPv6 is the same client, however it is written', () => {
+    for (const text of [
+      '203.0.113.7',
+      '::ffff:203.0.113.7',
+      '::FFFF:203.0.113.7',
+      '::ffff:cb00:7107',
+      '0:0:0:0:0:ffff:cb00:7107',
+    ])
+      expect(clientAddress(from(text))).toBe('203.0.113.7');
+  });
+
+  it('a whole IPv6 prefix is one client; another prefix is another', () => {
+    const of = (text: string, ipv6Prefix?: number) => clientAddress(from(text), { ipv6Prefix });
+    expect(of('2001:db8:0:1ff::1')).toBe('2001:db8:0:100::/56');
+    expect(of('2001:db8:0:100:ffff:ffff:ffff:ffff')).toBe('2001:db8:0:100::/56');
+    expect(of('2001:db8:0:200::1')).toBe('2001:db8:0:200::/56');
+    expect(of('2001:db8::1', 128)).toBe('2001:db8:0:0:0:0:0:1');
+    expect(of('2001:db8:ffff::1', 32)).toBe('2001:db8::/32');
+    expect(of('2001:db8:ffff::1', 33)).toBe('2001:db8:8000::/33');
+    expect(of('fe80::1%eth0', 64)).toBe('fe80:0:0:0::/64');
+  });
+
+  it('two addresses have one key exactly when they share the prefix', () => {
+    fc.assert(
+      fc.property(fc.ipV6(), fc.ipV6(), fc.integer({ min: 1, max: 128 }), (a, b, ipv6Prefix) => {
+        const [x, y] = [a, b].map((text) => clientAddress(from(text), { ipv6Prefix }));
+        const first = parseAddress(a);
+        const second = parseAddress(b);
+        if (first === undefined || second === undefined) throw new Error(`not parsed: ${a} ${b}`);
+        if (isMapped(a) || isMapped(b)) return;
+        expect(x === y).toBe(contains({ address: first, bits: ipv6Prefix }, second));
+      }),
+    );
+  });
+
+  it('a connection without an address is unknown; a request that cannot have one is refused', () => {
+    expect(clientAddress(from(undefined))).toBe('unknown');
+    expect(() => clientAddress({ headers: new Headers() })).toThrow(
+      expect.objectContaining({ code: 'ERR_ADDRESS' }),
+    );
+  });
+});
+
+describe('behind proxies', () => {
+  it('a number trusts so many, and no spoofed entry before them', () => {
+    expect(forwarded('10.0.0.1', '6.6.6.6, 203.0.113.7', { trustProxy: 1 })).toBe('203.0.113.7');
+    expect(forwarded('10.0.0.1', '6.6.6.6, 203.0.113.7, 10.0.0.2', { trustProxy: 2 })).toBe('203.0.113.7');
+    expect(forwarded('10.0.0.1', '203.0.113.7', { trustProxy: 2 })).toBe('203.0.113.7');
+    expect(forwarded('10.0.0.1', '203.0.113.7', { trustProxy: 0 })).toBe('10.0.0.1');
+    expect(forwarded('10.0.0.1', '', { trustProxy: 1 })).toBe('10.0.0.1');
+  });
+
+  it('CIDRs trust by address: back to the first that is not trusted', () => {
+    const trustProxy = ['10.0.0.0/8', '2001:db8::/32'];
+    expect(forwarded('10.0.0.1', '6.6.6.6, 203.0.113.7, 10.9.9.9', { trustProxy })).toBe('203.0.113.7');
+    expect(forwarded('203.0.113.9', '6.6.6.6', { trustProxy })).toBe('203.0.113.9');
+    expect(forwarded('2001:db8::5', '203.0.113.7', { trustProxy })).toBe('203.0.113.7');
+    expect(forwarded('::ffff:10.0.0.1', '203.0.113.7', { trustProxy })).toBe('203.0.113.7');
+    expect(forwarded('10.0.0.1', '10.0.0.2, 10.0.0.3', { trustProxy })).toBe('10.0.0.2');
+    expect(forwarded('127.0.0.1', '203.0.113.7', { trustProxy: 'loopback, private' })).toBe('203.0.113.7');
+  });
+
+  it('whatever a client puts in front, the answer is the same', () => {
+    const honest = '203.0.113.7, 10.0.0.2';
+    fc.assert(
+      fc.property(
+        fc.string(),
+        fc.constantFrom<ClientAddressOptions>({ trustProxy: 2 }, { trustProxy: '10.0.0.0/8' }),
+        (spoof, options) => {
+          expect(forwarded('10.0.0.1', `${spoof}, ${honest}`, options)).toBe('203.0.113.7');
+        },
+      ),
+    );
+  });
+
+  it('what is no address ends the chain, and ports are dropped', () => {
+    expect(forwarded('10.0.0.1', 'unknown', { trustProxy: 1 })).toBe('10.0.0.1');
+    expect(forwarded('10.0.0.1', '203.0.113.7:4711', { trustProxy: 1 })).toBe('203.0.113.7');
+    expect(forwarded('10.0.0.1', '[2001:db8::1]:4711', { trustProxy: 1 })).toBe('2001:db8:0:0::/56');
+  });
+
+  it('headers sent twice are one chain', () => {
+    const request = from('10.0.0.1', { 'x-forwarded-for': ['6.6.6.6', '203.0.113.7'] });
+    expect(clientAddress(request, { trustProxy: 1 })).toBe('203.0.113.7');
+  });
+
+  it('platforms have headers of their own', () => {
+    const headers = {
+      'cf-connecting-ip': '203.0.113.1',
+      'fly-client-ip': '203.0.113.2',
+      'x-vercel-forwarded-for': '203.0.113.3',
+      'x-real-ip': '203.0.113.4',
+      'x-mine': 'nonsense, 203.0.113.5',
+      'x-forwarded-for': '6.6.6.6',
+    };
+    const of = (trustProxy: ClientAddressOptions['trustProxy'], connection = '127.0.0.1') =>
+      clientAddress(from(connection, headers), { trustProxy });
+    expect(of('cloudflare')).toBe('203.0.113.1');
+    expect(of('fly')).toBe('203.0.113.2');
+    expect(of('vercel')).toBe('203.0.113.3');
+    expect(of('nginx')).toBe('203.0.113.4');
+    expect(of('nginx', '198.51.100.1')).toBe('198.51.100.1');
+    expect(of({ header: 'X-Mine' })).toBe('203.0.113.5');
+    expect(of({ header: 'X-None' })).toBe('127.0.0.1');
+    expect(clientAddress({ headers: new Headers(headers) }, { trustProxy: 'cloudflare' })).toBe(
+      '203.0.113.1',
+    );
+  });
+
+  it('what cannot be trusted is refused by name', () => {
+    for (const trustProxy of [
+      '10.0.0.0/33',
+      'everyone',
+      -1,
+      1.5,
+      Number.NaN,
+      true,
+      {},
+      [1],
+      '1.2.3',
+      '::/129',
+      '10.0.0.0/8/8',
+    ])
+      expect(() => clientAddress(from('::1'), { trustProxy } as ClientAddressOptions)).toThrow(
+        expect.objectContaining({ code: 'ERR_TRUST_PROXY' }),
+      );
+    for (const ipv6Prefix of [0, 129, 1.5, Number.NaN])
+      expect(() => clientAddress(from('::1'), { ipv6Prefix })).toThrow(
+        expect.objectContaining({ code: 'ERR_NUMBER' }),
+      );
+  });
+});
+
+describe('addresses', () => {
+  const almost = fc.oneof(
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.string({ unit: fc.constantFrom(...'0123456789abcdef:.%') }),
+    fc.ipV6().map((text) => text.replace(/[:.]/, '')),
+    fc.ipV4Extended(),
+  );
+
+  it('are those that Node takes for addresses', () => {
+    fc.assert(
+      fc.property(almost, (text) => {
+        expect(parseAddress(text) !== undefined, text).toBe(isIP(text) !== 0);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  it('are in a range when Node says so', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.ipV4(), fc.ipV6()),
+        fc.oneof(fc.ipV4(), fc.ipV6()),
+        fc.nat(128),
+        (start, other, length) => {
+          fc.pre(isIPv4(start) === isIPv4(other) && !isMapped(start) && !isMapped(other));
+          const bits = isIPv4(start) ? length % 33 : length;
+          const kind = isIPv6(start) ? 'ipv6' : 'ipv4';
+          const list = new BlockList();
+          list.addSubnet(start, bits, kind);
+          const range = parseRange(`${start}/${bits}`);
+          const address = parseAddress(other);
+          if (range === undefined || address === undefined)
+            throw new Error(`not parsed: ${start}/${bits} ${other}`);
+          expect(contains(range, address)).toBe(list.check(other, kind));
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('composite keys', () => {
+  it('differ when any part differs', () => {
+    const parts = fc.array(fc.string({ unit: fc.constantFrom('a', ':', '\\', '"', '') }), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    fc.assert(
+      fc.property(parts, parts, (a, b) => {
+        expect(key(...a) === key(...b)).toBe(JSON.stringify(a) === JSON.stringify(b));
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  it('read well', () => {
+    expect(key('user', 42, 'route', 'login')).toBe('user:42:route:login');
+  });
+
+  it('refuse a part that is missing', () => {
+    for (const parts of [[], ['user', undefined], ['user', null], [{}]])
+      expect(() => key(...(parts as string[]))).toThrow(expect.objectContaining({ code: 'ERR_KEY' }));
+  });
+});
+
+/** IPv4 in IPv6's clothes: Sluice takes it for IPv4. */
+function isMapped(text: string): boolean {
+  const address = parseAddress(text);
+  return (
+    address !== undefined &&
+    isIPv6(text) &&
+    contains({ address: [0, 0, 0, 0, 0, 0xffff, 0, 0], bits: 96 }, address)
+  );
+}

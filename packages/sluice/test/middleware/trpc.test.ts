@@ -1,0 +1,138 @@
+import { createTRPCClient, httpBatchLink, httpLink, TRPCClientError } from '@trpc/client';
+import { initTRPC, TRPCError } from '@trpc/server';
+import { type CreateHTTPContextOptions, createHTTPHandler } from '@trpc/server/adapters/standalone';
+import { Redis } from 'ioredis';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { concurrency, createLimiter, type Decision, fixedWindow } from '../../src/index.ts';
+import { rateLimit } from '../../src/middleware/trpc.ts';
+import { redis } from '../../src/stores/redis/index.ts';
+import { freePort } from '../redis/server.ts';
+import type { AnyOptions, Running } from './claims.ts';
+import { listen } from './listen.ts';
+
+const t = initTRPC.context<CreateHTTPContextOptions>().create();
+
+function routerOf(everywhere: AnyOptions, login: AnyOptions, slow: () => Promise<void>) {
+  const limited = t.procedure.use(rateLimit(everywhere));
+  return t.router({
+    hello: limited.query(() => 'hello'),
+    login: limited.use(rateLimit(login)).query(() => {
+      throw new TRPCError({ code: 'UNAUTHORIZED' });
+    }),
+    slow: limited.query(slow),
+  });
+}
+
+const unlimited: AnyOptions = { limiter: createLimiter('1/s'), key: () => false };
+const two = () => createLimiter(fixedWindow({ limit: 2, per: '1h' }));
+
+describe('tRPC 11:', () => {
+  const cleanups: (() => unknown)[] = [];
+  const running: Running[] = [];
+  afterEach(async () => {
+    for (const clean of cleanups.splice(0)) await clean();
+    for (const one of running.splice(0)) await one.close();
+  });
+
+  async function serve(everywhere: AnyOptions, login = unlimited, slow = async () => {}) {
+    const router = routerOf(everywhere, login, slow);
+    const server = await listen(createHTTPHandler({ router, createContext: (options) => options }));
+    running.push(server);
+    const headers: Headers[] = [];
+    const options = {
+      url: server.url,
+      fetch: async (input: string | URL | Request, init?: unknown) => {
+        const response = await fetch(input, init as RequestInit);
+        headers.push(response.headers);
+        return response;
+      },
+    };
+    return {
+      client: createTRPCClient<typeof router>({ links: [httpLink(options)] }),
+      batching: createTRPCClient<typeof router>({ links: [httpBatchLink(options)] }),
+      headers,
+    };
+  }
+
+  const codeOf = async (call: Promise<unknown>) => {
+    const error = await call.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(TRPCClientError);
+    return (error as TRPCClientError<ReturnType<typeof routerOf>>).data?.code;
+  };
+
+  it('one too many is TOO_MANY_REQUESTS, by the address of the client, with headers', async () => {
+    const limiter = two();
+    const { client, headers } = await serve({ limiter });
+    expect(await client.hello.query()).toBe('hello');
+    expect(headers[0]?.get('ratelimit')).toMatch(/^"default";r=1;t=\d+$/);
+    await client.hello.query();
+    expect(await codeOf(client.hello.query())).toBe('TOO_MANY_REQUESTS');
+    expect(headers[2]?.get('retry-after')).toMatch(/^\d+$/);
+    expect(limiter.peek('127.0.0.1').remaining).toBe(0);
+  });
+
+  it('each call of a batch counts for itself', async () => {
+    const limiter = two();
+    const { batching } = await serve({ limiter, key: () => 'k' });
+    const answers = await Promise.allSettled([1, 2, 3].map(() => batching.hello.query()));
+    expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+    expect(limiter.peek('k').remaining).toBe(0);
+  });
+
+  it('a second guard adds to the first, and its denial gives back', async () => {
+    const [forAll, forLogin] = [two(), createLimiter(fixedWindow({ limit: 1, per: '1h' }))];
+    const key = () => 'k';
+    const { client } = await serve({ limiter: forAll, key }, { limiter: forLogin, key });
+    expect(await codeOf(client.login.query())).toBe('UNAUTHORIZED');
+    expect(await codeOf(client.login.query())).toBe('TOO_MANY_REQUESTS');
+    expect(forAll.peek('k').remaining).toBe(1);
+  });
+
+  it('only what failed is charged', async () => {
+    const limiter = two();
+    const settle: AnyOptions['settle'] = (_, { status }) => (status === 401 ? 1 : 0);
+    const { client } = await serve({ limiter, key: () => 'k', settle });
+    await client.hello.query();
+    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(2));
+    expect(await codeOf(client.login.query())).toBe('UNAUTHORIZED');
+    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+  });
+
+  it('what a call holds is released when it is done', async () => {
+    const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
+    let open = (): void => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const { client } = await serve({ limiter, key: () => 'k' }, unlimited, () => gate);
+    const slow = client.slow.query();
+    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(0));
+    expect(await codeOf(client.hello.query())).toBe('TOO_MANY_REQUESTS');
+    open();
+    await slow;
+    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+  });
+
+  it('in shadow, a denial is only reported', async () => {
+    const denied: Decision[] = [];
+    const { client } = await serve({ limiter: two(), shadow: true, onDenied: (_, one) => denied.push(one) });
+    for (let i = 0; i < 3; i++) expect(await client.hello.query()).toBe('hello');
+    expect(denied).toHaveLength(1);
+  });
+
+  it('a store that is down is SERVICE_UNAVAILABLE, or what was declared', async () => {
+    const port = await freePort();
+    const connection = new Redis(port, '127.0.0.1', { retryStrategy: () => null, maxRetriesPerRequest: 0 });
+    connection.on('error', () => {});
+    cleanups.push(() => connection.disconnect());
+    const on = (onFailure: 'throw' | 'allow' | 'deny') => ({
+      limiter: createLimiter('2/h', { store: redis(connection, { onFailure, deadline: 50 }) }),
+    });
+    expect(await codeOf((await serve(on('throw'))).client.hello.query())).toBe('SERVICE_UNAVAILABLE');
+    expect(await codeOf((await serve(on('deny'))).client.hello.query())).toBe('TOO_MANY_REQUESTS');
+    expect(await (await serve(on('allow'))).client.hello.query()).toBe('hello');
+  });
+});
