@@ -1,0 +1,273 @@
+/**
+ * Sharkey's SkRateLimiterService over leakyBucket: the same limits, factors, answers and headers; one store call a check.
+ *
+ * All limits of one key share an actor's bucket, whatever their numbers: a changed factor finds what was used before.
+ */
+import {
+  createLimiter,
+  type Decision,
+  leakyBucket,
+  type Limiter,
+  type MaybePromise,
+  memory,
+  type MemoryOptions,
+  type Millis,
+  SluiceError,
+  type Store,
+} from '../index.ts';
+
+/** Empties by `dripSize` (default 1) every `dripRate` ms (default 1000). */
+export interface BucketRateLimit {
+  readonly type: 'bucket';
+  readonly key: string;
+  readonly size: number;
+  readonly dripRate?: Millis | null | undefined;
+  readonly dripSize?: number | null | undefined;
+}
+
+/** `max` per `duration`, or one per `minInterval`; with neither of them complete: unlimited. */
+export interface LegacyRateLimit {
+  readonly type?: undefined;
+  readonly key: string;
+  readonly max?: number | null | undefined;
+  readonly duration?: Millis | null | undefined;
+  readonly minInterval?: Millis | null | undefined;
+}
+
+export type RateLimit = BucketRateLimit | LegacyRateLimit;
+
+/** A limit in whole numbers, as it is applied. */
+export interface TranslatedLimit {
+  readonly bucketSize: number;
+  readonly dripRate: Millis;
+  readonly dripSize: number;
+  /** In which a full bucket empties. */
+  readonly fullResetMs: Millis;
+  readonly fullResetSec: number;
+}
+
+export interface LimitInfo {
+  readonly blocked: boolean;
+  /** Calls that would still pass now. */
+  readonly remaining: number;
+  /** Until a call passes again; 0 while some remain. Seconds are rounded up, here and below. */
+  readonly resetSec: number;
+  readonly resetMs: Millis;
+  /** In which the bucket empties, as if its last drip had fallen just now. */
+  readonly fullResetSec: number;
+  readonly fullResetMs: Millis;
+}
+
+/** An address or other name, or a user. A user and a string of the same id share their buckets. */
+export type Actor = string | { readonly id: string };
+
+export interface SkRateLimiterOptions {
+  /** Default: in memory. */
+  readonly store?: Store | undefined;
+  /** For the default store and for how long factors are remembered; default: the system's. */
+  readonly clock?: MemoryOptions['clock'];
+  /** Above 1 is tighter, below 1 wider, 0 unlimited; default 1 for all. Remembered for 60 seconds. */
+  readonly factor?: ((actor: Actor) => MaybePromise<number>) | undefined;
+  /** Everything is unlimited, whatever the limits say. */
+  readonly disabled?: boolean | undefined;
+}
+
+export interface SkRateLimiterService {
+  /** Charges one call if it passes. A bad limit or factor rejects with a SluiceError. */
+  readonly limit: (limit: RateLimit, actorOrUser: Actor) => Promise<LimitInfo>;
+}
+
+/** How long a factor is remembered, and of how many actors; the oldest goes first. */
+const REMEMBERED: Millis = 60_000;
+const MOST_FACTORS = 10_000;
+/** Limiters kept ready; one that was dropped is made again and finds its state in the store. */
+const MOST_LIMITERS = 1000;
+/**
+ * Keys are spread over so many names. One name each would cost memory for every key ever seen, and they may be made up
+ * per file; but in memory, limiters of one name share state only up to 16 different sets of numbers.
+ */
+const NAMES = 64;
+/** Float error of an instant, half a microsecond, is not rounded up to a whole millisecond. */
+const GRAIN: Millis = 0.0005;
+
+const UNLIMITED: LimitInfo = {
+  blocked: false,
+  remaining: Number.MAX_SAFE_INTEGER,
+  resetSec: 0,
+  resetMs: 0,
+  fullResetSec: 0,
+  fullResetMs: 0,
+};
+
+export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): SkRateLimiterService {
+  const { store, clock, factor = () => 1, disabled = false, ...others } = options;
+  for (const [name, value] of Object.entries(others))
+    throw new SluiceError('ERR_UNKNOWN_OPTION', `createSkRateLimiterService.${name}`, value);
+  if (typeof factor !== 'function')
+    throw new SluiceError('ERR_OPTIONS', 'createSkRateLimiterService.factor', factor, 'a function');
+  const limiterOf = limiters(store ?? memory({ clock }));
+  const factorOf = remembered(factor, clock ?? performance);
+
+  return {
+    async limit(limit, actorOrUser) {
+      if (disabled) return { ...UNLIMITED };
+      const actor = typeof actorOrUser === 'string' ? actorOrUser : actorOrUser?.id;
+      if (typeof actor !== 'string') throw new SluiceError('ERR_KEY', 'actor', actor);
+      const bucket = translateLimit(limit, await factorOf(actorOrUser));
+      if (bucket === null) return { ...UNLIMITED };
+      const { key } = limit;
+      if (typeof key !== 'string') throw new SluiceError('ERR_KEY', 'limit.key', key);
+      // The length keeps apart what would read the same: key 'a b' of 'c', and key 'a' of 'b c'.
+      return infoOf(bucket, await limiterOf(key, bucket).take(`${key.length} ${key} ${actor}`));
+    },
+  };
+}
+
+/** The limit as it is applied under a factor; null: unlimited. A bad definition throws, unless the factor is 0. */
+export function translateLimit(limit: RateLimit, factor = 1): TranslatedLimit | null {
+  if (factor === 0) return null;
+  if (typeof factor !== 'number' || !(factor > 0) || factor === Infinity)
+    throw new SluiceError('ERR_NUMBER', 'factor', factor, 'or 0: unlimited');
+  const bucket = isLegacy(limit) ? bucketOf(limit) : limit;
+  if (bucket === null) return null;
+  const bucketSize = Math.max(Math.ceil(checked(limit, 'size', bucket.size, 1) / factor), 1);
+  const dripRate = Math.ceil(checked(limit, 'dripRate', bucket.dripRate ?? 1000, 1) * factor);
+  const dripSize = Math.ceil(checked(limit, 'dripSize', bucket.dripSize ?? 1, 1));
+  const fullResetMs = dripRate * Math.ceil(bucketSize / dripSize);
+  return { bucketSize, dripRate, dripSize, fullResetMs, fullResetSec: seconds(fullResetMs) };
+}
+
+/** Any other type is read as a bucket. */
+function isLegacy(limit: RateLimit): limit is LegacyRateLimit {
+  return (limit.type ?? undefined) === undefined;
+}
+
+/** A legacy limit as a bucket: of `max`, with the drip whose pace comes nearest to `max` per `duration`. */
+function bucketOf(limit: LegacyRateLimit): Omit<BucketRateLimit, 'type' | 'key'> | null {
+  const { max, duration, minInterval } = limit;
+  if (isGiven(max) && isGiven(duration)) {
+    if (duration === 0) return null;
+    checked(limit, 'max', max, 1);
+    checked(limit, 'duration', duration, 0);
+    const least = isGiven(minInterval) ? checked(limit, 'minInterval', minInterval, -Infinity) : undefined;
+    const every = Math.max(least ?? Math.round(duration / max), 1);
+    const dripSize = Math.max(Math.round(max / (duration / every)), 1);
+    const dripRate = Math.max(Math.round(duration / (max / dripSize)), 1);
+    return { size: max, dripSize, dripRate };
+  }
+  if (!isGiven(minInterval) || minInterval === 0) return null;
+  return { size: 1, dripRate: Math.max(Math.round(checked(limit, 'minInterval', minInterval, 0)), 1) };
+}
+
+function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined;
+}
+
+function checked({ key }: RateLimit, name: string, value: number, least: number): number {
+  if (!Number.isFinite(value) || value < least)
+    throw new SluiceError('ERR_NUMBER', `limit ${key}: ${name}`, value, least === 1 ? 'at least 1' : '');
+  return value;
+}
+
+/** Limiters by their numbers. Those of one name read each other's rows. */
+function limiters(store: Store): (key: string, bucket: TranslatedLimit) => Limiter<MaybePromise<Decision>> {
+  const made = new Map<string, Limiter<MaybePromise<Decision>>>();
+  return (key, { bucketSize: size, dripRate, dripSize }) => {
+    const name = `sharkey-${digest(key) % NAMES}`;
+    const id = `${name} ${size} ${dripRate} ${dripSize}`;
+    const known = made.get(id);
+    if (known !== undefined) return known;
+    const limiter = createLimiter(leakyBucket({ size, dripRate, dripSize }), { store, name });
+    dropOldest(made, MOST_LIMITERS - 1);
+    made.set(id, limiter);
+    return limiter;
+  };
+}
+
+/** The same in every process: FNV-1a. */
+function digest(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}
+
+/** Asks for an actor's factor once a minute, and once for all who wait for it. A failed question is not remembered. */
+function remembered(
+  ask: (actor: Actor) => MaybePromise<number>,
+  clock: { now(): Millis },
+): (actor: Actor) => MaybePromise<number> {
+  const known = new Map<string, { readonly since: Millis; readonly factor: MaybePromise<number> }>();
+  return (actor) => {
+    const id = typeof actor === 'string' ? `string ${actor}` : `user ${actor.id}`;
+    const now = clock.now();
+    const before = known.get(id);
+    if (before !== undefined && now >= before.since && now - before.since <= REMEMBERED) return before.factor;
+    const entry = { since: now, factor: ask(actor) };
+    known.delete(id);
+    dropOldest(known, MOST_FACTORS - 1);
+    known.set(id, entry);
+    if (typeof entry.factor !== 'number')
+      entry.factor.catch(() => known.get(id) === entry && known.delete(id));
+    return entry.factor;
+  };
+}
+
+/** A Map keeps the order of insertion. */
+function dropOldest(map: Map<string, unknown>, most: number): void {
+  for (const id of map.keys()) {
+    if (map.size <= most) return;
+    map.delete(id);
+  }
+}
+
+function infoOf(
+  { bucketSize, dripRate, dripSize }: TranslatedLimit,
+  { allowed, remaining, retryAfter, resetAfter }: Decision,
+): LimitInfo {
+  // A bucket that has become smaller may hold more than its size: then only the time until it is empty tells how much.
+  const drips = allowed
+    ? Math.ceil(Math.max(bucketSize - remaining, 0) / dripSize)
+    : Math.ceil((resetAfter - GRAIN) / dripRate);
+  // A full bucket has room again with its next drip, the first of those until it is empty.
+  const wait = allowed ? resetAfter - (drips - 1) * dripRate : retryAfter;
+  const resetMs = allowed && remaining > 0 ? 0 : Math.max(Math.ceil(wait - GRAIN), 0);
+  const fullResetMs = drips * dripRate;
+  return {
+    blocked: !allowed,
+    remaining,
+    resetSec: seconds(resetMs),
+    resetMs,
+    fullResetSec: seconds(fullResetMs),
+    fullResetMs,
+  };
+}
+
+function seconds(span: Millis): number {
+  return Math.ceil(span / 1000);
+}
+
+/** Names and values, in order. The last two only when blocked. */
+export function rateLimitHeaders(info: LimitInfo): [name: string, value: string][] {
+  const headers: [string, string][] = [
+    ['X-RateLimit-Clear', (info.fullResetMs / 1000).toFixed(3)],
+    ['X-RateLimit-Remaining', String(info.remaining)],
+  ];
+  if (info.blocked)
+    headers.push(
+      ['Retry-After', String(info.resetSec)],
+      ['X-RateLimit-Reset', (info.resetMs / 1000).toFixed(3)],
+    );
+  return headers;
+}
+
+/** A response of Express or Node (`setHeader`), a reply of Fastify or a context of Hono (`header`). */
+export type HeaderTarget =
+  | { setHeader(name: string, value: string): unknown }
+  | { header(name: string, value: string): unknown };
+
+export function sendRateLimitHeaders(reply: HeaderTarget, info: LimitInfo): void {
+  for (const [name, value] of rateLimitHeaders(info)) {
+    if ('setHeader' in reply) reply.setHeader(name, value);
+    else reply.header(name, value);
+  }
+}
