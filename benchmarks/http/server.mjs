@@ -1,0 +1,13 @@
+/** A process with one app: tells its port, and what CPU time it has used whenever it is asked. */
+import { apps } from './apps.mjs';
+
+const [framework, variant] = process.argv.slice(2);
+const server = await apps[framework].start(variant);
+if (!server.listening) await new Promise((resolve) => server.once('listening', resolve));
+server.keepAliveTimeout = 60_000;
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send({ cpu: user + system });
+});
+process.on('disconnect', () => process.exit());
+process.send({ port: server.address().port });
