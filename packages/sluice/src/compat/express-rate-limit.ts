@@ -1,0 +1,11 @@
+/** A store for express-rate-limit over any store of Sluice: exact counts, one round trip a request. */
+import type { SluiceStoreOptions } from './hit-counter.ts';
+import { type HitStore, hitStore } from './hit-store.ts';
+
+export type { SluiceStoreOptions } from './hit-counter.ts';
+export type { ClientHits, HitStore } from './hit-store.ts';
+
+/** One for each `rateLimit()`. In a shared store, each with a prefix of its own. */
+export function sluiceStore(options: SluiceStoreOptions = {}): HitStore {
+  return hitStore(options, 'express-rate-limit');
+}

@@ -1,0 +1,121 @@
+/** Counts of hits, for the middlewares of others: they ask for a number and compare it with a limit of their own. */
+import {
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  type Limiter,
+  type MaybePromise,
+  memory,
+  type MemoryOptions,
+  type Millis,
+  type Policies,
+  type Policy,
+  SluiceError,
+  type Store,
+} from '../index.ts';
+import { known } from './checks.ts';
+
+export interface SluiceStoreOptions {
+  /** Any store of Sluice, such as `redis(client)`; default: the memory of this process. */
+  readonly store?: Store | undefined;
+  /** What keys begin with: keeps those who share a store apart. */
+  readonly prefix?: string | undefined;
+  /** For the default store, and for instants that are announced; default: the system's. For tests. */
+  readonly clock?: MemoryOptions['clock'];
+}
+
+export interface Place {
+  readonly store: Store;
+  readonly prefix: string;
+  /** Epoch milliseconds. */
+  readonly now: () => Millis;
+}
+
+export type AnyLimiter = Limiter<MaybePromise<Decision>>;
+
+/** Keys of the default store; then those nearest to their window's end make room. */
+const MOST_KEYS = 1_000_000;
+/** Limiters kept ready; one that was dropped is made again and finds its state in the store. */
+const MOST_LIMITERS = 1000;
+/** In memory, so many sets of numbers share the rows of a name. */
+const EXACT_SPANS = 16;
+/** Higher than anybody counts, and exact in a float64 up to the last unit. */
+const UNREACHED = 2 ** 52;
+
+export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Place {
+  known('sluiceStore', options, ['store', 'prefix', 'clock']);
+  const { store, prefix = defaultPrefix, clock } = options;
+  if (typeof prefix !== 'string' || prefix === '')
+    throw new SluiceError('ERR_OPTIONS', 'sluiceStore.prefix', prefix, 'some text');
+  if (store !== undefined && typeof store?.apply !== 'function')
+    throw new SluiceError('ERR_OPTIONS', 'sluiceStore.store', store, 'a store');
+  return {
+    store: store ?? memory({ clock, maxKeys: MOST_KEYS }),
+    prefix,
+    now: () => clock?.now() ?? Date.now(),
+  };
+}
+
+/** Limiters by their name and numbers, each made once. */
+export function limitersOf(
+  store: Store,
+): (name: string, numbers: string, make: () => Policies) => AnyLimiter {
+  const made = new Map<string, AnyLimiter>();
+  return (name, numbers, make) => {
+    const id = `${numbers} ${name}`;
+    const ready = made.get(id);
+    if (ready !== undefined) return ready;
+    const limiter = createLimiter(make(), { store, name });
+    for (const oldest of made.keys()) {
+      if (made.size < MOST_LIMITERS) break;
+      made.delete(oldest);
+    }
+    made.set(id, limiter);
+    return limiter;
+  };
+}
+
+/**
+ * A span as it is used. The first few lengths are taken as they are. Who makes up a new one for each request gets the
+ * others longer by an eighth at most, so that there are never more than a few hundred.
+ */
+export function roundedSpans(): (span: Millis) => Millis {
+  const exact = new Set<Millis>();
+  return (span) => {
+    if (exact.has(span) || !Number.isFinite(span)) return span;
+    if (exact.size < EXACT_SPANS) {
+      exact.add(span);
+      return span;
+    }
+    const step = 2 ** (Math.floor(Math.log2(span)) - 3);
+    return Math.ceil(span / step) * step;
+  };
+}
+
+/** Counts in windows that open with a key's first hit. They never deny. */
+export function counting(span: Millis): Policy {
+  return fixedWindow({ limit: UNREACHED, per: span, align: 'first' });
+}
+
+/** A limiter that counts, by the length of its window. */
+export function countersOf(store: Store, name: string): (span: Millis) => AnyLimiter {
+  const limiterOf = limitersOf(store);
+  const rounded = roundedSpans();
+  return (given) => {
+    const span = rounded(given);
+    return limiterOf(name, String(span), () => counting(span));
+  };
+}
+
+export interface Hits {
+  readonly count: number;
+  /** Until the count, or a block, ends. */
+  readonly endsIn: Millis;
+  readonly isBlocked: boolean;
+}
+
+/** What was counted. A denial that is no block comes from a store that cannot be asked: it is above every limit. */
+export function hitsOf({ allowed, policy, limit, remaining, resetAfter, retryAfter }: Decision): Hits {
+  if (allowed) return { count: limit - remaining, endsIn: resetAfter, isBlocked: false };
+  return { count: Number.MAX_SAFE_INTEGER, endsIn: retryAfter, isBlocked: policy === 'block' };
+}

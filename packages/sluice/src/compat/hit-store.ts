@@ -1,0 +1,81 @@
+/** The store of express-rate-limit, which hono-rate-limiter took over. */
+import { type Millis, SluiceError } from '../index.ts';
+import { type AnyLimiter, countersOf, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';
+
+/** `resetTime`: when the count starts anew. */
+export interface ClientHits {
+  totalHits: number;
+  resetTime: Date;
+}
+
+export interface HitStore {
+  /** Called by the middleware with its options, before all else. */
+  init(options: { readonly windowMs: Millis }): void;
+  /** Counts nothing; `undefined`: no hit in the current window. */
+  get(key: string): Promise<ClientHits | undefined>;
+  increment(key: string): Promise<ClientHits>;
+  /** Takes one hit back, never below 0. */
+  decrement(key: string): Promise<void>;
+  resetKey(key: string): Promise<void>;
+  /** Only of the default store: nobody can tell which keys of a shared one are whose. */
+  readonly resetAll?: () => Promise<void>;
+  /** Forgets the default store's counts; a store that was given is its owner's to close. */
+  shutdown(): Promise<void>;
+  /** Whether no other store can count the same keys. */
+  readonly localKeys: boolean;
+  readonly prefix: string;
+}
+
+export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): HitStore {
+  const { store, prefix, now } = placeOf(options, defaultPrefix);
+  const isOwn = options.store === undefined;
+  const counterOf = countersOf(store, prefix);
+  let windowMs: Millis | undefined;
+
+  /** `undefined`: a window without length, in which each hit is alone. */
+  function counter(): AnyLimiter | undefined {
+    if (windowMs === undefined)
+      throw new SluiceError('ERR_MISSING_OPTION', 'windowMs', windowMs, 'init() was not called');
+    return windowMs <= 0 ? undefined : counterOf(windowMs);
+  }
+
+  function clientHits(totalHits: number, endsIn: Millis): ClientHits {
+    return { totalHits, resetTime: new Date(Math.ceil(now() + endsIn)) };
+  }
+
+  /** The memory of Sluice is empty and usable after `close`. */
+  async function forgetAll(): Promise<void> {
+    await store.close();
+  }
+
+  return {
+    init(options) {
+      windowMs = options.windowMs;
+    },
+    async get(key) {
+      const limiter = counter();
+      if (limiter === undefined) return undefined;
+      const { count, endsIn } = hitsOf(await limiter.peek(key));
+      return count === 0 ? undefined : clientHits(count, endsIn);
+    },
+    async increment(key) {
+      const limiter = counter();
+      if (limiter === undefined) return clientHits(1, 0);
+      const { count, endsIn } = hitsOf(await limiter.take(key));
+      // A store that cannot be asked, and says 'allow', has counted nothing.
+      return clientHits(Math.max(count, 1), endsIn);
+    },
+    async decrement(key) {
+      await counter()?.refund(key);
+    },
+    async resetKey(key) {
+      await counter()?.reset(key);
+    },
+    ...(isOwn && { resetAll: forgetAll }),
+    async shutdown() {
+      if (isOwn) await forgetAll();
+    },
+    localKeys: isOwn,
+    prefix,
+  };
+}
