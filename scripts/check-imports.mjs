@@ -44,6 +44,7 @@ const rules = {
   'many.ts': limiter,
   'waiting.ts': limiter,
   'http/': ['contract.ts', 'errors.ts', 'options.ts', 'maybe.ts', 'http/'],
+  'http/limited-fetch.ts': [...core, 'maybe.ts', 'http/'],
   'middleware/': ['contract.ts', 'http/', 'middleware/'],
   'compat/': [PUBLIC, 'compat/'],
   'testing/': [PUBLIC, 'contract.ts', 'errors.ts', 'clock.ts', 'testing/'],

@@ -23,3 +23,12 @@ declare class TextEncoder {
   encode(text: string): Uint8Array;
 }
 declare function btoa(bytes: string): string;
+
+declare class URL {
+  constructor(url: string);
+  readonly origin: string;
+}
+declare class Headers {
+  constructor(init?: unknown);
+  get(name: string): string | null;
+}

@@ -1,6 +1,6 @@
 /**
  * Every mistake that Sluice can point out, in one table. Each code has a page: docs/errors/<code>.md.
- * A denial is never an error; only `run` turns one into an exception, because it has no other way to say it.
+ * A denial is never an error; only `run` and `limitedFetch` turn one into an exception: they have no other way to say it.
  */
 import type { Decision } from './contract.ts';
 
@@ -56,7 +56,7 @@ export class ClosedError extends Error {
   }
 }
 
-/** Thrown by `run` alone, when the turn did not come in time. */
+/** Thrown by `run` and `limitedFetch` alone, when the turn did not come in time. */
 export class DeniedError extends Error {
   readonly code: ErrorCode = 'ERR_DENIED';
   readonly decision: Decision;

@@ -58,6 +58,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     const { signal, timeout, cost, tier } = ticket;
     if (signal?.aborted) return Promise.reject(signal.reason);
     if (waiting >= maxWaiting) return Promise.resolve(refusal(desk, key, cost, tier));
+    if (timeout <= 0) return atOnce(key, ticket);
     return new Promise<Decision>((resolve, reject) => {
       let cancelTimeout: (() => void) | undefined;
       const onAbort = (): void => waiter.fail(signal?.reason);
@@ -81,10 +82,17 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
       signal?.addEventListener('abort', onAbort);
       enqueue(waiter);
       if (waiter.gone || timeout === Infinity) return;
-      const giveUp = (): void => waiter.settle(refusal(desk, key, cost, tier));
-      if (timeout <= 0) giveUp();
-      else cancelTimeout = clock.after(timeout, giveUp);
+      cancelTimeout = clock.after(timeout, () => waiter.settle(refusal(desk, key, cost, tier)));
     });
+  }
+
+  /** Without patience one does not stand in line, and passes nobody who does. */
+  async function atOnce(key: string, { cost, tier, signal }: Ticket): Promise<Decision> {
+    if (lines.get(key)?.cancelAlarm !== undefined) return refusal(desk, key, cost, tier);
+    const decision = await desk.takeNow(key, cost, tier);
+    if (decision.allowed && signal?.aborted) unheard(() => desk.refund(key, cost, tier));
+    signal?.throwIfAborted();
+    return decision.allowed ? decision : refusal(desk, key, cost, tier);
   }
 
   function enqueue(waiter: Waiter): void {

@@ -117,6 +117,25 @@ describe('acquire', () => {
     expect(woken.map(([, , allowed]) => allowed)).toEqual([true, false]);
   });
 
+  test('with a timeout of 0 a store that answers later is asked before it is a denial', async () => {
+    const own = memory({ clock: manualClock(START) });
+    const later = { ...own, apply: async (hit: Parameters<typeof own.apply>[0]) => own.apply(hit) };
+    const limiter = createLimiter('2/s', { store: later });
+    const asked = await Promise.all([1, 2, 3].map(() => limiter.acquire('k', { timeout: 0 })));
+    expect(asked.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+  });
+
+  test('with a timeout of 0 an abort while the store is asked charges nothing', async () => {
+    const own = memory({ clock: manualClock(START) });
+    const later = { ...own, apply: async (hit: Parameters<typeof own.apply>[0]) => own.apply(hit) };
+    const limiter = createLimiter('2/s', { store: later });
+    const abort = new AbortController();
+    const asked = limiter.acquire('k', { timeout: 0, signal: abort.signal });
+    abort.abort(new Error('changed my mind'));
+    await expect(asked).rejects.toThrow('changed my mind');
+    expect((await limiter.peek('k')).remaining).toBe(2);
+  });
+
   test('an abort rejects with its reason, charges nothing, and lets the next one move up', async () => {
     const { enter, woken, pass, limiter } = open(gcra({ limit: 10, per: '1s', burst: 5 }));
     await enter('first', 5);

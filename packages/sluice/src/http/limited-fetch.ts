@@ -58,7 +58,7 @@ interface FetchResponse {
   readonly body?: unknown;
 }
 
-type AnyFetch = (input: never, init?: never) => Promise<FetchResponse>;
+type AnyFetch = (input: never, init: never) => Promise<FetchResponse>;
 
 const OPTIONS = [
   'limiter',
@@ -170,7 +170,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
   }
 
   // What a platform hangs on its fetch stays there.
-  return Object.assign(limited, fetch) as unknown as F;
+  return Object.assign(limited, fetch);
 }
 
 function checked(fetch: unknown, options: LimitedFetchOptions) {

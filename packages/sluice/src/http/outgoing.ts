@@ -9,11 +9,14 @@ export interface OutgoingRequest {
   readonly headers: Headers;
 }
 
+/** Whatever a platform makes Headers of. */
+type HeadersInput = ConstructorParameters<typeof Headers>[0];
+
 /** The part of a Request that matters here. */
 interface RequestLike {
   readonly url: string;
   readonly method?: string;
-  readonly headers?: unknown;
+  readonly headers?: HeadersInput;
   readonly signal?: AbortSignal;
   readonly bodyUsed?: boolean;
 }
@@ -21,7 +24,7 @@ interface RequestLike {
 /** The part of a RequestInit that matters here. */
 export interface FetchInit {
   readonly method?: string;
-  readonly headers?: unknown;
+  readonly headers?: HeadersInput;
   readonly signal?: AbortSignal | null;
   readonly body?: unknown;
 }
@@ -30,7 +33,7 @@ interface Outgoing {
   readonly request: OutgoingRequest;
   readonly signal: AbortSignal | undefined;
   /** Whether it can be sent once more. To be asked after it was sent: a Request with a body has lost it by then. */
-  isRepeatable(): boolean;
+  readonly isRepeatable: () => boolean;
 }
 
 export function outgoing(input: unknown, init: FetchInit | null | undefined): Outgoing {
