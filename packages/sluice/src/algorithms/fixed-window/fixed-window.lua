@@ -13,7 +13,7 @@ free = @1 - count
 --- take
 if $2 == 0 or $1 + @2 <= now + FORGIVEN then
   $2 = 0
-  if @3 == 1 then $1 = now else $1 = floor((now + FORGIVEN) / @2) * @2 end
+  if @3 > 0 then $1 = now + (@3 - @2) else $1 = floor((now + FORGIVEN) / @2) * @2 end
 end
 $2 = $2 + cost
 --- give

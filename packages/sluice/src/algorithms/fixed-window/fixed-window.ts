@@ -32,8 +32,11 @@ export interface FixedWindowOptions {
 export type FixedWindowParams = {
   readonly limit: number;
   readonly per: Millis;
-  /** 1: a window opens with the first request. 0: windows are multiples of `per`. */
-  readonly first: 0 | 1;
+  /**
+   * 0: windows are multiples of `per`. Otherwise a window opens with the first request and lasts this long: `per`, or
+   * another span where several plans open windows in the same rows.
+   */
+  readonly first: Millis;
 };
 
 export type CalendarWindowParams = {
@@ -73,7 +76,7 @@ function windows<P extends { readonly limit: number } & Params>(
 
 const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
   'fixed-window',
-  (p, now) => (p.first === 1 ? now : Math.floor((now + FORGIVEN) / p.per) * p.per),
+  (p, now) => (p.first > 0 ? now + (p.first - p.per) : Math.floor((now + FORGIVEN) / p.per) * p.per),
   (p, start) => start + p.per,
 );
 
@@ -137,7 +140,7 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
   positive('fixedWindow.limit', limit);
   const window = duration('fixedWindow.per', onCalendar ? NOMINAL[align] : per);
   if (!onCalendar) {
-    const params: FixedWindowParams = { limit, per: window, first: align === 'first' ? 1 : 0 };
+    const params: FixedWindowParams = { limit, per: window, first: align === 'first' ? window : 0 };
     return { algorithm: fixedWindowAlgorithm, params, limit, window };
   }
   const params: CalendarWindowParams = { limit, unit: align, timeZone: timeZone ?? 'UTC' };

@@ -1,0 +1,183 @@
+/**
+ * Guava's RateLimiter: callers wait for their turn, and each one's permits delay the next. In memory it answers to the
+ * microsecond as the original does; `distributed` keeps the same rules on any store.
+ */
+import {
+  createLimiter,
+  type Decision,
+  type Duration,
+  type MaybePromise,
+  memory,
+  type Millis,
+  pacer,
+  SluiceError,
+  type Store,
+} from '../index.ts';
+import { known, notNegative, whole } from './checks.ts';
+import { bursty, pace, warmingUp } from './guava-pace.ts';
+
+export interface RateLimiterOptions {
+  /** How long the pace takes from cold to full after a pause; without it, idle time stores a burst. */
+  readonly warmup?: Duration | undefined;
+  /** How many times slower the first permit is after a long pause; default 3. Only with a warm-up. */
+  readonly coldFactor?: number | undefined;
+  /** Seconds of permits that idle time stores; default 1. Not with a warm-up. */
+  readonly maxBurstSeconds?: number | undefined;
+  /** Where the time comes from; default: a monotonic clock. */
+  readonly clock?: { now(): Millis } | undefined;
+  /** How to wait; default: by the clock's `after` if it has one, else by a timer. */
+  readonly sleep?: ((span: Millis) => MaybePromise<unknown>) | undefined;
+}
+
+export interface RateLimiter {
+  /** Waits for the turn and says how long, in seconds. */
+  acquire(permits?: number): Promise<number>;
+  /** Waits for the turn if it comes within the timeout (default 0); otherwise says false at once and charges nothing. */
+  tryAcquire(permits?: number, timeout?: Millis): Promise<boolean>;
+  /** Charges, and says how long to wait before acting. */
+  reserve(permits?: number): Millis;
+  /** Permits per second. Turns that are booked stay as they are, also what the next one waits for. */
+  setRate(permitsPerSecond: number): void;
+  getRate(): number;
+}
+
+export interface DistributedOptions extends Omit<RateLimiterOptions, 'clock'> {
+  /** Such as `redis(client)`; the time is the store's. */
+  readonly store: Store<MaybePromise<Decision>>;
+  /** Processes with the same key share the pace; default 'default'. */
+  readonly key?: string | undefined;
+  /** Keeps its keys apart from other limiters' in the store; default 'guava'. */
+  readonly name?: string | undefined;
+}
+
+/** The rate is this process's own: what it takes from the shared pace is `permits / rate` seconds. */
+export interface DistributedRateLimiter extends Omit<RateLimiter, 'reserve'> {
+  reserve(permits?: number): Promise<Millis>;
+}
+
+const SHARED = ['warmup', 'coldFactor', 'maxBurstSeconds', 'sleep'];
+
+function create(permitsPerSecond: number, options: RateLimiterOptions = {}): RateLimiter {
+  known('RateLimiter', options, [...SHARED, 'clock']);
+  const { clock = performance, sleep = sleepBy(memory({ clock })) } = options;
+  const { warmup, coldFactor, maxBurstSeconds } = shapeOf(options);
+  const storageAt =
+    warmup === undefined ? bursty(maxBurstSeconds) : warmingUp(Math.round(warmup * 1000), coldFactor);
+  const now = (): number => Math.round(clock.now() * 1000);
+  const turns = pace(storageAt, checkRate(permitsPerSecond), now());
+  const book = (permits: number): number => turns.book(whole('permits', permits), now());
+
+  return {
+    async acquire(permits = 1) {
+      const wait = book(permits);
+      if (wait > 0) await sleep(wait / 1000);
+      return wait / 1e6;
+    },
+    async tryAcquire(permits = 1, timeout = 0) {
+      whole('permits', permits);
+      if (turns.waitAt(now()) > Math.round(checkTimeout(timeout) * 1000)) return false;
+      const wait = book(permits);
+      if (wait > 0) await sleep(wait / 1000);
+      return true;
+    },
+    reserve: (permits = 1) => book(permits) / 1000,
+    setRate: (rate) => turns.setRate(checkRate(rate), now()),
+    getRate: () => turns.rate,
+  };
+}
+
+/** Seconds that a permit costs at most: the rate is next to nothing, but sums stay finite. */
+const LONGEST = 1e12;
+/** The least that a float64 of epoch milliseconds can tell, and more: in whole microseconds it is nothing. */
+const HALF_A_MICROSECOND: Millis = 0.0005;
+
+/**
+ * One pacer of a second per second, whatever the rate: a permit costs `1 / rate` seconds. So idle time stores seconds,
+ * and a changed rate finds as many of them as before: its permits in the same share of the most that can be.
+ */
+function distributed(permitsPerSecond: number, options: DistributedOptions): DistributedRateLimiter {
+  known('RateLimiter', options, [...SHARED, 'store', 'key', 'name']);
+  const { store, key = 'default', name = 'guava', sleep = sleepBy(store) } = options;
+  const { warmup, coldFactor, maxBurstSeconds } = shapeOf(options);
+  const resolution = 'microseconds';
+  const second = { limit: 1, per: 1000, resolution } as const;
+  const limiter = createLimiter(
+    warmup === undefined || warmup === 0
+      ? pacer({ ...second, maxBurst: warmup === 0 ? 0 : maxBurstSeconds, fresh: 'empty' })
+      : pacer({ ...second, warmup, coldFactor }),
+    { store, name },
+  );
+  let rate = checkRate(permitsPerSecond);
+
+  /** Infinity: not within the timeout, and nothing is charged. */
+  async function book(permits: number, timeout: Millis): Promise<Millis> {
+    const cost = Math.min(whole('permits', permits) / rate, LONGEST);
+    if (cost > 0) return (await limiter.reserve(key, { cost, maxDelay: timeout + HALF_A_MICROSECOND })).delay;
+    // At an infinite rate a permit costs nothing, but what is owed is waited for.
+    const { retryAfter } = await limiter.peek(key, 0);
+    return retryAfter <= timeout + HALF_A_MICROSECOND ? retryAfter : Infinity;
+  }
+
+  return {
+    async acquire(permits = 1) {
+      const wait = await book(permits, Infinity);
+      if (wait > 0) await sleep(wait);
+      return wait / 1000;
+    },
+    async tryAcquire(permits = 1, timeout = 0) {
+      const wait = await book(permits, checkTimeout(timeout));
+      if (wait === Infinity) return false;
+      if (wait > 0) await sleep(wait);
+      return true;
+    },
+    reserve: async (permits = 1) => book(permits, Infinity),
+    setRate(permitsPerSecond) {
+      rate = checkRate(permitsPerSecond);
+    },
+    getRate: () => rate,
+  };
+}
+
+/** As Guava's class is used: `RateLimiter.create(5)`. */
+export const RateLimiter: { readonly create: typeof create; readonly distributed: typeof distributed } = {
+  create,
+  distributed,
+};
+
+/** With `warmup` in milliseconds. */
+function shapeOf(options: RateLimiterOptions | DistributedOptions): {
+  readonly warmup: Millis | undefined;
+  readonly coldFactor: number;
+  readonly maxBurstSeconds: number;
+} {
+  const { warmup, coldFactor, maxBurstSeconds } = options;
+  if (warmup !== undefined && maxBurstSeconds !== undefined)
+    throw new SluiceError('ERR_UNKNOWN_OPTION', 'maxBurstSeconds', maxBurstSeconds, 'not with a warm-up');
+  if (warmup === undefined && coldFactor !== undefined)
+    throw new SluiceError('ERR_UNKNOWN_OPTION', 'coldFactor', coldFactor, 'only with a warm-up');
+  return {
+    warmup: warmup === undefined || warmup === 0 ? warmup : pacer({ limit: 1, per: warmup }).window,
+    coldFactor: notNegative('coldFactor', coldFactor ?? 3),
+    maxBurstSeconds: notNegative('maxBurstSeconds', maxBurstSeconds ?? 1),
+  };
+}
+
+function checkRate(rate: unknown): number {
+  if (typeof rate !== 'number' || !(rate > 0))
+    throw new SluiceError('ERR_NUMBER', 'permitsPerSecond', rate, 'or Infinity');
+  return rate;
+}
+
+/** A negative one is none. */
+function checkTimeout(timeout: unknown): Millis {
+  if (typeof timeout !== 'number' || Number.isNaN(timeout))
+    throw new SluiceError('ERR_NUMBER', 'timeout', timeout, 'or 0, or Infinity');
+  return Math.max(0, timeout);
+}
+
+function sleepBy({ clock }: Store<MaybePromise<Decision>>): (span: Millis) => Promise<void> {
+  return (span) =>
+    new Promise((wake) => {
+      clock.after(span, wake);
+    });
+}

@@ -1,0 +1,34 @@
+/** For old APIs whose calls bring their own numbers: plans instead of limiters, all of which read the same rows. */
+import type { Plan, Policy } from '../index.ts';
+
+/** Plans kept; the one made first makes room. */
+const PLANS = 1000;
+
+/**
+ * Makes a plan for each set of numbers, once. When a row is clear must not depend on them: all plans have one id, so
+ * that any number of them may share the rows of `name`.
+ */
+export function plansFor<N extends readonly number[]>(
+  name: string,
+  policyOf: (...numbers: N) => Policy,
+): (...numbers: N) => Plan {
+  const plans = new Map<string, Plan>();
+  return (...numbers) => {
+    const key = numbers.join(' ');
+    const known = plans.get(key);
+    if (known !== undefined) return known;
+    const policy = policyOf(...numbers);
+    const { algorithm, params } = policy;
+    const plan: Plan = {
+      name,
+      policies: [{ ...policy, name: 'default', offset: 0, grows: false }],
+      width: algorithm.width(params),
+      variant: '',
+      id: algorithm.name,
+      signature: algorithm.name,
+    };
+    if (plans.size >= PLANS) plans.delete(plans.keys().next().value as string);
+    plans.set(key, plan);
+    return plan;
+  };
+}

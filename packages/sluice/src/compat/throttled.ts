@@ -1,0 +1,115 @@
+/**
+ * throttled's GCRA rate limiter: quotas of a rate and a burst, its results and its headers; in memory or on any store.
+ * Spans are milliseconds here, where Go has a Duration.
+ */
+import {
+  type Answer,
+  type Decision,
+  type MaybePromise,
+  memory,
+  type Millis,
+  SluiceError,
+  type Store,
+} from '../index.ts';
+import { cellCounter, chain, nanos } from './cells.ts';
+import { known, notNegative, positive, whole } from './checks.ts';
+
+/** `count` requests per `period`, evenly spaced. */
+export interface Rate {
+  readonly count: number;
+  readonly period: Millis;
+}
+
+export const perSec = (count: number): Rate => ({ count, period: 1000 });
+export const perMin = (count: number): Rate => ({ count, period: 60_000 });
+export const perHour = (count: number): Rate => ({ count, period: 3_600_000 });
+export const perDay = (count: number): Rate => ({ count, period: 86_400_000 });
+export const perDuration = (count: number, period: Millis): Rate => ({ count, period });
+
+export interface RateQuota {
+  readonly maxRate: Rate;
+  /** How many may come at once beyond the first: with 0, they must be evenly spaced. */
+  readonly maxBurst: number;
+}
+
+export interface RateLimitResult {
+  readonly limited: boolean;
+  /** `maxBurst` + 1. */
+  readonly limit: number;
+  readonly remaining: number;
+  /** Until the key is as good as new. */
+  readonly resetAfter: Millis;
+  /** −1 when not limited, or when the quantity never passes. */
+  readonly retryAfter: Millis;
+}
+
+export interface GcraRateLimiter<R extends MaybePromise<Decision> = Decision> {
+  /** Charges `quantity` (default 1) if it passes; 0 looks and charges nothing. */
+  rateLimit(key: string, quantity?: number): Answer<R, RateLimitResult>;
+}
+
+export interface GcraRateLimiterOptions {
+  readonly quota: RateQuota;
+  /** Keeps keys apart from those of other limiters in the same store; those with the same prefix share them. */
+  readonly prefix?: string | undefined;
+  /** Keys kept by the store in memory; default: no bound. */
+  readonly maxKeys?: number | undefined;
+  /** Of the store in memory; a store that is given has its own. */
+  readonly clock?: { now(): Millis } | undefined;
+}
+
+/** In memory, results come at once; with another store, as that store answers. */
+export function createGcraRateLimiter(
+  options: GcraRateLimiterOptions & { readonly store?: undefined },
+): GcraRateLimiter;
+export function createGcraRateLimiter<R extends MaybePromise<Decision>>(
+  options: GcraRateLimiterOptions & { readonly store: Store<R> },
+): GcraRateLimiter<R>;
+export function createGcraRateLimiter(
+  options: GcraRateLimiterOptions & { readonly store?: Store | undefined },
+): GcraRateLimiter<MaybePromise<Decision>> {
+  known('createGcraRateLimiter', options, ['quota', 'prefix', 'maxKeys', 'store', 'clock']);
+  const { quota, prefix = 'throttled', maxKeys, store, clock } = options;
+  if (store !== undefined && maxKeys !== undefined)
+    throw new SluiceError('ERR_UNKNOWN_OPTION', 'maxKeys', maxKeys, 'only without a store');
+  const { interval, limit } = parse(quota);
+  const count = cellCounter<MaybePromise<Decision>>(store ?? memory({ clock, maxKeys }), prefix);
+
+  return {
+    rateLimit: (key, quantity = 1) =>
+      chain(count(key, interval, limit, quantity), ({ allowed, remaining, resetAfter, retryAfter }) => {
+        const limited = !allowed && quantity >= 0;
+        const never = retryAfter === Infinity;
+        return { limited, limit, remaining, resetAfter, retryAfter: limited && !never ? retryAfter : -1 };
+      }),
+  };
+}
+
+/** Only what is known: a negative number, such as the −1 of `retryAfter`, has no header. Seconds are rounded up. */
+export function rateLimitHeaders(result: Omit<RateLimitResult, 'limited'>): Record<string, string> {
+  const seconds = (span: Millis): number => Math.ceil(nanos(span) / 1e9);
+  const headers: readonly (readonly [string, number])[] = [
+    ['X-RateLimit-Limit', result.limit],
+    ['X-RateLimit-Remaining', result.remaining],
+    ['X-RateLimit-Reset', result.resetAfter < 0 ? -1 : seconds(result.resetAfter)],
+    ['Retry-After', result.retryAfter < 0 ? -1 : seconds(result.retryAfter)],
+  ];
+  return Object.fromEntries(
+    headers.filter(([, value]) => value >= 0).map(([name, value]) => [name, String(value)]),
+  );
+}
+
+/** As there, an interval is a whole number of nanoseconds. */
+function parse(quota: RateQuota): { interval: Millis; limit: number } {
+  known('quota', quota, ['maxRate', 'maxBurst']);
+  known('quota.maxRate', quota.maxRate, ['count', 'period']);
+  const { count, period } = quota.maxRate;
+  const interval = Math.floor(
+    nanos(positive('quota.maxRate.period', period)) / whole('quota.maxRate.count', count),
+  );
+  if (interval === 0)
+    throw new SluiceError('ERR_NUMBER', 'quota.maxRate.count', count, 'at most one per nanosecond');
+  if (!Number.isSafeInteger(notNegative('quota.maxBurst', quota.maxBurst)))
+    throw new SluiceError('ERR_INTEGER', 'quota.maxBurst', quota.maxBurst, 'or 0');
+  return { interval: interval / 1e6, limit: quota.maxBurst + 1 };
+}
