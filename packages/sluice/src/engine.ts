@@ -205,7 +205,7 @@ function give(
 }
 
 /** The row in words. */
-function describe(
+export function describe(
   policies: Policies,
   cells: Cells,
   at: number,

@@ -43,3 +43,5 @@ export {
 export type { ManyDecision, ManyItem } from './many.ts';
 export type { Policies } from './plan.ts';
 export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
+export { leased, type LeasedOptions } from './wrappers/leased.ts';
+export { synced, type SyncedOptions } from './wrappers/synced.ts';

@@ -135,7 +135,14 @@ beforeAll(() => {
   rmSync(workshop, { recursive: true, force: true });
   mkdirSync(workshop, { recursive: true });
   for (const block of runnable) writeFileSync(fileOf(block), moduleOf(block));
-  const options = { types: ['node'], noEmit: true, allowImportingTsExtensions: true, noUnusedLocals: false };
+  const options = {
+    types: ['node'],
+    noEmit: true,
+    allowImportingTsExtensions: true,
+    noUnusedLocals: false,
+    // Nest.
+    experimentalDecorators: true,
+  };
   const config = { extends: '../../tsconfig.base.json', compilerOptions: options, include: ['*.ts'] };
   writeFileSync(join(workshop, 'tsconfig.json'), JSON.stringify(config));
 });

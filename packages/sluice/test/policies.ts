@@ -85,6 +85,17 @@ export const CASES: Readonly<Record<string, Case>> = {
     atMost: (w, maxCost) => maxCost + w / 100,
     window: 1000,
   },
+  'pacer in microseconds': {
+    policies: pacer({ limit: 7, per: 1000, maxBurst: 3, resolution: 'microseconds' }),
+    // A microsecond of each grant is free.
+    atMost: (w, maxCost) => maxCost + 3 + w / 142.85,
+    window: 1000,
+  },
+  'pacer warming up in microseconds': {
+    policies: pacer({ limit: 7, per: 1000, warmup: 500, resolution: 'microseconds' }),
+    atMost: (w, maxCost) => maxCost + w / 142.85,
+    window: 1000,
+  },
   several: {
     policies: {
       rate: gcra({ limit: 7, per: 1000, burst: 4 }),

@@ -1,6 +1,6 @@
 /**
- * redis-cell's CL.THROTTLE without its module: the same arguments, the same five integers, the same words when they are
- * wrong; in memory or on any store.
+ * redis-cell's CL.THROTTLE without its module: the same arguments and the same five integers; in memory or on any
+ * store.
  */
 import {
   type Answer,
@@ -41,12 +41,12 @@ export interface ClThrottleOptions {
   readonly clock?: { now(): Millis } | undefined;
 }
 
-/** Wrong arguments, in the words of the command. */
+/** Arguments that the command would refuse. */
 export class CellError extends RangeError {
   readonly code: ErrorCode;
 
   constructor(code: ErrorCode, message: string) {
-    super(`Cell error: Store error: ${message}`);
+    super(`CL.THROTTLE: ${message}`);
     this.name = 'CellError';
     this.code = code;
   }
@@ -68,15 +68,12 @@ export function createClThrottle(
 
   return (...args) => {
     if (args.length !== 4 && args.length !== 5)
-      throw new CellError(
-        'ERR_OPTIONS',
-        'Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]',
-      );
+      throw new CellError('ERR_OPTIONS', 'takes key, max_burst, count, period and perhaps quantity');
     const [key, maxBurst, perPeriod, period, howMany = 1] = args;
     const limit = integer(maxBurst) + 1;
     const interval = intervalOf(integer(perPeriod), integer(period));
     const quantity = integer(howMany);
-    if (interval === 0) throw new CellError('ERR_NUMBER', 'Zero rates are not supported');
+    if (interval === 0) throw new CellError('ERR_NUMBER', 'a rate of zero lets nothing pass');
     // With a negative rate nothing passes, not even a quantity of 0.
     const decision = count(key, Math.abs(interval) / 1e6, interval > 0 ? limit : -1, quantity);
     return chain(decision, ({ allowed, remaining, retryAfter, resetAfter }): ClThrottleReply => {
@@ -95,8 +92,7 @@ function intervalOf(count: number, periodSeconds: number): number {
 
 function integer(word: unknown): number {
   const value = typeof word === 'string' && /^[+-]?\d+$/.test(word) ? Number(word) : word;
-  if (!Number.isSafeInteger(value))
-    throw new CellError('ERR_INTEGER', `Couldn't parse as integer: ${String(word)}`);
+  if (!Number.isSafeInteger(value)) throw new CellError('ERR_INTEGER', `not a whole number: ${String(word)}`);
   return value as number;
 }
 

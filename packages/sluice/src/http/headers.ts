@@ -26,6 +26,8 @@ type Write = (decision: Decision, options: HeaderOptions) => HeaderPair[];
 /** A later draft that renames its parameters is one more line. */
 const STYLES: Readonly<Record<HeaderStyle, Write>> = { 'draft-11': draft11, legacy, github, sharkey };
 
+export const HEADER_STYLES = Object.keys(STYLES) as readonly HeaderStyle[];
+
 const OPTIONS = ['style', 'partitionKey', 'now'] as const;
 
 /** `Retry-After` comes with every denial, never too early; without it, trying again is in vain. */
@@ -34,7 +36,7 @@ export function rateLimitHeaders(decision: Decision, options: HeaderOptions = {}
   if (style === 'draft-11') return [...draft11(decision, options), ...retryAfter(decision)];
   const styles = typeof style === 'string' ? [style] : style;
   const pairs = styles.flatMap((one) =>
-    STYLES[oneOf('rateLimitHeaders.style', one, Object.keys(STYLES) as HeaderStyle[])](decision, options),
+    STYLES[oneOf('rateLimitHeaders.style', one, HEADER_STYLES)](decision, options),
   );
   pairs.push(...retryAfter(decision));
   return pairs.filter(([name], i) => pairs.findIndex(([other]) => other === name) === i);

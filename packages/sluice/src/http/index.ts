@@ -4,17 +4,8 @@ export {
   type RequestLike,
   type TrustProxy,
 } from './client-address.ts';
-export {
-  createGuard,
-  type Guard,
-  type GuardLimiter,
-  type GuardOptions,
-  type Limit,
-  type Outcome,
-  type Refusal,
-  type Verdict,
-  type View,
-} from './guard.ts';
+export { createGuard, type Guard, type Refusal, type Verdict, type View } from './guard.ts';
+export type { GuardLimiter, GuardOptions, Limit, Outcome } from './guard-options.ts';
 export { type HeaderOptions, type HeaderPair, type HeaderStyle, rateLimitHeaders } from './headers.ts';
 export { key } from './key.ts';
 export { limitedFetch, type LimitedFetchOptions } from './limited-fetch.ts';

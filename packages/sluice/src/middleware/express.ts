@@ -1,6 +1,6 @@
 /** Express 4 and 5, and whatever else takes `(request, response, next)`: Connect, Polka, Restify. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createGuard, type GuardLimiter, type GuardOptions } from '../http/index.ts';
+import { createGuard, type GuardLimiter, type GuardOptions, type Verdict } from '../http/index.ts';
 import { carryOut, nodeView } from './node.ts';
 
 export type ExpressMiddleware<Q> = (
@@ -15,17 +15,18 @@ export function rateLimit<Q extends IncomingMessage = IncomingMessage>(
 ): ExpressMiddleware<Q> {
   const guard = createGuard<Q>(options, nodeView);
   return (request, response, next) => {
+    let verdict: ReturnType<typeof guard>;
     try {
-      const verdict = guard(request);
-      if (!(verdict instanceof Promise)) {
-        if (carryOut(verdict, response)) next();
-        return;
-      }
-      verdict.then((later) => {
-        if (carryOut(later, response)) next();
-      }, next);
+      verdict = guard(request);
     } catch (error) {
       next(error);
+      return;
     }
+    const go = (verdict: Verdict): void => {
+      if (carryOut(verdict, response)) next();
+    };
+    // Where `next` throws (Polka), nobody else would hear of it.
+    if (verdict instanceof Promise) verdict.then(go).catch(next);
+    else go(verdict);
   };
 }

@@ -27,9 +27,9 @@ export interface Checked {
   /** The answer if the request does not pass. */
   readonly refusal: Response | undefined;
   /** Adds the headers, and settles once the response is out. */
-  finish(response: Response): Response;
+  readonly finish: (response: Response) => Response;
   /** In place of `finish` where there is no response: the handler threw. */
-  failed(): void;
+  readonly failed: () => void;
 }
 
 /** For handlers that decide themselves where to check. */
@@ -76,7 +76,8 @@ function marked<R extends Response | undefined>(response: R): R {
 
 /** Headers of a response that was fetched are immutable: then it is copied. */
 function withHeaders(response: Response, headers: readonly HeaderPair[]): Response {
-  if (told.has(response)) return response;
+  // A socket's response must stay the one it is, and so must an error's.
+  if (told.has(response) || response.status < 200) return response;
   try {
     for (const [name, value] of headers) response.headers.set(name, value);
     return response;

@@ -7,7 +7,9 @@ import { carryOut } from './node.ts';
 export interface KoaContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
-  respond?: boolean | undefined;
+  status: number;
+  body: unknown;
+  set(name: string, value: string): void;
 }
 
 const koaView: View<KoaContext> = {
@@ -21,8 +23,12 @@ export function rateLimit<C extends KoaContext = KoaContext>(
 ): (context: C, next: () => Promise<unknown>) => Promise<void> {
   const guard = createGuard<C>(options, koaView);
   return async (context, next) => {
-    if (carryOut(await guard(context), context.res)) await next();
-    // Answered here: Koa has nothing to add.
-    else context.respond = false;
+    const passes = carryOut(await guard(context), context.res, ({ status, type, body }) => {
+      // Koa sends it, after the middlewares around have seen it.
+      context.status = status;
+      context.body = body;
+      context.set('Content-Type', type);
+    });
+    if (passes) await next();
   };
 }

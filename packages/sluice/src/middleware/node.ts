@@ -1,29 +1,50 @@
 /** What Node's own server and the frameworks on top of it share: headers set, a refusal sent, the end awaited. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Verdict, View } from '../http/index.ts';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { Refusal, Verdict, View } from '../http/index.ts';
 
-export const nodeView: View<IncomingMessage> = {
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+export type NodeResponse = ServerResponse | Http2ServerResponse;
+
+export const nodeView: View<NodeRequest> = {
   addressed: (request) => request,
   identity: (request) => request,
 };
 
-/** True: go on. False: the refusal is sent. */
-export function carryOut({ headers, refusal, settle }: Verdict, response: ServerResponse): boolean {
-  // Too late to say anything: the client has gone, or somebody else has answered while the store was asked.
-  if (response.headersSent || response.destroyed) {
-    void settle?.({ status: response.statusCode, aborted: response.destroyed });
-    return !response.destroyed && refusal === undefined;
+/** True: go on. False: the refusal is sent, or there is nobody left to hear it. */
+export function carryOut(
+  { headers, refusal, settle }: Verdict,
+  response: NodeResponse,
+  send: (refusal: Refusal) => void = (refusal) => answer(response, refusal),
+  set: (name: string, value: string) => unknown = (name, value) => response.setHeader(name, value),
+): boolean {
+  const end = (): void =>
+    // A stream of HTTP/2 that was given up is finished, but was not ended.
+    void settle?.({
+      status: response.statusCode,
+      aborted: !(response.writableEnded && response.writableFinished),
+    });
+  if (isClosed(response)) {
+    end();
+    return false;
   }
-  for (const [name, value] of headers) response.setHeader(name, value);
-  if (settle !== undefined)
-    response.once(
-      'close',
-      () => void settle({ status: response.statusCode, aborted: !response.writableFinished }),
-    );
+  if (settle !== undefined) response.once('close', end);
+  // Sent: somebody else has answered while the store was asked.
+  const isSent = response.headersSent;
+  if (!isSent) for (const [name, value] of headers) set(name, value);
   if (refusal === undefined) return true;
-  response.statusCode = refusal.status;
-  response.setHeader('Content-Type', refusal.type);
-  response.setHeader('Content-Length', Buffer.byteLength(refusal.body));
-  response.end(refusal.body);
+  if (!isSent) send(refusal);
   return false;
+}
+
+/** Whether 'close' was emitted. Responses of HTTP/2 leave it to their stream to tell. */
+function isClosed(response: NodeResponse): boolean {
+  return 'stream' in response ? response.stream.destroyed : response.destroyed;
+}
+
+function answer(response: NodeResponse, { status, type, body }: Refusal): void {
+  response.statusCode = status;
+  response.setHeader('Content-Type', type);
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.end(body);
 }

@@ -13,35 +13,34 @@ export interface TrpcCall<C = unknown> {
   readonly ctx: C;
   readonly path: string;
   readonly type: string;
+  /** A function of its own for each call of a batch, the same for all its middlewares: that is what a call is known by. */
+  readonly getRawInput?: (() => unknown) | undefined;
 }
-
-/** A call knows itself by this in its context: several calls of a batch share the rest. */
-const CALL = Symbol('sluice.call');
 
 /** What adapters put into a context, if its owner passes it on. */
 interface Carried {
   readonly req?: RequestLike;
-  readonly res?: { setHeader?(name: string, value: string): unknown };
+  readonly res?: { readonly headersSent?: boolean; setHeader?(name: string, value: string): unknown };
   readonly resHeaders?: { set(name: string, value: string): void };
-  readonly [CALL]?: object;
 }
 
-const carried = ({ ctx }: TrpcCall): Carried => (ctx ?? {}) as Carried;
+const carried = ({ ctx }: TrpcCall): Carried => ctx ?? {};
 
 const trpcView: View<TrpcCall> = {
   addressed: (call) => carried(call).req ?? { headers: {} },
-  identity: (call) => carried(call)[CALL] ?? call,
+  identity: (call) => call.getRawInput ?? call,
 };
 
 /** What tRPC takes for its own error: it goes by the name. */
 export class TooManyRequests extends Error {
   readonly code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE';
+  /** Undefined: the store could not be asked. */
   readonly decision: Verdict['decision'];
 
-  constructor(decision: Verdict['decision'], status: number) {
-    super(status === 503 ? 'the limits cannot be checked now' : 'too many requests');
+  constructor(decision: Verdict['decision']) {
+    super(decision === undefined ? 'the limits cannot be checked now' : 'too many requests');
     this.name = 'TRPCError';
-    this.code = status === 503 ? 'SERVICE_UNAVAILABLE' : 'TOO_MANY_REQUESTS';
+    this.code = decision === undefined ? 'SERVICE_UNAVAILABLE' : 'TOO_MANY_REQUESTS';
     this.decision = decision;
   }
 }
@@ -49,17 +48,15 @@ export class TooManyRequests extends Error {
 /** The default key is the address of `ctx.req`; headers go to `ctx.res` or `ctx.resHeaders`, if they are there. */
 export function rateLimit<C = unknown>(
   options: GuardOptions<TrpcCall<C>> | GuardLimiter,
-): <T>(call: TrpcCall<C> & { next(options?: { ctx: object }): Promise<T> }) => Promise<T> {
+): <T>(call: TrpcCall<C> & { next(): Promise<T> }) => Promise<T> {
   const guard = createGuard<TrpcCall<C>>(options, trpcView);
   return async (call) => {
-    const { ctx, path, type } = call;
-    const own = { [CALL]: carried(call)[CALL] ?? {} };
-    const verdict = await guard({ ctx: { ...ctx, ...own } as C, path, type });
+    const verdict = await guard(call);
     announce(carried(call), verdict);
-    if (verdict.refusal !== undefined) throw new TooManyRequests(verdict.decision, verdict.refusal.status);
+    if (verdict.refusal !== undefined) throw new TooManyRequests(verdict.decision);
     let status = 500;
     try {
-      const result = await call.next({ ctx: own });
+      const result = await call.next();
       status = statusOf(result);
       return result;
     } finally {
@@ -71,7 +68,8 @@ export function rateLimit<C = unknown>(
 function announce({ res, resHeaders }: Carried, { headers }: Verdict): void {
   for (const [name, value] of headers) {
     resHeaders?.set(name, value);
-    res?.setHeader?.(name, value);
+    // A streamed batch is on its way before its calls are decided on.
+    if (res?.headersSent === false) res.setHeader?.(name, value);
   }
 }
 

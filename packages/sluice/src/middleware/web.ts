@@ -59,7 +59,8 @@ export function endingOf(request: Request, settle: Verdict['settle']): Ending {
     failed: () => void end(500, false),
     watched(response) {
       const { status, body } = response;
-      if (body !== null)
+      // The body of an answer to HEAD is thrown away unread.
+      if (body !== null && request.method !== 'HEAD')
         return new Response(
           told(body, (aborted) => end(status, aborted)),
           response,

@@ -17,6 +17,8 @@ interface Denial {
   readonly cost: number;
   /** When the hit was sent: the server decided later, so this never holds too long. */
   readonly since: Millis;
+  /** When it is over: units that may be asked for at once, as the last answer said. */
+  room: number;
 }
 
 export function denyCache(
@@ -27,8 +29,8 @@ export function denyCache(
   bound('denyCache.maxKeys', maxKeys);
   // A Map keeps the order of insertion: the first is the oldest.
   const denials = new Map<string, Denial>();
-  /** Keys whose denial has ended: one asks, the others wait for what it hears. */
-  const asking = new Map<string, Promise<unknown>>();
+  /** Keys whose denial is over: one asks, the others wait for what it hears; true: it came from the store. */
+  const asking = new Map<string, Promise<boolean>>();
   /** How often something was given back: a denial that was on its way meanwhile may be over. */
   let givenBack = 0;
 
@@ -45,32 +47,42 @@ export function denyCache(
     if (denial === undefined || denial.plan !== hit.plan.id || !covers(denial, hit)) return ask(hit, id);
     const passed = performance.now() - denial.since;
     if (passed < denial.decision.retryAfter) return Promise.resolve(later(denial.decision, passed));
+    if (denial.room >= hit.cost) {
+      denial.room -= hit.cost;
+      return ask(hit, id);
+    }
     const other = asking.get(id);
-    if (other !== undefined) return other.then(() => apply(hit));
-    const answer = ask(hit, id);
+    // Where the store does not answer, nobody waits twice.
+    if (other !== undefined) return other.then((heard) => (heard ? apply(hit) : store.apply(hit)));
+    const answer = ask(hit, id, denial);
     const heard = answer.then(
-      () => asking.delete(id),
-      () => asking.delete(id),
+      ({ source }) => asking.delete(id) && source === 'store',
+      () => !asking.delete(id),
     );
     asking.set(id, heard);
     return answer;
   }
 
-  async function ask(hit: Hit, id: string): Promise<Decision> {
+  /** `over`: the denial that the hit asks about, alone. */
+  async function ask(hit: Hit, id: string, over?: Denial): Promise<Decision> {
     const since = performance.now();
     const before = givenBack;
     const decision = await store.apply(hit);
-    if (decision.source !== 'store' || before !== givenBack) return decision;
-    if (decision.allowed) {
-      // With nothing left, the next one is likely to be denied: it should ask alone, too.
-      if (decision.remaining > 0) denials.delete(id);
-    } else if (decision.retryAfter < Infinity) {
-      denials.delete(id);
-      const [oldest] = denials.keys();
-      if (denials.size >= maxKeys && oldest !== undefined) denials.delete(oldest);
-      denials.set(id, { decision, plan: hit.plan.id, cost: hit.cost, since });
-    }
+    if (decision.source !== 'store') return decision;
+    const { allowed, remaining, retryAfter } = decision;
+    if (allowed && over !== undefined) over.room = remaining;
+    // Used up: the next one is likely to be denied, and should ask alone, too.
+    const denied = allowed ? remaining < hit.cost && !denials.has(id) : retryAfter < Infinity;
+    if (denied && before === givenBack)
+      remember(id, { decision, plan: hit.plan.id, cost: hit.cost, since, room: 0 });
     return decision;
+  }
+
+  function remember(id: string, denial: Denial): void {
+    denials.delete(id);
+    const [oldest] = denials.keys();
+    if (denials.size >= maxKeys && oldest !== undefined) denials.delete(oldest);
+    denials.set(id, denial);
   }
 
   return { clock: store.clock, apply, close: () => store.close() };

@@ -117,20 +117,20 @@ test('two commands over one store share keys, two stores do not', () => {
 });
 
 test.each([
-  [['k', 1, 1], 'Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]'],
-  [['k', 1, 1, 1, 1, 1], 'Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]'],
-  [['k', 'many', 1, 1], "Couldn't parse as integer: many"],
-  [['k', 1, 1.5, 1], "Couldn't parse as integer: 1.5"],
-  [['k', 1, 1, ''], "Couldn't parse as integer: "],
-  [['k', 1, 1, 1, NaN], "Couldn't parse as integer: NaN"],
-  [['k', 1, 0, 1], 'Zero rates are not supported'],
-  [['k', 1, 1, 0], 'Zero rates are not supported'],
-  [['k', 1, 2_000_000_000, 1], 'Zero rates are not supported'],
+  [['k', 1, 1], 'takes key, max_burst, count, period and perhaps quantity'],
+  [['k', 1, 1, 1, 1, 1], 'takes key, max_burst, count, period and perhaps quantity'],
+  [['k', 'many', 1, 1], 'not a whole number: many'],
+  [['k', 1, 1.5, 1], 'not a whole number: 1.5'],
+  [['k', 1, 1, ''], 'not a whole number: '],
+  [['k', 1, 1, 1, NaN], 'not a whole number: NaN'],
+  [['k', 1, 0, 1], 'a rate of zero lets nothing pass'],
+  [['k', 1, 1, 0], 'a rate of zero lets nothing pass'],
+  [['k', 1, 2_000_000_000, 1], 'a rate of zero lets nothing pass'],
 ])('cl.throttle %j is refused in the words of the command', (args, message) => {
   const throttle = createClThrottle();
   const call = (): unknown => throttle(...(args as unknown as ClThrottleArgs));
   expect(call).toThrow(CellError);
-  expect(call).toThrow(`Cell error: Store error: ${message}`);
+  expect(call).toThrow(`CL.THROTTLE: ${message}`);
 });
 
 test('a key that is no string and an option that is not known are refused', () => {

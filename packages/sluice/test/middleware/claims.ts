@@ -41,7 +41,10 @@ export function middlewareClaims(framework: string, start: Start): void {
       const running = await start({ everywhere, slow: async () => {}, handled, ...rest });
       cleanups.push(() => running.close());
       return (path = '/', init?: RequestInit) =>
-        fetch(running.url + path, { ...init, headers: { connection: 'close', ...init?.headers } });
+        fetch(running.url + path, {
+          ...init,
+          headers: { connection: 'close', ...(init?.headers as Record<string, string> | undefined) },
+        });
     }
 
     /** Two a minute; the clock stands still. */
@@ -204,6 +207,23 @@ export function middlewareClaims(framework: string, start: Start): void {
       await expect(slow).rejects.toThrow(/abort/i);
       await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
       expect((await get()).status).toBe(200);
+    });
+
+    it('HEAD is limited like GET: it holds nothing for longer, and its refusal has all but the body', async () => {
+      const limiter = createLimiter({
+        atOnce: concurrency({ limit: 1, lease: '1m' }),
+        hour: fixedWindow({ limit: 2, per: '1h' }),
+      });
+      const get = await serve({ limiter, key: () => 'k' });
+      for (let i = 0; i < 2; i++) {
+        expect((await get('/', { method: 'HEAD' })).status).toBe(200);
+        await vi.waitFor(() => expect(limiter.peek('k').policies[0]?.remaining).toBe(1));
+      }
+      const response = await get('/', { method: 'HEAD' });
+      expect(response.status).toBe(429);
+      expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+      expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
+      expect(await response.text()).toBe('');
     });
 
     it('a fault in a key function is the framework’s to report, and the server lives on', async () => {

@@ -1,6 +1,8 @@
 import express from 'express';
 // @ts-expect-error Express 4 under another name has no types of its own.
 import express4 from 'express4';
+import { describe, expect, it, vi } from 'vitest';
+import { createLimiter } from '../../src/index.ts';
 import { rateLimit } from '../../src/middleware/express.ts';
 import { type App, middlewareClaims } from './claims.ts';
 import { running } from './listen.ts';
@@ -27,4 +29,32 @@ const starter = (framework: typeof express) => (app: App) => {
 };
 
 middlewareClaims('Express 5', starter(express));
-middlewareClaims('Express 4', starter(express4 as unknown as typeof express));
+middlewareClaims('Express 4', starter(express4));
+
+describe('Express:', () => {
+  it('an answer of an error handler tells of the limits too', async () => {
+    const server = express();
+    server.use(rateLimit(createLimiter('5/h')));
+    server.get('/', () => {
+      throw new Error('fault');
+    });
+    server.use(((_error, _request, response, _next) => {
+      response.status(418).send('teapot');
+    }) as express.ErrorRequestHandler);
+    const app = await running(server.listen(0, '127.0.0.1'));
+    const response = await fetch(app.url, { headers: { connection: 'close' } });
+    await app.close();
+    expect(response.status).toBe(418);
+    expect(response.headers.get('ratelimit')).toMatch(/^"default";r=4;/);
+  });
+
+  it('a next that throws is called once, and its caller hears of it', () => {
+    const next = vi.fn(() => {
+      throw new Error('handler');
+    });
+    const response = { headersSent: false, destroyed: false, setHeader() {} } as never;
+    const limit = rateLimit({ limiter: createLimiter('5/h'), key: () => 'k' });
+    expect(() => limit({} as never, response, next)).toThrow('handler');
+    expect(next).toHaveBeenCalledOnce();
+  });
+});

@@ -1,11 +1,13 @@
 import { serve } from '@hono/node-server';
+import { expect, it } from 'vitest';
+import { createLimiter } from '../../src/index.ts';
 import { rateLimit, withRateLimit } from '../../src/middleware/fetch.ts';
 import { middlewareClaims } from './claims.ts';
 import { running } from './listen.ts';
 
 middlewareClaims('fetch', (app) => {
   const login = app.login && rateLimit(app.login);
-  const fetch = withRateLimit(app.everywhere, async (request: Request, _: object) => {
+  const fetch = withRateLimit(app.everywhere, async (request) => {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === '/slow') await app.slow();
     if (pathname === '/fault') throw new Error('fault');
@@ -17,4 +19,19 @@ middlewareClaims('fetch', (app) => {
     return checked?.finish(response) ?? response;
   });
   return running(serve({ fetch, port: 0, hostname: '127.0.0.1' }) as import('node:http').Server);
+});
+
+it.each([
+  ['whose headers are immutable', Response.redirect('http://localhost/', 302), 302],
+  ['without a body', new Response(null, { status: 204 }), 204],
+])('fetch: a response %s gets the headers too', async (_, answer, status) => {
+  const handler = withRateLimit({ limiter: createLimiter('5/h'), key: () => 'k' }, () => answer);
+  const response = await handler(new Request('http://localhost/'));
+  expect(response.status).toBe(status);
+  expect(response.headers.get('ratelimit')).toMatch(/^"default";r=4;/);
+});
+
+it('fetch: the response of an error is passed on as it is', async () => {
+  const handler = withRateLimit({ limiter: createLimiter('5/h'), key: () => 'k' }, () => Response.error());
+  expect((await handler(new Request('http://localhost/'))).type).toBe('error');
 });

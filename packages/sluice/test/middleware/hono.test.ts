@@ -1,5 +1,8 @@
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
+import { requestId } from 'hono/request-id';
+import { describe, expect, it, vi } from 'vitest';
+import { concurrency, createLimiter, fixedWindow } from '../../src/index.ts';
 import { rateLimit } from '../../src/middleware/hono.ts';
 import { middlewareClaims } from './claims.ts';
 import { running } from './listen.ts';
@@ -24,4 +27,56 @@ middlewareClaims('Hono 4', (app) => {
   return running(
     serve({ fetch: server.fetch, port: 0, hostname: '127.0.0.1' }) as import('node:http').Server,
   );
+});
+
+describe('Hono:', () => {
+  const env = { incoming: { socket: { remoteAddress: '192.0.2.1' } } };
+  const two = (name: string) => createLimiter({ [name]: fixedWindow({ limit: 2, per: '1h' }) });
+
+  it.each([
+    ['made by hand', () => new Response('raw')],
+    ['with immutable headers', () => Response.redirect('http://localhost/', 302)],
+    ['with headers of another limiter', () => new Response('raw', { headers: { RateLimit: '"other";r=9' } })],
+  ])('a response %s carries the headers of all guards', async (_, respond) => {
+    const app = new Hono();
+    app.use(rateLimit(two('outer')));
+    app.use(rateLimit(two('inner')));
+    app.get('/', respond);
+    const { headers } = await app.request('/', undefined, env);
+    expect(headers.get('ratelimit')).toMatch(/^"outer";r=1;t=\d+,"inner";r=1;t=\d+$/);
+  });
+
+  it('a refusal carries the headers of middlewares around', async () => {
+    const app = new Hono();
+    app.use(requestId());
+    app.use(rateLimit({ limiter: two('a'), cost: 3 }));
+    const response = await app.request('/', undefined, env);
+    expect(response.status).toBe(429);
+    expect(response.headers.get('x-request-id')).toMatch(/./);
+    expect(response.headers.get('content-type')).toBe('application/problem+json');
+  });
+
+  it('what is thrown and no error releases what was held', async () => {
+    const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
+    const app = new Hono();
+    app.use(rateLimit({ limiter, key: () => 'k' }));
+    app.get('/', () => {
+      // oxlint-disable-next-line typescript/only-throw-error -- that is the claim
+      throw 'text';
+    });
+    await expect(Promise.resolve(app.request('/'))).rejects.toBe('text');
+    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+  });
+
+  it('where no platform tells the address, the answer is 500 and says so to the error handler', async () => {
+    const errors: Error[] = [];
+    const app = new Hono();
+    app.onError((error, context) => {
+      errors.push(error);
+      return context.text('fault', 500);
+    });
+    app.use(rateLimit(two('a')));
+    expect((await app.request('/')).status).toBe(500);
+    expect(errors).toMatchObject([{ code: 'ERR_ADDRESS' }]);
+  });
 });

@@ -1,4 +1,6 @@
 import Koa from 'koa';
+import { expect, it } from 'vitest';
+import { createLimiter } from '../../src/index.ts';
 import { rateLimit } from '../../src/middleware/koa.ts';
 import { middlewareClaims } from './claims.ts';
 import { running } from './listen.ts';
@@ -18,4 +20,21 @@ middlewareClaims('Koa 3', (app) => {
     context.body = 'ok';
   });
   return running(server.listen(0, '127.0.0.1'));
+});
+
+it('Koa: middlewares around see a refusal as any other answer, and may add to it', async () => {
+  const seen: unknown[] = [];
+  const server = new Koa();
+  server.use(async (context, next) => {
+    await next();
+    seen.push(context.status, context.type, JSON.parse(String(context.body)));
+    context.set('X-Seen', 'yes');
+  });
+  server.use(rateLimit({ limiter: createLimiter('1/h'), cost: 2 }));
+  const app = await running(server.listen(0, '127.0.0.1'));
+  const response = await fetch(app.url, { headers: { connection: 'close' } });
+  await app.close();
+  expect(response.status).toBe(429);
+  expect(response.headers.get('x-seen')).toBe('yes');
+  expect(seen).toEqual([429, 'application/problem+json', await response.json()]);
 });

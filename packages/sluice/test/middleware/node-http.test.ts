@@ -1,4 +1,8 @@
-import { beforeAll, vi } from 'vitest';
+import { connect, constants, createServer, type IncomingHttpHeaders } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Outcome } from '../../src/http/index.ts';
+import { concurrency, createLimiter } from '../../src/index.ts';
 import { rateLimit, withRateLimit } from '../../src/middleware/node-http.ts';
 import { middlewareClaims } from './claims.ts';
 import { listen } from './listen.ts';
@@ -21,5 +25,71 @@ middlewareClaims('node:http', (app) => {
       app.handled();
       response.end('ok');
     }),
+  );
+});
+
+describe('HTTP/2:', () => {
+  type Options = Parameters<typeof withRateLimit>[0];
+
+  async function serve(options: Options, handler: (response: { end(text: string): unknown }) => void) {
+    const server = createServer(withRateLimit(options as never, (_, response) => handler(response)));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    return {
+      open: () => session.request({ ':path': '/' }),
+      close: () => {
+        session.destroy();
+        server.close();
+      },
+    };
+  }
+
+  it('headers, the address of the client, and a refusal', async () => {
+    const limiter = createLimiter('1/h');
+    const { open, close } = await serve(limiter, (response) => response.end('ok'));
+    const ask = () =>
+      new Promise<readonly [IncomingHttpHeaders & { ':status'?: number }, string]>((resolve) => {
+        const stream = open().setEncoding('utf8');
+        let [headers, text] = [{}, ''];
+        stream.on('response', (got) => (headers = got));
+        stream.on('data', (chunk: string) => (text += chunk));
+        stream.on('end', () => resolve([headers, text]));
+      });
+    const [first] = await ask();
+    expect(first[':status']).toBe(200);
+    expect(first['ratelimit']).toMatch(/^"default";r=0;/);
+    expect(limiter.peek('127.0.0.1').remaining).toBe(0);
+    const [second, body] = await ask();
+    expect(second[':status']).toBe(429);
+    expect(second['retry-after']).toMatch(/^\d+$/);
+    expect(JSON.parse(body)).toMatchObject({ status: 429 });
+    close();
+  });
+
+  it.each(['while it is decided', 'while it is served'])(
+    'a client that leaves %s frees what it held, and that is called aborted',
+    async (when) => {
+      const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
+      const outcomes: Outcome[] = [];
+      const decisions: ((key: string) => void)[] = [];
+      const key = () =>
+        when === 'while it is decided' ? new Promise<string>((resolve) => void decisions.push(resolve)) : 'k';
+      const asked = vi.fn(key);
+      const settle = (_: unknown, outcome: Outcome) => void outcomes.push(outcome);
+      const { open, close } = await serve({ limiter, key: asked, settle }, () => {});
+      const stream = open();
+      await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+      const closed = new Promise((resolve) => stream.on('close', resolve));
+      stream.close(constants.NGHTTP2_CANCEL);
+      await closed;
+      // The server has heard of it once it has answered something that was asked later.
+      const ping = open();
+      await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(2));
+      ping.close();
+      decisions[0]?.('k');
+      await vi.waitFor(() => expect(outcomes[0]).toMatchObject({ aborted: true }));
+      await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+      close();
+    },
   );
 });

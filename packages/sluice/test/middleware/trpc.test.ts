@@ -1,4 +1,10 @@
-import { createTRPCClient, httpBatchLink, httpLink, TRPCClientError } from '@trpc/client';
+import {
+  createTRPCClient,
+  httpBatchLink,
+  httpBatchStreamLink,
+  httpLink,
+  TRPCClientError,
+} from '@trpc/client';
 import { initTRPC, TRPCError } from '@trpc/server';
 import { type CreateHTTPContextOptions, createHTTPHandler } from '@trpc/server/adapters/standalone';
 import { Redis } from 'ioredis';
@@ -50,6 +56,7 @@ describe('tRPC 11:', () => {
     return {
       client: createTRPCClient<typeof router>({ links: [httpLink(options)] }),
       batching: createTRPCClient<typeof router>({ links: [httpBatchLink(options)] }),
+      streaming: createTRPCClient<typeof router>({ links: [httpBatchStreamLink(options)] }),
       headers,
     };
   }
@@ -89,6 +96,35 @@ describe('tRPC 11:', () => {
     expect(await codeOf(client.login.query())).toBe('UNAUTHORIZED');
     expect(await codeOf(client.login.query())).toBe('TOO_MANY_REQUESTS');
     expect(forAll.peek('k').remaining).toBe(1);
+  });
+
+  it('a denial of one call of a batch gives back what that call was charged, and nothing else', async () => {
+    const [forAll, forLogin] = [createLimiter('9/h'), createLimiter('1/h')];
+    const key = () => 'k';
+    const { batching } = await serve({ limiter: forAll, key }, { limiter: forLogin, key });
+    await Promise.allSettled([batching.login.query(), batching.hello.query(), batching.login.query()]);
+    expect(forAll.peek('k').remaining).toBe(7);
+  });
+
+  it('a streamed batch whose head is out before its calls are decided on is served', async () => {
+    const key = () => new Promise<string>((resolve) => setTimeout(() => resolve('k'), 30));
+    const { streaming } = await serve({ limiter: two(), key });
+    const answers = await Promise.allSettled([1, 2, 3].map(() => streaming.hello.query()));
+    expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+  });
+
+  it('a context that is an instance of a class stays one', async () => {
+    class Session {
+      user() {
+        return 'alice';
+      }
+    }
+    const own = initTRPC.context<Session>().create();
+    const limiter = two();
+    const limited = own.procedure.use(rateLimit<Session>({ limiter, key: ({ ctx }) => ctx.user() }));
+    const router = own.router({ me: limited.query(({ ctx }) => ctx.user()) });
+    expect(await own.createCallerFactory(router)(new Session()).me()).toBe('alice');
+    expect(limiter.peek('alice').remaining).toBe(1);
   });
 
   it('only what failed is charged', async () => {

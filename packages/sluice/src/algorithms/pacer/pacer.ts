@@ -20,22 +20,30 @@ export interface PacerOptions {
   readonly maxBurst?: number | undefined;
   /** What a key that was never seen has stored: 'full' (default) or, as in Guava, 'empty'. */
   readonly fresh?: 'full' | 'empty' | undefined;
+  /**
+   * 'exact' (default), or, as in Guava, 'microseconds': what a grant delays the next by is cut to whole ones, so that
+   * little of each is free.
+   */
+  readonly resolution?: 'exact' | 'microseconds' | undefined;
 }
 
+/** Spans are counted in ticks: milliseconds, or whole microseconds. */
 export type PacerParams = {
-  /** Milliseconds per permit at full pace. */
-  readonly interval: Millis;
+  /** Ticks per permit at full pace. */
+  readonly interval: number;
   /** Most permits stored. */
   readonly stored: number;
   /** Stored permits above this are cold. */
   readonly threshold: number;
-  /** Extra milliseconds per permit for each cold permit stored. */
+  /** Extra ticks per permit for each cold permit stored. */
   readonly slope: number;
-  /** Milliseconds in which an idle key stores one permit. */
-  readonly refill: Millis;
-  /** A stored permit that is not cold costs this. */
-  readonly warm: Millis;
+  /** Ticks in which an idle key stores one permit. */
+  readonly refill: number;
+  /** A stored permit that is not cold costs so many ticks. */
+  readonly warm: number;
   readonly freshEmpty: boolean;
+  /** Ticks per millisecond: 1, or 1000 where only whole ones count. Cells are in milliseconds either way. */
+  readonly scale: number;
 };
 
 const pacerAlgorithm: Algorithm<PacerParams> = {
@@ -51,38 +59,52 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
     const missing = spent(p, row, at, now);
     const stored = p.stored - missing;
     const fromStore = Math.min(cost, stored);
+    const paid = price(p, stored, fromStore) + whole(p, (cost - fromStore) * p.interval);
     row[at] = missing + fromStore;
-    row[at + 1] = Math.max(row[at + 1], now) + price(p, stored, fromStore) + (cost - fromStore) * p.interval;
+    row[at + 1] = (ticks(p, Math.max(row[at + 1], now)) + paid) / p.scale;
   },
   give(p, row, at, now, cost) {
+    // A fresh row stays one: an empty store would begin to fill.
+    if (p.freshEmpty && row[at + 1] === 0) return;
     const missing = spent(p, row, at, now);
-    const due = Math.max(0, row[at + 1] - now);
-    const back = Math.min(cost, due / p.interval);
+    const next = ticks(p, Math.max(row[at + 1], now));
+    const back = Math.min(cost, (next - ticks(p, now)) / p.interval);
     row[at] = Math.max(0, missing - (cost - back));
-    row[at + 1] = Math.max(row[at + 1], now) - back * p.interval;
+    row[at + 1] = (next - whole(p, back * p.interval)) / p.scale;
   },
   clearIn(p, row, at, now) {
     // A full store is better than a fresh, empty one: such a key must not be forgotten.
     if (p.freshEmpty && p.stored > 0) return row[at + 1] === 0 ? 0 : Infinity;
-    return Math.max(0, row[at + 1] - now) + spent(p, row, at, now) * p.refill;
+    return Math.max(0, row[at + 1] - now) + (spent(p, row, at, now) * p.refill) / p.scale;
   },
 };
 
-function spent(p: PacerParams, row: Cells, at: number, now: Millis): number {
-  if (p.freshEmpty && row[at + 1] === 0) return p.stored;
-  return Math.max(0, row[at] - Math.max(0, now - row[at + 1]) / p.refill);
+/** An instant in ticks: the nearest whole one, where only those count. */
+function ticks(p: PacerParams, instant: Millis): number {
+  return p.scale === 1 ? instant : Math.floor(instant * p.scale + 0.5);
 }
 
-/** What `amount` stored permits cost: the area under a line that falls from cold to warm. */
-function price(p: PacerParams, stored: number, amount: number): Millis {
+/** A price in ticks, without the fraction where only whole ones count. Float error must not make it −1. */
+function whole(p: PacerParams, price: number): number {
+  return p.scale === 1 ? price : Math.floor(Math.max(0, price));
+}
+
+function spent(p: PacerParams, row: Cells, at: number, now: Millis): number {
+  if (p.freshEmpty && row[at + 1] === 0) return p.stored;
+  const idle = Math.max(0, ticks(p, now) - ticks(p, row[at + 1]));
+  return Math.max(0, Math.min(row[at], p.stored) - idle / p.refill);
+}
+
+/** Ticks that `amount` stored permits cost: the area under a line that falls from cold to warm. */
+function price(p: PacerParams, stored: number, amount: number): number {
   const cold = Math.max(0, stored - p.threshold);
   const fromCold = Math.min(cold, amount);
-  const edges = 2 * p.interval + (cold + cold - fromCold) * p.slope;
-  return (fromCold * edges) / 2 + (amount - fromCold) * p.warm;
+  const edges = p.interval + cold * p.slope + (p.interval + (cold - fromCold) * p.slope);
+  return whole(p, (fromCold * edges) / 2) + whole(p, (amount - fromCold) * p.warm);
 }
 
 /** A rate next to nothing still has an interval that can be added up. */
-const SLOWEST: Millis = 1e200;
+const SLOWEST = 1e200;
 
 export function pacer(options: PacerOptions): Policy {
   const {
@@ -92,19 +114,21 @@ export function pacer(options: PacerOptions): Policy {
     coldFactor,
     maxBurst,
     fresh = 'full',
-  } = known('pacer', options, ['limit', 'per', 'warmup', 'coldFactor', 'maxBurst', 'fresh']);
+    resolution = 'exact',
+  } = known('pacer', options, ['limit', 'per', 'warmup', 'coldFactor', 'maxBurst', 'fresh', 'resolution']);
   oneOf('pacer.fresh', fresh, ['full', 'empty']);
+  oneOf('pacer.resolution', resolution, ['exact', 'microseconds']);
+  const scale = resolution === 'exact' ? 1 : 1000;
   const window = duration('pacer.per', per);
-  const interval = Math.min(window / positive('pacer.limit', limit), SLOWEST);
+  const interval = Math.min((window * scale) / positive('pacer.limit', limit), SLOWEST);
   const freshEmpty = fresh === 'empty';
-  const params: PacerParams =
+  const store =
     warmup === undefined
-      ? bursty(interval, maxBurst === undefined ? 0 : checkCost(maxBurst, 'pacer.maxBurst'), freshEmpty)
+      ? bursty(interval, maxBurst === undefined ? 0 : checkCost(maxBurst, 'pacer.maxBurst'))
       : warming(
           interval,
-          duration('pacer.warmup', warmup),
+          inTicks(duration('pacer.warmup', warmup), scale),
           notNegative('pacer.coldFactor', coldFactor === undefined ? 3 : coldFactor),
-          freshEmpty,
         );
   if (warmup !== undefined && maxBurst !== undefined) {
     throw new SluiceError('ERR_UNKNOWN_OPTION', 'pacer.maxBurst', maxBurst, 'not with a warm-up');
@@ -112,17 +136,25 @@ export function pacer(options: PacerOptions): Policy {
   if (warmup === undefined && coldFactor !== undefined) {
     throw new SluiceError('ERR_UNKNOWN_OPTION', 'pacer.coldFactor', coldFactor, 'only with a warm-up');
   }
+  const params: PacerParams = { interval, ...store, freshEmpty, scale };
   return { algorithm: pacerAlgorithm, params, limit, window };
 }
 
-function bursty(interval: Millis, stored: number, freshEmpty: boolean): PacerParams {
-  return { interval, stored, threshold: stored, slope: 0, refill: interval, warm: 0, freshEmpty };
+/** At least one, and whole where only whole ones count. */
+function inTicks(span: Millis, scale: number): number {
+  return scale === 1 ? span : Math.max(1, Math.round(span * scale));
 }
 
-function warming(interval: Millis, warmup: Millis, coldFactor: number, freshEmpty: boolean): PacerParams {
+type StoreParams = Pick<PacerParams, 'stored' | 'threshold' | 'slope' | 'refill' | 'warm'>;
+
+function bursty(interval: number, stored: number): StoreParams {
+  return { stored, threshold: stored, slope: 0, refill: interval, warm: 0 };
+}
+
+function warming(interval: number, warmup: number, coldFactor: number): StoreParams {
   const cold = interval * coldFactor;
   const threshold = (0.5 * warmup) / interval;
   const stored = threshold + (2 * warmup) / (interval + cold);
   const slope = (cold - interval) / (stored - threshold);
-  return { interval, stored, threshold, slope, refill: warmup / stored, warm: interval, freshEmpty };
+  return { stored, threshold, slope, refill: warmup / stored, warm: interval };
 }

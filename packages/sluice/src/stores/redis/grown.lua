@@ -20,8 +20,8 @@ local grown -- the rows of the key at hand
 
 -- Writes the value anew, each row with room for what it holds once more.
 local function make_room(g)
-  local position = HEADER
-  local parts = { string.rep('\0', HEADER) }
+  local position = LENGTH
+  local parts = { string.rep('\0', LENGTH) }
   for _, one in ipairs(grown) do
     local live = one.tail - one.head
     local bytes = ''
@@ -34,7 +34,7 @@ local function make_room(g)
     one.position, one.head, one.tail, one.times, one.sums = position, 0, live, {}, {}
     position = position + 16 * one.capacity
   end
-  call('SET', g.key, table.concat(parts))
+  call('SET', g.key, table.concat(parts), 'KEEPTTL')
 end
 
 local function put_at(g, i, time, sum)
@@ -47,7 +47,7 @@ local function put_at(g, i, time, sum)
 end
 
 local function new_row(key)
-  return { key = key, head = 0, tail = 0, base = 0, position = HEADER, capacity = 0, times = {}, sums = {} }
+  return { key = key, head = 0, tail = 0, base = 0, position = LENGTH, capacity = 0, times = {}, sums = {} }
 end
 
 local function row_at(g, value, at)
@@ -58,22 +58,25 @@ local function row_bytes(g)
   return pack('<ddddd', g.head, g.tail, g.base, g.position, g.capacity)
 end
 --- load
-local value = pcall('GETRANGE', key, 0, HEADER - 1)
+local value = pcall('GETRANGE', key, 0, LENGTH - 1)
 if type(value) == 'table' then
   failure = value.err
 else
   «new rows»
   grown = { «rows» }
-  «cells to zero»
+  «stored» = «zeros»
   if sub(value, 1, 2) == '!!' and #value >= 10 then
     blocked_until = unpack_struct('<d', value, 3)
-    if #value == HEADER and sub(value, 11, 13) == ARGV[2] then
-      «read cells»
+    if #value == LENGTH and sub(value, 11, 13) == mark then
+      «stored» = unpack_struct(STORED, value, 14)
       «read rows»
     end
   end
 end
+--- report
+report = pack(REPORT, «numbers»)
 --- save
-local result = pcall('SETRANGE', key, 0, '!!' .. pack('<d', blocked_until) .. ARGV[2]«cell bytes» .. «row bytes»)
-if type(result) ~= 'table' then result = pcall('PEXPIRE', key, ttl) end
+local header = '!!' .. pack('<d', blocked_until) .. mark .. pack(STORED, «stored») .. «row bytes»
+local result = pcall('SETRANGE', key, 0, header)
+if not lasts and type(result) ~= 'table' then result = pcall('PEXPIREAT', key, expires) end
 if type(result) == 'table' and result.err then failure = result.err end

@@ -1,15 +1,23 @@
 --- load
 local value = pcall('GET', key)
-«cells» = «zeros»
+«stored» = «zeros»
 if value and type(value) ~= 'string' then
   failure = value.err
-elseif value then
-  local at = 1
-  if sub(value, 1, 2) == '!!' and #value >= 10 then blocked_until, at = unpack_struct('<d', value, 3) end
-  if #value == at + ROW and sub(value, at, at + 2) == ARGV[2] then «cells» = unpack_struct(FORMAT, value, at + 3) end
+elseif value and sub(value, 1, 3) == mark then
+  if #value == LENGTH then «stored» = unpack_struct(STORED, value, 4) end
+elseif value and sub(value, 1, 2) == '!!' and #value >= 10 then
+  blocked_until = unpack_struct('<d', value, 3)
+  if #value == 10 + LENGTH and sub(value, 11, 13) == mark then «stored» = unpack_struct(STORED, value, 14) end
 end
+--- report
+report = pack(CELLS, «cells»)
 --- save
-local value = ARGV[2] .. pack(FORMAT, «cells»)
-if blocked_until > now - keep then value = '!!' .. pack('<d', blocked_until) .. value end
-local result = pcall('PSETEX', key, ttl, value)
+local result
+if lasts and blocked_until == 0 then
+  result = pcall('SETRANGE', key, '3', report)
+else
+  local value = mark .. report .. pack('<d', expires)
+  if blocked_until > now - keep then value = '!!' .. pack('<d', blocked_until) .. value end
+  result = pcall('SET', key, value, 'PXAT', expires)
+end
 if type(result) == 'table' and result.err then failure = result.err end

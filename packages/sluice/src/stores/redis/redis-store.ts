@@ -3,11 +3,11 @@
  * the clock. What may go wrong on the way is left to the wrappers.
  */
 import { systemClock } from '../../clock.ts';
-import type { Decision, Hit, Millis, Plan, PolicyState, Store, Verb } from '../../contract.ts';
-import { decisionOf, unitsOf } from '../../engine.ts';
+import type { Decision, Hit, Millis, Plan, Store, Verb } from '../../contract.ts';
 import { StoreError } from '../../errors.ts';
 import type { Connection } from './client.ts';
 import { keyOf, prefixOf } from './key.ts';
+import { decisionsIn } from './reply.ts';
 import { type ScriptPlan, scriptPlan } from './script.ts';
 
 interface Pending {
@@ -154,37 +154,13 @@ function wordOf({ verb, mode, cost, span }: Hit): string {
 /** Hands every hit its part of the reply, or the reason why there is none. */
 function settle(plan: Plan, batch: readonly Pending[], reply: unknown): void {
   const [packed, ...failures] = Array.isArray(reply) ? (reply as unknown[]) : [reply];
-  const numbers = doublesOf(packed);
   const failed = new Map<number, string>();
   for (let i = 0; i < failures.length; i += 2) failed.set(Number(failures[i]) - 1, String(failures[i + 1]));
-  const length = 4 + 3 * plan.policies.length;
-  for (const [i, { resolve, reject }] of batch.entries()) {
+  const next = decisionsIn(packed, plan);
+  for (let i = 0; i < batch.length; i++) {
+    const { hit, resolve, reject } = batch[i];
     const failure = failed.get(i);
-    if (failure === undefined) resolve(decisionAt(plan, numbers, i * length));
+    if (failure === undefined) resolve(next(hit));
     else reject(new StoreError(failure));
   }
-}
-
-/** Bytes, or hexadecimal text. */
-function doublesOf(reply: unknown): DataView {
-  const bytes = typeof reply === 'string' ? Buffer.from(reply, 'hex') : reply;
-  if (!(bytes instanceof Uint8Array)) throw new StoreError(`unexpected reply of type ${typeof reply}`);
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
-function decisionAt(plan: Plan, numbers: DataView, start: number): Decision {
-  const at = (index: number): number => numbers.getFloat64((start + index) * 8, true);
-  const allowed = at(0) === 1;
-  const taken = at(1);
-  const states: PolicyState[] = plan.policies.map(({ name, limit, window }, k) => ({
-    name,
-    limit,
-    window,
-    remaining: unitsOf(at(4 + 3 * k), limit),
-    retryAfter: allowed ? 0 : at(5 + 3 * k),
-    resetAfter: at(6 + 3 * k),
-  }));
-  const decision = decisionOf(states, at(2), allowed, taken);
-  // A turn booked for later: what it waits for is its turn.
-  return at(3) > 0 ? { ...decision, retryAfter: at(3) } : decision;
 }

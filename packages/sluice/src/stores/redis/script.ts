@@ -87,20 +87,21 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
   const charged = parts.filter((part) => !has('counts_denials')(part));
   const struck = parts.filter(has('counts_denials'));
   const cells = parts.flatMap((part) => part.cells);
-  const list = cells.join(', ');
+  const stored = [...cells, 'expires'];
   const numbers = parts.flatMap((part) => part.numbers);
   const shell = grown.length > 0 ? SHELL.grown : SHELL.narrow;
-  /** Of a row that grows: the block, the mark and the cells. */
-  const header = 10 + 3 + 8 * cells.length;
+  /** The mark and what is stored; before rows that grow also a block. */
+  const length = 3 + 8 * stored.length + (grown.length > 0 ? 10 : 0);
 
   const code: Readonly<Record<string, string>> = {
     locals: [
       `local ${numbers.join(', ')} = ${numbers.map((_, i) => `ARGV[${i + 3}] + 0`).join(', ')}`,
-      ...(cells.length > 0 ? [`local ${list}`] : []),
+      `local ${stored.join(', ')}`,
       ...grown.map(({ row }) => `local ${row}`),
       ...parts.map(({ id }) => `local free${id}, wait${id}, clear${id} = 0, 0, 0`),
     ].join('\n'),
     load: shell['load'],
+    report: shell['report'],
     save: shell['save'],
     look: each(
       parts,
@@ -115,29 +116,30 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
       has('bookable')(part) ? '' : `if wait${part.id} > 0 then fixed = true end\n`,
     ),
     longest: each(parts, ({ id }) => `if clear${id} > longest then longest = clear${id} end\n`),
-    report: parts.map(({ id }) => `free${id}, wait${id}, clear${id}`).join(', '),
-    cells: list,
-    zeros: cells.map(() => '0').join(', '),
-    'cells to zero': cells.length > 0 ? `${list} = ${cells.map(() => '0').join(', ')}` : '',
-    'read cells': cells.length > 0 ? `${list} = unpack_struct(FORMAT, value, 14)` : '',
-    'cell bytes': cells.length > 0 ? ` .. pack(FORMAT, ${list})` : '',
+    numbers: parts.map(({ id }) => `free${id}, wait${id}, clear${id}`).join(', '),
+    cells: cells.join(', '),
+    stored: stored.join(', '),
+    zeros: stored.map(() => '0').join(', '),
     rows: grown.map(({ row }) => row).join(', '),
     'new rows': each(grown, ({ row }) => `${row} = new_row(key)\n`),
-    'read rows': grown.map(({ row }, i) => `row_at(${row}, value, ${header + 40 * i + 1})\n`).join(''),
+    'read rows': grown.map(({ row }, i) => `row_at(${row}, value, ${length + 40 * i + 1})\n`).join(''),
     'row bytes': grown.map(({ row }) => `row_bytes(${row})`).join(' .. '),
   };
   const functions = new Set(grown.map((part) => part.code['functions']));
   const source = [
     SHELL.head['text'],
-    // ROW: from the first byte of the mark to the last of the cells.
-    `local FORMAT, ROW = '<${'d'.repeat(cells.length)}', ${3 + 8 * cells.length - 1}`,
-    `local HEADER, FIRST_WORD = ${header + 40 * grown.length}, ${2 + numbers.length}`,
-    `local REPORT = '<${'d'.repeat(4 + 3 * parts.length)}'`,
+    `local CELLS, STORED, REPORT = ${[cells.length, stored.length, 3 * parts.length].map(format).join(', ')}`,
+    `local LENGTH, FIRST_WORD = ${length + 40 * grown.length}, ${2 + numbers.length}`,
     ...(grown.length > 0 ? [SHELL.grown['functions'], ...functions] : []),
     // Twice: what is put in has places of its own.
     written(written(SHELL.tail['text'], code), code),
   ].join('\n');
   return { source, sha: createHash('sha1').update(source).digest('hex') };
+}
+
+/** So many doubles. */
+function format(count: number): string {
+  return `'<${'d'.repeat(count)}'`;
 }
 
 function written(text: string, code: Readonly<Record<string, string>>): string {

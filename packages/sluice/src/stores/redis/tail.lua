@@ -1,17 +1,13 @@
-local now = ARGV[1]
-local hex = sub(now, 1, 1) == 'x'
-if hex then now = sub(now, 2) end
-local keep = 0 -- how much longer than until it is clear a row is kept
-if now == '' then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-else
-  -- Another clock may stand still or go back while the server's, by which values expire, goes on.
-  now = now + 0
-  keep = 86400000
-end
+local time = call('TIME')
+local clock = time[1] * 1000 + time[2] / 1000 -- the server's, by which values expire
+local given, mark = ARGV[1], ARGV[2]
+local hex = sub(given, 1, 1) == 'x'
+if hex then given = sub(given, 2) end
+local now, keep = clock, 0 -- keep: how much longer than until it is clear a row is kept
+-- Another clock may stand still or go back while the server's goes on.
+if given ~= '' then now, keep = given + 0, 86400000 end
 
-local out, failed = {}, nil
+local out, size, failed = { pack('<d', now) }, 1, nil
 local word, verb, amount, span
 «locals»
 
@@ -30,72 +26,97 @@ for j = 1, #KEYS do
     end
   end
 
-  local allowed, taken, block, delay, blocked_until, write, failure = 0, 0, 0, 0, 0, false, nil
+  local blocked_until, write, outcome, report, failure = 0, false, nil, nil, nil
   if verb == 'z' then call('DEL', key) end
   «load»
   if not failure then
-    local cost, longest, charged, final = amount, 0, 0, false
-    if verb == 'b' then
-      blocked_until, write = now + span, true
-    elseif verb == 'f' then
-      «give»
-      write = true
-    elseif verb == 'l' then
-      «release»
-      write = true
-    end
-    if blocked_until > now then block = blocked_until - now end
-    if verb == 'f' or verb == 'l' or verb == 'b' or verb == 'z' then cost = 1 end
-
-    -- Looks, charges, and looks again at what is left. In partial mode also at the units that might fit.
-    local units = 0
-    repeat
-      longest = 0
+    local cost, longest = amount, 0
+    if verb == 'w' and blocked_until <= now then
+      -- What most hits are, in the shortest way.
       «look»
-      if final then break end
-      final = true
-      if verb == 'w' or verb == 'a' then
-        if longest == 0 and block == 0 then allowed = 1 end
-        if allowed == 1 or verb == 'a' then charged = amount end
-      elseif verb == 'p' then
-        if block == 0 and longest == 0 then
-          charged, allowed = cost, 1
-        elseif block == 0 and units == 0 then
-          units = amount
-          «least»
-          units = floor(units)
-          if units >= 1 then cost, final = units, false end
-        end
-        if final then cost = min(amount, 1) end
-      elseif verb == 'r' then
-        local fixed = block > 0
-        «fixed»
-        if not fixed and longest < INF and longest <= span then
-          charged, delay = amount, longest
-          if longest == 0 then allowed = 1 end
-        end
-      elseif longest == 0 and block == 0 then
-        allowed = 1
-      end
-      if charged > 0 then
-        local cost = charged
+      if longest == 0 then
         «charge»
-        taken, write = charged, true
-      end
-      if final and allowed == 0 and block == 0 and (verb == 'w' or verb == 'a' or verb == 'p') then
+        outcome, write = '1', true
+      else
+        outcome = '0'
         «strike»
       end
-    until final and not write and verb ~= 'p'
+      if write then
+        «look»
+      end
+    else
+      local allowed, taken, block, delay, charged, final = 0, 0, 0, 0, 0, false
+      if verb == 'b' then
+        blocked_until, write = now + span, true
+      elseif verb == 'f' then
+        «give»
+        write = true
+      elseif verb == 'l' then
+        «release»
+        write = true
+      end
+      if blocked_until > now then block = blocked_until - now end
+      if verb == 'f' or verb == 'l' or verb == 'b' or verb == 'z' then cost = 1 end
+
+      -- Looks, charges, and looks again at what is left. In partial mode also at the units that might fit.
+      local units = 0
+      repeat
+        longest = 0
+        «look»
+        if final then break end
+        final = true
+        if verb == 'a' then
+          if longest == 0 and block == 0 then allowed = 1 end
+          charged = amount
+        elseif verb == 'p' then
+          if block == 0 and longest == 0 then
+            charged, allowed = cost, 1
+          elseif block == 0 and units == 0 then
+            units = amount
+            «least»
+            units = floor(units)
+            if units >= 1 then cost, final = units, false end
+          end
+          if final then cost = min(amount, 1) end
+        elseif verb == 'r' then
+          local fixed = block > 0
+          «fixed»
+          if not fixed and longest < INF and longest <= span then
+            charged, delay = amount, longest
+            if longest == 0 then allowed = 1 end
+          end
+        elseif longest == 0 and block == 0 then
+          allowed = 1
+        end
+        if charged > 0 then
+          local cost = charged
+          «charge»
+          taken, write = charged, true
+        end
+        if final and allowed == 0 and block == 0 and (verb == 'a' or verb == 'p') then
+          «strike»
+        end
+      until final and not write and verb ~= 'p'
+      outcome = '2' .. pack('<dddd', allowed, taken, block, delay)
+    end
+    «report»
 
     if write then
-      longest = max(0, blocked_until - now)
+      longest = 0
+      if blocked_until > now then longest = blocked_until - now end
       «longest»
       longest = longest + keep
+      -- A row that is never clear is kept for a century.
+      if longest > 3155760000000 then longest = 3155760000000 end
       if longest == 0 then
         call('DEL', key)
       else
-        -- A row that is never clear is kept for a century.
-        local ttl = ceil(min(longest, 3155760000000))
+        local lasts = clock + longest <= expires
+        if not lasts then
+          -- A row that is used again is kept half as long again: most writes then leave the expiry as it is.
+          if expires > 0 then longest = longest * 1.5 end
+          expires = ceil(clock + longest)
+        end
         «save»
       end
     end
@@ -103,12 +124,12 @@ for j = 1, #KEYS do
   if failure then
     failed = failed or {}
     failed[#failed + 1], failed[#failed + 2] = j, failure
+  else
+    out[size + 1], out[size + 2], size = outcome, report, size + 2
   end
-  out[j] = pack(REPORT, allowed, taken, block, delay, «report»)
 end
 
-local reply = out[1]
-if #KEYS > 1 then reply = table.concat(out) end
+local reply = table.concat(out)
 if hex then
   reply = string.gsub(reply, '.', function(c) return string.format('%02x', string.byte(c)) end)
 end
