@@ -19,6 +19,7 @@ const limiter = [
   'limiter.ts',
   'plan.ts',
   'policy-text.ts',
+  'digest.ts',
   'maybe.ts',
   'many.ts',
   'waiting.ts',
@@ -28,6 +29,7 @@ const limiter = [
 const rules = {
   'contract.ts': [],
   'errors.ts': ['contract.ts'],
+  'digest.ts': [],
   'maybe.ts': ['contract.ts'],
   'duration.ts': ['contract.ts', 'errors.ts'],
   'options.ts': ['errors.ts', 'duration.ts'],
@@ -46,7 +48,7 @@ const rules = {
   'http/': ['contract.ts', 'errors.ts', 'options.ts', 'maybe.ts', 'http/'],
   'http/limited-fetch.ts': [...core, 'maybe.ts', 'http/'],
   'middleware/': ['contract.ts', 'http/', 'middleware/'],
-  'compat/': [PUBLIC, 'compat/'],
+  'compat/': [PUBLIC, 'options.ts', 'duration.ts', 'maybe.ts', 'digest.ts', 'compat/'],
   'testing/': [PUBLIC, 'contract.ts', 'errors.ts', 'clock.ts', 'testing/'],
   'index.ts': [ANY],
 };

@@ -15,7 +15,10 @@ interface AbortSignal {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-declare const crypto: { getRandomValues<T extends Uint8Array | Uint32Array>(array: T): T };
+declare const crypto: {
+  getRandomValues<T extends Uint8Array | Uint32Array>(array: T): T;
+  readonly subtle: { digest(algorithm: 'SHA-256', bytes: Uint8Array): Promise<ArrayBuffer> };
+};
 
 declare const console: Record<'debug' | 'error' | 'info' | 'log' | 'warn', (...values: unknown[]) => void>;
 

@@ -53,6 +53,8 @@ export interface Algorithm<P extends Params = Params> {
    * Such a row is an array of its own, at offset 0; the table keeps a pointer in a single cell.
    */
   roomy?(params: P, row: Cells, now: Millis): Cells;
+  /** Beside `roomy`: the most cells that such a row ever has. For stores that cannot grow. */
+  widest?(params: P): number;
 }
 
 /** An algorithm with its numbers, and the two that headers announce. */

@@ -42,6 +42,7 @@ export {
 } from './limiter.ts';
 export type { ManyDecision, ManyItem } from './many.ts';
 export type { Policies } from './plan.ts';
+export { type CasOptions, type CasService, casStore, type CasValue } from './stores/cas/cas.ts';
 export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
 export { leased, type LeasedOptions } from './wrappers/leased.ts';
 export { synced, type SyncedOptions } from './wrappers/synced.ts';

@@ -1,5 +1,6 @@
 /** From what a caller wrote to what a store needs: policies with names, side by side in one row. */
 import type { PlacedPolicy, Plan, Policy } from './contract.ts';
+import { digest } from './digest.ts';
 import { SluiceError } from './errors.ts';
 import { parsePolicies } from './policy-text.ts';
 
@@ -26,7 +27,7 @@ export function planOf(policies: Policies, name?: string, base?: Plan): Plan {
   const id = placed.map(describe).join('&');
   const signature = placed.map((policy) => policy.algorithm.name).join('&');
   return {
-    name: name ?? base?.name ?? `${signature}~${digest(id)}`,
+    name: name ?? base?.name ?? `${signature}~${digest(id).toString(36)}`,
     variant: base === undefined || base.signature === signature ? '' : signature,
     id,
     policies: placed,
@@ -76,11 +77,4 @@ function isPolicy(value: unknown): value is Policy {
 
 function describe({ algorithm, params }: Policy): string {
   return [algorithm.name, ...Object.values(params)].join(':');
-}
-
-/** Short, and the same in every process: FNV-1a. */
-function digest(text: string): string {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return (hash >>> 0).toString(36);
 }

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, inject } from 'vitest';
 import { type Decision, type Hit, memory, type Plan, type Store } from '../src/index.ts';
 import { redis } from '../src/stores/redis/index.ts';
+import { sharedMemory } from '../src/stores/shared-memory/index.ts';
 import type { ManualClock } from '../src/testing/index.ts';
 
 /** Answers now or later: who runs over all stores awaits. */
@@ -10,6 +11,7 @@ export type MakeStore = (clock: ManualClock) => Store;
 
 export const STORES: Readonly<Record<string, MakeStore>> = {
   memory: (clock) => memory({ clock }),
+  'shared memory': (clock) => sharedMemory({ clock, maxKeys: 1000 }),
   'redis 7': onServer('redisPort'),
   valkey: onServer('valkeyPort'),
 };

@@ -39,11 +39,6 @@ function cells(interval: Millis, burst: number): Policy {
   return { ...one, params: { ...one.params, burst, credit }, limit: burst, window: credit };
 }
 
-/** Continues at once when the answer is here, later when it is a promise. */
-export function chain<T, U>(answer: MaybePromise<T>, next: (answer: T) => U): MaybePromise<U> {
-  return answer instanceof Promise ? answer.then(next) : next(answer);
-}
-
 /** Theirs are whole nanoseconds; a float64 of milliseconds is a little off. */
 export function nanos(span: Millis): number {
   return Math.round(span * 1e6);

@@ -6,14 +6,8 @@
  */
 import type { Millis, Store } from '../index.ts';
 import { answer, type Callback } from './callback.ts';
-import {
-  type AnyLimiter,
-  countersOf,
-  type Hits,
-  hitsOf,
-  placeOf,
-  type SluiceStoreOptions,
-} from './hit-counter.ts';
+import { countersOf, type Hits, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';
+import type { AnyLimiter } from './limiters.ts';
 
 export type { SluiceStoreOptions } from './hit-counter.ts';
 

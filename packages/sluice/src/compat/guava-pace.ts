@@ -1,263 +1,110 @@
 /**
- * From a request to a verdict: the one place where limiters that answer at once and limiters that answer later meet.
- * Middlewares only carry the verdict out.
+ * The arithmetic of Guava's RateLimiter, to the last bit: whole microseconds, and permits as float64. Fractions of a
+ * microsecond are dropped, each part of a price for itself.
+ *
+ * Why not the pacer of the core: it counts the permits spent, Guava those stored. The two differ in the last bit of a
+ * float64, which now and then is a microsecond, and that can turn the answer to a timeout.
  */
-import type { Decision, MaybePromise } from '../contract.ts';
-import { StoreUnavailable } from '../errors.ts';
-import { all, chain, isPromise, unheard } from '../maybe.ts';
-import { cost as checkCost } from '../options.ts';
-import { clientAddressBy, type RequestLike } from './client-address.ts';
-import {
-  checked,
-  type GuardLimiter,
-  type GuardOptions,
-  isLimiter,
-  type Limit,
-  limitsOf,
-  type Outcome,
-  type Share,
-} from './guard-options.ts';
-import { type HeaderPair, rateLimitHeaders } from './headers.ts';
-import { merged } from './merged.ts';
-import { problem, PROBLEM_TYPE, unavailable } from './problem.ts';
 
-interface Charge extends Share {
-  readonly limiter: GuardLimiter;
-  readonly key: string;
+/** How many permits idle time stores at some rate, and what they cost. Spans in microseconds. */
+interface Storage {
+  /** Most permits stored. */
+  readonly max: number;
+  /** Idle microseconds that store one permit. */
+  readonly refill: number;
+  /** Microseconds that the next one waits for `amount` of the permits `stored`. */
+  price(stored: number, amount: number): number;
+  /** Stored when the rate before this one could store none. */
+  readonly afterNone: number;
+  /** Stored when the rate before this one was infinite. */
+  readonly afterInfinity: number;
 }
 
-export interface Refusal {
-  readonly status: number;
-  readonly type: string;
-  readonly body: string;
-}
+export type StorageAt = (rate: number, interval: number) => Storage;
 
-export interface Verdict {
-  /** Undefined where nothing was decided. */
-  readonly decision: Decision | undefined;
-  readonly headers: readonly HeaderPair[];
-  /** What to answer instead of the handler; undefined: go on. */
-  readonly refusal: Refusal | undefined;
-  /** To be called once the response is out; never rejects. Undefined: not needed. */
-  readonly settle: ((outcome: Outcome) => Promise<void>) | undefined;
-}
-
-export type Guard<Q> = (request: Q) => MaybePromise<Verdict>;
-
-/** Where a framework keeps things. */
-export interface View<Q> {
-  /** Headers and connection, for the client's address. */
-  addressed(request: Q): RequestLike;
-  /** The same object for all guards that a request meets. */
-  identity(request: Q): object;
-}
-
-const PASS: Verdict = { decision: undefined, headers: [], refusal: undefined, settle: undefined };
-
-/**
- * What the guards before have charged a request for: a later refusal gives it back, and headers tell of all of it.
- * On the request itself: a WeakMap costs the garbage collector more than the whole check.
- */
-const PASSED: unique symbol = Symbol('sluice');
-
-interface Marked {
-  [PASSED]?: Passed | undefined;
-}
-
-interface Passed {
-  /** For headers; in shadow, only what came before. */
-  readonly told: readonly Entry[];
-  readonly own: readonly Entry[];
-  readonly before: Passed | undefined;
-}
-
-interface Entry {
-  readonly charge: Charge;
-  readonly decision: Decision;
-  /** Which of the guard's limits. */
-  readonly index: number;
-  /** Neither settled nor given back yet. */
-  open: boolean;
-}
-
-export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View<Q>): Guard<Q> {
-  const options: GuardOptions<Q> = isLimiter(given) ? { limiter: given } : checked(given);
-  const { skip, shadow = false, onDenied, onUnavailable, status = 429, body, headers = 'draft-11' } = options;
-  const { trustProxy, ipv6Prefix } = options;
-  const limits = limitsOf(options);
-  const addressOf = clientAddressBy({ trustProxy, ipv6Prefix });
-  const addressKey = (request: Q): string => addressOf(view.addressed(request));
-
-  function chargeOf(
-    { limiter, key = addressKey, cost = 1, tier }: Limit<Q>,
-    request: Q,
-  ): MaybePromise<Charge | undefined> {
-    if (key === addressKey && typeof cost === 'number' && typeof tier !== 'function')
-      return { limiter, key: addressKey(request), cost, tier };
-    return chain(key(request), (subject) =>
-      subject === false
-        ? undefined
-        : chain(typeof cost === 'function' ? cost(request) : cost, (price) =>
-            chain(typeof tier === 'function' ? tier(request) : tier, (level) => ({
-              limiter,
-              key: subject,
-              cost: price,
-              tier: level,
-            })),
-          ),
-    );
-  }
-
-  /** A fault of one is a promise, so that nobody forgets the promises of the others. */
-  function chargesOf(request: Q): MaybePromise<(Charge | undefined)[]> {
-    if (limits.length === 1) return chain(chargeOf(limits[0], request), (charge) => [charge]);
-    return all(
-      limits.map((limit) => {
-        try {
-          return chargeOf(limit, request);
-        } catch (error) {
-          return Promise.reject(error);
-        }
-      }),
-    );
-  }
-
-  function check(request: Q): MaybePromise<Verdict> {
-    return chain(chargesOf(request), (charges) => {
-      const due = charges.filter((charge) => charge !== undefined);
-      if (due.length === 0) return PASS;
-      return chain(take(due), (decisions) => verdictOn(request, charges, decisions));
-    });
-  }
-
-  /** Runs for every request: what it allocates is what a check costs. */
-  function verdictOn(
-    request: Q,
-    charges: readonly (Charge | undefined)[],
-    decisions: readonly Decision[],
-  ): MaybePromise<Verdict> {
-    const identity: Marked = view.identity(request);
-    const before = identity[PASSED];
-    const own: Entry[] = [];
-    let isAllowed = true;
-    let isSettled = false;
-    for (const [index, charge] of charges.entries()) {
-      if (charge === undefined) continue;
-      const decision = decisions[own.length];
-      own.push({ charge, decision, index, open: true });
-      isAllowed &&= decision.allowed;
-      isSettled ||= isOpenLater(charge, index);
-    }
-    const told = before === undefined ? own : [...before.told.filter((old) => isCurrent(old, own)), ...own];
-    const decision = merged(told.map((entry) => entry.decision));
-    if (!isAllowed) {
-      if (onDenied !== undefined) unheard(() => onDenied(request, decision));
-      if (shadow) return { ...PASS, decision };
-      giveBack(identity);
-      const headers = pairs(decision);
-      return chain(refusal(request, decision), (refusal) => ({ ...PASS, decision, headers, refusal }));
-    }
-    identity[PASSED] = { told: shadow ? (before?.told ?? []) : told, own, before };
-    const settle = isSettled ? settleAll(request, own) : undefined;
-    return { decision, headers: shadow ? [] : pairs(decision), refusal: undefined, settle };
-  }
-
-  function isOpenLater({ limiter, key, tier }: Charge, index: number): boolean {
-    return limits[index].settle !== undefined || limiter.holds(key, tier);
-  }
-
-  function settleAll(request: Q, own: readonly Entry[]): (outcome: Outcome) => Promise<void> {
-    return async (outcome) => {
-      const now = own.filter(({ open, charge, index }) => open && isOpenLater(charge, index));
-      for (const entry of now) entry.open = false;
-      await Promise.allSettled(
-        now.map(({ charge, index }) => settleOne(request, { charge, limit: limits[index] }, outcome)),
-      );
-    };
-  }
-
-  function pairs(decision: Decision): readonly HeaderPair[] {
-    return headers === false ? [] : rateLimitHeaders(decision, { style: headers });
-  }
-
-  function refusal(request: Q, decision: Decision): MaybePromise<Refusal> {
-    if (body === undefined)
-      return { status, type: PROBLEM_TYPE, body: JSON.stringify(problem(decision, status)) };
-    return chain(body(request, decision), (content) =>
-      typeof content === 'string'
-        ? { status, type: 'text/plain; charset=utf-8', body: content }
-        : { status, type: 'application/json', body: JSON.stringify(content) ?? '' },
-    );
-  }
-
-  function failed(request: Q, error: unknown): Verdict {
-    if (!(error instanceof StoreUnavailable)) throw error;
-    if (onUnavailable !== undefined) unheard(() => onUnavailable(request, error));
-    if (shadow) return PASS;
-    giveBack(view.identity(request));
-    const { status: code, ...rest } = unavailable();
-    const text = JSON.stringify({ ...rest, status: code });
-    return { ...PASS, refusal: { status: code, type: PROBLEM_TYPE, body: text } };
-  }
-
-  return (request) => {
-    try {
-      const verdict =
-        skip === undefined
-          ? check(request)
-          : chain(skip(request), (skipped) => (skipped ? PASS : check(request)));
-      // A key function may answer with any thenable; middlewares go by Promise.
-      return isPromise(verdict)
-        ? Promise.resolve(verdict).catch((error: unknown) => failed(request, error))
-        : verdict;
-    } catch (error) {
-      return failed(request, error);
-    }
+/** Idle time stores up to `burstSeconds` of permits, to be spent without delay. */
+export function bursty(burstSeconds: number): StorageAt {
+  return (rate, interval) => {
+    // An infinite rate times none is none.
+    const max = burstSeconds === 0 ? 0 : burstSeconds * rate;
+    return { max, refill: interval, price: () => 0, afterNone: 0, afterInfinity: max };
   };
 }
 
-function take(charges: readonly Charge[]): MaybePromise<readonly Decision[]> {
-  const [{ limiter, key, cost, tier }] = charges;
-  if (charges.length === 1) return chain(limiter.take(key, { cost, tier }), (decision) => [decision]);
-  return chain(limiter.takeMany(charges), ({ decisions }) => decisions);
+/** Stored permits are cold: they cost up to `coldFactor` times as much as fresh ones. */
+export function warmingUp(warmup: number, coldFactor: number): StorageAt {
+  return (_, interval) => {
+    const coldInterval = interval * coldFactor;
+    const threshold = (0.5 * warmup) / interval;
+    const max = warmup === 0 ? 0 : threshold + (2 * warmup) / (interval + coldInterval);
+    const slope = (coldInterval - interval) / (max - threshold);
+    return {
+      max,
+      refill: warmup / max,
+      price(stored, amount) {
+        const cold = stored > threshold ? stored - threshold : 0;
+        const fromCold = Math.min(cold, amount);
+        const edges = interval + cold * slope + (interval + (cold - fromCold) * slope);
+        return micros((fromCold * edges) / 2) + micros((amount - fromCold) * interval);
+      },
+      afterNone: max,
+      afterInfinity: 0,
+    };
+  };
 }
 
-/** Not so where a later guard has asked the same limiter for the same key. */
-function isCurrent({ charge: old }: Entry, own: readonly Entry[]): boolean {
-  return !own.some(
-    ({ charge: { limiter, key, tier } }) => old.limiter === limiter && old.key === key && old.tier === tier,
-  );
+export interface Pace {
+  readonly rate: number;
+  /** The permits stored keep their share of the most that can be; what is owed stays owed. */
+  setRate(rate: number, now: number): void;
+  /** Microseconds until the next one passes, whatever it asks for. */
+  waitAt(now: number): number;
+  /** Charges, and says how long to wait. */
+  book(permits: number, now: number): number;
 }
 
-/** Once: all that the guards before have charged. */
-function giveBack(identity: Marked): void {
-  for (let passed = identity[PASSED]; passed !== undefined; passed = passed.before) {
-    for (const entry of passed.own) {
-      if (entry.open) refund(entry.charge, entry.charge.cost);
-      entry.open = false;
-    }
+/** Where Guava's microseconds end. */
+const END = 2 ** 63;
+
+/** Without the fraction; no number is nothing. */
+function micros(span: number): number {
+  return Number.isNaN(span) ? 0 : Math.min(Math.trunc(span), END);
+}
+
+export function pace(storageAt: StorageAt, firstRate: number, created: number): Pace {
+  let interval = 1e6 / firstRate;
+  let storage = storageAt(firstRate, interval);
+  let stored = storage.afterNone;
+  let next = created;
+
+  function idle(now: number): void {
+    if (now <= next) return;
+    if (storage.max > 0) stored = Math.min(storage.max, stored + (now - next) / storage.refill);
+    next = now;
   }
-  identity[PASSED] = undefined;
-}
 
-function refund({ limiter, key, tier }: Charge, cost: number): void {
-  if (cost > 0) unheard(() => limiter.refund(key, { cost, tier }));
-}
-
-async function settleOne<Q>(
-  request: Q,
-  { charge, limit }: { readonly charge: Charge; readonly limit: Limit<Q> },
-  outcome: Outcome,
-): Promise<void> {
-  const { limiter, key, cost, tier } = charge;
-  let held = cost;
-  try {
-    const final = checkCost((await limit.settle?.(request, outcome)) ?? cost, 'settle');
-    if (final > cost) await limiter.take(key, { cost: final - cost, tier, mode: 'always' });
-    if (final < cost) await limiter.refund(key, { cost: cost - final, tier });
-    // Both change what is held too.
-    held = final;
-  } finally {
-    if (held > 0 && limiter.holds(key, tier)) await limiter.release(key, { cost: held, tier });
-  }
+  return {
+    get rate() {
+      return 1e6 / interval;
+    },
+    setRate(rate, now) {
+      idle(now);
+      const before = storage.max;
+      interval = 1e6 / rate;
+      storage = storageAt(rate, interval);
+      if (before === Infinity) stored = storage.afterInfinity;
+      else if (before === 0) stored = storage.afterNone;
+      else stored = stored === 0 ? 0 : (stored * storage.max) / before;
+    },
+    waitAt: (now) => Math.max(0, next - now),
+    book(permits, now) {
+      idle(now);
+      const wait = next - now;
+      const fromStore = Math.min(permits, stored);
+      const fresh = micros((permits - fromStore) * interval);
+      next = Math.min(END, next + storage.price(stored, fromStore) + fresh);
+      stored -= fromStore;
+      return wait;
+    },
+  };
 }

@@ -2,6 +2,7 @@
  * Guava's RateLimiter: callers wait for their turn, and each one's permits delay the next. In memory it answers to the
  * microsecond as the original does; `distributed` keeps the same rules on any store.
  */
+import { duration } from '../duration.ts';
 import {
   createLimiter,
   type Decision,
@@ -13,8 +14,9 @@ import {
   SluiceError,
   type Store,
 } from '../index.ts';
-import { known, notNegative, whole } from './checks.ts';
+import { known, notNegative, whole } from '../options.ts';
 import { bursty, pace, warmingUp } from './guava-pace.ts';
+import { GRAIN } from './rounding.ts';
 
 export interface RateLimiterOptions {
   /** How long the pace takes from cold to full after a pause; without it, idle time stores a burst. */
@@ -55,7 +57,7 @@ export interface DistributedRateLimiter extends Omit<RateLimiter, 'reserve'> {
   reserve(permits?: number): Promise<Millis>;
 }
 
-const SHARED = ['warmup', 'coldFactor', 'maxBurstSeconds', 'sleep'];
+const SHARED = ['warmup', 'coldFactor', 'maxBurstSeconds', 'sleep'] as const;
 
 function create(permitsPerSecond: number, options: RateLimiterOptions = {}): RateLimiter {
   known('RateLimiter', options, [...SHARED, 'clock']);
@@ -88,8 +90,6 @@ function create(permitsPerSecond: number, options: RateLimiterOptions = {}): Rat
 
 /** Seconds that a permit costs at most: the rate is next to nothing, but sums stay finite. */
 const LONGEST = 1e12;
-/** The least that a float64 of epoch milliseconds can tell, and more: in whole microseconds it is nothing. */
-const HALF_A_MICROSECOND: Millis = 0.0005;
 
 /**
  * One pacer of a second per second, whatever the rate: a permit costs `1 / rate` seconds. So idle time stores seconds,
@@ -112,10 +112,10 @@ function distributed(permitsPerSecond: number, options: DistributedOptions): Dis
   /** Infinity: not within the timeout, and nothing is charged. */
   async function book(permits: number, timeout: Millis): Promise<Millis> {
     const cost = Math.min(whole('permits', permits) / rate, LONGEST);
-    if (cost > 0) return (await limiter.reserve(key, { cost, maxDelay: timeout + HALF_A_MICROSECOND })).delay;
+    if (cost > 0) return (await limiter.reserve(key, { cost, maxDelay: timeout + GRAIN })).delay;
     // At an infinite rate a permit costs nothing, but what is owed is waited for.
     const { retryAfter } = await limiter.peek(key, 0);
-    return retryAfter <= timeout + HALF_A_MICROSECOND ? retryAfter : Infinity;
+    return retryAfter <= timeout + GRAIN ? retryAfter : Infinity;
   }
 
   return {
@@ -156,7 +156,7 @@ function shapeOf(options: RateLimiterOptions | DistributedOptions): {
   if (warmup === undefined && coldFactor !== undefined)
     throw new SluiceError('ERR_UNKNOWN_OPTION', 'coldFactor', coldFactor, 'only with a warm-up');
   return {
-    warmup: warmup === undefined || warmup === 0 ? warmup : pacer({ limit: 1, per: warmup }).window,
+    warmup: warmup === undefined || warmup === 0 ? warmup : duration('warmup', warmup),
     coldFactor: notNegative('coldFactor', coldFactor ?? 3),
     maxBurstSeconds: notNegative('maxBurstSeconds', maxBurstSeconds ?? 1),
   };

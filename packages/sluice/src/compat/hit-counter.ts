@@ -1,19 +1,16 @@
 /** Counts of hits, for the middlewares of others: they ask for a number and compare it with a limit of their own. */
 import {
-  createLimiter,
   type Decision,
   fixedWindow,
-  type Limiter,
-  type MaybePromise,
   memory,
   type MemoryOptions,
   type Millis,
-  type Policies,
   type Policy,
   SluiceError,
   type Store,
 } from '../index.ts';
-import { known } from './checks.ts';
+import { known } from '../options.ts';
+import { type AnyLimiter, limitersOf } from './limiters.ts';
 
 export interface SluiceStoreOptions {
   /** Any store of Sluice, such as `redis(client)`; default: the memory of this process. */
@@ -31,12 +28,8 @@ export interface Place {
   readonly now: () => Millis;
 }
 
-export type AnyLimiter = Limiter<MaybePromise<Decision>>;
-
 /** Keys of the default store; then those nearest to their window's end make room. */
 const MOST_KEYS = 1_000_000;
-/** Limiters kept ready; one that was dropped is made again and finds its state in the store. */
-const MOST_LIMITERS = 1000;
 /** In memory, so many sets of numbers share the rows of a name. */
 const EXACT_SPANS = 16;
 /** Higher than anybody counts, and exact in a float64 up to the last unit. */
@@ -53,25 +46,6 @@ export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Pla
     store: store ?? memory({ clock, maxKeys: MOST_KEYS }),
     prefix,
     now: () => clock?.now() ?? Date.now(),
-  };
-}
-
-/** Limiters by their name and numbers, each made once. */
-export function limitersOf(
-  store: Store,
-): (name: string, numbers: string, make: () => Policies) => AnyLimiter {
-  const made = new Map<string, AnyLimiter>();
-  return (name, numbers, make) => {
-    const id = `${numbers} ${name}`;
-    const ready = made.get(id);
-    if (ready !== undefined) return ready;
-    const limiter = createLimiter(make(), { store, name });
-    for (const oldest of made.keys()) {
-      if (made.size < MOST_LIMITERS) break;
-      made.delete(oldest);
-    }
-    made.set(id, limiter);
-    return limiter;
   };
 }
 

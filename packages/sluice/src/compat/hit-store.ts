@@ -1,6 +1,7 @@
 /** The store of express-rate-limit, which hono-rate-limiter took over. */
 import { type Millis, SluiceError } from '../index.ts';
-import { type AnyLimiter, countersOf, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';
+import { countersOf, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';
+import type { AnyLimiter } from './limiters.ts';
 
 /** `resetTime`: when the count starts anew. */
 export interface ClientHits {

@@ -9,15 +9,14 @@ import {
   createLimiter,
   type Decision,
   fixedWindow,
-  type Limiter,
-  type MaybePromise,
   type Millis,
   type Policy,
   slidingLog,
   SluiceError,
 } from '../index.ts';
+import { known, positive } from '../options.ts';
 import { answer, type Callback } from './callback.ts';
-import { known, positive } from './checks.ts';
+import type { AnyLimiter } from './limiters.ts';
 import { storeOf, type StoreOptions } from './store-of.ts';
 
 type Triple = readonly [duration: number, limit: number, precision?: number | undefined];
@@ -53,7 +52,7 @@ export function createMultiPrecision<R extends Rule>(
 /** Every method promises; or calls the callback, if its last argument is one. */
 export class RateLimit<R extends Rule = Rule> {
   readonly #rules: readonly R[];
-  readonly #limiter: Limiter<MaybePromise<Decision>>;
+  readonly #limiter: AnyLimiter;
 
   constructor(client: object | undefined, rules: readonly R[], options: RateLimitOptions = {}) {
     known('options', options, ['store', 'clock', 'prefix', 'clientPrefix']);

@@ -5,14 +5,9 @@
  * `blockDuration`, after which its count starts anew. So it is a log, and a penalty at the first denial: one round trip.
  */
 import { type Millis, penalty, type Policies, type Policy, slidingLog } from '../index.ts';
-import {
-  type AnyLimiter,
-  counting,
-  limitersOf,
-  placeOf,
-  roundedSpans,
-  type SluiceStoreOptions,
-} from './hit-counter.ts';
+import { counting, placeOf, roundedSpans, type SluiceStoreOptions } from './hit-counter.ts';
+import { type AnyLimiter, limitersOf } from './limiters.ts';
+import { wholeUnits } from './rounding.ts';
 
 export type { SluiceStoreOptions } from './hit-counter.ts';
 
@@ -87,7 +82,4 @@ function record(totalHits: number, expire: Millis, isBlocked: boolean, unblock: 
   return { totalHits, timeToExpire: seconds(expire), isBlocked, timeToBlockExpire: seconds(unblock) };
 }
 
-/** Half a microsecond of float error is not a second more. */
-function seconds(span: Millis): number {
-  return Math.max(Math.ceil((span - 0.0005) / 1000), 0);
-}
+const seconds = (span: Millis): number => wholeUnits(span, 1000);

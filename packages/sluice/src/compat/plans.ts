@@ -1,8 +1,8 @@
 /** For old APIs whose calls bring their own numbers: plans instead of limiters, all of which read the same rows. */
 import type { Plan, Policy } from '../index.ts';
+import { keep } from './kept.ts';
 
-/** Plans kept; the one made first makes room. */
-const PLANS = 1000;
+const MOST_PLANS = 1000;
 
 /**
  * Makes a plan for each set of numbers, once. When a row is clear must not depend on them: all plans have one id, so
@@ -15,8 +15,8 @@ export function plansFor<N extends readonly number[]>(
   const plans = new Map<string, Plan>();
   return (...numbers) => {
     const key = numbers.join(' ');
-    const known = plans.get(key);
-    if (known !== undefined) return known;
+    const ready = plans.get(key);
+    if (ready !== undefined) return ready;
     const policy = policyOf(...numbers);
     const { algorithm, params } = policy;
     const plan: Plan = {
@@ -27,8 +27,6 @@ export function plansFor<N extends readonly number[]>(
       id: algorithm.name,
       signature: algorithm.name,
     };
-    if (plans.size >= PLANS) plans.delete(plans.keys().next().value as string);
-    plans.set(key, plan);
-    return plan;
+    return keep(plans, key, plan, MOST_PLANS);
   };
 }

@@ -34,7 +34,7 @@ export interface Points {
 /** A count below this is exact, and nobody consumes as much. */
 const MOST = 2 ** 52;
 /** For ever, as a span: 30,000 years. */
-const EVER = 1e15;
+export const EVER: Millis = 1e15;
 
 export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Points {
   const planOf = plansFor(name, openFor);

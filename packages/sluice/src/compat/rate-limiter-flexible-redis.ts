@@ -9,6 +9,7 @@ import {
   type Store,
   StoreUnavailable,
 } from '../index.ts';
+import { EVER } from './rate-limiter-flexible-points.ts';
 import type { StoreOptions } from './store-of.ts';
 
 /** Keys that this process refuses by itself. */
@@ -55,5 +56,3 @@ export function localBlocks(from: number, length: Millis, clock: StoreOptions['c
 }
 
 const MAX_LOCAL_BLOCKS = 100_000;
-/** A block without end, in milliseconds. */
-const EVER = 1e15;

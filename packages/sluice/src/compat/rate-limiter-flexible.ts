@@ -3,10 +3,11 @@
  * with a RateLimiterRes; only a fault or a mistake rejects with an Error.
  */
 import { type Decision, type MaybePromise, type Millis, SluiceError, type Store } from '../index.ts';
-import { known, notNegative, whole } from './checks.ts';
+import { known, notNegative, whole } from '../options.ts';
 import { type Points, pointsIn, type Tally } from './rate-limiter-flexible-points.ts';
 import { type LocalBlocks, localBlocks, onlyWhenReady } from './rate-limiter-flexible-redis.ts';
 import { RateLimiterRes, refuse } from './rate-limiter-flexible-res.ts';
+import { wholeUnits } from './rounding.ts';
 import { type StoreOptions, storeOf } from './store-of.ts';
 
 export { BurstyRateLimiter, RateLimiterUnion } from './rate-limiter-flexible-combined.ts';
@@ -74,7 +75,7 @@ const OPTIONS = [
   'insuranceLimiter',
   'store',
   'clock',
-];
+] as const;
 const REDIS_OPTIONS = [
   ...OPTIONS,
   'storeClient',
@@ -82,7 +83,7 @@ const REDIS_OPTIONS = [
   'inMemoryBlockDuration',
   'rejectIfRedisNotReady',
   'useRedisPackage',
-];
+] as const;
 
 /** What the two classes share. Its numbers may be changed while it runs; windows that are open keep their end. */
 class PointLimiter implements RateLimiterLike {
@@ -310,7 +311,7 @@ function lengthOf(seconds: number): Millis {
   return seconds === 0 ? Infinity : seconds * 1000;
 }
 
-/** Whole milliseconds, rounded up but for half a microsecond; −1: never. */
+/** −1: never. */
 function msOf(left: Millis): Millis {
-  return left === Infinity ? -1 : Math.max(0, Math.ceil(left - 0.0005));
+  return left === Infinity ? -1 : wholeUnits(left);
 }

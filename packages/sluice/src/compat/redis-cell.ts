@@ -11,8 +11,9 @@ import {
   type Millis,
   type Store,
 } from '../index.ts';
-import { cellCounter, chain, nanos } from './cells.ts';
-import { known } from './checks.ts';
+import { known } from '../options.ts';
+import { chain } from '../maybe.ts';
+import { cellCounter, nanos } from './cells.ts';
 
 /** Whole numbers, or their digits, as the command has them. The limit is `maxBurst` + 1; `quantity` is 1 unless given. */
 export type ClThrottleArgs = [

@@ -1,15 +1,9 @@
 /** classdojo's rolling-rate-limiter, version 0.4: every attempt counts, blocked ones too. */
-import {
-  createLimiter,
-  type Decision,
-  type Limiter,
-  type MaybePromise,
-  type Millis,
-  slidingLog,
-  SluiceError,
-} from '../index.ts';
-import { known, notNegative, positive } from './checks.ts';
+import { createLimiter, type Decision, type Millis, slidingLog, SluiceError } from '../index.ts';
+import { known, notNegative, positive } from '../options.ts';
+import type { AnyLimiter } from './limiters.ts';
 import { GAP, leftOf, policiesOf } from './rolling-log.ts';
+import { wholeUnits } from './rounding.ts';
 import { storeOf, type StoreOptions } from './store-of.ts';
 
 export interface RateLimiterOptions extends StoreOptions {
@@ -36,10 +30,10 @@ export interface RateLimitInfo {
   readonly actionsRemaining: number;
 }
 
-const OPTIONS = ['interval', 'maxInInterval', 'minDifference', 'store', 'clock'];
+const OPTIONS = ['interval', 'maxInInterval', 'minDifference', 'store', 'clock'] as const;
 
 class RollingRateLimiter {
-  readonly #limiter: Limiter<MaybePromise<Decision>>;
+  readonly #limiter: AnyLimiter;
 
   constructor(options: RateLimiterOptions, client?: object, name?: string) {
     const { interval, maxInInterval, minDifference = 0 } = options;
@@ -114,8 +108,7 @@ function infoOf(blocked: boolean, before: Decision, after: Decision, left: numbe
     // The count, too, if somebody came between and took the last.
     blockedDueToCount: blocked && (!tooSoon || waits.length > 1),
     blockedDueToMinDifference: tooSoon,
-    // Half a microsecond is forgiven when the wait is over, so it is no millisecond more.
-    millisecondsUntilAllowed: Math.max(0, Math.ceil(after.retryAfter - 0.0005)),
+    millisecondsUntilAllowed: wholeUnits(after.retryAfter),
     actionsRemaining: left,
   };
 }

@@ -2,19 +2,9 @@
  * RisingStack's rate-limiter and classdojo's rolling-rate-limiter: so many actions in any interval.
  * The factory of the first is here, the classes of the second are next door. Spans are milliseconds, but for `wait`.
  */
-import {
-  createLimiter,
-  type Decision,
-  type Limiter,
-  type MaybePromise,
-  type Millis,
-  type Mode,
-  type Policy,
-  slidingLog,
-  SluiceError,
-} from '../index.ts';
+import { createLimiter, type Millis, type Mode, type Policy, slidingLog, SluiceError } from '../index.ts';
+import { known, notNegative, positive, whole } from '../options.ts';
 import { answer, type Callback } from './callback.ts';
-import { known, notNegative, positive, whole } from './checks.ts';
 import { ABOVE, countPast, leftOf, policiesOf } from './rolling-log.ts';
 import { storeOf, type StoreOptions } from './store-of.ts';
 
@@ -68,8 +58,8 @@ export interface RollingLimiter {
 }
 
 const MODES: Readonly<Record<string, Mode>> = { binary: 'whole', nary: 'partial', uniform: 'always' };
-const SHARED = ['redis', 'store', 'clock', 'mode', 'namespace'];
-const LIMIT = ['interval', 'maxInInterval', 'minDifference', 'buckets'];
+const SHARED = ['redis', 'store', 'clock', 'mode', 'namespace'] as const;
+const LIMIT = ['interval', 'maxInInterval', 'minDifference', 'buckets'] as const;
 /** A log this short is exact whatever `buckets` says: 16 bytes an entry. */
 const SHORT = 1000;
 
@@ -79,7 +69,7 @@ export function rateLimiterFactory(options: RateLimiterFactoryOptions): RollingL
   if (!Object.hasOwn(MODES, mode))
     throw new SluiceError('ERR_CHOICE', 'options.mode', mode, Object.keys(MODES).join(', '));
   const uniform = mode === 'uniform';
-  const limiter: Limiter<MaybePromise<Decision>> = createLimiter(
+  const limiter = createLimiter(
     policiesOf(
       limits.map((limit) => logOf(limit, uniform)),
       limits.map(({ minDifference = 0 }) => minDifference),
@@ -115,20 +105,21 @@ export function rateLimiterFactory(options: RateLimiterFactoryOptions): RollingL
 
 function limitsOf(options: RateLimiterFactoryOptions): readonly RollingLimit[] {
   if ('limits' in Object(options)) {
-    const { limits } = options as { limits: readonly RollingLimit[] };
-    known('options', options, [...SHARED, 'limits']);
+    const several = options as SharedOptions & { readonly limits: readonly RollingLimit[] };
+    const { limits } = known('options', several, [...SHARED, 'limits']);
     const all = Object.entries(Object(limits) as Record<string, RollingLimit>);
     if (all.length === 0) throw new SluiceError('ERR_OPTIONS', 'options.limits', limits, 'at least one');
-    for (const [index, limit] of all) checkLimit(`options.limits.${index}`, limit, LIMIT);
+    for (const [index, limit] of all)
+      checkLimit(`options.limits.${index}`, known(`options.limits.${index}`, limit, LIMIT));
     return all.map(([, limit]) => limit);
   }
-  checkLimit('options', options, [...SHARED, ...LIMIT]);
-  return [options as RollingLimit];
+  const one = known('options', options as SharedOptions & RollingLimit, [...SHARED, ...LIMIT]);
+  checkLimit('options', one);
+  return [one];
 }
 
-function checkLimit(what: string, limit: object, names: readonly string[]): void {
-  known(what, limit, names);
-  const { interval, maxInInterval, minDifference = 0, buckets = 1 } = limit as RollingLimit;
+function checkLimit(what: string, limit: RollingLimit): void {
+  const { interval, maxInInterval, minDifference = 0, buckets = 1 } = limit;
   positive(`${what}.interval`, interval);
   positive(`${what}.maxInInterval`, maxInInterval);
   notNegative(`${what}.minDifference`, minDifference);

@@ -3,11 +3,10 @@
  *
  * All limits of one key share an actor's bucket, whatever their numbers: a changed factor finds what was used before.
  */
+import { digest } from '../digest.ts';
 import {
-  createLimiter,
   type Decision,
   leakyBucket,
-  type Limiter,
   type MaybePromise,
   memory,
   type MemoryOptions,
@@ -15,6 +14,10 @@ import {
   SluiceError,
   type Store,
 } from '../index.ts';
+import { known } from '../options.ts';
+import { keep } from './kept.ts';
+import { type AnyLimiter, limitersOf } from './limiters.ts';
+import { wholeUnits } from './rounding.ts';
 
 /** Empties by `dripSize` (default 1) every `dripRate` ms (default 1000). */
 export interface BucketRateLimit {
@@ -80,15 +83,11 @@ export interface SkRateLimiterService {
 /** How long a factor is remembered, and of how many actors; the oldest goes first. */
 const REMEMBERED: Millis = 60_000;
 const MOST_FACTORS = 10_000;
-/** Limiters kept ready; one that was dropped is made again and finds its state in the store. */
-const MOST_LIMITERS = 1000;
 /**
  * Keys are spread over so many names. One name each would cost memory for every key ever seen, and they may be made up
  * per file; but in memory, limiters of one name share state only up to 16 different sets of numbers.
  */
 const NAMES = 64;
-/** Float error of an instant, half a microsecond, is not rounded up to a whole millisecond. */
-const GRAIN: Millis = 0.0005;
 
 const UNLIMITED: LimitInfo = {
   blocked: false,
@@ -100,12 +99,11 @@ const UNLIMITED: LimitInfo = {
 };
 
 export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): SkRateLimiterService {
-  const { store, clock, factor = () => 1, disabled = false, ...others } = options;
-  for (const [name, value] of Object.entries(others))
-    throw new SluiceError('ERR_UNKNOWN_OPTION', `createSkRateLimiterService.${name}`, value);
+  known('createSkRateLimiterService', options, ['store', 'clock', 'factor', 'disabled']);
+  const { store, clock, factor = () => 1, disabled = false } = options;
   if (typeof factor !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'createSkRateLimiterService.factor', factor, 'a function');
-  const limiterOf = limiters(store ?? memory({ clock }));
+  const limiterFor = buckets(store ?? memory({ clock }));
   const factorOf = remembered(factor, clock ?? performance);
 
   return {
@@ -118,7 +116,7 @@ export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): 
       const { key } = limit;
       if (typeof key !== 'string') throw new SluiceError('ERR_KEY', 'limit.key', key);
       // The length keeps apart what would read the same: key 'a b' of 'c', and key 'a' of 'b c'.
-      return infoOf(bucket, await limiterOf(key, bucket).take(`${key.length} ${key} ${actor}`));
+      return infoOf(bucket, await limiterFor(key, bucket).take(`${key.length} ${key} ${actor}`));
     },
   };
 }
@@ -169,26 +167,13 @@ function checked({ key }: RateLimit, name: string, value: number, least: number)
   return value;
 }
 
-/** Limiters by their numbers. Those of one name read each other's rows. */
-function limiters(store: Store): (key: string, bucket: TranslatedLimit) => Limiter<MaybePromise<Decision>> {
-  const made = new Map<string, Limiter<MaybePromise<Decision>>>();
-  return (key, { bucketSize: size, dripRate, dripSize }) => {
-    const name = `sharkey-${digest(key) % NAMES}`;
-    const id = `${name} ${size} ${dripRate} ${dripSize}`;
-    const known = made.get(id);
-    if (known !== undefined) return known;
-    const limiter = createLimiter(leakyBucket({ size, dripRate, dripSize }), { store, name });
-    dropOldest(made, MOST_LIMITERS - 1);
-    made.set(id, limiter);
-    return limiter;
-  };
-}
-
-/** The same in every process: FNV-1a. */
-function digest(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return hash >>> 0;
+/** Those of one name read each other's rows. */
+function buckets(store: Store): (key: string, bucket: TranslatedLimit) => AnyLimiter {
+  const limiterOf = limitersOf(store);
+  return (key, { bucketSize: size, dripRate, dripSize }) =>
+    limiterOf(`sharkey-${digest(key) % NAMES}`, `${size} ${dripRate} ${dripSize}`, () =>
+      leakyBucket({ size, dripRate, dripSize }),
+    );
 }
 
 /** Asks for an actor's factor once a minute, and once for all who wait for it. A failed question is not remembered. */
@@ -196,28 +181,18 @@ function remembered(
   ask: (actor: Actor) => MaybePromise<number>,
   clock: { now(): Millis },
 ): (actor: Actor) => MaybePromise<number> {
-  const known = new Map<string, { readonly since: Millis; readonly factor: MaybePromise<number> }>();
+  const factors = new Map<string, { readonly since: Millis; readonly factor: MaybePromise<number> }>();
   return (actor) => {
     const id = typeof actor === 'string' ? `string ${actor}` : `user ${actor.id}`;
     const now = clock.now();
-    const before = known.get(id);
+    const before = factors.get(id);
     if (before !== undefined && now >= before.since && now - before.since <= REMEMBERED) return before.factor;
     const entry = { since: now, factor: ask(actor) };
-    known.delete(id);
-    dropOldest(known, MOST_FACTORS - 1);
-    known.set(id, entry);
+    keep(factors, id, entry, MOST_FACTORS);
     if (typeof entry.factor !== 'number')
-      entry.factor.catch(() => known.get(id) === entry && known.delete(id));
+      entry.factor.catch(() => factors.get(id) === entry && factors.delete(id));
     return entry.factor;
   };
-}
-
-/** A Map keeps the order of insertion. */
-function dropOldest(map: Map<string, unknown>, most: number): void {
-  for (const id of map.keys()) {
-    if (map.size <= most) return;
-    map.delete(id);
-  }
 }
 
 function infoOf(
@@ -227,10 +202,10 @@ function infoOf(
   // A bucket that has become smaller may hold more than its size: then only the time until it is empty tells how much.
   const drips = allowed
     ? Math.ceil(Math.max(bucketSize - remaining, 0) / dripSize)
-    : Math.ceil((resetAfter - GRAIN) / dripRate);
+    : wholeUnits(resetAfter, dripRate);
   // A full bucket has room again with its next drip, the first of those until it is empty.
   const wait = allowed ? resetAfter - (drips - 1) * dripRate : retryAfter;
-  const resetMs = allowed && remaining > 0 ? 0 : Math.max(Math.ceil(wait - GRAIN), 0);
+  const resetMs = allowed && remaining > 0 ? 0 : wholeUnits(wait);
   const fullResetMs = drips * dripRate;
   return {
     blocked: !allowed,

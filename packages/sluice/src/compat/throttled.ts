@@ -11,8 +11,9 @@ import {
   SluiceError,
   type Store,
 } from '../index.ts';
-import { cellCounter, chain, nanos } from './cells.ts';
-import { known, notNegative, positive, whole } from './checks.ts';
+import { known, notNegative, positive, whole } from '../options.ts';
+import { chain } from '../maybe.ts';
+import { cellCounter, nanos } from './cells.ts';
 
 /** `count` requests per `period`, evenly spaced. */
 export interface Rate {

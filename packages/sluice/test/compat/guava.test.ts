@@ -254,6 +254,13 @@ describe('the API', () => {
     expect([limiter.reserve(), limiter.reserve()]).toEqual([0, 100]);
   });
 
+  test('the pause at an infinite rate leaves nothing cold', () => {
+    const { clock, limiter } = open(Infinity, { warmup: '10s' });
+    clock.advance(10_000);
+    limiter.setRate(1);
+    expect([limiter.reserve(), limiter.reserve(), limiter.reserve()]).toEqual([0, 1000, 2000]);
+  });
+
   test('without a warm-up time a warm-up stores nothing, also after a pause', () => {
     const { clock, limiter } = open(5, { warmup: 0 });
     clock.advance(10_000);
@@ -356,10 +363,12 @@ describe.each(['memory', 'redis 7'])('distributed, on %s', (name) => {
     expect(await limiter.tryAcquire(1000)).toBe(true);
   });
 
-  test('giving back to a key that was never seen stores nothing', async () => {
+  test('giving back to a key that is as never seen stores nothing', async () => {
     const clock = manualClock(1_700_000_000_000);
     const policy = pacer({ limit: 10, per: 1000, maxBurst: 5, fresh: 'empty' });
     const limiter = createLimiter(policy, { store: makeStore(clock), name: 'refund' });
+    await limiter.take('k');
+    await limiter.reset('k');
     await limiter.refund('k', 3);
     clock.advance(300);
     await limiter.take('k');

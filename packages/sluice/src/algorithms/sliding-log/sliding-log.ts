@@ -87,6 +87,7 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     }
     return copy;
   },
+  widest: (p) => HEADER + 2 * (Math.max(2 * p.entries, 3) + 1),
 };
 
 function time(row: Cells, at: number, entry: number): Millis {

@@ -1,0 +1,33 @@
+// @ts-check
+// A handler of the web standard behind Sluice. The same handler is what Bun.serve, Deno.serve, Workers and Next take;
+// here @hono/node-server runs it. Try it:
+//
+//   npm run build && node examples/fetch.mjs
+//   curl -i localhost:3000                 1000 tokens a minute; an answer costs what it was long
+
+import { serve } from '@hono/node-server';
+import { createLimiter } from 'sluice';
+import { withRateLimit } from 'sluice/fetch';
+
+const tokens = createLimiter({ tokens: '1000/min' });
+
+/** @type {WeakMap<Request, number>} */
+const used = new WeakMap();
+
+const handler = withRateLimit(
+  {
+    limiter: tokens,
+    // An estimate; what it was in the end is settled once the response is out.
+    cost: 200,
+    settle: ({ request }) => used.get(request),
+  },
+  async (request) => {
+    const answer = 'All work and no play makes Jack a dull boy.\n'.repeat(40);
+    used.set(request, answer.split(' ').length);
+    return new Response(answer);
+  },
+);
+
+serve({ fetch: handler, port: Number(process.env['PORT'] ?? 3000) }, ({ port }) => {
+  console.log(`listening on http://localhost:${port}`);
+});

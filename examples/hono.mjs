@@ -1,0 +1,24 @@
+// @ts-check
+// Hono behind Sluice, on Node. The app itself runs on Bun, Deno and Workers as it is. Try it:
+//
+//   npm run build && node examples/hono.mjs
+//   curl -i localhost:3000           ten a minute
+//   curl -i localhost:3000/search    costs five of them
+
+import { serve } from '@hono/node-server';
+import { Hono } from 'hono';
+import { createLimiter } from 'sluice';
+import { rateLimit } from 'sluice/hono';
+
+const limiter = createLimiter('10/min');
+
+const app = new Hono();
+app.use(rateLimit(limiter));
+app.get('/', (context) => context.text('Hello\n'));
+
+// The same limiter again: this route costs one from above and four from here.
+app.get('/search', rateLimit({ limiter, cost: 4 }), (context) => context.text('Found nothing\n'));
+
+serve({ fetch: app.fetch, port: Number(process.env['PORT'] ?? 3000) }, ({ port }) => {
+  console.log(`listening on http://localhost:${port}`);
+});

@@ -1,0 +1,32 @@
+// @ts-check
+// Node's own server behind Sluice. Try it:
+//
+//   npm run build && node examples/node-http.mjs
+//   curl -i localhost:3000             five a minute
+//   for i in 1 2 3; do curl -s localhost:3000/slow & done; wait     two at once
+
+import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { concurrency, createLimiter } from 'sluice';
+import { rateLimit, withRateLimit } from 'sluice/node-http';
+
+const perMinute = createLimiter('5/min');
+const atOnce = createLimiter({ atOnce: concurrency({ limit: 2, lease: '30s' }) });
+
+// Checked where the handler says so; released when the response is out or the client has gone.
+const slowly = rateLimit({ limiter: atOnce, key: () => 'slow' });
+
+const server = createServer(
+  withRateLimit(perMinute, async (request, response) => {
+    if (request.url === '/slow') {
+      if (!(await slowly(request, response))) return;
+      await sleep(2000);
+    }
+    response.end('Hello\n');
+  }),
+);
+
+server.listen(Number(process.env['PORT'] ?? 3000), () => {
+  const address = server.address();
+  console.log(`listening on http://localhost:${typeof address === 'object' && address?.port}`);
+});

@@ -1,0 +1,117 @@
+/** What a guard can be told, and the checks of it: a mistake comes to light when the guard is made. */
+import type { Decision, MaybePromise, Mode } from '../contract.ts';
+import { SluiceError, type StoreUnavailable } from '../errors.ts';
+import { cost as checkCost, known, oneOf } from '../options.ts';
+import type { ClientAddressOptions } from './client-address.ts';
+import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
+
+/** What a guard needs of a limiter; every limiter of Sluice offers it. */
+export interface GuardLimiter {
+  take(key: string, options: Share & { readonly mode?: Mode }): MaybePromise<Decision>;
+  refund(key: string, options: Share): MaybePromise<Decision>;
+  release(key: string, options: Share): MaybePromise<Decision>;
+  holds(key: string, tier?: string): boolean;
+  takeMany(
+    items: readonly { readonly key: string }[],
+  ): MaybePromise<{ readonly decisions: readonly Decision[] }>;
+}
+
+/** What is charged or given back at once. */
+export interface Share {
+  readonly cost: number;
+  readonly tier?: string | undefined;
+}
+
+/** How a response ended. */
+export interface Outcome {
+  readonly status: number;
+  /** The client left before it was complete. */
+  readonly aborted: boolean;
+}
+
+/** One limiter, and what a request means to it. */
+export interface Limit<Q> {
+  readonly limiter: GuardLimiter;
+  /** Whom it counts for; default: the client's address. `false`: this limit does not apply. */
+  readonly key?: ((request: Q) => MaybePromise<string | false>) | undefined;
+  /** Default 1. */
+  readonly cost?: number | ((request: Q) => MaybePromise<number>) | undefined;
+  readonly tier?: string | ((request: Q) => MaybePromise<string | undefined>) | undefined;
+  /** What it cost in the end, once the response is out: less is given back, more is charged. Undefined: as it was. */
+  readonly settle?: ((request: Q, outcome: Outcome) => MaybePromise<number | undefined>) | undefined;
+}
+
+export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions {
+  /** Several limits, all or nothing: instead of `limiter`, or beside it. */
+  readonly limits?: readonly Limit<Q>[] | undefined;
+  readonly skip?: ((request: Q) => MaybePromise<boolean>) | undefined;
+  /** Decide and report, never deny. */
+  readonly shadow?: boolean | undefined;
+  /** Told of every denial, in shadow too. */
+  readonly onDenied?: ((request: Q, decision: Decision) => unknown) | undefined;
+  /** Told when a store could not be asked; the client hears 503. */
+  readonly onUnavailable?: ((request: Q, error: StoreUnavailable) => unknown) | undefined;
+  /** Of a denial; default 429. */
+  readonly status?: number | undefined;
+  /** Of a denial: text, or what becomes JSON, or a promise of it. Default: problem details. */
+  readonly body?: ((request: Q, decision: Decision) => unknown) | undefined;
+  /** Default 'draft-11'; false: none. */
+  readonly headers?: HeaderStyle | readonly HeaderStyle[] | false | undefined;
+}
+
+const LIMIT_OPTIONS = ['limiter', 'key', 'cost', 'tier', 'settle'] as const;
+
+const GUARD_OPTIONS = [
+  ...LIMIT_OPTIONS,
+  'limits',
+  'skip',
+  'shadow',
+  'onDenied',
+  'onUnavailable',
+  'status',
+  'body',
+  'headers',
+  'trustProxy',
+  'ipv6Prefix',
+] as const;
+
+export function isLimiter(value: unknown): value is GuardLimiter {
+  return typeof (value as GuardLimiter | undefined)?.takeMany === 'function';
+}
+
+/** The same options. The limits in them are checked by `limitsOf`. */
+export function checked<Q>(options: GuardOptions<Q>): GuardOptions<Q> {
+  const { status, headers } = known('rateLimit', options, GUARD_OPTIONS);
+  if (status !== undefined && !(Number.isInteger(status) && status >= 200 && status <= 599))
+    throw new SluiceError('ERR_NUMBER', 'rateLimit.status', status, '200 to 599');
+  if (headers !== undefined && headers !== false)
+    for (const one of typeof headers === 'string' ? [headers] : headers)
+      oneOf('rateLimit.headers', one, HEADER_STYLES);
+  functions('rateLimit', options, ['skip', 'onDenied', 'onUnavailable', 'body']);
+  return options;
+}
+
+export function limitsOf<Q>(options: GuardOptions<Q>): readonly Limit<Q>[] {
+  const { limiter, key, cost, tier, settle, limits = [] } = options;
+  // Without a limiter these would mean nothing: each of the limits has its own.
+  const own = { limiter, key, cost, tier, settle };
+  const isOwn = Object.values(own).some((value) => value !== undefined);
+  const found = isOwn ? [own, ...limits] : limits;
+  if (found.length === 0) throw new SluiceError('ERR_MISSING_OPTION', 'rateLimit.limiter', limiter);
+  return found.map((limit) => checkedLimit(limit as Limit<Q>));
+}
+
+function checkedLimit<Q>(limit: Limit<Q>): Limit<Q> {
+  const { limiter, cost } = known('rateLimit.limits', limit, LIMIT_OPTIONS);
+  if (limiter === undefined) throw new SluiceError('ERR_MISSING_OPTION', 'rateLimit.limiter', limiter);
+  if (!isLimiter(limiter)) throw new SluiceError('ERR_OPTIONS', 'rateLimit.limiter', limiter, 'a limiter');
+  if (cost !== undefined && typeof cost !== 'function') checkCost(cost, 'rateLimit.cost');
+  functions('rateLimit', limit, ['key', 'settle']);
+  return limit;
+}
+
+function functions<T extends object>(what: string, options: T, names: readonly (keyof T & string)[]): void {
+  for (const name of names)
+    if (options[name] !== undefined && typeof options[name] !== 'function')
+      throw new SluiceError('ERR_OPTIONS', `${what}.${name}`, options[name], 'a function');
+}

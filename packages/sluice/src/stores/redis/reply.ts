@@ -1,0 +1,64 @@
+/**
+ * What the script replied, put into words. It sends the row as it is now, and the engine that serves the memory store says
+ * what is left: not the server's work, and bound to be the same. `head.lua` has the layout.
+ */
+import type { Decision, Hit, Plan } from '../../contract.ts';
+import { decisionOf, describe, type GrownRows, unitsOf } from '../../engine.ts';
+import { StoreError } from '../../errors.ts';
+
+const PASSED = '1'.charCodeAt(0);
+const DETAILED = '2'.charCodeAt(0);
+
+/** Rows that grow stay on the server. */
+const NO_ROWS: GrownRows = { get: () => new Float64Array(), put: () => 0 };
+
+/** Reads the hits one after the other, in the order in which they were sent. */
+export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision {
+  const bytes = bytesOf(reply);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const { policies, width } = plan;
+  const grows = policies.some((policy) => policy.grows);
+  const cells = new Float64Array(width);
+  let at = 0;
+  const double = (): number => {
+    at += 8;
+    return view.getFloat64(at - 8, true);
+  };
+  const now = double();
+
+  return (hit) => {
+    const outcome = bytes[at++];
+    const detailed = outcome === DETAILED;
+    const allowed = detailed ? double() === 1 : outcome === PASSED;
+    const taken = detailed ? double() : allowed ? hit.cost : 0;
+    const block = detailed ? double() : 0;
+    const delay = detailed ? double() : 0;
+    let decision: Decision;
+    if (grows) {
+      const states = policies.map(({ name, limit, window }) => {
+        const remaining = unitsOf(double(), limit);
+        const wait = double();
+        return { name, limit, window, remaining, retryAfter: allowed ? 0 : wait, resetAfter: double() };
+      });
+      decision = decisionOf(states, block, allowed, taken);
+    } else {
+      for (let i = 0; i < width; i++) cells[i] = double();
+      decision = describe(policies, cells, 0, now, NO_ROWS, block, allowed, taken, asked(hit));
+    }
+    // A turn booked for later: what it waits for is its turn.
+    return delay > 0 ? { ...decision, retryAfter: delay } : decision;
+  };
+}
+
+/** The cost whose wait is told. */
+function asked({ verb, mode, cost }: Hit): number {
+  if (verb === 'take' && mode === 'partial') return Math.min(cost, 1);
+  return verb === 'take' || verb === 'reserve' || verb === 'peek' ? cost : 1;
+}
+
+/** Bytes, or hexadecimal text. */
+function bytesOf(reply: unknown): Uint8Array {
+  const bytes = typeof reply === 'string' ? Buffer.from(reply, 'hex') : reply;
+  if (!(bytes instanceof Uint8Array)) throw new StoreError(`unexpected reply of type ${typeof reply}`);
+  return bytes;
+}

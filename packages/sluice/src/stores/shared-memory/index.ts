@@ -1,0 +1,8 @@
+export {
+  type AttachOptions,
+  attachSharedMemory,
+  sharedMemory,
+  type SharedMemoryHandle,
+  type SharedMemoryOptions,
+  type SharedMemoryStore,
+} from './shared-memory.ts';

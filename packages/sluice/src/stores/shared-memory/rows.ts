@@ -1,0 +1,234 @@
+/**
+ * The rows of all keys, a stripe under its lock at a time.
+ *
+ * A change is prepared outside the slot: further cells in units that nobody uses yet, the slot's next content in the
+ * journal. Arming the lock is the one store that makes it valid; then the content is copied to the slot. Whoever dies
+ * before leaves the old row, whoever dies after leaves the new one, for the next to copy.
+ */
+import type { Millis } from '../../contract.ts';
+import { StoreError } from '../../errors.ts';
+import {
+  CHAIN,
+  CHAIN_LENGTH,
+  CLEAR_CELL,
+  COUNT,
+  FREE_SLOT,
+  FRESH_SLOT,
+  HAND,
+  headOf,
+  headsOf,
+  INLINE,
+  JOURNAL,
+  JOURNAL_SLOT,
+  type Layout,
+  ROW_CELL,
+  SLOT,
+  TAG_HIGH,
+  UNITS_LEFT,
+} from './layout.ts';
+import { Lock } from './lock.ts';
+import { freeChain, rebuildUnits, unitsFor, writeChain } from './units.ts';
+
+/** Rows compared when one has to go. */
+const CANDIDATES = 16;
+
+export class Rows {
+  readonly layout: Layout;
+  private readonly lock: Lock;
+  /** Of the stripe that is open, and the fingerprint that it was opened for. */
+  head = 0;
+  private low = 0;
+  private high = 0;
+  private armed = false;
+
+  constructor(layout: Layout, thread: number) {
+    this.layout = layout;
+    this.lock = new Lock(layout.words, thread);
+  }
+
+  /** Waits for the stripe of this fingerprint. Returns where the key's slot is, in words; −1: it has none. */
+  open(low: number, high: number): number {
+    this.low = low;
+    this.high = high;
+    this.head = headOf(this.layout, high);
+    this.armed = false;
+    this.hold();
+    return this.find();
+  }
+
+  /** False: the lock was lost before anything was changed, and what was read may be wrong. */
+  close(): boolean {
+    if (this.lock.release(this.head, this.armed)) return true;
+    if (!this.armed) return false;
+    // Lost while the change was carried out: somebody has done it in our place, but the lists may be wrong now.
+    this.hold();
+    this.rebuild();
+    this.lock.release(this.head, false);
+    return true;
+  }
+
+  clearAt(slot: number): Millis {
+    return this.layout.cells[slot / 2 + CLEAR_CELL];
+  }
+
+  /** Replaces the row of the key, or adds it when it has no slot. Nothing changes if the lock was lost. */
+  write(slot: number, clearAt: Millis, row: Float64Array, length: number): void {
+    const { layout, head } = this;
+    const { words, cells } = layout;
+    // What follows takes no time: only before can a slow thread have been taken for dead.
+    if (!this.lock.isOurs(head)) return;
+    const units = unitsFor(length);
+    if (units > 0) this.makeUnits(units, slot);
+    const place = slot < 0 ? this.freeSlot() : slot;
+    const [oldChain, oldUnits] = [words[place + CHAIN], slot < 0 ? 0 : words[place + CHAIN_LENGTH]];
+    const journal = head + JOURNAL;
+    words[journal] = this.low;
+    words[journal + TAG_HIGH] = this.high;
+    words[journal + CHAIN] = units > 0 ? writeChain(layout, head, row, length) : 0;
+    words[journal + CHAIN_LENGTH] = units;
+    cells[journal / 2 + CLEAR_CELL] = clearAt;
+    for (let cell = 0; cell < INLINE; cell++)
+      cells[journal / 2 + ROW_CELL + cell] = cell < length ? row[cell] : 0;
+    words[head + JOURNAL_SLOT] = place + 1;
+    if (!this.lock.arm(head)) return;
+    this.armed = true;
+    this.carryOut();
+    if (slot < 0) this.link(place);
+    freeChain(layout, head, oldChain, oldUnits);
+  }
+
+  /** The tag goes first: what comes after can be rebuilt. */
+  forget(slot: number): void {
+    const { words, slotLinksAt } = this.layout;
+    const { head } = this;
+    if (!this.lock.isOurs(head)) return;
+    const link = this.linkTo(slot);
+    Atomics.store(words, slot, 0);
+    const index = this.indexOf(slot);
+    words[link] = words[head + slotLinksAt + index];
+    words[head + slotLinksAt + index] = words[head + FREE_SLOT];
+    words[head + FREE_SLOT] = index + 1;
+    words[head + COUNT]--;
+    freeChain(this.layout, head, words[slot + CHAIN], words[slot + CHAIN_LENGTH]);
+  }
+
+  get size(): number {
+    return headsOf(this.layout).reduce((sum, head) => sum + Atomics.load(this.layout.words, head + COUNT), 0);
+  }
+
+  /** Waits for the lock, and ends what a dead holder had begun. */
+  private hold(): void {
+    const hold = this.lock.take(this.head);
+    if (hold === 'free') return;
+    if (hold === 'dead and armed') this.carryOut();
+    this.rebuild();
+  }
+
+  private carryOut(): void {
+    const { words } = this.layout;
+    const journal = this.head + JOURNAL;
+    const slot = words[this.head + JOURNAL_SLOT] - 1;
+    for (let word = 0; word < SLOT; word++) words[slot + word] = words[journal + word];
+  }
+
+  private find(): number {
+    const { words, slotLinksAt } = this.layout;
+    const { head, low, high } = this;
+    for (let index = words[this.bucketOf(low)]; index !== 0; index = words[head + slotLinksAt + index - 1]) {
+      const slot = this.slotAt(index - 1);
+      if (words[slot] === low && words[slot + TAG_HIGH] === high) return slot;
+    }
+    return -1;
+  }
+
+  private bucketOf(low: number): number {
+    return this.head + this.layout.bucketsAt + (low & (this.layout.buckets - 1));
+  }
+
+  private slotAt(index: number): number {
+    return this.head + this.layout.slotsAt + index * SLOT;
+  }
+
+  private indexOf(slot: number): number {
+    return (slot - this.head - this.layout.slotsAt) / SLOT;
+  }
+
+  /** The word that points to a slot: its bucket, or the link of the slot before it. */
+  private linkTo(slot: number): number {
+    const { words, slotLinksAt } = this.layout;
+    let link = this.bucketOf(words[slot]);
+    while (words[link] !== this.indexOf(slot) + 1) link = this.head + slotLinksAt + words[link] - 1;
+    return link;
+  }
+
+  private link(slot: number): void {
+    const { words, slotLinksAt } = this.layout;
+    const bucket = this.bucketOf(words[slot]);
+    const index = this.indexOf(slot);
+    words[this.head + slotLinksAt + index] = words[bucket];
+    words[bucket] = index + 1;
+    words[this.head + COUNT]++;
+  }
+
+  /** A slot that nobody uses; of a full stripe, that of the row nearest to clear among some neighbours. */
+  private freeSlot(): number {
+    const { words, slots, slotLinksAt } = this.layout;
+    const { head } = this;
+    if (words[head + FREE_SLOT] === 0) {
+      if (words[head + FRESH_SLOT] < slots) return this.slotAt(words[head + FRESH_SLOT]++);
+      let victim = -1;
+      for (let i = 0; i < Math.min(CANDIDATES, slots); i++) {
+        words[head + HAND] = (words[head + HAND] + 1) % slots;
+        const slot = this.slotAt(words[head + HAND]);
+        if (victim < 0 || this.clearAt(slot) < this.clearAt(victim)) victim = slot;
+      }
+      this.forget(victim);
+    }
+    const index = words[head + FREE_SLOT] - 1;
+    words[head + FREE_SLOT] = words[head + slotLinksAt + index];
+    return this.slotAt(index);
+  }
+
+  /** Sees to it that so many units are left. Of the other rows with units, the nearest to clear goes first. */
+  private makeUnits(units: number, own: number): void {
+    const { words } = this.layout;
+    while (words[this.head + UNITS_LEFT] < units) {
+      let victim = -1;
+      for (const slot of this.used()) {
+        if (slot === own || words[slot + CHAIN_LENGTH] === 0) continue;
+        if (victim < 0 || this.clearAt(slot) < this.clearAt(victim)) victim = slot;
+      }
+      if (victim < 0)
+        throw new StoreError('OOM, no room in sharedMemory for a row of this length: raise logEntries');
+      this.forget(victim);
+    }
+  }
+
+  private used(): number[] {
+    const { words } = this.layout;
+    const slots: number[] = [];
+    for (let index = 0; index < words[this.head + FRESH_SLOT]; index++) {
+      const slot = this.slotAt(index);
+      if (words[slot] !== 0) slots.push(slot);
+    }
+    return slots;
+  }
+
+  /** Buckets, counts and free lists, anew from what the slots say. */
+  private rebuild(): void {
+    const { words, slotLinksAt, buckets, bucketsAt } = this.layout;
+    const { head } = this;
+    words.fill(0, head + bucketsAt, head + bucketsAt + buckets);
+    words[head + COUNT] = 0;
+    words[head + FREE_SLOT] = 0;
+    for (let index = 0; index < words[head + FRESH_SLOT]; index++) {
+      if (words[this.slotAt(index)] !== 0) {
+        this.link(this.slotAt(index));
+      } else {
+        words[head + slotLinksAt + index] = words[head + FREE_SLOT];
+        words[head + FREE_SLOT] = index + 1;
+      }
+    }
+    rebuildUnits(this.layout, head, this.used());
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * A row on its way through the engine: copied out of the buffer, decided on, and compared with what was there.
+ * In the buffer, a policy that grows has the length of its row in its cell, and the row itself behind all cells.
+ */
+import type { Cells, Plan } from '../../contract.ts';
+import type { GrownRows } from '../../engine.ts';
+import { INLINE, type Layout, ROW_CELL } from './layout.ts';
+import { cellsIn, readChain } from './units.ts';
+
+/** What a pointer of 0 points to. Too short to be written to: a first take asks for room and gets a copy. */
+const NONE: Cells = new Float64Array(3);
+
+export class Scratch implements GrownRows {
+  /** The cells of the row, with pointers to grown rows. */
+  cells: Cells = new Float64Array(INLINE);
+  /** The row as it is to be written, after `changed`. */
+  next: Cells = this.cells;
+  length = 0;
+  private readonly rows: Cells[] = [NONE];
+  /** The row as it was. */
+  private image: Cells = new Float64Array(INLINE);
+  private imageLength = 0;
+  private readonly layout: Layout;
+
+  constructor(layout: Layout) {
+    this.layout = layout;
+  }
+
+  get(pointer: number): Cells {
+    return this.rows[pointer];
+  }
+
+  put(pointer: number, row: Cells): number {
+    const place = pointer === 0 ? this.rows.length : pointer;
+    this.rows[place] = row;
+    return place;
+  }
+
+  /** A slot of −1 holds zeros. */
+  load(plan: Plan, head: number, slot: number): void {
+    const { layout } = this;
+    const { width } = plan;
+    this.rows.length = 1;
+    this.imageLength = slot < 0 ? width : cellsIn(layout, slot);
+    this.image = roomFor(this.image, this.imageLength);
+    this.cells = roomFor(this.cells, width);
+    const { image, cells } = this;
+    if (slot < 0) {
+      for (let i = 0; i < width; i++) cells[i] = image[i] = 0;
+      return;
+    }
+    for (let i = 0; i < INLINE; i++) image[i] = layout.cells[slot / 2 + ROW_CELL + i];
+    if (this.imageLength > INLINE) readChain(layout, head, slot, image);
+    for (let i = 0; i < width; i++) cells[i] = image[i];
+    let at = width;
+    for (const { grows, offset } of plan.policies) {
+      if (!grows || image[offset] === 0) continue;
+      cells[offset] = this.put(0, image.slice(at, at + image[offset]));
+      at += image[offset];
+    }
+  }
+
+  /** Whether the engine has changed the row; then `next` is what is to be written. */
+  changed(plan: Plan): boolean {
+    const { width, policies } = plan;
+    this.next = this.cells;
+    this.length = width;
+    if (this.rows.length > 1) {
+      for (const { grows, offset } of policies) if (grows) this.length += this.rowAt(offset)?.length ?? 0;
+      this.next = new Float64Array(this.length);
+      this.next.set(this.cells.subarray(0, width));
+      let at = width;
+      for (const { grows, offset } of policies) {
+        const row = grows ? this.rowAt(offset) : undefined;
+        if (row === undefined) continue;
+        this.next[offset] = row.length;
+        this.next.set(row, at);
+        at += row.length;
+      }
+    }
+    if (this.length > this.imageLength) return true;
+    for (let i = 0; i < this.length; i++) if (this.next[i] !== this.image[i]) return true;
+    return false;
+  }
+
+  private rowAt(offset: number): Cells | undefined {
+    return this.cells[offset] === 0 ? undefined : this.rows[this.cells[offset]];
+  }
+}
+
+function roomFor(cells: Cells, length: number): Cells {
+  return cells.length >= length ? cells : new Float64Array(2 * length);
+}

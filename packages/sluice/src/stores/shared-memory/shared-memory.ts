@@ -1,0 +1,197 @@
+/** One table for all threads of a process, in a SharedArrayBuffer, answered at once. */
+import { clockFrom, systemClock } from '../../clock.ts';
+import type { Clock, Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
+import { decide } from '../../engine.ts';
+import { SluiceError } from '../../errors.ts';
+import { known, whole } from '../../options.ts';
+import { high, keyedHash, low } from './keyed-hash.ts';
+import {
+  BLOCKED,
+  createBuffer,
+  INLINE,
+  LATEST_CELL,
+  type Layout,
+  layoutOf,
+  SEED,
+  THREADS,
+  UNIT,
+} from './layout.ts';
+import { Rows } from './rows.ts';
+import { Scratch } from './scratch.ts';
+import { setEpoch, threadClock } from './thread-clock.ts';
+import { unitsFor } from './units.ts';
+
+export interface AttachOptions {
+  /** Where the time comes from; default: a monotonic clock on which all threads agree. */
+  readonly clock?: { now(): Millis; after?: Clock['after'] } | undefined;
+}
+
+export interface SharedMemoryOptions extends AttachOptions {
+  /** Keys kept, over all limiters, blocks by hand included; when all of them live, the one nearest to clear makes room. */
+  readonly maxKeys: number;
+  /** Entries of logs (slidingLog, concurrency) kept, over all keys; default 8 × maxKeys. */
+  readonly logEntries?: number | undefined;
+}
+
+/** What is posted to another thread. */
+export type SharedMemoryHandle = SharedArrayBuffer;
+
+export interface SharedMemoryStore extends Store<Decision> {
+  /** For `attachSharedMemory` in another thread; its `byteLength` is all the memory there is. */
+  readonly handle: SharedMemoryHandle;
+  /** Rows kept now, over all limiters. */
+  readonly size: number;
+}
+
+/** Makes the memory. Other threads get `store.handle` and open it with `attachSharedMemory`. */
+export function sharedMemory(options: SharedMemoryOptions): SharedMemoryStore {
+  const { maxKeys, logEntries, clock } = known('sharedMemory', options, ['maxKeys', 'logEntries', 'clock']);
+  whole('sharedMemory.maxKeys', maxKeys);
+  const entries = logEntries === undefined ? 8 * maxKeys : whole('sharedMemory.logEntries', logEntries);
+  const handle = createBuffer(maxKeys, entries);
+  setEpoch(layoutOf(handle));
+  return open(handle, clock);
+}
+
+/** The same memory in another thread. */
+export function attachSharedMemory(
+  handle: SharedMemoryHandle,
+  options: AttachOptions = {},
+): SharedMemoryStore {
+  const { clock } = known('attachSharedMemory', options, ['clock']);
+  return open(handle, clock);
+}
+
+/** Keys of the hash by which a plan's rows are found, and its name's blocks. The same in all threads. */
+interface Space {
+  readonly row0: number;
+  readonly row1: number;
+  readonly block0: number;
+  readonly block1: number;
+}
+
+function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): SharedMemoryStore {
+  const layout = layoutOf(handle);
+  const { words, cells } = layout;
+  const rows = new Rows(layout, Atomics.add(words, THREADS, 1));
+  const scratch = new Scratch(layout);
+  const time = given === undefined ? threadClock(layout) : clockOf(given).now;
+  const block = new Float64Array(1);
+  const spaces = new WeakMap<Plan, Space>();
+  let lastPlan: Plan | undefined;
+  let lastSpace: Space | undefined;
+
+  function spaceOf(plan: Plan): Space {
+    if (plan === lastPlan) return lastSpace as Space;
+    const space = spaces.get(plan) ?? spaceFor(plan, layout);
+    spaces.set(plan, space);
+    lastPlan = plan;
+    lastSpace = space;
+    return space;
+  }
+
+  /** The time in the stripe that is open: no thread sees it go back. A clock that was given may. */
+  function now(): Millis {
+    if (given !== undefined) return time();
+    const latest = rows.head / 2 + LATEST_CELL;
+    return (cells[latest] = Math.max(cells[latest], time()));
+  }
+
+  /** Reads or writes under the key's lock; again if the lock was lost, which only a thread that was stopped sees. */
+  function locked<T>(key: string, k0: number, k1: number, act: (slot: number) => T): T {
+    for (;;) {
+      keyedHash(key, k0, k1);
+      const slot = rows.open(low, high);
+      let result: T;
+      let kept = false;
+      try {
+        result = act(slot);
+      } finally {
+        kept = rows.close();
+      }
+      if (kept) return result;
+    }
+  }
+
+  /** The end of a block by hand, after the hit has changed it. */
+  function blockedUntil({ verb, key, span }: Hit, { block0, block1 }: Space): Millis {
+    if (verb === 'block') Atomics.store(words, BLOCKED, 1);
+    else if (Atomics.load(words, BLOCKED) === 0) return 0;
+    return locked(key, block0, block1, (slot) => {
+      if (verb === 'block') {
+        block[0] = now() + span;
+        rows.write(slot, block[0], block, 1);
+        return block[0];
+      }
+      if (slot < 0) return 0;
+      if (verb === 'reset') rows.forget(slot);
+      return verb === 'reset' ? 0 : rows.clearAt(slot);
+    });
+  }
+
+  function decideAt(found: number, hit: Hit, until: Millis): Decision {
+    const { plan, verb } = hit;
+    const at = now();
+    let slot = found;
+    if (verb === 'reset' && slot >= 0) {
+      rows.forget(slot);
+      slot = -1;
+    }
+    scratch.load(plan, rows.head, slot);
+    // A key without a row has nothing to give back.
+    const asked: Hit =
+      slot < 0 && verb !== 'take' && verb !== 'reserve'
+        ? { ...hit, verb: 'peek', cost: verb === 'peek' ? hit.cost : 1 }
+        : hit;
+    const decision = decide(asked, scratch.cells, 0, at, until, scratch);
+    if (asked.verb === 'peek' || !scratch.changed(plan)) return decision;
+    // Another plan that reads this row may need it for longer: its end never comes nearer.
+    let clearAt = slot < 0 ? 0 : rows.clearAt(slot);
+    for (const { resetAfter } of decision.policies) clearAt = Math.max(clearAt, at + resetAfter);
+    rows.write(slot, clearAt, scratch.next, scratch.length);
+    return decision;
+  }
+
+  return {
+    clock: given === undefined ? systemClock : clockOf(given),
+    handle,
+    apply(hit) {
+      const space = spaceOf(hit.plan);
+      const until = blockedUntil(hit, space);
+      return locked(hit.key, space.row0, space.row1, (slot) => decideAt(slot, hit, until));
+    },
+    /** The memory is there as long as any thread holds it. */
+    close() {},
+    get size() {
+      return rows.size;
+    },
+  };
+}
+
+function clockOf(given: NonNullable<AttachOptions['clock']>): Clock {
+  if (typeof given?.now !== 'function')
+    throw new SluiceError('ERR_OPTIONS', 'sharedMemory.clock', given, 'with now()');
+  return given.after === undefined ? clockFrom(() => given.now()) : (given as Clock);
+}
+
+function spaceFor(plan: Plan, layout: Layout): Space {
+  let widest = plan.width;
+  for (const { algorithm, params } of plan.policies) widest += algorithm.widest?.(params) ?? 0;
+  // A row and its next version, side by side.
+  const units = 2 * unitsFor(widest);
+  if (units > layout.units) {
+    const entries = Math.ceil((units * layout.stripes * UNIT) / 4);
+    const room = INLINE + Math.floor(layout.units / 2) * UNIT;
+    throw new SluiceError(
+      'ERR_POLICY',
+      'policies',
+      plan.signature,
+      `a key may need ${widest} cells, and sharedMemory has room for ${room}: logEntries: ${entries}, or a log with a resolution`,
+    );
+  }
+  const { words } = layout;
+  keyedHash(`row ${plan.signature} ${plan.name}`, words[SEED], words[SEED + 1]);
+  const [row0, row1] = [high, low];
+  keyedHash(`block ${plan.name}`, words[SEED], words[SEED + 1]);
+  return { row0, row1, block0: high, block1: low };
+}

@@ -1,0 +1,90 @@
+/** Cells beyond those in the slot: chains of units, of one stripe. Whoever calls holds the stripe's lock. */
+import {
+  CHAIN,
+  CHAIN_LENGTH,
+  FREE_UNIT,
+  FRESH_UNIT,
+  INLINE,
+  type Layout,
+  UNIT,
+  UNITS_LEFT,
+} from './layout.ts';
+
+/** Units for a row of so many cells. */
+export function unitsFor(cells: number): number {
+  return cells <= INLINE ? 0 : Math.ceil((cells - INLINE) / UNIT);
+}
+
+/** Cells of the row in a slot, its unused ones included. */
+export function cellsIn({ words }: Layout, slot: number): number {
+  return INLINE + words[slot + CHAIN_LENGTH] * UNIT;
+}
+
+/** Copies the chain of a slot behind what is in the slot itself. */
+export function readChain(layout: Layout, head: number, slot: number, to: Float64Array): void {
+  const { words, cells } = layout;
+  let unit = words[slot + CHAIN];
+  for (let i = 0, at = INLINE; i < words[slot + CHAIN_LENGTH]; i++, at += UNIT) {
+    const from = (head + layout.unitsAt) / 2 + (unit - 1) * UNIT;
+    for (let cell = 0; cell < UNIT; cell++) to[at + cell] = cells[from + cell];
+    unit = words[head + layout.unitLinksAt + unit - 1];
+  }
+}
+
+/** Writes the cells behind those of the slot to a chain of unused units, and returns the first + 1. Enough are left. */
+export function writeChain(layout: Layout, head: number, row: Float64Array, length: number): number {
+  const { words, cells } = layout;
+  let next = 0;
+  for (let i = unitsFor(length) - 1; i >= 0; i--) {
+    const unit = claim(layout, head);
+    const to = (head + layout.unitsAt) / 2 + (unit - 1) * UNIT;
+    const from = INLINE + i * UNIT;
+    for (let cell = 0; cell < UNIT; cell++)
+      cells[to + cell] = from + cell < length ? row[from + cell] : 0;
+    words[head + layout.unitLinksAt + unit - 1] = next;
+    next = unit;
+  }
+  return next;
+}
+
+function claim({ words, unitLinksAt }: Layout, head: number): number {
+  words[head + UNITS_LEFT]--;
+  const free = words[head + FREE_UNIT];
+  if (free === 0) return ++words[head + FRESH_UNIT];
+  words[head + FREE_UNIT] = words[head + unitLinksAt + free - 1];
+  return free;
+}
+
+/** Gives a chain back. */
+export function freeChain(layout: Layout, head: number, first: number, length: number): void {
+  const { words, unitLinksAt } = layout;
+  if (length === 0) return;
+  let last = first;
+  for (let i = 1; i < length; i++) last = words[head + unitLinksAt + last - 1];
+  words[head + unitLinksAt + last - 1] = words[head + FREE_UNIT];
+  words[head + FREE_UNIT] = first;
+  words[head + UNITS_LEFT] += length;
+}
+
+/** All units but those in these slots' chains become free. */
+export function rebuildUnits(layout: Layout, head: number, slots: readonly number[]): void {
+  const { words, unitLinksAt, units } = layout;
+  const used = new Uint8Array(units + 1);
+  for (const slot of slots) {
+    let unit = words[slot + CHAIN];
+    for (let i = 0; i < words[slot + CHAIN_LENGTH]; i++) {
+      used[unit] = 1;
+      unit = words[head + unitLinksAt + unit - 1];
+    }
+  }
+  const fresh = words[head + FRESH_UNIT];
+  let [free, left] = [0, units - fresh];
+  for (let unit = fresh; unit > 0; unit--) {
+    if (used[unit] === 1) continue;
+    words[head + unitLinksAt + unit - 1] = free;
+    free = unit;
+    left++;
+  }
+  words[head + FREE_UNIT] = free;
+  words[head + UNITS_LEFT] = left;
+}

@@ -1,0 +1,275 @@
+/**
+ * What one node holds of one key, and what it does with a hit:
+ *
+ *   leased     enough left of a live lot: spend it, here and now. Nearly used up: fetch the next one ahead
+ *   dry        the store had nothing left for us: deny until it is time to ask again
+ *   cold       too few hits for a lease to pay: ask the store for this one
+ *   otherwise  fetch a lot; those who come meanwhile wait for the same one
+ *
+ * The clock is read at each spend. No timer keeps a lot from being spent late, so a stalled event loop cannot either.
+ */
+import type { Decision, Hit, MaybePromise, Millis, Store } from '../contract.ts';
+import type { Lot, Terms } from './lease-terms.ts';
+
+/** What the keys of one wrapper share. */
+export interface Node {
+  readonly store: Store;
+  readonly now: () => Millis;
+  readonly random: () => number;
+  /** A round trip to the store, smoothed. */
+  roundTrip: Millis;
+}
+
+/** Hits like this one within a lease's span from which a lease pays. */
+const HITS = 5;
+/** A lot holds what is spent in this part of its life, so that it is used up rather than outlived. */
+const FILL = 0.8;
+/** And no fewer than this, however little is left for a node's share. */
+const SMALLEST = 10;
+/** Round trips of supply at which the next lot is fetched. */
+const AHEAD = 3;
+/** A dry node asks again after the store's announcement, but no sooner and no later than these parts of the span. */
+const SOONEST = 0.4;
+const LATEST = 3.2;
+
+const NONE: Lot = { left: 0, granted: 0, sent: 0, end: -Infinity, counts: -Infinity };
+
+export class KeyLease {
+  /** Whether there was a hit since the last look. */
+  seen = true;
+  private lot = NONE;
+  /** Fetched ahead; spent when the lot is used up. */
+  private next: Lot | undefined;
+  /** Units left at which the next lot is fetched. */
+  private low = 0;
+  /** Units asked for in the last span, those before it fading; and those not yet added. */
+  private heat = 0;
+  private heatAt: Millis;
+  private arrived = 0;
+  /** True: the store answered. */
+  private asking: Promise<boolean> | undefined;
+  /** Dry until then. */
+  private askAt = -Infinity;
+  /** The store's last answer, and when it was asked. */
+  private answer: Decision | undefined;
+  private answerAt: Millis = 0;
+  /** No longer the key's: what still arrives goes back, or nowhere after a reset. */
+  private over: 'no' | 'returned' | 'forgotten' = 'no';
+
+  private readonly key: string;
+  private readonly terms: Terms;
+  private readonly node: Node;
+
+  constructor(key: string, terms: Terms, node: Node) {
+    this.key = key;
+    this.terms = terms;
+    this.node = node;
+    this.heatAt = node.now();
+  }
+
+  take(hit: Hit): MaybePromise<Decision> {
+    const now = this.node.now();
+    this.seen = true;
+    this.arrived += hit.cost;
+    return this.spend(hit.cost, now) ? this.decision(true, hit.cost, now) : this.otherwise(hit, now);
+  }
+
+  peek(hit: Hit): MaybePromise<Decision> {
+    const now = this.node.now();
+    const enough = now < this.lot.end && this.lot.left >= hit.cost;
+    return enough ? this.decision(true, 0, now) : this.ask(hit);
+  }
+
+  /** Back to the lot that it came from; what is older goes to the store. */
+  refund(hit: Hit): MaybePromise<Decision> {
+    const now = this.node.now();
+    const { lot } = this;
+    if (now >= lot.end || lot.left + hit.cost > lot.granted) {
+      this.askAt = -Infinity;
+      return this.ask(hit);
+    }
+    lot.left += hit.cost;
+    return this.decision(true, 0, now);
+  }
+
+  /** Sends back what is left. What is still on its way here follows when it arrives. */
+  async giveBack(): Promise<void> {
+    this.over = 'returned';
+    const now = this.node.now();
+    await Promise.all([this.asking, this.returned(this.lot, now), this.returned(this.next, now)]);
+  }
+
+  /** After a reset: what was debited before is nobody's. */
+  forget(): void {
+    this.over = 'forgotten';
+    this.lot = NONE;
+    this.next = undefined;
+  }
+
+  /** Sends back what can no longer be spent. */
+  dropExpired(now: Millis): void {
+    if (now >= this.lot.end && this.lot.left > 0) void this.returned(this.lot, now);
+    if (this.next !== undefined && now >= this.next.end) {
+      void this.returned(this.next, now);
+      this.next = undefined;
+    }
+  }
+
+  private spend(cost: number, now: Millis): boolean {
+    const { lot } = this;
+    if (lot.left >= cost && now < lot.end) lot.left -= cost;
+    else if (!this.spendNext(cost, now)) return false;
+    if (this.lot.left < this.low) this.fetchAhead(now);
+    return true;
+  }
+
+  /** The rest of this lot and the beginning of the next. */
+  private spendNext(cost: number, now: Millis): boolean {
+    this.dropExpired(now);
+    const { lot, next } = this;
+    if (next === undefined || lot.left + next.left < cost) return false;
+    next.left -= cost - lot.left;
+    if (lot.left > 0) lot.left = 0;
+    this.lot = next;
+    this.next = undefined;
+    return true;
+  }
+
+  private otherwise(hit: Hit, now: Millis): MaybePromise<Decision> {
+    if (this.over !== 'no' || hit.cost > this.terms.largest) return this.ask(hit);
+    if (now < this.askAt) return this.decision(false, 0, now);
+    if (this.next !== undefined || !this.pays(hit.cost, now)) return this.ask(hit);
+    return this.fetch(hit.cost, now).then((heard) => (heard ? this.again(hit) : this.ask(hit)));
+  }
+
+  private again(hit: Hit): MaybePromise<Decision> {
+    const now = this.node.now();
+    return this.spend(hit.cost, now) ? this.decision(true, hit.cost, now) : this.otherwise(hit, now);
+  }
+
+  private fetchAhead(now: Millis): void {
+    if (this.next === undefined && this.over === 'no' && now >= this.askAt && this.pays(1, now))
+      void this.fetch(1, now);
+  }
+
+  /** Whether the store answered; one question at a time. */
+  private fetch(cost: number, now: Millis): Promise<boolean> {
+    this.asking ??= this.lease(Math.max(cost, this.batch()), now)
+      .catch(() => false)
+      .finally(() => {
+        this.asking = undefined;
+      });
+    return this.asking;
+  }
+
+  private async lease(wanted: number, sent: Millis): Promise<boolean> {
+    const decision = await this.ask({
+      verb: 'take',
+      plan: this.terms.plan,
+      key: this.key,
+      cost: wanted,
+      mode: 'partial',
+      span: 0,
+    });
+    // An answer in the store's place debited nothing.
+    if (decision.source !== 'store') return false;
+    const { span } = this.terms;
+    const now = this.node.now();
+    if (decision.taken > 0) this.keep(this.terms.lot(decision, sent), now);
+    if (decision.taken < wanted) {
+      const spread = span * (1 + this.node.random() / 2);
+      this.askAt = now + Math.max(SOONEST * spread, Math.min(decision.retryAfter, LATEST * spread));
+    }
+    const supply = (AHEAD * this.heat * this.node.roundTrip) / span;
+    this.low = Math.min(supply, decision.taken / 2);
+    return true;
+  }
+
+  private keep(lot: Lot, now: Millis): void {
+    if (this.over === 'forgotten') return;
+    if (this.over === 'returned') void this.returned(lot, now);
+    else if (this.lot.left > 0 && now < this.lot.end) this.next = lot;
+    else {
+      void this.returned(this.lot, now);
+      this.lot = lot;
+    }
+  }
+
+  /** Asks the store, and learns from its answer. */
+  private ask(hit: Hit): MaybePromise<Decision> {
+    const sent = this.node.now();
+    const { store } = this.node;
+    const decision = store.apply(hit.plan === this.terms.plan ? hit : { ...hit, plan: this.terms.plan });
+    return isPromise(decision) ? decision.then((heard) => this.heard(heard, sent)) : this.heard(decision, sent);
+  }
+
+  private heard(decision: Decision, sent: Millis): Decision {
+    if (decision.source !== 'store') return decision;
+    this.node.roundTrip += (this.node.now() - sent - this.node.roundTrip) / 8;
+    this.answer = decision;
+    this.answerAt = sent;
+    return decision;
+  }
+
+  private async returned(lot: Lot | undefined, now: Millis): Promise<void> {
+    if (lot === undefined || lot.left === 0) return;
+    const cost = this.terms.returnable(lot, now);
+    lot.left = 0;
+    if (cost === 0) return;
+    const { plan } = this.terms;
+    try {
+      await this.node.store.apply({ verb: 'refund', plan, key: this.key, cost, mode: 'whole', span: 0 });
+    } catch {
+      // Nobody can tell whether it arrived: not sent twice, at worst lost.
+    }
+  }
+
+  /** Whether a lease would be used: enough hits of this cost, and a store near enough. */
+  private pays(cost: number, now: Millis): boolean {
+    const { span } = this.terms;
+    const spans = Math.max((now - this.heatAt) / span, 1e-9);
+    const faded = Math.exp(-spans);
+    this.heat = this.heat * faded + (this.arrived * (1 - faded)) / spans;
+    this.heatAt = now;
+    this.arrived = 0;
+    return this.heat >= HITS * cost && 4 * this.node.roundTrip < span;
+  }
+
+  private batch(): number {
+    const remaining = this.answer?.remaining ?? 0;
+    // Known to be used up: whatever has come back since is for the first who asks.
+    const share = remaining > 0 ? Math.max(Math.ceil(remaining / this.terms.share), SMALLEST) : Infinity;
+    return Math.min(Math.ceil(FILL * this.heat), share);
+  }
+
+  /** The store's last answer, brought up to date with what is held here. */
+  private decision(allowed: boolean, taken: number, now: Millis): Decision {
+    const answer = this.answer as Decision;
+    const passed = now - this.answerAt;
+    const held = this.lot.left + (this.next?.left ?? 0);
+    const wait = allowed ? 0 : Math.max(this.askAt - now, answer.retryAfter - passed);
+    const states = answer.policies.map((policy) => ({
+      name: policy.name,
+      limit: policy.limit,
+      window: policy.window,
+      remaining: Math.floor(Math.min(policy.limit, policy.remaining + held)),
+      retryAfter: wait,
+      resetAfter: Math.max(wait, policy.resetAfter - passed),
+    }));
+    return {
+      allowed,
+      taken,
+      limit: answer.limit,
+      remaining: allowed ? Math.floor(Math.min(answer.limit, answer.remaining + held)) : 0,
+      retryAfter: wait,
+      resetAfter: Math.max(wait, answer.resetAfter - passed),
+      policy: answer.policy,
+      policies: states,
+      source: 'lease',
+    };
+  }
+}
+
+function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown }).then === 'function';
+}

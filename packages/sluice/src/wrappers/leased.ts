@@ -1,0 +1,138 @@
+/**
+ * Strict leases: a node debits a batch from the store and spends it by itself, so that most decisions cost the store
+ * nothing. Whatever fails, no more passes than the policies allow: docs/decisions/0020-strict-leases.md.
+ */
+import type { Clock, Decision, Hit, MaybePromise, Plan, Store } from '../contract.ts';
+import { type Duration, duration } from '../duration.ts';
+import { bound, known, whole } from '../options.ts';
+import { KeyLease, type Node } from './key-lease.ts';
+import { type Terms, termsOf } from './lease-terms.ts';
+import { quietClock } from './quiet-clock.ts';
+
+/** `lease` and `nodes` must be the same in all processes that share a limiter: what the store runs follows from them. */
+export interface LeasedOptions {
+  /** The longest that units are kept here; default 5 s, and never more than a tenth of a policy's window. */
+  readonly lease?: Duration | undefined;
+  /** About how many processes share the store; default 8. Limits below 20 units a node are checked directly. */
+  readonly nodes?: number | undefined;
+  /** Keys looked after at once, per limiter; default 10,000. The longest unused one makes room. */
+  readonly maxKeys?: number | undefined;
+  /** In place of this machine's monotonic clock: for tests. */
+  readonly clock?: Clock | undefined;
+  /** In place of Math.random: for tests. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** The keys of one limiter. */
+interface Book {
+  readonly plan: Plan;
+  /** Undefined: checked directly. */
+  readonly terms: Terms | undefined;
+  readonly keys: Map<string, KeyLease>;
+  stopSweeping: (() => void) | undefined;
+}
+
+export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePromise<Decision>> {
+  const {
+    lease = '5s',
+    nodes = 8,
+    maxKeys = 10_000,
+    clock = quietClock,
+    random = Math.random,
+  } = known('leased', options, ['lease', 'nodes', 'maxKeys', 'clock', 'random']);
+  const longest = duration('leased.lease', lease);
+  whole('leased.nodes', nodes);
+  bound('leased.maxKeys', maxKeys);
+  const node: Node = { store, now: () => clock.now(), random, roundTrip: 0 };
+  const byPlan = new WeakMap<Plan, Book>();
+  /** Those with keys. */
+  const books = new Set<Book>();
+  let lastPlan: Plan | undefined;
+  let lastBook: Book | undefined;
+  let closed = false;
+
+  function bookOf(plan: Plan): Book {
+    if (plan === lastPlan) return lastBook as Book;
+    const book = byPlan.get(plan) ?? bookFor(plan);
+    lastPlan = plan;
+    lastBook = book;
+    return book;
+  }
+
+  function bookFor(plan: Plan): Book {
+    const book = { plan, terms: termsOf(plan, longest, nodes), keys: new Map(), stopSweeping: undefined };
+    byPlan.set(plan, book);
+    return book;
+  }
+
+  function apply(hit: Hit): MaybePromise<Decision> {
+    const book = bookOf(hit.plan);
+    const { terms, keys } = book;
+    if (terms === undefined) return store.apply(hit);
+    const found = keys.get(hit.key);
+    if (!closed && hit.mode === 'whole') {
+      if (hit.verb === 'take') return (found ?? add(book, terms, hit.key)).take(hit);
+      if (hit.verb === 'peek' && found !== undefined) return found.peek(hit);
+      if (hit.verb === 'refund' && found !== undefined) return found.refund(hit);
+    }
+    if (hit.verb === 'reset' || hit.verb === 'block') drop(hit);
+    return store.apply({ ...hit, plan: terms.plan });
+  }
+
+  function add(book: Book, terms: Terms, key: string): KeyLease {
+    // Each that was used since the last look is spared once.
+    for (const [oldest, entry] of book.keys) {
+      if (book.keys.size < maxKeys) break;
+      book.keys.delete(oldest);
+      if (entry.seen) {
+        entry.seen = false;
+        book.keys.set(oldest, entry);
+      } else void entry.giveBack();
+    }
+    const entry = new KeyLease(key, terms, node);
+    book.keys.set(key, entry);
+    books.add(book);
+    book.stopSweeping ??= clock.after(terms.span / 2, () => sweep(book, terms));
+    return entry;
+  }
+
+  /** Returns what lies idle. */
+  function sweep(book: Book, terms: Terms): void {
+    book.stopSweeping = undefined;
+    for (const [key, entry] of book.keys) {
+      if (entry.seen) entry.dropExpired(clock.now());
+      else {
+        book.keys.delete(key);
+        void entry.giveBack();
+      }
+      entry.seen = false;
+    }
+    if (book.keys.size > 0) book.stopSweeping = clock.after(terms.span / 2, () => sweep(book, terms));
+    else books.delete(book);
+  }
+
+  /** Tiers may read the same row: what is held by any of them ends. */
+  function drop({ verb, plan, key }: Hit): void {
+    for (const { plan: other, keys } of books) {
+      const entry = other.name === plan.name ? keys.get(key) : undefined;
+      if (entry === undefined) continue;
+      keys.delete(key);
+      if (verb === 'reset') entry.forget();
+      else void entry.giveBack();
+    }
+  }
+
+  /** Returns all leases first. */
+  async function close(): Promise<void> {
+    closed = true;
+    const entries = [...books].flatMap(({ keys }) => [...keys.values()]);
+    for (const { keys, stopSweeping } of books) {
+      stopSweeping?.();
+      keys.clear();
+    }
+    await Promise.all(entries.map((entry) => entry.giveBack()));
+    await store.close();
+  }
+
+  return { clock: store.clock, apply, close };
+}

@@ -1,0 +1,100 @@
+/** The same random hits on the memory store and on another: equal decisions, to the last bit. */
+import { describe, test } from 'vitest';
+import {
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type MaybePromise,
+  memory,
+  type Store,
+} from '../src/index.ts';
+import { type ManualClock, manualClock } from '../src/testing/index.ts';
+import { CASES } from './policies.ts';
+
+const START = 1_700_000_000_000;
+
+/** A generator of one's own, so that a failure can be had again. */
+function random(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}
+
+type Ask = (limiter: Limiter<MaybePromise<Decision>>) => unknown;
+
+/** All verbs and modes; whole costs, halves and tenths; what a reservation says without its function. */
+function someVerb(draw: (below: number) => number): Ask {
+  const key = `key ${draw(4)}`;
+  const cost = [draw(7), 1, draw(14) / 2, draw(70) / 10, 100][draw(5)] ?? 1;
+  const mode = (['whole', 'partial', 'always'] as const)[draw(3)] ?? 'whole';
+  const span = 1 + draw(700);
+  const seldom = draw(20) === 0;
+  switch (draw(16)) {
+    case 0:
+      return (limiter) => limiter.peek(key, cost);
+    case 1:
+      return (limiter) => limiter.refund(key, cost);
+    case 2:
+      return (limiter) => limiter.release(key, cost);
+    case 3:
+      return async (limiter) => {
+        const { decision, delay } = await limiter.reserve(key, { cost, maxDelay: span });
+        return { decision, delay };
+      };
+    case 4:
+      return (limiter) => (seldom ? limiter.block(key, span) : limiter.take(key));
+    case 5:
+      return (limiter) => (seldom ? limiter.reset(key) : limiter.take(key, cost));
+    default:
+      return (limiter) => limiter.take(key, { cost, mode });
+  }
+}
+
+/** Mostly forward, by whole and broken milliseconds; now and then a pause, or back. */
+function someGap(draw: (below: number) => number): number {
+  const gaps = [0, 0, draw(60), draw(60_000) / 1000, draw(1500), draw(20) === 0 ? draw(100_000) : 7];
+  const gap = gaps[draw(gaps.length)] ?? 0;
+  return draw(200) === 0 ? -draw(3000) : gap;
+}
+
+export interface Amount {
+  /** In all cases together. */
+  readonly hits: number;
+  /** At most so many in one tick, which may travel together and are decided in order. */
+  readonly atOnce: number;
+}
+
+/** A test for each line of `policies.ts`. */
+export function differential(
+  title: string,
+  make: (clock: ManualClock) => Store<Promise<Decision>>,
+  { hits, atOnce }: Amount,
+): void {
+  describe.concurrent(title, () => {
+    for (const [index, [name, { policies }]] of Object.entries(CASES).entries()) {
+      test(`no decision differs: ${name}`, { timeout: 120_000 }, async ({ expect }) => {
+        const clock: ManualClock = manualClock(START);
+        const draw = random(index + 1);
+        const here = createLimiter(policies, { store: memory({ clock }) });
+        const there = createLimiter(policies, {
+          store: make(clock),
+          name: `differential ${process.pid} ${name}`,
+        });
+        const share = Math.ceil(hits / Object.keys(CASES).length);
+        for (let done = 0; done < share; ) {
+          clock.set(clock.now() + someGap(draw));
+          const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw));
+          const expected: unknown[] = [];
+          for (const ask of asks) expected.push(ask(here));
+          const actual = asks.map((ask) => ask(there));
+          expect(await Promise.all(actual)).toEqual(await Promise.all(expected));
+          done += asks.length;
+        }
+      });
+    }
+  });
+}

@@ -1,0 +1,438 @@
+/** No decorator syntax here: what it stands for is called as functions, so that the tests need no compiler option. */
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  Catch,
+  Controller,
+  type ExecutionContext,
+  Get,
+  type INestApplication,
+  Module,
+  Query,
+  Res,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core';
+import { GraphQLModule, Query as Field, Resolver } from '@nestjs/graphql';
+import { MercuriusDriver } from '@nestjs/mercurius';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { MessageBody, SubscribeMessage, WebSocketGateway, WsException } from '@nestjs/websockets';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import WebSocket from 'ws';
+import { concurrency, createLimiter, fixedWindow, memory } from '../../src/index.ts';
+import {
+  type NestRateLimitOptions,
+  RateLimit,
+  RateLimitException,
+  RateLimitGuard,
+  RateLimitModule,
+  requestOf,
+  SkipRateLimit,
+} from '../../src/middleware/nest.ts';
+import { manualClock } from '../../src/testing/index.ts';
+import { type App, middlewareClaims, type Running } from './claims.ts';
+
+type Class = abstract new (...args: never[]) => object;
+
+function on(type: Class, name: string, ...decorators: readonly MethodDecorator[]): void {
+  const descriptor = Object.getOwnPropertyDescriptor(type.prototype, name) as PropertyDescriptor;
+  for (const decorator of decorators.toReversed()) decorator(type.prototype, name, descriptor);
+}
+
+interface Parts {
+  readonly imports?: readonly unknown[];
+  readonly controllers?: readonly Class[];
+  readonly providers?: readonly unknown[];
+}
+
+async function start(parts: Parts, adapter: ExpressAdapter | FastifyAdapter): Promise<INestApplication> {
+  class Root {}
+  Module(parts as object)(Root);
+  const app = await NestFactory.create(Root, adapter, { logger: false, abortOnError: false });
+  app.useWebSocketAdapter(new WsAdapter(app));
+  await app.listen(0, '127.0.0.1');
+  return app;
+}
+
+function portOf(app: INestApplication): number {
+  return (app.getHttpServer().address() as AddressInfo).port;
+}
+
+const ADAPTERS = [
+  ['Express', () => new ExpressAdapter()],
+  ['Fastify', () => new FastifyAdapter()],
+] as const;
+
+for (const [name, adapter] of ADAPTERS) {
+  middlewareClaims(`Nest on ${name}`, async (app: App): Promise<Running> => {
+    class Routes {
+      root() {
+        app.handled();
+        return 'ok';
+      }
+      login(status: string, response: { status(code: number): unknown }) {
+        response.status(Number(status));
+        return 'login';
+      }
+      async slow() {
+        await app.slow();
+        return 'slow';
+      }
+      fault() {
+        throw new Error('fault');
+      }
+    }
+    Controller()(Routes);
+    on(Routes, 'root', Get());
+    on(Routes, 'login', Get('login'));
+    Query('status')(Routes.prototype, 'login', 0);
+    Res({ passthrough: true })(Routes.prototype, 'login', 1);
+    if (app.login !== undefined) on(Routes, 'login', RateLimit(app.login));
+    on(Routes, 'slow', Get('slow'));
+    on(Routes, 'fault', Get('fault'));
+    const imports = [RateLimitModule.forRoot(app.everywhere)];
+    const nest = await start({ imports, controllers: [Routes] }, adapter());
+    return {
+      url: `http://127.0.0.1:${portOf(nest)}`,
+      close: async () => {
+        nest.getHttpServer().closeAllConnections();
+        await nest.close();
+      },
+    };
+  });
+}
+
+const so = (limit: number, name = 'default') =>
+  createLimiter({ [name]: fixedWindow({ limit, per: '1m' }) }, { store: memory({ clock: manualClock(0) }) });
+const key = () => 'k';
+
+describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
+  const apps: INestApplication[] = [];
+  afterEach(async () => {
+    for (const app of apps.splice(0)) {
+      app.getHttpServer().closeAllConnections();
+      await app.close();
+    }
+  });
+
+  async function serve(parts: Parts) {
+    const app = await start(parts, adapter());
+    apps.push(app);
+    const get = (path: string, signal: AbortSignal | null = null) =>
+      fetch(`http://127.0.0.1:${portOf(app)}${path}`, { headers: { connection: 'close' }, signal });
+    return {
+      get,
+      statuses: async (...paths: string[]) => {
+        const found: number[] = [];
+        for (const path of paths) found.push((await get(path)).status);
+        return found;
+      },
+    };
+  }
+
+  /** Handlers a, b and c. */
+  function controller(): Class {
+    class Letters {
+      a() {
+        return 'a';
+      }
+      b() {
+        return 'b';
+      }
+      c() {
+        return 'c';
+      }
+    }
+    Controller()(Letters);
+    for (const name of ['a', 'b', 'c']) on(Letters, name, Get(name));
+    return Letters;
+  }
+
+  it('the limits of a class and of a handler add to those of the module, decided at once', async () => {
+    const [forAll, forClass, forA] = [so(9), so(9), so(1)];
+    const Letters = controller();
+    RateLimit({ limiter: forClass, key })(Letters);
+    on(Letters, 'a', RateLimit({ limiter: forA, key }));
+    const { statuses } = await serve({
+      imports: [RateLimitModule.forRoot({ limiter: forAll, key })],
+      controllers: [Letters],
+    });
+    expect(await statuses('/a', '/a', '/a', '/b')).toEqual([200, 429, 429, 200]);
+    expect([forAll, forClass, forA].map((one) => one.peek('k').remaining)).toEqual([7, 7, 0]);
+  });
+
+  it('several decorators on one handler add up', async () => {
+    const [first, second, third] = [so(9), so(9), so(9)];
+    const Letters = controller();
+    on(
+      Letters,
+      'a',
+      RateLimit({ limiter: first, key }, { limiter: second, key }),
+      RateLimit({ limiter: third, key, cost: 2 }),
+    );
+    const { statuses } = await serve({
+      imports: [RateLimitModule.forRoot({})],
+      controllers: [Letters],
+    });
+    expect(await statuses('/a')).toEqual([200]);
+    expect([first, second, third].map((one) => one.peek('k').remaining)).toEqual([8, 8, 7]);
+  });
+
+  it('a controller inherits the limits of its base, and each keeps its own', async () => {
+    const [base, derived] = [so(9), so(9)];
+    const Letters = controller();
+    RateLimit({ limiter: base, key })(Letters);
+    class More extends (Letters as new () => object) {}
+    Controller('more')(More);
+    RateLimit({ limiter: derived, key })(More);
+    const { statuses } = await serve({
+      imports: [RateLimitModule.forRoot({})],
+      controllers: [Letters, More],
+    });
+    expect(await statuses('/a', '/more/a')).toEqual([200, 200]);
+    expect([base, derived].map((one) => one.peek('k').remaining)).toEqual([7, 8]);
+  });
+
+  it('skipping switches every limit off, and the handler’s word counts before the class’s', async () => {
+    const Letters = controller();
+    SkipRateLimit()(Letters);
+    on(Letters, 'b', SkipRateLimit(false));
+    on(Letters, 'c', RateLimit({ limiter: so(1), cost: 2 }));
+    const { statuses } = await serve({
+      imports: [RateLimitModule.forRoot({ limiter: so(1) })],
+      controllers: [Letters],
+    });
+    expect(await statuses('/a', '/a', '/c', '/c', '/b', '/b', '/a')).toEqual([
+      200, 200, 200, 200, 200, 429, 200,
+    ]);
+  });
+
+  it('bound for all, once more by hand and for a handler, the guard counts once', async () => {
+    const limiter = so(9);
+    const Letters = controller();
+    on(Letters, 'a', UseGuards(RateLimitGuard));
+    const { statuses } = await serve({
+      imports: [RateLimitModule.forRoot({ limiter, key })],
+      controllers: [Letters],
+      providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }],
+    });
+    expect(await statuses('/a', '/b')).toEqual([200, 200]);
+    expect(limiter.peek('k').remaining).toBe(7);
+  });
+
+  it('with global: false, only what uses the guard is limited; options may come from a factory', async () => {
+    const Letters = controller();
+    on(Letters, 'a', UseGuards(RateLimitGuard));
+    const LIMITER = Symbol('limiter');
+    class Limits {}
+    Module({ providers: [{ provide: LIMITER, useValue: so(1) }], exports: [LIMITER] })(Limits);
+    const { statuses } = await serve({
+      imports: [
+        RateLimitModule.forRootAsync({
+          global: false,
+          imports: [Limits],
+          inject: [LIMITER],
+          useFactory: async (limiter: ReturnType<typeof so>): Promise<NestRateLimitOptions> => ({ limiter }),
+        }),
+      ],
+      controllers: [Letters],
+    });
+    expect(await statuses('/a', '/a', '/b', '/b')).toEqual([200, 429, 200, 200]);
+  });
+
+  it('exception filters see a denial and may answer it themselves', async () => {
+    class Calm {
+      catch(exception: RateLimitException, host: ExecutionContext) {
+        const response = host.switchToHttp().getResponse();
+        const { code, retryAfter } = exception.extensions;
+        response.status(420).send({ code, retryAfter, policy: exception.decision?.policy });
+      }
+    }
+    Catch(RateLimitException)(Calm);
+    const { get } = await serve({
+      imports: [RateLimitModule.forRoot({ limiter: so(1) })],
+      controllers: [controller()],
+      providers: [{ provide: APP_FILTER, useClass: Calm }],
+    });
+    await get('/a');
+    const response = await get('/a');
+    expect(response.status).toBe(420);
+    expect(response.headers.get('retry-after')).toBe('60');
+    expect(await response.json()).toEqual({ code: 'RATE_LIMITED', retryAfter: 60, policy: 'default' });
+  });
+
+  it('a client that has gone while its key was looked up frees what it held and does not reach the handler', async () => {
+    const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
+    const [leaving, ended, handled] = [new AbortController(), vi.fn(), vi.fn()];
+    const Letters = controller();
+    Object.assign(Letters.prototype, { later: handled });
+    on(Letters, 'later', Get('later'));
+    const key = (context: ExecutionContext) => {
+      leaving.abort();
+      const { socket } = requestOf<IncomingMessage>(context);
+      return new Promise<string>((found) => socket.once('close', () => setImmediate(found, 'k')));
+    };
+    const settle = (_: unknown, outcome: unknown) => ended(outcome);
+    const { get } = await serve({
+      imports: [RateLimitModule.forRoot({ limiter, key, settle })],
+      controllers: [Letters],
+    });
+    await expect(get('/later', leaving.signal)).rejects.toThrow(/abort/i);
+    await vi.waitFor(() => expect(ended).toHaveBeenCalledWith({ status: 200, aborted: true }));
+    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+    expect(handled).not.toHaveBeenCalled();
+  });
+
+  it('a body of text becomes Nest’s usual message', async () => {
+    const { get } = await serve({
+      imports: [RateLimitModule.forRoot({ limiter: so(1), cost: 2, body: () => 'calm down' })],
+      controllers: [controller()],
+    });
+    const response = await get('/a');
+    expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+    expect(await response.json()).toEqual({ statusCode: 429, message: 'calm down' });
+  });
+
+  it('keys read the request through requestOf, and the handler through the context', async () => {
+    const limiter = so(9);
+    const { statuses } = await serve({
+      imports: [
+        RateLimitModule.forRoot({
+          limiter,
+          key: (context) =>
+            `${requestOf<{ query: { user: string } }>(context).query.user} ${context.getHandler().name}`,
+        }),
+      ],
+      controllers: [controller()],
+    });
+    expect(await statuses('/a?user=alice', '/b?user=alice')).toEqual([200, 200]);
+    expect(limiter.peek('alice a').remaining).toBe(8);
+    expect(limiter.peek('alice b').remaining).toBe(8);
+  });
+
+  /** What a client hears who says 1, 2, 3. */
+  async function chat(
+    options: NestRateLimitOptions,
+    headers: Record<string, string> = {},
+  ): Promise<unknown[]> {
+    class Echo {
+      handleConnection(client: WebSocket & { request?: unknown }, request: unknown) {
+        if ('x-forwarded-for' in headers) client.request = request;
+      }
+      echo(data: string) {
+        return { event: 'echo', data };
+      }
+    }
+    // Nest 11 does not send what it says to a ws client.
+    class Told {
+      catch(exception: WsException, host: ExecutionContext) {
+        host.switchToWs().getClient<WebSocket>().send(JSON.stringify(exception.getError()));
+      }
+    }
+    Catch(WsException)(Told);
+    WebSocketGateway()(Echo);
+    on(Echo, 'echo', SubscribeMessage('echo'), UseGuards(RateLimitGuard), UseFilters(Told));
+    MessageBody()(Echo.prototype, 'echo', 0);
+    await serve({ imports: [RateLimitModule.forRoot(options)], providers: [Echo] });
+    const client = new WebSocket(`ws://127.0.0.1:${portOf(apps[0])}`, { headers });
+    const heard: unknown[] = [];
+    const three = new Promise<void>((resolve) => {
+      client.on('message', (text: Buffer) => {
+        if (heard.push(JSON.parse(text.toString())) === 3) resolve();
+      });
+    });
+    await new Promise((resolve) => client.on('open', resolve));
+    for (const data of ['1', '2', '3']) client.send(JSON.stringify({ event: 'echo', data }));
+    await three;
+    client.terminate();
+    return heard;
+  }
+
+  it('messages on a socket count by its address; a denial is a WsException that tells when to come back', async () => {
+    const limiter = so(2);
+    expect(await chat({ limiter })).toEqual([
+      { event: 'echo', data: '1' },
+      { event: 'echo', data: '2' },
+      { status: 'error', message: 'Too many requests', code: 'RATE_LIMITED', retryAfter: 60 },
+    ]);
+    expect(limiter.peek('127.0.0.1').remaining).toBe(0);
+  });
+
+  it('behind a proxy, a gateway that keeps the request of its client counts by the address before the proxy', async () => {
+    const limiter = so(9);
+    await chat({ limiter, trustProxy: 1 }, { 'x-forwarded-for': '192.0.2.7' });
+    expect(limiter.peek('192.0.2.7').remaining).toBe(6);
+  });
+
+  it('a mistake in the options of the module fails at the start', async () => {
+    const wrong = (options: object) => start({ imports: [RateLimitModule.forRoot(options)] }, adapter());
+    await expect(wrong({ limitr: so(1) })).rejects.toThrow(/limitr is not an option here/);
+    await expect(wrong({ limiter: undefined })).rejects.toThrow(/limiter is required/);
+  });
+});
+
+describe('in GraphQL', () => {
+  let app: INestApplication;
+  afterEach(() => app.close());
+
+  async function serve(options: NestRateLimitOptions) {
+    class Greetings {
+      hello() {
+        return 'hello';
+      }
+    }
+    Resolver()(Greetings);
+    on(Greetings, 'hello', Field('hello'));
+    const typeDefs = 'type Query { hello: String }';
+    const imports = [
+      RateLimitModule.forRoot(options),
+      GraphQLModule.forRoot({ driver: MercuriusDriver, typeDefs }),
+    ];
+    app = await start({ imports, providers: [Greetings] }, new FastifyAdapter());
+    return async (query: string) => {
+      const response = await fetch(`http://127.0.0.1:${portOf(app)}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', connection: 'close' },
+        body: JSON.stringify({ query }),
+      });
+      return { headers: response.headers, body: await response.json() };
+    };
+  }
+
+  it('each field of a query counts; a denied one is null, with a code and when to come back', async () => {
+    const limiter = so(3);
+    const ask = await serve({ limiter });
+    const two = await ask('{ a: hello b: hello }');
+    expect(two.body).toEqual({ data: { a: 'hello', b: 'hello' } });
+    expect(two.headers.get('ratelimit')).toBe('"default";r=1;t=60');
+    const { body, headers } = await ask('{ a: hello b: hello }');
+    expect(body).toMatchObject({
+      data: { a: 'hello', b: null },
+      errors: [
+        { message: 'Too many requests', path: ['b'], extensions: { code: 'RATE_LIMITED', retryAfter: 60 } },
+      ],
+    });
+    expect(headers.get('retry-after')).toBe('60');
+    expect(headers.get('content-type')).toMatch(/^application\/json/);
+    expect(limiter.peek('127.0.0.1').remaining).toBe(0);
+  });
+
+  it('what a field holds is released with the response', async () => {
+    const limiter = createLimiter(concurrency({ limit: 2, lease: '1m' }));
+    const ask = await serve({ limiter, key });
+    for (let i = 0; i < 3; i++) {
+      expect((await ask('{ a: hello b: hello }')).body).toEqual({ data: { a: 'hello', b: 'hello' } });
+      await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(2));
+    }
+  });
+});
+
+it.each([
+  ['no limiter', {}, /limiter is required/],
+  ['an option of the module', { limiter: so(1), status: 420 }, /status is not an option here/],
+])('a decorator with %s fails where it stands', (_, limits, message) => {
+  expect(() => RateLimit(limits as never)).toThrow(message);
+});

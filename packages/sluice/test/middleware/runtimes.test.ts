@@ -1,0 +1,97 @@
+/**
+ * Hono and plain fetch handlers on Bun and Deno: the runtimes themselves run the sources.
+ * Needs `bun` and `deno` of npm among the devDependencies; where they are missing this fails, it does not skip.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../../../../', import.meta.url));
+/** Inside the repository, so that 'hono' is found. */
+const workshop = join(root, `.build/runtimes-${process.pid}`);
+const source = (path: string) => JSON.stringify(join(root, 'packages/sluice/src', path));
+
+const HANDLERS = {
+  Hono: `
+    import { Hono } from 'hono';
+    import { rateLimit } from ${source('middleware/hono.ts')};
+    const app = new Hono();
+    app.use(rateLimit(limiter));
+    app.get('/', (context) => context.text('ok'));
+    const handler = app.fetch;`,
+  fetch: `
+    import { withRateLimit } from ${source('middleware/fetch.ts')};
+    const handler = withRateLimit(limiter, () => new Response('ok'));`,
+};
+
+const SERVERS = {
+  bun: {
+    args: ['run'],
+    serve: `
+      const { port } = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: handler });
+      console.log('port ' + port);`,
+  },
+  deno: {
+    args: ['run', '--no-check', '--allow-all'],
+    serve: `
+      Deno.serve(
+        { port: 0, hostname: '127.0.0.1', onListen: ({ port }) => console.log('port ' + port) },
+        handler,
+      );`,
+  },
+};
+
+const LIMITER = `
+  import { createLimiter, fixedWindow } from ${source('index.ts')};
+  const limiter = createLimiter({ hour: fixedWindow({ limit: 2, per: '1h' }) });
+  const { take } = limiter;
+  limiter.take = (key, options) => { console.log('key ' + key); return take(key, options); };
+`;
+
+const rows = Object.entries(SERVERS).flatMap(([runtime, server]) =>
+  Object.entries(HANDLERS).map(([name, handler]) => ({ runtime, name, handler, ...server })),
+);
+
+describe.each(rows)('$name on $runtime:', ({ runtime, name, handler, args, serve }) => {
+  let child: ChildProcess;
+  let url: string;
+  let printed = '';
+
+  beforeAll(async () => {
+    const binary = join(root, 'node_modules/.bin', runtime);
+    if (!existsSync(binary)) throw new Error(`${binary} is missing`);
+    mkdirSync(workshop, { recursive: true });
+    const file = join(workshop, `${runtime}-${name}.ts`);
+    writeFileSync(file, `${LIMITER}${handler}${serve}`);
+    child = spawn(binary, [...args, file], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    url = await new Promise((resolve, reject) => {
+      const read = (chunk: unknown): void => {
+        printed += String(chunk);
+        const [, port] = /port (\d+)\s/.exec(printed) ?? [];
+        if (port !== undefined) resolve(`http://127.0.0.1:${port}/`);
+      };
+      child.stdout?.on('data', read);
+      child.stderr?.on('data', read);
+      child.on('exit', () => reject(new Error(`${runtime} ended, having printed:\n${printed}`)));
+    });
+  }, 60_000);
+  afterAll(() => {
+    child?.kill('SIGKILL');
+    rmSync(workshop, { recursive: true, force: true });
+  });
+
+  it('a request passes with headers and is counted for its connection; one too many hears 429', async () => {
+    const get = () => fetch(url, { headers: { connection: 'close' } });
+    const first = await get();
+    expect(await first.text()).toBe('ok');
+    expect(first.headers.get('ratelimit')).toMatch(/^"hour";r=1;t=\d+$/);
+    expect(printed).toContain('key 127.0.0.1');
+    expect((await get()).status).toBe(200);
+    const third = await get();
+    expect(third.status).toBe(429);
+    expect(third.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(third.headers.get('content-type')).toBe('application/problem+json');
+  });
+});

@@ -1,0 +1,247 @@
+/** The shared table in one thread: the same as memory, bounded, and whole again after a holder of its lock has died. */
+import { describe, expect, test } from 'vitest';
+import {
+  concurrency,
+  createLimiter,
+  gcra,
+  type Limiter,
+  memory,
+  slidingLog,
+  type SluiceError,
+} from '../../src/index.ts';
+import { attachSharedMemory, sharedMemory } from '../../src/stores/shared-memory/index.ts';
+import { layoutOf } from '../../src/stores/shared-memory/layout.ts';
+import { Rows } from '../../src/stores/shared-memory/rows.ts';
+import { manualClock } from '../../src/testing/index.ts';
+import { CASES } from '../policies.ts';
+import { audit } from './audit.ts';
+
+const START = 1_700_000_000_000;
+
+function random(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+describe('the same as memory, to the last bit', () => {
+  /** Any verb, by number, so that two limiters can be asked the same. */
+  function ask(limiter: Limiter, verb: number, key: string, cost: number, span: number): unknown {
+    if (verb === 0) return limiter.peek(key, cost);
+    if (verb === 1) return limiter.refund(key, cost);
+    if (verb === 2) return limiter.release(key, cost);
+    if (verb === 3) {
+      const { decision, delay } = limiter.reserve(key, { cost, maxDelay: span });
+      return { decision, delay };
+    }
+    if (verb === 4 && span % 10 === 0) return limiter.block(key, span);
+    if (verb === 5 && span % 10 === 0) return limiter.reset(key);
+    const mode = (['whole', 'partial', 'always'] as const)[verb % 3];
+    return limiter.take(key, { cost, mode });
+  }
+
+  test.each(Object.entries(CASES))('%s', (_, { policies }) => {
+    const clock = manualClock(START);
+    const draw = random(7);
+    const here = createLimiter(policies, { store: memory({ clock }) });
+    const store = sharedMemory({ clock, maxKeys: 500 });
+    const shared = [store, attachSharedMemory(store.handle, { clock })].map((one) =>
+      createLimiter(policies, { store: one }),
+    );
+    for (let i = 0; i < 5000; i++) {
+      const gap = [0, draw(60), draw(60_000) / 1000, draw(1500)][draw(4)] as number;
+      clock.set(clock.now() + (draw(200) === 0 ? -draw(3000) : gap));
+      const hit = [draw(16), `key ${draw(4)}`, draw(14) / 2, 1 + draw(700)] as const;
+      // Two views of one buffer, in turn.
+      expect(ask(shared[draw(2)] as Limiter, ...hit)).toEqual(ask(here, ...hit));
+    }
+    audit(store.handle);
+  });
+});
+
+describe('bounds', () => {
+  test('a flood of new keys frees no blocked one, and takes no more memory', () => {
+    const clock = manualClock(START);
+    const store = sharedMemory({ clock, maxKeys: 10_000 });
+    const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store });
+    const victims = Array.from({ length: 2000 }, (_, i) => `victim ${i}`);
+    for (const victim of victims) limiter.take(victim, 100);
+    limiter.block('by hand', '1d');
+    for (let i = 0; i < 100_000; i++) {
+      limiter.take(`flood ${i}`);
+      if (i % 1000 === 0) clock.advance(1);
+    }
+    expect(store.size).toBeGreaterThanOrEqual(10_000);
+    expect(store.size).toBeLessThan(14_000);
+    for (const victim of victims) expect(limiter.take(victim).allowed).toBe(false);
+    expect(limiter.take('by hand').policy).toBe('block');
+    expect(audit(store.handle).rows).toBe(store.size);
+  });
+
+  test.each([1, 7, 300, 5000])('%i keys find room, however they spread', (maxKeys) => {
+    const store = sharedMemory({ clock: manualClock(START), maxKeys });
+    const limiter = createLimiter('1/h', { store });
+    for (let i = 0; i < maxKeys; i++) limiter.take(`key ${i}`);
+    let kept = 0;
+    for (let i = 0; i < maxKeys; i++) if (!limiter.peek(`key ${i}`).allowed) kept++;
+    expect(kept).toBe(maxKeys);
+    expect(store.size).toBe(maxKeys);
+  });
+
+  test('what is denied on a new key leaves no row', () => {
+    const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
+    const limiter = createLimiter('1/h', { store });
+    for (let i = 0; i < 50; i++) limiter.take(`key ${i}`, 2);
+    expect(store.size).toBe(0);
+  });
+
+  test('logs give their units back, and the log nearest to clear makes room for another', () => {
+    const clock = manualClock(START);
+    const store = sharedMemory({ clock, maxKeys: 50, logEntries: 1000 });
+    const limiter = createLimiter(concurrency({ limit: 20, lease: '1h' }), { store });
+    limiter.take('last', 20);
+    for (let i = 0; i < 2000; i++) {
+      clock.advance(1);
+      const key = `key ${i % 300}`;
+      for (let n = i % 20; n >= 0; n--) limiter.take(key);
+      if (i % 3 === 0) limiter.refund(key, 20);
+      if (i % 7 === 0) limiter.take('last', 20);
+    }
+    const { units } = audit(store.handle);
+    expect(units).toBeLessThanOrEqual(252);
+    for (let i = 0; i < 300; i++) limiter.reset(`key ${i}`);
+    limiter.reset('last');
+    expect(audit(store.handle)).toEqual({ rows: 0, units: 0 });
+  });
+
+  test('a log that can outgrow the memory is refused at its first check, with what to do', () => {
+    const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
+    const limiter = createLimiter(slidingLog({ limit: 10_000, per: '1h' }), { store });
+    let thrown: SluiceError | undefined;
+    try {
+      limiter.take('k');
+    } catch (error) {
+      thrown = error as SluiceError;
+    }
+    expect(thrown?.code).toBe('ERR_POLICY');
+    const logEntries = Number(/logEntries: (\d+)/.exec(String(thrown))?.[1]);
+    const clock = manualClock(START);
+    const roomy = sharedMemory({ clock, maxKeys: 100, logEntries });
+    const log = createLimiter(slidingLog({ limit: 10_000, per: '1h' }), { store: roomy });
+    let admitted = 0;
+    for (let i = 0; i < 10_200; i++) {
+      clock.advance(0.01);
+      if (log.take('k').allowed) admitted++;
+    }
+    expect(admitted).toBe(10_000);
+  });
+
+  test('rows wider than a slot keep all their cells', () => {
+    const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
+    const policies = Object.fromEntries(
+      Array.from({ length: 20 }, (_, i) => [`p${i}`, gcra({ limit: 10 + i, per: '1h' })]),
+    );
+    const limiter = createLimiter(policies, { store });
+    limiter.take('k', 4);
+    limiter.take('other', 1);
+    expect(limiter.take('k', 3).policies.map(({ remaining }) => remaining)).toEqual(
+      Array.from({ length: 20 }, (_, i) => 3 + i),
+    );
+    audit(store.handle);
+  });
+});
+
+describe('options', () => {
+  test('a handle of something else is refused', () => {
+    expect(() => attachSharedMemory(new SharedArrayBuffer(64))).toThrow('handle');
+    expect(() => attachSharedMemory({} as SharedArrayBuffer)).toThrow('handle');
+    expect(() => sharedMemory({} as { maxKeys: number })).toThrow('maxKeys');
+    expect(() => sharedMemory({ maxKeys: 2 ** 50 })).toThrow('bytes');
+  });
+});
+
+describe('a holder of the lock that dies', () => {
+  /** Cells of a key's row, by way of a fingerprint that is its number. */
+  const tag = 4711;
+
+  function setUp() {
+    const { handle } = sharedMemory({ maxKeys: 50, clock: manualClock(START) });
+    const layout = layoutOf(handle);
+    const [dies, lives] = [new Rows(layout, 1), new Rows(layout, 2)];
+    const row = (...cells: number[]) => Float64Array.from(cells);
+    const long = (value: number) => Float64Array.from({ length: 60 }, () => value);
+    const put = (rows: Rows, low: number, cells: Float64Array) => {
+      rows.write(rows.open(low, 0), START, cells, cells.length);
+      return rows.close();
+    };
+    const get = (rows: Rows, low: number, cell = 0): number | undefined => {
+      const slot = rows.open(low, 0);
+      const value = slot < 0 ? undefined : layout.cells[slot / 2 + 3 + cell];
+      rows.close();
+      return value;
+    };
+    /** Lets a method be where it dies. */
+    const dieIn = (method: 'carryOut' | 'link') => {
+      Object.assign(dies, {
+        [method]() {
+          throw new Error('dies');
+        },
+      });
+    };
+    return { handle, dies, lives, row, long, put, get, dieIn };
+  }
+
+  test('before it changed anything leaves the old row, and blocks for a tenth of a second', () => {
+    const { handle, dies, lives, row, put, get } = setUp();
+    put(dies, tag, row(1, 2));
+    dies.open(tag, 0);
+    const began = performance.now();
+    expect(get(lives, tag, 1)).toBe(2);
+    const blocked = performance.now() - began;
+    expect(blocked).toBeGreaterThan(90);
+    expect(blocked).toBeLessThan(1000);
+    expect(put(lives, tag, row(3, 4))).toBe(true);
+    audit(handle);
+  });
+
+  test.each(['short', 'long'] as const)(
+    'after it armed the journal leaves the new row, whole: %s',
+    (length) => {
+      const { handle, dies, lives, row, long, put, get, dieIn } = setUp();
+      put(dies, 1, long(1));
+      put(dies, tag, length === 'short' ? row(1, 1) : long(1));
+      dieIn('carryOut');
+      expect(() => put(dies, tag, length === 'short' ? row(2, 2) : long(2))).toThrow('dies');
+      expect([get(lives, tag, 0), get(lives, tag, 1)]).toEqual([2, 2]);
+      expect(get(lives, 1)).toBe(1);
+      expect(audit(handle)).toEqual({ rows: 2, units: length === 'short' ? 4 : 8 });
+    },
+  );
+
+  test('before its new row was in any list leaves it there to be found', () => {
+    const { handle, dies, lives, row, long, put, get, dieIn } = setUp();
+    for (let low = 1; low < 40; low++) put(dies, low, low % 3 === 0 ? long(low) : row(low));
+    dieIn('link');
+    expect(() => put(dies, tag, long(5))).toThrow('dies');
+    expect(get(lives, tag)).toBe(5);
+    for (let low = 1; low < 40; low++) expect(get(lives, low)).toBe(low);
+    expect(audit(handle).rows).toBe(40);
+  });
+
+  test('but was only slow finds its lock lost, and changes nothing', () => {
+    const { handle, dies: slow, lives, row, put, get } = setUp();
+    put(slow, tag, row(1));
+    const slot = slow.open(tag, 0);
+    put(lives, tag, row(2));
+    slow.write(slot, START, row(9), 1);
+    expect(slow.close()).toBe(false);
+    expect(get(lives, tag)).toBe(2);
+    lives.open(tag, 0);
+    slow.forget(slot);
+    expect(lives.close()).toBe(true);
+    expect(get(lives, tag)).toBe(2);
+    audit(handle);
+  });
+});
