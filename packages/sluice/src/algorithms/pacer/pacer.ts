@@ -81,7 +81,7 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
 
 /** An instant in ticks: the nearest whole one, where only those count. */
 function ticks(p: PacerParams, instant: Millis): number {
-  return p.scale === 1 ? instant : Math.floor(instant * p.scale);
+  return p.scale === 1 ? instant : Math.floor(instant * p.scale + 0.5);
 }
 
 /** A price in ticks, without the fraction where only whole ones count. Float error must not make it −1. */
