@@ -1,8 +1,19 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+
+const nest11 = fileURLToPath(new URL('runtimes/nest-11/node_modules/', import.meta.url));
 
 export default defineConfig({
   test: {
-    include: ['packages/*/test/**/*.test.ts'],
+    projects: [
+      { extends: true, test: { name: 'all', include: ['packages/*/test/**/*.test.ts'] } },
+      {
+        // The newest NestJS is among the dependencies; here is the one before it.
+        extends: true,
+        resolve: { alias: [{ find: /^@nestjs\/([\w-]+)$/, replacement: `${nest11}@nestjs/$1` }] },
+        test: { name: 'nest 11', include: ['packages/sluice/test/middleware/nest.test.ts'] },
+      },
+    ],
     reporters: ['default'],
     globalSetup: ['packages/sluice/test/servers.ts'],
     coverage: {

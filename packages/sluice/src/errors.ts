@@ -25,6 +25,7 @@ export const ERRORS = {
     "must be false, a number of proxies, CIDRs, 'loopback', 'private', 'cloudflare', 'fly', 'vercel', 'nginx' or { header }",
   ERR_CLOSED: 'was closed while a caller waited',
   ERR_DENIED: 'was denied',
+  ERR_TABLE: 'is not a table of this database',
   ERR_STORE: 'could not decide',
   ERR_STORE_UNAVAILABLE: 'is not available',
 } as const;

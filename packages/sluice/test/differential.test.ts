@@ -13,9 +13,5 @@ const SERVERS = [
 for (const { port, ...amount } of SERVERS) {
   const client = new Redis(inject(port), '127.0.0.1');
   afterAll(() => client.disconnect());
-  differential(
-    `memory against ${port}`,
-    (clock) => redis(client, { clock, deadline: '30s' }),
-    amount,
-  );
+  differential(`memory against ${port}`, (clock) => redis(client, { clock, deadline: '30s' }), amount);
 }

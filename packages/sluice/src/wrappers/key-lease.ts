@@ -200,7 +200,9 @@ export class KeyLease {
     const sent = this.node.now();
     const { store } = this.node;
     const decision = store.apply(hit.plan === this.terms.plan ? hit : { ...hit, plan: this.terms.plan });
-    return isPromise(decision) ? decision.then((heard) => this.heard(heard, sent)) : this.heard(decision, sent);
+    return isPromise(decision)
+      ? decision.then((heard) => this.heard(heard, sent))
+      : this.heard(decision, sent);
   }
 
   private heard(decision: Decision, sent: Millis): Decision {

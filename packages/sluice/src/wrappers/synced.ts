@@ -21,7 +21,11 @@ export interface SyncedOptions {
 interface Count {
   readonly plan: Plan;
   readonly key: string;
-  /** The store's last answer, without the time it took; undefined: the first is on its way. */
+  /** Where it is found. */
+  readonly among: Map<string, Count>;
+  /** Whether the store answered the first hit. */
+  first: Promise<boolean>;
+  /** Its last answer; undefined: the first is on its way. */
   answer: Decision | undefined;
   answerAt: Millis;
   /** Then, how long one unit would have to wait, if that was asked. */
@@ -50,42 +54,61 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   } = known('synced', options, ['every', 'maxKeys', 'clock']);
   const interval = duration('synced.every', every);
   bound('synced.maxKeys', maxKeys);
-  const counts = new Map<string, Count>();
+  /** Of each plan, by key; null: checked directly. */
+  const byPlan = new WeakMap<Plan, Map<string, Count> | null>();
+  const counts = new Set<Count>();
   let stop: (() => void) | undefined;
   let nextSync: Millis = 0;
   let closed = false;
 
+  function keysOf(plan: Plan): Map<string, Count> | null {
+    let keys = byPlan.get(plan);
+    if (keys !== undefined) return keys;
+    keys = plan.policies.every(({ algorithm }) => COUNTING.has(algorithm.name)) ? new Map() : null;
+    byPlan.set(plan, keys);
+    return keys;
+  }
+
   function apply(hit: Hit): MaybePromise<Decision> {
-    if (closed || !hit.plan.policies.every(({ algorithm }) => COUNTING.has(algorithm.name)))
-      return store.apply(hit);
-    const id = `${hit.plan.name}\0${hit.plan.variant}\0${hit.plan.id}\0${hit.key}`;
-    const count = counts.get(id);
+    const keys = keysOf(hit.plan);
+    if (closed || keys === null) return store.apply(hit);
+    const count = keys.get(hit.key);
     if (hit.mode !== 'whole' || (hit.verb !== 'take' && hit.verb !== 'peek')) return other(hit, count);
-    if (count === undefined) return hit.verb === 'take' ? begin(hit, id) : store.apply(hit);
+    if (count === undefined) return hit.verb === 'take' ? begin(hit, keys) : store.apply(hit);
     count.seen = true;
-    if (count.answer === undefined) return store.apply(hit);
+    if (count.answer === undefined)
+      return count.first.then((heard) => (heard ? apply(hit) : store.apply(hit)));
     const allowed = left(count) >= hit.cost;
     if (!allowed && hit.plan.policies.some(({ limit }) => hit.cost > limit)) return store.apply(hit);
     if (allowed && hit.verb === 'take') count.passed += hit.cost;
     return decision(count, count.answer, allowed, allowed && hit.verb === 'take' ? hit.cost : 0);
   }
 
-  /** The first hit of a key asks the store, and so do those that come before its answer. */
-  async function begin(hit: Hit, id: string): Promise<Decision> {
+  /** The first hit of a key asks the store; those that come before the answer wait for it. */
+  function begin(hit: Hit, among: Map<string, Count>): MaybePromise<Decision> {
     if (counts.size >= maxKeys) return store.apply(hit);
     const { plan, key } = hit;
-    const count: Count = { plan, key, answer: undefined, answerAt: 0, wait: 0, passed: 0, pushing: 0, seen: true };
-    counts.set(id, count);
+    const count: Count = {
+      plan,
+      key,
+      among,
+      first: Promise.resolve(false),
+      answer: undefined,
+      answerAt: 0,
+      wait: 0,
+      passed: 0,
+      pushing: 0,
+      seen: true,
+    };
+    counts.add(count);
+    among.set(key, count);
     schedule();
-    try {
-      const answer = await store.apply(hit);
-      learn(count, answer, answer.retryAfter);
-      if (answer.source !== 'store') counts.delete(id);
-      return answer;
-    } catch (error) {
-      counts.delete(id);
-      throw error;
-    }
+    const answer = learn(count, hit, true);
+    count.first = answer.then(
+      ({ source }) => source === 'store',
+      () => false,
+    );
+    return answer;
   }
 
   function other(hit: Hit, count: Count | undefined): MaybePromise<Decision> {
@@ -93,20 +116,33 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
       count.passed -= hit.cost;
       return decision(count, count.answer, true, 0);
     }
-    if (hit.verb === 'reset' || hit.verb === 'block') forget(hit);
+    if (hit.verb === 'reset' || hit.verb === 'block') forgetAll(hit);
     return store.apply(hit);
   }
 
   /** Tiers may read the same row. After a reset, what passed before is nobody's. */
-  function forget({ plan, key }: Hit): void {
-    for (const [id, count] of counts)
-      if (count.key === key && count.plan.name === plan.name) counts.delete(id);
+  function forgetAll({ plan, key }: Hit): void {
+    for (const count of counts) if (count.key === key && count.plan.name === plan.name) forget(count);
   }
 
-  function learn(count: Count, answer: Decision, wait: Millis): void {
-    count.answer = answer;
-    count.wait = wait;
-    count.answerAt = clock.now();
+  function forget(count: Count): void {
+    counts.delete(count);
+    if (count.among.get(count.key) === count) count.among.delete(count.key);
+  }
+
+  /** Asks the store. Without an answer from it nothing is known of the key: the next hit begins anew. */
+  async function learn(count: Count, hit: Hit, isOneUnit: boolean): Promise<Decision> {
+    try {
+      const answer = await store.apply(hit);
+      if (answer.source !== 'store') forget(count);
+      else count.answer = answer;
+      count.answerAt = clock.now();
+      count.wait = isOneUnit ? answer.retryAfter : 0;
+      return answer;
+    } catch (error) {
+      forget(count);
+      throw error;
+    }
   }
 
   function schedule(): void {
@@ -114,28 +150,23 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     nextSync = clock.now() + interval;
     stop = clock.after(interval, () => {
       stop = undefined;
-      for (const [id, count] of counts) {
-        if (!count.seen && count.passed === 0 && count.pushing === 0) counts.delete(id);
-        else if (count.pushing === 0 && count.answer !== undefined) void sync(id, count);
+      for (const count of counts) {
+        if (!count.seen && count.passed === 0 && count.pushing === 0) forget(count);
+        else if (count.pushing === 0 && count.answer !== undefined) void sync(count);
         count.seen = false;
       }
       if (counts.size > 0) schedule();
     });
   }
 
-  /** Pushes what passed, or just asks. Without an answer nobody knows whether it arrived: the next hit begins anew. */
-  async function sync(id: string, count: Count): Promise<void> {
+  /** Pushes what passed; if nothing did, just asks. Never twice: nobody knows whether it arrived. */
+  async function sync(count: Count): Promise<void> {
     const { plan, key, passed } = count;
     count.pushing = passed;
     count.passed = 0;
     const push: Hit = { verb: 'take', plan, key, cost: passed, mode: 'always', span: 0 };
-    try {
-      const answer = await store.apply(passed > 0 ? push : { ...push, verb: 'peek', cost: 1, mode: 'whole' });
-      if (answer.source !== 'store') counts.delete(id);
-      learn(count, answer, passed > 0 ? 0 : answer.retryAfter);
-    } catch {
-      counts.delete(id);
-    }
+    const pull: Hit = { verb: 'peek', plan, key, cost: 1, mode: 'whole', span: 0 };
+    await learn(count, passed > 0 ? push : pull, passed === 0).catch(() => {});
     count.pushing = 0;
   }
 
@@ -166,8 +197,8 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   async function close(): Promise<void> {
     closed = true;
     stop?.();
-    await Promise.all([...counts].map(([id, count]) => (count.passed > 0 ? sync(id, count) : undefined)));
-    counts.clear();
+    await Promise.all([...counts].filter(({ passed }) => passed > 0).map(sync));
+    for (const count of counts) forget(count);
     await store.close();
   }
 

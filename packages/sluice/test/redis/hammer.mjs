@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * A process of its own that hammers a Redis: started by tests with `hammer.ts`, told what to do by messages.
+ * A process of its own that hammers a Redis or a Postgres: started by tests with `hammer.ts`, told what to do by messages.
  * It runs what was built, because Node 20 runs no TypeScript.
  *
- * argv: port, client ('ioredis', 'iovalkey' or 'node-redis'), how far this process's clock is off in milliseconds.
+ * argv: port, client (a Kind of hammer.ts), how far this process's clock is off in milliseconds.
  * Message and answer: Blow and Damage of hammer.ts.
  */
 const [port, kind, skew] = process.argv.slice(2).map((arg, i) => (i === 1 ? arg : Number(arg)));
@@ -16,6 +16,7 @@ if (skew !== 0) {
 }
 
 const { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow } = await import('../../dist/index.js');
+const { postgres } = await import('../../dist/stores/postgres/index.js');
 const { redis } = await import('../../dist/stores/redis/index.js');
 
 /** Named here, as a policy is a function and cannot be sent. */
@@ -31,17 +32,26 @@ const POLICIES = {
 };
 
 async function connect() {
+  const patient = { deadline: '20s' };
+  const url = `postgres://postgres:password@127.0.0.1:${port}/postgres`;
+  if (kind === 'pg') {
+    const { Pool } = await import('pg');
+    return postgres(new Pool({ connectionString: url }), patient);
+  }
+  if (kind === 'postgres') {
+    const { default: sql } = await import('postgres');
+    return postgres(sql(url), patient);
+  }
   if (kind === 'node-redis') {
     const { createClient } = await import('redis');
     const client = createClient({ socket: { port: Number(port) } });
-    return client.connect();
+    return redis(await client.connect(), patient);
   }
   const { Redis } = await import(String(kind));
-  return new Redis({ port });
+  return redis(new Redis({ port }), patient);
 }
 
-const client = await connect();
-const store = redis(client, { deadline: '20s' });
+const store = await connect();
 const limiters = new Map();
 
 async function strike({ policies, limit, name, key, lanes, checks }) {

@@ -18,17 +18,16 @@ export interface Damage {
   readonly retryAfter: number;
 }
 
+/** The client that it has, and so the store. */
+export type Kind = 'ioredis' | 'iovalkey' | 'node-redis' | 'pg' | 'postgres';
+
 export interface Hammer {
   strike(blow: Blow): Promise<Damage>;
   stop(): Promise<void>;
 }
 
 /** Starts a process over a client of this kind; `skew` is how far its clock is off, in milliseconds. */
-export async function hammer(
-  port: number,
-  kind: 'ioredis' | 'iovalkey' | 'node-redis' = 'ioredis',
-  skew = 0,
-): Promise<Hammer> {
+export async function hammer(port: number, kind: Kind = 'ioredis', skew = 0): Promise<Hammer> {
   const child = fork(new URL('./hammer.mjs', import.meta.url), [String(port), kind, String(skew)]);
   // A message to one that has ended; whoever waits for its answer is told.
   child.on('error', () => {});

@@ -176,7 +176,7 @@ export async function simulate(scenario: Scenario): Promise<Course> {
 
 /** Until all that was promised for now has happened. */
 async function settled(): Promise<void> {
-  for (let i = 0; i < 12; i++) await undefined;
+  for (let i = 0; i < 12; i++) await Promise.resolve();
 }
 
 /** Units that the policies, asked directly, would not have let pass at these instants. */

@@ -20,7 +20,11 @@ const POLICIES = {
     rate: gcra({ limit: 2 * limit, per: '365d' }),
     year: fixedWindow({ limit, per: '365d', align: 'first' }),
   }),
-  mixed: () => ({ year: fixedWindow({ limit, per: '365d', align: 'first' }), held: concurrency({ limit: 300, lease: '1s' }) }),
+  mixed: () => ({
+    year: fixedWindow({ limit, per: '365d', align: 'first' }),
+    held: concurrency({ limit: 300, lease: '1s' }),
+  }),
+  short: () => ({ rate: gcra({ limit: 50, per: '1s' }), held: concurrency({ limit: 30, lease: '1s' }) }),
 };
 
 const TASKS = {
@@ -35,12 +39,14 @@ const TASKS = {
   },
   /** Goes on until it is killed. Counts what it was told that it may do. */
   storm() {
-    const limiter = createLimiter(POLICIES.mixed(), { store: attachSharedMemory(handle), name: 'test' });
+    const store = attachSharedMemory(handle);
+    const limiter = createLimiter(POLICIES.mixed(), { store, name: 'test' });
+    const others = createLimiter(POLICIES.short(), { store, name: 'others' });
     parentPort?.postMessage('ready');
     for (let i = 0; ; i++) {
       if (limiter.take('one key').allowed) Atomics.add(signals, 0, 1);
-      limiter.take(`key ${i % 500}`);
-      if (i % 5 === 0) limiter.reset(`key ${(i * 7) % 500}`);
+      others.take(`key ${i % 3000}`);
+      if (i % 5 === 0) others.reset(`key ${(i * 7) % 3000}`);
       limiter.release('one key');
     }
   },

@@ -5,6 +5,7 @@
 import type { Plan } from '../../contract.ts';
 
 const LONGEST = 200;
+
 /** What is written as its UTF-16 code unit. Names also lose what sets the parts apart. */
 const ODD = /[^!-$&-~]/g;
 const ODD_IN_NAME = /[^!"$&-9;-?A-~]/g;
@@ -28,8 +29,6 @@ export function isLong(id: string): boolean {
 function escaped(text: string, odd: RegExp): string {
   return text.replaceAll(odd, (unit) => {
     const code = unit.charCodeAt(0);
-    return code < 256
-      ? `%${code.toString(16).padStart(2, '0')}`
-      : `%u${code.toString(16).padStart(4, '0')}`;
+    return code < 256 ? `%${code.toString(16).padStart(2, '0')}` : `%u${code.toString(16).padStart(4, '0')}`;
   });
 }

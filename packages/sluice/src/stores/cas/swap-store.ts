@@ -24,14 +24,6 @@ export interface Rows {
   put(key: string, found: Found, value: Uint8Array, expiresIn: Millis): Promise<true | false | Found>;
 }
 
-export interface SwapOptions {
-  readonly clock: Pick<Clock, 'after'>;
-  /** Time in a row never goes back: the clocks of several processes differ. */
-  readonly steady: boolean;
-  /** How much longer than until it is clear a row is kept. */
-  readonly keep: Millis;
-}
-
 interface Pending {
   readonly hit: Hit;
   readonly resolve: (decision: Decision) => void;
@@ -43,7 +35,16 @@ const TRIES = 50;
 /** The longest pause between two tries, in milliseconds. */
 const LONGEST_PAUSE = 32;
 
-export function swapStore(rows: Rows, { clock, steady, keep }: SwapOptions): Store<Promise<Decision>> {
+/**
+ * `steady`: time in a row never goes back, although the clocks of several processes differ.
+ * `keep`: how much longer than until it is clear a row is kept.
+ */
+export function swapStore(
+  rows: Rows,
+  clock: Pick<Clock, 'after'>,
+  steady: boolean,
+  keep: Millis,
+): Store<Promise<Decision>> {
   /** Who waits for a key's next round. A key is here while a round is under way. */
   const lines = new Map<string, Pending[]>();
 

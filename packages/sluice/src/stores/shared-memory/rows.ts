@@ -170,16 +170,17 @@ export class Rows {
     words[this.head + COUNT]++;
   }
 
-  /** A slot that nobody uses; of a full stripe, that of the row nearest to clear among some neighbours. */
+  /** A slot that nobody uses; of a full stripe, that of the row nearest to clear among some. */
   private freeSlot(): number {
     const { words, slots, slotLinksAt } = this.layout;
     const { head } = this;
     if (words[head + FREE_SLOT] === 0) {
       if (words[head + FRESH_SLOT] < slots) return this.slotAt(words[head + FRESH_SLOT]++);
+      // Evenly spread: keys that came together, such as those of one attack, lie side by side.
+      words[head + HAND] = (words[head + HAND] + 1) % slots;
       let victim = -1;
-      for (let i = 0; i < Math.min(CANDIDATES, slots); i++) {
-        words[head + HAND] = (words[head + HAND] + 1) % slots;
-        const slot = this.slotAt(words[head + HAND]);
+      for (let i = 0; i < CANDIDATES; i++) {
+        const slot = this.slotAt((words[head + HAND] + Math.floor((i * slots) / CANDIDATES)) % slots);
         if (victim < 0 || this.clearAt(slot) < this.clearAt(victim)) victim = slot;
       }
       this.forget(victim);

@@ -1,6 +1,7 @@
 /**
  * A row on its way through the engine: copied out of the buffer, decided on, and compared with what was there.
- * In the buffer, a policy that grows has the length of its row in its cell, and the row itself behind all cells.
+ * In the buffer, a policy that grows has the length of its row in its cell, and the row itself behind all cells. Zeros at
+ * the end are left out.
  */
 import type { Cells, Plan } from '../../contract.ts';
 import type { GrownRows } from '../../engine.ts';
@@ -55,8 +56,10 @@ export class Scratch implements GrownRows {
     let at = width;
     for (const { grows, offset } of plan.policies) {
       if (!grows || image[offset] === 0) continue;
-      cells[offset] = this.put(0, image.slice(at, at + image[offset]));
-      at += image[offset];
+      const row = new Float64Array(image[offset]);
+      row.set(image.subarray(at, Math.min(at + row.length, this.imageLength)));
+      cells[offset] = this.put(0, row);
+      at += row.length;
     }
   }
 
@@ -77,9 +80,12 @@ export class Scratch implements GrownRows {
         this.next.set(row, at);
         at += row.length;
       }
+      // Room that is not used yet need not be kept.
+      while (this.next[this.length - 1] === 0) this.length--;
     }
     if (this.length > this.imageLength) return true;
     for (let i = 0; i < this.length; i++) if (this.next[i] !== this.image[i]) return true;
+    for (let i = this.length; i < this.imageLength; i++) if (this.image[i] !== 0) return true;
     return false;
   }
 

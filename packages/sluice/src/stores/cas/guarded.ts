@@ -1,0 +1,31 @@
+/** Rows as the store that people use: with what keeps a sick service from harming its callers. */
+import { clockFrom, systemClock } from '../../clock.ts';
+import type { Clock, Decision, Millis, Store } from '../../contract.ts';
+import { denyCache as rememberDenials, type DenyCacheOptions } from '../../wrappers/deny-cache.ts';
+import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
+import { type Rows, swapStore } from './swap-store.ts';
+
+export interface GuardedOptions extends ResilientOptions {
+  /** Remember denials in this process until they end; default false. */
+  readonly denyCache?: boolean | DenyCacheOptions | undefined;
+  /** In place of the service's time: for tests. Rows are then kept a day longer. */
+  readonly clock?: { now(): Millis; after?: Clock['after'] } | undefined;
+}
+
+export const GUARDED = ['deadline', 'onFailure', 'maxInFlight', 'onEvent', 'denyCache', 'clock'] as const;
+
+/** An injected clock may stand still while the service's goes on. */
+const DAY: Millis = 86_400_000;
+
+export function guarded(rows: Rows, options: GuardedOptions): Store<Promise<Decision>> {
+  const { denyCache, clock, ...rest } = options;
+  const store = clock === undefined ? swapStore(rows, systemClock, true, 0) : onClock(rows, clock);
+  const safe = resilient(store, rest);
+  if (denyCache === undefined || denyCache === false) return safe;
+  return rememberDenials(safe, denyCache === true ? {} : denyCache);
+}
+
+function onClock(rows: Rows, clock: NonNullable<GuardedOptions['clock']>): Store<Promise<Decision>> {
+  const waitable = clock.after === undefined ? clockFrom(() => clock.now()) : (clock as Clock);
+  return swapStore(rows, waitable, false, DAY);
+}

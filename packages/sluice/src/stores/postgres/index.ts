@@ -1,0 +1,10 @@
+export type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
+export type {
+  BreakerEvent,
+  OnFailure,
+  ResilientOptions,
+  Substitute,
+} from '../../wrappers/resilient.ts';
+export type { PostgresClient } from './client.ts';
+export { postgres, type PostgresOptions } from './postgres.ts';
+export { migration, type MigrationOptions } from './sql.ts';
