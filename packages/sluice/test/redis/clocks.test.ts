@@ -152,3 +152,10 @@ describe('FLUSHALL', () => {
     }
   });
 });
+
+test('on a clock that begins at 0, the takes of its first day are all counted', async () => {
+  const store = redis(client, { clock: manualClock(0), deadline: '5s' });
+  const limiter = createLimiter('10/d', { store, name: 'first day' });
+  for (let left = 9; left >= 0; left--) expect((await limiter.take('a')).remaining).toBe(left);
+  expect((await limiter.take('a')).allowed).toBe(false);
+});

@@ -17,7 +17,7 @@ if lasts and blocked_until == 0 then
   result = pcall('SETRANGE', key, '3', report)
 else
   local value = mark .. report .. pack('<d', expires)
-  if blocked_until > now - keep then value = '!!' .. pack('<d', blocked_until) .. value end
+  if blocked_until ~= 0 and blocked_until > now - keep then value = '!!' .. pack('<d', blocked_until) .. value end
   result = pcall('SET', key, value, 'PXAT', expires)
 end
 if type(result) == 'table' and result.err then failure = result.err end
