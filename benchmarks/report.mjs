@@ -38,12 +38,17 @@ export function median(values) {
 
 /** Replaces this suite's section and leaves the others as they are. */
 export function writeSection(suite, text) {
-  const [start, end] = [`<!-- ${suite}:start -->`, `<!-- ${suite}:end -->`];
-  const section = `${start}\n## ${suite}\n\n${text.trim()}\n${end}\n`;
-  const before = existsSync(RESULTS) ? readFileSync(RESULTS, 'utf8') : TITLE;
-  const from = before.indexOf(start);
-  const to = before.indexOf(`${end}\n`);
+  if (!existsSync(RESULTS)) writeFileSync(RESULTS, TITLE);
+  writeBetween(RESULTS, suite, `## ${suite}\n\n${text.trim()}`);
+}
+
+/** Replaces what stands between the marks of that name; without marks, they and the text come last. */
+export function writeBetween(file, name, text) {
+  const [start, end] = [`<!-- ${name}:start -->\n`, `<!-- ${name}:end -->\n`];
+  const before = readFileSync(file, 'utf8');
+  const section = `${start}${text}\n${end}`;
+  const [from, to] = [before.indexOf(start), before.indexOf(end)];
   const after =
-    from < 0 ? `${before}\n${section}` : before.slice(0, from) + section + before.slice(to + end.length + 1);
-  writeFileSync(RESULTS, after);
+    from < 0 ? `${before}\n${section}` : before.slice(0, from) + section + before.slice(to + end.length);
+  writeFileSync(file, after);
 }

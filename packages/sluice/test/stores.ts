@@ -1,7 +1,10 @@
 /** Every store, a line each, with the clock of the test that asks for it. */
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, inject } from 'vitest';
 import { type Decision, type Hit, memory, type Plan, type Store } from '../src/index.ts';
+import { ipc } from '../src/stores/ipc/index.ts';
 import { redis } from '../src/stores/redis/index.ts';
 import { sharedMemory } from '../src/stores/shared-memory/index.ts';
 import type { ManualClock } from '../src/testing/index.ts';
@@ -12,6 +15,7 @@ export type MakeStore = (clock: ManualClock) => Store;
 export const STORES: Readonly<Record<string, MakeStore>> = {
   memory: (clock) => memory({ clock }),
   'shared memory': (clock) => sharedMemory({ clock, maxKeys: 1000 }),
+  ipc: overSocket,
   'redis 7': onServer('redisPort'),
   valkey: onServer('valkeyPort'),
 };
@@ -27,6 +31,26 @@ function onServer(port: 'redisPort' | 'valkeyPort'): MakeStore {
 }
 
 let stores = 0;
+
+/** One store serves, another asks it. */
+function overSocket(clock: ManualClock): Store<Promise<Decision>> {
+  const path = join(tmpdir(), `sluice-${process.pid}-${++stores}.sock`);
+  const server = ipc({ path, store: memory({ clock }), deadline: '30s' });
+  const client = ipc({ path, serve: false, deadline: '30s' });
+  let served: Promise<unknown> | undefined;
+  return {
+    clock: client.clock,
+    async apply(hit) {
+      served ??= server.apply({ ...hit, verb: 'peek' });
+      await served;
+      return client.apply(hit);
+    },
+    async close() {
+      await client.close();
+      await server.close();
+    },
+  };
+}
 
 /** Keeps a store's keys apart from those of other stores on the same server. */
 function apart(store: Store<Promise<Decision>>): Store<Promise<Decision>> {

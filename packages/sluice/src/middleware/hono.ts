@@ -1,4 +1,5 @@
 /** Hono 4, on Node, Bun, Deno and Workers. */
+import type { ServerResponse } from 'node:http';
 import type { Context, MiddlewareHandler } from 'hono';
 import {
   createGuard,
@@ -18,15 +19,18 @@ const honoView: View<Context> = {
 };
 
 /** What the last guard of a request had to tell: it knows of those before. */
-const told = new WeakMap<Context, readonly HeaderPair[]>();
+const TOLD: unique symbol = Symbol('sluice.told');
+
+interface Marked {
+  [TOLD]?: readonly HeaderPair[];
+}
 
 /** `app.use(rateLimit(limiter))`, or with options. Several on one request add up; a later denial gives back. */
 export function rateLimit(options: GuardOptions<Context> | GuardLimiter): MiddlewareHandler {
   const guard = createGuard(options, honoView);
   return async (context, next) => {
     const { headers, refusal, settle } = await guard(context);
-    for (const [name, value] of headers) context.header(name, value);
-    if (headers.length > 0) told.set(context, headers);
+    if (headers.length > 0) tell(context, headers);
     if (refusal !== undefined)
       return context.body(refusal.body, refusal.status as 429, { 'Content-Type': refusal.type });
     const ending = endingOf(context.req.raw, settle);
@@ -42,11 +46,22 @@ export function rateLimit(options: GuardOptions<Context> | GuardLimiter): Middle
   };
 }
 
+/** On Node straight to its response, which costs far less than a header of Hono's. */
+function tell(context: Context & Marked, headers: readonly HeaderPair[]): void {
+  const { outgoing } = (context.env ?? {}) as { outgoing?: ServerResponse };
+  if (typeof outgoing?.setHeader === 'function') {
+    if (!outgoing.headersSent) for (const [name, value] of headers) outgoing.setHeader(name, value);
+    return;
+  }
+  for (const [name, value] of headers) context.header(name, value);
+  context[TOLD] = headers;
+}
+
 /** Once more: a handler that made its Response itself knows nothing of the context's headers. */
-function announce(context: Context): void {
-  const { status, headers } = context.res;
+function announce(context: Context & Marked): void {
+  const told = context[TOLD];
   // A socket's response must stay the one it is.
-  if (status < 200) return;
-  for (const [name, value] of told.get(context) ?? [])
-    if (headers.get(name) !== value) context.header(name, value);
+  if (told === undefined || context.res.status < 200) return;
+  const { headers } = context.res;
+  for (const [name, value] of told) if (headers.get(name) !== value) context.header(name, value);
 }

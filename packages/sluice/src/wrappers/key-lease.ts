@@ -148,8 +148,8 @@ export class KeyLease {
   }
 
   private fetchAhead(now: Millis): void {
-    if (this.next === undefined && this.over === 'no' && now >= this.askAt && this.pays(1, now))
-      void this.fetch(1, now);
+    if (this.asking !== undefined || this.next !== undefined || now < this.askAt || this.over !== 'no') return;
+    if (this.pays(1, now)) void this.fetch(1, now);
   }
 
   /** Whether the store answered; one question at a time. */

@@ -68,8 +68,8 @@ export interface Course {
 
 /** When an answer counts as lost. */
 const DEADLINE = 200;
-/** Far from the start of a calendar's or an epoch's window, and nobody's zero. */
-const START = 1_700_000_000_123;
+/** When a course begins. */
+export const START = 1_700_000_000_123;
 
 export async function simulate(scenario: Scenario): Promise<Course> {
   const { seed, nodes, policies, length, load, cost = () => 1, delay = [0.5, 2], lost = 0 } = scenario;
@@ -191,14 +191,16 @@ export function overAdmitted(policies: Policies, spends: readonly Spend[]): numb
   return over;
 }
 
-/** The most by which any window of any length holds more than `atMost` says of it. */
+/** The most by which any window of any length holds more than `atMost` says of it; from Infinity on, none is looked at. */
 export function excess(spends: readonly Spend[], atMost: (window: Millis) => number): number {
   let most = -Infinity;
   for (let first = 0; first < spends.length; first++) {
     let sum = 0;
     for (let last = first; last < spends.length; last++) {
+      const allowed = atMost(spends[last].at - spends[first].at);
+      if (allowed === Infinity) break;
       sum += spends[last].cost;
-      most = Math.max(most, sum - atMost(spends[last].at - spends[first].at));
+      if (sum - allowed > most) most = sum - allowed;
     }
   }
   return most;

@@ -23,20 +23,20 @@ export function audit(handle: SharedArrayBuffer): { rows: number; units: number 
     expect(words[head + LOCK]).toBe(0);
     const list = (first: number, links: number): number[] => {
       const members: number[] = [];
-      for (let one = first; one !== 0; one = words[head + links + one - 1] as number) {
+      for (let one = first; one !== 0; one = words[head + links + one - 1]) {
         members.push(one);
         expect(members.length).toBeLessThanOrEqual(layout.slots + layout.units);
       }
       return members;
     };
     const linked = Array.from({ length: buckets }, (_, i) =>
-      list(words[head + bucketsAt + i] as number, slotLinksAt),
+      list(words[head + bucketsAt + i], slotLinksAt),
     ).flat();
-    const freeSlots = list(words[head + FREE_SLOT] as number, slotLinksAt);
+    const freeSlots = list(words[head + FREE_SLOT], slotLinksAt);
     const slotOf = (index: number) => head + slotsAt + (index - 1) * SLOT;
     expect(linked.every((index) => words[slotOf(index)] !== 0)).toBe(true);
     expect(freeSlots.every((index) => words[slotOf(index)] === 0)).toBe(true);
-    const fresh = words[head + FRESH_SLOT] as number;
+    const fresh = words[head + FRESH_SLOT];
     expect([...linked, ...freeSlots].sort((a, b) => a - b)).toEqual(
       Array.from({ length: fresh }, (_, i) => i + 1),
     );
@@ -44,15 +44,15 @@ export function audit(handle: SharedArrayBuffer): { rows: number; units: number 
 
     const held = linked.flatMap((index) => {
       const units: number[] = [];
-      let unit = words[slotOf(index) + CHAIN] as number;
-      for (let i = 0; i < (words[slotOf(index) + CHAIN_LENGTH] as number); i++) {
+      let unit = words[slotOf(index) + CHAIN];
+      for (let i = 0; i < words[slotOf(index) + CHAIN_LENGTH]; i++) {
         units.push(unit);
-        unit = words[head + unitLinksAt + unit - 1] as number;
+        unit = words[head + unitLinksAt + unit - 1];
       }
       return units;
     });
-    const freeUnits = list(words[head + FREE_UNIT] as number, unitLinksAt);
-    const freshUnits = words[head + FRESH_UNIT] as number;
+    const freeUnits = list(words[head + FREE_UNIT], unitLinksAt);
+    const freshUnits = words[head + FRESH_UNIT];
     expect([...held, ...freeUnits].sort((a, b) => a - b)).toEqual(
       Array.from({ length: freshUnits }, (_, i) => i + 1),
     );

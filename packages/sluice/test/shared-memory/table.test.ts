@@ -59,11 +59,11 @@ describe('the same as memory, to the last bit', () => {
       createLimiter(policies, { store: one }),
     );
     for (let i = 0; i < 5000; i++) {
-      const gap = [0, draw(60), draw(60_000) / 1000, draw(1500)][draw(4)] as number;
+      const gap = [0, draw(60), draw(60_000) / 1000, draw(1500)][draw(4)];
       clock.set(clock.now() + (draw(200) === 0 ? -draw(3000) : gap));
       const hit = [draw(16), `key ${draw(4)}`, draw(14) / 2, 1 + draw(700)] as const;
       // Two views of one buffer, in turn.
-      const [actual, expected] = [ask(shared[draw(2)] as Limiter, ...hit), ask(here, ...hit)];
+      const [actual, expected] = [ask(shared[draw(2)], ...hit), ask(here, ...hit)];
       expect(actual).toEqual(name.includes('microseconds') ? forgiving(expected) : expected);
     }
     audit(store.handle);
@@ -147,6 +147,35 @@ describe('bounds', () => {
     expect(admitted).toBe(3000);
   });
 
+  test('a log that needs more room does not make it of its own row', () => {
+    const { handle } = sharedMemory({ maxKeys: 50, logEntries: 24 });
+    const layout = layoutOf(handle);
+    const rows = new Rows(layout, 1);
+    const put = (low: number, clearAt: number, value: number) => {
+      rows.write(rows.open(low, 0), clearAt, new Float64Array(60).fill(value), 60);
+      rows.close();
+    };
+    // 8 units, 4 for a row of 60 cells; the second is the nearest to clear, and the one that is written again.
+    put(1, START + 2, 1);
+    put(2, START + 1, 1);
+    put(2, START + 1, 2);
+    expect(audit(handle)).toEqual({ rows: 1, units: 4 });
+    const slot = rows.open(2, 0);
+    expect(layout.cells[slot / 2 + 3]).toBe(2);
+    rows.close();
+  });
+
+  test('a row is kept until it is clear by the numbers of every tier that wrote it', () => {
+    const clock = manualClock(START);
+    const store = sharedMemory({ clock, maxKeys: 40 });
+    const limiter = createLimiter('10/h', { store, tiers: { pro: '1000000/h' } });
+    const other = createLimiter('10/min', { store });
+    limiter.take('k', 10);
+    limiter.take('k', { tier: 'pro' });
+    for (let i = 0; i < 500; i++) other.take(`flood ${i}`);
+    expect(limiter.take('k').allowed).toBe(false);
+  });
+
   test('rows wider than a slot keep all their cells', () => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
     const policies = Object.fromEntries(
@@ -169,6 +198,23 @@ describe('options', () => {
     expect(() => sharedMemory({} as { maxKeys: number })).toThrow('maxKeys');
     expect(() => sharedMemory({ maxKeys: 2 ** 50 })).toThrow('bytes');
   });
+});
+
+test('a check that lost its lock to another is made anew, and both count', () => {
+  const store = sharedMemory({ maxKeys: 50 });
+  const other = createLimiter('10/h', { store, name: 'x' });
+  let readings = 0;
+  const clock = {
+    now() {
+      // In the middle of a check, for longer than anybody waits.
+      if (++readings === 1) other.take('k');
+      return Date.now();
+    },
+  };
+  const slow = createLimiter('10/h', { store: attachSharedMemory(store.handle, { clock }), name: 'x' });
+  expect(slow.take('k').remaining).toBe(8);
+  expect(readings).toBe(2);
+  audit(store.handle);
 });
 
 describe('a holder of the lock that dies', () => {
@@ -247,6 +293,19 @@ describe('a holder of the lock that dies', () => {
     slow.write(slot, START, row(9), 1);
     expect(slow.close()).toBe(false);
     expect(get(lives, tag)).toBe(2);
+    // Even if it only notices at the last moment.
+    slow.open(tag, 0);
+    put(lives, tag, row(2));
+    Object.assign((slow as unknown as { lock: object }).lock, { isOurs: () => true });
+    slow.write(slot, START, row(9), 1);
+    expect(slow.close()).toBe(false);
+    expect(get(lives, tag)).toBe(2);
+  });
+
+  test('but was only slow forgets nothing', () => {
+    const { handle, dies: slow, lives, row, put, get } = setUp();
+    put(slow, tag, row(2));
+    const slot = slow.open(tag, 0);
     lives.open(tag, 0);
     slow.forget(slot);
     expect(lives.close()).toBe(true);

@@ -58,7 +58,10 @@ const TASKS = {
         return Date.now();
       },
     };
-    const limiter = createLimiter(POLICIES[policies](), { store: attachSharedMemory(handle, { clock }), name: 'test' });
+    const limiter = createLimiter(POLICIES[policies](), {
+      store: attachSharedMemory(handle, { clock }),
+      name: 'test',
+    });
     parentPort?.postMessage(limiter.take('one key').allowed);
   },
   /** Writes the time it reads, whenever it is asked. */

@@ -30,10 +30,16 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
+interface Round {
+  readonly decisions: readonly Decision[];
+  /** How often others were faster. */
+  readonly lost: number;
+}
+
 /** How often a round may find that another process was faster. */
-const TRIES = 50;
-/** The longest pause between two tries, in milliseconds. */
-const LONGEST_PAUSE = 32;
+const TRIES = 100;
+/** The longest pause that a conflict leads to, in milliseconds. */
+const LONGEST_PAUSE = 16;
 
 /**
  * `steady`: time in a row never goes back, although the clocks of several processes differ.
@@ -69,11 +75,13 @@ export function swapStore(
       const batch = line.splice(0);
       try {
         const key = isLong(id) ? await digestOf(id) : id;
-        const decisions = await round(
+        const { decisions, lost } = await round(
           key,
           batch.map(({ hit }) => hit),
         );
         for (const [i, { resolve }] of batch.entries()) resolve(decisions[i]);
+        // Whoever won in the end lets the others have a turn; its own callers gather meanwhile.
+        if (lost > 1) await pause(lost);
       } catch (error) {
         // Nobody knows whether a write that failed was made: it is not made again.
         for (const { reject } of batch) reject(error);
@@ -82,22 +90,23 @@ export function swapStore(
     lines.delete(id);
   }
 
-  async function round(key: string, hits: readonly Hit[]): Promise<readonly Decision[]> {
+  async function round(key: string, hits: readonly Hit[]): Promise<Round> {
     let found = await rows.get(key, false);
-    for (let lost = 0; lost < TRIES; ) {
+    let lost = 0;
+    while (lost < TRIES) {
       const numbers = numbersIn(found.value);
       const now = steady ? Math.max(found.now, writtenAt(numbers)) : found.now;
       const { decisions, change } = decideAll(hits, numbers, now, keep);
-      if (change === undefined && found.sure) return decisions;
+      if (change === undefined && found.sure) return { decisions, lost };
       if (change !== undefined) {
-        const result = await rows.put(key, found, change.value, change.expiresIn);
-        if (result === true) return decisions;
+        const instead = await rows.put(key, found, change.value, change.expiresIn);
+        if (instead === true) return { decisions, lost };
         lost++;
-        if (lost > 1) await pause(Math.random() * Math.min(2 ** (lost - 1), LONGEST_PAUSE));
-        if (result !== false) {
-          found = result;
+        if (lost === 1 && instead !== false) {
+          found = instead;
           continue;
         }
+        if (lost > 1) await pause(lost);
       }
       found = await rows.get(key, true);
     }
@@ -107,6 +116,8 @@ export function swapStore(
   return { clock, apply, close() {} };
 }
 
-function pause(span: Millis): Promise<void> {
+/** Longer the more often it was lost, and by chance, so that those who met do not meet again. */
+function pause(lost: number): Promise<void> {
+  const span = Math.random() * Math.min(2 ** lost, LONGEST_PAUSE);
   return new Promise((resolve) => void setTimeout(resolve, span));
 }

@@ -5,8 +5,8 @@ import { SluiceError } from '../../errors.ts';
 export type PostgresClient = object;
 
 export interface Statement {
-  /** By which a connection remembers it. */
-  readonly name: string;
+  /** By which a connection remembers it; undefined: it does not. */
+  readonly name: string | undefined;
   readonly text: string;
 }
 

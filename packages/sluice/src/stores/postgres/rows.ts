@@ -45,7 +45,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   /** The server's time minus this process's: at most that, as a reply is read after it was written. */
   let ahead = -Infinity;
   let writes = 0;
-  let nextCleaning = performance.now() + SECOND;
+  let nextCleaning = 0;
 
   const serverTime = (): Millis => ahead + performance.now();
 

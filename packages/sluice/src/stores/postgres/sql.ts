@@ -40,13 +40,19 @@ export interface Statements {
 /** How far behind the server's time a decision may be when it is written, in seconds: the statement waited for a connection. */
 const LATEST = 1;
 
+/** pg complains of longer names of statements. */
+const LONGEST_NAME = 63;
+
 export function statementsFor(table: string): Statements {
   const name = quoted(table);
   const now = 'extract(epoch FROM clock_timestamp())::float8 * 1000 AS now';
   const decided = 'to_timestamp($5::float8 / 1000)';
   const inTime = `($5::float8 = 0 OR clock_timestamp() BETWEEN ${decided} AND ${decided} + interval '${LATEST} s')`;
   const expires = "clock_timestamp() + $4::float8 * interval '1 ms'";
-  const named = (what: string, text: string): Statement => ({ name: `sluice ${what} ${table}`, text });
+  const named = (what: string, text: string): Statement => {
+    const full = `sluice ${what} ${table}`;
+    return { name: full.length > LONGEST_NAME ? undefined : full, text };
+  };
   return {
     read: named(
       'read',
@@ -79,9 +85,9 @@ FROM (SELECT EXISTS (SELECT FROM put) AS won) one LEFT JOIN found ON NOT won`,
     clean: named(
       'clean',
       `WITH gone AS (
-  DELETE FROM ${name} WHERE key IN (
-    SELECT key FROM ${name} WHERE expires < clock_timestamp() ORDER BY expires LIMIT $1::int FOR UPDATE SKIP LOCKED
-  ) RETURNING 1
+  DELETE FROM ${name} WHERE key = ANY (ARRAY (
+    SELECT key FROM ${name} WHERE expires < now() ORDER BY expires LIMIT $1::int FOR UPDATE SKIP LOCKED
+  )) RETURNING 1
 )
 SELECT count(*)::int AS cleaned FROM gone`,
     ),

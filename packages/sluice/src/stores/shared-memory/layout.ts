@@ -128,10 +128,7 @@ export function headsOf({ stride, stripes }: Layout): number[] {
 function measure(
   slots: number,
   units: number,
-): Pick<
-  Layout,
-  'buckets' | 'bucketsAt' | 'slotLinksAt' | 'unitLinksAt' | 'slotsAt' | 'unitsAt' | 'stride'
-> {
+): Pick<Layout, 'buckets' | 'bucketsAt' | 'slotLinksAt' | 'unitLinksAt' | 'slotsAt' | 'unitsAt' | 'stride'> {
   let buckets = 1;
   while (buckets < slots) buckets *= 2;
   const bucketsAt = HEAD;

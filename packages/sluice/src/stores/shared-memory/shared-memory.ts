@@ -94,7 +94,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   function now(): Millis {
     if (given !== undefined) return time();
     const latest = rows.head / 2 + LATEST_CELL;
-    return (cells[latest] = Math.max(cells[latest], time()));
+    cells[latest] = Math.max(cells[latest], time());
+    return cells[latest];
   }
 
   /** Reads or writes under the key's lock; again if the lock was lost, which only a thread that was stopped sees. */
@@ -144,7 +145,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
         ? { ...hit, verb: 'peek', cost: verb === 'peek' ? hit.cost : 1 }
         : hit;
     const decision = decide(asked, scratch.cells, 0, at, until, scratch);
-    if (asked.verb === 'peek' || !scratch.changed(plan)) return decision;
+    if (isUntouched(asked, decision) || !scratch.changed(plan)) return decision;
     // Another plan that reads this row may need it for longer: its end never comes nearer.
     let clearAt = slot < 0 ? 0 : rows.clearAt(slot);
     for (const { resetAfter } of decision.policies) clearAt = Math.max(clearAt, at + resetAfter);
@@ -172,6 +173,13 @@ function clockOf(given: NonNullable<AttachOptions['clock']>): Clock {
   if (typeof given?.now !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'sharedMemory.clock', given, 'with now()');
   return given.after === undefined ? clockFrom(() => given.now()) : (given as Clock);
+}
+
+/** What surely wrote nothing need not be compared: with long logs, a denial is then half the work. */
+function isUntouched({ verb, plan }: Hit, { taken }: Decision): boolean {
+  if (verb === 'peek') return true;
+  if (taken > 0 || (verb !== 'take' && verb !== 'reserve')) return false;
+  return !plan.policies.some(({ algorithm }) => algorithm.countsDenials);
 }
 
 function spaceFor(plan: Plan, layout: Layout): Space {

@@ -39,8 +39,7 @@ export function writeChain(layout: Layout, head: number, row: Float64Array, leng
     const unit = claim(layout, head);
     const to = (head + layout.unitsAt) / 2 + (unit - 1) * UNIT;
     const from = INLINE + i * UNIT;
-    for (let cell = 0; cell < UNIT; cell++)
-      cells[to + cell] = from + cell < length ? row[from + cell] : 0;
+    for (let cell = 0; cell < UNIT; cell++) cells[to + cell] = from + cell < length ? row[from + cell] : 0;
     words[head + layout.unitLinksAt + unit - 1] = next;
     next = unit;
   }

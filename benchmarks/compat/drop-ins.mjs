@@ -1,0 +1,19 @@
+/** All drop-ins, and how much is asked of them. */
+import { limiters } from './limiters.mjs';
+import { stores } from './stores.mjs';
+
+export const dropIns = { ...limiters, ...stores };
+
+const HOUR = 3_600_000;
+
+/** `keys` get `actions` each, for their bytes; then come so many `calls`. No limit is reached. */
+export const shapes = {
+  redis: {
+    keys: { limits: { limit: 100, window: HOUR }, keys: 1000, actions: 1, calls: 5000 },
+    log: { limits: { limit: 20_000, window: HOUR }, keys: 1, actions: 10_000, calls: 200 },
+  },
+  memory: {
+    keys: { limits: { limit: 100, window: HOUR }, keys: 100_000, actions: 1, calls: 400_000 },
+    log: { limits: { limit: 20_000, window: HOUR }, keys: 10, actions: 10_000, calls: 4000 },
+  },
+};

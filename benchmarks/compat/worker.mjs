@@ -1,0 +1,93 @@
+/**
+ * A process that measures one side of one drop-in: worker.mjs <place> <shape> <name> <side> <scale> <port>
+ * First keys are filled, for their bytes; then calls are made one after the other, for their costs.
+ */
+import { Redis } from 'ioredis';
+import { keyOf } from '../memory/workloads.mjs';
+import { dropIns, shapes } from './drop-ins.mjs';
+
+const [place, shape, name, side, scaleText, port] = process.argv.slice(2);
+const places = { memory: inMemory, redis: onRedis };
+
+/** All calls pass: a figure of a limiter that refused, or counted nothing, is worth nothing. */
+async function ask({ check, passed }, keys, calls) {
+  for (let i = 0; i < calls; i++) {
+    const answer = check(keys[i % keys.length]);
+    if (!passed(typeof answer?.then === 'function' ? await answer : answer))
+      throw new Error(`${name}, ${side}: refused`);
+  }
+}
+
+async function measure(limiter, { keys: count, actions, calls }, { held, spent }) {
+  const scale = Number(scaleText);
+  const scaled = (value) => (value === 1 ? 1 : Math.ceil(value * scale));
+  const keys = Array.from({ length: scaled(count) }, (_, index) => keyOf(index));
+  // The first calls load and compile, here and on the server; what that leaves behind is no key's.
+  await ask(limiter, [keyOf(count)], Math.min(50, scaled(calls)));
+  const empty = await held();
+  if (limiter.record) for (const key of keys) await limiter.record(key, scaled(actions));
+  else await ask(limiter, keys, keys.length * scaled(actions));
+  const bytes = ((await held()) - empty) / keys.length / (dropIns[name].subjects ?? 1);
+  await ask(limiter, keys, scaled(calls / 4));
+  const before = await spent();
+  await ask(limiter, keys, scaled(calls));
+  const after = await spent();
+  const costs = Object.keys(after).map((cost) => [cost, (after[cost] - before[cost]) / scaled(calls)]);
+  return { bytes, ...Object.fromEntries(costs) };
+}
+
+async function inMemory(make, limits, workload) {
+  return measure(await make(limits), workload, {
+    held() {
+      global.gc();
+      global.gc();
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external;
+    },
+    spent() {
+      const { user, system } = process.cpuUsage();
+      return { cpu: user + system };
+    },
+  });
+}
+
+async function onRedis(make, limits, workload) {
+  const [client, control] = [new Redis(port, '127.0.0.1'), new Redis(port, '127.0.0.1')];
+  await client.ping();
+  const trips = countTrips(client.stream);
+  const read = async (section, field) =>
+    Number(new RegExp(`^${field}:(\\S+)`, 'm').exec(await control.info(section))[1]);
+  return measure(await make(limits, client), workload, {
+    // Without the buffers of connections, which come and go.
+    async held() {
+      const buffers = (await control.client('LIST')).matchAll(/tot-mem=(\d+)/g);
+      const used = await read('memory', 'used_memory');
+      return [...buffers].reduce((rest, [, bytes]) => rest - Number(bytes), used);
+    },
+    async spent() {
+      const user = await read('cpu', 'used_cpu_user_main_thread');
+      const system = await read('cpu', 'used_cpu_sys_main_thread');
+      return { server: (user + system) * 1e6, trips: trips() };
+    },
+  });
+}
+
+/** Something is sent after an answer, or as the first: a trip. What is sent together is one, in however many writes. */
+function countTrips(stream) {
+  let [trips, isAnswered] = [0, true];
+  const { write } = stream;
+  stream.write = (...words) => {
+    if (isAnswered) trips++;
+    isAnswered = false;
+    return write.apply(stream, words);
+  };
+  stream.prependListener('data', () => {
+    isAnswered = true;
+  });
+  return () => trips;
+}
+
+const { limits, ...workload } = shapes[place][shape];
+const found = await places[place](dropIns[name][place][side], limits, workload);
+// Timers of originals may still run, and would keep the process.
+process.send(found, () => process.exit());

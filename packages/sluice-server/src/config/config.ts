@@ -1,0 +1,83 @@
+/** From files to a configuration, or to a list of everything that is wrong with them. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { readLevel, pathWord } from './descriptors.ts';
+import { readLimit } from './limits.ts';
+import { type Config, ConfigError, type Domain, type Fault, type LimitConfig } from './model.ts';
+import { Source, type Value } from './value.ts';
+
+export interface ConfigFile {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** Files as they are; of folders, the .yaml and .yml files in them, in order. Throws a ConfigError. */
+export function readFiles(paths: readonly string[]): ConfigFile[] {
+  return paths.flatMap((path) => {
+    try {
+      if (!statSync(path).isDirectory()) return [{ file: path, text: readFileSync(path, 'utf8') }];
+      return readdirSync(path)
+        .filter((name) => /^[^.].*\.ya?ml$/.test(name))
+        .sort()
+        .map((name) => ({ file: join(path, name), text: readFileSync(join(path, name), 'utf8') }));
+    } catch (error) {
+      throw new ConfigError([{ file: path, line: 1, column: 1, message: `cannot be read: ${reason(error)}` }]);
+    }
+  });
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export function loadConfig(paths: readonly string[]): Config {
+  return parseConfig(readFiles(paths));
+}
+
+/** Throws a ConfigError with all faults of all files. */
+export function parseConfig(files: readonly ConfigFile[]): Config {
+  const limits = new Map<string, LimitConfig>();
+  const domains = new Map<string, Domain>();
+  const faults: Fault[] = [];
+  if (files.length === 0) faults.push({ file: '.', line: 1, column: 1, message: 'there is no .yaml file' });
+  for (const { file, text } of files) {
+    const source = new Source(file);
+    const documents = source.documents(text);
+    // A file that an editor has just emptied must not end all limits.
+    if (documents.length === 0 && source.faults.length === 0) source.fault(0, 'there is nothing in it');
+    for (const document of documents) readDocument(document, limits, domains);
+    faults.push(...source.faults);
+  }
+  if (faults.length > 0) throw new ConfigError(faults);
+  return { limits, domains };
+}
+
+function readDocument(
+  document: Value,
+  limits: Map<string, LimitConfig>,
+  domains: Map<string, Domain>,
+): void {
+  const members = document.members('a configuration', ['limits', 'domain', 'descriptors']);
+  if (!document.isMap) return;
+  const own = members.get('limits');
+  const name = members.get('domain');
+  const descriptors = members.get('descriptors');
+  if (own === undefined && name === undefined) document.fault('either limits or a domain must be there');
+  if (own !== undefined && !own.isEmpty) readLimits(own, limits);
+  if (name === undefined) return descriptors?.fault('descriptors need a domain beside them');
+  const domain = name.text('domain');
+  if (domain === undefined) return;
+  if (domain === '') return name.fault('domain must not be empty');
+  const level = readLevel(descriptors, pathWord(domain));
+  if (domains.has(domain)) return name.fault(`domain ${JSON.stringify(domain)} stands elsewhere, too`);
+  domains.set(domain, { name: domain, level });
+}
+
+function readLimits(value: Value, limits: Map<string, LimitConfig>): void {
+  for (const [name, member] of value.members('limits')) {
+    const limit = readLimit(name, member);
+    if (limit === undefined) continue;
+    if (limits.has(name)) member.fault(`limit ${JSON.stringify(name)} stands elsewhere, too`);
+    else limits.set(name, limit);
+  }
+}

@@ -1,0 +1,153 @@
+/** Envoy's part of a configuration: a domain and its descriptors, in the format of envoyproxy/ratelimit. */
+import { fixedWindow } from 'sluice';
+import { type Level, type Rate, type Rule, type RuleLimit, type Unit, UNITS } from './model.ts';
+import { readPolicies } from './policies.ts';
+import type { Value } from './value.ts';
+
+const DESCRIPTOR = [
+  'key',
+  'value',
+  'rate_limit',
+  'descriptors',
+  'shadow_mode',
+  'quota_mode',
+  'detailed_metric',
+  'value_to_metric',
+  'share_threshold',
+  'metadata',
+];
+const RATE_LIMIT = [
+  'unit',
+  'requests_per_unit',
+  'unit_multiplier',
+  'unlimited',
+  'name',
+  'replaces',
+  'policies',
+];
+const UINT32 = 2 ** 32 - 1;
+
+export function readLevel(value: Value | undefined, path: string): Level {
+  const level: Level = { exact: new Map(), patterns: [], any: new Map() };
+  if (value === undefined || value.isEmpty) return level;
+  for (const item of value.list('descriptors')) {
+    const rule = readRule(item, path);
+    if (rule !== undefined && !add(level, rule)) {
+      const what = rule.value === undefined ? rule.key : `${rule.key} with value ${rule.value}`;
+      item.fault(`a descriptor for ${what} stands here already`);
+    }
+  }
+  return level;
+}
+
+function add({ exact, patterns, any }: Level, rule: Rule): boolean {
+  const { key, value } = rule;
+  if (value === undefined) return !any.has(key) && any.set(key, rule) !== undefined;
+  if (value.includes('*')) {
+    const isKnown = patterns.some((other) => other.key === key && other.value === value);
+    return !isKnown && patterns.push(rule) > 0;
+  }
+  const id = exactId(key, value);
+  return !exact.has(id) && exact.set(id, rule) !== undefined;
+}
+
+export function exactId(key: string, value: string): string {
+  return `${key.length} ${key}${value}`;
+}
+
+/** A path's separators inside a word are written otherwise, so that no two paths read alike. */
+export function pathWord(word: string): string {
+  return word.replace(/[%/=]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+function readRule(value: Value, above: string): Rule | undefined {
+  const members = value.members('a descriptor', DESCRIPTOR);
+  if (!value.isMap) return undefined;
+  const key = members.get('key')?.text('key');
+  if (key === undefined || key === '') {
+    if (key !== undefined || !members.has('key')) value.fault('a descriptor needs a key');
+    return undefined;
+  }
+  const given = members.get('value');
+  // An empty value is none, as in the original.
+  const wanted = given === undefined || given.isEmpty ? undefined : given.text('value') || undefined;
+  const path = `${above}/${pathWord(key)}${wanted === undefined ? '' : `=${pathWord(wanted)}`}`;
+  const flag = (name: string): boolean => members.get(name)?.truth(name) ?? false;
+  const shared = flag('share_threshold');
+  if (shared && wanted?.includes('*') !== true)
+    members.get('share_threshold')?.fault('share_threshold needs a value with a *');
+  const nested = members.get('descriptors');
+  return {
+    key,
+    value: wanted,
+    path,
+    limit: readRateLimit(members.get('rate_limit')),
+    level: nested === undefined || nested.isEmpty ? undefined : readLevel(nested, path),
+    shadow: flag('shadow_mode'),
+    quota: flag('quota_mode'),
+    shared,
+    valueToMetric: flag('value_to_metric'),
+    detailed: flag('detailed_metric'),
+  };
+}
+
+function readRateLimit(value: Value | undefined): RuleLimit | undefined {
+  if (value === undefined || value.isEmpty) return undefined;
+  const members = value.members('rate_limit', RATE_LIMIT);
+  if (!value.isMap) return undefined;
+  const name = members.get('name')?.text('name');
+  const replaces = readReplaces(members.get('replaces'), name);
+  const rest = { name, replaces };
+  const unit = members.get('unit');
+  const policies = members.get('policies');
+  if (members.get('unlimited')?.truth('unlimited') === true) {
+    (unit ?? policies)?.fault('an unlimited descriptor has no unit and no policies');
+    return { ...rest, kind: 'unlimited', rate: undefined, policies: undefined, mode: 'always' };
+  }
+  if (policies !== undefined) {
+    unit?.fault('either a unit or policies, not both');
+    const read = readPolicies(policies);
+    return read && { ...rest, kind: 'rate', rate: undefined, policies: read, mode: 'whole' };
+  }
+  const rate = readRate(value, members);
+  return rate && { ...rest, ...limitOf(rate) };
+}
+
+/** 0 a unit refuses everything, and there is nothing to count. */
+export function limitOf(rate: Rate): Pick<RuleLimit, 'kind' | 'rate' | 'policies' | 'mode'> {
+  const { requestsPerUnit: limit, unit, multiplier } = rate;
+  if (limit === 0) return { kind: 'blocked', rate, policies: undefined, mode: 'always' };
+  return { kind: 'rate', rate, policies: fixedWindow({ limit, per: UNITS[unit] * multiplier }), mode: 'always' };
+}
+
+export function unitOf(text: string): Unit | undefined {
+  const unit = text.toLowerCase();
+  return Object.hasOwn(UNITS, unit) ? (unit as Unit) : undefined;
+}
+
+function readRate(value: Value, members: Map<string, Value>): Rate | undefined {
+  const unitAt = members.get('unit');
+  const requests = members.get('requests_per_unit');
+  const times = members.get('unit_multiplier');
+  if (unitAt === undefined) return value.fault('rate_limit needs a unit, unlimited or policies');
+  const text = unitAt.text('unit');
+  const unit = text === undefined ? undefined : unitOf(text);
+  if (text !== undefined && unit === undefined)
+    unitAt.fault(`unit must be one of ${Object.keys(UNITS).join(', ')}; got ${unitAt.kind}`);
+  if (requests === undefined) return value.fault('rate_limit needs requests_per_unit');
+  const requestsPerUnit = requests.whole('requests_per_unit', 0, UINT32);
+  const multiplier = times === undefined ? 1 : times.whole('unit_multiplier', 1, UINT32);
+  if (unit === undefined || requestsPerUnit === undefined || multiplier === undefined) return undefined;
+  return { requestsPerUnit, unit, multiplier };
+}
+
+function readReplaces(value: Value | undefined, own: string | undefined): string[] {
+  if (value === undefined || value.isEmpty) return [];
+  return value.list('replaces').flatMap((item) => {
+    const member = item.members('replaces', ['name']).get('name');
+    const name = member?.text('name');
+    if (name === undefined || name === '') return item.fault('replaces needs a name') ?? [];
+    if (name === own) return member?.fault('a limit cannot replace itself') ?? [];
+    return [name];
+  });
+}

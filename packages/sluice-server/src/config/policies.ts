@@ -1,0 +1,107 @@
+/** Policies as a configuration writes them: text, a map with an algorithm, several in a list or by name. */
+import {
+  concurrency,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  minInterval,
+  pacer,
+  penalty,
+  type Policies,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  SluiceError,
+  tokenBucket,
+} from 'sluice';
+import type { Value } from './value.ts';
+
+/** A factory checks its options itself: names, ranges, combinations. */
+type Factory = (options: never) => Policy;
+
+const ALGORITHMS: Readonly<Record<string, Factory>> = {
+  gcra,
+  'token-bucket': tokenBucket,
+  'leaky-bucket': leakyBucket,
+  'fixed-window': fixedWindow,
+  'sliding-window': slidingWindow,
+  'sliding-log': slidingLog,
+  pacer,
+  concurrency,
+  'min-interval': minInterval,
+  penalty,
+};
+
+/** Undefined after a fault. */
+export function readPolicies(value: Value): Policies | undefined {
+  const policies = readParts(value);
+  if (policies === undefined) return undefined;
+  return tried(value, () => {
+    // Policies may be fine one by one and impossible together.
+    createLimiter(policies);
+    return policies;
+  });
+}
+
+function readParts(value: Value): Policies | undefined {
+  if (value.isList) return readList(value);
+  if (!value.isMap) return value.text('policies');
+  const members = value.members('policies');
+  if (members.has('algorithm')) return readPolicy(value, members);
+  const named: Record<string, string | Policy> = {};
+  let isWhole = members.size > 0;
+  if (!isWhole) value.fault('policies must name at least one');
+  for (const [name, member] of members) {
+    const policy = readOne(member);
+    if (policy === undefined) isWhole = false;
+    // Not by assignment: a policy may be called __proto__.
+    else Object.defineProperty(named, name, { value: policy, enumerable: true });
+  }
+  return isWhole ? named : undefined;
+}
+
+function readList(value: Value): Policies | undefined {
+  const items = value.list('policies');
+  const policies = items.map(readOne);
+  if (items.length === 0) return value.fault('policies must name at least one');
+  return policies.every((policy) => policy !== undefined) ? policies : undefined;
+}
+
+function readOne(value: Value): string | Policy | undefined {
+  if (value.isMap) return readPolicy(value, value.members('a policy'));
+  const text = value.text('a policy');
+  if (text === undefined) return undefined;
+  return tried(value, () => {
+    createLimiter(text);
+    return text;
+  });
+}
+
+function readPolicy(value: Value, members: Map<string, Value>): Policy | undefined {
+  const names = Object.keys(ALGORITHMS).join(', ');
+  const algorithm = members.get('algorithm');
+  if (algorithm === undefined) return value.fault(`a policy needs an algorithm: ${names}`);
+  const name = algorithm.text('algorithm');
+  if (name === undefined) return undefined;
+  if (!Object.hasOwn(ALGORITHMS, name))
+    return algorithm.fault(`${JSON.stringify(name)} is not an algorithm; known: ${names}`);
+  const options: Record<string, unknown> = {};
+  for (const [option, member] of members) {
+    if (option === 'algorithm') continue;
+    if (member.isMap || member.isList) return member.fault(`${option} must be a number or text`);
+    Object.defineProperty(options, option, { value: member.plain ?? undefined, enumerable: true });
+  }
+  return tried(value, () => (ALGORITHMS[name] as Factory)(options as never), members);
+}
+
+/** A refusal by the library becomes a fault: at the option it names, if that stands in the file. */
+function tried<T>(value: Value, make: () => T, members?: ReadonlyMap<string, Value>): T | undefined {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    const option = error.option.split('.').at(-1) ?? '';
+    return (members?.get(option) ?? value).fault(error.message);
+  }
+}

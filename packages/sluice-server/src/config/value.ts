@@ -1,0 +1,192 @@
+/** YAML as a tree of values that know where they stand, so that a mistake can be pointed at. */
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  LineCounter,
+  isSeq,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  type ParsedNode,
+} from 'yaml';
+import type { Fault } from './model.ts';
+
+/** Aliases may repeat parts of a file without end. */
+const MAX_VALUES = 200_000;
+const MAX_DEPTH = 100;
+const MAX_TEXT = 16 * 1024 * 1024;
+
+export class Source {
+  readonly file: string;
+  readonly faults: Fault[] = [];
+  private readonly lines = new LineCounter();
+  private count = 0;
+
+  constructor(file: string) {
+    this.file = file;
+  }
+
+  /** The documents of a text; undefined for an empty one. What YAML itself complains of is among the faults. */
+  documents(text: string): Value[] {
+    if (text.length > MAX_TEXT) {
+      this.fault(0, `longer than ${MAX_TEXT} characters`);
+      return [];
+    }
+    try {
+      const parsed = parseAllDocuments(text, {
+        lineCounter: this.lines,
+        prettyErrors: false,
+        strict: true,
+        stringKeys: false,
+        logLevel: 'silent',
+      });
+      const documents = 'empty' in parsed ? [] : parsed;
+      for (const { errors } of documents) for (const error of errors) this.fault(error.pos[0], firstLine(error));
+      return documents
+        .filter(({ errors, contents }) => errors.length === 0 && contents !== null)
+        .map((document) => new Value(this, document, document.contents, 0, 0));
+    } catch (error) {
+      // Brackets nested by the thousand exhaust the stack of the parser.
+      this.fault(0, `cannot be read: ${error instanceof Error ? firstLine(error) : String(error)}`);
+      return [];
+    }
+  }
+
+  fault(offset: number, message: string): void {
+    const { line, col } = this.lines.linePos(offset);
+    this.faults.push({ file: this.file, line: Math.max(line, 1), column: Math.max(col, 1), message });
+  }
+
+  /** Whether one more value may be looked at. */
+  admit(offset: number, depth: number): boolean {
+    if (++this.count === MAX_VALUES) this.fault(offset, `holds more than ${MAX_VALUES} values`);
+    if (depth === MAX_DEPTH && this.count < MAX_VALUES) this.fault(offset, `deeper than ${MAX_DEPTH} levels`);
+    return this.count < MAX_VALUES && depth < MAX_DEPTH;
+  }
+}
+
+function firstLine({ message }: Error): string {
+  return message.split('\n')[0] ?? '';
+}
+
+export class Value {
+  private readonly source: Source;
+  private readonly document: Document.Parsed;
+  /** Undefined: nothing there, or an alias of nothing. */
+  private readonly node: Node | undefined;
+  private readonly offset: number;
+  private readonly depth: number;
+
+  constructor(source: Source, document: Document.Parsed, node: unknown, offset: number, depth: number) {
+    const given = (node ?? undefined) as ParsedNode | undefined;
+    this.source = source;
+    this.document = document;
+    this.offset = given?.range?.[0] ?? offset;
+    this.depth = depth;
+    const target = isAlias(given) ? given.resolve(document) : given;
+    this.node = source.admit(this.offset, depth) ? target : undefined;
+  }
+
+  fault(message: string): undefined {
+    this.source.fault(this.offset, message);
+  }
+
+  get isMap(): boolean {
+    return isMap(this.node);
+  }
+
+  get isList(): boolean {
+    return isSeq(this.node);
+  }
+
+  /** Nothing written, or null. */
+  get isEmpty(): boolean {
+    return this.node === undefined || (isScalar(this.node) && this.node.value === null);
+  }
+
+  /** Where it stands in the file: for faults found later. */
+  get position(): number {
+    return this.offset;
+  }
+
+  /** A scalar as JavaScript has it. */
+  get plain(): unknown {
+    return isScalar(this.node) ? this.node.value : this.node === undefined ? null : this.node;
+  }
+
+  /** Text, also that of a number or a truth, as it was written. */
+  text(what: string): string | undefined {
+    const { node } = this;
+    if (isScalar(node)) {
+      if (typeof node.value === 'string') return node.value;
+      if (['number', 'boolean', 'bigint'].includes(typeof node.value)) return node.source ?? String(node.value);
+    }
+    return this.fault(`${what} must be text; got ${this.kind}`);
+  }
+
+  truth(what: string): boolean | undefined {
+    const { plain } = this;
+    return typeof plain === 'boolean'
+      ? plain
+      : this.fault(`${what} must be true or false; got ${this.kind}`);
+  }
+
+  whole(what: string, least: number, most: number): number | undefined {
+    const { plain } = this;
+    if (typeof plain === 'number' && Number.isInteger(plain) && plain >= least && plain <= most) return plain;
+    return this.fault(`${what} must be a whole number from ${least} to ${most}; got ${this.kind}`);
+  }
+
+  list(what: string): Value[] {
+    if (!isSeq(this.node)) {
+      this.fault(`${what} must be a list; got ${this.kind}`);
+      return [];
+    }
+    return this.node.items.map((item) => this.child(item, this.offset));
+  }
+
+  /** The members of a map. With `names`, others are faults. */
+  members(what: string, names?: readonly string[]): Map<string, Value> {
+    const members = new Map<string, Value>();
+    if (!isMap(this.node)) {
+      this.fault(`${what} must be a map; got ${this.kind}`);
+      return members;
+    }
+    for (const pair of this.node.items) this.addMember(members, pair, what, names);
+    return members;
+  }
+
+  private addMember(members: Map<string, Value>, pair: Pair, what: string, names?: readonly string[]): void {
+    const key = this.child(pair.key, this.offset);
+    const value = this.child(pair.value, key.offset);
+    const name = key.plain;
+    if (name === '<<' && !names?.includes('<<')) return this.merge(members, value, what, names);
+    if (typeof name !== 'string') {
+      key.fault(`names in ${what} must be text; got ${key.kind}`);
+    } else if (names !== undefined && !names.includes(name)) {
+      key.fault(`${JSON.stringify(name)} is not known in ${what}; known: ${names.join(', ')}`);
+    } else members.set(name, value);
+  }
+
+  /** `<<: *defaults`: what the map itself says counts before. */
+  private merge(members: Map<string, Value>, from: Value, what: string, names?: readonly string[]): void {
+    for (const one of from.isList ? from.list('<<') : [from]) {
+      for (const [name, value] of one.members(what, names)) if (!members.has(name)) members.set(name, value);
+    }
+  }
+
+  private child(node: unknown, offset: number): Value {
+    return new Value(this.source, this.document, node, offset, this.depth + 1);
+  }
+
+  /** What stands there, for a complaint. */
+  get kind(): string {
+    if (this.isMap) return 'a map';
+    if (this.isList) return 'a list';
+    if (this.isEmpty) return 'nothing';
+    const text = JSON.stringify(this.plain) ?? String(this.plain);
+    return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * What every door asks: Sluice's limits by name, Envoy's by domain. One configuration, one store. Answers come at once
+ * where the store gives them at once.
+ */
+import { type Decision, type Duration, type MaybePromise, type Store } from 'sluice';
+import type { Config } from '../config/model.ts';
+import { createMetrics, type Metrics } from '../metrics/metrics.ts';
+import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
+import { type AskOptions, type Limit, openLimit } from './limit.ts';
+import { chain, isPromise } from './maybe.ts';
+
+/** What became of a take: `shadowed` if the limit would have denied it, had it not been in shadow mode. */
+export interface Verdict extends Decision {
+  readonly shadowed?: true;
+}
+
+export interface CoreOptions {
+  readonly store: Store;
+  readonly metrics?: Metrics | undefined;
+  /** All limits decide and count, none denies. */
+  readonly shadow?: boolean | undefined;
+}
+
+export interface Core {
+  /** For doors that bring their limits with each request. Keys of limiters on it must not begin with a limit's name. */
+  readonly store: Store;
+  readonly config: Config;
+  readonly metrics: Metrics;
+  /** Envoy's ShouldRateLimit. `hitsAddend` is the cost of descriptors without one of their own; 0 only asks. */
+  decide(domain: string, descriptors: readonly Descriptor[], hitsAddend?: number): MaybePromise<RateLimitAnswer>;
+  take(limit: string, key: string, options?: AskOptions): MaybePromise<Verdict>;
+  peek(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
+  refund(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
+  block(limit: string, key: string, span: Duration): MaybePromise<Decision>;
+  reset(limit: string, key: string): MaybePromise<Decision>;
+  /** From the next call on. Limits of the same name go on with the state they have. */
+  reload(config: Config): void;
+  /** Ends the store: leases go back. */
+  close(): Promise<void>;
+}
+
+/** No limit has this name. */
+export class UnknownLimit extends Error {
+  readonly limit: string;
+
+  constructor(limit: string) {
+    super(`there is no limit ${JSON.stringify(limit.slice(0, 200))}`);
+    this.name = 'UnknownLimit';
+    this.limit = limit;
+  }
+}
+
+export function createCore(config: Config, options: CoreOptions): Core {
+  const { metrics = createMetrics(), shadow: isShadow = false } = options;
+  const store = watched(options.store, metrics);
+  let current = config;
+  let limits = opened(config);
+  let descriptors = new Descriptors(config.domains, store, observeRule);
+
+  function opened({ limits: given }: Config): Map<string, Limit> {
+    return new Map([...given].map(([name, one]) => [name, openLimit(one, store)]));
+  }
+
+  function observeRule(label: string, key: string, decision: Decision, shadowed: boolean): void {
+    metrics.decided(label, key, decision, shadowed || isShadow);
+  }
+
+  function limitOf(name: string): Limit {
+    const limit = limits.get(name);
+    if (limit === undefined) throw new UnknownLimit(name);
+    return limit;
+  }
+
+  return {
+    store,
+    metrics,
+    get config() {
+      return current;
+    },
+    decide(domain, asked, hitsAddend) {
+      const answer = descriptors.decide(domain, asked, hitsAddend);
+      return isShadow ? chain(answer, passed) : answer;
+    },
+    take(name, key, ask = {}) {
+      const limit = limitOf(name);
+      const lenient = isShadow || limit.config.shadow;
+      return chain(limit.take(key, ask), (decision): Verdict => {
+        metrics.decided(name, key, decision, lenient);
+        return decision.allowed || !lenient
+          ? decision
+          : { ...decision, allowed: true, retryAfter: 0, shadowed: true };
+      });
+    },
+    peek: (name, key, ask = {}) => limitOf(name).peek(key, ask),
+    refund: (name, key, ask = {}) => limitOf(name).refund(key, ask),
+    block: (name, key, span) => limitOf(name).block(key, span),
+    reset: (name, key) => limitOf(name).reset(key),
+    reload(next) {
+      // Both are made before either counts: what cannot be opened changes nothing.
+      const nextLimits = opened(next);
+      const nextDescriptors = new Descriptors(next.domains, store, observeRule);
+      current = next;
+      limits = nextLimits;
+      descriptors = nextDescriptors;
+    },
+    async close() {
+      await store.close();
+    },
+  };
+}
+
+function passed(answer: RateLimitAnswer): RateLimitAnswer {
+  const statuses = answer.statuses.map((status) => ({ ...status, code: 'OK' as const }));
+  return { ...answer, overLimit: false, statuses };
+}
+
+/** The store as it was, with its time and its faults counted. What answers at once is not timed: it would take longer. */
+function watched(store: Store, metrics: Metrics): Store {
+  return {
+    clock: store.clock,
+    apply(hit) {
+      const answer = store.apply(hit);
+      if (!isPromise(answer)) return answer;
+      const start = performance.now();
+      return answer.then(
+        (decision) => {
+          metrics.stored(performance.now() - start, decision);
+          return decision;
+        },
+        (error: unknown) => {
+          metrics.failed(error);
+          throw error;
+        },
+      );
+    },
+    close: () => store.close(),
+  };
+}

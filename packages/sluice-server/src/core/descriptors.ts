@@ -1,0 +1,188 @@
+/** Envoy's question: may a request with these descriptors pass? */
+import { createLimiter, type Decision, type Limiter, type MaybePromise, type Millis, type Store } from 'sluice';
+import { limitOf, pathWord } from '../config/descriptors.ts';
+import { type Config, type Domain, type Rate, type Rule, type RuleLimit, type Unit, UNITS } from '../config/model.ts';
+import { blocked } from './limit.ts';
+import { type Entry, type Match, matchRule } from './match.ts';
+import { all, chain } from './maybe.ts';
+
+export interface Descriptor {
+  readonly entries: readonly Entry[];
+  /** In place of the configured limit. */
+  readonly limit?: { readonly requestsPerUnit: number; readonly unit: Unit } | undefined;
+  /** In place of the request's; 0 only asks. */
+  readonly hitsAddend?: number | undefined;
+  /** The hits are given back. */
+  readonly isNegativeHits?: boolean | undefined;
+}
+
+export interface DescriptorStatus {
+  readonly code: 'OK' | 'OVER_LIMIT';
+  /** Undefined: no limit applies. */
+  readonly currentLimit?: CurrentLimit | undefined;
+  /** Of an unlimited descriptor, the largest uint32. */
+  readonly limitRemaining: number;
+  /** Undefined: no limit applies. */
+  readonly resetAfter?: Millis | undefined;
+}
+
+export interface CurrentLimit {
+  readonly name: string | undefined;
+  readonly requestsPerUnit: number;
+  /** Undefined: its span is none of Envoy's. */
+  readonly unit: Unit | undefined;
+}
+
+export interface RateLimitAnswer {
+  readonly overLimit: boolean;
+  /** In the order of the descriptors. */
+  readonly statuses: readonly DescriptorStatus[];
+  /** Those in quota mode that went over. */
+  readonly quotaViolations: readonly number[];
+}
+
+/** Told of each limit that was asked. `denied`: also when shadow mode let it pass. */
+export type Observe = (label: string, key: string, decision: Decision, shadowed: boolean) => void;
+
+export const MOST_REMAINING: number = 2 ** 32 - 1;
+const OK: DescriptorStatus = { code: 'OK', limitRemaining: 0 };
+/** Limits that requests bring themselves; beyond this many, the oldest is made anew when it comes again. */
+const MAX_OVERRIDES = 1000;
+
+type AnyLimiter = Limiter<MaybePromise<Decision>>;
+
+export class Descriptors {
+  private readonly domains: Config['domains'];
+  private readonly store: Store;
+  private readonly observe: Observe;
+  private readonly limiters = new Map<Rule, AnyLimiter>();
+  private readonly overrides = new Map<string, AnyLimiter>();
+
+  constructor(domains: Config['domains'], store: Store, observe: Observe) {
+    this.domains = domains;
+    this.store = store;
+    this.observe = observe;
+    for (const { level } of domains.values()) this.open(level);
+  }
+
+  decide(domainName: string, descriptors: readonly Descriptor[], hitsAddend = 1): MaybePromise<RateLimitAnswer> {
+    const domain = this.domains.get(domainName);
+    const found = descriptors.map((one) => (domain === undefined ? undefined : this.find(domain, one)));
+    const replaced = new Set(found.flatMap((match) => match?.limit?.replaces ?? []));
+    const statuses = descriptors.map((descriptor, i): MaybePromise<DescriptorStatus> => {
+      const match = found[i];
+      if (match === undefined || match.limit === undefined) return OK;
+      if (match.limit.name !== undefined && replaced.has(match.limit.name)) return OK;
+      return this.ask(match, match.limit, descriptor, descriptor.hitsAddend ?? hitsAddend);
+    });
+    return chain(all(statuses), (asked) => answerOf(asked, found));
+  }
+
+  private find(domain: Domain, descriptor: Descriptor): Found | undefined {
+    const { entries, limit } = descriptor;
+    if (limit !== undefined) return this.ownLimit(domain, entries, { ...limit, multiplier: 1 });
+    const match = matchRule(domain, entries);
+    return match && { ...match, limit: match.rule.limit, limiter: this.limiters.get(match.rule) };
+  }
+
+  /** The limit that the request brings: it counts apart from the configured ones. */
+  private ownLimit(domain: Domain, entries: readonly Entry[], rate: Rate): Found {
+    const path = [domain.name, '', ...entries.map(({ key }) => key)].map(pathWord).join('/');
+    const limit: RuleLimit = { name: undefined, replaces: [], ...limitOf(rate) };
+    const id = `${rate.requestsPerUnit} ${rate.unit} ${path}`;
+    let limiter = this.overrides.get(id);
+    if (limiter === undefined && limit.policies !== undefined) {
+      limiter = createLimiter(limit.policies, { name: `rls:${path}`, store: this.store });
+      const [oldest] = this.overrides.keys();
+      if (this.overrides.size >= MAX_OVERRIDES && oldest !== undefined) this.overrides.delete(oldest);
+      this.overrides.set(id, limiter);
+    }
+    const subject = entries.map(({ value }) => pathWord(value)).join('/');
+    return { rule: undefined, subject, label: `${domain.name}/override`, limit, limiter };
+  }
+
+  private ask(
+    { rule, subject, label, limiter }: Found,
+    limit: RuleLimit,
+    { isNegativeHits = false }: Descriptor,
+    cost: number,
+  ): MaybePromise<DescriptorStatus> {
+    if (limit.kind === 'unlimited') return { code: 'OK', limitRemaining: MOST_REMAINING };
+    const isSoft = rule !== undefined && (rule.shadow || rule.quota);
+    const decision =
+      limiter === undefined
+        ? blocked()
+        : isNegativeHits
+          ? limiter.refund(subject, cost)
+          : limiter.take(subject, { cost, mode: limit.mode });
+    return chain(decision, (known) => {
+      const isOver = !known.allowed && !isNegativeHits;
+      this.observe(label, subject, isOver ? known : { ...known, allowed: true }, isOver && isSoft);
+      return statusOf(limit, known, isOver);
+    });
+  }
+
+  private open(level: Rule['level']): void {
+    if (level === undefined) return;
+    for (const rule of [...level.exact.values(), ...level.patterns, ...level.any.values()]) {
+      if (rule.limit?.policies !== undefined) {
+        const { policies } = rule.limit;
+        this.limiters.set(rule, createLimiter(policies, { name: `rls:${rule.path}`, store: this.store }));
+      }
+      this.open(rule.level);
+    }
+  }
+}
+
+interface Found extends Omit<Match, 'rule'> {
+  /** Undefined: the request brought the limit. */
+  readonly rule: Rule | undefined;
+  readonly limit: RuleLimit | undefined;
+  readonly limiter: AnyLimiter | undefined;
+}
+
+function answerOf(
+  asked: readonly DescriptorStatus[],
+  found: readonly (Found | undefined)[],
+): RateLimitAnswer {
+  let overLimit = false;
+  const quotaViolations: number[] = [];
+  const statuses = asked.map((status, i) => {
+    if (status.code === 'OK') return status;
+    const rule = found[i]?.rule;
+    if (rule?.quota) quotaViolations.push(i);
+    if (rule?.quota || rule?.shadow) return { ...status, code: 'OK' as const };
+    overLimit = true;
+    return status;
+  });
+  return { overLimit, statuses, quotaViolations };
+}
+
+function statusOf(limit: RuleLimit, decision: Decision, isOver: boolean): DescriptorStatus {
+  const { rate, name } = limit;
+  return {
+    code: isOver ? 'OVER_LIMIT' : 'OK',
+    currentLimit:
+      rate === undefined
+        ? { name, requestsPerUnit: wholeOf(decision.limit), unit: unitOfWindow(decision) }
+        : { name, requestsPerUnit: rate.requestsPerUnit, unit: rate.unit },
+    limitRemaining: isOver ? 0 : wholeOf(decision.remaining),
+    resetAfter: resetOf(rate, decision),
+  };
+}
+
+function wholeOf(value: number): number {
+  return Math.max(0, Math.min(Math.floor(value), MOST_REMAINING));
+}
+
+/** Until the window ends, also when nothing has been counted in it yet. */
+function resetOf(rate: Rate | undefined, { resetAfter }: Decision): Millis {
+  if (rate === undefined || (resetAfter > 0 && resetAfter < Infinity)) return resetAfter;
+  const window = UNITS[rate.unit] * rate.multiplier;
+  return window - (Date.now() % window);
+}
+
+function unitOfWindow({ policy, policies }: Decision): Unit | undefined {
+  const window = policies.find(({ name }) => name === policy)?.window;
+  return (Object.keys(UNITS) as Unit[]).find((unit) => UNITS[unit] === window);
+}

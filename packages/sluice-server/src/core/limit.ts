@@ -1,0 +1,103 @@
+/** One of Sluice's own limits, ready to be asked: its limiter, and which keys are treated differently. */
+import {
+  type Decision,
+  createLimiter,
+  type Duration,
+  type Limiter,
+  type MaybePromise,
+  type Mode,
+  type Policies,
+  type Store,
+} from 'sluice';
+import type { LimitConfig, Override } from '../config/model.ts';
+import { fits } from './match.ts';
+
+export interface AskOptions {
+  /** Default 1. */
+  readonly cost?: number | undefined;
+  readonly tier?: string | undefined;
+  /** Default: the limit's own. */
+  readonly mode?: Mode | undefined;
+}
+
+export interface Limit {
+  readonly config: LimitConfig;
+  take(key: string, options: AskOptions): MaybePromise<Decision>;
+  peek(key: string, options: AskOptions): MaybePromise<Decision>;
+  refund(key: string, options: AskOptions): MaybePromise<Decision>;
+  block(key: string, span: Duration): MaybePromise<Decision>;
+  reset(key: string): MaybePromise<Decision>;
+}
+
+/** An override's policies are a tier that nobody can ask for: no tier of a configuration begins so. */
+const OWN = '\u0000';
+
+export function openLimit(config: LimitConfig, store: Store): Limit {
+  const tiers: Record<string, Policies> = { ...config.tiers };
+  const exact = new Map<string, Override['then']>();
+  const patterns: Override[] = [];
+  for (const override of config.overrides) {
+    const { keys, then } = override;
+    if (typeof then === 'object' && 'policies' in then) tiers[OWN + keys] = then.policies;
+    if (keys.includes('*')) patterns.push(override);
+    else exact.set(keys, then);
+  }
+  const limiter: Limiter<MaybePromise<Decision>> = createLimiter(config.policies, {
+    name: config.name,
+    tiers,
+    store,
+  });
+
+  function overrideOf(key: string): { then: Override['then']; keys: string } | undefined {
+    const then = exact.get(key);
+    if (then !== undefined) return { then, keys: key };
+    return patterns.length === 0 ? undefined : patterns.find(({ keys }) => fits(keys, key));
+  }
+
+  /** The key's own treatment counts before the tier that the caller names. */
+  function asked(
+    key: string,
+    options: AskOptions,
+    ask: (cost: number, tier: string | undefined) => MaybePromise<Decision>,
+  ): MaybePromise<Decision> {
+    const { cost = 1, tier } = options;
+    const override = overrideOf(key);
+    if (override === undefined) return ask(cost, tier);
+    const { then, keys } = override;
+    if (then === 'unlimited') return unlimited(cost);
+    if (then === 'blocked') return blocked();
+    return ask(cost, 'tier' in then ? then.tier : OWN + keys);
+  }
+
+  return {
+    config,
+    take: (key, options) =>
+      asked(key, options, (cost, tier) =>
+        limiter.take(key, { cost, tier, mode: options.mode ?? config.mode }),
+      ),
+    peek: (key, options) => asked(key, options, (cost, tier) => limiter.peek(key, { cost, tier })),
+    refund: (key, options) => asked(key, options, (cost, tier) => limiter.refund(key, { cost, tier })),
+    block: (key, span) => limiter.block(key, span),
+    reset: (key) => limiter.reset(key),
+  };
+}
+
+export function unlimited(cost: number): Decision {
+  return { ...FREE, taken: cost };
+}
+
+export function blocked(): Decision {
+  return { ...FREE, allowed: false, limit: 0, remaining: 0, retryAfter: Infinity, resetAfter: Infinity, policy: 'blocked' };
+}
+
+const FREE: Decision = {
+  allowed: true,
+  taken: 0,
+  limit: Infinity,
+  remaining: Infinity,
+  retryAfter: 0,
+  resetAfter: 0,
+  policy: 'unlimited',
+  policies: [],
+  source: 'store',
+};

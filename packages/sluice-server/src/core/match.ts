@@ -1,0 +1,84 @@
+/** Which rule of a domain a descriptor falls under. */
+import { exactId } from '../config/descriptors.ts';
+import type { Domain, Level, Rule } from '../config/model.ts';
+
+export interface Entry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface Match {
+  readonly rule: Rule;
+  /** Whom the limit counts: the values, or the pattern where they share a threshold. */
+  readonly subject: string;
+  /** What metrics call it. */
+  readonly label: string;
+}
+
+/**
+ * At each level the most specific descriptor is followed, key and value before a pattern before the key alone, and
+ * never another one: a rule counts only where as many entries lead to it as the request has.
+ */
+export function matchRule(domain: Domain, entries: readonly Entry[]): Match | undefined {
+  let level: Level | undefined = domain.level;
+  const path: Rule[] = [];
+  for (const { key, value } of entries) {
+    const rule: Rule | undefined = level && ruleAt(level, key, value);
+    if (rule === undefined) return undefined;
+    path.push(rule);
+    level = rule.level;
+  }
+  const rule = path.at(-1);
+  if (rule === undefined) return undefined;
+  return { rule, subject: subjectOf(path, entries), label: labelOf(path, entries) };
+}
+
+function ruleAt({ exact, patterns, any }: Level, key: string, value: string): Rule | undefined {
+  const found = exact.get(exactId(key, value));
+  if (found !== undefined) return found;
+  for (const rule of patterns) if (rule.key === key && fits(rule.value as string, value)) return rule;
+  return any.get(key);
+}
+
+/** Whether the text reads like the pattern, in which each `*` stands for anything. No regular expression: those can be slow. */
+export function fits(pattern: string, text: string): boolean {
+  const parts = pattern.split('*');
+  const first = parts[0] as string;
+  const last = parts.at(-1) as string;
+  if (parts.length === 1) return pattern === text;
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+  let from = first.length;
+  const end = text.length - last.length;
+  for (const part of parts.slice(1, -1)) {
+    const at = text.indexOf(part, from);
+    if (at < 0 || at + part.length > end) return false;
+    from = at + part.length;
+  }
+  return true;
+}
+
+/** Values joined so that no two lists read alike. */
+function subjectOf(path: readonly Rule[], entries: readonly Entry[]): string {
+  let subject = '';
+  for (let i = 0; i < path.length; i++) {
+    const { shared, value } = path[i] as Rule;
+    const word = shared ? (value as string) : (entries[i] as Entry).value;
+    subject += i === 0 ? escaped(word) : `/${escaped(word)}`;
+  }
+  return subject;
+}
+
+function escaped(word: string): string {
+  return word.includes('/') || word.includes('%') ? word.replace(/[%/]/g, encodeURIComponent) : word;
+}
+
+function labelOf(path: readonly Rule[], entries: readonly Entry[]): string {
+  const rule = path.at(-1) as Rule;
+  if (!rule.detailed && !path.some(({ valueToMetric }) => valueToMetric)) return rule.path;
+  const words = path.map(({ key, value, shared, valueToMetric }, i) => {
+    const shown =
+      shared || !(rule.detailed || valueToMetric) ? value : ((entries[i] as Entry).value as string | undefined);
+    return shown === undefined ? key : `${key}=${shown}`;
+  });
+  return [rule.path.split('/')[0], ...words].join('/');
+}

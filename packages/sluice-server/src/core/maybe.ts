@@ -1,0 +1,15 @@
+/** An answer that may come at once, or later. */
+import type { MaybePromise } from 'sluice';
+
+export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | undefined)?.then === 'function';
+}
+
+export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => U): MaybePromise<U> {
+  return isPromise(value) ? value.then(next) : next(value);
+}
+
+/** In order; at once if all of them are. */
+export function all<T>(values: readonly MaybePromise<T>[]): MaybePromise<T[]> {
+  return values.some(isPromise) ? Promise.all(values) : (values as T[]);
+}

@@ -1,0 +1,44 @@
+/** One limit for the processes of a machine, without a server to install: one of them decides for all. */
+import type { Algorithm, Decision, Store } from '../../contract.ts';
+import { duration } from '../../duration.ts';
+import { SluiceError } from '../../errors.ts';
+import { known } from '../../options.ts';
+import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
+import { memory } from '../memory/memory.ts';
+import { algorithmsByName } from './algorithms.ts';
+import { ipcStore } from './ipc-store.ts';
+import { decider } from './server.ts';
+
+export interface IpcOptions extends ResilientOptions {
+  /** Of a Unix socket, in a folder that only these processes may write to; on Windows a pipe, `\\\\.\\pipe\\name`. */
+  readonly path: string;
+  /** Whether this process may be the one that decides; default true. */
+  readonly serve?: boolean | undefined;
+  /** What it decides with then; default `memory()`. */
+  readonly store?: Store | undefined;
+  /** Algorithms that are not Sluice's own. All processes need the same. */
+  readonly algorithms?: readonly Algorithm[] | undefined;
+}
+
+/** Unix has 108 bytes for it, macOS 104, its end included. */
+const LONGEST_PATH = 103;
+
+export function ipc(options: IpcOptions): Store<Promise<Decision>> {
+  const { path, serve, store, algorithms, ...rest } = known('ipc', options, [
+    'path',
+    'serve',
+    'store',
+    'algorithms',
+    'deadline',
+    'onFailure',
+    'maxInFlight',
+    'onEvent',
+  ]);
+  if (typeof path !== 'string' || path === '') throw new SluiceError('ERR_MISSING_OPTION', 'ipc.path', path);
+  if (!path.startsWith('\\\\') && Buffer.byteLength(path) > LONGEST_PATH)
+    throw new SluiceError('ERR_OPTIONS', 'ipc.path', path, `at most ${LONGEST_PATH} bytes`);
+  const byName = algorithmsByName(algorithms ?? []);
+  const deadline = duration('ipc.deadline', rest.deadline ?? 200);
+  const decide = serve === false ? undefined : decider(store ?? memory(), byName);
+  return resilient(ipcStore({ path, decide, algorithms: byName, deadline }), rest);
+}

@@ -1,0 +1,122 @@
+/**
+ * Hits and decisions as lines of JSON. A line holds all hits of a tick, its answer their decisions in the same order.
+ * JSON has no Infinity: it crosses as null.
+ *
+ *   ask      [ [plan …], [ [plan's index, verb, key, cost, mode, span] … ] ]
+ *   plan     text: [name, variant, [ [policy's name, algorithm's name, params, limit, window] … ] ]
+ *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, then per policy: remaining,
+ *              retryAfter, resetAfter] or an error's text … ]
+ */
+import type { Algorithm, Decision, Hit, Mode, Params, Plan, Policy, Verb } from '../../contract.ts';
+import { SluiceError } from '../../errors.ts';
+import { planOf } from '../../plan.ts';
+
+export type Algorithms = ReadonlyMap<string, Algorithm>;
+
+type HitLine = [plan: number, verb: Verb, key: string, cost: number, mode: Mode, span: number | null];
+export type Ask = readonly [plans: readonly string[], hits: readonly HitLine[]];
+
+const toWire = (_: string, value: unknown): unknown => (value === Infinity ? null : value);
+const fromWire = (_: string, value: unknown): unknown => (value === null ? Infinity : value);
+
+/** A plan's text, the same in every process. */
+export function planText({ name, variant, policies }: Plan, algorithms: Algorithms): string {
+  return JSON.stringify(
+    [
+      name,
+      variant,
+      policies.map(({ name: policy, algorithm, params, limit, window }) => {
+        if (!algorithms.has(algorithm.name))
+          throw new SluiceError('ERR_POLICY', 'policies', algorithm.name, 'not in ipc.algorithms');
+        return [policy, algorithm.name, params, limit, window];
+      }),
+    ],
+    toWire,
+  );
+}
+
+/** The plan again, on the other side. A variant has its own rows and blocks: it becomes part of the name. */
+export function planFrom(text: string, algorithms: Algorithms): Plan {
+  const [name, variant, lines] = JSON.parse(text, fromWire) as [
+    string,
+    string,
+    [string, string, Params, number, number][],
+  ];
+  const policies: Record<string, Policy> = {};
+  for (const [policy, algorithmName, params, limit, window] of lines) {
+    const algorithm = algorithms.get(algorithmName);
+    if (algorithm === undefined)
+      throw new SluiceError('ERR_POLICY', 'policies', algorithmName, 'not in ipc.algorithms of who serves');
+    policies[policy] = { algorithm, params, limit, window };
+  }
+  return planOf(policies, variant === '' ? name : `${name}\0${variant}`);
+}
+
+export function askLine(hits: readonly { readonly hit: Hit; readonly plan: string }[]): string {
+  const plans = new Map<string, number>();
+  const lines = hits.map(({ hit: { verb, key, cost, mode, span }, plan }): HitLine => {
+    if (!plans.has(plan)) plans.set(plan, plans.size);
+    return [plans.get(plan) as number, verb, key, cost, mode, span];
+  });
+  return `${JSON.stringify([[...plans.keys()], lines])}\n`;
+}
+
+export function hitFrom([, verb, key, cost, mode, span]: HitLine, plan: Plan): Hit {
+  return { plan, verb, key, cost, mode, span: span ?? Infinity };
+}
+
+type DecisionLine = (number | string | boolean | null)[];
+
+export function answerLine(answers: readonly (Decision | { error: string })[]): string {
+  const lines = answers.map((answer): DecisionLine | string => {
+    if ('error' in answer) return answer.error;
+    const { allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, policies } = answer;
+    const line: DecisionLine = [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source];
+    for (const state of policies) line.push(state.remaining, state.retryAfter, state.resetAfter);
+    return line;
+  });
+  return `${JSON.stringify(lines)}\n`;
+}
+
+/** An answer as text is an error's. */
+export function answersIn(line: string): (DecisionLine | string)[] {
+  return JSON.parse(line) as (DecisionLine | string)[];
+}
+
+export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
+  const number = (i: number): number => (line[i] ?? Infinity) as number;
+  return {
+    allowed: line[0] as boolean,
+    taken: number(1),
+    limit: number(2),
+    remaining: number(3),
+    retryAfter: number(4),
+    resetAfter: number(5),
+    policy: line[6] as string,
+    source: line[7] as Decision['source'],
+    policies: plan.policies.map(({ name, limit, window }, i) => ({
+      name,
+      limit,
+      window,
+      remaining: number(8 + 3 * i),
+      retryAfter: number(9 + 3 * i),
+      resetAfter: number(10 + 3 * i),
+    })),
+  };
+}
+
+/** Whole lines out of a stream's pieces. */
+export function lineReader(onLine: (line: string) => void): (piece: string) => void {
+  let pieces: string[] = [];
+  return (piece) => {
+    let from = 0;
+    for (let end = piece.indexOf('\n'); end >= 0; end = piece.indexOf('\n', from)) {
+      pieces.push(piece.slice(from, end));
+      const line = pieces.join('');
+      pieces = [];
+      from = end + 1;
+      onLine(line);
+    }
+    if (from < piece.length) pieces.push(piece.slice(from));
+  };
+}

@@ -1,0 +1,41 @@
+// @ts-check
+/**
+ * A process of its own that checks over a socket: started by `processes.ts`, or forked by node:cluster, told what to do
+ * by messages. It runs what was built, because Node 20 runs no TypeScript.
+ *
+ * env IPC: options of ipc() as JSON. Message: { limit, key, lanes, checks }, answered by { admitted, sources, slowest }.
+ */
+import { createLimiter, fixedWindow, gcra } from '../../dist/index.js';
+import { ipc } from '../../dist/stores/ipc/index.js';
+
+const store = ipc(JSON.parse(process.env['IPC'] ?? ''));
+
+process.on('message', async ({ limit, key, lanes, checks }) => {
+  const limiter = createLimiter(
+    {
+      year: fixedWindow({ limit, per: '365d', align: 'first' }),
+      rate: gcra({ limit: 2 * limit, per: '365d' }),
+    },
+    { store, name: 'test' },
+  );
+  const answer = { admitted: 0, sources: {}, slowest: 0 };
+  let left = checks;
+  await Promise.all(
+    Array.from({ length: lanes }, async () => {
+      while (left-- > 0) {
+        const began = performance.now();
+        const source = await limiter.take(key).then(
+          (decision) => {
+            if (decision.allowed) answer.admitted++;
+            return decision.source;
+          },
+          (error) => error.code,
+        );
+        answer.sources[source] = (answer.sources[source] ?? 0) + 1;
+        answer.slowest = Math.max(answer.slowest, performance.now() - began);
+      }
+    }),
+  );
+  process.send?.(answer);
+});
+process.send?.('ready');

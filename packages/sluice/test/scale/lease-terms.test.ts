@@ -1,0 +1,132 @@
+/** The terms alone, without the habits of a node: whatever holders do with what they are granted, the limit holds. */
+import { describe, expect, test } from 'vitest';
+import { createLimiter, type Decision, type Hit, memory, type Plan, type Policies } from '../../src/index.ts';
+import {
+  concurrency,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  minInterval,
+  pacer,
+  penalty,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../src/index.ts';
+import { manualClock } from '../../src/testing/index.ts';
+import { type Lot, type Terms, termsOf } from '../../src/wrappers/lease-terms.ts';
+import { excess, overAdmitted, randomOf, type Spend } from './simulation.ts';
+
+const LONGEST = 5000;
+
+/** The plan that a limiter would send. */
+function planOf(policies: Policies): Plan {
+  let plan: Plan | undefined;
+  const store = memory();
+  const apply = (hit: Hit): Decision => {
+    plan = hit.plan;
+    return store.apply(hit);
+  };
+  createLimiter(policies, { store: { ...store, apply } }).peek('key');
+  return plan as Plan;
+}
+
+const byItself = (policies: Policies) => ({
+  policies,
+  over: (spends: readonly Spend[]) => overAdmitted(policies, spends),
+});
+
+const JUDGED = {
+  gcra: byItself(gcra({ limit: 2, per: '1s', burst: 40 })),
+  'leaky bucket': {
+    policies: leakyBucket({ size: 60, dripSize: 2, dripRate: '1s' }),
+    over: (spends: readonly Spend[]) =>
+      Math.max(
+        0,
+        excess(spends, (w) => 60 + 2 * Math.ceil((w + 1e-6) / 1000)),
+      ),
+  },
+  'fixed window': byItself(fixedWindow({ limit: 40, per: '20s' })),
+  'sliding window': byItself(slidingWindow({ limit: 40, per: '20s' })),
+  'sliding log': byItself(slidingLog({ limit: 40, per: '25s' })),
+  several: byItself({
+    rate: gcra({ limit: 2, per: '1s', burst: 40 }),
+    log: slidingLog({ limit: 50, per: '30s' }),
+  }),
+};
+
+/** Holders lease, wait, spend a part or all at once, and return; what they return is up to a second on its way. */
+function haphazard(terms: Terms, seed: number, returnable: Terms['returnable']): Spend[] {
+  const random = randomOf(seed);
+  const clock = manualClock(1_700_000_000_000);
+  const store = memory({ clock });
+  const hit = (verb: Hit['verb'], cost: number, mode: Hit['mode']): Decision =>
+    store.apply({ verb, plan: terms.plan, key: 'key', cost, mode, span: 0 });
+  const spends: Spend[] = [];
+  const pass = (cost: number): void => {
+    if (cost > 0) spends.push({ at: clock.now(), cost, node: 0 });
+  };
+  const lots: Lot[] = [];
+  const hasty = 1 + random() * 4;
+  for (let step = 0; step < 300; step++) {
+    clock.advance(random() < 1 / hasty ? random() * terms.span : 0);
+    const now = clock.now();
+    const [lot] = lots.length > 0 ? lots.splice(Math.floor(random() * lots.length), 1) : [];
+    const deed = random();
+    if (deed < 0.4) {
+      const decision = hit('take', 1 + Math.floor(random() * 40), 'partial');
+      if (decision.taken > 0) lots.push(terms.lot(decision, now));
+      if (lot !== undefined) lots.push(lot);
+    } else if (lot !== undefined && deed < 0.6) {
+      if (now < lot.end) {
+        const part = random() < 0.5 ? lot.left : Math.ceil(random() * lot.left);
+        lot.left -= part;
+        pass(part);
+      }
+      if (lot.left > 0) lots.push(lot);
+    } else if (lot !== undefined && deed < 0.85) {
+      const units = returnable(lot, now);
+      if (units > 0) clock.after(random() * 999, () => hit('refund', units, 'whole'));
+    } else if (deed < 0.97) {
+      pass(hit('take', 1, 'whole').taken);
+    } else {
+      for (const live of lots.splice(0)) if (now < live.end) pass(live.left);
+      pass(hit('take', 100, 'partial').taken);
+    }
+  }
+  return spends;
+}
+
+describe.each(Object.entries(JUDGED))('%s', (name, { policies, over }) => {
+  const terms = termsOf(planOf(policies), LONGEST, 1) as Terms;
+  const SEEDS = Array.from({ length: 300 }, (_, seed) => seed);
+
+  test('holds, whatever is done with leases', () => {
+    for (const seed of SEEDS) expect(over(haphazard(terms, seed, terms.returnable))).toBe(0);
+  });
+
+  test('would not hold if all that is left were returned at any time', () => {
+    const all = SEEDS.map((seed) => over(haphazard(terms, seed, ({ left }) => left)));
+    // A log remembers its debits longer than they can be on their way back.
+    if (name === 'sliding log') expect(Math.max(...all)).toBe(0);
+    else expect(Math.max(...all)).toBeGreaterThan(0);
+  });
+});
+
+describe('cannot be leased', () => {
+  const rate = gcra({ limit: 1000, per: '1s' });
+  test.each<[string, Policies]>([
+    ['concurrency', concurrency({ limit: 1000, lease: '1m' })],
+    ['minInterval', minInterval({ every: '10ms' })],
+    ['pacer', pacer({ limit: 1000, per: '1s' })],
+    ['penalty', { rate, lockout: penalty({ after: 3, within: '1m', block: '1m' }) }],
+    [
+      'a bucket that is refilled whole, in one step',
+      tokenBucket({ capacity: 1000, refill: 1000, every: '1m', continuous: false }),
+    ],
+    ['a limit below 20 units a node', gcra({ limit: 70, per: '1m' })],
+    ['a window so short that a lease would be over at once', gcra({ limit: 1000, per: '100ms' })],
+  ])('%s', (_, policies) => {
+    expect(termsOf(planOf(policies), LONGEST, 4)).toBeUndefined();
+  });
+});

@@ -1,0 +1,256 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import {
+  type Decision,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Hit,
+  leased,
+  type LeasedOptions,
+  type Limiter,
+  type MaybePromise,
+  memory,
+  type Policies,
+  type Store,
+} from '../../src/index.ts';
+import { type ManualClock, manualClock } from '../../src/testing/index.ts';
+
+/** 1,000 at once, 100 a second: leases of one second, of a store that runs 900. */
+const BUCKET = gcra({ limit: 100, per: '1s', burst: 1000 });
+/** Nothing comes back for a day: leases of five seconds. */
+const DAY = fixedWindow({ limit: 1000, per: '1d', align: 'first' });
+
+let clock: ManualClock;
+/** What reached the store, in words. */
+let asked: string[];
+let store: Store<Promise<Decision>>;
+
+beforeEach(() => {
+  clock = manualClock(1_700_000_000_000);
+  asked = [];
+  const inner = memory({ clock });
+  store = {
+    clock,
+    async apply(hit: Hit) {
+      asked.push(`${hit.verb} ${hit.mode === 'whole' ? '' : `${hit.mode} `}${hit.cost}`);
+      return inner.apply(hit);
+    },
+    close: () => inner.close(),
+  };
+});
+
+function limiterOf(policies: Policies, options: LeasedOptions = {}): Limiter<MaybePromise<Decision>> {
+  return createLimiter(policies, {
+    store: leased(store, { clock, random: () => 0, ...options }),
+    name: 'leases',
+  });
+}
+
+/** Heats the key until a lease is held, and says what is left in the store. */
+async function warm(limiter: Limiter<MaybePromise<Decision>>, key = 'alice'): Promise<void> {
+  for (let i = 0; i < 40; i++) await limiter.take(key);
+  asked.length = 0;
+  expect(limiter.take(key)).toMatchObject({ allowed: true, source: 'lease' });
+}
+
+/** Until what was set off has happened. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 20; i++) await Promise.resolve();
+}
+
+test('the first hits of a key ask the store one by one, later ones are answered at once', async () => {
+  const limiter = limiterOf(BUCKET);
+  for (let i = 0; i < 4; i++) await limiter.take('alice');
+  expect(asked).toEqual(['take 1', 'take 1', 'take 1', 'take 1']);
+  for (let i = 0; i < 100; i++) await limiter.take('alice');
+  expect(asked.length).toBeLessThan(20);
+  expect(limiter.take('alice')).not.toBeInstanceOf(Promise);
+});
+
+test('a decision from a lease counts what is held here and what the store had left, by the limit as written', async () => {
+  const limiter = limiterOf(BUCKET);
+  await warm(limiter);
+  const decision = limiter.take('alice') as Decision;
+  expect(decision).toMatchObject({
+    limit: 1000,
+    remaining: 900 - 42,
+    taken: 1,
+    retryAfter: 0,
+    source: 'lease',
+  });
+  expect(decision.policies).toHaveLength(1);
+  expect(decision.policies[0]).toMatchObject({ name: 'default', limit: 1000, remaining: 900 - 42 });
+});
+
+test('an expired lease is never spent, however late the event loop comes to it', async () => {
+  const limiter = limiterOf(BUCKET);
+  await warm(limiter);
+  clock.set(clock.now() + 998);
+  expect(limiter.peek('alice')).toMatchObject({ source: 'lease' });
+  clock.set(clock.now() + 2);
+  await limiter.take('alice');
+  expect(asked.length).toBeGreaterThan(0);
+});
+
+test('a rare key never gets a lease', async () => {
+  const limiter = limiterOf(BUCKET);
+  for (let i = 0; i < 20; i++) {
+    await limiter.take('alice');
+    clock.advance(400);
+  }
+  expect(new Set(asked)).toEqual(new Set(['take 1']));
+});
+
+describe('when there is nothing left', () => {
+  test('the node denies by itself, announces when it asks again, and asks then', async () => {
+    const limiter = limiterOf(DAY);
+    await limiter.take('alice', 990);
+    for (let i = 0; i < 60; i++) await limiter.take('alice');
+    asked.length = 0;
+    const denied = limiter.take('alice') as Decision;
+    expect(denied).toMatchObject({ allowed: false, taken: 0, remaining: 0, source: 'lease' });
+    expect(denied.retryAfter).toBeGreaterThanOrEqual(2000);
+    for (let i = 0; i < 1000; i++) await limiter.take('alice');
+    expect(asked).toEqual([]);
+    clock.advance(20_000);
+    for (let i = 0; i < 60; i++) await limiter.take('alice');
+    expect(asked.filter((what) => what.startsWith('take'))).not.toEqual([]);
+  });
+
+  test('a cost that can never pass is the store’s to answer', async () => {
+    const limiter = limiterOf(BUCKET);
+    await warm(limiter);
+    expect(await limiter.take('alice', 950)).toMatchObject({ retryAfter: Infinity, source: 'store' });
+  });
+});
+
+describe('unused units', () => {
+  const left = async (): Promise<number> =>
+    (await createLimiter(DAY, { store, name: 'leases' }).peek('alice')).remaining;
+
+  test('go back when the key lies idle', async () => {
+    const limiter = limiterOf(DAY);
+    await warm(limiter);
+    expect(await left()).toBeLessThan(1000 - 41);
+    clock.advance(6000);
+    await settled();
+    expect(await left()).toBe(1000 - 41);
+  });
+
+  test('go back on close', async () => {
+    const wrapped = leased(store, { clock });
+    const limiter = createLimiter(DAY, { store: wrapped, name: 'leases' });
+    await warm(limiter);
+    const held = 1000 - 41 - (await left());
+    expect(held).toBeGreaterThan(0);
+    asked.length = 0;
+    const closing = wrapped.close();
+    expect(asked).toEqual([`refund ${held}`]);
+    await closing;
+  });
+
+  test('go back when another key needs the room', async () => {
+    const limiter = limiterOf(DAY, { maxKeys: 1 });
+    await warm(limiter);
+    await limiter.take('bob');
+    await limiter.take('carol');
+    await settled();
+    expect(await left()).toBe(1000 - 41);
+  });
+
+  test('of a bucket do not go back as far as they have come back by themselves', async () => {
+    const limiter = limiterOf(gcra({ limit: 10, per: '1s', burst: 1000 }));
+    await warm(limiter);
+    clock.advance(10_000);
+    await settled();
+    for (const what of asked.filter((each) => each.startsWith('refund')))
+      expect(Number(what.split(' ')[1])).toBeLessThan(30);
+  });
+});
+
+describe('other verbs', () => {
+  test('peek answers from the lease, and from the store where that is not enough', async () => {
+    const limiter = limiterOf(BUCKET);
+    await warm(limiter);
+    expect(limiter.peek('alice')).toMatchObject({ allowed: true, taken: 0, source: 'lease' });
+    expect(await limiter.peek('alice', 500)).toMatchObject({ allowed: true, source: 'store' });
+  });
+
+  test('a refund goes back to the lease it came from, and to the store beyond that', async () => {
+    const limiter = limiterOf(DAY);
+    await warm(limiter);
+    const { remaining } = limiter.take('alice') as Decision;
+    asked.length = 0;
+    expect(limiter.refund('alice')).toMatchObject({ remaining: remaining + 1, source: 'lease' });
+    expect(asked).toEqual([]);
+    expect(await limiter.refund('alice', 40)).toMatchObject({ source: 'store' });
+    expect(asked).toEqual(['refund 40']);
+  });
+
+  test('partial and always takes and reservations are the store’s, by the reduced policy', async () => {
+    const limiter = limiterOf(BUCKET);
+    expect(await limiter.take('alice', { cost: 5000, mode: 'partial' })).toMatchObject({ taken: 900 });
+    await limiter.take('bob', { cost: 3, mode: 'always' });
+    expect((await limiter.reserve('bob', 900)).delay).toBe(30);
+    expect(asked).toEqual(['take partial 5000', 'take always 3', 'reserve 900']);
+  });
+
+  test('a reset forgets the lease: nothing that was debited before is returned after', async () => {
+    const limiter = limiterOf(DAY);
+    await warm(limiter);
+    await limiter.reset('alice');
+    expect(await limiter.peek('alice')).toMatchObject({ remaining: 1000, source: 'store' });
+    clock.advance(20_000);
+    await settled();
+    expect(asked.filter((what) => what.startsWith('refund'))).toEqual([]);
+  });
+
+  test('a block holds at once on the node that made it', async () => {
+    const limiter = limiterOf(DAY);
+    await warm(limiter);
+    await limiter.block('alice', '1m');
+    expect(await limiter.take('alice')).toMatchObject({ allowed: false, policy: 'block' });
+  });
+
+  test('acquire waits for its turn', async () => {
+    const limiter = limiterOf(BUCKET);
+    await limiter.take('alice', 900);
+    let passed = false;
+    const turn = limiter.acquire('alice', 10).then(() => (passed = true));
+    await settled();
+    expect(passed).toBe(false);
+    clock.advance(100);
+    await turn;
+    expect(passed).toBe(true);
+  });
+});
+
+describe('a store that does not answer', () => {
+  test('leaves a live lease as it is; after it, each hit hears the fault', async () => {
+    const limiter = limiterOf(BUCKET);
+    await warm(limiter);
+    store.apply = () => Promise.reject(new Error('gone'));
+    expect(limiter.take('alice')).toMatchObject({ allowed: true, source: 'lease' });
+    clock.set(clock.now() + 1000);
+    await expect(limiter.take('alice')).rejects.toThrow('gone');
+  });
+
+  test('grants no lease by what is answered in its place', async () => {
+    const limiter = limiterOf(BUCKET);
+    const { apply } = store;
+    store.apply = async (hit) => ({
+      ...(await apply(hit)),
+      allowed: true,
+      taken: hit.cost,
+      source: 'fallback',
+    });
+    for (let i = 0; i < 50; i++) expect((await limiter.take('alice')).source).toBe('fallback');
+  });
+});
+
+test('options that cannot be are refused', () => {
+  expect(() => leased(store, { lease: 0 })).toThrow('leased.lease');
+  expect(() => leased(store, { nodes: 1.5 })).toThrow('leased.nodes');
+  expect(() => leased(store, { maxKeys: -1 })).toThrow('leased.maxKeys');
+  expect(() => leased(store, { leese: 1 } as LeasedOptions)).toThrow('ERR_UNKNOWN_OPTION');
+});

@@ -1,0 +1,217 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import {
+  concurrency,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  gcra,
+  type Hit,
+  type Limiter,
+  type MaybePromise,
+  memory,
+  type Policies,
+  slidingLog,
+  type Store,
+  synced,
+  type SyncedOptions,
+} from '../../src/index.ts';
+import { type ManualClock, manualClock } from '../../src/testing/index.ts';
+import { steady, storms, surges } from './scenarios.ts';
+import { type Course, excess, type Scenario, simulate, type Spend, total } from './simulation.ts';
+
+const EVERY = 100;
+/** The longest round trip of the simulation, both ways. */
+const ROUND_TRIP = 4;
+
+function withSync(scenario: Scenario): Promise<Course> {
+  return simulate({ ...scenario, wrap: (store, { clock }) => synced(store, { every: EVERY, clock }) });
+}
+
+/** What all nodes but the busiest let pass, at most, in two intervals and a round trip. */
+function unheardOf(spends: readonly Spend[], nodes: number): number {
+  const span = 2 * EVERY + ROUND_TRIP;
+  const most = Array.from({ length: nodes }, (_, node) => {
+    const own = spends.filter((spend) => spend.node === node);
+    let [busiest, sum, first] = [0, 0, 0];
+    for (const { at, cost } of own) {
+      sum += cost;
+      while (own[first].at <= at - span) sum -= own[first++].cost;
+      busiest = Math.max(busiest, sum);
+    }
+    return busiest;
+  }).toSorted((a, b) => a - b);
+  return most.slice(0, -1).reduce((sum, each) => sum + each, 0);
+}
+
+describe('without faults, the overshoot of any window is at most what the other nodes let pass unheard', () => {
+  const CASES: Readonly<Record<string, { policies: Policies; atMost: (window: number) => number }>> = {
+    gcra: { policies: gcra({ limit: 100, per: '1s', burst: 1000 }), atMost: (w) => 1000 + 0.1 * w },
+    'sliding log': {
+      policies: slidingLog({ limit: 1000, per: '10s' }),
+      atMost: (w) => (w < 10_000 ? 1000 : Infinity),
+    },
+  };
+  test.each(Object.keys(CASES))(
+    '%s',
+    async (name) => {
+      const { policies, atMost } = CASES[name];
+      let seen = 0;
+      for (const nodes of [1, 2, 4, 16]) {
+        const { spends } = await withSync(steady(policies, nodes, 1000, 20_000));
+        const over = excess(spends, atMost);
+        expect(over).toBeLessThanOrEqual(unheardOf(spends, nodes));
+        if (nodes === 1) expect(over).toBeLessThanOrEqual(0);
+        seen = Math.max(seen, over);
+      }
+      for (const seed of [1, 2]) {
+        const scenario = surges(policies, seed);
+        const { spends } = await withSync(scenario);
+        expect(excess(spends, atMost)).toBeLessThanOrEqual(unheardOf(spends, scenario.nodes));
+      }
+      // Otherwise the bound was not tried.
+      expect(seen).toBeGreaterThan(0);
+    },
+    30_000,
+  );
+
+  test('fixed window', async () => {
+    const policies = fixedWindow({ limit: 2000, per: '10s' });
+    const { spends } = await withSync(steady(policies, 8, 1000, 30_000));
+    const byWindow = new Map<number, number>();
+    for (const { at, cost } of spends) {
+      const window = Math.floor(at / 10_000);
+      byWindow.set(window, (byWindow.get(window) ?? 0) + cost);
+    }
+    const over = Math.max(...byWindow.values()) - 2000;
+    expect(over).toBeGreaterThan(0);
+    expect(over).toBeLessThanOrEqual(unheardOf(spends, 8));
+  });
+});
+
+test('what was let pass too much is missing later: over a minute, a bucket keeps its rate', async () => {
+  const { spends } = await withSync(steady(gcra({ limit: 200, per: '1s', burst: 400 }), 8, 1000, 60_000));
+  expect(total(spends)).toBeLessThanOrEqual(1.02 * (400 + 60 * 200));
+  expect(total(spends)).toBeGreaterThan(0.95 * (400 + 60 * 200));
+});
+
+test('crashes, stalls and lost answers leave no rejection unheard and no node silent for good', async () => {
+  for (const seed of [1, 2, 3]) {
+    const scenario = storms(gcra({ limit: 200, per: '1s', burst: 2000 }), seed);
+    const course = await withSync(scenario);
+    expect(total(course.spends)).toBeGreaterThan(0.5 * total((await simulate(scenario)).spends));
+  }
+});
+
+describe('one node', () => {
+  let clock: ManualClock;
+  let asked: string[];
+  let store: Store<Promise<Decision>>;
+  beforeEach(() => {
+    clock = manualClock(1_700_000_000_000);
+    asked = [];
+    const inner = memory({ clock });
+    store = {
+      clock,
+      async apply(hit: Hit) {
+        asked.push(`${hit.verb} ${hit.mode === 'whole' ? '' : `${hit.mode} `}${hit.cost}`);
+        return inner.apply(hit);
+      },
+      close: () => inner.close(),
+    };
+  });
+  const limiterOf = (policies: Policies): Limiter<MaybePromise<Decision>> =>
+    createLimiter(policies, { store: synced(store, { every: EVERY, clock }) });
+  const settled = async (): Promise<void> => {
+    for (let i = 0; i < 20; i++) await Promise.resolve();
+  };
+
+  test('asks once, then answers at once and pushes once an interval', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+    await limiter.take('alice');
+    for (let i = 0; i < 5; i++)
+      expect(limiter.take('alice')).toMatchObject({ allowed: true, remaining: 8 - i });
+    expect(asked).toEqual(['take 1']);
+    clock.advance(EVERY);
+    await settled();
+    expect(asked).toEqual(['take 1', 'take always 5']);
+    expect(limiter.take('alice', 5)).toMatchObject({ allowed: false, remaining: 4 });
+    expect(limiter.take('alice', 4)).toMatchObject({ allowed: true, remaining: 0 });
+  });
+
+  test('hits that come before the first answer wait for it', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 3, per: '1h' }));
+    const decisions = await Promise.all(Array.from({ length: 5 }, () => limiter.take('alice')));
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
+    expect(asked).toEqual(['take 1']);
+  });
+
+  test('a denial announces the next answer, and the store’s own wait once it was asked for', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 2, per: '1h', align: 'first' }));
+    await limiter.take('alice');
+    limiter.take('alice');
+    expect(limiter.take('alice')).toMatchObject({ allowed: false, retryAfter: EVERY });
+    for (let i = 0; i < 2; i++) {
+      clock.advance(EVERY);
+      await settled();
+      limiter.take('alice');
+    }
+    expect(limiter.take('alice')).toMatchObject({ allowed: false, retryAfter: 3_600_000 - 2 * EVERY });
+  });
+
+  test('forgets a key that lies idle, after what passed was pushed', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+    await limiter.take('alice');
+    limiter.take('alice', 2);
+    for (let i = 0; i < 10; i++) {
+      clock.advance(EVERY);
+      await settled();
+    }
+    expect(asked).toEqual(['take 1', 'take always 2']);
+  });
+
+  test('a refund undoes what was not yet pushed; reset and block hold at once', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+    await limiter.take('alice');
+    limiter.take('alice', 4);
+    expect(limiter.refund('alice', 4)).toMatchObject({ remaining: 9 });
+    await limiter.reset('alice');
+    expect(await limiter.peek('alice')).toMatchObject({ remaining: 10 });
+    await limiter.take('alice');
+    await limiter.block('alice', '1m');
+    expect(await limiter.take('alice')).toMatchObject({ allowed: false, policy: 'block' });
+  });
+
+  test('close pushes what was not yet told', async () => {
+    const wrapped = synced(store, { every: EVERY, clock });
+    const limiter = createLimiter('10/h', { store: wrapped });
+    await limiter.take('alice');
+    limiter.take('alice', 3);
+    await wrapped.close();
+    expect(asked).toEqual(['take 1', 'take always 3']);
+  });
+
+  test('a push without an answer is not sent again: the next hit asks', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+    await limiter.take('alice');
+    limiter.take('alice', 3);
+    const { apply } = store;
+    store.apply = () => Promise.reject(new Error('gone'));
+    clock.advance(EVERY);
+    await settled();
+    await expect(limiter.take('alice')).rejects.toThrow('gone');
+    store.apply = apply;
+    expect(await limiter.take('alice')).toMatchObject({ remaining: 8, source: 'store' });
+  });
+
+  test('what is not a count is checked directly', async () => {
+    const limiter = limiterOf(concurrency({ limit: 2, lease: '1m' }));
+    for (let i = 0; i < 3; i++) await limiter.take('alice');
+    expect(asked).toEqual(['take 1', 'take 1', 'take 1']);
+  });
+
+  test('options that cannot be are refused', () => {
+    expect(() => synced(store, {} as SyncedOptions)).toThrow('ERR_MISSING_OPTION');
+    expect(() => synced(store, { every: '0s' })).toThrow('synced.every');
+    expect(() => synced(store, { every: 1, maxKeys: 0 })).toThrow('synced.maxKeys');
+  });
+});
