@@ -12,6 +12,7 @@ const OWN = './'; // the folder just below the rule's prefix: stores/redis/ for 
 const PUBLIC = '<public>'; // whatever package.json exports
 
 const core = ['contract.ts', 'errors.ts', 'options.ts', 'duration.ts', 'clock.ts'];
+const stores = ['contract.ts', 'engine.ts', 'errors.ts', 'options.ts', 'clock.ts', 'stores/table/'];
 const limiter = [
   ...core,
   'algorithms/',
@@ -36,7 +37,10 @@ const rules = {
   'clock.ts': ['contract.ts', 'errors.ts'],
   'engine.ts': ['contract.ts'],
   'algorithms/': ['contract.ts', 'errors.ts', 'duration.ts', 'options.ts', 'algorithms/'],
-  'stores/': ['contract.ts', 'engine.ts', 'errors.ts', 'options.ts', 'clock.ts', 'stores/table/', OWN],
+  'stores/': [...stores, OWN],
+  'stores/ipc/': [...stores, 'duration.ts', 'plan.ts', 'algorithms/', 'wrappers/', 'stores/memory/', OWN],
+  'stores/cas/guarded.ts': [...stores, 'wrappers/', 'stores/cas/'],
+  'stores/postgres/': [...stores, 'wrappers/', 'stores/cas/', OWN],
   'stores/redis/redis.ts': ['contract.ts', 'options.ts', 'wrappers/', 'stores/redis/'],
   'stores/redis/index.ts': ['wrappers/', 'stores/redis/'],
   'wrappers/': [...core, 'wrappers/'],

@@ -121,7 +121,7 @@ export const limiters = {
     label: 'rolling-window, RisingStack',
     original: 'rate-limiter 1.0.4',
     isLog: true,
-    recorded: { log: { server: '35000', bytes: '1.29 MB' } },
+    recorded: { log: { server: '35,000', bytes: '1.29 MB' } },
     ...onlyAfter(async ({ limit, window }, store) => {
       const { rateLimiterFactory } = await import('sluice/compat/rolling-window');
       const limiter = rateLimiterFactory({ store, interval: window, maxInInterval: limit, buckets: limit });

@@ -24,7 +24,7 @@ const ROOM = 1_000_000;
 export const stores = {
   'express-rate-limit': {
     label: 'express-rate-limit, increment',
-    original: 'express-rate-limit 8.7 memory, rate-limit-redis 6.0',
+    original: 'express-rate-limit 8.7, rate-limit-redis 6.0',
     memory: {
       async before(limits) {
         const { MemoryStore } = await import('express-rate-limit');

@@ -26,8 +26,9 @@ export function describe(figures, rounds) {
 }
 
 function compare(figures, columns, recordedAs) {
-  const rows = Object.entries(figures).map(([name, { before, after }]) => {
-    const { label, original, recorded } = dropIns[name];
+  const measured = Object.entries(dropIns).filter(([name]) => `${name} after` in figures);
+  const rows = measured.map(([name, { label, original, recorded }]) => {
+    const { [`${name} before`]: before, [`${name} after`]: after } = figures;
     const cells = columns.map((column) => {
       const [, format] = COLUMNS[column];
       const known = recorded?.[recordedAs]?.[column];

@@ -3,8 +3,8 @@
  * its own, so that nobody pays for another's garbage or for call sites that have seen another's functions; contenders
  * take turns, and the median of the rounds counts.
  */
-import { fork } from 'node:child_process';
-import { median, table } from '../report.mjs';
+import { table } from '../report.mjs';
+import { answerOf, takeTurns } from '../turns.mjs';
 import { contenders, peerNames } from './contenders.mjs';
 import { goals } from './goals.mjs';
 import { workloads } from './workloads.mjs';
@@ -19,7 +19,9 @@ export async function run({ quick }) {
   const scale = quick ? 0.01 : 1;
   const rounds = quick ? 1 : 3;
   const measure = (scenario, names, argument, times = rounds) =>
-    takeTurns(scenario, names, argument, scale, times);
+    takeTurns(`${scenario} ${argument}`, names, times, (name) =>
+      answerOf(WORKER, scenario, name, argument, scale),
+    );
 
   const speed = {};
   for (const workload of Object.keys(workloads)) speed[workload] = await measure('speed', everyone, workload);
@@ -58,36 +60,6 @@ at every check: a server, where each request brings a new string, is less kind t
 keys beyond 5,000 unless told otherwise; here it has room for all. limiter, the bare Map and @fastify/rate-limit never
 forget, so they have no pause of expiry. @nestjs/throttler remembers every hit of a key, so its hot figure depends on how
 many there have been.`;
-
-/** Medians by contender and figure: one process for each, round after round. */
-async function takeTurns(scenario, names, argument, scale, rounds) {
-  const found = Object.fromEntries(names.map((name) => [name, []]));
-  for (let round = 1; round <= rounds; round++) {
-    for (const name of names) {
-      progress(`${scenario} ${argument} ${round}/${rounds} ${name}`);
-      found[name].push(await child(scenario, name, argument, scale));
-    }
-  }
-  progress('');
-  const medianOf = (all) =>
-    Object.fromEntries(Object.keys(all[0]).map((figure) => [figure, median(all.map((one) => one[figure]))]));
-  return Object.fromEntries(names.map((name) => [name, medianOf(found[name])]));
-}
-
-/** One line that changes, for those who watch. */
-function progress(text) {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
-}
-
-function child(...task) {
-  return new Promise((resolve, reject) => {
-    const worker = fork(WORKER, task.map(String), { execArgv: ['--expose-gc'] });
-    worker.once('message', resolve);
-    worker.once('exit', (code) =>
-      reject(new Error(`worker ${task.join(' ')} ended with ${code} and no answer`)),
-    );
-  });
-}
 
 function speedTable(speed, bytes) {
   const head = ['', ...Object.values(workloads).map(({ label }) => label), 'bytes/key'];

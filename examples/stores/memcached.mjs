@@ -60,7 +60,7 @@ function connection(address) {
       cause = error;
     });
     opened.on('close', () => {
-      for (const { reject } of waiting) reject(cause);
+      for (const caller of waiting) caller.reject(cause);
       [socket, waiting, read] = [undefined, [], Buffer.alloc(0)];
     });
     return opened;

@@ -21,7 +21,9 @@ export function readFiles(paths: readonly string[]): ConfigFile[] {
         .sort()
         .map((name) => ({ file: join(path, name), text: readFileSync(join(path, name), 'utf8') }));
     } catch (error) {
-      throw new ConfigError([{ file: path, line: 1, column: 1, message: `cannot be read: ${reason(error)}` }]);
+      throw new ConfigError([
+        { file: path, line: 1, column: 1, message: `cannot be read: ${reason(error)}` },
+      ]);
     }
   });
 }
@@ -52,11 +54,7 @@ export function parseConfig(files: readonly ConfigFile[]): Config {
   return { limits, domains };
 }
 
-function readDocument(
-  document: Value,
-  limits: Map<string, LimitConfig>,
-  domains: Map<string, Domain>,
-): void {
+function readDocument(document: Value, limits: Map<string, LimitConfig>, domains: Map<string, Domain>): void {
   const members = document.members('a configuration', ['limits', 'domain', 'descriptors']);
   if (!document.isMap) return;
   const own = members.get('limits');
@@ -64,13 +62,17 @@ function readDocument(
   const descriptors = members.get('descriptors');
   if (own === undefined && name === undefined) document.fault('either limits or a domain must be there');
   if (own !== undefined && !own.isEmpty) readLimits(own, limits);
-  if (name === undefined) return descriptors?.fault('descriptors need a domain beside them');
-  const domain = name.text('domain');
-  if (domain === undefined) return;
-  if (domain === '') return name.fault('domain must not be empty');
-  const level = readLevel(descriptors, pathWord(domain));
-  if (domains.has(domain)) return name.fault(`domain ${JSON.stringify(domain)} stands elsewhere, too`);
-  domains.set(domain, { name: domain, level });
+  if (name !== undefined) readDomain(name, descriptors, domains);
+  else descriptors?.fault('descriptors need a domain beside them');
+}
+
+function readDomain(value: Value, descriptors: Value | undefined, domains: Map<string, Domain>): void {
+  const name = value.text('domain');
+  if (name === undefined) return;
+  const level = readLevel(descriptors, { path: pathWord(name), label: name });
+  if (name === '') value.fault('domain must not be empty');
+  else if (domains.has(name)) value.fault(`domain ${JSON.stringify(name)} stands elsewhere, too`);
+  else domains.set(name, { name, level });
 }
 
 function readLimits(value: Value, limits: Map<string, LimitConfig>): void {

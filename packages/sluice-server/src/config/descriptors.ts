@@ -1,7 +1,7 @@
 /** Envoy's part of a configuration: a domain and its descriptors, in the format of envoyproxy/ratelimit. */
 import { fixedWindow } from 'sluice';
 import { type Level, type Rate, type Rule, type RuleLimit, type Unit, UNITS } from './model.ts';
-import { readPolicies } from './policies.ts';
+import { readPolicies, showPolicies } from './policies.ts';
 import type { Value } from './value.ts';
 
 const DESCRIPTOR = [
@@ -27,11 +27,17 @@ const RATE_LIMIT = [
 ];
 const UINT32 = 2 ** 32 - 1;
 
-export function readLevel(value: Value | undefined, path: string): Level {
+/** From the domain down: for the limiter's name, and for people. */
+interface Above {
+  readonly path: string;
+  readonly label: string;
+}
+
+export function readLevel(value: Value | undefined, above: Above): Level {
   const level: Level = { exact: new Map(), patterns: [], any: new Map() };
   if (value === undefined || value.isEmpty) return level;
   for (const item of value.list('descriptors')) {
-    const rule = readRule(item, path);
+    const rule = readRule(item, above);
     if (rule !== undefined && !add(level, rule)) {
       const what = rule.value === undefined ? rule.key : `${rule.key} with value ${rule.value}`;
       item.fault(`a descriptor for ${what} stands here already`);
@@ -60,7 +66,7 @@ export function pathWord(word: string): string {
   return word.replace(/[%/=]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-function readRule(value: Value, above: string): Rule | undefined {
+function readRule(value: Value, above: Above): Rule | undefined {
   const members = value.members('a descriptor', DESCRIPTOR);
   if (!value.isMap) return undefined;
   const key = members.get('key')?.text('key');
@@ -71,7 +77,8 @@ function readRule(value: Value, above: string): Rule | undefined {
   const given = members.get('value');
   // An empty value is none, as in the original.
   const wanted = given === undefined || given.isEmpty ? undefined : given.text('value') || undefined;
-  const path = `${above}/${pathWord(key)}${wanted === undefined ? '' : `=${pathWord(wanted)}`}`;
+  const path = `${above.path}/${pathWord(key)}${wanted === undefined ? '' : `=${pathWord(wanted)}`}`;
+  const label = `${above.label}.${labelWord(key, wanted)}`;
   const flag = (name: string): boolean => members.get(name)?.truth(name) ?? false;
   const shared = flag('share_threshold');
   if (shared && wanted?.includes('*') !== true)
@@ -81,8 +88,9 @@ function readRule(value: Value, above: string): Rule | undefined {
     key,
     value: wanted,
     path,
+    label,
     limit: readRateLimit(members.get('rate_limit')),
-    level: nested === undefined || nested.isEmpty ? undefined : readLevel(nested, path),
+    level: nested === undefined || nested.isEmpty ? undefined : readLevel(nested, { path, label }),
     shadow: flag('shadow_mode'),
     quota: flag('quota_mode'),
     shared,
@@ -102,22 +110,31 @@ function readRateLimit(value: Value | undefined): RuleLimit | undefined {
   const policies = members.get('policies');
   if (members.get('unlimited')?.truth('unlimited') === true) {
     (unit ?? policies)?.fault('an unlimited descriptor has no unit and no policies');
-    return { ...rest, kind: 'unlimited', rate: undefined, policies: undefined, mode: 'always' };
+    return { ...rest, ...UNCOUNTED, kind: 'unlimited', rate: undefined };
   }
   if (policies !== undefined) {
     unit?.fault('either a unit or policies, not both');
     const read = readPolicies(policies);
-    return read && { ...rest, kind: 'rate', rate: undefined, policies: read, mode: 'whole' };
+    if (read === undefined) return undefined;
+    const text = showPolicies(policies);
+    return { ...rest, kind: 'rate', rate: undefined, text, policies: read, mode: 'whole' };
   }
   const rate = readRate(value, members);
   return rate && { ...rest, ...limitOf(rate) };
 }
 
+const UNCOUNTED = { text: undefined, policies: undefined, mode: 'always' } as const;
+
 /** 0 a unit refuses everything, and there is nothing to count. */
-export function limitOf(rate: Rate): Pick<RuleLimit, 'kind' | 'rate' | 'policies' | 'mode'> {
+export function limitOf(rate: Rate): Omit<RuleLimit, 'name' | 'replaces'> {
   const { requestsPerUnit: limit, unit, multiplier } = rate;
-  if (limit === 0) return { kind: 'blocked', rate, policies: undefined, mode: 'always' };
-  return { kind: 'rate', rate, policies: fixedWindow({ limit, per: UNITS[unit] * multiplier }), mode: 'always' };
+  if (limit === 0) return { ...UNCOUNTED, kind: 'blocked', rate };
+  const policies = fixedWindow({ limit, per: UNITS[unit] * multiplier });
+  return { kind: 'rate', rate, text: undefined, policies, mode: 'always' };
+}
+
+export function labelWord(key: string, value: string | undefined): string {
+  return value === undefined ? key : `${key}_${value}`;
 }
 
 export function unitOf(text: string): Unit | undefined {

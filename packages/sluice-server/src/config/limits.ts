@@ -1,20 +1,23 @@
 /** Sluice's own part of a configuration: `limits`, by name. */
 import type { Mode, Policies } from 'sluice';
-import type { LimitConfig, Override } from './model.ts';
-import { readPolicies } from './policies.ts';
+import type { LimitConfig, Override, Treatment } from './model.ts';
+import { readPolicies, showPolicies } from './policies.ts';
 import type { Value } from './value.ts';
 
 const MODES: readonly Mode[] = ['whole', 'partial', 'always'];
 const LONGEST_NAME = 200;
+const BAD_NAME = `a name must have 1 to ${LONGEST_NAME} characters, none of them for control`;
+
+function isName(text: string): boolean {
+  return text !== '' && text.length <= LONGEST_NAME && !Array.from(text).some((sign) => sign < ' ');
+}
 
 /** Undefined after a fault. */
 export function readLimit(name: string, value: Value): LimitConfig | undefined {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  if (name === '' || name.length > LONGEST_NAME || /[\u0000-\u001f]/.test(name))
-    return value.fault(`a limit's name must have 1 to ${LONGEST_NAME} characters, none of them for control`);
+  if (!isName(name)) return value.fault(BAD_NAME);
   if (!value.isMap) {
     const policies = readPolicies(value);
-    return policies === undefined ? undefined : { ...PLAIN, name, policies, text: String(policies) };
+    return policies === undefined ? undefined : { ...PLAIN, name, policies, text: showPolicies(value) };
   }
   const members = value.members(`limit ${JSON.stringify(name)}`, FIELDS);
   const given = members.get('policies');
@@ -26,7 +29,7 @@ export function readLimit(name: string, value: Value): LimitConfig | undefined {
   const shadow = members.get('shadow')?.truth('shadow') ?? false;
   members.get('description')?.text('description');
   if (policies === undefined) return undefined;
-  return { name, policies, tiers, overrides, mode, shadow, text: textOf(policies) };
+  return { name, policies, tiers, overrides, mode, shadow, text: showPolicies(given) };
 }
 
 const FIELDS = ['policies', 'tiers', 'overrides', 'mode', 'shadow', 'description'];
@@ -36,7 +39,9 @@ function readTiers(value: Value | undefined): Record<string, Policies> {
   const tiers: Record<string, Policies> = {};
   for (const [tier, member] of value?.members('tiers') ?? []) {
     const policies = readPolicies(member);
-    if (policies !== undefined) Object.defineProperty(tiers, tier, { value: policies, enumerable: true });
+    if (!isName(tier)) member.fault(BAD_NAME);
+    else if (policies !== undefined)
+      Object.defineProperty(tiers, tier, { value: policies, enumerable: true });
   }
   return tiers;
 }
@@ -52,16 +57,13 @@ function readMode(value: Value | undefined): Mode {
 function readOverrides(value: Value | undefined, tiers: Readonly<Record<string, Policies>>): Override[] {
   const overrides: Override[] = [];
   for (const [keys, member] of value?.members('overrides') ?? []) {
-    const then = readOverride(member, tiers);
-    if (then !== undefined) overrides.push({ keys, then });
+    const treatment = readOverride(member, tiers);
+    if (treatment !== undefined) overrides.push({ keys, treatment });
   }
   return overrides;
 }
 
-function readOverride(
-  value: Value,
-  tiers: Readonly<Record<string, Policies>>,
-): Override['then'] | undefined {
+function readOverride(value: Value, tiers: Readonly<Record<string, Policies>>): Treatment | undefined {
   if (value.plain === 'unlimited' || value.plain === 'blocked') return value.plain;
   const members = value.isMap ? value.members('an override') : undefined;
   if (members?.has('tier')) {
@@ -73,17 +75,4 @@ function readOverride(
   }
   const policies = readPolicies(members?.get('policies') ?? value);
   return policies === undefined ? undefined : { policies };
-}
-
-/** For people who look at what is loaded. */
-export function textOf(policies: Policies): string {
-  if (typeof policies === 'string') return policies;
-  if (Array.isArray(policies)) return policies.map((one) => textOf(one as Policies)).join(' & ');
-  if ('algorithm' in policies && typeof policies.algorithm === 'object') {
-    const { algorithm, limit, window } = policies as { algorithm: { name: string }; limit: number; window: number };
-    return `${algorithm.name} ${limit} per ${window} ms`;
-  }
-  return Object.entries(policies)
-    .map(([name, policy]) => `${name}: ${textOf(policy as Policies)}`)
-    .join(' & ');
 }

@@ -1,5 +1,5 @@
 /** What a configuration says, after every word of it has been checked. */
-import type { Mode, Policies } from 'sluice';
+import type { Millis, Mode, Policies } from 'sluice';
 
 /** A mistake in a configuration file, where a person can find it. Line and column count from 1. */
 export interface Fault {
@@ -48,21 +48,25 @@ export interface LimitConfig {
 export interface Override {
   /** A key, or a pattern with `*`. */
   readonly keys: string;
-  readonly then: 'unlimited' | 'blocked' | { readonly tier: string } | { readonly policies: Policies };
+  readonly treatment: Treatment;
 }
 
-export const UNITS = {
+export type Treatment = 'unlimited' | 'blocked' | { readonly tier: string } | { readonly policies: Policies };
+
+export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
+
+const DAY = 86_400_000;
+
+/** Months and years are 30 and 365 days since 1970, as in the original: no calendar. */
+export const UNITS: Readonly<Record<Unit, Millis>> = {
   second: 1000,
   minute: 60_000,
   hour: 3_600_000,
-  day: 86_400_000,
-  week: 7 * 86_400_000,
-  // As the original has them: 30 and 365 days since 1970, no calendar.
-  month: 30 * 86_400_000,
-  year: 365 * 86_400_000,
-} as const;
-
-export type Unit = keyof typeof UNITS;
+  day: DAY,
+  week: 7 * DAY,
+  month: 30 * DAY,
+  year: 365 * DAY,
+};
 
 export interface Domain {
   readonly name: string;
@@ -83,8 +87,10 @@ export interface Rule {
   readonly key: string;
   /** Undefined: every value. */
   readonly value: string | undefined;
-  /** Unambiguous, from the domain down: the name of its limiter, and what metrics call it. */
+  /** Unambiguous, from the domain down: the name of its limiter. */
   readonly path: string;
+  /** For people, as the original writes it: domain.key_value.key. */
+  readonly label: string;
   readonly limit: RuleLimit | undefined;
   readonly level: Level | undefined;
   readonly shadow: boolean;
@@ -104,6 +110,8 @@ export interface RuleLimit {
   readonly replaces: readonly string[];
   /** What answers call the limit; undefined: it was written as policies. */
   readonly rate: Rate | undefined;
+  /** The policies as written. */
+  readonly text: string | undefined;
   /** Undefined: nothing to count. */
   readonly policies: Policies | undefined;
   /** Envoy's limits count what they refuse; policies do not. */

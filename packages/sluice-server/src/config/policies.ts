@@ -92,7 +92,7 @@ function readPolicy(value: Value, members: Map<string, Value>): Policy | undefin
     if (member.isMap || member.isList) return member.fault(`${option} must be a number or text`);
     Object.defineProperty(options, option, { value: member.plain ?? undefined, enumerable: true });
   }
-  return tried(value, () => (ALGORITHMS[name] as Factory)(options as never), members);
+  return tried(value, () => ALGORITHMS[name](options as never), members);
 }
 
 /** A refusal by the library becomes a fault: at the option it names, if that stands in the file. */
@@ -104,4 +104,15 @@ function tried<T>(value: Value, make: () => T, members?: ReadonlyMap<string, Val
     const option = error.option.split('.').at(-1) ?? '';
     return (members?.get(option) ?? value).fault(error.message);
   }
+}
+
+/** As written, in one line. */
+export function showPolicies(value: Value): string {
+  if (value.isList) return value.list('policies').map(showPolicies).join(' & ');
+  if (!value.isMap) return String(value.plain);
+  const members = value.members('policies');
+  const algorithm = members.get('algorithm');
+  const parts = [...members].filter(([name]) => name !== 'algorithm');
+  const shown = parts.map(([name, member]) => `${name}: ${showPolicies(member)}`);
+  return algorithm === undefined ? shown.join(' & ') : `${String(algorithm.plain)} { ${shown.join(', ')} }`;
 }

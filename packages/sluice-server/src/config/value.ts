@@ -43,7 +43,8 @@ export class Source {
         logLevel: 'silent',
       });
       const documents = 'empty' in parsed ? [] : parsed;
-      for (const { errors } of documents) for (const error of errors) this.fault(error.pos[0], firstLine(error));
+      for (const { errors } of documents)
+        for (const error of errors) this.fault(error.pos[0], firstLine(error));
       return documents
         .filter(({ errors, contents }) => errors.length === 0 && contents !== null)
         .map((document) => new Value(this, document, document.contents, 0, 0));
@@ -121,16 +122,15 @@ export class Value {
     const { node } = this;
     if (isScalar(node)) {
       if (typeof node.value === 'string') return node.value;
-      if (['number', 'boolean', 'bigint'].includes(typeof node.value)) return node.source ?? String(node.value);
+      if (['number', 'boolean', 'bigint'].includes(typeof node.value))
+        return node.source ?? String(node.value);
     }
     return this.fault(`${what} must be text; got ${this.kind}`);
   }
 
   truth(what: string): boolean | undefined {
     const { plain } = this;
-    return typeof plain === 'boolean'
-      ? plain
-      : this.fault(`${what} must be true or false; got ${this.kind}`);
+    return typeof plain === 'boolean' ? plain : this.fault(`${what} must be true or false; got ${this.kind}`);
   }
 
   whole(what: string, least: number, most: number): number | undefined {
@@ -162,8 +162,8 @@ export class Value {
     const key = this.child(pair.key, this.offset);
     const value = this.child(pair.value, key.offset);
     const name = key.plain;
-    if (name === '<<' && !names?.includes('<<')) return this.merge(members, value, what, names);
-    if (typeof name !== 'string') {
+    if (name === '<<') this.merge(members, value, what, names);
+    else if (typeof name !== 'string') {
       key.fault(`names in ${what} must be text; got ${key.kind}`);
     } else if (names !== undefined && !names.includes(name)) {
       key.fault(`${JSON.stringify(name)} is not known in ${what}; known: ${names.join(', ')}`);

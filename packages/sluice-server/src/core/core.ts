@@ -2,7 +2,7 @@
  * What every door asks: Sluice's limits by name, Envoy's by domain. One configuration, one store. Answers come at once
  * where the store gives them at once.
  */
-import { type Decision, type Duration, type MaybePromise, type Store } from 'sluice';
+import type { Decision, Duration, MaybePromise, Store } from 'sluice';
 import type { Config } from '../config/model.ts';
 import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
@@ -27,7 +27,11 @@ export interface Core {
   readonly config: Config;
   readonly metrics: Metrics;
   /** Envoy's ShouldRateLimit. `hitsAddend` is the cost of descriptors without one of their own; 0 only asks. */
-  decide(domain: string, descriptors: readonly Descriptor[], hitsAddend?: number): MaybePromise<RateLimitAnswer>;
+  decide(
+    domain: string,
+    descriptors: readonly Descriptor[],
+    hitsAddend?: number,
+  ): MaybePromise<RateLimitAnswer>;
   take(limit: string, key: string, options?: AskOptions): MaybePromise<Verdict>;
   peek(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
   refund(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;

@@ -1,7 +1,22 @@
 /** Envoy's question: may a request with these descriptors pass? */
-import { createLimiter, type Decision, type Limiter, type MaybePromise, type Millis, type Store } from 'sluice';
+import {
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type MaybePromise,
+  type Millis,
+  type Store,
+} from 'sluice';
 import { limitOf, pathWord } from '../config/descriptors.ts';
-import { type Config, type Domain, type Rate, type Rule, type RuleLimit, type Unit, UNITS } from '../config/model.ts';
+import {
+  type Config,
+  type Domain,
+  type Rate,
+  type Rule,
+  type RuleLimit,
+  type Unit,
+  UNITS,
+} from '../config/model.ts';
 import { blocked } from './limit.ts';
 import { type Entry, type Match, matchRule } from './match.ts';
 import { all, chain } from './maybe.ts';
@@ -65,7 +80,11 @@ export class Descriptors {
     for (const { level } of domains.values()) this.open(level);
   }
 
-  decide(domainName: string, descriptors: readonly Descriptor[], hitsAddend = 1): MaybePromise<RateLimitAnswer> {
+  decide(
+    domainName: string,
+    descriptors: readonly Descriptor[],
+    hitsAddend = 1,
+  ): MaybePromise<RateLimitAnswer> {
     const domain = this.domains.get(domainName);
     const found = descriptors.map((one) => (domain === undefined ? undefined : this.find(domain, one)));
     const replaced = new Set(found.flatMap((match) => match?.limit?.replaces ?? []));

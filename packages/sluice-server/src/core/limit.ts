@@ -7,6 +7,7 @@ import {
   type MaybePromise,
   type Mode,
   type Policies,
+  SluiceError,
   type Store,
 } from 'sluice';
 import type { LimitConfig, Override } from '../config/model.ts';
@@ -34,13 +35,13 @@ const OWN = '\u0000';
 
 export function openLimit(config: LimitConfig, store: Store): Limit {
   const tiers: Record<string, Policies> = { ...config.tiers };
-  const exact = new Map<string, Override['then']>();
+  const exact = new Map<string, Override>();
   const patterns: Override[] = [];
   for (const override of config.overrides) {
-    const { keys, then } = override;
-    if (typeof then === 'object' && 'policies' in then) tiers[OWN + keys] = then.policies;
+    const { keys, treatment } = override;
+    if (typeof treatment === 'object' && 'policies' in treatment) tiers[OWN + keys] = treatment.policies;
     if (keys.includes('*')) patterns.push(override);
-    else exact.set(keys, then);
+    else exact.set(keys, override);
   }
   const limiter: Limiter<MaybePromise<Decision>> = createLimiter(config.policies, {
     name: config.name,
@@ -48,10 +49,10 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
     store,
   });
 
-  function overrideOf(key: string): { then: Override['then']; keys: string } | undefined {
-    const then = exact.get(key);
-    if (then !== undefined) return { then, keys: key };
-    return patterns.length === 0 ? undefined : patterns.find(({ keys }) => fits(keys, key));
+  function overrideOf(key: string): Override | undefined {
+    const found = exact.get(key);
+    if (found !== undefined || patterns.length === 0) return found;
+    return patterns.find(({ keys }) => fits(keys, key));
   }
 
   /** The key's own treatment counts before the tier that the caller names. */
@@ -61,12 +62,13 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
     ask: (cost: number, tier: string | undefined) => MaybePromise<Decision>,
   ): MaybePromise<Decision> {
     const { cost = 1, tier } = options;
+    if (tier?.startsWith(OWN)) throw new SluiceError('ERR_TIER', 'tier', tier);
     const override = overrideOf(key);
     if (override === undefined) return ask(cost, tier);
-    const { then, keys } = override;
-    if (then === 'unlimited') return unlimited(cost);
-    if (then === 'blocked') return blocked();
-    return ask(cost, 'tier' in then ? then.tier : OWN + keys);
+    const { treatment, keys } = override;
+    if (treatment === 'unlimited') return unlimited(cost);
+    if (treatment === 'blocked') return blocked();
+    return ask(cost, 'tier' in treatment ? treatment.tier : OWN + keys);
   }
 
   return {
@@ -87,7 +89,15 @@ export function unlimited(cost: number): Decision {
 }
 
 export function blocked(): Decision {
-  return { ...FREE, allowed: false, limit: 0, remaining: 0, retryAfter: Infinity, resetAfter: Infinity, policy: 'blocked' };
+  return {
+    ...FREE,
+    allowed: false,
+    limit: 0,
+    remaining: 0,
+    retryAfter: Infinity,
+    resetAfter: Infinity,
+    policy: 'blocked',
+  };
 }
 
 const FREE: Decision = {

@@ -1,5 +1,5 @@
 /** Which rule of a domain a descriptor falls under. */
-import { exactId } from '../config/descriptors.ts';
+import { exactId, labelWord } from '../config/descriptors.ts';
 import type { Domain, Level, Rule } from '../config/model.ts';
 
 export interface Entry {
@@ -43,10 +43,11 @@ function ruleAt({ exact, patterns, any }: Level, key: string, value: string): Ru
 /** Whether the text reads like the pattern, in which each `*` stands for anything. No regular expression: those can be slow. */
 export function fits(pattern: string, text: string): boolean {
   const parts = pattern.split('*');
-  const first = parts[0] as string;
+  const first = parts[0];
   const last = parts.at(-1) as string;
   if (parts.length === 1) return pattern === text;
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last))
+    return false;
   let from = first.length;
   const end = text.length - last.length;
   for (const part of parts.slice(1, -1)) {
@@ -61,8 +62,8 @@ export function fits(pattern: string, text: string): boolean {
 function subjectOf(path: readonly Rule[], entries: readonly Entry[]): string {
   let subject = '';
   for (let i = 0; i < path.length; i++) {
-    const { shared, value } = path[i] as Rule;
-    const word = shared ? (value as string) : (entries[i] as Entry).value;
+    const { shared, value } = path[i];
+    const word = shared ? (value as string) : entries[i].value;
     subject += i === 0 ? escaped(word) : `/${escaped(word)}`;
   }
   return subject;
@@ -72,13 +73,15 @@ function escaped(word: string): string {
   return word.includes('/') || word.includes('%') ? word.replace(/[%/]/g, encodeURIComponent) : word;
 }
 
+/** As configured, or with the values that the configuration leaves open, where it asks for them. */
 function labelOf(path: readonly Rule[], entries: readonly Entry[]): string {
   const rule = path.at(-1) as Rule;
-  if (!rule.detailed && !path.some(({ valueToMetric }) => valueToMetric)) return rule.path;
+  if (!rule.detailed && !path.some(({ valueToMetric }) => valueToMetric)) return rule.label;
   const words = path.map(({ key, value, shared, valueToMetric }, i) => {
-    const shown =
-      shared || !(rule.detailed || valueToMetric) ? value : ((entries[i] as Entry).value as string | undefined);
-    return shown === undefined ? key : `${key}=${shown}`;
+    const isShown = !shared && (rule.detailed || valueToMetric);
+    return labelWord(key, isShown ? entries[i]?.value : value);
   });
-  return [rule.path.split('/')[0], ...words].join('/');
+  const first = path[0];
+  const domain = first.label.slice(0, -labelWord(first.key, first.value).length - 1);
+  return [domain, ...words].join('.');
 }

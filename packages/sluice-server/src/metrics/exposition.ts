@@ -41,13 +41,13 @@ function number(value: number): string {
 const BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 export class Histogram {
-  private readonly buckets = new Array<number>(BOUNDS.length + 1).fill(0);
+  private readonly buckets = [...BOUNDS, Infinity].map(() => 0);
   private sum = 0;
 
   observe(seconds: number): void {
     let i = 0;
-    while (i < BOUNDS.length && seconds > (BOUNDS[i] as number)) i++;
-    (this.buckets[i] as number)++;
+    while (i < BOUNDS.length && seconds > BOUNDS[i]) i++;
+    this.buckets[i]++;
     this.sum += seconds;
   }
 

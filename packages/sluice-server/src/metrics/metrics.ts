@@ -42,6 +42,8 @@ interface Counts {
 /** Counters of the sketch: an error is at most a 256th of all denials. */
 const SKETCH = 256;
 const LONGEST_KEY = 200;
+/** In no limit's name. */
+const SEPARATOR = '\u0000';
 
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const { nearRatio = 0.8, topKeys = 20, maxLimits = 2000 } = options;
@@ -75,8 +77,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 
   function topDenied(): Denied[] {
     return denied.top(topKeys).map((seen) => {
-      const [limit, name] = JSON.parse(seen.name) as [string, string];
-      return { ...seen, limit, name };
+      const end = seen.name.indexOf(SEPARATOR);
+      return { ...seen, limit: seen.name.slice(0, end), name: seen.name.slice(end + 1) };
     });
   }
 
@@ -85,12 +87,13 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       const counts = countsOf(limit);
       if (decision.allowed) {
         counts.allowed++;
-        if (decision.remaining <= decision.limit * (1 - nearRatio)) counts.near++;
+        if (decision.limit < Infinity && decision.remaining <= decision.limit * (1 - nearRatio))
+          counts.near++;
         return;
       }
       if (lenient) counts.shadowed++;
       else counts.denied++;
-      if (topKeys > 0) denied.see(JSON.stringify([limit, key.slice(0, LONGEST_KEY)]));
+      if (topKeys > 0) denied.see(limit + SEPARATOR + key.slice(0, LONGEST_KEY));
     },
     stored(took, { source }) {
       if (source === 'fallback') fallbacks++;
@@ -124,7 +127,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     },
     text() {
       const near = [...limits].map(([limit, counts]) => ({ labels: { limit }, value: counts.near }));
-      const top = topDenied().map(({ limit, name, count }) => ({ labels: { limit, key: name }, value: count }));
+      const top = topDenied().map(({ limit, name, count }) => ({
+        labels: { limit, key: name },
+        value: count,
+      }));
       const { rss } = process.memoryUsage();
       return [
         family('sluice_decisions_total', 'counter', 'Takes decided, by limit and outcome.', outcomes()),
@@ -142,7 +148,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
           'From the whole request to the answer, by door.',
           [...times].flatMap(([door, time]) => time.samples({ door })),
         ),
-        family('sluice_store_up', 'gauge', '0 while the store does not answer.', [{ value: isStoreUp ? 1 : 0 }]),
+        family('sluice_store_up', 'gauge', '0 while the store does not answer.', [
+          { value: isStoreUp ? 1 : 0 },
+        ]),
         family('sluice_store_duration_seconds', 'histogram', 'How long the store took.', storeTime.samples()),
         family(
           'sluice_store_errors_total',

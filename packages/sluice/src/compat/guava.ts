@@ -61,8 +61,7 @@ const SHARED = ['warmup', 'coldFactor', 'maxBurstSeconds', 'sleep'] as const;
 
 function create(permitsPerSecond: number, options: RateLimiterOptions = {}): RateLimiter {
   known('RateLimiter', options, [...SHARED, 'clock']);
-  // A store is made for its timer only, and only by those who wait.
-  const { clock = performance, sleep = (span: Millis) => sleepBy(memory({ clock }))(span) } = options;
+  const { clock = performance, sleep = sleepBy(memory({ clock })) } = options;
   const { warmup, coldFactor, maxBurstSeconds } = shapeOf(options);
   const storageAt =
     warmup === undefined ? bursty(maxBurstSeconds) : warmingUp(Math.round(warmup * 1000), coldFactor);

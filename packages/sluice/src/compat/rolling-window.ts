@@ -3,7 +3,7 @@
  * The factory of the first is here, the classes of the second are next door. Spans are milliseconds, but for `wait`.
  */
 import { createLimiter, type Millis, type Mode, type Policy, slidingLog, SluiceError } from '../index.ts';
-import { known, notNegative, positive, whole } from '../options.ts';
+import { known, notNegative, oneOf, positive, whole } from '../options.ts';
 import { answer, type Callback } from './callback.ts';
 import { ABOVE, countPast, leftOf, policiesOf } from './rolling-log.ts';
 import { storeOf, type StoreOptions } from './store-of.ts';
@@ -66,8 +66,7 @@ const SHORT = 1000;
 export function rateLimiterFactory(options: RateLimiterFactoryOptions): RollingLimiter {
   const limits = limitsOf(options);
   const { mode = 'binary', namespace, redis } = options;
-  if (!Object.hasOwn(MODES, mode))
-    throw new SluiceError('ERR_CHOICE', 'options.mode', mode, Object.keys(MODES).join(', '));
+  oneOf('options.mode', mode, Object.keys(MODES));
   const uniform = mode === 'uniform';
   const limiter = createLimiter(
     policiesOf(

@@ -1,10 +1,11 @@
 /** Claims that hold for any service: here over one in this process, which counts, and lets others come in between. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   casStore,
   createLimiter,
   fixedWindow,
   gcra,
+  leakyBucket,
   type Limiter,
   type Decision,
   slidingLog,
@@ -30,7 +31,6 @@ function countingService() {
     between: async (): Promise<unknown> => undefined,
     async get(key: string): Promise<Kept | undefined> {
       calls.get++;
-      await undefined;
       return kept.get(key);
     },
     async put(key: string, value: Uint8Array, expected: number | undefined, expiresInMs: number) {
@@ -128,7 +128,7 @@ describe('conflicts', () => {
   test('a row that others always write first is given up after 100 tries, and nothing was charged', async () => {
     const service = countingService();
     const others = createLimiter('1000/h', { store: casStore(service), name: 'api' });
-    const store = casStore({ get: service.get, put: () => false }, patient);
+    const store = casStore({ get: (key) => service.get(key), put: () => false }, patient);
     const limiter = createLimiter('1000/h', { store, name: 'api' });
     const failure = await limiter.take('k', 500).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(StoreUnavailable);
@@ -145,20 +145,55 @@ describe('conflicts', () => {
       if (how === 'throws') throw new Error('ECONNRESET');
       return Promise.reject(new Error('ECONNRESET'));
     };
-    const limiter = createLimiter('10/h', { store: casStore({ get: service.get, put }) });
+    const limiter = createLimiter('10/h', { store: casStore({ get: (key) => service.get(key), put }) });
     await expect(limiter.take('k')).rejects.toMatchObject({ fault: 'connection' });
     expect(puts).toBe(1);
   });
+});
+
+test('a service that never answers holds a key for ten seconds, and those who waited are not charged', async () => {
+  const service = countingService();
+  let answer = (): void => {};
+  const stuck = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  let gets = 0;
+  const get = async (key: string) => {
+    if (++gets === 1) await stuck;
+    return service.get(key);
+  };
+  const store = casStore({ get, put: (...args) => service.put(...args) }, { deadline: 50 });
+  const limiter = createLimiter('10/h', { store, name: 'api' });
+  const late = { fault: 'deadline' };
+  const first = limiter.take('k');
+  await Promise.resolve();
+  const second = limiter.take('k');
+  await expect(first).rejects.toMatchObject(late);
+  await expect(second).rejects.toMatchObject(late);
+
+  const real = performance.now.bind(performance);
+  const later = vi.spyOn(performance, 'now').mockImplementation(() => real() + 10_001);
+  expect((await limiter.take('k')).remaining).toBe(9);
+  later.mockRestore();
+
+  // Then it answers after all: of the two, only the one that was asked for is charged.
+  answer();
+  await expect.poll(async () => (await limiter.peek('k')).remaining).toBe(8);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect((await limiter.peek('k')).remaining).toBe(8);
 });
 
 describe('a row', () => {
   test('of other algorithms starts fresh, and a block by hand holds', async () => {
     const service = countingService();
     const before = createLimiter('5/h', { store: casStore(service), name: 'api' });
-    const after = createLimiter('5/h fixed-window', { store: casStore(service), name: 'api' });
+    const after = createLimiter(leakyBucket({ size: 5 }), { store: casStore(service), name: 'api' });
     await before.take('k', 5);
     expect((await after.peek('k')).remaining).toBe(5);
     expect((await before.peek('k')).remaining).toBe(0);
+    await after.reset('k');
+    expect((await before.peek('k')).remaining).toBe(5);
+    await before.take('k', 5);
     await before.block('k', '1h');
     expect(await after.take('k')).toMatchObject({ allowed: false, policy: 'block' });
     await after.reset('k');
@@ -256,6 +291,8 @@ test('keys are short, printable and different, whatever the name and the subject
     '\0',
     '%00',
     '\n',
+    '\u00010',
+    '\u0010',
     'y'.repeat(500),
     'y'.repeat(501),
   ];

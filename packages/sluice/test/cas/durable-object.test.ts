@@ -67,7 +67,7 @@ describe('a Durable Object', () => {
   afterAll(() => worker.dispose());
 
   async function ask(query: Record<string, string>): Promise<Response> {
-    const url = new URL(`/?${new URLSearchParams(query)}`, await worker.ready);
+    const url = new URL(`/?${new URLSearchParams(query).toString()}`, await worker.ready);
     return fetch(url, { headers: { connection: 'close' } });
   }
 

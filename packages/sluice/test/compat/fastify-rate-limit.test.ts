@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import rateLimit, { type FastifyRateLimitStoreCtor, type RateLimitPluginOptions } from '@fastify/rate-limit';
 import fastify, { type FastifyInstance } from 'fastify';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type RouteHits, type RouteStore, sluiceStore } from '../../src/compat/fastify-rate-limit.ts';
 import { memory } from '../../src/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
@@ -296,8 +296,16 @@ test('their own tests pass over Sluice, in memory and on Redis, but for those na
   const run = spawn(
     process.execPath,
     ['--require', hook, '--test', '--test-reporter=tap', ...files.map((name) => join(theirs, name))],
-    { env: { ...process.env, REDIS_PORT: String(server.port) }, stdio: ['ignore', 'pipe', 'ignore'] },
+    {
+      env: { ...process.env, REDIS_PORT: String(server.port) },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    },
   );
+  // It has a process for each file: all of them, should this test run out of time.
+  onTestFinished(() => {
+    if (run.exitCode === null) process.kill(-(run.pid as number));
+  });
   const [report] = await Promise.all([text(run.stdout), once(run, 'close')]);
   await server.stop();
 

@@ -56,7 +56,7 @@ describe('when the one that serves', () => {
   test('is killed, another takes over, and in between the declared answer comes in time', {
     timeout: 60_000,
   }, async () => {
-    const options = { path: socketPath(), deadline: 500, onFailure: 'deny' };
+    const options = { path: socketPath(), deadline: 3000, onFailure: 'deny' };
     const first = await checker(options);
     await first.ask(task('warm'));
     const others = await Promise.all([1, 2, 3].map(() => checker(options)));
@@ -142,6 +142,21 @@ test('garbage ends the connection it comes from, and no other', async () => {
   await close();
 });
 
+test('hits on their way fail when the connection ends, not at the deadline', async () => {
+  const path = socketPath();
+  const never = { ...memory(), apply: () => new Promise<Decision>(() => {}) };
+  const server = ipc({ path, store: never, deadline: 50 });
+  // Answered by nobody, but by then it serves.
+  await expect(createLimiter('5/h', { store: server }).take('k')).rejects.toThrow('deadline');
+  const client = ipc({ path, serve: false, deadline: '60s' });
+  const hit = createLimiter('5/h', { store: client }).take('k');
+  hit.catch(() => {});
+  await sleep(100);
+  await server.close();
+  await expect(hit).rejects.toMatchObject({ fault: 'connection' });
+  await client.close();
+});
+
 test('a probe of the breaker leaves a block by hand alone', async () => {
   const { client, close } = await pair();
   const limiter = createLimiter('5/h', { store: client, name: 'api' });
@@ -151,6 +166,7 @@ test('a probe of the breaker leaves a block by hand alone', async () => {
     apply: (hit) => client.apply({ ...hit, plan: { ...hit.plan, variant: 'probe' } }),
   };
   await createLimiter('5/h', { store: probe, name: 'api' }).block('k', 1);
+  await sleep(5);
   expect((await limiter.take('k')).policy).toBe('block');
   await close();
 });
@@ -159,10 +175,10 @@ test('an algorithm of one’s own crosses by its name, and one that nobody was t
   const lifetime: Algorithm<{ limit: number }> = {
     name: 'lifetime',
     width: () => 1,
-    available: (p, row, at) => p.limit - (row[at] as number),
-    waitFor: (p, row, at, _now, cost) => ((row[at] as number) + cost <= p.limit ? 0 : Infinity),
+    available: (p, row, at) => p.limit - row[at],
+    waitFor: (p, row, at, _now, cost) => (row[at] + cost <= p.limit ? 0 : Infinity),
     take(_, row, at, _now, cost) {
-      row[at] = (row[at] as number) + cost;
+      row[at] += cost;
     },
     give() {},
     clearIn: (_, row, at) => (row[at] === 0 ? 0 : Infinity),

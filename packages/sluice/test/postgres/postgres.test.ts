@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import sqlOf from 'postgres';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createLimiter, type Decision, fixedWindow, type Limiter, SluiceError } from '../../src/index.ts';
 import { runnerOf } from '../../src/stores/postgres/client.ts';
 import { migration, postgres } from '../../src/stores/postgres/index.ts';
@@ -158,6 +158,24 @@ describe('time', () => {
     }
   });
 });
+
+test.each([60_000, -60_000])(
+  'a process whose clock jumps by %s ms is refused once, and guesses anew',
+  async (jump) => {
+    const client = counting();
+    const limiter = createLimiter('100/h', { store: postgres(client, patient), name: `jump ${jump}` });
+    await limiter.take('k');
+    const real = performance.now.bind(performance);
+    const jumped = vi.spyOn(performance, 'now').mockImplementation(() => real() + jump);
+    const before = client.statements.length;
+    // A minute more would have paid for it, and a minute less would have made it dearer.
+    expect((await limiter.take('k')).remaining).toBe(98);
+    expect(client.statements.length - before).toBe(2);
+    await limiter.take('k');
+    expect(client.statements.length - before).toBe(3);
+    jumped.mockRestore();
+  },
+);
 
 describe('the table', () => {
   test('is never made by itself: the error shows how, and that works', async () => {

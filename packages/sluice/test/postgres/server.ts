@@ -11,12 +11,10 @@ export interface PostgresServer {
   readonly port: number;
   readonly url: string;
   pool(options?: pg.PoolConfig): pg.Pool;
-  /** Signals the server and does not wait. */
-  signal(name: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
-/** With the table made. Faults may be had without a disk that is slow: fsync is off. */
+/** With the table made. Nothing waits for a disk: fsync is off. */
 export async function postgresServer(): Promise<PostgresServer> {
   const port = await freePort();
   const server = new EmbeddedPostgres({
@@ -46,8 +44,6 @@ export async function postgresServer(): Promise<PostgresServer> {
     port,
     url,
     pool,
-    signal: (name) =>
-      void (server as unknown as { process: import('node:child_process').ChildProcess }).process.kill(name),
     async stop() {
       await Promise.all(pools.map((one) => one.end()));
       await server.stop();

@@ -13,7 +13,7 @@ import {
   type Policies,
   type Store,
 } from '../../src/index.ts';
-import { type ManualClock, manualClock } from '../../src/testing/index.ts';
+import { conformance, type ManualClock, manualClock } from '../../src/testing/index.ts';
 
 /** 1,000 at once, 100 a second: leases of one second, of a store that runs 900. */
 const BUCKET = gcra({ limit: 100, per: '1s', burst: 1000 });
@@ -246,6 +246,11 @@ describe('a store that does not answer', () => {
     });
     for (let i = 0; i < 50; i++) expect((await limiter.take('alice')).source).toBe('fallback');
   });
+});
+
+describe('limits too small to lease meet the claims of every store', () => {
+  for (const { name, run } of conformance((now) => leased(memory({ clock: now }), { clock: now })))
+    test(name, () => run());
 });
 
 test('options that cannot be are refused', () => {

@@ -168,11 +168,15 @@ describe('bounds', () => {
   test('a row is kept until it is clear by the numbers of every tier that wrote it', () => {
     const clock = manualClock(START);
     const store = sharedMemory({ clock, maxKeys: 40 });
-    const limiter = createLimiter('10/h', { store, tiers: { pro: '1000000/h' } });
-    const other = createLimiter('10/min', { store });
+    const limiter = createLimiter(slidingLog({ limit: 10, per: '1h' }), {
+      store,
+      tiers: { pro: slidingLog({ limit: 100, per: '1m' }) },
+    });
+    const other = createLimiter('10/h', { store });
     limiter.take('k', 10);
     limiter.take('k', { tier: 'pro' });
-    for (let i = 0; i < 500; i++) other.take(`flood ${i}`);
+    // Clear in half an hour: later than by the faster tier, sooner than by the slower.
+    for (let i = 0; i < 500; i++) other.take(`flood ${i}`, 5);
     expect(limiter.take('k').allowed).toBe(false);
   });
 
@@ -202,7 +206,7 @@ describe('options', () => {
 
 test('a check that lost its lock to another is made anew, and both count', () => {
   const store = sharedMemory({ maxKeys: 50 });
-  const other = createLimiter('10/h', { store, name: 'x' });
+  const other = createLimiter('10/d fixed-window', { store, name: 'x' });
   let readings = 0;
   const clock = {
     now() {
@@ -211,7 +215,10 @@ test('a check that lost its lock to another is made anew, and both count', () =>
       return Date.now();
     },
   };
-  const slow = createLimiter('10/h', { store: attachSharedMemory(store.handle, { clock }), name: 'x' });
+  const slow = createLimiter('10/d fixed-window', {
+    store: attachSharedMemory(store.handle, { clock }),
+    name: 'x',
+  });
   expect(slow.take('k').remaining).toBe(8);
   expect(readings).toBe(2);
   audit(store.handle);
@@ -286,7 +293,7 @@ describe('a holder of the lock that dies', () => {
   });
 
   test('but was only slow finds its lock lost, and changes nothing', () => {
-    const { handle, dies: slow, lives, row, put, get } = setUp();
+    const { dies: slow, lives, row, put, get } = setUp();
     put(slow, tag, row(1));
     const slot = slow.open(tag, 0);
     put(lives, tag, row(2));

@@ -30,6 +30,13 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
+/** Who waits for a key's next round. */
+interface Line {
+  waiting: Pending[];
+  /** When the round that is under way began. */
+  since: Millis;
+}
+
 interface Round {
   readonly decisions: readonly Decision[];
   /** How often others were faster. */
@@ -38,6 +45,8 @@ interface Round {
 
 /** How often a round may find that another process was faster. */
 const TRIES = 100;
+/** A round that takes longer, in milliseconds, may never end: nobody waits for it. */
+const PATIENCE = 10_000;
 /** The longest pause that a conflict leads to, in milliseconds. */
 const LONGEST_PAUSE = 16;
 
@@ -51,28 +60,32 @@ export function swapStore(
   steady: boolean,
   keep: Millis,
 ): Store<Promise<Decision>> {
-  /** Who waits for a key's next round. A key is here while a round is under way. */
-  const lines = new Map<string, Pending[]>();
+  /** A key is here while a round is under way. */
+  const lines = new Map<string, Line>();
 
   function apply(hit: Hit): Promise<Decision> {
     return new Promise((resolve, reject) => {
       const id = idOf(hit.plan, hit.key);
       const pending = { hit, resolve, reject };
       const line = lines.get(id);
-      if (line !== undefined) {
-        line.push(pending);
+      const now = performance.now();
+      if (line !== undefined && now - line.since < PATIENCE) {
+        line.waiting.push(pending);
         return;
       }
-      lines.set(id, [pending]);
+      for (const { reject: refuse } of line?.waiting.splice(0) ?? [])
+        refuse(new StoreUnavailable('deadline'));
+      const started: Line = { waiting: [pending], since: now };
+      lines.set(id, started);
       // At the end of the tick: what is asked in one tick is decided in one round.
-      void Promise.resolve().then(() => serve(id));
+      void Promise.resolve().then(() => serve(id, started));
     });
   }
 
-  async function serve(id: string): Promise<void> {
-    const line = lines.get(id) as Pending[];
-    while (line.length > 0) {
-      const batch = line.splice(0);
+  async function serve(id: string, line: Line): Promise<void> {
+    while (line.waiting.length > 0) {
+      const batch = line.waiting.splice(0);
+      line.since = performance.now();
       try {
         const key = isLong(id) ? await digestOf(id) : id;
         const { decisions, lost } = await round(
@@ -87,7 +100,7 @@ export function swapStore(
         for (const { reject } of batch) reject(error);
       }
     }
-    lines.delete(id);
+    if (lines.get(id) === line) lines.delete(id);
   }
 
   async function round(key: string, hits: readonly Hit[]): Promise<Round> {

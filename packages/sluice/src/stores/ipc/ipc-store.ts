@@ -102,7 +102,7 @@ export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions
     const server = await stand(path, () => serve(path, decide, () => forget(own)));
     const own: Link | undefined = server && {
       send: (batch) => decideHere(batch, decide),
-      close: server.close,
+      close: () => server.close(),
     };
     return own;
   }

@@ -72,12 +72,10 @@ function answer(socket: Socket, decide: Decide): void {
   const read = lineReader((line) => {
     const [plans, hits] = JSON.parse(line) as Ask;
     // All are decided at once, in the order in which they came; only the answers may have to wait for a slow store.
-    const answers = hits.map((hit) =>
-      attempt(() => decide(plans[hit[0]] as string, (plan) => hitFrom(hit, plan))),
-    );
+    const answers = hits.map((hit) => attempt(() => decide(plans[hit[0]], (plan) => hitFrom(hit, plan))));
     before = Promise.all([before, ...answers]).then(([, ...settled]) => {
       if (socket.writableLength > MOST_UNREAD) socket.destroy();
-      else if (socket.writable) socket.write(answerLine(settled as Awaited<(typeof answers)[number]>[]));
+      else if (socket.writable) socket.write(answerLine(settled));
     });
   });
   socket.on('data', (piece: string) => {
@@ -107,11 +105,12 @@ async function watch(path: string, onLost: () => void): Promise<() => void> {
       () => 0,
     );
   const own = await inode();
-  const timer = setInterval(async () => {
+  const timer = setInterval(() => void look(), LOOK_EVERY);
+  async function look(): Promise<void> {
     if ((await inode()) === own) return;
     clearInterval(timer);
     onLost();
-  }, LOOK_EVERY);
+  }
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -134,7 +134,8 @@ function newVersion(): string {
 }
 
 function codeOf(error: unknown): string {
-  return String((error as { code?: unknown } | undefined)?.code ?? '');
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? code : '';
 }
 
 function explained(error: unknown, table: string): unknown {

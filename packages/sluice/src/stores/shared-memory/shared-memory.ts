@@ -75,7 +75,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   const { words, cells } = layout;
   const rows = new Rows(layout, Atomics.add(words, THREADS, 1));
   const scratch = new Scratch(layout);
-  const time = given === undefined ? threadClock(layout) : clockOf(given).now;
+  const clock = given === undefined ? systemClock : clockOf(given);
+  const time = given === undefined ? threadClock(layout) : () => clock.now();
   const block = new Float64Array(1);
   const spaces = new WeakMap<Plan, Space>();
   let lastPlan: Plan | undefined;
@@ -154,7 +155,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   }
 
   return {
-    clock: given === undefined ? systemClock : clockOf(given),
+    clock,
     handle,
     apply(hit) {
       const space = spaceOf(hit.plan);

@@ -1,0 +1,34 @@
+/** Who is compared takes turns, each time in a fresh process: a slow minute hits all alike, and nobody pays for another. */
+import { fork } from 'node:child_process';
+import { median } from './report.mjs';
+
+/** `measure(name)` finds figures; returned are their medians, by name. */
+export async function takeTurns(what, names, rounds, measure) {
+  const found = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 1; round <= rounds; round++) {
+    for (const name of names) {
+      progress(`${what} ${round}/${rounds} ${name}`);
+      found[name].push(await measure(name));
+    }
+  }
+  progress('');
+  const medians = (all) =>
+    Object.fromEntries(Object.keys(all[0]).map((figure) => [figure, median(all.map((one) => one[figure]))]));
+  return Object.fromEntries(names.map((name) => [name, medians(found[name])]));
+}
+
+/** One line that changes, for those who watch. */
+function progress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+}
+
+/** What a worker finds, which may call the garbage collector. */
+export function answerOf(worker, ...task) {
+  return new Promise((resolve, reject) => {
+    const child = fork(worker, task.map(String), { execArgv: ['--expose-gc'] });
+    child.once('message', resolve);
+    child.once('exit', (code) =>
+      reject(new Error(`worker ${task.join(' ')} ended with ${code} and no answer`)),
+    );
+  });
+}

@@ -1,0 +1,105 @@
+/** A recorded log as traffic: access logs (common, combined), JSON lines, CSV with a header, or a time per line. */
+import type { Millis } from 'sluice';
+import { MOST_EVENTS, type Traffic, trafficOf } from './traffic.ts';
+
+export interface Recording {
+  readonly name: string;
+  readonly traffic: Traffic;
+  /** Lines that hold no time. */
+  readonly skipped: number;
+}
+
+interface Line {
+  readonly time: Millis;
+  readonly name: string;
+}
+
+type Reader = (line: string) => Line | undefined;
+
+const TIMES = ['time', 'timestamp', 'ts', '@timestamp', 'date', 'datetime', 'time_iso8601', 'at'];
+const NAMES = ['key', 'ip', 'remote_addr', 'client_ip', 'remote_ip', 'client', 'addr', 'user', 'user_id'];
+
+export function readLog(name: string, text: string): Recording {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const reader = readerFor(lines[0] ?? '');
+  const found: Line[] = [];
+  let skipped = 0;
+  for (const line of lines) {
+    const read = reader(line);
+    if (read !== undefined && Number.isFinite(read.time)) found.push(read);
+    else skipped++;
+  }
+  if (found.length === 0) throw new Error(`${name} holds no line with a time that can be read`);
+  // The header of a CSV is no fault.
+  if (isCsv(lines[0] ?? '')) skipped--;
+  found.sort((a, b) => a.time - b.time);
+  const kept = found.slice(0, MOST_EVENTS + 1);
+  const first = Math.floor(kept[0].time / 1000) * 1000;
+  const last = kept[Math.min(kept.length, MOST_EVENTS) - 1].time;
+  const length = Math.max(1000, Math.ceil((last - first + 1) / 1000) * 1000);
+  const asked = kept.map(({ time, name: who }) => ({ time: time - first, name: who }));
+  return { name, traffic: trafficOf(asked, first, length), skipped };
+}
+
+function readerFor(first: string): Reader {
+  if (first.trimStart().startsWith('{')) return jsonLine;
+  if (isCsv(first)) return csvReader(first);
+  return ACCESS.test(first) ? accessLine : bareLine;
+}
+
+const ACCESS = /^(\S+) .*?\[(\d{2})\/(\w{3})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})\]/;
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+function accessLine(line: string): Line | undefined {
+  const match = ACCESS.exec(line);
+  if (match === null) return undefined;
+  const [, name = '', day, month = '', year, clock, zone, minutes] = match;
+  const number = String(MONTHS.indexOf(month) + 1).padStart(2, '0');
+  return { name, time: Date.parse(`${year}-${number}-${day}T${clock}${zone}:${minutes}`) };
+}
+
+function jsonLine(line: string): Line | undefined {
+  try {
+    const entry = JSON.parse(line) as Record<string, unknown>;
+    const time = TIMES.find((one) => entry[one] !== undefined);
+    const name = NAMES.find((one) => entry[one] !== undefined);
+    if (time === undefined) return undefined;
+    return { time: instant(entry[time]), name: name === undefined ? 'all' : String(entry[name]) };
+  } catch {
+    return undefined;
+  }
+}
+
+function isCsv(first: string): boolean {
+  return cells(first).some((cell) => TIMES.includes(cell.toLowerCase())) && !first.trimStart().startsWith('{');
+}
+
+function csvReader(header: string): Reader {
+  const titles = cells(header).map((cell) => cell.toLowerCase());
+  const time = titles.findIndex((title) => TIMES.includes(title));
+  const name = titles.findIndex((title) => NAMES.includes(title));
+  return (line) => {
+    const row = cells(line);
+    return { time: instant(row[time]), name: name < 0 ? 'all' : (row[name] ?? 'all') };
+  };
+}
+
+/** Quoted cells may hold commas. */
+function cells(line: string): string[] {
+  return (line.match(/("([^"]|"")*"|[^,]*)(,|$)/g) ?? []).map((cell) =>
+    cell.replace(/,$/, '').trim().replace(/^"|"$/g, '').replaceAll('""', '"'),
+  );
+}
+
+/** A time, and perhaps who: '1760000000.5 alice'. */
+function bareLine(line: string): Line | undefined {
+  const [time = '', name = 'all'] = line.trim().split(/\s+/);
+  return { time: instant(time), name };
+}
+
+/** Epoch seconds or milliseconds, or a date as ISO 8601 has it. */
+function instant(value: unknown): Millis {
+  const number = typeof value === 'number' ? value : Number(value);
+  if (value === '' || Number.isNaN(number)) return Date.parse(String(value));
+  return Math.abs(number) < 1e11 ? number * 1000 : number;
+}

@@ -1,0 +1,198 @@
+/** A limit meets traffic: the library's own limiter, on a clock that shows each request's time. */
+import { createLimiter, type Decision, memory, type Millis, type Policies } from 'sluice';
+import type { Traffic } from './traffic.ts';
+import { WindowCounts } from './window-counts.ts';
+
+/** Samples of the level over the whole run. */
+export const SAMPLES = 1200;
+
+/** What became of requests, in the order in which it was decided. */
+export interface Outcomes {
+  count: number;
+  readonly at: Float64Array;
+  readonly event: Uint32Array;
+  /** Admitted: how long it waited. Denied: how long it was told to wait. */
+  readonly wait: Float64Array;
+  /** Of all up to here: the sum without those who never pass, and the longest. */
+  readonly waited: Float64Array;
+  readonly longest: Float64Array;
+}
+
+/** A rate that no sliding window should exceed. */
+export interface Bound {
+  readonly limit: number;
+  readonly per: Millis;
+}
+
+export interface RunOptions {
+  readonly traffic: Traffic;
+  readonly policies: Policies;
+  readonly bounds: readonly Bound[];
+  /** A denied request waits for its turn up to so long; 0: it leaves. */
+  readonly patience: Millis;
+  /** Whose level is sampled: an index into the traffic's names. */
+  readonly focus: number;
+  /** Hears every decision. */
+  readonly observe?: ((event: number, decision: Decision, now: Millis) => void) | undefined;
+}
+
+export interface Run extends RunOptions {
+  readonly admitted: Outcomes;
+  readonly denied: Outcomes;
+  /** Per bound: the most in any window so far, at each admission. */
+  readonly worst: readonly Float64Array[];
+  /** What the focused key had left, and the most it can have. */
+  readonly level: Float64Array;
+  readonly full: number;
+  /** Everything before this instant is decided. */
+  readonly until: Millis;
+  readonly isDone: boolean;
+  /** Goes on until the page's clock shows `deadline`; says whether it is done. */
+  work(deadline: Millis): boolean;
+}
+
+/** Requests between two looks at the page's clock. */
+const STRIDE = 200;
+
+export function createRun(options: RunOptions): Run {
+  const { traffic, policies, bounds, patience, focus, observe } = options;
+  const { times, keys, names, origin, length } = traffic;
+  const { length: total } = times;
+  let now = 0;
+  const limiter = createLimiter(policies, { store: memory({ clock: { now: () => origin + now } }) });
+  const focused = names[focus] ?? '';
+  const admitted = outcomes(total);
+  const denied = outcomes(total);
+  const counts = bounds.map(({ per }) => new WindowCounts(per, names.length, total));
+  const level = new Float64Array(SAMPLES);
+  const full = Math.min(...limiter.peek(focused).policies.map(({ limit }) => limit));
+  const lines = new Map<number, number[]>();
+  const wakes: { at: Millis; key: number }[] = [];
+  let arrived = 0;
+  let sampled = 0;
+  let isDone = false;
+
+  function ask(event: number): Decision {
+    const decision = limiter.take(names[keys[event]]);
+    observe?.(event, decision, now);
+    return decision;
+  }
+
+  function admit(event: number): void {
+    const index = note(admitted, event, now, now - times[event]);
+    for (const count of counts) count.add(keys[event], now, index);
+  }
+
+  /** True when the request is settled; false: it waits. */
+  function settle(event: number): boolean {
+    const decision = ask(event);
+    const late = now + decision.retryAfter - times[event];
+    if (decision.allowed) admit(event);
+    else if (late > patience) note(denied, event, now, decision.retryAfter);
+    else wakes.splice(placeIn(wakes, now + decision.retryAfter), 0, { at: now + decision.retryAfter, key: keys[event] });
+    return decision.allowed || late > patience;
+  }
+
+  function arrive(event: number): void {
+    const line = lines.get(keys[event]);
+    if (line !== undefined) line.push(event);
+    else if (!settle(event)) lines.set(keys[event], [event]);
+  }
+
+  /** The first in line tries again, and whoever follows, as long as they pass. */
+  function wake(key: number): void {
+    const line = lines.get(key) as number[];
+    let gone = 0;
+    while (gone < line.length && settle(line[gone])) gone++;
+    if (gone === line.length) lines.delete(key);
+    else line.splice(0, gone);
+  }
+
+  function sampleUpTo(end: Millis): void {
+    for (; sampled < SAMPLES && (sampled * length) / SAMPLES <= end; sampled++) {
+      now = (sampled * length) / SAMPLES;
+      level[sampled] = Math.min(...limiter.peek(focused).policies.map(({ remaining }) => remaining));
+    }
+  }
+
+  function next(): boolean {
+    const arrival = arrived < total ? times[arrived] : Infinity;
+    const woken = wakes.length > 0 ? wakes[0].at : Infinity;
+    const at = Math.min(arrival, woken, length);
+    sampleUpTo(at);
+    now = at;
+    if (Math.min(arrival, woken) > length) return false;
+    if (woken <= arrival) wake((wakes.shift() as { key: number }).key);
+    else arrive(arrived++);
+    return true;
+  }
+
+  return {
+    ...options,
+    admitted,
+    denied,
+    worst: counts.map((count) => count.worst),
+    level,
+    full,
+    get until() {
+      return isDone ? length : now;
+    },
+    get isDone() {
+      return isDone;
+    },
+    work(deadline) {
+      while (!isDone) {
+        for (let i = 0; i < STRIDE && !isDone; i++) isDone = !next();
+        if (performance.now() >= deadline) break;
+      }
+      if (isDone) limiter.close();
+      return isDone;
+    },
+  };
+}
+
+/** What the limit said to this request, with every policy's own numbers: the run again, up to there. */
+export function explain(run: RunOptions, event: number): { decision: Decision; at: Millis } | undefined {
+  let found: { decision: Decision; at: Millis } | undefined;
+  const again = createRun({
+    ...run,
+    observe(asked, decision, at) {
+      if (asked === event) found = { decision, at };
+    },
+  });
+  again.work(Infinity);
+  return found;
+}
+
+/** Where the first is that happened after this instant. */
+export function after(at: Float64Array, count: number, instant: Millis): number {
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (at[middle] > instant) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function placeIn(wakes: readonly { at: Millis }[], at: Millis): number {
+  let index = wakes.length;
+  while (index > 0 && wakes[index - 1].at > at) index--;
+  return index;
+}
+
+function outcomes(most: number): Outcomes {
+  const numbers = () => new Float64Array(most);
+  return { count: 0, at: numbers(), event: new Uint32Array(most), wait: numbers(), waited: numbers(), longest: numbers() };
+}
+
+function note(list: Outcomes, event: number, at: Millis, wait: Millis): number {
+  const index = list.count++;
+  const before = index - 1;
+  list.at[index] = at;
+  list.event[index] = event;
+  list.wait[index] = wait;
+  list.waited[index] = (index > 0 ? list.waited[before] : 0) + (wait === Infinity ? 0 : wait);
+  list.longest[index] = Math.max(index > 0 ? list.longest[before] : 0, wait);
+  return index;
+}

@@ -1,0 +1,63 @@
+/** What a link carries: all that the playground shows, in the part of the address that no server sees. */
+import type { Millis } from 'sluice';
+import { KINDS, type TrafficKind, type TrafficOptions } from './traffic.ts';
+
+export interface State {
+  readonly limits: readonly string[];
+  readonly traffic: TrafficOptions;
+  readonly patience: Millis;
+}
+
+export const MOST_LANES = 4;
+
+/** What each kind of traffic begins with. */
+export const TRAFFIC: Readonly<Record<TrafficKind, TrafficOptions>> = {
+  edge: { kind: 'edge', rate: 2, size: 10, every: 10_000, length: 40_000, seed: 1 },
+  steady: { kind: 'steady', rate: 2, size: 10, every: 10_000, length: 40_000, seed: 1 },
+  bursts: { kind: 'bursts', rate: 2, size: 15, every: 10_000, length: 60_000, seed: 1 },
+  poisson: { kind: 'poisson', rate: 1.5, size: 10, every: 10_000, length: 60_000, seed: 1 },
+  rogue: { kind: 'rogue', rate: 0.5, size: 5, every: 10_000, length: 60_000, seed: 1 },
+  log: { kind: 'log', rate: 2, size: 10, every: 10_000, length: 60_000, seed: 1 },
+};
+
+/** The same limit, as three algorithms understand it. */
+export const FIRST: State = {
+  limits: ['10/10s fixed-window', '10/10s sliding-log', '10/10s burst 3'],
+  traffic: TRAFFIC.edge,
+  patience: 0,
+};
+
+const NUMBERS = {
+  rate: [0.01, 100_000],
+  size: [1, 100_000],
+  every: [1, 86_400_000],
+  length: [100, 86_400_000],
+  seed: [0, 2 ** 32 - 1],
+} as const;
+
+export function toQuery({ limits, traffic, patience }: State): string {
+  const query = new URLSearchParams(limits.map((text) => ['limit', text]));
+  query.set('traffic', traffic.kind);
+  for (const name of Object.keys(NUMBERS) as (keyof typeof NUMBERS)[])
+    if (traffic[name] !== TRAFFIC[traffic.kind][name]) query.set(name, String(traffic[name]));
+  if (patience > 0) query.set('patience', String(patience));
+  return query.toString();
+}
+
+/** Anybody may have written a link: what is missing or makes no sense is as at first. */
+export function fromQuery(text: string): State {
+  const query = new URLSearchParams(text);
+  const limits = query.getAll('limit').slice(0, MOST_LANES);
+  const kind = KINDS.find((one) => one === query.get('traffic')) ?? FIRST.traffic.kind;
+  const traffic: Record<string, unknown> = { ...TRAFFIC[kind] };
+  for (const [name, [least, most]] of Object.entries(NUMBERS)) {
+    const value = Number(query.get(name) ?? Number.NaN);
+    if (value >= least && value <= most) traffic[name] = value;
+  }
+  const patience = Number(query.get('patience') ?? 0);
+  return {
+    limits: limits.length > 0 ? limits.map((one) => one.slice(0, 200)) : FIRST.limits,
+    traffic: traffic as unknown as TrafficOptions,
+    patience: patience > 0 && patience <= 86_400_000 ? patience : 0,
+  };
+}

@@ -1,0 +1,50 @@
+/** How many one key had in any sliding window: the most so far, and the course of it for a picture. */
+import type { Millis } from 'sluice';
+
+/** Float error that is no admission too many. */
+const FORGIVEN: Millis = 0.0005;
+
+export class WindowCounts {
+  /** At each admission of any key: the most so far. */
+  readonly worst: Float64Array;
+  private readonly per: Millis;
+  private readonly lists: number[][];
+  private readonly heads: Uint32Array;
+  private most = 0;
+
+  constructor(per: Millis, keys: number, events: number) {
+    this.per = per;
+    this.worst = new Float64Array(events);
+    this.lists = Array.from({ length: keys }, () => []);
+    this.heads = new Uint32Array(keys);
+  }
+
+  add(key: number, at: Millis, index: number): void {
+    const list = this.lists[key];
+    list.push(at);
+    let head = this.heads[key];
+    while (list[head] <= at - this.per + FORGIVEN) head++;
+    this.heads[key] = head;
+    this.most = Math.max(this.most, list.length - head);
+    this.worst[index] = this.most;
+  }
+}
+
+/** Per column of a picture: the most within `per` before any of its instants. `times` ascend. */
+export function courseOf(times: readonly number[], per: Millis, length: Millis, columns: number): Float64Array {
+  const course = new Float64Array(columns);
+  const width = length / columns;
+  let [head, tail] = [0, 0];
+  for (let column = 0; column < columns; column++) {
+    const start = column * width;
+    while (head < tail && times[head] <= start - per + FORGIVEN) head++;
+    let most = tail - head;
+    while (tail < times.length && times[tail] < start + width) {
+      while (head < tail && times[head] <= times[tail] - per + FORGIVEN) head++;
+      tail++;
+      most = Math.max(most, tail - head);
+    }
+    course[column] = most;
+  }
+  return course;
+}

@@ -1,0 +1,60 @@
+/** The `sluice` command. */
+import { SluiceError } from 'sluice';
+import { showFlags } from './args.ts';
+import { checkCommand, type Output } from './check.ts';
+import { ConfigError } from './config/model.ts';
+import { SERVE_FLAGS, serveCommand } from './serve.ts';
+import { UsageError } from './store.ts';
+import { VERSION } from './version.ts';
+
+const HELP = `sluice ${VERSION}: rate limits for every language
+
+  sluice serve --config limits.yaml     answer over HTTP, gRPC and RESP
+  sluice check limits.yaml              whether a configuration is good; for CI
+
+sluice serve
+${showFlags(SERVE_FLAGS)}
+
+Each flag may also be an environment variable: --max-key is SLUICE_MAX_KEY.
+`;
+
+const OUTPUT: Output = {
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+};
+
+/** Returns the exit code: 0 good, 1 bad, 2 not understood. */
+export async function main(argv: readonly string[], output: Output = OUTPUT): Promise<number> {
+  const [command, ...rest] = argv;
+  try {
+    if (
+      argv.some((word) => word === '--help' || word === '-h') ||
+      command === 'help' ||
+      command === undefined
+    ) {
+      output.out(HELP);
+      return command === undefined ? 2 : 0;
+    }
+    if (command === '--version' || command === 'version') {
+      output.out(`${VERSION}\n`);
+      return 0;
+    }
+    if (command === 'serve') return await serveCommand(rest);
+    if (command === 'check') return checkCommand(rest, output);
+    throw new UsageError(`there is no command ${command}`);
+  } catch (error) {
+    return complain(error, output);
+  }
+}
+
+function complain(error: unknown, { err }: Output): number {
+  if (error instanceof UsageError) {
+    err(`sluice: ${error.message}\nsluice --help tells more\n`);
+    return 2;
+  }
+  const isKnown = error instanceof ConfigError || error instanceof SluiceError;
+  const code = (error as { code?: unknown }).code;
+  // A port in use is no reason for a stack.
+  err(isKnown || typeof code === 'string' ? `${(error as Error).message}\n` : `${(error as Error).stack}\n`);
+  return 1;
+}

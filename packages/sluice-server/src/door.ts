@@ -1,0 +1,41 @@
+/** A way into the server. Each protocol is one, over the same core. */
+import type { SecureContextOptions } from 'node:tls';
+import type { Core } from './core/core.ts';
+import type { Log } from './log.ts';
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface DoorOptions {
+  readonly address: Address;
+  /** With `ca`, clients must show a certificate of it. */
+  readonly tls?: Pick<SecureContextOptions, 'cert' | 'key' | 'ca'> | undefined;
+  /** One of these must be shown; undefined: none is asked for. A function, since files of tokens change. */
+  readonly tokens?: (() => readonly string[]) | undefined;
+  /** Bytes of a message. */
+  readonly maxMessage: number;
+  /** Bytes of a key, in UTF-8. */
+  readonly maxKey: number;
+  readonly log: Log;
+  /** Whether load balancers should send requests here. */
+  readonly isHealthy: () => boolean;
+}
+
+export interface Door {
+  /** With the port that was given where 0 was asked for. */
+  readonly address: Address;
+  /** Lets nobody new in, answers what has come, and closes; after `timeout` ms, what is left is cut off. */
+  drain(timeout: number): Promise<void>;
+}
+
+export type OpenDoor = (core: Core, options: DoorOptions) => Promise<Door>;
+
+export function showAddress({ host, port }: Address): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+export function isLoopback({ host }: Address): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
+}

@@ -1,0 +1,118 @@
+/** The HTTP door: plain node:http. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { type AddressInfo, Server as NetServer } from 'node:net';
+import type { Core } from '../core/core.ts';
+import type { Door, DoorOptions } from '../door.ts';
+import { checkOrigin, checkToken } from './access.ts';
+import { HttpProblem, problemReply, type Reply } from './reply.ts';
+import { type Route, routesOf } from './routes.ts';
+import { problemOf } from './v1.ts';
+
+/** While draining, a client that keeps its connection gets this long to send one more request, and hears to close. */
+const LAST_WORDS = 500;
+
+export async function openHttp(core: Core, options: DoorOptions): Promise<Door> {
+  const { address, tls, log } = options;
+  const routes = routesOf(core, options);
+  let isDraining = false;
+
+  async function replyTo(request: IncomingMessage): Promise<[name: string, reply: Reply]> {
+    // The base only completes it; nothing of the host is used.
+    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    const route = routes.get(path);
+    const name = route === undefined ? 'none' : path;
+    try {
+      if (route === undefined) throw new HttpProblem('not-found');
+      checkAccess(request, route, options);
+      return [name, await route.answer(request, new URLSearchParams(query))];
+    } catch (error) {
+      const problem = problemOf(error);
+      if (problem.body.status === 500)
+        log.error('a request failed', { path: name, error: String(problem.cause) });
+      return [name, problemReply(problem)];
+    }
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const start = performance.now();
+    const [name, reply] = await replyTo(request);
+    if (isDraining) response.setHeader('Connection', 'close');
+    send(request, response, reply);
+    core.metrics.answered('http', name, String(reply.status), performance.now() - start);
+  }
+
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    serve(request, response).catch((error: unknown) => {
+      log.error('a request failed', { error: String(error) });
+      response.destroy();
+    });
+  };
+  const server: Server =
+    tls === undefined
+      ? createServer(listener)
+      : createSecureServer(
+          { ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined },
+          listener,
+        );
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  server.on('error', (error) => log.error('the HTTP door failed', { error: String(error) }));
+
+  return {
+    address: { host: address.host, port: (server.address() as AddressInfo).port },
+    drain(timeout) {
+      isDraining = true;
+      return drained(server, timeout);
+    },
+  };
+}
+
+function checkAccess(request: IncomingMessage, { method, isOpen }: Route, { tokens }: DoorOptions): void {
+  const isRead = method === 'GET' && request.method === 'HEAD';
+  if (request.method !== method && !isRead)
+    throw new HttpProblem('method-not-allowed', undefined, {}, [['Allow', method]]);
+  if (isOpen) return;
+  checkOrigin(request);
+  if (tokens !== undefined) checkToken(request, tokens());
+}
+
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, type, body, headers = [] }: Reply,
+): void {
+  if (response.destroyed) return;
+  response.statusCode = status;
+  response.setHeader('Content-Type', type);
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.setHeader('Cache-Control', 'no-store');
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  for (const [name, value] of headers) response.setHeader(name, value);
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+/**
+ * http's own close cuts idle connections at once, and with them a request that is already on its way. Here they are
+ * told to close with their next answer, and cut only after a while.
+ */
+async function drained(server: Server, timeout: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    NetServer.prototype.close.call(server, () => resolve());
+  });
+  const idle = setTimeout(() => server.closeIdleConnections(), Math.min(LAST_WORDS, timeout));
+  const sweep = setInterval(() => server.closeIdleConnections(), LAST_WORDS * 2);
+  const cut = setTimeout(() => server.closeAllConnections(), timeout);
+  await closed;
+  clearTimeout(idle);
+  clearInterval(sweep);
+  clearTimeout(cut);
+  // Ends what http itself keeps for timeouts.
+  server.close();
+}

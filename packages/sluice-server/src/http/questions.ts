@@ -1,0 +1,61 @@
+/** From a body to what is asked of a limit: every member checked, nothing guessed. */
+import type { Duration, Mode } from 'sluice';
+import { HttpProblem } from './reply.ts';
+
+export type Verb = 'take' | 'peek' | 'refund' | 'reset' | 'block';
+
+export interface Question {
+  readonly limit: string;
+  readonly key: string;
+  readonly cost: number;
+  readonly tier: string | undefined;
+  readonly mode: Mode | undefined;
+  readonly duration: Duration | undefined;
+}
+
+/** What each verb may be told, beside the limit and the key. */
+const MEMBERS: Readonly<Record<Verb, readonly string[]>> = {
+  take: ['cost', 'tier', 'mode'],
+  peek: ['cost', 'tier'],
+  refund: ['cost', 'tier'],
+  reset: [],
+  block: ['duration'],
+};
+
+export function readQuestion(verb: Verb, value: unknown, maxKey: number): Question {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new HttpProblem('bad-request', 'the body must be an object, or a list of objects');
+  const known = ['limit', 'key', ...MEMBERS[verb]];
+  for (const name of Object.keys(value)) {
+    if (!known.includes(name))
+      throw new HttpProblem(
+        'bad-request',
+        `${shown(name)} is not known to ${verb}; known: ${known.join(', ')}`,
+      );
+  }
+  const { limit, key, cost = 1, tier, mode, duration } = value as Record<string, unknown>;
+  if (typeof limit !== 'string')
+    throw new HttpProblem('bad-request', 'limit must be text: the name of a limit');
+  checkKey(key, maxKey);
+  if (typeof cost !== 'number' || !(cost >= 0) || cost === Infinity)
+    throw new HttpProblem('bad-request', `cost must be a finite number, 0 or more; got ${shown(cost)}`);
+  if (tier !== undefined && typeof tier !== 'string')
+    throw new HttpProblem('bad-request', 'tier must be text');
+  if (mode !== undefined && mode !== 'whole' && mode !== 'partial' && mode !== 'always')
+    throw new HttpProblem('bad-request', `mode must be whole, partial or always; got ${shown(mode)}`);
+  if (verb === 'block' && typeof duration !== 'string' && typeof duration !== 'number')
+    throw new HttpProblem('bad-request', "duration must be milliseconds, or text such as '10m'");
+  return { limit, key, cost, tier, mode, duration: duration as Duration | undefined };
+}
+
+function checkKey(key: unknown, maxKey: number): asserts key is string {
+  if (typeof key !== 'string') throw new HttpProblem('bad-request', `key must be text; got ${shown(key)}`);
+  // A character has at most three bytes for each of its UTF-16 units.
+  if (key.length * 3 > maxKey && Buffer.byteLength(key) > maxKey)
+    throw new HttpProblem('bad-request', `key must have at most ${maxKey} bytes`);
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

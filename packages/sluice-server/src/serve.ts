@@ -1,0 +1,155 @@
+/** sluice serve: from flags to a running server, and from signals to its end. */
+import { readFileSync } from 'node:fs';
+import { type Args, type Flags, readArgs } from './args.ts';
+import { createLog, LEVELS } from './log.ts';
+import { type DoorName, type ServerOptions, startServer } from './server.ts';
+import { UsageError } from './store.ts';
+
+export const SERVE_FLAGS: Flags = {
+  config: {
+    value: 'FILE',
+    many: true,
+    help: 'limits: a YAML file or a folder of them; may stand several times',
+  },
+  http: { value: 'HOST:PORT', help: 'the HTTP door; default 127.0.0.1:8080 if no door is named' },
+  grpc: { value: 'HOST:PORT', help: "the gRPC door: Envoy's rate limit service" },
+  resp: { value: 'HOST:PORT', help: 'the RESP door: CL.THROTTLE for Redis clients' },
+  store: {
+    value: 'URL',
+    help: 'memory (default), redis://…, redis+cluster://…, redis+sentinel://…, postgres://…',
+  },
+  'max-keys': { value: 'N', help: 'in memory: keys per limit; default no bound' },
+  leased: { value: 'N', help: 'lease units from the store; N servers share it' },
+  deadline: { value: 'TIME', help: 'how long the store may take for a check; default 200ms' },
+  'on-failure': {
+    value: 'ANSWER',
+    help: 'if the store does not answer: throw (default, 503), allow or deny',
+  },
+  'deny-cache': { help: 'remember denials here until they end' },
+  shadow: { help: 'all limits decide and count, none denies' },
+  'http-token-file': { value: 'FILE', help: 'tokens for the HTTP door, one a line; or SLUICE_HTTP_TOKEN' },
+  'grpc-token-file': { value: 'FILE', help: 'the same for gRPC; or SLUICE_GRPC_TOKEN' },
+  'resp-token-file': { value: 'FILE', help: 'the same for RESP (AUTH); or SLUICE_RESP_TOKEN' },
+  'tls-cert': { value: 'FILE', help: 'serve with TLS: certificate chain (PEM)' },
+  'tls-key': { value: 'FILE', help: 'its private key' },
+  'tls-client-ca': { value: 'FILE', help: 'clients must show a certificate of this authority' },
+  'max-message': { value: 'BYTES', help: 'largest request; default 1048576' },
+  'max-key': { value: 'BYTES', help: 'longest key; default 1024' },
+  'near-ratio': { value: 'SHARE', help: 'metrics call it near the limit from here; default 0.8' },
+  'top-keys': { value: 'N', help: 'most denied keys in the metrics; default 20, 0 for none' },
+  'no-watch': { help: 'load the files again only on SIGHUP' },
+  'drain-delay': { value: 'MS', help: 'after SIGTERM, go on so long while /healthcheck fails; default 0' },
+  'drain-timeout': { value: 'MS', help: 'after that, connections are cut off; default 10000' },
+  'log-level': { value: 'LEVEL', help: 'debug, info (default), warn or error' },
+  'log-format': { value: 'FORMAT', help: 'json or text; default text on a terminal' },
+};
+
+const DOOR_NAMES: readonly DoorName[] = ['http', 'grpc', 'resp'];
+
+export function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean): ServerOptions {
+  const config = args.all('config');
+  if (config.length === 0) throw new UsageError('--config is required: which limits?');
+  if (args.positionals.length > 0) throw new UsageError(`not understood: ${args.positionals.join(' ')}`);
+  const nodes = args.whole('leased');
+  const format = args.choice('log-format', ['json', 'text']) ?? (isTerminal ? 'text' : 'json');
+  const nearRatio = Number(args.text('near-ratio') ?? 0.8);
+  if (!(nearRatio > 0 && nearRatio <= 1)) throw new UsageError('--near-ratio must be above 0 and at most 1');
+  return {
+    config,
+    store: {
+      url: args.text('store') ?? 'memory',
+      maxKeys: args.whole('max-keys'),
+      deadline: args.text('deadline'),
+      onFailure: args.choice('on-failure', ['throw', 'allow', 'deny']),
+      denyCache: args.has('deny-cache'),
+      leases: nodes === undefined ? undefined : { nodes },
+    },
+    doors: doorsOf(args, env),
+    tls: tlsOf(args),
+    maxMessage: args.whole('max-message'),
+    maxKey: args.whole('max-key'),
+    shadow: args.has('shadow'),
+    metrics: { nearRatio, topKeys: args.whole('top-keys') },
+    watch: !args.has('no-watch'),
+    log: createLog((line) => process.stdout.write(line), {
+      level: args.choice('log-level', LEVELS) ?? 'info',
+      format,
+    }),
+  };
+}
+
+function doorsOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['doors'] {
+  const doors: Partial<Record<DoorName, NonNullable<ServerOptions['doors'][DoorName]>>> = {};
+  for (const name of DOOR_NAMES) {
+    const address = args.address(name);
+    if (address !== undefined) doors[name] = { address, tokens: tokensOf(name, args, env) };
+  }
+  if (Object.keys(doors).length > 0) return doors;
+  return { http: { address: { host: '127.0.0.1', port: 8080 }, tokens: tokensOf('http', args, env) } };
+}
+
+/** Files are read anew once a second at most, so that tokens can be exchanged without a restart. */
+function tokensOf(name: DoorName, args: Args, env: NodeJS.ProcessEnv): (() => readonly string[]) | undefined {
+  const file = args.text(`${name}-token-file`);
+  const token = env[`SLUICE_${name.toUpperCase()}_TOKEN`];
+  if (file === undefined) return token === undefined || token === '' ? undefined : () => [token];
+  let tokens = readTokens(file);
+  if (tokens.length === 0) throw new UsageError(`there is no token in ${file}`);
+  let readAt = performance.now();
+  return () => {
+    if (performance.now() - readAt > 1000) {
+      readAt = performance.now();
+      try {
+        tokens = readTokens(file);
+      } catch {
+        // Being replaced: those known stay.
+      }
+    }
+    return tokens;
+  };
+}
+
+function readTokens(file: string): string[] {
+  return readFor('token-file', file)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+function tlsOf(args: Args): ServerOptions['tls'] {
+  const [cert, key, ca] = ['tls-cert', 'tls-key', 'tls-client-ca'].map((name) => args.text(name));
+  if (cert === undefined && key === undefined && ca === undefined) return undefined;
+  if (cert === undefined || key === undefined)
+    throw new UsageError('--tls-cert and --tls-key belong together');
+  return {
+    cert: readFor('tls-cert', cert),
+    key: readFor('tls-key', key),
+    ...(ca !== undefined && { ca: readFor('tls-client-ca', ca) }),
+  };
+}
+
+function readFor(flag: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`--${flag}: ${(error as Error).message}`);
+  }
+}
+
+/** Resolves with the exit code when the server has ended. */
+export async function serveCommand(argv: readonly string[]): Promise<number> {
+  const args = readArgs(argv, SERVE_FLAGS, process.env);
+  const options = serverOptions(args, process.env, process.stdout.isTTY === true);
+  const [delay, timeout] = [args.whole('drain-delay') ?? 0, args.whole('drain-timeout') ?? 10_000];
+  const server = await startServer(options);
+  process.on('SIGHUP', () => server.reload());
+  await new Promise<void>((resolve, reject) => {
+    const end = (signal: string) => () => {
+      options.log.info('asked to end', { signal });
+      server.drain({ delay, timeout }).then(resolve, reject);
+    };
+    process.on('SIGTERM', end('SIGTERM'));
+    process.on('SIGINT', end('SIGINT'));
+  });
+  return 0;
+}

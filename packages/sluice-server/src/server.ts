@@ -1,0 +1,144 @@
+/** The whole of it: configuration, store, core, doors; opened together, drained together. */
+import { type ConfigFile, parseConfig, readFiles } from './config/config.ts';
+import { createCore, type Core } from './core/core.ts';
+import { type Address, type Door, type DoorOptions, isLoopback, type OpenDoor, showAddress } from './door.ts';
+import { openHttp } from './http/http.ts';
+import type { Log } from './log.ts';
+import { family } from './metrics/exposition.ts';
+import { createMetrics, type MetricsOptions } from './metrics/metrics.ts';
+import { createReloader, sizes } from './reload.ts';
+import { type OpenedStore, openStore, type StoreOptions, UsageError } from './store.ts';
+import { VERSION } from './version.ts';
+import { watchPaths } from './watch.ts';
+
+export type DoorName = 'http' | 'grpc' | 'resp';
+
+/** A protocol is a line here. */
+const DOORS: Readonly<Record<DoorName, OpenDoor | undefined>> = {
+  http: openHttp,
+  grpc: undefined,
+  resp: undefined,
+};
+
+export interface ServerOptions {
+  /** Files, or folders of them. */
+  readonly config: readonly string[];
+  readonly store: StoreOptions;
+  readonly doors: Readonly<Partial<Record<DoorName, { address: Address; tokens?: DoorOptions['tokens'] }>>>;
+  readonly tls?: DoorOptions['tls'];
+  /** Default 1 MiB. */
+  readonly maxMessage?: number | undefined;
+  /** Default 1024. */
+  readonly maxKey?: number | undefined;
+  readonly shadow?: boolean | undefined;
+  readonly metrics?: MetricsOptions | undefined;
+  /** Look at the files again when they change; default true. */
+  readonly watch?: boolean | undefined;
+  readonly log: Log;
+}
+
+export interface RunningServer {
+  readonly core: Core;
+  readonly addresses: Readonly<Partial<Record<DoorName, Address>>>;
+  /** Loads the files again. */
+  reload(): void;
+  /**
+   * Says that it is unhealthy, and after `delay` lets nobody in; answers what has come, returns leases, closes the store.
+   * After `timeout` ms, connections are cut off.
+   */
+  drain(options?: { readonly delay?: number; readonly timeout?: number }): Promise<void>;
+}
+
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { log } = options;
+  const files = readFiles(options.config);
+  const config = parseConfig(files);
+  const metrics = createMetrics(options.metrics);
+  const opened = await openStore({
+    ...options.store,
+    onEvent(event) {
+      metrics.breaker(event.type === 'open');
+      if (event.type === 'open') log.error('the store does not answer', { fault: event.fault });
+      else log.info('the store answers again', { after: Math.round(event.openFor) });
+      options.store.onEvent?.(event);
+    },
+    onError: seldom((error) => log.warn('the connection to the store failed', { error: error.message })),
+  });
+  const core = createCore(config, { store: opened.store, metrics, shadow: options.shadow });
+  metrics.add(() => facts(opened));
+  log.info('configuration loaded', { ...sizes(config), store: opened.name });
+
+  let isHealthy = true;
+  const doors = new Map<DoorName, Door>();
+  try {
+    for (const name of Object.keys(options.doors) as DoorName[]) {
+      doors.set(name, await openDoor(name, core, options, () => isHealthy));
+    }
+  } catch (error) {
+    await Promise.all([...doors.values()].map((door) => door.drain(0)));
+    await core.close();
+    throw error;
+  }
+
+  const reloader = createReloader(core, options.config, log, files);
+  const unwatch = options.watch === false ? () => {} : watchPaths(options.config, () => reloader.look());
+  let draining: Promise<void> | undefined;
+
+  async function drain(delay: number, timeout: number): Promise<void> {
+    isHealthy = false;
+    log.info('draining', { delay, timeout });
+    unwatch();
+    if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
+    await Promise.all([...doors.values()].map((door) => door.drain(timeout)));
+    await core.close();
+    log.info('drained');
+  }
+
+  return {
+    core,
+    addresses: Object.fromEntries([...doors].map(([name, { address }]) => [name, address])),
+    reload: () => reloader.look(true),
+    drain: ({ delay = 0, timeout = 10_000 } = {}) => (draining ??= drain(delay, timeout)),
+  };
+}
+
+async function openDoor(
+  name: DoorName,
+  core: Core,
+  options: ServerOptions,
+  isHealthy: () => boolean,
+): Promise<Door> {
+  const { log, tls, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
+  const open = DOORS[name];
+  const given = options.doors[name];
+  if (open === undefined || given === undefined)
+    throw new UsageError(`there is no ${name} door in this version`);
+  const door = await open(core, { ...given, tls, maxMessage, maxKey, log, isHealthy });
+  const address = showAddress(door.address);
+  log.info('listening', { door: name, address, tls: tls !== undefined });
+  if (!isLoopback(door.address) && given.tokens === undefined && tls?.ca === undefined)
+    log.warn('anybody who reaches this address may ask and reset limits: set a token', {
+      door: name,
+      address,
+    });
+  return door;
+}
+
+function facts({ size, name }: OpenedStore): string {
+  const version = [{ labels: { version: VERSION, store: name }, value: 1 }];
+  const info = family('sluice_build_info', 'gauge', 'The version that runs.', version);
+  if (size === undefined) return info;
+  return info + family('sluice_store_keys', 'gauge', 'Keys in memory.', [{ value: size() }]);
+}
+
+/** At most once a second: a client that cannot connect says so many times. */
+function seldom(tell: (error: Error) => void): (error: Error) => void {
+  let last = -Infinity;
+  return (error) => {
+    if (performance.now() - last < 1000) return;
+    last = performance.now();
+    tell(error);
+  };
+}
+
+export type { ConfigFile };

@@ -1,0 +1,136 @@
+/** Where the limits' state lives, by a URL. Clients are loaded when they are needed: both are optional. */
+import { leased, memory, type Decision, type MaybePromise, type Store } from 'sluice';
+import { type BreakerEvent, type OnFailure, redis } from 'sluice/redis';
+
+export interface StoreOptions {
+  /** memory, redis://, rediss://, redis+cluster://, redis+sentinel://, postgres://. */
+  readonly url: string;
+  /** In memory: keys per limit. */
+  readonly maxKeys?: number | undefined;
+  /** How long a check may take, as a duration. */
+  readonly deadline?: string | undefined;
+  readonly onFailure?: Exclude<OnFailure, object> | undefined;
+  readonly denyCache?: boolean | undefined;
+  /** Strict leases; about how many servers share the store. */
+  readonly leases?: { readonly nodes: number } | undefined;
+  readonly onEvent?: ((event: BreakerEvent) => void) | undefined;
+  /** The client lost its connection, or could not make one. */
+  readonly onError?: ((error: Error) => void) | undefined;
+}
+
+export interface OpenedStore {
+  readonly store: Store;
+  /** Without a password. */
+  readonly name: string;
+  /** Keys now, where they can be counted. */
+  readonly size: (() => number) | undefined;
+}
+
+/** A mistake in how the command was called. */
+export class UsageError extends Error {}
+
+export async function openStore(options: StoreOptions): Promise<OpenedStore> {
+  const { url, maxKeys = Infinity, leases } = options;
+  if (url === 'memory') {
+    if (leases !== undefined)
+      throw new UsageError('leases need a store that servers share, such as redis://');
+    const store = memory({ maxKeys });
+    return { store, name: 'memory', size: () => store.size };
+  }
+  const [client, close] = await clientOf(url, options.onError ?? (() => {}));
+  const guards = {
+    deadline: options.deadline,
+    onFailure: options.onFailure,
+    denyCache: options.denyCache,
+    onEvent: options.onEvent,
+  };
+  const direct = closing(await storeOn(url, client, guards), close);
+  const store = leases === undefined ? direct : leased(direct, { nodes: leases.nodes });
+  return { store, name: withoutPassword(url), size: undefined };
+}
+
+type Guards = Pick<StoreOptions, 'deadline' | 'onFailure' | 'denyCache' | 'onEvent'>;
+
+async function storeOn(url: string, client: object, guards: Guards): Promise<Store<Promise<Decision>>> {
+  if (!isPostgres(url)) return redis(client, guards);
+  const { migration, postgres } = await import('sluice/postgres');
+  await (client as { query(text: string): Promise<unknown> }).query(migration());
+  return postgres(client, guards);
+}
+
+/** A store never closes a client that it was given; this one was made for it. */
+function closing(
+  store: Store<Promise<Decision>>,
+  close: () => MaybePromise<unknown>,
+): Store<Promise<Decision>> {
+  return {
+    clock: store.clock,
+    apply: (hit) => store.apply(hit),
+    async close() {
+      await store.close();
+      await close();
+    },
+  };
+}
+
+function isPostgres(url: string): boolean {
+  return /^postgres(ql)?:\/\//.test(url);
+}
+
+type Client = readonly [client: object, close: () => MaybePromise<unknown>];
+
+async function clientOf(url: string, onError: (error: Error) => void): Promise<Client> {
+  if (isPostgres(url)) return postgresClient(url, onError);
+  const { Redis, Cluster } = await optional('ioredis', () => import('ioredis'));
+  // What was sent and not answered may have been counted: nothing is sent twice.
+  const once = { maxRetriesPerRequest: 0 };
+  if (/^rediss?:\/\//.test(url)) {
+    const client = new Redis(url, once);
+    client.on('error', onError);
+    return [client, () => client.disconnect()];
+  }
+  const [, secure, kind, user, nodes] = MANY.exec(url) ?? [];
+  if (nodes === undefined || (kind === 'sentinel' && user === undefined))
+    throw new UsageError(
+      `--store must be memory, redis://host:port, rediss://…, redis+cluster://host:port,host:port, redis+sentinel://name@host:port,host:port or postgres://…; got ${withoutPassword(url)}`,
+    );
+  const hosts = nodes.split(',').map(hostOf);
+  const [name = '', password] = (user ?? '').split(':', 2).map(decodeURIComponent);
+  const tls = secure === undefined ? {} : { tls: {} };
+  const client =
+    kind === 'cluster'
+      ? new Cluster(hosts, {
+          retryDelayOnFailover: 0,
+          redisOptions: { ...tls, ...(user !== undefined && { username: name, password: password ?? '' }) },
+        })
+      : new Redis({ ...once, ...tls, sentinels: hosts, name, ...(password !== undefined && { password }) });
+  client.on('error', onError);
+  return [client, () => client.disconnect()];
+}
+
+/** redis+cluster://user:password@a:1,b:2 and redis+sentinel://master:password@a:1,b:2; rediss+… with TLS. */
+const MANY = /^redis(s)?\+(cluster|sentinel):\/\/(?:([^@/]*)@)?([\w.:,[\]-]+)\/?$/;
+
+function hostOf(text: string): { host: string; port: number } {
+  const { hostname, port } = new URL(`redis://${text}`);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || 6379 };
+}
+
+async function postgresClient(url: string, onError: (error: Error) => void): Promise<Client> {
+  const { default: pg } = await optional('pg', () => import('pg'));
+  const pool = new pg.Pool({ connectionString: url, max: 10 });
+  pool.on('error', onError);
+  return [pool, () => pool.end()];
+}
+
+async function optional<T>(name: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    throw new UsageError(`this store needs ${name}: npm install ${name}`, { cause: error });
+  }
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/^([\w+]+:\/\/[^:@/]*):[^@/]*@/, '$1:***@');
+}

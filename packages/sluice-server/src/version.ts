@@ -1,0 +1,8 @@
+/** From the package itself, so that there is one place to change it. */
+import { readFileSync } from 'node:fs';
+
+const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  readonly version: string;
+};
+
+export const VERSION: string = manifest.version;
