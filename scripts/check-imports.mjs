@@ -60,7 +60,7 @@ const rules = {
 /** Where Node's own modules may be imported; the rest runs in browsers too. */
 const nodeAllowed = ['stores/', 'middleware/', 'compat/', 'testing/'];
 
-/** Frameworks that cannot be served without their own classes: optional peers, imported by nobody else. */
+/** @type {Record<string, string[]>} Frameworks that cannot be served without their own classes: optional peers, imported by nobody else. */
 const peersAllowed = { 'middleware/nest.ts': ['@nestjs/common', '@nestjs/core', '@nestjs/websockets'] };
 
 /** Past this many lines a file holds a second idea. Generated files (their first line says so) may be longer. */

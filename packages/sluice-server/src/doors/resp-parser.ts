@@ -45,10 +45,13 @@ export class RespParser {
   }
 
   push(chunk: Buffer): void {
-    const rest = this.at === this.text.length ? '' : own(this.text.slice(this.at));
+    if (this.at === this.text.length) this.text = chunk.latin1Slice();
+    else {
+      const rest = this.at === 0 ? this.text : own(this.text.slice(this.at));
+      this.text = rest + chunk.latin1Slice();
+      if (++this.pieces % PIECES === 0) this.text.charCodeAt(0);
+    }
     this.at = 0;
-    this.text = rest + chunk.latin1Slice();
-    if (rest !== '' && ++this.pieces % PIECES === 0) this.text.charCodeAt(0);
   }
 
   /** The next command, or undefined until more comes. Throws a ProtocolError. */
@@ -163,12 +166,13 @@ export function own(slice: string): string {
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', a: '\x07' };
-const WORD = /\s*(?:"((?:[^"\\]|\\x[\da-fA-F]{2}|\\[^])*)"|'((?:[^'\\]|\\[^])*)'|([^\s"']+))(?=\s|$)/y;
+/** No `\s`: it knows signs that are parts of other letters in UTF-8. */
+const WORD = /[ \t\r\v\f]*(?:"((?:[^"\\]|\\[^])*)"|'((?:[^'\\]|\\[^])*)'|([^ \t\r\v\f"']+))[ \t\r\v\f]*/y;
 
 /** As typed: words, or quoted text with escapes in it. */
 function wordsOf(line: string): string[] {
   const words: string[] = [];
-  const text = line.trimEnd();
+  const text = /^[ \t\r\v\f]*$/.test(line) ? '' : line;
   WORD.lastIndex = 0;
   while (WORD.lastIndex < text.length) {
     const found = WORD.exec(text);

@@ -101,7 +101,7 @@ export class KeyLease {
 
   /** After a reset: what was debited before is nobody's. */
   forget(): void {
-    this.over = 'returned';
+    this.over = 'forgotten';
     this.lot = NONE;
     this.next = undefined;
   }

@@ -72,12 +72,11 @@ export function decideAll(
 }
 
 function apply(row: Row, hit: Hit, now: Millis): Decision {
-  const { verb, plan } = hit;
+  const { verb } = hit;
   let asked = hit;
   if (verb === 'block') row.blockedUntil = now + hit.span;
   if (verb === 'reset') {
-    // Also what another plan left there.
-    if (row.mark !== 0) row.mark = markOf(plan);
+    // A row that was ever written has an expiry: so this also clears what another plan left there.
     row.blockedUntil = row.expires = 0;
     row.cells.fill(0);
     row.grown = new RowHeap();

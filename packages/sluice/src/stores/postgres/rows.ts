@@ -31,9 +31,8 @@ const FAULTS: Readonly<Record<string, StoreFault>> = {
   '53300': 'connection',
   '57P03': 'loading',
   '57P': 'connection',
-  // Not the server's: sockets' and postgres.js's.
+  // A socket's, which may come without a message: ECONNREFUSED.
   ECO: 'connection',
-  CON: 'connection',
 };
 /** Others wrote first, where transactions see a snapshot: nothing was written. */
 const CONFLICTS = new Set(['40001', '40P01']);
