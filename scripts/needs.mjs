@@ -4,7 +4,12 @@
 import { spawnSync } from 'node:child_process';
 
 /** Debian's package for each command. */
-const needs = { 'redis-server': 'redis-server', 'redis-cli': 'redis-tools' };
+const needs = {
+  'redis-server': 'redis-server',
+  'redis-cli': 'redis-tools',
+  memcached: 'memcached',
+  chromium: 'chromium',
+};
 
 /** @param {string} command */
 const has = (command) => spawnSync('sh', ['-c', `command -v ${command}`]).status === 0;

@@ -90,20 +90,32 @@ limits:
     ['limits: { a: { policies: { first: { limit: 1 } } } }', /^1:35: a policy needs an algorithm/],
     ['limits: { a: { policies: [] } }', /^1:26: policies must name at least one/],
     ['limits: { a: { policies: {} } }', /^1:26: policies must name at least one/],
-    ['limits: { a: { policies: 1/s, mode: sometimes } }', /^1:37: mode must be one of whole, partial, always/],
+    [
+      'limits: { a: { policies: 1/s, mode: sometimes } }',
+      /^1:37: mode must be one of whole, partial, always/,
+    ],
     ['limits: { a: { policies: 1/s, shadow: maybe } }', /^1:39: shadow must be true or false; got "maybe"/],
     ['limits: { a: { policies: 1/s, overrides: { x: { tier: gold } } } }', /^1:55: "gold" is not a tier of/],
     ['limits: { a: { policies: 1/s, overrides: { x: 5 } } }', /^1:47: .*must read like/],
-    ['limits: { a: { policies: { algorithm: penalty, after: 1, within: 1m, block: 1m } } }', /at least one that denies/],
+    [
+      'limits: { a: { policies: { algorithm: penalty, after: 1, within: 1m, block: 1m } } }',
+      /at least one that denies/,
+    ],
     ['limits: { a: [1/s, 2/parsec] }', /^1:20: .*unknown span "parsec"/],
     ['limits: { "": 1/s }', /^1:15: a name must have 1 to 200/],
     ['limits: { "a\\0b": 1/s }', /^1:19: a name must have 1 to 200/],
     ['limits: { a: 1/s, a: 2/s }', /^1:19: Map keys must be unique/],
     ['limits: { 5: 1/s }', /^1:11: names in limits must be text; got 5/],
     ['limits: [1/s]', /^1:9: limits must be a map; got a list/],
-    ['limit: { a: 1/s }', /^1:1: "limit" is not known in a configuration; known: limits, domain, descriptors/],
+    [
+      'limit: { a: 1/s }',
+      /^1:1: "limit" is not known in a configuration; known: limits, domain, descriptors/,
+    ],
     ['just text', /^1:1: a configuration must be a map; got "just text"/],
-    ['limits: { a: { policies: { algorithm: gcra, limit: [1], per: 1s } } }', /^1:52: limit must be a number or text/],
+    [
+      'limits: { a: { policies: { algorithm: gcra, limit: [1], per: 1s } } }',
+      /^1:52: limit must be a number or text/,
+    ],
     ['limits: { a: 1/s', /^1:1[67]: .*Flow map/],
     ['\tlimits: 1', /^1:1: .*[Tt]ab/],
     ['', /^1:1: there is nothing in it/],
@@ -127,12 +139,12 @@ limits:
       const inner = i === 0 ? 'key: a' : `key: a, descriptors: [*x${i - 1}, {<<: *x${i - 1}, key: b}]`;
       return `- &x${i} { ${inner} }`;
     });
-    expect(faults(`domain: d\ndescriptors:\n${bomb.join('\n')}`).join()).toMatch(/more than 200000 values/);
+    expect(faults(`domain: d\ndescriptors:\n${bomb.join('\n')}`).join()).toMatch(/more than 1000000 values/);
     expect(faults('['.repeat(100_000))[0]).toMatch(/^1:/);
   });
 
   test('names of the language are names like others', () => {
-    const { limits } = parse('limits: { __proto__: 1/s, constructor: { policies: { __proto__: 1/s } } }');
+    const { limits } = parse('limits: { __proto__: 1/s, constructor: { policies: { toString: 1/s } } }');
     expect([...limits.keys()]).toEqual(['__proto__', 'constructor']);
   });
 });
@@ -157,7 +169,9 @@ describe('files', () => {
   });
 
   test('the sample is good', () => {
-    const { limits, domains } = loadConfig([fileURLToPath(new URL('../limits.sample.yaml', import.meta.url))]);
+    const { limits, domains } = loadConfig([
+      fileURLToPath(new URL('../limits.sample.yaml', import.meta.url)),
+    ]);
     expect([limits.size, domains.size]).toEqual([4, 1]);
   });
 });

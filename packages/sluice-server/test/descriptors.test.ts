@@ -263,7 +263,9 @@ descriptors:
         rate_limit: { unit: day, requests_per_unit: 1 }
 `);
     for (const text of ['a=1', 'b=1', 'c=1/x=2']) ask(core, 'd', text);
-    const labels = [...core.metrics.text().matchAll(/near_limit_total\{limit="([^"]+)"/g)].map(([, label]) => label);
+    const labels = [...core.metrics.text().matchAll(/near_limit_total\{limit="([^"]+)"/g)].map(
+      ([, label]) => label,
+    );
     expect(labels).toEqual(['d.a', 'd.b_1', 'd.c_1.x']);
   });
 });
@@ -284,22 +286,64 @@ describe('the format', () => {
     ['domain: ""', /^1:9: domain must not be empty/],
     ['domain: d\ndescriptors: [{ value: x }]', /^2:15: a descriptor needs a key/],
     ['domain: d\ndescriptors: [{ key: k }, { key: k }]', /^2:27: a descriptor for k stands here already/],
-    ['domain: d\ndescriptors: [{ key: k, value: v }, { key: k, value: v }]', /^2:37: a descriptor for k with value v/],
-    ['domain: d\ndescriptors: [{ key: k, ratelimit: {} }]', /^2:25: "ratelimit" is not known in a descriptor/],
+    [
+      'domain: d\ndescriptors: [{ key: k, value: v }, { key: k, value: v }]',
+      /^2:37: a descriptor for k with value v/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, ratelimit: {} }]',
+      /^2:25: "ratelimit" is not known in a descriptor/,
+    ],
     ['domain: d\ndescriptors: [a]', /^2:15: a descriptor must be a map; got "a"/],
     ['domain: d\ndescriptors: { key: k }', /^2:14: descriptors must be a list; got a map/],
-    ['domain: d\ndescriptors: [{ key: k, rate_limit: { unit: fortnight, requests_per_unit: 1 } }]', /^2:45: unit must be one of second, minute, .*"fortnight"/],
-    ['domain: d\ndescriptors: [{ key: k, rate_limit: { requests_per_unit: 1 } }]', /^2:37: rate_limit needs a unit/],
-    ['domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day } }]', /^2:37: rate_limit needs requests_per_unit/],
-    ['domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: -1 } }]', /^2:69: requests_per_unit must be a whole number/],
-    ['domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 4294967296 } }]', /^2:69: requests_per_unit/],
-    ['domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1.5 } }]', /^2:69: requests_per_unit/],
-    ['domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1, unit_multiplier: 0 } }]', /^2:89: unit_multiplier/],
-    ['domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, unlimited: true } }]', /^2:45: an unlimited descriptor has no unit/],
-    ['domain: d\ndescriptors: [{ key: k, rate_limit: { name: n, replaces: [{ name: n }], unit: day, requests_per_unit: 1 } }]', /^2:67: a limit cannot replace itself/],
-    ['domain: d\ndescriptors: [{ key: k, rate_limit: { replaces: [{}], unit: day, requests_per_unit: 1 } }]', /^2:50: replaces needs a name/],
-    ['domain: d\ndescriptors: [{ key: k, shadow_mode: 1 }]', /^2:38: shadow_mode must be true or false; got 1/],
-    ['domain: d\ndescriptors: [{ key: k, share_threshold: true }]', /^2:42: share_threshold needs a value with a/],
+    [
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: fortnight, requests_per_unit: 1 } }]',
+      /^2:45: unit must be one of second, minute, .*"fortnight"/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { requests_per_unit: 1 } }]',
+      /^2:37: rate_limit needs a unit/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day } }]',
+      /^2:37: rate_limit needs requests_per_unit/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: -1 } }]',
+      /^2:69: requests_per_unit must be a whole number/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 4294967296 } }]',
+      /^2:69: requests_per_unit/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1.5 } }]',
+      /^2:69: requests_per_unit/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1, unit_multiplier: 0 } }]',
+      /^2:89: unit_multiplier/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, unlimited: true } }]',
+      /^2:45: an unlimited descriptor has no unit/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { name: n, replaces: [{ name: n }], unit: day, requests_per_unit: 1 } }]',
+      /^2:67: a limit cannot replace itself/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { replaces: [{}], unit: day, requests_per_unit: 1 } }]',
+      /^2:50: replaces needs a name/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, shadow_mode: 1 }]',
+      /^2:38: shadow_mode must be true or false; got 1/,
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k, share_threshold: true }]',
+      /^2:42: share_threshold needs a value with a/,
+    ],
   ])('%j is refused', (text, message) => {
     const found = faults(text);
     expect(found.length).toBeGreaterThan(0);

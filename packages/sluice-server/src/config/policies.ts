@@ -102,7 +102,9 @@ function tried<T>(value: Value, make: () => T, members?: ReadonlyMap<string, Val
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
     const option = error.option.split('.').at(-1) ?? '';
-    return (members?.get(option) ?? value).fault(error.message);
+    const member = members?.get(option);
+    const at = error.code === 'ERR_UNKNOWN_OPTION' ? member?.name : member;
+    return (at ?? value).fault(error.message);
   }
 }
 

@@ -10,11 +10,12 @@ import {
   type Pair,
   parseAllDocuments,
   type ParsedNode,
+  visit,
 } from 'yaml';
 import type { Fault } from './model.ts';
 
 /** Aliases may repeat parts of a file without end. */
-const MAX_VALUES = 200_000;
+const MAX_VALUES = 1_000_000;
 const MAX_DEPTH = 100;
 const MAX_TEXT = 16 * 1024 * 1024;
 
@@ -47,7 +48,7 @@ export class Source {
         for (const error of errors) this.fault(error.pos[0], firstLine(error));
       return documents
         .filter(({ errors, contents }) => errors.length === 0 && contents !== null)
-        .map((document) => new Value(this, document, document.contents, 0, 0));
+        .map((document) => new Value(this, targetsOf(document), document.contents, 0, 0));
     } catch (error) {
       // Brackets nested by the thousand exhaust the stack of the parser.
       this.fault(0, `cannot be read: ${error instanceof Error ? firstLine(error) : String(error)}`);
@@ -68,25 +69,47 @@ export class Source {
   }
 }
 
+/** What aliases stand for. */
+type Targets = ReadonlyMap<unknown, Node>;
+
+/** In one walk: each alias means the last anchor of its name before it. */
+function targetsOf(document: Document.Parsed): Targets {
+  const anchors = new Map<string, Node>();
+  const targets = new Map<unknown, Node>();
+  visit(document, {
+    Node(_, node) {
+      if (isAlias(node)) {
+        const target = anchors.get(node.source);
+        if (target !== undefined) targets.set(node, target);
+      } else if (node.anchor !== undefined) anchors.set(node.anchor, node);
+    },
+  });
+  return targets;
+}
+
 function firstLine({ message }: Error): string {
   return message.split('\n')[0] ?? '';
 }
 
 export class Value {
   private readonly source: Source;
-  private readonly document: Document.Parsed;
+  private readonly targets: Targets;
   /** Undefined: nothing there, or an alias of nothing. */
   private readonly node: Node | undefined;
   private readonly offset: number;
   private readonly depth: number;
 
-  constructor(source: Source, document: Document.Parsed, node: unknown, offset: number, depth: number) {
+  /** Where its name stands, if it is a member of a map. */
+  readonly name: Value | undefined;
+
+  constructor(source: Source, targets: Targets, node: unknown, offset: number, depth: number, name?: Value) {
     const given = (node ?? undefined) as ParsedNode | undefined;
     this.source = source;
-    this.document = document;
+    this.targets = targets;
+    this.name = name;
     this.offset = given?.range?.[0] ?? offset;
     this.depth = depth;
-    const target = isAlias(given) ? given.resolve(document) : given;
+    const target = isAlias(given) ? targets.get(given) : given;
     this.node = source.admit(this.offset, depth) ? target : undefined;
   }
 
@@ -160,7 +183,7 @@ export class Value {
 
   private addMember(members: Map<string, Value>, pair: Pair, what: string, names?: readonly string[]): void {
     const key = this.child(pair.key, this.offset);
-    const value = this.child(pair.value, key.offset);
+    const value = this.child(pair.value, key.offset, key);
     const name = key.plain;
     if (name === '<<') this.merge(members, value, what, names);
     else if (typeof name !== 'string') {
@@ -177,8 +200,8 @@ export class Value {
     }
   }
 
-  private child(node: unknown, offset: number): Value {
-    return new Value(this.source, this.document, node, offset, this.depth + 1);
+  private child(node: unknown, offset: number, name?: Value): Value {
+    return new Value(this.source, this.targets, node, offset, this.depth + 1, name);
   }
 
   /** What stands there, for a complaint. */

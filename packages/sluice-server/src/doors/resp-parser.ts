@@ -167,12 +167,12 @@ export function own(slice: string): string {
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', a: '\x07' };
 /** No `\s`: it knows signs that are parts of other letters in UTF-8. */
-const WORD = /[ \t\r\v\f]*(?:"((?:[^"\\]|\\[^])*)"|'((?:[^'\\]|\\[^])*)'|([^ \t\r\v\f"']+))[ \t\r\v\f]*/y;
+const WORD = /(?:"((?:[^"\\]|\\[^])*)"|'((?:[^'\\]|\\[^])*)'|([^ \t\r\v\f"']+))(?:[ \t\r\v\f]+|$)/y;
 
 /** As typed: words, or quoted text with escapes in it. */
 function wordsOf(line: string): string[] {
   const words: string[] = [];
-  const text = /^[ \t\r\v\f]*$/.test(line) ? '' : line;
+  const text = line.replace(/^[ \t\r\v\f]+/, '');
   WORD.lastIndex = 0;
   while (WORD.lastIndex < text.length) {
     const found = WORD.exec(text);

@@ -49,7 +49,7 @@ export type HeadersLike =
   | { readonly [name: string]: string | readonly string[] | undefined };
 
 /** What a connection without an address is called: a Unix socket, or a client that has gone. */
-export const UNKNOWN = 'unknown';
+const UNKNOWN = 'unknown';
 
 export function clientAddress(request: RequestLike, options: ClientAddressOptions = {}): string {
   return clientAddressBy(options)(request);

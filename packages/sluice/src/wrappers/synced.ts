@@ -206,5 +206,5 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
 }
 
 function left({ answer, passed, pushing }: Count): number {
-  return (answer as Decision).remaining - passed;
+  return (answer as Decision).remaining - passed - pushing;
 }

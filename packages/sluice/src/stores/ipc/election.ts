@@ -11,7 +11,7 @@ const STALE = 2000;
 /** Errors that mean that nobody serves. */
 const NOBODY = new Set(['ENOENT', 'ECONNREFUSED']);
 
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 

@@ -1,0 +1,123 @@
+/** CL.THROTTLE, whose limit comes with each call, and THROTTLE, which names one of the configuration. */
+import type { Decision, Millis, Store } from 'sluice';
+import { type ClThrottleArgs, createClThrottle } from 'sluice/compat/redis-cell';
+import type { Core } from '../core/core.ts';
+import { chain } from '../core/maybe.ts';
+import { type Command, RespError } from './resp-command.ts';
+import { own } from './resp-parser.ts';
+
+/** Larger whole numbers are not exact in most clients. */
+const NO_BOUND = Number.MAX_SAFE_INTEGER;
+/** What metrics call the limits that callers bring themselves. */
+const CELL = 'cl.throttle';
+
+export function throttleCommands(core: Core, maxKey: number): readonly (readonly [string, Command])[] {
+  const cell = createClThrottle({ store: counted(core) });
+  return [
+    [
+      'cl.throttle',
+      {
+        summary: 'Asks a GCRA limit that comes with the call, as the module redis-cell does.',
+        usage: 'key max_burst count period [quantity]',
+        arity: [4, 5],
+        hasKey: true,
+        run(args) {
+          const words = args.map((word, i) => (i === 0 ? keyOf(word, maxKey) : numberOf(word)));
+          return chain(cell(...(words as ClThrottleArgs)), (numbers) => replyOf(...numbers));
+        },
+      },
+    ],
+    [
+      'throttle',
+      {
+        summary: 'Asks a limit of the configuration; the reply is that of CL.THROTTLE.',
+        usage: 'key limit [cost] [TIER tier]',
+        arity: [2, 5],
+        hasKey: true,
+        run([key = '', limit = '', ...rest]) {
+          const { cost, tier } = optionsOf(rest);
+          return chain(core.take(textOf(limit), keyOf(key, maxKey), { cost, tier }), decisionReply);
+        },
+      },
+    ],
+  ];
+}
+
+/** The store of the core, with what was decided in the metrics. */
+function counted({ store, metrics }: Core): Store {
+  return {
+    clock: store.clock,
+    apply(hit) {
+      const answer = store.apply(hit);
+      if (hit.verb !== 'take') return answer;
+      return chain(answer, (decision) => {
+        metrics.decided(CELL, hit.key, decision, false);
+        return decision;
+      });
+    },
+    close: () => undefined,
+  };
+}
+
+function replyOf(limited: number, limit: number, remaining: number, retryAfter: number, resetAfter: number): string {
+  return `*5\r\n:${limited}\r\n:${limit}\r\n:${remaining}\r\n:${retryAfter}\r\n:${resetAfter}\r\n`;
+}
+
+/** Times are whole seconds, rounded up; -1: not limited, or never. */
+function decisionReply({ allowed, limit, remaining, retryAfter, resetAfter }: Decision): string {
+  return replyOf(
+    allowed ? 0 : 1,
+    wholeOf(limit),
+    wholeOf(remaining),
+    allowed ? -1 : secondsOf(retryAfter),
+    secondsOf(resetAfter),
+  );
+}
+
+function wholeOf(value: number): number {
+  return Math.max(0, Math.min(Math.floor(value), NO_BOUND));
+}
+
+function secondsOf(span: Millis): number {
+  return span === Infinity ? -1 : Math.ceil(span / 1000);
+}
+
+function optionsOf(words: readonly string[]): { cost: number | undefined; tier: string | undefined } {
+  const isCost = words.length === 1 || words.length === 3;
+  const [name, tier] = isCost ? words.slice(1) : words;
+  if (name !== undefined && name.toLowerCase() !== 'tier') throw new RespError('ERR', 'syntax error');
+  const cost = isCost ? words[0] : undefined;
+  if (cost !== undefined && !/^\d{1,15}(\.\d{1,15})?$/.test(cost))
+    throw new RespError('ERR', `cost is not a number, 0 or more: ${cost.slice(0, 40)}`);
+  return { cost: cost === undefined ? undefined : Number(cost), tier: tier === undefined ? undefined : textOf(tier) };
+}
+
+function keyOf(bytes: string, maxKey: number): string {
+  if (bytes.length > maxKey) throw new RespError('ERR', `the key is longer than ${maxKey} bytes`);
+  return textOf(bytes);
+}
+
+/** The same text as the other doors read; bytes that are no UTF-8 become text that no other bytes become. */
+function textOf(bytes: string): string {
+  if (isAscii(bytes)) return own(bytes);
+  const buffer = Buffer.from(bytes, 'latin1');
+  const text = buffer.toString('utf8');
+  return Buffer.from(text, 'utf8').equals(buffer) ? text : `\u0000${own(bytes)}`;
+}
+
+function isAscii(bytes: string): boolean {
+  for (let i = 0; i < bytes.length; i++) if (bytes.charCodeAt(i) > 127) return false;
+  return true;
+}
+
+/** Digits as a number; the rest as it is, for whoever refuses it. */
+function numberOf(word: string): number | string {
+  if (word.length === 0 || word.length > 15) return word;
+  let value = 0;
+  for (let i = 0; i < word.length; i++) {
+    const digit = word.charCodeAt(i) - 48;
+    if (digit < 0 || digit > 9) return word;
+    value = value * 10 + digit;
+  }
+  return value;
+}
