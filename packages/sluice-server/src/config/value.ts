@@ -130,11 +130,6 @@ export class Value {
     return this.node === undefined || (isScalar(this.node) && this.node.value === null);
   }
 
-  /** Where it stands in the file: for faults found later. */
-  get position(): number {
-    return this.offset;
-  }
-
   /** A scalar as JavaScript has it. */
   get plain(): unknown {
     return isScalar(this.node) ? this.node.value : this.node === undefined ? null : this.node;

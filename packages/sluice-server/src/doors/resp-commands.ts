@@ -55,8 +55,8 @@ const selectCommand: Command = {
   usage: 'index',
   arity: [1, 1],
   run([index = '']) {
-    if (!/^\d{1,10}$/.test(index)) throw new RespError('ERR', 'value is not an integer or out of range');
-    if (Number(index) !== 0) throw new RespError('ERR', 'DB index is out of range');
+    if (!/^\d{1,10}$/.test(index)) throw new RespError('ERR', 'the index of a database is a whole number');
+    if (Number(index) !== 0) throw new RespError('ERR', 'there is only database 0');
     return OK;
   },
 };
@@ -64,8 +64,9 @@ const selectCommand: Command = {
 /** A token is the password; the name of the user does not matter. */
 function authenticate(tokens: Tokens, password: string, session: Session): void {
   if (tokens === undefined) return;
-  session.isTrusted = isToken(Buffer.from(password, 'latin1').toString('utf8'), tokens());
-  if (!session.isTrusted) throw new RespError('WRONGPASS', 'invalid username-password pair or user is disabled.');
+  const isRight = isToken(Buffer.from(password, 'latin1').toString('utf8'), tokens());
+  if (!isRight) throw new RespError('WRONGPASS', 'that is no password of this server');
+  session.isTrusted = true;
 }
 
 function authCommand(tokens: Tokens): Command {
@@ -76,7 +77,8 @@ function authCommand(tokens: Tokens): Command {
     isOpen: true,
     run(args, session) {
       if (tokens === undefined && args.length === 1)
-        throw new RespError('ERR', 'AUTH was called, but this server has no password configured');
+        // In these words ioredis only warns, and goes on.
+        throw new RespError('ERR', 'AUTH was called without any password configured for the default user');
       authenticate(tokens, args.at(-1) ?? '', session);
       return OK;
     },
@@ -92,8 +94,8 @@ function helloCommand(tokens: Tokens): Command {
     run([version, ...options], session) {
       if (version !== undefined && version !== '2' && version !== '3')
         throw /^\d+$/.test(version)
-          ? new RespError('NOPROTO', 'unsupported protocol version')
-          : new RespError('ERR', 'Protocol version is not an integer or out of range');
+          ? new RespError('NOPROTO', 'only protocols 2 and 3 are spoken here')
+          : new RespError('ERR', 'the version of the protocol is a whole number');
       const words = [...options];
       let name: string | undefined;
       while (words.length > 0) {
@@ -103,7 +105,7 @@ function helloCommand(tokens: Tokens): Command {
         else throw new RespError('ERR', `syntax error in HELLO option '${String(option).slice(0, 40)}'`);
       }
       if (!session.isTrusted)
-        throw new RespError('NOAUTH', 'HELLO needs AUTH with it, or after AUTH was called: Authentication required.');
+        throw new RespError('NOAUTH', 'Authentication required: HELLO may bring it, with AUTH');
       if (version !== undefined) session.protocol = version === '3' ? 3 : 2;
       if (name !== undefined) session.name = name;
       return map(session.protocol, [
@@ -150,6 +152,6 @@ const clientCommand: Command = {
 
 function nameOf(bytes: string): string {
   if (bytes.length > 200 || !/^[!-~]*$/.test(bytes))
-    throw new RespError('ERR', 'Client names cannot contain spaces, newlines or special characters.');
+    throw new RespError('ERR', 'a name has at most 200 signs, and no space or control sign among them');
   return own(bytes);
 }

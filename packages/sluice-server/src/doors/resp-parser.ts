@@ -45,13 +45,18 @@ export class RespParser {
   }
 
   push(chunk: Buffer): void {
-    if (this.at === this.text.length) this.text = chunk.latin1Slice();
+    if (this.at === this.text.length) this.text = chunk.toString('latin1');
     else {
       const rest = this.at === 0 ? this.text : own(this.text.slice(this.at));
-      this.text = rest + chunk.latin1Slice();
+      this.text = rest + chunk.toString('latin1');
       if (++this.pieces % PIECES === 0) this.text.charCodeAt(0);
     }
     this.at = 0;
+  }
+
+  /** Part of a command has come. */
+  get isMidway(): boolean {
+    return this.expected > 0 || this.at < this.text.length;
   }
 
   /** The next command, or undefined until more comes. Throws a ProtocolError. */

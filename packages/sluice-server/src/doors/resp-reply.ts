@@ -47,5 +47,5 @@ export function map(protocol: Protocol, members: readonly (readonly [name: strin
 
 /** Any text as the bytes of its UTF-8. */
 export function utf8(text: string): string {
-  return Buffer.from(text, 'utf8').latin1Slice();
+  return Buffer.from(text, 'utf8').toString('latin1');
 }

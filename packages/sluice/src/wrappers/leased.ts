@@ -43,7 +43,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
   const longest = duration('leased.lease', lease);
   whole('leased.nodes', nodes);
   bound('leased.maxKeys', maxKeys);
-  const node: Node = { store, now: () => clock.now(), random, roundTrip: 0 };
+  const node: Node = { store, now: clock.now.bind(clock), random, roundTrip: 0 };
   const byPlan = new WeakMap<Plan, Book>();
   /** Those with keys. */
   const books = new Set<Book>();

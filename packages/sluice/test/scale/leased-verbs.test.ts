@@ -82,14 +82,44 @@ test('a decision from a lease counts what is held here and what the store had le
   expect(decision.policies[0]).toMatchObject({ name: 'default', limit: 1000, remaining: 900 - 42 });
 });
 
-test('an expired lease is never spent, however late the event loop comes to it', async () => {
-  const limiter = limiterOf(BUCKET);
-  await warm(limiter);
-  clock.set(clock.now() + 998);
-  expect(limiter.peek('alice')).toMatchObject({ source: 'lease' });
-  clock.set(clock.now() + 2);
-  await limiter.take('alice');
-  expect(asked.length).toBeGreaterThan(0);
+describe('an expired lease is never spent', () => {
+  /** A second, less what clocks may differ by. */
+  const LIFE = 999;
+  /** As in a stalled event loop: the time passes and no timer fires. */
+  const stalled = () => ({ clock: { now: () => clock.now(), after: () => () => {} } });
+
+  test('although no timer ended it', async () => {
+    const limiter = limiterOf(BUCKET, stalled());
+    await warm(limiter);
+    const start = clock.now();
+    clock.set(start + LIFE - 0.01);
+    expect(limiter.take('alice')).toMatchObject({ allowed: true, source: 'lease' });
+    asked.length = 0;
+    clock.set(start + LIFE);
+    const late = limiter.take('alice');
+    expect(late).toBeInstanceOf(Promise);
+    await late;
+    expect(asked.length).toBeGreaterThan(0);
+  });
+
+  test('and its life begins when it is asked for, not when it arrives', async () => {
+    const limiter = limiterOf(BUCKET, stalled());
+    await warm(limiter);
+    const sent = clock.now() + LIFE;
+    clock.set(sent);
+    const { apply } = store;
+    store.apply = async (hit) => {
+      const decision = await apply(hit);
+      clock.set(sent + 200);
+      return decision;
+    };
+    await limiter.take('alice');
+    store.apply = apply;
+    clock.set(sent + LIFE - 0.01);
+    expect(limiter.peek('alice')).toMatchObject({ source: 'lease' });
+    clock.set(sent + LIFE);
+    expect(limiter.peek('alice')).toBeInstanceOf(Promise);
+  });
 });
 
 test('a rare key never gets a lease', async () => {
@@ -144,9 +174,16 @@ describe('unused units', () => {
     const held = 1000 - 41 - (await left());
     expect(held).toBeGreaterThan(0);
     asked.length = 0;
-    const closing = wrapped.close();
-    expect(asked).toEqual([`refund ${held}`]);
-    await closing;
+    const { apply } = store;
+    store.apply = async (hit) => {
+      const decision = await apply(hit);
+      await settled();
+      asked.push('done');
+      return decision;
+    };
+    store.close = () => void asked.push('close');
+    await wrapped.close();
+    expect(asked).toEqual([`refund ${held}`, 'done', 'close']);
   });
 
   test('go back when another key needs the room', async () => {
@@ -201,6 +238,30 @@ describe('other verbs', () => {
     await limiter.reset('alice');
     expect(await limiter.peek('alice')).toMatchObject({ remaining: 1000, source: 'store' });
     clock.advance(20_000);
+    await settled();
+    expect(asked.filter((what) => what.startsWith('refund'))).toEqual([]);
+  });
+
+  test('a reset also ends the lease of a tier that reads the same row', async () => {
+    const pro = fixedWindow({ limit: 2000, per: '1d', align: 'first' });
+    const wrapped = leased(store, { clock });
+    const limiter = createLimiter(DAY, { store: wrapped, name: 'leases', tiers: { pro } });
+    for (let i = 0; i < 40; i++) await limiter.take('alice', { tier: 'pro' });
+    expect(limiter.peek('alice', { tier: 'pro' })).toMatchObject({ source: 'lease' });
+    await limiter.reset('alice');
+    expect(await limiter.peek('alice', { tier: 'pro' })).toMatchObject({ remaining: 2000, source: 'store' });
+  });
+
+  test('what was on its way to this node at a reset is not returned after it', async () => {
+    const limiter = limiterOf(DAY);
+    await warm(limiter);
+    clock.set(clock.now() + 1);
+    const waves = Array.from({ length: 200 }, () => limiter.take('alice'));
+    expect(asked.some((what) => what.startsWith('take partial'))).toBe(true);
+    const reset = limiter.reset('alice');
+    await Promise.all([...waves, reset]);
+    await settled();
+    clock.advance(60_000);
     await settled();
     expect(asked.filter((what) => what.startsWith('refund'))).toEqual([]);
   });

@@ -1,0 +1,139 @@
+/** What the playground shows, and the work behind it. Everything follows from the state; a change redoes what it touches. */
+import { computed, effect, signal } from '@preact/signals';
+import type { Millis } from 'sluice';
+import type { Recording } from '../model/log.ts';
+import { type Part, read, type Reading } from '../model/policy.ts';
+import { createRun, type Run } from '../model/run.ts';
+import { FIRST, MOST_LANES, type State, TRAFFIC, toQuery } from '../model/state.ts';
+import { generate, type Traffic, type TrafficKind, type TrafficOptions } from '../model/traffic.ts';
+
+export interface Lane {
+  readonly id: number;
+  readonly text: string;
+  readonly reading: Reading;
+  /** The last text without a mistake, and what it says: the picture stays while somebody types. */
+  readonly good: string;
+  readonly parts: readonly Part[];
+}
+
+const FALLBACK = FIRST.limits[0];
+let lastId = 0;
+
+function laneOf(text: string, before?: Lane): Lane {
+  const reading = read(text);
+  const id = before?.id ?? ++lastId;
+  if (reading.mistake === undefined) return { id, text, reading, good: text, parts: reading.parts };
+  const good = before?.good ?? FALLBACK;
+  return { id, text, reading, good, parts: before?.parts ?? (read(good) as { parts: readonly Part[] }).parts };
+}
+
+export const lanes = signal<readonly Lane[]>([]);
+export const trafficOptions = signal<TrafficOptions>(FIRST.traffic);
+export const patience = signal<Millis>(0);
+export const recording = signal<Recording | undefined>(undefined);
+
+export const state = computed<State>(() => ({
+  limits: lanes.value.map(({ good }) => good),
+  traffic: trafficOptions.value,
+  patience: patience.value,
+}));
+export const query = computed(() => toQuery(state.value));
+
+export function show({ limits, traffic, patience: span }: State): void {
+  lanes.value = limits.map((text) => laneOf(text));
+  trafficOptions.value = traffic;
+  patience.value = span;
+}
+
+export function setText(id: number, text: string): void {
+  lanes.value = lanes.value.map((lane) => (lane.id === id ? laneOf(text, lane) : lane));
+}
+
+export function addLane(): void {
+  const used = new Set(lanes.value.flatMap(({ parts }) => parts.map(({ algorithm }) => algorithm)));
+  const [first] = lanes.value[0]?.parts ?? [];
+  const rate = first === undefined ? '10/10s' : `${first.limit}/${first.span}`;
+  const fresh = (['sliding-window', 'leaky-bucket', 'sliding-log', 'fixed-window'] as const).find((name) => !used.has(name));
+  if (lanes.value.length < MOST_LANES) lanes.value = [...lanes.value, laneOf(`${rate} ${fresh ?? 'token-bucket'}`)];
+}
+
+export function removeLane(id: number): void {
+  if (lanes.value.length > 1) lanes.value = lanes.value.filter((lane) => lane.id !== id);
+}
+
+export function setKind(kind: TrafficKind): void {
+  trafficOptions.value = TRAFFIC[kind];
+}
+
+const EMPTY: Traffic = {
+  origin: 0,
+  length: 60_000,
+  times: new Float64Array(0),
+  keys: new Uint32Array(0),
+  names: ['ann'],
+  isCut: false,
+};
+
+export const traffic = computed<Traffic>(() => {
+  const options = trafficOptions.value;
+  if (options.kind === 'log') return recording.value?.traffic ?? EMPTY;
+  const made = generate(options);
+  return made.names.length === 0 ? { ...made, names: ['ann'] } : made;
+});
+
+/** Keys by how often they ask. */
+export const busiest = computed<readonly number[]>(() => {
+  const counts = new Uint32Array(traffic.value.names.length);
+  for (const key of traffic.value.keys) counts[key]++;
+  return [...counts.keys()].sort((a, b) => counts[b] - counts[a]);
+});
+
+const chosenName = signal('');
+/** Whose window and level are drawn. */
+export const focus = computed(() => {
+  const chosen = traffic.value.names.indexOf(chosenName.value);
+  return chosen >= 0 ? chosen : busiest.value[0];
+});
+export function setFocus(name: string): void {
+  chosenName.value = name;
+}
+
+// ── Runs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const runs = signal<ReadonlyMap<number, Run>>(new Map());
+/** Counts slices of work, so that pictures follow it. */
+export const progress = signal(0);
+export const isWorking = signal(false);
+
+/** Milliseconds of a frame that runs may take; the rest is for drawing. */
+const SLICE = 8;
+
+function work(): void {
+  const deadline = performance.now() + SLICE;
+  let isDone = true;
+  for (const run of runs.peek().values()) if (!run.work(deadline)) isDone = false;
+  progress.value = progress.peek() + 1;
+  isWorking.value = !isDone;
+  if (!isDone) requestAnimationFrame(work);
+}
+
+effect(() => {
+  const before = runs.peek();
+  const next = new Map<number, Run>();
+  for (const { id, good, parts } of lanes.value) {
+    const old = before.get(id);
+    const options = { traffic: traffic.value, policies: good, bounds: parts, patience: patience.value, focus: focus.value };
+    const isSame =
+      old !== undefined &&
+      old.traffic === options.traffic &&
+      old.policies === good &&
+      old.patience === options.patience &&
+      old.focus === options.focus;
+    next.set(id, isSame ? old : createRun(options));
+  }
+  const wasWorking = isWorking.peek();
+  runs.value = next;
+  // What is small is done before the next frame: no picture flickers.
+  if (wasWorking) progress.value = progress.peek() + 1;
+  else work();
+});

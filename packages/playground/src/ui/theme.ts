@@ -1,0 +1,34 @@
+/** Light or dark: as the system says, unless somebody chose. */
+import { computed, effect, signal } from '@preact/signals';
+
+export const THEMES = ['auto', 'light', 'dark'] as const;
+export type Theme = (typeof THEMES)[number];
+
+const KEPT = 'sluice-theme';
+
+function kept(): Theme {
+  try {
+    return THEMES.find((theme) => theme === localStorage.getItem(KEPT)) ?? 'auto';
+  } catch {
+    return 'auto'; // a browser may refuse storage to a file
+  }
+}
+
+export const theme = signal<Theme>(kept());
+
+const system = matchMedia('(prefers-color-scheme: dark)');
+const systemDark = signal(system.matches);
+system.addEventListener('change', () => {
+  systemDark.value = system.matches;
+});
+
+export const isDark = computed(() => (theme.value === 'auto' ? systemDark.value : theme.value === 'dark'));
+
+effect(() => {
+  document.documentElement.style.colorScheme = theme.value === 'auto' ? 'light dark' : theme.value;
+  try {
+    localStorage.setItem(KEPT, theme.value);
+  } catch {
+    // Then it lasts as long as the page.
+  }
+});

@@ -1,0 +1,206 @@
+/**
+ * One client. Commands are answered in the order in which they came, also when a store answers later; answers of one
+ * chunk leave in one write. Nothing grows without bound: who does not read its answers, or has too many of them under
+ * way, is not read from.
+ */
+import type { Socket } from 'node:net';
+import { StoreError, StoreUnavailable } from 'sluice';
+import type { Core } from '../core/core.ts';
+import { isPromise } from '../core/maybe.ts';
+import type { Log } from '../log.ts';
+import { type Command, type Commands, RespError, type Session } from './resp-command.ts';
+import { type Bounds, ProtocolError, RespParser } from './resp-parser.ts';
+import { failure, utf8 } from './resp-reply.ts';
+
+export interface Service {
+  readonly core: Core;
+  readonly log: Log;
+  readonly commands: Commands;
+  readonly bounds: Bounds;
+  /** A password must be said first. */
+  readonly isClosed: boolean;
+  /** Counts. */
+  answered(): void;
+}
+
+export interface Connection {
+  /** Ends it after the answers to what has come, or after a moment if nothing comes. */
+  drain(moment: number): void;
+}
+
+/** Answers under way at once. */
+const MOST_WAITING = 1000;
+/** Bytes of answers in one write. */
+const WRITE_AT = 64 * 1024;
+/** After our last word, the client has so long to read it, and to hang up; a reset would take it away. */
+const LINGER = 2000;
+/** For those who have not said the password. */
+const STRANGER: Bounds = { maxArguments: 10, maxBytes: 4096 };
+/** Web pages can make browsers send these to a port of their choice. */
+const BROWSERS = new Set(['post', 'get', 'put', 'head', 'options', 'host:']);
+
+interface Slot {
+  reply: string | undefined;
+}
+
+export function serveClient(socket: Socket, id: number, service: Service): Connection {
+  const { core, log, commands, bounds, isClosed } = service;
+  const session: Session = { id, protocol: 2, name: '', isTrusted: !isClosed, isLeaving: false };
+  const parser = new RespParser(isClosed ? STRANGER : bounds);
+  const waiting: Slot[] = [];
+  let out = '';
+  let isFull = false;
+  let isEnded = false;
+  let isFlushing = false;
+  let isDraining = false;
+  let isLate = false;
+  let idle: NodeJS.Timeout | undefined;
+
+  function flush(): void {
+    if (out === '' || socket.destroyed) return;
+    isFull = !socket.write(out, 'latin1');
+    out = '';
+  }
+
+  function say(answer: string | Promise<string>, name: string, start: number): void {
+    if (!isPromise(answer)) {
+      // Not before those that came earlier.
+      if (waiting.length === 0) out += answer;
+      else waiting.push({ reply: answer });
+      return;
+    }
+    const slot: Slot = { reply: undefined };
+    waiting.push(slot);
+    answer
+      .catch((error: unknown) => refusal(error, name, log))
+      .then((reply) => {
+        slot.reply = reply;
+        count(name, reply, start);
+        settle();
+      });
+  }
+
+  /** What is ready, up to the first that is not. All that becomes ready in one turn of the loop leaves together. */
+  function settle(): void {
+    while (waiting[0]?.reply !== undefined) out += (waiting.shift() as Slot).reply;
+    if (isFlushing) return;
+    isFlushing = true;
+    process.nextTick(() => {
+      isFlushing = false;
+      run();
+    });
+  }
+
+  function count(name: string, reply: string, start: number): void {
+    service.answered();
+    core.metrics.answered('resp', name, reply.startsWith('-') ? 'error' : 'ok', performance.now() - start);
+  }
+
+  function perform(words: string[], start: number): void {
+    const given = words[0] as string;
+    const name = commands.has(given) ? given : given.toLowerCase();
+    const command = commands.get(name);
+    const label = command === undefined ? 'unknown' : name;
+    let answer: string | Promise<string>;
+    try {
+      answer = answerTo(command, words, session);
+    } catch (error) {
+      answer = refusal(error, label, log);
+    }
+    if (!isPromise(answer)) count(label, answer, start);
+    say(answer, label, start);
+    if (command === undefined && BROWSERS.has(name)) session.isLeaving = true;
+    if (session.isTrusted) parser.bounds = bounds;
+  }
+
+  /** Reads on where reading is allowed, and writes. */
+  function run(): void {
+    const start = performance.now();
+    let isDry = false;
+    let hasAnswered = false;
+    try {
+      while (!session.isLeaving && !isFull && waiting.length < MOST_WAITING) {
+        const words = parser.next();
+        isDry = words === undefined;
+        if (words === undefined) break;
+        hasAnswered = true;
+        perform(words, start);
+        if (out.length > WRITE_AT) flush();
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      say(failure('ERR', `Protocol error: ${error.message}`), 'protocol', start);
+      count('protocol', '-', start);
+      session.isLeaving = true;
+    }
+    flush();
+    // While draining: one more answer, and the client knows.
+    if (isDraining && isDry && (isLate || (hasAnswered && !parser.isMidway))) session.isLeaving = true;
+    const isBlocked = isFull || waiting.length >= MOST_WAITING;
+    if (!session.isLeaving && isBlocked !== socket.isPaused()) socket[isBlocked ? 'pause' : 'resume']();
+    if ((session.isLeaving || (isEnded && !isBlocked)) && waiting.length === 0) leave();
+  }
+
+  /** The last word is said. What still comes is not read as commands. */
+  function leave(): void {
+    session.isLeaving = true;
+    if (socket.writableEnded) return;
+    clearTimeout(idle);
+    socket.end();
+    socket.resume();
+    idle = setTimeout(() => socket.destroy(), LINGER).unref();
+  }
+
+  socket.on('data', (chunk) => {
+    if (session.isLeaving) return;
+    parser.push(chunk);
+    run();
+  });
+  socket.on('drain', () => {
+    isFull = false;
+    run();
+  });
+  socket.on('end', () => {
+    isEnded = true;
+    run();
+  });
+  socket.on('error', () => socket.destroy());
+  socket.on('close', () => {
+    session.isLeaving = true;
+    clearTimeout(idle);
+  });
+
+  return {
+    drain(moment) {
+      isDraining = true;
+      idle ??= setTimeout(() => {
+        isLate = true;
+        run();
+      }, moment);
+    },
+  };
+}
+
+function answerTo(command: Command | undefined, [name = '', ...args]: string[], session: Session): string | Promise<string> {
+  if (command === undefined) {
+    if (!session.isTrusted) throw new RespError('NOAUTH', 'Authentication required.');
+    throw new RespError('ERR', `unknown command '${name.slice(0, 100)}'`);
+  }
+  if (!session.isTrusted && command.isOpen !== true) throw new RespError('NOAUTH', 'Authentication required.');
+  const [fewest, most] = command.arity;
+  if (args.length < fewest || args.length > most)
+    throw new RespError('ERR', `wrong number of arguments for '${name.toLowerCase()}' command`);
+  return command.run(args, session);
+}
+
+/** A fault of the store is no mistake of the caller: it has a code of its own. */
+function refusal(error: unknown, name: string, log: Log): string {
+  if (error instanceof RespError) return failure(error.code, error.message);
+  if (error instanceof StoreError || error instanceof StoreUnavailable)
+    return failure('UNAVAILABLE', utf8(error.message));
+  const message = error instanceof Error ? error.message : String(error);
+  // Mistakes in the arguments, and limits that are not there, are refused with errors that say so.
+  const isExpected = error instanceof RangeError || (error instanceof Error && error.name === 'UnknownLimit');
+  if (!isExpected) log.error('a command failed', { door: 'resp', command: name, error: message });
+  return failure('ERR', isExpected ? utf8(message) : 'the server failed');
+}

@@ -1,0 +1,84 @@
+/** The RESP door: any Redis client can ask. */
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer as createSecureServer } from 'node:tls';
+import type { Core } from '../core/core.ts';
+import type { Door, DoorOptions } from '../door.ts';
+import { commandsOf } from './resp-commands.ts';
+import { type Connection, serveClient, type Service } from './resp-connection.ts';
+
+const MAX_ARGUMENTS = 1024;
+/** While draining, a client that is silent may say one more thing within this time. */
+const LAST_WORDS = 500;
+/** Seconds after which a silent connection is asked whether it is still there: 60. */
+const KEEP_ALIVE = 60_000;
+
+export async function openResp(core: Core, options: DoorOptions): Promise<Door> {
+  const { address, tls, log, maxMessage, tokens } = options;
+  const connections = new Set<Connection>();
+  /** With those that are still shaking hands. */
+  const sockets = new Set<Socket>();
+  let ids = 0;
+  let answers = 0;
+  const service: Service = {
+    core,
+    log,
+    bounds: { maxArguments: MAX_ARGUMENTS, maxBytes: maxMessage },
+    isClosed: tokens !== undefined,
+    answered() {
+      answers++;
+    },
+    commands: commandsOf(core, options, {
+      connections: () => connections.size,
+      commands: () => answers,
+      port: () => portOf(server),
+    }),
+  };
+
+  function welcome(socket: Socket): void {
+    const connection = serveClient(socket, ++ids, service);
+    connections.add(connection);
+    socket.on('close', () => connections.delete(connection));
+  }
+
+  // A client may say its last command and stop writing; it still gets the answer.
+  const common = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE };
+  const server: Server =
+    tls === undefined
+      ? createServer(common, welcome)
+      : createSecureServer(
+          { ...common, ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined },
+          welcome,
+        );
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.on('tlsClientError', (_error, socket: Socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  server.on('error', (error) => log.error('the RESP door failed', { error: String(error) }));
+
+  return {
+    address: { host: address.host, port: portOf(server) },
+    async drain(timeout) {
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+      for (const connection of connections) connection.drain(Math.min(LAST_WORDS, timeout));
+      const cut = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, timeout);
+      await closed;
+      clearTimeout(cut);
+    },
+  };
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo | null)?.port ?? 0;
+}

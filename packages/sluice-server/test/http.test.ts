@@ -1,0 +1,353 @@
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { serving, type Serving } from './serving.ts';
+
+const LIMITS = `
+limits:
+  api: 3/h
+  search:
+    policies: 2/h
+    tiers: { pro: 10/h }
+    overrides: { vip: unlimited, bad: blocked, 'team-*': { tier: pro }, own: 5/h }
+  soft: { policies: 1/h, shadow: true }
+  counted: { policies: 2/h fixed-window, mode: always }
+domain: edge
+descriptors:
+  - key: ip
+    rate_limit: { unit: hour, requests_per_unit: 2 }
+  - key: open
+    rate_limit: { unlimited: true }
+`;
+
+async function answer(response: Promise<Response>): Promise<[status: number, body: Record<string, unknown>]> {
+  const got = await response;
+  return [got.status, (await got.json()) as Record<string, unknown>];
+}
+
+describe('take and its siblings', () => {
+  test('answer with the decision; a denial is a 200 unless 429 is asked for', async () => {
+    const { post } = await serving(LIMITS);
+    const question = { limit: 'api', key: 'ann', cost: 2 };
+    expect(await answer(post('/v1/take', question))).toEqual([
+      200,
+      expect.objectContaining({ allowed: true, taken: 2, limit: 3, remaining: 1, policy: 'default' }),
+    ]);
+    expect(await answer(post('/v1/peek', question))).toMatchObject([200, { allowed: false, taken: 0 }]);
+    expect(await answer(post('/v1/take', question))).toMatchObject([200, { allowed: false, taken: 0 }]);
+    expect(await answer(post('/v1/take?status=429', question))).toMatchObject([429, { allowed: false }]);
+    expect(await answer(post('/v1/refund', question))).toMatchObject([200, { remaining: 3 }]);
+    expect(await answer(post('/v1/take', { limit: 'api', key: 'ann', cost: 9 }))).toMatchObject([
+      200,
+      { allowed: false, retryAfter: null },
+    ]);
+    expect(
+      await answer(post('/v1/take', { limit: 'api', key: 'ann', cost: 9, mode: 'partial' })),
+    ).toMatchObject([200, { allowed: true, taken: 3 }]);
+  });
+
+  test('a single take has the RateLimit headers, a peek and a list do not', async () => {
+    const { post } = await serving(LIMITS);
+    const question = { limit: 'api', key: 'ann', cost: 3 };
+    const { headers } = await post('/v1/take', question);
+    expect(headers.get('ratelimit-policy')).toBe('"default";q=3;w=3600');
+    expect(headers.get('ratelimit')).toMatch(/^"default";r=0;t=\d+$/);
+    expect(headers.get('retry-after')).toBeNull();
+    expect(Number((await post('/v1/take', question)).headers.get('retry-after'))).toBeGreaterThan(3590);
+    expect((await post('/v1/peek', question)).headers.get('ratelimit')).toBeNull();
+    expect((await post('/v1/take', [question])).headers.get('ratelimit')).toBeNull();
+  });
+
+  test('block and reset', async () => {
+    const { post } = await serving(LIMITS);
+    const question = { limit: 'api', key: 'ann' };
+    await post('/v1/block', { ...question, duration: '10m' });
+    expect(await answer(post('/v1/take', question))).toMatchObject([
+      200,
+      { allowed: false, policy: 'block' },
+    ]);
+    await post('/v1/reset', question);
+    expect(await answer(post('/v1/take', question))).toMatchObject([200, { allowed: true, remaining: 2 }]);
+  });
+
+  test('tiers, overrides, shadow and mode are those of the configuration', async () => {
+    const { post } = await serving(LIMITS);
+    const limitOf = async (key: string, more = {}) =>
+      (await answer(post('/v1/take', { limit: 'search', key, ...more })))[1]['limit'];
+    expect(await limitOf('ann')).toBe(2);
+    expect(await limitOf('ann', { tier: 'pro' })).toBe(10);
+    expect(await limitOf('team-7')).toBe(10);
+    expect(await limitOf('own')).toBe(5);
+    expect(await limitOf('own', { tier: 'pro' })).toBe(5);
+    expect(await limitOf('vip')).toBe(null);
+    expect(await limitOf('bad')).toBe(0);
+    await post('/v1/take', { limit: 'soft', key: 'ann' });
+    expect(await answer(post('/v1/take', { limit: 'soft', key: 'ann' }))).toMatchObject([
+      200,
+      { allowed: true, shadowed: true, retryAfter: 0 },
+    ]);
+    await post('/v1/take', { limit: 'counted', key: 'ann', cost: 3 });
+    expect(await answer(post('/v1/peek', { limit: 'counted', key: 'ann' }))).toMatchObject([
+      200,
+      { allowed: false },
+    ]);
+  });
+
+  test('reset reaches the rows of overrides and tiers', async () => {
+    const { post } = await serving(
+      'limits: { a: { policies: 2/h, tiers: { t: 2/h fixed-window }, overrides: { own: 2/h sliding-log } } }',
+    );
+    for (const question of [{ key: 'own' }, { key: 'x', tier: 't' }]) {
+      await post('/v1/take', { limit: 'a', ...question, cost: 2 });
+      await post('/v1/reset', { limit: 'a', key: question.key });
+      expect(await answer(post('/v1/take', { limit: 'a', ...question }))).toMatchObject([
+        200,
+        { allowed: true },
+      ]);
+    }
+  });
+});
+
+describe('a list', () => {
+  test('is answered in order', async () => {
+    const { post } = await serving(LIMITS);
+    const list = ['a', 'b', 'a', 'a', 'a'].map((key) => ({ limit: 'api', key }));
+    const [status, body] = await answer(post('/v1/take', list));
+    expect(status).toBe(200);
+    expect((body as unknown as { remaining: number }[]).map(({ remaining }) => remaining)).toEqual([
+      2, 2, 1, 0, 0,
+    ]);
+    expect(await answer(post('/v1/take', []))).toEqual([200, []]);
+  });
+
+  test('with one bad question is refused, and charges nothing', async () => {
+    const { post } = await serving(LIMITS);
+    const good = { limit: 'api', key: 'a' };
+    const [status, body] = await answer(
+      post('/v1/take', [good, { limit: 'none', key: 'a' }, { limit: 'api' }]),
+    );
+    expect(status).toBe(400);
+    expect(body).toMatchObject({
+      detail: '2 of 3 questions are wrong',
+      errors: [
+        { index: 1, type: 'urn:sluice:unknown-limit' },
+        { index: 2, type: 'urn:sluice:bad-request', detail: 'key must be text; got undefined' },
+      ],
+    });
+    expect(await answer(post('/v1/peek', good))).toMatchObject([200, { remaining: 3 }]);
+  });
+
+  test('of more than a thousand is refused', async () => {
+    const { post } = await serving(LIMITS);
+    const list = Array.from({ length: 1001 }, () => ({ limit: 'api', key: 'a' }));
+    expect(await answer(post('/v1/take', list))).toMatchObject([413, { type: 'urn:sluice:too-large' }]);
+  });
+});
+
+describe('bad input', () => {
+  const cases: [path: string, body: unknown, status: number, detail: RegExp][] = [
+    ['/v1/take', '{"limit":', 400, /^the body is not JSON/],
+    ['/v1/take', '', 400, /^the body is not JSON/],
+    ['/v1/take', 'null', 400, /must be an object/],
+    ['/v1/take', '5', 400, /must be an object/],
+    ['/v1/take', { limit: 'none', key: 'a' }, 404, /there is no limit "none"/],
+    ['/v1/take', { limit: '__proto__', key: 'a' }, 404, /there is no limit/],
+    ['/v1/take', { key: 'a' }, 400, /limit must be text/],
+    ['/v1/take', { limit: 'api', key: 5 }, 400, /key must be text; got 5/],
+    ['/v1/take', { limit: 'api', key: 'é'.repeat(600) }, 400, /key must have at most 1024 bytes/],
+    [
+      '/v1/take',
+      { limit: 'api', key: 'a', cost: -1 },
+      400,
+      /cost must be a finite number, 0 or more; got -1/,
+    ],
+    ['/v1/take', '{"limit":"api","key":"a","cost":1e999}', 400, /cost must be a finite number/],
+    ['/v1/take', { limit: 'api', key: 'a', cost: '1' }, 400, /cost must be/],
+    ['/v1/take', { limit: 'api', key: 'a', mode: 'x' }, 400, /mode must be/],
+    ['/v1/take', { limit: 'api', key: 'a', tier: 'x' }, 400, /tier is not a tier of this limiter/],
+    ['/v1/take', { limit: 'search', key: 'a', tier: '\0own' }, 400, /is not a tier/],
+    ['/v1/take', { limit: 'api', key: 'a', costs: 1 }, 400, /"costs" is not known to take/],
+    ['/v1/take', { limit: 'api', key: 'a', __proto__x: 1 }, 400, /is not known/],
+    ['/v1/reset', { limit: 'api', key: 'a', cost: 1 }, 400, /"cost" is not known to reset/],
+    ['/v1/block', { limit: 'api', key: 'a' }, 400, /duration must be/],
+    ['/v1/block', { limit: 'api', key: 'a', duration: 'soon' }, 400, /block must be a positive span/],
+    ['/v1/take?status=500', { limit: 'api', key: 'a' }, 400, /status must be 200 or 429/],
+    ['/v1/steal', {}, 404, /./],
+    ['/json', { domain: '', descriptors: [] }, 400, /domain must be text/],
+    ['/json', { domain: 'edge', descriptors: [] }, 400, /descriptors must be a list/],
+    ['/json', { domain: 'edge', descriptors: [{ entries: [] }] }, 400, /entries must be a list/],
+    ['/json', { domain: 'edge', descriptors: [{ entries: [{ value: 'x' }] }] }, 400, /key of an entry/],
+    [
+      '/json',
+      { domain: 'edge', descriptors: [{ entries: [{ key: 'ip' }] }], hits: 1 },
+      400,
+      /"hits" is not known/,
+    ],
+    [
+      '/json',
+      { domain: 'edge', descriptors: [{ entries: [{ key: 'ip' }], hitsAddend: -1 }] },
+      400,
+      /hitsAddend/,
+    ],
+  ];
+  test.each(cases)('%s %j', async (path, body, status, detail) => {
+    const { post } = await serving(LIMITS);
+    const response = await post(path, body);
+    expect(response.status).toBe(status);
+    expect(response.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+    const problem = (await response.json()) as { status: number; detail?: string; title: string };
+    expect(problem.status).toBe(status);
+    expect(problem.detail ?? problem.title).toMatch(detail);
+  });
+
+  test('too large a body is refused, announced or not', async () => {
+    const { post, url } = await serving(LIMITS, { maxMessage: 1000 });
+    expect((await post('/v1/take', 'x'.repeat(1001))).status).toBe(413);
+    const status = await new Promise((resolve, reject) => {
+      const chunked = request(`${url}/v1/take`, { method: 'POST' }, (response) =>
+        resolve(response.statusCode),
+      );
+      chunked.on('error', reject);
+      chunked.write('x'.repeat(900));
+      chunked.end('x'.repeat(900));
+    });
+    expect(status).toBe(413);
+    expect((await post('/v1/take', { limit: 'api', key: 'a' })).status).toBe(200);
+  });
+
+  test('the wrong method is told the right one', async () => {
+    const { url } = await serving(LIMITS);
+    const response = await fetch(`${url}/v1/take`);
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+
+  test('rubbish on the socket harms nobody', async () => {
+    const { url, post } = await serving(LIMITS);
+    for (const rubbish of [
+      '\x00\x01\x02\r\n\r\n',
+      'GET\r\n\r\n',
+      'POST /v1/take HTTP/1.1\r\nContent-Length: x\r\n\r\n',
+    ]) {
+      await new Promise<void>((resolve) => {
+        const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.end(rubbish));
+        socket.on('error', () => resolve());
+        socket.on('close', () => resolve());
+        socket.resume();
+      });
+    }
+    expect((await post('/v1/take', { limit: 'api', key: 'a' })).status).toBe(200);
+  });
+});
+
+describe("Envoy's endpoints", () => {
+  const ip = (value: string) => ({ entries: [{ key: 'ip', value }] });
+
+  test('/json answers 200, then 429, in the JSON of protobuf', async () => {
+    const { post } = await serving(LIMITS);
+    const ask = (more = {}) =>
+      answer(post('/json', { domain: 'edge', descriptors: [ip('1.1.1.1')], ...more }));
+    const limit = { requestsPerUnit: 2, unit: 'HOUR' };
+    const durationUntilReset = expect.stringMatching(/^\d+s$/);
+    expect(await ask()).toEqual([
+      200,
+      {
+        overallCode: 'OK',
+        statuses: [{ code: 'OK', currentLimit: limit, limitRemaining: 1, durationUntilReset }],
+      },
+    ]);
+    expect(await ask({ hits_addend: 2 })).toEqual([
+      429,
+      {
+        overallCode: 'OVER_LIMIT',
+        statuses: [{ code: 'OVER_LIMIT', currentLimit: limit, durationUntilReset }],
+      },
+    ]);
+  });
+
+  test('/json takes overrides, own hits and numbers as text', async () => {
+    const { post } = await serving(LIMITS);
+    const descriptor = { ...ip('1'), limit: { requests_per_unit: 3, unit: 'DAY' }, hitsAddend: '2' };
+    const [, body] = await answer(
+      post('/json', { domain: 'edge', descriptors: [descriptor, { entries: [{ key: 'open' }] }] }),
+    );
+    expect(body).toMatchObject({
+      statuses: [
+        { code: 'OK', currentLimit: { requestsPerUnit: 3, unit: 'DAY' }, limitRemaining: 1 },
+        { code: 'OK', limitRemaining: 4294967295 },
+      ],
+    });
+  });
+
+  test('/healthcheck, /rlconfig, /metrics, /v1/limits and / answer', async () => {
+    const { url } = await serving(LIMITS);
+    const read = async (path: string) => (await fetch(url + path)).text();
+    expect(await read('/healthcheck')).toBe('OK');
+    expect(await read('/rlconfig')).toContain('edge.ip: unit=HOUR requests_per_unit=2, shadow_mode: false');
+    expect(await read('/metrics')).toContain('sluice_store_up 1');
+    expect(JSON.parse(await read('/v1/limits'))).toHaveLength(4);
+    expect(await read('/')).toContain('POST /v1/take');
+    expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
+  });
+
+  test('the OpenAPI document names every path that answers, and no other', async () => {
+    const { url } = await serving(LIMITS);
+    const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };
+    for (const [path, methods] of Object.entries(document.paths)) {
+      const [method = ''] = Object.keys(methods);
+      const response = await fetch(url + path, { method, ...(method === 'post' && { body: '{}' }) });
+      expect([path, response.status]).toEqual([path, method === 'post' ? 400 : 200]);
+    }
+    const page = await (await fetch(url)).text();
+    const shown = [...page.matchAll(/<code>(?:GET|POST) (\S+)<\/code>/g)].map(([, path]) => path);
+    expect(shown.toSorted()).toEqual(Object.keys(document.paths).toSorted());
+  });
+});
+
+describe('who may ask', () => {
+  const tokens = () => ['first', 'second'];
+  const locked = (): Promise<Serving> =>
+    serving(LIMITS, { doors: { http: { address: { host: '127.0.0.1', port: 0 }, tokens } } });
+
+  test('with tokens, only who shows one; health is open', async () => {
+    const { url, post } = await locked();
+    const question = { limit: 'api', key: 'a' };
+    const refused = await post('/v1/take', question);
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="sluice"']);
+    for (const header of ['Bearer ', 'Bearer third', 'Basic first', 'first', 'Bearer firstsecond'])
+      expect((await post('/v1/take', question, { authorization: header })).status).toBe(401);
+    for (const header of ['Bearer first', 'bearer second'])
+      expect((await post('/v1/take', question, { authorization: header })).status).toBe(200);
+    expect((await fetch(`${url}/metrics`)).status).toBe(401);
+    expect((await fetch(`${url}/rlconfig`)).status).toBe(401);
+    expect((await fetch(`${url}/healthcheck`)).status).toBe(200);
+  });
+
+  test('a page of another origin may not, one of this server may', async () => {
+    const { url, post } = await serving(LIMITS);
+    const question = { limit: 'api', key: 'a' };
+    expect((await post('/v1/take', question, { origin: 'https://evil.example' })).status).toBe(403);
+    expect((await post('/v1/take', question, { origin: 'null' })).status).toBe(403);
+    expect((await post('/v1/take', question, { origin: url })).status).toBe(200);
+  });
+});
+
+test('keys of every kind are apart', async () => {
+  const { post } = await serving(LIMITS);
+  const keys = [
+    '',
+    ' ',
+    'a',
+    'a:b',
+    '{a}{b}',
+    '__proto__',
+    'constructor',
+    'line\nbreak',
+    '😀',
+    '\ud800',
+    '\ud801',
+    'é',
+    'é',
+  ];
+  for (const key of keys)
+    expect(await answer(post('/v1/take', { limit: 'api', key }))).toMatchObject([200, { remaining: 2 }]);
+});
