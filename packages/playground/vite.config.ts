@@ -28,6 +28,8 @@ export default defineConfig({
     outDir: 'dist',
     emptyOutDir: true,
     modulePreload: false,
+    // One sheet, linked: else a classic script would carry it as text.
+    cssCodeSplit: false,
     assetsInlineLimit: 0,
     rolldownOptions: { output: { format: 'iife' } },
   },

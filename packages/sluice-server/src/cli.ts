@@ -5,17 +5,27 @@ import { checkCommand, type Output } from './check.ts';
 import { ConfigError } from './config/model.ts';
 import { SERVE_FLAGS, serveCommand } from './serve.ts';
 import { UsageError } from './store.ts';
+import { REPLAY_FLAGS, replayCommand } from './tools/replay.ts';
+import { SIMULATE_FLAGS, simulateCommand } from './tools/simulate.ts';
 import { VERSION } from './version.ts';
 
 const HELP = `sluice ${VERSION}: rate limits for every language
 
   sluice serve --config limits.yaml     answer over HTTP, gRPC and RESP
   sluice check limits.yaml              whether a configuration is good; for CI
+  sluice simulate '10/s burst 20'       what a limit does to made-up traffic
+  sluice replay access.log --policy …   what it would have done to real traffic
 
 sluice serve
 ${showFlags(SERVE_FLAGS)}
 
-Each flag may also be an environment variable: --max-key is SLUICE_MAX_KEY.
+Each of these may also be an environment variable: --max-key is SLUICE_MAX_KEY.
+
+sluice simulate
+${showFlags(SIMULATE_FLAGS)}
+
+sluice replay
+${showFlags(REPLAY_FLAGS)}
 `;
 
 const OUTPUT: Output = {
@@ -41,6 +51,8 @@ export async function main(argv: readonly string[], output: Output = OUTPUT): Pr
     }
     if (command === 'serve') return await serveCommand(rest);
     if (command === 'check') return checkCommand(rest, output);
+    if (command === 'simulate') return simulateCommand(rest, output);
+    if (command === 'replay') return await replayCommand(rest, output);
     throw new UsageError(`there is no command ${command}`);
   } catch (error) {
     return complain(error, output);

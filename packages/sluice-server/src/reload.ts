@@ -27,7 +27,8 @@ export function createReloader(
   function complain(error: unknown): void {
     core.metrics.reloaded(false);
     const faults = error instanceof ConfigError ? error.faults : [{ message: String(error) }];
-    for (const fault of faults) log.error('configuration refused', { ...fault });
+    for (const { message: fault, ...place } of faults)
+      log.error('configuration refused', { ...place, fault });
     log.warn('the last good configuration stays');
   }
 

@@ -49,6 +49,8 @@ export function watchPaths(paths: readonly string[], look: () => void): () => vo
   }
 
   follow();
+  // What changed since it was read, before anybody watched.
+  look();
   const interval = setInterval(() => {
     follow();
     look();

@@ -25,12 +25,12 @@ interface Band {
 }
 
 const LABEL = 15;
-export const LANE_HEIGHT = 190;
+export const LANE_HEIGHT = 168;
 
 export const BANDS: Readonly<Record<'requests' | 'window' | 'level', Band>> = {
-  requests: { top: LABEL, height: 46 },
-  window: { top: 78, height: 54 },
-  level: { top: 149, height: 34 },
+  requests: { top: LABEL, height: 40 },
+  window: { top: 74, height: 46 },
+  level: { top: 138, height: 28 },
 };
 
 /** A bar of requests, in pixels. Single requests are drawn one by one while they have room. */
@@ -167,14 +167,14 @@ function drawLevel({ context, width }: Sheet, run: Run, { palette }: LaneLook): 
   const decided = Math.floor((run.until / run.traffic.length) * SAMPLES);
   const x = (sample: number) => (sample / SAMPLES) * width;
   const y = (value: number) => bottom - (value / run.full) * (height - 1);
-  const top_ = new Path2D();
+  const outline = new Path2D();
   for (let i = 0; i < decided; i++) {
-    if (i === 0) top_.moveTo(0, y(run.level[0]));
-    else top_.lineTo(x(i), y(run.level[i - 1]));
-    top_.lineTo(x(i), y(run.level[i]));
+    if (i === 0) outline.moveTo(0, y(run.level[0]));
+    else outline.lineTo(x(i), y(run.level[i - 1]));
+    outline.lineTo(x(i), y(run.level[i]));
   }
-  top_.lineTo(x(decided), y(run.level[Math.max(0, decided - 1)]));
-  const area = new Path2D(top_);
+  outline.lineTo(x(decided), y(run.level[Math.max(0, decided - 1)]));
+  const area = new Path2D(outline);
   area.lineTo(x(decided), bottom);
   area.lineTo(0, bottom);
   context.globalAlpha = 0.14;
@@ -183,7 +183,7 @@ function drawLevel({ context, width }: Sheet, run: Run, { palette }: LaneLook): 
   context.globalAlpha = 1;
   context.strokeStyle = palette.level;
   context.lineWidth = 1.25;
-  context.stroke(top_);
+  context.stroke(outline);
   context.fillStyle = palette.line;
   context.fillRect(0, bottom, width, 1);
 }

@@ -13,8 +13,8 @@ function decades(steps: readonly number[], from: number, to: number): number[] {
 
 export const COUNTS: readonly number[] = [
   ...Array.from({ length: 20 }, (_, i) => i + 1),
-  ...decades([25, 30, 40, 50, 60, 75, 100, 120, 150, 200], 1, 200).filter((value) => value > 20 && value < 250),
-  ...decades([2.5, 3, 4, 5, 6, 7.5, 10], 100, 100_000),
+  ...[25, 30, 40, 50, 60, 75, 100],
+  ...decades([1.5, 2, 2.5, 3, 4, 5, 6, 7.5, 10], 100, 10_000),
 ];
 
 export const RATES: readonly number[] = decades([1, 1.5, 2, 3, 5, 7], 0.1, 3000);

@@ -40,7 +40,11 @@ export function infoCommand({ connections, commands, port }: Facts): Command {
       const isAll = names.length === 0 || ['all', 'default', 'everything'].some((name) => wanted.has(name));
       const shown = Object.entries(sections())
         .filter(([name]) => isAll || wanted.has(name.toLowerCase()))
-        .map(([name, facts]) => [`# ${name}`, ...Object.entries(facts).map(([key, value]) => `${key}:${value}`), '']);
+        .map(([name, facts]) => [
+          `# ${name}`,
+          ...Object.entries(facts).map(([key, value]) => `${key}:${value}`),
+          '',
+        ]);
       return verbatim(protocol, shown.flat().join('\r\n'));
     },
   };
@@ -82,7 +86,11 @@ export function commandCommand(commands: Commands): Command {
 }
 
 /** Name, arity with the name itself (negative: at least), flags, first, last and step of keys, and four lists. */
-function entry(protocol: Protocol, name: string, { arity: [fewest, most], hasKey = false, isOpen = false }: Command): string {
+function entry(
+  protocol: Protocol,
+  name: string,
+  { arity: [fewest, most], hasKey = false, isOpen = false }: Command,
+): string {
   const arity = fewest === most ? fewest + 1 : -(fewest + 1);
   const flags = [hasKey ? 'write' : 'fast', ...(isOpen ? ['no_auth'] : [])].map(simple);
   const key = integer(hasKey ? 1 : 0);

@@ -36,8 +36,8 @@ const WRITE_AT = 64 * 1024;
 const LINGER = 2000;
 /** For those who have not said the password. */
 const STRANGER: Bounds = { maxArguments: 10, maxBytes: 4096 };
-/** Web pages can make browsers send these to a port of their choice. */
-const BROWSERS = new Set(['post', 'get', 'put', 'head', 'options', 'host:']);
+/** Web pages can make browsers say these to any port; what follows may read like commands. */
+const BROWSERS = new Set(['post', 'host:']);
 
 interface Slot {
   reply: string | undefined;
@@ -181,12 +181,17 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   };
 }
 
-function answerTo(command: Command | undefined, [name = '', ...args]: string[], session: Session): string | Promise<string> {
+function answerTo(
+  command: Command | undefined,
+  [name = '', ...args]: string[],
+  session: Session,
+): string | Promise<string> {
   if (command === undefined) {
     if (!session.isTrusted) throw new RespError('NOAUTH', 'Authentication required.');
     throw new RespError('ERR', `unknown command '${name.slice(0, 100)}'`);
   }
-  if (!session.isTrusted && command.isOpen !== true) throw new RespError('NOAUTH', 'Authentication required.');
+  if (!session.isTrusted && command.isOpen !== true)
+    throw new RespError('NOAUTH', 'Authentication required.');
   const [fewest, most] = command.arity;
   if (args.length < fewest || args.length > most)
     throw new RespError('ERR', `wrong number of arguments for '${name.toLowerCase()}' command`);

@@ -112,7 +112,8 @@ export class RespParser {
   private readLength(): boolean {
     this.wanted = 1;
     if (this.at >= this.text.length) return false;
-    if (this.text.charCodeAt(this.at) !== DOLLAR) throw new ProtocolError(`expected '$', got '${this.sign()}'`);
+    if (this.text.charCodeAt(this.at) !== DOLLAR)
+      throw new ProtocolError(`expected '$', got '${this.sign()}'`);
     const length = this.number('bulk length');
     if (length === undefined) return false;
     this.bytes += length;

@@ -40,7 +40,10 @@ export function set(protocol: Protocol, items: readonly string[]): string {
 }
 
 /** RESP 2 has no maps: names and values by turns. */
-export function map(protocol: Protocol, members: readonly (readonly [name: string, value: string])[]): string {
+export function map(
+  protocol: Protocol,
+  members: readonly (readonly [name: string, value: string])[],
+): string {
   const head = protocol === 2 ? `*${members.length * 2}` : `%${members.length}`;
   return `${head}\r\n${members.map(([name, value]) => bulk(name) + value).join('')}`;
 }

@@ -59,7 +59,13 @@ function counted({ store, metrics }: Core): Store {
   };
 }
 
-function replyOf(limited: number, limit: number, remaining: number, retryAfter: number, resetAfter: number): string {
+function replyOf(
+  limited: number,
+  limit: number,
+  remaining: number,
+  retryAfter: number,
+  resetAfter: number,
+): string {
   return `*5\r\n:${limited}\r\n:${limit}\r\n:${remaining}\r\n:${retryAfter}\r\n:${resetAfter}\r\n`;
 }
 
@@ -89,7 +95,10 @@ function optionsOf(words: readonly string[]): { cost: number | undefined; tier: 
   const cost = isCost ? words[0] : undefined;
   if (cost !== undefined && !/^\d{1,15}(\.\d{1,15})?$/.test(cost))
     throw new RespError('ERR', `cost is not a number, 0 or more: ${cost.slice(0, 40)}`);
-  return { cost: cost === undefined ? undefined : Number(cost), tier: tier === undefined ? undefined : textOf(tier) };
+  return {
+    cost: cost === undefined ? undefined : Number(cost),
+    tier: tier === undefined ? undefined : textOf(tier),
+  };
 }
 
 function keyOf(bytes: string, maxKey: number): string {

@@ -4,7 +4,7 @@ import { family, Histogram, type Sample } from './exposition.ts';
 import { type Seen, SpaceSaving } from './space-saving.ts';
 
 export interface MetricsOptions {
-  /** Used up to this share of the limit or more: near it. Default 0.8. */
+  /** Once more than this share of the limit is used, it is near. Default 0.8. */
   readonly nearRatio?: number | undefined;
   /** Keys shown as most often denied; 0 keeps keys out of the metrics. Default 20. */
   readonly topKeys?: number | undefined;
@@ -87,8 +87,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       const counts = countsOf(limit);
       if (decision.allowed) {
         counts.allowed++;
-        if (decision.limit < Infinity && decision.remaining <= decision.limit * (1 - nearRatio))
-          counts.near++;
+        const { limit: most, remaining } = decision;
+        if (most < Infinity && most - remaining > most * nearRatio) counts.near++;
         return;
       }
       if (lenient) counts.shadowed++;

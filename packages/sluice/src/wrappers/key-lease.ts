@@ -176,7 +176,7 @@ export class KeyLease {
     if (decision.source !== 'store') return false;
     const { span } = this.terms;
     const now = this.node.now();
-    if (decision.taken > 0) this.keep(this.terms.lot(decision, sent), now);
+    if (decision.taken > 0) await this.keep(this.terms.lot(decision, sent), now);
     if (decision.taken < wanted) {
       const spread = span * (1 + this.node.random() / 2);
       this.askAt = now + Math.max(SOONEST * spread, Math.min(decision.retryAfter, LATEST * spread));
@@ -186,10 +186,11 @@ export class KeyLease {
     return true;
   }
 
-  private keep(lot: Lot, now: Millis): void {
+  /** A promise only where nobody wants it any more: whoever closes waits until it is back. */
+  private keep(lot: Lot, now: Millis): MaybePromise<void> {
     if (this.over === 'forgotten') return;
-    if (this.over === 'returned') void this.returned(lot, now);
-    else if (this.lot.left > 0 && now < this.lot.end) this.next = lot;
+    if (this.over === 'returned') return this.returned(lot, now);
+    if (this.lot.left > 0 && now < this.lot.end) this.next = lot;
     else {
       void this.returned(this.lot, now);
       this.lot = lot;

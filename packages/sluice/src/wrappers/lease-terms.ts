@@ -103,9 +103,9 @@ export interface Terms {
   readonly largest: number;
   /** One node leases at most what is left, divided by this. */
   readonly share: number;
-  lot(decision: Decision, sent: Millis): Lot;
+  readonly lot: (decision: Decision, sent: Millis) => Lot;
   /** What of the lot may go back to the store now. */
-  returnable(lot: Lot, now: Millis): number;
+  readonly returnable: (lot: Lot, now: Millis) => number;
 }
 
 /** Undefined where a plan cannot be leased, or where that would not pay. */

@@ -68,8 +68,11 @@ const orders = {
   },
 };
 
-process.on('message', async (message) => {
+/** @param {unknown} message */
+async function obey(message) {
   const [[order, value]] = Object.entries(/** @type {object} */ (message));
   process.send?.(await orders[/** @type {keyof typeof orders} */ (order)](value));
-});
+}
+
+process.on('message', (message) => void obey(message));
 process.send?.(0);

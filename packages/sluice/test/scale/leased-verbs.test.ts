@@ -107,7 +107,7 @@ describe('an expired lease is never spent', () => {
     await warm(limiter);
     const sent = clock.now() + LIFE;
     clock.set(sent);
-    const { apply } = store;
+    const apply = store.apply.bind(store);
     store.apply = async (hit) => {
       const decision = await apply(hit);
       clock.set(sent + 200);
@@ -174,7 +174,7 @@ describe('unused units', () => {
     const held = 1000 - 41 - (await left());
     expect(held).toBeGreaterThan(0);
     asked.length = 0;
-    const { apply } = store;
+    const apply = store.apply.bind(store);
     store.apply = async (hit) => {
       const decision = await apply(hit);
       await settled();
@@ -184,6 +184,28 @@ describe('unused units', () => {
     store.close = () => void asked.push('close');
     await wrapped.close();
     expect(asked).toEqual([`refund ${held}`, 'done', 'close']);
+  });
+
+  test('that are on their way here at a close go back before the store is closed', async () => {
+    const wrapped = leased(store, { clock });
+    const limiter = createLimiter(DAY, { store: wrapped, name: 'leases' });
+    await warm(limiter);
+    const waves = Array.from({ length: 200 }, async () => limiter.take('alice'));
+    expect(asked.some((what) => what.startsWith('take partial'))).toBe(true);
+    const apply = store.apply.bind(store);
+    let returning = 0;
+    let seen = 0;
+    store.apply = async (hit) => {
+      if (hit.verb !== 'refund') return apply(hit);
+      seen++;
+      returning++;
+      await settled();
+      returning--;
+      return apply(hit);
+    };
+    store.close = () => expect(returning).toBe(0);
+    await Promise.all([...waves, wrapped.close()]);
+    expect(seen).toBe(1);
   });
 
   test('go back when another key needs the room', async () => {
@@ -298,7 +320,7 @@ describe('a store that does not answer', () => {
 
   test('grants no lease by what is answered in its place', async () => {
     const limiter = limiterOf(BUCKET);
-    const { apply } = store;
+    const apply = store.apply.bind(store);
     store.apply = async (hit) => ({
       ...(await apply(hit)),
       allowed: true,

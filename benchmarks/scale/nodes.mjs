@@ -1,0 +1,80 @@
+/**
+ * How a node decides. `make` gets the store's address and how many nodes there are; each node has a client, a store and
+ * a limiter of its own, and imports only what it needs. `asked` counts hits that went to the store.
+ */
+
+/** A stall of the machine is no failure of the store. */
+const PATIENT = { deadline: 10_000 };
+
+async function onRedis(port, options) {
+  const { Redis } = await import('ioredis');
+  const { redis } = await import('sluice/redis');
+  const client = new Redis(port, '127.0.0.1');
+  await client.ping();
+  return { store: redis(client, { ...PATIENT, ...options }), end: () => client.disconnect() };
+}
+
+const SYNC_EVERY = 100;
+
+export const contenders = {
+  direct: { label: 'direct', make: ({ address }) => onRedis(address) },
+  'deny-cache': { label: 'denyCache', make: ({ address }) => onRedis(address, { denyCache: true }) },
+  leased: {
+    label: 'leased',
+    make: ({ address }) => onRedis(address),
+    async wrap(store, nodes) {
+      const { leased } = await import('sluice');
+      return leased(store, { nodes });
+    },
+  },
+  synced: {
+    label: `synced, ${SYNC_EVERY} ms`,
+    make: ({ address }) => onRedis(address),
+    async wrap(store) {
+      const { synced } = await import('sluice');
+      return synced(store, { every: SYNC_EVERY });
+    },
+  },
+  ipc: {
+    label: 'ipc',
+    async make({ address }) {
+      const { ipc } = await import('sluice/ipc');
+      return { store: ipc({ path: address, ...PATIENT }), end() {} };
+    },
+  },
+  postgres: {
+    label: 'postgres',
+    async make({ address }) {
+      const { default: pg } = await import('pg');
+      const { postgres } = await import('sluice/postgres');
+      const pool = new pg.Pool({ connectionString: address, max: 8 });
+      return { store: postgres(pool, PATIENT), end: () => pool.end() };
+    },
+  },
+};
+
+/** @returns a node: `take(key)`, `asked()`, `close()` */
+export async function nodeOf(contender, limits, name, { address, nodes }) {
+  const { createLimiter, gcra } = await import('sluice');
+  const { make, wrap = (store) => store } = contenders[contender];
+  const { store, end } = await make({ address });
+  let asked = 0;
+  const counted = {
+    clock: store.clock,
+    apply(hit) {
+      asked++;
+      return store.apply(hit);
+    },
+    close: () => store.close(),
+  };
+  const outer = await wrap(counted, nodes);
+  const limiter = createLimiter(gcra(limits), { store: outer, name });
+  return {
+    take: (key) => limiter.take(key),
+    asked: () => asked,
+    async close() {
+      await outer.close();
+      await end();
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/** What passed and when; and the most that passed above a bucket's bound, in whichever window. */
+
+/** Milliseconds of the machine's monotonic clock: the same in all processes. */
+export function now() {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1000 + nanoseconds / 1e6;
+}
+
+/**
+ * Counts decisions. Of those that passed, if `from` says when a bounded phase begins, by the milliseconds in which they
+ * were asked for and answered: they were decided somewhere between the two.
+ */
+export function tally(from) {
+  const spans = new Map();
+  const counted = { decisions: 0, allowed: 0, cached: 0 };
+  return {
+    counted,
+    add(decision, sent) {
+      counted.decisions++;
+      if (decision.source === 'deny-cache') counted.cached++;
+      if (!decision.allowed) return;
+      counted.allowed++;
+      if (from === undefined) return;
+      const heard = now();
+      const span = `${Math.floor((sent ?? heard) - from)} ${Math.floor(heard - from)}`;
+      spans.set(span, (spans.get(span) ?? 0) + 1);
+    },
+    /** [asked for, answered, how many] */
+    spans: () => [...spans].map(([span, count]) => [...span.split(' ').map(Number), count]),
+  };
+}
+
+/**
+ * Units above burst + rate · w, with a rate per millisecond, that were asked for and answered within a window w, for the worst window. Those that only
+ * may have been decided in it do not count: so nothing is found that was not there.
+ */
+export function overAdmitted(spans, burst, rate) {
+  const length = Math.max(0, ...spans.map(([, heard]) => heard + 1));
+  const bySent = Array.from({ length }, () => []);
+  for (const [sent, ...rest] of spans) bySent[sent].push(rest);
+  const answered = new Float64Array(length);
+  let worst = 0;
+  for (let first = length - 1; first >= 0; first--) {
+    for (const [heard, count] of bySent[first]) answered[heard] += count;
+    let passed = 0;
+    for (let last = first; last < length; last++) {
+      passed += answered[last];
+      worst = Math.max(worst, passed - burst - rate * (last - first + 1));
+    }
+  }
+  return Math.round(worst);
+}

@@ -1,0 +1,144 @@
+/** The picture of a living limiter: a tank that shows what is left, and the last seconds beside it. */
+import type { Millis } from 'sluice';
+import { type Instance, SHOWN } from '../learn/instance.ts';
+import type { Palette } from './palette.ts';
+import type { Sheet } from './sheet.ts';
+
+export interface InstanceLook {
+  readonly palette: Palette;
+  /** Edges of windows at multiples of this, or a bracket that slides along, or neither. */
+  readonly windows?: 'edges' | 'slides' | undefined;
+  readonly font: string;
+}
+
+const TANK = 54;
+const GAP = 22;
+const TOP = 18;
+const REQUESTS = 56;
+const LEVEL_TOP = TOP + REQUESTS + 24;
+
+export const INSTANCE_HEIGHT = 168;
+
+export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLook): void {
+  const { context, width, height } = sheet;
+  const { palette } = look;
+  const { now } = instance;
+  const left = TANK + GAP;
+  const wide = width - left;
+  const x = (at: Millis) => left + ((at - now + SHOWN) / SHOWN) * wide;
+  context.clearRect(0, 0, width, height);
+  context.font = look.font;
+  drawTank();
+  context.save();
+  context.beginPath();
+  context.rect(left, 0, wide, height);
+  context.clip();
+  drawWindows();
+  drawAsks();
+  drawLevels();
+  context.restore();
+  label('Requests: admitted above, denied below', left, TOP - 6);
+  label(`Left, of ${instance.limit}`, left, LEVEL_TOP - 6);
+
+  function label(text: string, at: number, y: number): void {
+    context.fillStyle = palette.muted;
+    context.fillText(text, at, y);
+  }
+
+  function drawTank(): void {
+    const bottom = height - 6;
+    const tall = bottom - TOP;
+    const share = Math.min(1, instance.left / instance.limit);
+    context.fillStyle = palette.level;
+    context.globalAlpha = 0.3;
+    context.fillRect(1, bottom - share * tall, TANK - 2, share * tall);
+    context.globalAlpha = 1;
+    if (share > 0) context.fillRect(1, bottom - share * tall, TANK - 2, 2);
+    context.strokeStyle = palette.muted;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.moveTo(1, TOP);
+    context.lineTo(1, bottom);
+    context.lineTo(TANK - 1, bottom);
+    context.lineTo(TANK - 1, TOP);
+    context.stroke();
+    context.fillStyle = palette.ink;
+    context.textAlign = 'center';
+    context.font = look.font.replace('11px', '600 17px');
+    context.fillText(String(instance.left), TANK / 2, TOP + tall / 2 + 6);
+    context.font = look.font;
+    context.textAlign = 'left';
+    label('left', 2, TOP - 6);
+  }
+
+  function drawWindows(): void {
+    const { window } = instance;
+    context.strokeStyle = palette.muted;
+    context.lineWidth = 1;
+    if (look.windows === 'edges') {
+      context.setLineDash([2, 3]);
+      context.beginPath();
+      for (let edge = Math.ceil((now - SHOWN) / window) * window; edge <= now; edge += window) {
+        context.moveTo(x(edge), TOP);
+        context.lineTo(x(edge), height - 6);
+      }
+      context.stroke();
+      context.setLineDash([]);
+    }
+    if (look.windows === 'slides') {
+      context.fillStyle = palette.line;
+      context.globalAlpha = 0.45;
+      context.fillRect(x(now - window), TOP, x(now) - x(now - window), REQUESTS);
+      context.globalAlpha = 1;
+    }
+  }
+
+  function drawAsks(): void {
+    const middle = TOP + REQUESTS / 2;
+    for (const { at, allowed, passes } of instance.asks) {
+      context.fillStyle = allowed ? palette.admitted : palette.denied;
+      if (passes > at) drawWait(at, passes);
+      else if (allowed) context.fillRect(x(at) - 1, TOP, 2, REQUESTS / 2);
+      else context.fillRect(x(at) - 1, middle + 1, 2, REQUESTS * 0.3);
+    }
+    context.fillStyle = palette.muted;
+    context.fillRect(left, middle, wide, 1);
+
+    /** Below the line it asked, above it it passes; between them it waits. */
+    function drawWait(at: Millis, passes: Millis): void {
+      context.globalAlpha = 0.6;
+      context.strokeStyle = palette.muted;
+      context.beginPath();
+      context.moveTo(x(at), middle + REQUESTS * 0.3);
+      context.lineTo(x(at), middle + 1);
+      context.lineTo(x(Math.min(passes, now)), middle - 1);
+      context.stroke();
+      context.globalAlpha = 1;
+      if (passes <= now) context.fillRect(x(passes) - 1, TOP, 2, REQUESTS / 2);
+    }
+  }
+
+  function drawLevels(): void {
+    const bottom = height - 6;
+    const y = (value: number) => bottom - (Math.min(value, instance.limit) / instance.limit) * (bottom - LEVEL_TOP);
+    const outline = new Path2D();
+    const { levels } = instance;
+    outline.moveTo(left, y(levels[0].left));
+    for (let i = 1; i < levels.length; i++) {
+      outline.lineTo(x(levels[i].at), y(levels[i - 1].left));
+      outline.lineTo(x(levels[i].at), y(levels[i].left));
+    }
+    const area = new Path2D(outline);
+    area.lineTo(x(now), bottom);
+    area.lineTo(left, bottom);
+    context.fillStyle = palette.level;
+    context.globalAlpha = 0.14;
+    context.fill(area);
+    context.globalAlpha = 1;
+    context.strokeStyle = palette.level;
+    context.lineWidth = 1.25;
+    context.stroke(outline);
+    context.fillStyle = palette.line;
+    context.fillRect(left, bottom, wide, 1);
+  }
+}

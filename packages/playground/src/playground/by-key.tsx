@@ -1,0 +1,63 @@
+/** Who is denied: where several keys ask, each has its own share. */
+import { useComputed } from '@preact/signals';
+import { showNumber } from '../model/format.ts';
+import type { Outcomes } from '../model/run.ts';
+import { busiest, lanes, progress, runs, traffic } from './store.ts';
+
+const MOST_ROWS = 8;
+
+export function ByKey() {
+  const { names } = traffic.value;
+  const shares = useComputed(() => {
+    progress.value;
+    return [...runs.value.values()].map((run) => ({
+      admitted: perKey(run.admitted, run.traffic.keys, run.traffic.names.length),
+      denied: perKey(run.denied, run.traffic.keys, run.traffic.names.length),
+    }));
+  }).value;
+  if (names.length < 2) return null;
+  return (
+    <section class="by-key">
+      <h2>By key</h2>
+      <p class="muted">The whole run; the {Math.min(MOST_ROWS, names.length)} that ask most, admitted and denied.</p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, so the keyboard must reach it */}
+      <div class="scroll" tabIndex={0} role="region" aria-label="By key">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">key</th>
+              {lanes.value.map(({ id, good }) => (
+                <th key={id} scope="col" colSpan={2}>
+                  {good}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {busiest.value.slice(0, MOST_ROWS).map((key) => (
+              <tr key={key}>
+                <th scope="row">{names[key]}</th>
+                {shares.flatMap(({ admitted, denied }, lane) => [
+                  // biome-ignore lint/suspicious/noArrayIndexKey: columns do not move
+                  <td key={`a${lane}`} class="admitted">
+                    {showNumber(admitted[key] ?? 0)}
+                  </td>,
+                  // biome-ignore lint/suspicious/noArrayIndexKey: columns do not move
+                  <td key={`d${lane}`} class={denied[key] > 0 ? 'denied' : 'muted'}>
+                    {showNumber(denied[key] ?? 0)}
+                  </td>,
+                ])}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function perKey(list: Outcomes, keys: Uint32Array, count: number): Uint32Array {
+  const counts = new Uint32Array(count);
+  for (let i = 0; i < list.count; i++) counts[keys[list.event[i]]]++;
+  return counts;
+}

@@ -1,0 +1,177 @@
+/** A lane's picture: drawn once when it changes, then copied each frame, bright up to the playhead and pale after it. */
+import { useSignalEffect } from '@preact/signals';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { BANDS, drawLane, LANE_HEIGHT } from '../draw/lane.ts';
+import { readPalette } from '../draw/palette.ts';
+import { sheetOf, soon } from '../draw/sheet.ts';
+import { showNumber, showSpan, showTime } from '../model/format.ts';
+import type { Run } from '../model/run.ts';
+import { isDark } from '../ui/theme.ts';
+import { nearestRequest } from './pick.ts';
+import { playhead, scrub } from './playback.ts';
+import { progress, runs } from './store.ts';
+import { tightest } from './totals.ts';
+import { chartWidth, hover, picked, scales } from './views.ts';
+
+const PALE = 0.22;
+/** Pixels that a pointer may stray and still have clicked. */
+const STILL = 4;
+
+export function LaneChart({ id, summary }: { readonly id: number; readonly summary: string }) {
+  const ref = useRef<HTMLCanvasElement>(null);
+  const picture = useMemo(() => createPicture(id), [id]);
+
+  useEffect(() => {
+    const canvas = ref.current as HTMLCanvasElement;
+    const watch = new ResizeObserver(() => {
+      chartWidth.value = canvas.clientWidth;
+      soon(picture.draw);
+    });
+    picture.canvas = canvas;
+    watch.observe(canvas);
+    return () => watch.disconnect();
+  }, [picture]);
+
+  useSignalEffect(() => {
+    // All that shows in the picture.
+    progress.value;
+    runs.value;
+    scales.value;
+    isDark.value;
+    playhead.value;
+    hover.value;
+    picked.value;
+    soon(picture.draw);
+  });
+
+  let start: number | undefined;
+  let isDragged = false;
+  const share = (event: PointerEvent) => event.offsetX / (ref.current as HTMLCanvasElement).clientWidth;
+
+  return (
+    <canvas
+      ref={ref}
+      class="chart"
+      role="img"
+      aria-label={summary}
+      style={{ height: `${LANE_HEIGHT}px` }}
+      onPointerDown={(event) => {
+        start = event.offsetX;
+        isDragged = false;
+        event.currentTarget.setPointerCapture(event.pointerId);
+      }}
+      onPointerMove={(event) => {
+        const run = runs.peek().get(id);
+        if (run !== undefined) hover.value = Math.min(1, Math.max(0, share(event))) * run.traffic.length;
+        if (start !== undefined && Math.abs(event.offsetX - start) > STILL) isDragged = true;
+        if (isDragged) scrub(share(event));
+      }}
+      onPointerUp={(event) => {
+        const run = runs.peek().get(id);
+        if (!isDragged && start !== undefined && run !== undefined) {
+          const found = nearestRequest(run, share(event) * run.traffic.length, event.offsetY > middle);
+          picked.value = found === undefined ? undefined : { lane: id, event: found };
+        }
+        start = undefined;
+        isDragged = false;
+      }}
+      onPointerLeave={() => {
+        hover.value = undefined;
+      }}
+    />
+  );
+}
+
+const middle = BANDS.requests.top + BANDS.requests.height / 2;
+
+interface Picture {
+  canvas: HTMLCanvasElement | undefined;
+  draw(): void;
+}
+
+function createPicture(id: number): Picture {
+  const base = document.createElement('canvas');
+  let drawn: unknown[] = [];
+  const picture: Picture = { canvas: undefined, draw };
+
+  function draw(): void {
+    const run = runs.peek().get(id);
+    const sheet = picture.canvas?.isConnected ? sheetOf(picture.canvas) : undefined;
+    if (run === undefined || sheet === undefined) return;
+    const { context, width, height, scale } = sheet;
+    const palette = paletteFor(isDark.peek());
+    const bound = tightest(run);
+    const now = [run, run.until, width, scale, palette, scales.peek()];
+    if (now.some((value, i) => value !== drawn[i])) {
+      base.width = Math.round(width * scale);
+      base.height = Math.round(height * scale);
+      const own = base.getContext('2d') as CanvasRenderingContext2D;
+      own.setTransform(scale, 0, 0, scale, 0, 0);
+      drawLane({ context: own, width, height, scale }, run, { palette, bound, ...scales.peek() });
+      drawn = now;
+    }
+    context.clearRect(0, 0, width, height);
+    const x = Math.round((playhead.peek() / run.traffic.length) * width);
+    copy(0, x, 1);
+    copy(x, width, PALE);
+    if (x < width) rule(x, palette.accent, 1.5);
+    drawPointer(run);
+    drawLabels(run, bound);
+
+    function copy(from: number, to: number, alpha: number): void {
+      if (to <= from) return;
+      const [left, wide] = [Math.round(from * scale), Math.round((to - from) * scale)];
+      context.globalAlpha = alpha;
+      context.drawImage(base, left, 0, wide, base.height, from, 0, to - from, height);
+      context.globalAlpha = 1;
+    }
+
+    function rule(at: number, colour: string, thick: number): void {
+      context.fillStyle = colour;
+      context.fillRect(at - thick / 2, BANDS.requests.top, thick, BANDS.level.top + BANDS.level.height - BANDS.requests.top);
+    }
+
+    function drawPointer({ traffic }: Run): void {
+      const at = hover.peek();
+      if (at !== undefined) rule((at / traffic.length) * width, palette.muted, 1);
+      const request = picked.peek();
+      if (request?.lane !== id) return;
+      const where = (traffic.times[request.event] / traffic.length) * width;
+      context.strokeStyle = palette.ink;
+      context.lineWidth = 2;
+      context.strokeRect(where - 4, BANDS.requests.top - 1, 8, BANDS.requests.height + 2);
+    }
+
+    function drawLabels({ bounds, full, traffic, focus }: Run, shown: number): void {
+      const { limit, per } = bounds[shown];
+      const who = traffic.names.length > 1 ? ` of ${traffic.names[focus]}` : '';
+      context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+      context.textBaseline = 'alphabetic';
+      const label = (text: string, band: { top: number }) => {
+        context.fillStyle = palette.muted;
+        context.fillText(text, 0, band.top - 4);
+      };
+      label('Requests: admitted above, denied below', BANDS.requests);
+      label(`Passed in the last ${showSpan(per)}${who}; limit ${showNumber(limit)}`, BANDS.window);
+      label(`Left${who}, of ${showNumber(full)}`, BANDS.level);
+      const at = hover.peek();
+      if (at === undefined) return;
+      const text = showTime(at, traffic.length);
+      const wide = context.measureText(text).width;
+      context.fillStyle = palette.surface;
+      const left = Math.min(width - wide - 4, Math.max(0, (at / traffic.length) * width - wide / 2));
+      context.fillRect(left - 3, 0, wide + 6, 14);
+      context.fillStyle = palette.ink;
+      context.fillText(text, left, 11);
+    }
+  }
+
+  return picture;
+}
+
+let palettes: [isDark: boolean, palette: ReturnType<typeof readPalette>] | undefined;
+
+function paletteFor(dark: boolean): ReturnType<typeof readPalette> {
+  if (palettes?.[0] !== dark) palettes = [dark, readPalette()];
+  return palettes[1];
+}

@@ -1,0 +1,80 @@
+/** One limit: its numbers, its picture, its totals. */
+import { useComputed } from '@preact/signals';
+import { showNumber, showSpan } from '../model/format.ts';
+import type { Run } from '../model/run.ts';
+import { LaneChart } from './lane-chart.tsx';
+import { playhead } from './playback.ts';
+import { PolicyEditor } from './policy-editor.tsx';
+import { type Lane, lanes, progress, removeLane, runs } from './store.ts';
+import { tightest, totalsAt } from './totals.ts';
+import { Why } from './why.tsx';
+
+export function LaneRow({ lane, index }: { readonly lane: Lane; readonly index: number }) {
+  const run = runs.value.get(lane.id);
+  if (run === undefined) return null;
+  return (
+    <section class="lane" aria-label={`Limit ${index + 1}: ${lane.good}`}>
+      <PolicyEditor lane={lane} index={index} />
+      <div class="lane-picture">
+        <LaneChart id={lane.id} summary={summaryOf(lane, run)} />
+        <Why id={lane.id} run={run} />
+      </div>
+      <Stats run={run} />
+      <button
+        type="button"
+        class="quiet lane-remove"
+        aria-label={`Remove limit ${index + 1}`}
+        disabled={lanes.value.length === 1}
+        onClick={() => removeLane(lane.id)}
+      >
+        ×
+      </button>
+    </section>
+  );
+}
+
+function summaryOf({ good }: Lane, run: Run): string {
+  progress.value;
+  const bound = tightest(run);
+  const { admitted, denied, worst } = totalsAt(run, Infinity);
+  const { limit, per } = run.bounds[bound];
+  return `${good}: ${admitted} requests admitted, ${denied} denied; at worst ${worst[bound]} within ${showSpan(per)}, limit ${limit}`;
+}
+
+function Stats({ run }: { readonly run: Run }) {
+  const totals = useComputed(() => {
+    progress.value;
+    return totalsAt(run, playhead.value);
+  }).value;
+  const bound = tightest(run);
+  const { limit, per } = run.bounds[bound];
+  const worst = totals.worst[bound];
+  const isOver = worst > limit;
+  const wait = (value: number | undefined) => (value === undefined ? '–' : showSpan(value));
+  return (
+    <dl class="stats">
+      <div>
+        <dt>Admitted</dt>
+        <dd class="admitted">{showNumber(totals.admitted)}</dd>
+      </div>
+      <div>
+        <dt>Denied</dt>
+        <dd class="denied">{showNumber(totals.denied)}</dd>
+      </div>
+      <div>
+        <dt>Worst {showSpan(per)}</dt>
+        <dd class={isOver ? 'over' : ''}>
+          {showNumber(worst)} <small>of {showNumber(limit)}</small>
+        </dd>
+      </div>
+      <div title={run.patience > 0 ? 'How long admitted requests waited' : 'How long denied requests are told to wait'}>
+        <dt>{run.patience > 0 ? 'Waited' : 'To wait'}, mean</dt>
+        <dd>{wait(totals.averageWait)}</dd>
+      </div>
+      <div>
+        <dt>At most</dt>
+        <dd>{wait(totals.longestWait)}</dd>
+      </div>
+    </dl>
+  );
+}

@@ -1,0 +1,57 @@
+/** Limits side by side on the same traffic. */
+import { useEffect } from 'preact/hooks';
+import { MOST_LANES } from '../model/state.ts';
+import { Copy } from '../ui/copy.tsx';
+import { ByKey } from './by-key.tsx';
+import { Code } from './code.tsx';
+import { LaneRow } from './lane.tsx';
+import { toggle } from './playback.ts';
+import { addLane, lanes } from './store.ts';
+import { openLog, TrafficBar } from './traffic-bar.tsx';
+import { Transport } from './transport.tsx';
+
+export function Playground() {
+  useEffect(() => {
+    const stop = new AbortController();
+    const { signal } = stop;
+    addEventListener('keydown', playWithSpace, { signal });
+    addEventListener('dragover', (event) => event.preventDefault(), { signal });
+    addEventListener('drop', dropLog, { signal });
+    return () => stop.abort();
+  }, []);
+  return (
+    <main class="playground">
+      <h1 class="hidden">Playground: limits side by side</h1>
+      <TrafficBar />
+      <div class="lanes">
+        {lanes.value.map((lane, index) => (
+          <LaneRow key={lane.id} lane={lane} index={index} />
+        ))}
+      </div>
+      <Transport />
+      <div class="actions">
+        <button type="button" disabled={lanes.value.length >= MOST_LANES} onClick={addLane}>
+          + Compare another limit
+        </button>
+        <Copy label="Copy a link to this" text={() => location.href} />
+      </div>
+      <ByKey />
+      <Code />
+    </main>
+  );
+}
+
+/** Space plays, where it means nothing else. */
+function playWithSpace(event: KeyboardEvent): void {
+  const target = event.target as Element;
+  if (event.key !== ' ' || target.closest('input, button, select, textarea, a, summary') !== null) return;
+  event.preventDefault();
+  toggle();
+}
+
+function dropLog(event: DragEvent): void {
+  const file = event.dataTransfer?.files[0];
+  if (file === undefined) return;
+  event.preventDefault();
+  void openLog(file);
+}

@@ -1,0 +1,130 @@
+/** A limit as text and as sliders. Each follows the other; a mistake is marked where it is. */
+import { useId, useRef } from 'preact/hooks';
+import { showNumber, showSpan } from '../model/format.ts';
+import { ALGORITHMS, type AlgorithmName, BURSTY, changed, type Part, write } from '../model/policy.ts';
+import { Slider } from '../ui/slider.tsx';
+import { COUNTS, SPANS } from '../ui/values.ts';
+import { type Lane, setText } from './store.ts';
+
+const MOST_PARTS = 3;
+
+export function PolicyEditor({ lane, index }: { readonly lane: Lane; readonly index: number }) {
+  const { id, parts } = lane;
+  const change = (at: number, by: Partial<Part>) =>
+    setText(id, write(parts.map((part, i) => (i === at ? changed(part, by) : part))));
+  return (
+    <div class="editor">
+      <TextForm lane={lane} index={index} />
+      {parts.map((part, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: parts have no identity but their place
+        <PartForm key={i} part={part} isOnly={parts.length === 1} onChange={(by) => change(i, by)} onRemove={() => setText(id, write(parts.filter((_, at) => at !== i)))} />
+      ))}
+      <button
+        type="button"
+        class="quiet small"
+        disabled={parts.length >= MOST_PARTS}
+        onClick={() => setText(id, write([...parts, another(parts)]))}
+      >
+        + and another limit
+      </button>
+    </div>
+  );
+}
+
+/** Slower and larger than the last, as people combine them. */
+function another(parts: readonly Part[]): Part {
+  const last = parts[parts.length - 1];
+  return changed({ ...last, algorithm: 'fixed-window', limit: last.limit * 2, burst: undefined }, { per: last.per * 4 });
+}
+
+function TextForm({ lane, index }: { readonly lane: Lane; readonly index: number }) {
+  const id = useId();
+  const mirror = useRef<HTMLDivElement>(null);
+  const { text, reading } = lane;
+  const { mistake } = reading;
+  return (
+    <div class="text-form">
+      <label for={id}>Limit {index + 1}</label>
+      <div class="field">
+        <div class="mirror" ref={mirror} aria-hidden="true">
+          {mistake !== undefined && (
+            <>
+              {text.slice(0, mistake.from)}
+              <mark>{text.slice(mistake.from, mistake.to) || ' '}</mark>
+              {text.slice(mistake.to)}
+            </>
+          )}
+        </div>
+        <input
+          id={id}
+          type="text"
+          value={text}
+          spellcheck={false}
+          autocomplete="off"
+          autocapitalize="off"
+          aria-invalid={mistake !== undefined}
+          aria-describedby={`${id}-why`}
+          onInput={(event) => setText(lane.id, event.currentTarget.value)}
+          onScroll={(event) => {
+            if (mirror.current !== null) mirror.current.scrollLeft = event.currentTarget.scrollLeft;
+          }}
+        />
+      </div>
+      <p class="mistake" id={`${id}-why`} role="status" title={mistake?.why}>
+        {mistake?.why.split('; ')[0]}
+      </p>
+    </div>
+  );
+}
+
+interface PartFormProps {
+  readonly part: Part;
+  readonly isOnly: boolean;
+  readonly onChange: (by: Partial<Part>) => void;
+  readonly onRemove: () => void;
+}
+
+function PartForm({ part, isOnly, onChange, onRemove }: PartFormProps) {
+  const { algorithm, limit, per, burst } = part;
+  const isBursty = BURSTY.includes(algorithm);
+  return (
+    <div class="part">
+      <div class="part-head">
+        <select
+          aria-label="Algorithm"
+          value={algorithm}
+          onChange={(event) => onChange({ algorithm: event.currentTarget.value as AlgorithmName })}
+        >
+          {ALGORITHMS.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+        {!isOnly && (
+          <button type="button" class="quiet small" aria-label="Remove this limit" onClick={onRemove}>
+            ×
+          </button>
+        )}
+      </div>
+      <div class="sliders">
+        <Slider label="limit" values={COUNTS} value={limit} show={showNumber} onChange={(value) => onChange({ limit: value })} />
+        <Slider label="per" values={SPANS} value={per} show={showSpan} onChange={(value) => onChange({ per: value })} />
+        {isBursty ? (
+          <Slider
+            label="burst"
+            values={COUNTS}
+            value={burst ?? (algorithm === 'pacer' ? 1 : limit)}
+            show={(value) => (burst === undefined ? (algorithm === 'pacer' ? 'none' : '= limit') : showNumber(value))}
+            onChange={(value) => onChange({ burst: value })}
+          />
+        ) : (
+          <div class="slider muted">
+            <span>burst</span>
+            <span>–</span>
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,69 @@
+/** Why a request was denied: which policy, what was left, when it would pass. Always as tall, so that nothing jumps. */
+import { useMemo } from 'preact/hooks';
+import { showNumber, showSpan, showTime } from '../model/format.ts';
+import { explain, type Run } from '../model/run.ts';
+import { nextDenied } from './pick.ts';
+import { progress } from './store.ts';
+import { picked } from './views.ts';
+
+export function Why({ id, run }: { readonly id: number; readonly run: Run }) {
+  const event = picked.value?.lane === id ? picked.value.event : undefined;
+  const go = (step: 1 | -1) => {
+    const next = nextDenied(run, event, step);
+    picked.value = next === undefined ? undefined : { lane: id, event: next };
+  };
+  progress.value;
+  const none = run.denied.count === 0;
+  return (
+    <div class={run.bounds.length > 1 ? 'why tall' : 'why'}>
+      <p aria-live="polite">{event === undefined ? hint(none) : <Answer run={run} event={event} />}</p>
+      <div class="why-steps">
+        <button type="button" class="quiet" disabled={none} aria-label="Previous denied request" onClick={() => go(-1)}>
+          ‹
+        </button>
+        <button type="button" class="quiet" disabled={none} aria-label="Next denied request" onClick={() => go(1)}>
+          ›
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function hint(none: boolean) {
+  return <span class="muted">{none ? 'Nothing was denied.' : 'Click a denied request to see why.'}</span>;
+}
+
+function Answer({ run, event }: { readonly run: Run; readonly event: number }) {
+  const found = useMemo(() => explain(run, event), [run, event]);
+  const { traffic } = run;
+  const asked = traffic.times[event];
+  if (found === undefined) return <span class="muted">This request is still waiting at the end.</span>;
+  const { decision, at } = found;
+  const time = (instant: number) => showTime(instant, Math.min(traffic.length, 119_000));
+  const who = traffic.names.length > 1 ? `, ${traffic.names[traffic.keys[event]]},` : '';
+  const waited = at > asked ? `, after ${showSpan(at - asked)},` : '';
+  const request = `Request ${showNumber(event + 1)} at ${time(asked)}${who}${waited}`;
+  const several = decision.policies.length > 1;
+  if (decision.allowed)
+    return (
+      <span>
+        {request} <b class="admitted">was admitted</b>. Left after it: {showNumber(decision.remaining)} of{' '}
+        {showNumber(decision.limit)}.
+      </span>
+    );
+  return (
+    <span>
+      {request} <b class="denied">was denied</b> by <code>{several ? decision.policy : String(run.policies)}</code>:{' '}
+      {showNumber(decision.remaining)} of {showNumber(decision.limit)} left.{' '}
+      {decision.retryAfter === Infinity
+        ? 'It can never pass.'
+        : `It would pass in ${showSpan(decision.retryAfter)}, at ${time(at + decision.retryAfter)}.`}
+      {several && (
+        <span class="muted">
+          {' '}
+          {decision.policies.map((one) => `${one.name}: ${showNumber(one.remaining)} of ${showNumber(one.limit)}`).join(' · ')}
+        </span>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,108 @@
+/** The gRPC door: Envoy's rate limit service, and health checks. */
+import {
+  type sendUnaryData,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  status,
+  type StatusObject,
+} from '@grpc/grpc-js';
+import { StoreError, StoreUnavailable } from 'sluice';
+import type { Core } from '../core/core.ts';
+import { isPromise } from '../core/maybe.ts';
+import { type Door, type DoorOptions, showAddress } from '../door.ts';
+import { isToken } from '../http/access.ts';
+import { createHealth } from './grpc-health.ts';
+import { loadServices, type RateLimitRequest, type RateLimitResponse } from './grpc-proto.ts';
+import { BadRequest, shouldRateLimit } from './grpc-rls.ts';
+
+type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
+type Refusal = Pick<StatusObject, 'code' | 'details'>;
+
+/** Of one connection, at once. */
+const MOST_CALLS = 1000;
+
+export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> {
+  const { address, maxMessage, maxKey, isHealthy, tokens, log } = options;
+  const services = loadServices();
+  const health = createHealth(isHealthy);
+  const server = new Server({
+    'grpc.max_receive_message_length': maxMessage,
+    'grpc.max_concurrent_streams': MOST_CALLS,
+  });
+
+  function decide(call: Call, callback: sendUnaryData<RateLimitResponse>): void {
+    const start = performance.now();
+    const answered = (code: status): void =>
+      core.metrics.answered('grpc', 'ShouldRateLimit', status[code], performance.now() - start);
+    const succeed = (response: RateLimitResponse): void => {
+      answered(status.OK);
+      callback(null, response);
+    };
+    const fail = (error: unknown): void => {
+      const refusal = refusalOf(error);
+      if (refusal.code === status.INTERNAL)
+        log.error('a call failed', { door: 'grpc', error: String(error) });
+      answered(refusal.code);
+      callback(refusal);
+    };
+    // Nobody waits for the answer any more: nothing is counted.
+    if (call.cancelled) return fail({ code: status.CANCELLED, details: 'cancelled' });
+    if (tokens !== undefined && !isToken(tokenOf(call), tokens()))
+      return fail({ code: status.UNAUTHENTICATED, details: 'a bearer token is needed' });
+    try {
+      const response = shouldRateLimit(core, call.request, maxKey);
+      if (isPromise(response)) response.then(succeed, fail);
+      else succeed(response);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  server.addService(services.rateLimit, { ShouldRateLimit: decide });
+  server.addService(services.health, { Check: health.check, Watch: health.watch });
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(showAddress(address), credentialsOf(options.tls), (error, bound) => {
+      if (error === null) resolve(bound);
+      else reject(error);
+    });
+  });
+
+  return {
+    address: { host: address.host, port },
+    async drain(timeout) {
+      health.close();
+      const cut = setTimeout(() => server.forceShutdown(), timeout);
+      await new Promise<void>((resolve) => {
+        server.tryShutdown(() => resolve());
+      });
+      clearTimeout(cut);
+    },
+  };
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof BadRequest) return { code: status.INVALID_ARGUMENT, details: error.message };
+  if (error instanceof StoreError || error instanceof StoreUnavailable)
+    return { code: status.UNAVAILABLE, details: error.message };
+  if (typeof error === 'object' && error !== null && 'details' in error) return error as Refusal;
+  return { code: status.INTERNAL, details: 'the server failed' };
+}
+
+function tokenOf({ metadata }: Call): string {
+  return /^Bearer +(\S+) *$/i.exec(String(metadata.get('authorization')[0] ?? ''))?.[1] ?? '';
+}
+
+function credentialsOf(tls: DoorOptions['tls']): ServerCredentials {
+  if (tls === undefined) return ServerCredentials.createInsecure();
+  const { cert, key, ca } = tls;
+  const pair = { cert_chain: pem(cert), private_key: pem(key) };
+  return ServerCredentials.createSsl(ca === undefined ? null : pem(ca), [pair], ca !== undefined);
+}
+
+function pem(value: unknown): Buffer {
+  const parts = Array.isArray(value) ? value : [value];
+  return Buffer.concat(
+    parts.map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(`${String(part)}\n`))),
+  );
+}

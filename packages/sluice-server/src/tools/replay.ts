@@ -1,0 +1,131 @@
+/** sluice replay: what a limit would have done to traffic that a log remembers. Streamed: logs may be large. */
+import { createReadStream, statSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { type Args, type Flags, readArgs } from '../args.ts';
+import type { Output } from '../check.ts';
+import { SpaceSaving } from '../metrics/space-saving.ts';
+import { UsageError } from '../store.ts';
+import { COMMON_KEYS, FORMATS, type Format, formatOf, type ReadLine, readerOf } from './log-lines.ts';
+import { POLICY_FLAGS, trialOf } from './policy.ts';
+import { spanOf } from './span.ts';
+import { type Ladder, ladderOf } from './suggest.ts';
+import { Tally } from './tally.ts';
+
+export const REPLAY_FLAGS: Flags = {
+  ...POLICY_FLAGS,
+  format: {
+    value: 'NAME',
+    help: 'plain (time key [cost]), combined (Nginx, Apache) or json; default: by the first line',
+  },
+  by: {
+    value: 'NAME',
+    help: `what is limited: ${COMMON_KEYS.join(', ')}, or members of json; a+b for both together`,
+  },
+  every: { value: 'TIME', help: 'what a row stands for; default 1h' },
+  top: { value: 'N', help: 'who is denied most often; default 10' },
+  suggest: { value: 'SHARE', help: 'the smallest limit that lets so much pass, such as 99.9%' },
+};
+
+interface Replayed {
+  readonly tally: Tally;
+  readonly denied: SpaceSaving;
+  readonly ladder: Ladder | undefined;
+  unread: number;
+}
+
+export async function replayCommand(argv: readonly string[], { out, err }: Output): Promise<number> {
+  const args = readArgs(argv, REPLAY_FLAGS);
+  const [file, ...more] = args.positionals;
+  if (file === undefined || more.length > 0)
+    throw new UsageError('which log? sluice replay access.log --policy 10/s');
+  const trial = trialOf(args, args.text('policy'));
+  const share = shareOf(args);
+  const replayed: Replayed = {
+    tally: new Tally(spanOf('--every', args.text('every') ?? '1h')),
+    denied: new SpaceSaving(1000),
+    ladder: share === undefined ? undefined : ladderOf(trial.text),
+    unread: 0,
+  };
+  let read: ReadLine | undefined;
+  for await (const line of linesOf(file, err)) {
+    if (line === '') continue;
+    read ??= lineReader(args, line);
+    const request = read(line);
+    if (request === undefined) {
+      replayed.unread++;
+      continue;
+    }
+    const decision = trial.take(request.key, request.cost, request.at);
+    replayed.tally.add(request.at, decision);
+    if (!decision.allowed) replayed.denied.see(request.key);
+    replayed.ladder?.try(request);
+  }
+  report(trial.text, replayed, args.whole('top') ?? 10, share, out);
+  return replayed.tally.total === 0 ? 1 : 0;
+}
+
+function lineReader(args: Args, first: string): ReadLine {
+  const format: Format = args.choice('format', FORMATS) ?? formatOf(first);
+  const by = args.text('by');
+  const unknown = by?.split('+').find((name) => !COMMON_KEYS.includes(name));
+  if (format === 'combined' && unknown !== undefined)
+    throw new UsageError(`--by must be of ${COMMON_KEYS.join(', ')}; got ${unknown}`);
+  return readerOf(format, by);
+}
+
+function shareOf(args: Args): number | undefined {
+  const text = args.text('suggest');
+  if (text === undefined) return undefined;
+  const share = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text);
+  if (!(share > 0 && share <= 1))
+    throw new UsageError(`--suggest must be a share such as 99.9%; got ${text}`);
+  return share;
+}
+
+/** '-' is what comes in. On a terminal, says how far it is. */
+async function* linesOf(file: string, err: Output['err']): AsyncGenerator<string> {
+  let input: Readable = process.stdin;
+  if (file !== '-') {
+    const size = sizeOf(file);
+    const stream = createReadStream(file);
+    let shown = 0;
+    stream.on('data', () => {
+      const percent = Math.floor((stream.bytesRead / Math.max(1, size)) * 100);
+      if (process.stderr.isTTY !== true || percent === shown) return;
+      shown = percent;
+      err(`\r${'█'.repeat(percent / 4).padEnd(25, '░')} ${percent} %${percent === 100 ? '\r\u001b[K' : ''}`);
+    });
+    input = stream;
+  }
+  yield* createInterface({ input, crlfDelay: Infinity });
+}
+
+function sizeOf(file: string): number {
+  try {
+    return statSync(file).size;
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function report(
+  text: string,
+  { tally, denied, ladder, unread }: Replayed,
+  top: number,
+  share: number | undefined,
+  out: Output['out'],
+): void {
+  out(`${text}\n\n${tally.table((start) => new Date(start).toISOString().slice(0, 19))}\n${tally.summary()}`);
+  if (unread > 0) out(`${unread} lines could not be read\n`);
+  const worst = denied.top(top);
+  if (worst.length > 0) out(`\ndenied most often\n`);
+  for (const { name, count, error } of worst) {
+    out(`${String(count).padStart(9)}  ${name}${error > 0 ? `  (or ${error} fewer)` : ''}\n`);
+  }
+  if (ladder === undefined || share === undefined) return;
+  const found = ladder.best(share);
+  const percent = `${Number((share * 100).toFixed(6))} %`;
+  if (found === undefined) out(`\nno limit up to 256 times this one lets ${percent} pass\n`);
+  else out(`\nto let ${percent} pass: ${found.text} (${(found.share * 100).toFixed(3)} %)\n`);
+}

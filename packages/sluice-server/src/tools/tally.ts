@@ -1,0 +1,63 @@
+/** What became of traffic, over time and in all. */
+import type { Decision, Millis } from 'sluice';
+import { showSpan } from './span.ts';
+
+interface Row {
+  allowed: number;
+  denied: number;
+}
+
+const BAR = 40;
+
+export class Tally {
+  allowed = 0;
+  denied = 0;
+  /** Longest wait that a denial announced. */
+  longestWait = 0;
+  private readonly rows = new Map<number, Row>();
+  private readonly step: Millis;
+
+  /** A row of the table stands for `step` ms. */
+  constructor(step: Millis) {
+    this.step = step;
+  }
+
+  add(now: Millis, { allowed, retryAfter }: Decision): void {
+    const index = Math.floor(now / this.step);
+    const row = this.rows.get(index) ?? { allowed: 0, denied: 0 };
+    this.rows.set(index, row);
+    if (allowed) {
+      this.allowed++;
+      row.allowed++;
+    } else {
+      this.denied++;
+      row.denied++;
+      if (retryAfter < Infinity && retryAfter > this.longestWait) this.longestWait = retryAfter;
+    }
+  }
+
+  get total(): number {
+    return this.allowed + this.denied;
+  }
+
+  /** `label` names a row by the instant it begins at. */
+  table(label: (start: Millis) => string): string {
+    const rows = [...this.rows].sort(([a], [b]) => a - b);
+    const most = Math.max(1, ...rows.map(([, { allowed, denied }]) => allowed + denied));
+    const names = rows.map(([index]) => label(index * this.step));
+    const width = Math.max(4, ...names.map((name) => name.length));
+    const lines = rows.map(([, { allowed, denied }], i) => {
+      const passed = Math.round((allowed / most) * BAR);
+      const all = Math.round(((allowed + denied) / most) * BAR);
+      const bar = '█'.repeat(passed) + '░'.repeat(all - passed);
+      return `${names[i]?.padStart(width)} ${String(allowed).padStart(9)} ${String(denied).padStart(9)}  ${bar}`;
+    });
+    return [`${'from'.padStart(width)}   allowed    denied`, ...lines, ''].join('\n');
+  }
+
+  summary(): string {
+    const share = (part: number) => `${((part / Math.max(1, this.total)) * 100).toFixed(2)} %`;
+    const wait = this.denied === 0 ? '' : `; longest wait announced: ${showSpan(this.longestWait)}`;
+    return `${this.total} requests: ${this.allowed} allowed (${share(this.allowed)}), ${this.denied} denied (${share(this.denied)})${wait}\n`;
+  }
+}
