@@ -12,8 +12,8 @@ const SERVER = new URL('server.mjs', import.meta.url);
 const VARIANTS = ['bare', 'empty', 'usual', 'sluice'];
 
 export async function run({ quick }) {
-  const requests = quick ? 500 : 40_000;
-  const rounds = quick ? 1 : 7;
+  const requests = quick ? 500 : 20_000;
+  const rounds = quick ? 1 : 5;
   const found = {};
   for (const framework of Object.keys(apps)) {
     const costs = Object.fromEntries(VARIANTS.map((variant) => [variant, []]));

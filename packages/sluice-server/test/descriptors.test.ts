@@ -147,7 +147,7 @@ describe('a request', () => {
   test("a descriptor's own hits count before the request's, and negative ones give back", () => {
     const core = open(BASIC);
     const paid = descriptor('plan=paid');
-    core.decide('shop', [{ ...paid, hitsAddend: 10 }], 1);
+    expect(core.decide('shop', [{ ...paid, hitsAddend: 10 }], 1)).toMatchObject({ overLimit: false });
     expect(core.decide('shop', [{ ...paid, hitsAddend: 4, isNegativeHits: true }])).toMatchObject({
       statuses: [{ code: 'OK', limitRemaining: 24 }],
     });

@@ -1,12 +1,24 @@
 /** The command as people run it: real processes, signals and files. Needs the build. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { Agent, request } from 'node:http';
 import { request as secureRequest } from 'node:https';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, inject, test } from 'vitest';
+import { afterAll, describe, expect, inject, test, vi } from 'vitest';
 import type {} from '../../sluice/test/servers.ts';
 import { run, started, take, temporaryFile, temporaryFolder } from './serving.ts';
+
+vi.setConfig({ testTimeout: 30_000 });
 
 describe('sluice check', () => {
   test('says good, with exit code 0', async () => {
@@ -192,12 +204,20 @@ describe('SIGTERM', () => {
 });
 
 describe('TLS', () => {
-  const folder = temporaryFolderOfAll();
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-tls-'));
+  certify(folder);
+  afterAll(() => rmSync(folder, { recursive: true }));
 
   test('with a client authority, only clients with a certificate get in', async () => {
     const server = await started(
-      ...['--config', temporaryFile('limits: { a: 9/h }'), '--tls-cert', join(folder, 'server.crt')],
-      ...['--tls-key', join(folder, 'server.key'), '--tls-client-ca', join(folder, 'ca.crt')],
+      '--config',
+      temporaryFile('limits: { a: 9/h }'),
+      '--tls-cert',
+      join(folder, 'server.crt'),
+      '--tls-key',
+      join(folder, 'server.key'),
+      '--tls-client-ca',
+      join(folder, 'ca.crt'),
     );
     const read = (file: string) => readFileSync(join(folder, file));
     const ask = (certificate: object) =>
@@ -213,10 +233,7 @@ describe('TLS', () => {
   });
 
   /** An authority, and certificates of it for a server and a client. */
-  function temporaryFolderOfAll(): string {
-    const made = '/tmp';
-    const place = join(made, `sluice-tls-${process.pid}`);
-    mkdirSync(place, { recursive: true });
+  function certify(place: string): void {
     const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: place, stdio: 'pipe' });
     const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
     openssl('req', '-x509', ...ec, '-keyout', 'ca.key', '-out', 'ca.crt', '-subj', '/CN=ca');
@@ -251,7 +268,6 @@ describe('TLS', () => {
         `${name}.crt`,
       );
     }
-    return place;
   }
 });
 

@@ -29,7 +29,7 @@ export interface Serving extends RunningServer {
   readonly url: string;
   /** What it logged, a line each. */
   readonly lines: string[];
-  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  readonly post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>;
 }
 
 const LOCAL = { host: '127.0.0.1', port: 0 };
@@ -65,7 +65,7 @@ export interface Started {
   readonly url: string;
   readonly port: number;
   /** Everything printed so far. */
-  output(): string;
+  readonly output: () => string;
   /** Resolves when it was printed, after what was seen before. */
   says(words: string): Promise<void>;
   /** Its exit code. */
@@ -75,11 +75,7 @@ export interface Started {
 const COMMAND = fileURLToPath(new URL('../bin/sluice.js', import.meta.url));
 
 /** `sluice …` as a process of its own; from the build. */
-export function run(...args: string[]): {
-  process: ChildProcess;
-  output(): string;
-  gone: Promise<number | null>;
-} {
+export function run(...args: string[]): Pick<Started, 'process' | 'output' | 'gone'> {
   const child = spawn(process.execPath, [COMMAND, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';
   child.stdout.on('data', (chunk) => (printed += String(chunk)));

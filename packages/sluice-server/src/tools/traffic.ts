@@ -13,7 +13,7 @@ const BURST = /^bursts?:(\d+)@(.+)$/;
 export function parseTraffic(text: string): Traffic {
   const [, kind, count, per] = RATE.exec(text) ?? [];
   if (kind !== undefined && Number(count) > 0) {
-    const gap = spanOf('--traffic', per as string) / Number(count);
+    const gap = spanOf('--traffic', per) / Number(count);
     return kind === 'steady' ? steady(gap) : poisson(gap);
   }
   const [, size, every] = BURST.exec(text) ?? [];

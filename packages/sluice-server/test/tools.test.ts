@@ -1,0 +1,142 @@
+import { expect, describe, test } from 'vitest';
+import { main } from '../src/cli.ts';
+import { formatOf, readerOf } from '../src/tools/log-lines.ts';
+import { parseTraffic, randomFrom } from '../src/tools/traffic.ts';
+import { temporaryFile } from './serving.ts';
+
+/** What the command prints, and its exit code. */
+async function sluice(...args: string[]): Promise<[code: number, printed: string]> {
+  let printed = '';
+  const write = (text: string) => {
+    printed += text;
+  };
+  return [await main(args, { out: write, err: write }), printed];
+}
+
+describe('traffic', () => {
+  const first = (text: string, count: number) => {
+    const times: number[] = [];
+    for (const now of parseTraffic(text)(randomFrom(1))) if (times.push(now) === count) break;
+    return times;
+  };
+
+  test('is steady, or in bursts', () => {
+    expect(first('steady:2/s', 3)).toEqual([0, 500, 1000]);
+    expect(first('burst:2@1m', 5)).toEqual([0, 0, 60_000, 60_000, 120_000]);
+  });
+
+  test('by chance has its mean, its spread, and is the same for the same seed', () => {
+    const times = first('poisson:10/s', 20_000);
+    const gaps = times.map((time, i) => time - (times[i - 1] ?? 0));
+    const mean = gaps.reduce((a, b) => a + b) / gaps.length;
+    const deviation = Math.sqrt(gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / gaps.length);
+    expect(mean).toBeGreaterThan(97);
+    expect(mean).toBeLessThan(103);
+    expect(deviation / mean).toBeGreaterThan(0.97);
+    expect(deviation / mean).toBeLessThan(1.03);
+    expect(first('poisson:10/s', 5)).toEqual(times.slice(0, 5));
+  });
+});
+
+describe('sluice simulate', () => {
+  test('prints rows and totals that add up', async () => {
+    const [code, printed] = await sluice('simulate', '100/s', '--traffic', 'burst:150@1s', '--for', '10s');
+    expect(code).toBe(0);
+    expect(printed.match(/ 100 +50 /g)).toHaveLength(10);
+    expect(printed).toContain('1500 requests: 1000 allowed (66.67 %), 500 denied (33.33 %)');
+  });
+
+  test('tries a limit of a configuration, per key', async () => {
+    const file = temporaryFile(
+      'limits: { a: { policies: 1/min fixed-window, overrides: { 0: 2/min fixed-window } } }'.replace(
+        '0:',
+        '"0":',
+      ),
+    );
+    const args = ['--config', file, '--limit', 'a', '--traffic', 'steady:100/min', '--for', '1m'];
+    expect((await sluice('simulate', ...args))[1]).toContain('100 requests: 2 allowed');
+    expect((await sluice('simulate', ...args, '--keys', '3'))[1]).toContain('100 requests: 4 allowed');
+  });
+
+  test.each([
+    [[]],
+    [['10/x']],
+    [['1/s', '--traffic', 'jam']],
+    [['1/s', '--for', 'ever']],
+    [['1/s', 'more']],
+    [['--config', 'none.yaml', '--limit', 'a']],
+  ])('what is not understood is said: %j', async (args) => {
+    const [code, printed] = await sluice('simulate', ...args);
+    expect(code).toBeGreaterThan(0);
+    expect(printed).not.toMatch(/ {4}at /);
+  });
+});
+
+describe('a line of a log', () => {
+  const common = '1.2.3.4 - ann [10/Oct/2024:13:55:36 -0700] "GET /a?x=1 HTTP/1.1" 200 23 "-" "curl/8"';
+  const at = Date.UTC(2024, 9, 10, 20, 55, 36);
+  const cases: [by: string | undefined, line: string, key: string | undefined, cost?: number][] = [
+    [undefined, common, '1.2.3.4'],
+    ['user', common, 'ann'],
+    ['path', common, '/a'],
+    ['ip+method', common, '1.2.3.4 GET'],
+    ['all', common, '*'],
+    [undefined, '2024-10-10T20:55:36Z ann', 'ann'],
+    [undefined, `${at / 1000} ann 5`, 'ann', 5],
+    [undefined, `${at} ann 0.5`, 'ann', 0.5],
+    [undefined, `{"time":"2024-10-10T20:55:36Z","key":"ann"}`, 'ann'],
+    ['user', `{"ts":${at},"user":7,"cost":3}`, '7', 3],
+    ['user', `{"ts":${at}}`, undefined],
+    [undefined, '{"time":', undefined],
+    [undefined, '{"time":"x","key":"a"}', undefined],
+    [undefined, 'nonsense', undefined],
+    [undefined, `${at} ann -1`, undefined],
+    [undefined, 'yesterday ann', undefined],
+  ];
+  test.each(cases)('by %s: %s', (by, line, key, cost = 1) => {
+    const request = readerOf(formatOf(line), by)(line);
+    expect(request).toEqual(key === undefined ? undefined : { at, key, cost });
+  });
+});
+
+describe('sluice replay', () => {
+  const start = Date.UTC(2026, 0, 1);
+  const log = Array.from({ length: 600 }, (_, i) => `${start + i * 1000} ${i % 3 === 0 ? 'rare' : 'busy'}`);
+
+  test('tells what would have been denied, to whom, and when', async () => {
+    const file = temporaryFile([...log, 'rubbish', ''].join('\n'), 'log');
+    const [code, printed] = await sluice('replay', file, '--policy', '25/min fixed-window', '--every', '5m');
+    expect(code).toBe(0);
+    expect(printed).toContain('2026-01-01T00:00:00       225        75');
+    expect(printed).toContain('600 requests: 450 allowed (75.00 %), 150 denied (25.00 %)');
+    expect(printed).toContain('1 lines could not be read');
+    expect(printed).toMatch(/denied most often\n +150 {2}busy\n$/);
+  });
+
+  test('suggests the smallest limit of its ladder that lets a share pass', async () => {
+    const file = temporaryFile(log.join('\n'), 'log');
+    const suggest = async (policy: string, share: string) =>
+      /pass: (.*) \(/.exec((await sluice('replay', file, '--policy', policy, '--suggest', share))[1])?.[1];
+    expect(await suggest('10/min fixed-window', '100%')).toBe('40/min fixed-window');
+    expect(await suggest('10/min fixed-window', '60%')).toBe('17/min fixed-window');
+    expect(await suggest('10/min burst 20', '0.5')).toMatch(/^\d+\/min burst \d+$/);
+  });
+
+  test.each([
+    [['none.log', '--policy', '1/s']],
+    [['-x']],
+    [[temporaryFileOnce(), '--policy', '1/s & 2/min', '--suggest', '99%']],
+    [[temporaryFileOnce(), '--policy', '1/s', '--suggest', '200%']],
+    [[temporaryFileOnce(), '--policy', '1/s', '--format', 'xml']],
+    [[temporaryFileOnce()]],
+  ])('what is not understood is said: %j', async (args) => {
+    const [code, printed] = await sluice('replay', ...args);
+    expect(code).toBe(2);
+    expect(printed).toMatch(/^sluice: /);
+  });
+});
+
+/** A file that is there: this one. */
+function temporaryFileOnce(): string {
+  return new URL(import.meta.url).pathname;
+}
