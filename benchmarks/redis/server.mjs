@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 const SENT = ['evalsha', 'eval', 'multi', 'exec', 'ping'];
 const SAMPLE = 1000;
 
-async function freePort() {
+export async function freePort() {
   const probe = createServer().listen(0);
   await once(probe, 'listening');
   const { port } = probe.address();

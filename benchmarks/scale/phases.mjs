@@ -15,7 +15,7 @@ const open = { ...hurried, limits: { limit: 1e8, per: '1s', burst: 1e9 }, isBoun
 export const phases = {
   half: { ...paced, perSecond: RATE / 2, span: 1000 },
   // Long enough for the burst to be spent, and then for the rate to count.
-  twice: { ...paced, perSecond: RATE * 2, span: 2500 },
+  twice: { ...paced, perSecond: RATE * 2, span: 3000 },
   // Mostly denied; slower, so that a denial lasts for a millisecond.
   flood: { ...hurried, limits: { limit: RATE / 10, per: '1s', burst: BURST }, isBounded: true },
   open,

@@ -19,7 +19,9 @@ export async function measure(place, contender, nodes, names, scale) {
   const broken = Promise.race(ends).then(() => Promise.reject(new Error(`worker ${task.join(' ')} ended`)));
   broken.catch(() => {});
   const heard = () => Promise.race([Promise.all(workers.map((worker) => answerOf(worker))), broken]);
-  const tell = (message) => workers.forEach((worker) => worker.send(message));
+  const tell = (message) => {
+    for (const worker of workers) worker.send(message);
+  };
 
   /** One run of a phase in all of them. */
   async function step() {
@@ -42,7 +44,7 @@ export async function measure(place, contender, nodes, names, scale) {
     await Promise.all(ends);
     return figures;
   } finally {
-    workers.forEach((worker) => worker.kill());
+    for (const worker of workers) worker.kill();
   }
 }
 

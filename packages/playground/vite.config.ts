@@ -25,6 +25,8 @@ export default defineConfig({
   },
   build: {
     target: 'es2022',
+    // The first that know light-dark(): written out for older ones, the switch of colours would do nothing.
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     outDir: 'dist',
     emptyOutDir: true,
     modulePreload: false,

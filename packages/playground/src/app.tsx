@@ -1,5 +1,6 @@
 /** The frame: three parts, one page. */
 import { Learn } from './learn/learn.tsx';
+import { Live } from './live/live.tsx';
 import { Playground } from './playground/playground.tsx';
 import { query } from './playground/store.ts';
 import { PARTS, part } from './route.ts';
@@ -47,6 +48,7 @@ export function App() {
       </header>
       {part.value === 'playground' && <Playground />}
       {part.value === 'learn' && <Learn />}
+      {part.value === 'live' && <Live />}
     </>
   );
 }

@@ -1,5 +1,4 @@
 /** The `sluice` command. */
-import { SluiceError } from 'sluice';
 import { showFlags } from './args.ts';
 import { checkCommand, type Output } from './check.ts';
 import { ConfigError } from './config/model.ts';
@@ -60,13 +59,16 @@ export async function main(argv: readonly string[], output: Output = OUTPUT): Pr
 }
 
 function complain(error: unknown, { err }: Output): number {
+  if (error instanceof ConfigError) {
+    err(`${error.message}\n`);
+    return 1;
+  }
   if (error instanceof UsageError) {
     err(`sluice: ${error.message}\nsluice --help tells more\n`);
     return 2;
   }
-  const isKnown = error instanceof ConfigError || error instanceof SluiceError;
-  const code = (error as { code?: unknown }).code;
-  // A port in use is no reason for a stack.
-  err(isKnown || typeof code === 'string' ? `${(error as Error).message}\n` : `${(error as Error).stack}\n`);
+  const { message, stack, code } = error as Error & { readonly code?: unknown };
+  // A port in use is no reason for a stack; an AggregateError has no message.
+  err(typeof code === 'string' ? `sluice: ${message || String(code)}\n` : `${stack}\n`);
   return 1;
 }

@@ -144,8 +144,12 @@ export async function serveCommand(argv: readonly string[]): Promise<number> {
   const server = await startServer(options);
   process.on('SIGHUP', () => server.reload());
   await new Promise<void>((resolve, reject) => {
+    let isAsked = false;
     const end = (signal: string) => () => {
       options.log.info('asked to end', { signal });
+      // Who asks twice does not want to wait.
+      if (isAsked) process.exit(1);
+      isAsked = true;
       server.drain({ delay, timeout }).then(resolve, reject);
     };
     process.on('SIGTERM', end('SIGTERM'));

@@ -2,6 +2,7 @@
 import { type ConfigFile, parseConfig, readFiles } from './config/config.ts';
 import { createCore, type Core } from './core/core.ts';
 import { type Address, type Door, type DoorOptions, isLoopback, type OpenDoor, showAddress } from './door.ts';
+import { openResp } from './doors/resp.ts';
 import { openHttp } from './http/http.ts';
 import type { Log } from './log.ts';
 import { family } from './metrics/exposition.ts';
@@ -16,8 +17,9 @@ export type DoorName = 'http' | 'grpc' | 'resp';
 /** A protocol is a line here. */
 const DOORS: Readonly<Record<DoorName, OpenDoor | undefined>> = {
   http: openHttp,
-  grpc: undefined,
-  resp: undefined,
+  // Not before it is asked for: the library is large.
+  grpc: async (core, options) => (await import('./doors/grpc.ts')).openGrpc(core, options),
+  resp: openResp,
 };
 
 export interface ServerOptions {

@@ -85,12 +85,30 @@ export function command(...words: string[]): string {
 /** A certificate for localhost, and one of the same authority for a client. */
 export function certificates(): Record<'ca' | 'cert' | 'key' | 'clientCert' | 'clientKey', string> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-tls-'));
-  const openssl = (...args: string[]): unknown => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
+  const openssl = (...args: string[]): unknown =>
+    execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
   const pair = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
   openssl('req', '-x509', ...pair, '-keyout', 'ca.key', '-out', 'ca.crt', '-subj', '/CN=test authority');
   for (const name of ['server', 'client']) {
-    openssl('req', '-x509', '-CA', 'ca.crt', '-CAkey', 'ca.key', ...pair, '-keyout', `${name}.key`, '-out', `${name}.crt`,
-      '-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-addext', 'basicConstraints=critical,CA:false');
+    openssl(
+      'req',
+      '-x509',
+      '-CA',
+      'ca.crt',
+      '-CAkey',
+      'ca.key',
+      ...pair,
+      '-keyout',
+      `${name}.key`,
+      '-out',
+      `${name}.crt`,
+      '-subj',
+      `/CN=${name}`,
+      '-addext',
+      'subjectAltName=DNS:localhost,IP:127.0.0.1',
+      '-addext',
+      'basicConstraints=critical,CA:false',
+    );
   }
   const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
   const found = {

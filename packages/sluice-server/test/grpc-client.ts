@@ -2,7 +2,14 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type CallOptions, ChannelCredentials, Client, type ClientReadableStream, Metadata, type ServiceDefinition } from '@grpc/grpc-js';
+import {
+  type CallOptions,
+  ChannelCredentials,
+  Client,
+  type ClientReadableStream,
+  Metadata,
+  type ServiceDefinition,
+} from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { onTestFinished } from 'vitest';
 
@@ -15,7 +22,8 @@ const own = loadSync(['ratelimit.proto', 'health.proto'], {
 
 /** The files of Envoy as grpc-js-xds carries them: older than some fields, and not written by us. */
 export function envoysOwn(): ServiceDefinition {
-  const index = createRequire(import.meta.url).resolve('@grpc/grpc-js-xds');
+  const require = createRequire(import.meta.url);
+  const index = require.resolve('@grpc/grpc-js-xds');
   const deps = join(dirname(dirname(dirname(index))), 'deps');
   const loaded = loadSync('envoy/service/ratelimit/v3/rls.proto', {
     ...OPTIONS,
@@ -31,13 +39,21 @@ export const HEALTH = own['grpc.health.v1.Health'] as ServiceDefinition;
 export type Answer = any;
 
 export interface TestClient {
-  call(method: string, request: object, options?: CallOptions & { readonly token?: string }): Promise<Answer>;
+  readonly call: (
+    method: string,
+    request: object,
+    options?: CallOptions & { readonly token?: string },
+  ) => Promise<Answer>;
   /** Any bytes in place of a message. */
-  send(method: string, bytes: Uint8Array): Promise<Answer>;
-  watch(request: object): ClientReadableStream<Answer>;
+  readonly send: (method: string, bytes: Uint8Array) => Promise<Answer>;
+  readonly watch: (request: object) => ClientReadableStream<Answer>;
 }
 
-export function clientOf(port: number, service: ServiceDefinition, credentials = ChannelCredentials.createInsecure()): TestClient {
+export function clientOf(
+  port: number,
+  service: ServiceDefinition,
+  credentials = ChannelCredentials.createInsecure(),
+): TestClient {
   const client = new Client(`localhost:${port}`, credentials, { 'grpc.enable_retries': 0 });
   onTestFinished(() => client.close());
   const rpc = (name: string) => {
@@ -51,13 +67,23 @@ export function clientOf(port: number, service: ServiceDefinition, credentials =
         const { path, requestSerialize, responseDeserialize } = rpc(name);
         const metadata = new Metadata();
         if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
-        const done = (error: Error | null, value: unknown): void => (error === null ? resolve(value) : reject(error));
-        client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, options, done);
+        const done = (error: Error | null, value: unknown): void =>
+          error === null ? resolve(value) : reject(error);
+        client.makeUnaryRequest(
+          path,
+          requestSerialize,
+          responseDeserialize,
+          request,
+          metadata,
+          options,
+          done,
+        );
       }),
     send: (name, bytes) =>
       new Promise((resolve, reject) => {
         const { path, responseDeserialize } = rpc(name);
-        const done = (error: Error | null, value: unknown): void => (error === null ? resolve(value) : reject(error));
+        const done = (error: Error | null, value: unknown): void =>
+          error === null ? resolve(value) : reject(error);
         client.makeUnaryRequest(path, () => Buffer.from(bytes), responseDeserialize, {}, done);
       }),
     watch: (request) => {

@@ -44,7 +44,9 @@ descriptors:
     detailed_metric: true
     rate_limit: { unit: minute, requests_per_unit: 5 }
   - key: smooth
-    rate_limit: { policies: 60/min burst 5, name: smooth }
+    rate_limit: { policies: 60/min, name: smooth }
+  - key: bursts
+    rate_limit: { policies: 60/min burst 5 }
   - key: weekly
     rate_limit: { unit: week, requests_per_unit: 7 }
 `;
@@ -59,10 +61,13 @@ const entries = (...pairs: string[]): object[] =>
   });
 const of = (...pairs: string[]): { entries: object[] } => ({ entries: entries(...pairs) });
 
-async function shop(options: Parameters<typeof opened>[2] = {}): Promise<Opened & TestClient & { ask(...descriptors: object[]): Promise<Answer> }> {
+async function shop(
+  options: Parameters<typeof opened>[2] = {},
+): Promise<Opened & TestClient & { ask: (...descriptors: object[]) => Promise<Answer> }> {
   const server = await opened(openGrpc, RULES, { store: memory({ clock: manualClock(NOW) }), ...options });
   const client = clientOf(server.port, RATE_LIMIT);
-  const ask = (...descriptors: object[]): Promise<Answer> => client.call('ShouldRateLimit', { domain: 'shop', descriptors });
+  const ask = (...descriptors: object[]): Promise<Answer> =>
+    client.call('ShouldRateLimit', { domain: 'shop', descriptors });
   return { ...server, ...client, ask };
 }
 
@@ -96,12 +101,22 @@ test('statuses say code, limit with its name and unit, what remains, and when it
   });
 });
 
+test('a part of a second until the reset is a second', async () => {
+  const { ask } = await shop({ store: memory({ clock: manualClock(NOW + 300) }) });
+  const { statuses, responseHeadersToAdd } = await ask(of('path=/pay'));
+  expect(statuses[0].durationUntilReset).toEqual({ seconds: 1, nanos: 0 });
+  expect(responseHeadersToAdd[2]).toEqual({ key: 'RateLimit-Reset', value: '1' });
+});
+
 test('one descriptor over its limit is enough, and the others are counted all the same', async () => {
   const { ask } = await shop();
   for (let i = 0; i < 2; i++) expect((await ask(of('path=/pay'))).overallCode).toBe('OK');
   const { overallCode, statuses, responseHeadersToAdd } = await ask(of('path=/pay'), of('path=/b'));
   expect(overallCode).toBe('OVER_LIMIT');
-  expect(statuses.map(({ code, limitRemaining }: Answer) => [code, limitRemaining])).toEqual([['OVER_LIMIT', 0], ['OK', 9]]);
+  expect(statuses.map(({ code, limitRemaining }: Answer) => [code, limitRemaining])).toEqual([
+    ['OVER_LIMIT', 0],
+    ['OK', 9],
+  ]);
   expect(responseHeadersToAdd.map(({ value }: Answer) => value)).toEqual(['2', '0', '1']);
   expect((await ask(of('path=/b'))).statuses[0].limitRemaining).toBe(8);
 });
@@ -109,9 +124,13 @@ test('one descriptor over its limit is enough, and the others are counted all th
 test('the most specific rule counts: value, then pattern, then key; as deep as the request', async () => {
   const { ask } = await shop();
   const limits = async (...descriptors: object[]): Promise<number[]> =>
-    (await ask(...descriptors)).statuses.map(({ currentLimit }: Answer) => currentLimit?.requestsPerUnit ?? -1);
+    (await ask(...descriptors)).statuses.map(
+      ({ currentLimit }: Answer) => currentLimit?.requestsPerUnit ?? -1,
+    );
   expect(await limits(of('path=/pay'), of('path=/img/a.png'), of('path=/x'))).toEqual([2, 100, 10]);
-  expect(await limits(of('tenant=t'), of('tenant=t', 'user=u'), of('path=/pay', 'user=u'))).toEqual([-1, 3, -1]);
+  expect(await limits(of('tenant=t'), of('tenant=t', 'user=u'), of('path=/pay', 'user=u'))).toEqual([
+    -1, 3, -1,
+  ]);
   // A pattern counts each of its values.
   expect((await ask(of('path=/img/a.png'))).statuses[0].limitRemaining).toBe(98);
   expect((await ask(of('path=/img/b.png'))).statuses[0].limitRemaining).toBe(99);
@@ -122,7 +141,11 @@ test('unlimited passes with the largest number left, 0 a unit never passes', asy
   const { statuses, overallCode } = await ask(of('tenant=t', 'user=admin'), of('path=/closed'));
   expect(overallCode).toBe('OVER_LIMIT');
   expect(statuses[0]).toEqual({ ...NO_LIMIT, limitRemaining: 2 ** 32 - 1 });
-  expect(statuses[1]).toMatchObject({ code: 'OVER_LIMIT', currentLimit: { requestsPerUnit: 0, unit: 'HOUR' }, limitRemaining: 0 });
+  expect(statuses[1]).toMatchObject({
+    code: 'OVER_LIMIT',
+    currentLimit: { requestsPerUnit: 0, unit: 'HOUR' },
+    limitRemaining: 0,
+  });
 });
 
 test('in shadow and in quota mode a limit counts and lets pass; quota mode says so to other filters', async () => {
@@ -132,7 +155,7 @@ test('in shadow and in quota mode a limit counts and lets pass; quota mode says 
   expect(overallCode).toBe('OK');
   expect(statuses[0]).toMatchObject({ code: 'OK', limitRemaining: 0 });
   expect(dynamicMetadata.fields.quotaModeViolations.listValue.values).toMatchObject([{ numberValue: 2 }]);
-  expect(core.metrics.text()).toContain('sluice_decisions_total{limit="shop/soft",outcome="shadowed"} 1');
+  expect(core.metrics.text()).toMatch(/decisions_total\{limit="shop.soft",outcome="shadowed"\} 1/);
 });
 
 test('a limit that replaces another leaves it untouched', async () => {
@@ -151,9 +174,9 @@ test('detailed_metric tells values apart in the metrics', async () => {
   const { ask, core } = await shop();
   await ask(of('each=a'), of('each=b'), of('path=/a'), of('path=/b'));
   const text = core.metrics.text();
-  expect(text).toContain('{limit="shop/each=a",outcome="allowed"} 1');
-  expect(text).toContain('{limit="shop/each=b",outcome="allowed"} 1');
-  expect(text).toContain('{limit="shop/path",outcome="allowed"} 2');
+  expect(text).toMatch(/\{limit="shop.each.a",outcome="allowed"\} 1/);
+  expect(text).toMatch(/\{limit="shop.each.b",outcome="allowed"\} 1/);
+  expect(text).toMatch(/\{limit="shop.path",outcome="allowed"\} 2/);
   expect(text).toContain('sluice_requests_total{door="grpc",route="ShouldRateLimit",code="OK"} 1');
 });
 
@@ -161,7 +184,11 @@ test('hits_addend of the request is 1 where it is 0; that of a descriptor counts
   const { call } = await shop();
   const left = async (hitsAddend: number, own?: number): Promise<number> => {
     const descriptor = { ...of('path=/h'), ...(own !== undefined && { hitsAddend: { value: own } }) };
-    const { statuses } = await call('ShouldRateLimit', { domain: 'shop', descriptors: [descriptor], hitsAddend });
+    const { statuses } = await call('ShouldRateLimit', {
+      domain: 'shop',
+      descriptors: [descriptor],
+      hitsAddend,
+    });
     return statuses[0].limitRemaining;
   };
   expect(await left(0)).toBe(9);
@@ -196,7 +223,10 @@ test('more hits than any number here are over the limit, not an error', async ()
 
 test('a limit in the descriptor counts in place of the configured one', async () => {
   const { ask } = await shop();
-  const own = (unit: string, requestsPerUnit: number): object => ({ ...of('path=/pay'), limit: { unit, requestsPerUnit } });
+  const own = (unit: string, requestsPerUnit: number): object => ({
+    ...of('path=/pay'),
+    limit: { unit, requestsPerUnit },
+  });
   for (const unit of ['SECOND', 'MINUTE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'])
     expect((await ask(own(unit, 7))).statuses[0]).toMatchObject({
       code: 'OK',
@@ -206,16 +236,23 @@ test('a limit in the descriptor counts in place of the configured one', async ()
   for (let i = 0; i < 3; i++) codes.push((await ask(own('MINUTE', 1))).overallCode);
   expect(codes).toEqual(['OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT']);
   expect((await ask(of('path=/pay'))).statuses[0].limitRemaining).toBe(1);
-  expect((await ask({ ...of('unknown=x'), limit: { unit: 'DAY', requestsPerUnit: 0 } })).overallCode).toBe('OVER_LIMIT');
+  expect((await ask({ ...of('unknown=x'), limit: { unit: 'DAY', requestsPerUnit: 0 } })).overallCode).toBe(
+    'OVER_LIMIT',
+  );
 });
 
 test('policies of our own answer in the same words', async () => {
   const { ask } = await shop();
   expect((await ask(of('smooth=a'))).statuses[0]).toEqual({
     code: 'OK',
-    currentLimit: { name: 'smooth', requestsPerUnit: 5, unit: 'MINUTE' },
-    limitRemaining: 4,
+    currentLimit: { name: 'smooth', requestsPerUnit: 60, unit: 'MINUTE' },
+    limitRemaining: 59,
     durationUntilReset: { seconds: 1, nanos: 0 },
+  });
+  // Five come back in five seconds: no unit of Envoy's.
+  expect((await ask(of('bursts=a'))).statuses[0].currentLimit).toMatchObject({
+    requestsPerUnit: 5,
+    unit: 'UNKNOWN',
   });
   expect((await ask(of('weekly=a'))).statuses[0].currentLimit.unit).toBe('WEEK');
 });
@@ -223,7 +260,12 @@ test('policies of our own answer in the same words', async () => {
 test('an unknown domain has no limits', async () => {
   const { call } = await shop();
   const answer = await call('ShouldRateLimit', { domain: 'nope', descriptors: [of('path=/a')] });
-  expect(answer).toEqual({ overallCode: 'OK', statuses: [NO_LIMIT], responseHeadersToAdd: [], dynamicMetadata: null });
+  expect(answer).toEqual({
+    overallCode: 'OK',
+    statuses: [NO_LIMIT],
+    responseHeadersToAdd: [],
+    dynamicMetadata: null,
+  });
 });
 
 test.each([
@@ -233,8 +275,14 @@ test.each([
   ['an empty key', { domain: 'shop', descriptors: [of('=x')] }],
   ['entries too long', { domain: 'shop', descriptors: [of(`path=${'x'.repeat(1100)}`)] }],
   ['too many descriptors', { domain: 'shop', descriptors: Array.from({ length: 1001 }, () => of('a=b')) }],
-  ['an unknown unit', { domain: 'shop', descriptors: [{ ...of('a=b'), limit: { unit: 'UNKNOWN', requestsPerUnit: 1 } }] }],
-  ['a unit of the future', { domain: 'shop', descriptors: [{ ...of('a=b'), limit: { unit: 99, requestsPerUnit: 1 } }] }],
+  [
+    'an unknown unit',
+    { domain: 'shop', descriptors: [{ ...of('a=b'), limit: { unit: 'UNKNOWN', requestsPerUnit: 1 } }] },
+  ],
+  [
+    'a unit of the future',
+    { domain: 'shop', descriptors: [{ ...of('a=b'), limit: { unit: 99, requestsPerUnit: 1 } }] },
+  ],
 ])('%s is an invalid argument', async (_, request) => {
   const { call, log } = await shop();
   await expect(call('ShouldRateLimit', request)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
@@ -249,7 +297,10 @@ test('a fault of the store is UNAVAILABLE; what nobody foresaw is INTERNAL, logg
     details: expect.stringContaining('circuit-open'),
   });
   expect(log).toEqual([]);
-  await expect(ask(of('path=/a'))).rejects.toMatchObject({ code: status.INTERNAL, details: 'the server failed' });
+  await expect(ask(of('path=/a'))).rejects.toMatchObject({
+    code: status.INTERNAL,
+    details: 'the server failed',
+  });
   expect(log.join()).toContain('a secret');
   expect((await ask(of('path=/a'))).overallCode).toBe('OK');
 });
@@ -275,7 +326,10 @@ test('the server itself says that the deadline has passed, to a client that does
     te: 'trailers',
     'grpc-timeout': '100m',
   });
-  const message = RATE_LIMIT['ShouldRateLimit']?.requestSerialize({ domain: 'shop', descriptors: [of('path=/a')] });
+  const message = RATE_LIMIT['ShouldRateLimit']?.requestSerialize({
+    domain: 'shop',
+    descriptors: [of('path=/a')],
+  });
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message?.length ?? 0, 1);
   call.end(Buffer.concat([head, message ?? Buffer.alloc(0)]));
@@ -287,7 +341,9 @@ test('the server itself says that the deadline has passed, to a client that does
 
 test('a message longer than allowed is refused before it is read', async () => {
   const { send, ask } = await shop({ maxMessage: 2000 });
-  await expect(send('ShouldRateLimit', Buffer.alloc(3000, 1))).rejects.toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+  await expect(send('ShouldRateLimit', Buffer.alloc(3000, 1))).rejects.toMatchObject({
+    code: status.RESOURCE_EXHAUSTED,
+  });
   expect((await ask(of('path=/a'))).overallCode).toBe('OK');
 });
 
@@ -295,7 +351,9 @@ test('without a token of the door nothing is decided; health is for everybody', 
   const { call, port } = await shop({ tokens: () => ['secret'] });
   const request = { domain: 'shop', descriptors: [of('path=/a')] };
   await expect(call('ShouldRateLimit', request)).rejects.toMatchObject({ code: status.UNAUTHENTICATED });
-  await expect(call('ShouldRateLimit', request, { token: 'guess' })).rejects.toMatchObject({ code: status.UNAUTHENTICATED });
+  await expect(call('ShouldRateLimit', request, { token: 'guess' })).rejects.toMatchObject({
+    code: status.UNAUTHENTICATED,
+  });
   const { statuses } = await call('ShouldRateLimit', request, { token: 'secret' });
   expect(statuses[0].limitRemaining).toBe(9);
   expect(await clientOf(port, HEALTH).call('Check', {})).toEqual({ status: 'SERVING' });
@@ -324,6 +382,8 @@ test('who watches the health hears how it is, each change, and the end', async (
     isHealthy = now;
     await once(stream, 'data');
   }
+  // While nothing changes, nothing is said.
+  await new Promise((resolve) => setTimeout(resolve, 1200));
   const ended = once(stream, 'end');
   await door.drain(2000);
   await ended;
@@ -335,9 +395,18 @@ test('draining answers calls under way, and lets nobody in', async () => {
   const calls = Array.from({ length: 5 }, () => ask(of('path=/a')));
   await new Promise((resolve) => setTimeout(resolve, 150));
   const drained = door.drain(5000);
-  expect((await Promise.all(calls)).map(({ overallCode }) => overallCode)).toEqual(Array.from({ length: 5 }, () => 'OK'));
+  expect((await Promise.all(calls)).map(({ overallCode }) => overallCode)).toEqual(
+    Array.from({ length: 5 }, () => 'OK'),
+  );
   await drained;
-  await expect(clientOf(port, RATE_LIMIT).call('ShouldRateLimit', {})).rejects.toMatchObject({ code: status.UNAVAILABLE });
+  await expect(clientOf(port, RATE_LIMIT).call('ShouldRateLimit', {})).rejects.toMatchObject({
+    code: status.UNAVAILABLE,
+  });
+});
+
+test('a port that is taken is an error', async () => {
+  const { door } = await shop();
+  await expect(shop({ address: door.address })).rejects.toThrow('EADDRINUSE');
 });
 
 test('after the time to drain, calls are cut off', async () => {
@@ -367,16 +436,28 @@ test('a client made from the files that Envoy publishes says and hears the same'
   const { port } = await shop();
   const { call } = clientOf(port, envoysOwn());
   const limit = { unit: 'HOUR', requestsPerUnit: 4 };
-  const request = { domain: 'shop', hitsAddend: 2, descriptors: [of('path=/e'), of('tenant=t', 'user=u'), { ...of('x=y'), limit }] };
+  const request = {
+    domain: 'shop',
+    hitsAddend: 2,
+    descriptors: [of('path=/e'), of('tenant=t', 'user=u'), { ...of('x=y'), limit }],
+  };
   const answer = await call('ShouldRateLimit', request);
   expect(answer).toMatchObject({
     overallCode: 'OK',
     statuses: [
-      { code: 'OK', currentLimit: { name: 'any path', requestsPerUnit: 10, unit: 'MINUTE' }, limitRemaining: 8 },
+      {
+        code: 'OK',
+        currentLimit: { name: 'any path', requestsPerUnit: 10, unit: 'MINUTE' },
+        limitRemaining: 8,
+      },
       { code: 'OK', currentLimit: { name: '', requestsPerUnit: 3, unit: 'DAY' }, limitRemaining: 1 },
       { code: 'OK', currentLimit: { requestsPerUnit: 4, unit: 'HOUR' }, limitRemaining: 2 },
     ],
-    responseHeadersToAdd: [{ key: 'RateLimit-Limit', value: '3' }, { key: 'RateLimit-Remaining', value: '1' }, {}],
+    responseHeadersToAdd: [
+      { key: 'RateLimit-Limit', value: '3' },
+      { key: 'RateLimit-Remaining', value: '1' },
+      {},
+    ],
   });
   expect(answer.statuses[0].durationUntilReset).toEqual({ seconds: 30, nanos: 0 });
   expect((await call('ShouldRateLimit', request)).overallCode).toBe('OVER_LIMIT');
@@ -387,7 +468,10 @@ test('a client made from the files that Envoy publishes says and hears the same'
 
 test('any bytes in place of a message are refused or answered, and the next call is served', async () => {
   const { send, ask } = await shop();
-  const whole = RATE_LIMIT['ShouldRateLimit']?.requestSerialize({ domain: 'shop', descriptors: [of('a=b', 'c=d')] }) as Buffer;
+  const whole = RATE_LIMIT['ShouldRateLimit'].requestSerialize({
+    domain: 'shop',
+    descriptors: [of('a=b', 'c=d')],
+  });
   const broken = fc.tuple(fc.nat(whole.length - 1), fc.nat(255)).map(([at, byte]) => {
     const copy = Buffer.from(whole);
     copy[at] = byte;
@@ -396,7 +480,10 @@ test('any bytes in place of a message are refused or answered, and the next call
   const expected = [status.OK, status.INTERNAL, status.INVALID_ARGUMENT];
   await fc.assert(
     fc.asyncProperty(fc.oneof(fc.uint8Array({ maxLength: 300 }), broken), async (bytes) => {
-      const code = await send('ShouldRateLimit', bytes).then(() => status.OK, ({ code: failed }) => failed);
+      const code = await send('ShouldRateLimit', bytes).then(
+        () => status.OK,
+        ({ code: failed }) => failed,
+      );
       expect(expected).toContain(code);
     }),
     { numRuns: 300 },

@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { serving, type Serving } from './serving.ts';
 
@@ -215,6 +216,56 @@ describe('bad input', () => {
     expect((await post('/v1/take', { limit: 'api', key: 'a' })).status).toBe(200);
   });
 
+  test('any JSON, and any text, is answered: never with 500', async () => {
+    const { post } = await serving(LIMITS);
+    const paths = ['/v1/take', '/v1/peek', '/v1/refund', '/v1/reset', '/v1/block', '/json'];
+    const member = fc.constantFrom(
+      'limit',
+      'key',
+      'cost',
+      'tier',
+      'mode',
+      'duration',
+      'domain',
+      'descriptors',
+      'entries',
+      'value',
+    );
+    const word = fc.constantFrom<unknown>(
+      'api',
+      'search',
+      'own',
+      'pro',
+      'edge',
+      'ip',
+      '10m',
+      'whole',
+      1,
+      0,
+      null,
+    );
+    const { any } = fc.letrec((tie) => ({
+      any: fc.oneof(
+        { depthSize: 'small' },
+        word,
+        fc.string({ unit: 'binary' }),
+        fc.double(),
+        fc.array(tie('any'), { maxLength: 3 }),
+        fc.dictionary(member, tie('any'), { maxKeys: 6 }),
+      ),
+    }));
+    const body = fc.oneof(
+      any.map((value) => JSON.stringify(value)),
+      fc.string({ unit: 'binary', maxLength: 50 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...paths), body, async (path, text) => {
+        expect((await post(path, text)).status).not.toBe(500);
+      }),
+      { numRuns: 500 },
+    );
+  }, 30_000);
+
   test('the wrong method is told the right one', async () => {
     const { url } = await serving(LIMITS);
     const response = await fetch(`${url}/v1/take`);
@@ -304,7 +355,7 @@ describe("Envoy's endpoints", () => {
 });
 
 describe('who may ask', () => {
-  const tokens = () => ['first', 'second'];
+  const tokens = () => ['first', 'second', ''];
   const locked = (): Promise<Serving> =>
     serving(LIMITS, { doors: { http: { address: { host: '127.0.0.1', port: 0 }, tokens } } });
 

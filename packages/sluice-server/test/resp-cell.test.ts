@@ -26,11 +26,14 @@ interface Scenario {
 const file = new URL('../../sluice/test/vectors/data/redis-cell.json', import.meta.url);
 const { scenarios } = JSON.parse(readFileSync(file, 'utf8')) as { scenarios: Scenario[] };
 
-const isFine = ({ args: [, , count, period] }: Step): boolean => (Number(period) * 1e9) / Number(count) >= 1e6;
+const isFine = ({ args: [, , count, period] }: Step): boolean =>
+  (Number(period) * 1e9) / Number(count) >= 1e6;
 const chosen = scenarios.filter(({ quirk, steps }) => quirk !== true && steps.every(isFine));
 
 function compared({ steps }: Scenario): readonly Step[] {
-  const end = steps.findIndex(({ expected }) => Array.isArray(expected) && expected[0] === 1 && expected[3] === 0);
+  const end = steps.findIndex(
+    ({ expected }) => Array.isArray(expected) && expected[0] === 1 && expected[3] === 0,
+  );
   return end < 0 ? steps : steps.slice(0, end);
 }
 

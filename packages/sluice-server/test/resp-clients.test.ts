@@ -74,14 +74,17 @@ test.each([2, 3] as const)('node-redis with RESP %i: commands, a pipeline, a pas
   await expect(client.get('k')).rejects.toThrow('unknown command');
 });
 
-test.each([ProtocolVersion.RESP2, ProtocolVersion.RESP3])('valkey-glide with protocol %i', async (protocol) => {
-  const port = await start();
-  const client = await GlideClient.createClient({ addresses: [{ host: '127.0.0.1', port }], protocol });
-  onTestFinished(() => client.close());
-  expect(await client.customCommand(['CL.THROTTLE', 'k', '15', '30', '60'])).toEqual([0, 16, 15, -1, 2]);
-  expect(await client.customCommand(['THROTTLE', 'k', 'api', '11'])).toEqual([1, 10, 10, -1, 0]);
-  expect(await client.ping()).toBe('PONG');
-});
+test.each([ProtocolVersion.RESP2, ProtocolVersion.RESP3])(
+  'valkey-glide with protocol %i',
+  async (protocol) => {
+    const port = await start();
+    const client = await GlideClient.createClient({ addresses: [{ host: '127.0.0.1', port }], protocol });
+    onTestFinished(() => client.close());
+    expect(await client.customCommand(['CL.THROTTLE', 'k', '15', '30', '60'])).toEqual([0, 16, 15, -1, 2]);
+    expect(await client.customCommand(['THROTTLE', 'k', 'api', '11'])).toEqual([1, 10, 10, -1, 0]);
+    expect(await client.ping()).toBe('PONG');
+  },
+);
 
 const run = promisify(execFile);
 
@@ -108,8 +111,16 @@ test('redis-cli over TLS with a certificate', async () => {
   const port = String(await start({ tls: { cert, key, ca } }));
   const folder = mkdtempSync('/tmp/sluice-cli-');
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  for (const [name, text] of Object.entries({ ca, clientCert, clientKey })) writeFileSync(`${folder}/${name}`, text);
-  const files = ['--cacert', `${folder}/ca`, '--cert', `${folder}/clientCert`, '--key', `${folder}/clientKey`];
+  for (const [name, text] of Object.entries({ ca, clientCert, clientKey }))
+    writeFileSync(`${folder}/${name}`, text);
+  const files = [
+    '--cacert',
+    `${folder}/ca`,
+    '--cert',
+    `${folder}/clientCert`,
+    '--key',
+    `${folder}/clientKey`,
+  ];
   const { stdout } = await run('redis-cli', ['-h', '127.0.0.1', '-p', port, '--tls', ...files, 'PING']);
   expect(stdout).toBe('PONG\n');
 });
@@ -118,5 +129,7 @@ test('redis-benchmark finishes, and every call is counted', async () => {
   const { port, core } = await opened(openResp, LIMITS);
   const args = ['-p', String(port), '-n', '20000', '-c', '20', '-P', '16', '-q', 'THROTTLE', 'k', 'api'];
   await run('redis-benchmark', args);
-  expect(core.metrics.text()).toContain('sluice_requests_total{door="resp",route="throttle",code="ok"} 20000');
+  expect(core.metrics.text()).toContain(
+    'sluice_requests_total{door="resp",route="throttle",code="ok"} 20000',
+  );
 });

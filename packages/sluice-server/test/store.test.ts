@@ -1,8 +1,12 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
 import { postgresServer } from '../../sluice/test/postgres/server.ts';
-import { redisServer } from '../../sluice/test/redis/server.ts';
+import { freePort, listening, redisServer } from '../../sluice/test/redis/server.ts';
 import { openStore, UsageError } from '../src/store.ts';
-import { serving } from './serving.ts';
+import { serving, type Serving, temporaryFolder } from './serving.ts';
 
 const LIMITS =
   'limits: { a: 3/h }\ndomain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1 } }]';
@@ -51,6 +55,45 @@ describe('a store that does not answer', () => {
   });
 });
 
+/** Whether each of four takes passes. */
+async function fourTakes({ post }: Serving): Promise<boolean[]> {
+  const allowed: boolean[] = [];
+  for (let i = 0; i < 4; i++) {
+    const response = await post('/v1/take', QUESTION);
+    allowed.push(((await response.json()) as { allowed: boolean }).allowed);
+  }
+  return allowed;
+}
+
+test('a Redis Cluster keeps the limits', async () => {
+  const node = await redisServer({ args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'] });
+  const client = new Redis(node.port, '127.0.0.1');
+  await client.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+  await expect.poll(() => client.call('CLUSTER', 'INFO'), { timeout: 10_000 }).toContain('cluster_state:ok');
+  client.disconnect();
+  const url = `redis+cluster://127.0.0.1:${node.port}`;
+  const server = await serving(LIMITS, { store: { url, deadline: '5s' } });
+  expect(await fourTakes(server)).toEqual([true, true, true, false]);
+  await server.drain();
+  await node.stop();
+}, 30_000);
+
+test('a Sentinel is asked for the master', async () => {
+  const master = await redisServer();
+  const [port, folder] = [await freePort(), temporaryFolder()];
+  const file = join(folder, 'sentinel.conf');
+  const lines = [`port ${port}`, `dir ${folder}`, `sentinel monitor main 127.0.0.1 ${master.port} 1`];
+  writeFileSync(file, lines.join('\n'));
+  const sentinel = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
+  await listening(port, sentinel);
+  const url = `redis+sentinel://main@127.0.0.1:${port}`;
+  const server = await serving(LIMITS, { store: { url, deadline: '5s' } });
+  expect(await fourTakes(server)).toEqual([true, true, true, false]);
+  await server.drain();
+  sentinel.kill('SIGKILL');
+  await master.stop();
+}, 30_000);
+
 describe('Postgres', () => {
   let stop = async (): Promise<void> => {};
   afterAll(() => stop());
@@ -60,12 +103,7 @@ describe('Postgres', () => {
     stop = () => postgres.stop();
     await postgres.pool().query('DROP TABLE sluice');
     const server = await serving(LIMITS, { store: { url: postgres.url, deadline: '5s' } });
-    const allowed: boolean[] = [];
-    for (let i = 0; i < 4; i++) {
-      const response = await server.post('/v1/take', QUESTION);
-      allowed.push(((await response.json()) as { allowed: boolean }).allowed);
-    }
-    expect(allowed).toEqual([true, true, true, false]);
+    expect(await fourTakes(server)).toEqual([true, true, true, false]);
     await server.drain();
   }, 60_000);
 });

@@ -118,7 +118,7 @@ describe('sluice replay', () => {
     const suggest = async (policy: string, share: string) =>
       /pass: (.*) \(/.exec((await sluice('replay', file, '--policy', policy, '--suggest', share))[1])?.[1];
     expect(await suggest('10/min fixed-window', '100%')).toBe('40/min fixed-window');
-    expect(await suggest('10/min fixed-window', '60%')).toBe('17/min fixed-window');
+    expect(await suggest('10/min fixed-window', '60%')).toBe('20/min fixed-window');
     expect(await suggest('10/min burst 20', '0.5')).toMatch(/^\d+\/min burst \d+$/);
   });
 

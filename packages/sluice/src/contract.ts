@@ -39,6 +39,16 @@ export interface Algorithm<P extends Params = Params> {
   /** Until the row is as good as new and may be forgotten. */
   clearIn(params: P, row: Cells, at: number, now: Millis): Millis;
 
+  /**
+   * Only where numbers can be changed and the state converted: the cells that hold what is spent and, in their own unit,
+   * how much of it is all there is, and what one unit costs. To take 0 must bring these cells up to now.
+   */
+  readonly spending?: {
+    readonly cells: readonly number[];
+    full(params: P): number;
+    unit(params: P): number;
+  };
+
   /** What a script on a server is told of the params; default: their values, in order. */
   args?(params: P, now: Millis): readonly number[];
 
@@ -88,6 +98,18 @@ export interface Plan {
   readonly id: string;
   /** Plans with the same signature read each other's rows. */
   readonly signature: string;
+  /** How it takes over a row that other numbers wrote. Undefined: the row is read as it is. */
+  readonly inherit?: Inheritance | undefined;
+}
+
+export interface Inheritance {
+  /** What stays: the units that were used, those that were left, or the share of them. */
+  readonly keeps: 'additive' | 'as-is' | 'proportional';
+  /**
+   * From here on a row says under which numbers it was written: for each policy with `spending` its full and its unit;
+   * for 'as-is' also until when that matters. Zeros: under none yet.
+   */
+  readonly offset: number;
 }
 
 /** 'whole': all or nothing. 'partial': as much as fits. 'always': every attempt counts, refused ones too. */

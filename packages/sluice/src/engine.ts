@@ -5,6 +5,7 @@
  * and where grown rows are. They are arguments and not an object, because this is the path that every check takes.
  */
 import type { Cells, Decision, Hit, Millis, PlacedPolicy, Plan, PolicyState } from './contract.ts';
+import { convert, keptFor, sign } from './inherit.ts';
 
 /** Rows that grow live outside the table; their one cell in it points here. 0 points to a row of zeros. */
 export interface GrownRows {
@@ -20,6 +21,44 @@ type Policies = readonly PlacedPolicy[];
  * `blockedUntil` is the end of a block by hand; keeping it, and forgetting a row on 'reset', is the store's part.
  */
 export function decide(
+  hit: Hit,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  blockedUntil: Millis,
+  grown: GrownRows,
+): Decision {
+  if (hit.plan.inherit !== undefined) return decideConverted(hit, cells, at, now, blockedUntil, grown);
+  return decideHere(hit, cells, at, now, blockedUntil, grown);
+}
+
+/** On a copy that is as this plan would have written it: what does not write must not convert either. */
+function decideConverted(
+  hit: Hit,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  blockedUntil: Millis,
+  grown: GrownRows,
+): Decision {
+  const { plan } = hit;
+  const row = cells.slice(at, at + plan.width);
+  convert(plan, row, now);
+  const decision = decideHere(hit, row, 0, now, blockedUntil, grown);
+  if (!writes(hit, decision, blockedUntil > now)) return decision;
+  sign(plan, row, decision, now);
+  cells.set(row, at);
+  return decision;
+}
+
+function writes({ verb, plan }: Hit, { taken, allowed }: Decision, blocked: boolean): boolean {
+  if (verb === 'peek' || verb === 'reset') return false;
+  if (verb !== 'take' && verb !== 'reserve') return true;
+  if (taken > 0) return true;
+  return verb === 'take' && !allowed && !blocked && plan.policies.some((p) => p.algorithm.countsDenials);
+}
+
+function decideHere(
   hit: Hit,
   cells: Cells,
   at: number,
@@ -90,7 +129,7 @@ function takeOne(policy: PlacedPolicy, cells: Cells, at: number, now: Millis, co
 
 /** Until a whole row is as good as new. */
 export function clearIn(plan: Plan, cells: Cells, at: number, now: Millis, grown: GrownRows): Millis {
-  let longest = 0;
+  let longest = plan.inherit === undefined ? 0 : keptFor(plan, cells, at, now);
   const { policies } = plan;
   for (let i = 0; i < policies.length; i++) {
     const { algorithm, params, offset, grows } = policies[i];

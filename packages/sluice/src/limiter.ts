@@ -5,7 +5,7 @@ import { DeniedError, SluiceError } from './errors.ts';
 import { type ManyDecision, type ManyItem, takeMany } from './many.ts';
 import { all, chain, unheard } from './maybe.ts';
 import { bound, cost as checkCost, known, oneOf } from './options.ts';
-import { type Policies, planOf } from './plan.ts';
+import { type Inherit, type Policies, planOf } from './plan.ts';
 import { memory } from './stores/memory/memory.ts';
 import { waitingRoom } from './waiting.ts';
 
@@ -72,6 +72,11 @@ export interface Limiter<R extends MaybePromise<Decision> = Decision> {
 export interface LimiterOptions {
   /** Keeps this limiter's keys apart; limiters with the same name share them, and take over each other's state. */
   readonly name?: string | undefined;
+  /**
+   * What of a key's state stays when a limiter of this name, or a tier, has other numbers: what was used ('additive'), what
+   * was left ('as-is'), the share of it ('proportional'), or nothing ('reset'). Without it the state is read as it is.
+   */
+  readonly inherit?: Inherit | undefined;
   /** Other policies for some keys: `take(key, { tier: 'pro' })`. */
   readonly tiers?: { readonly [tier: string]: Policies } | undefined;
   /** Callers that may wait at once; one more is denied. Default 100,000. */
@@ -96,18 +101,29 @@ export function createLimiter(
 ): Limiter<MaybePromise<Decision>> {
   const {
     name,
+    inherit,
     tiers = {},
     maxWaiting = 100_000,
     store: given,
-  } = known('createLimiter', options, ['name', 'tiers', 'maxWaiting', 'store']);
+  } = known('createLimiter', options, ['name', 'inherit', 'tiers', 'maxWaiting', 'store']);
+  if (inherit !== undefined) {
+    oneOf('createLimiter.inherit', inherit, INHERIT);
+    // A name made from the numbers would change with them.
+    if (name === undefined)
+      throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, 'for inherit');
+  }
   bound('createLimiter.maxWaiting', maxWaiting);
   if (given !== undefined && typeof given?.apply !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'createLimiter.store', given, 'a store');
   const store: Store = given ?? memory();
-  const base = typeof policies === 'function' ? undefined : planOf(policies, name);
-  const planForKey = typeof policies === 'function' ? plansByKey(policies, name ?? 'sluice') : undefined;
+  const base = typeof policies === 'function' ? undefined : planOf(policies, name, undefined, inherit);
+  const planForKey =
+    typeof policies === 'function' ? plansByKey(policies, name ?? 'sluice', inherit) : undefined;
   const tierPlans = new Map(
-    Object.entries(tiers).map(([tier, own]) => [tier, planOf(own, base?.name ?? name ?? 'sluice', base)]),
+    Object.entries(tiers).map(([tier, own]) => [
+      tier,
+      planOf(own, name ?? base?.name ?? 'sluice', base, inherit),
+    ]),
   );
 
   function planFor(key: string, tier: string | undefined): Plan {
@@ -135,9 +151,12 @@ export function createLimiter(
     return answer;
   }
 
-  /** Tiers of other algorithms have rows of their own. The answer is that of the limiter's own policies. */
-  function everywhere(act: (tier?: string) => MaybePromise<Decision>): MaybePromise<Decision> {
-    const others = [...tierPlans].filter(([, { variant }]) => variant !== '').map(([tier]) => act(tier));
+  /** Tiers of other algorithms have rows of their own, and all have after a 'reset'. The answer is that of the limiter's own policies. */
+  function everywhere(key: string, act: (tier?: string) => MaybePromise<Decision>): MaybePromise<Decision> {
+    const own = planFor(key, undefined);
+    const others = [...tierPlans]
+      .filter(([, { name, variant }]) => name !== own.name || variant !== own.variant)
+      .map(([tier]) => act(tier));
     return chain(all([act(), ...others]), ([own]) => own);
   }
 
@@ -233,9 +252,9 @@ export function createLimiter(
     holds,
     block(key, span) {
       const length = duration('block', span);
-      return everywhere((tier) => store.apply(hit('block', key, 0, tier, 'whole', length)));
+      return everywhere(key, (tier) => store.apply(hit('block', key, 0, tier, 'whole', length)));
     },
-    reset: (key) => everywhere((tier) => giveBack('reset', key, 0, tier)),
+    reset: (key) => everywhere(key, (tier) => giveBack('reset', key, 0, tier)),
     takeMany: (items) => takeMany<MaybePromise<Decision>>(limiter, items),
     close() {
       room.close();
@@ -245,6 +264,7 @@ export function createLimiter(
   return limiter;
 }
 
+const INHERIT = ['as-is', 'proportional', 'additive', 'reset'] as const;
 const MODES = ['whole', 'partial', 'always'] as const;
 const COST = ['cost', 'tier'] as const;
 const TAKE = ['cost', 'tier', 'mode'] as const;
@@ -262,14 +282,18 @@ function optionsOf<T extends CostOptions>(
 }
 
 /** Plans for what the function returns, each made once. Texts are remembered up to a bound, objects while they live. */
-function plansByKey(policiesOf: (key: string) => Policies, name: string): (key: string) => Plan {
+function plansByKey(
+  policiesOf: (key: string) => Policies,
+  name: string,
+  inherit: Inherit | undefined,
+): (key: string) => Plan {
   const byText = new Map<string, Plan>();
   const byObject = new WeakMap<object, Plan>();
   return (key) => {
     const policies = policiesOf(key);
     const known = typeof policies === 'string' ? byText.get(policies) : byObject.get(policies);
     if (known !== undefined) return known;
-    const plan = planOf(policies, name);
+    const plan = planOf(policies, name, undefined, inherit);
     if (typeof policies !== 'string') byObject.set(policies, plan);
     else if (byText.size < 1000) byText.set(policies, plan);
     return plan;

@@ -1,7 +1,8 @@
 /** From what a caller wrote to what a store needs: policies with names, side by side in one row. */
-import type { PlacedPolicy, Plan, Policy } from './contract.ts';
+import type { Inheritance, PlacedPolicy, Plan, Policy } from './contract.ts';
 import { digest } from './digest.ts';
 import { SluiceError } from './errors.ts';
+import { signatureWidth } from './inherit.ts';
 import { parsePolicies } from './policy-text.ts';
 
 /** Text, a policy, several in a list, or several by name. */
@@ -11,8 +12,11 @@ export type Policies =
   | readonly (string | Policy)[]
   | { readonly [name: string]: string | Policy };
 
+/** What becomes of a key's state when its limit changes. */
+export type Inherit = Inheritance['keeps'] | 'reset';
+
 /** Places the policies in a row; of a tier, beside the `base`. Without a name, limiters of the same policies share keys. */
-export function planOf(policies: Policies, name?: string, base?: Plan): Plan {
+export function planOf(policies: Policies, name?: string, base?: Plan, inherit?: Inherit): Plan {
   const placed: PlacedPolicy[] = [];
   let width = 0;
   for (const [policyName, policy] of Object.entries(namedPolicies(policies))) {
@@ -25,15 +29,37 @@ export function planOf(policies: Policies, name?: string, base?: Plan): Plan {
     throw new SluiceError('ERR_POLICY', 'policies', policies, 'at least one that denies by itself');
   }
   const id = placed.map(describe).join('&');
-  const signature = placed.map((policy) => policy.algorithm.name).join('&');
+  const number = `~${digest(id).toString(36)}`;
+  const variant = inherit === undefined || inherit === 'reset' ? '' : `+${inherit}`;
+  const signature = placed.map((policy) => policy.algorithm.name).join('&') + variant;
+  const inheritance = inheritanceOf(placed, width, inherit);
   return {
-    name: name ?? base?.name ?? `${signature}~${digest(id).toString(36)}`,
-    variant: base === undefined || base.signature === signature ? '' : signature,
+    // After a 'reset' nothing is shared.
+    name:
+      name === undefined ? (base?.name ?? signature + number) : inherit === 'reset' ? name + number : name,
+    variant: base === undefined || base.signature === signature ? variant : signature,
     id,
     policies: placed,
-    width,
+    width: width + (inheritance?.width ?? 0),
     signature,
+    inherit: inheritance,
   };
+}
+
+function inheritanceOf(
+  policies: readonly Policy[],
+  offset: number,
+  inherit: Inherit | undefined,
+): (Inheritance & { width: number }) | undefined {
+  if (inherit === undefined || inherit === 'reset') return undefined;
+  for (const { algorithm } of policies) {
+    // What records units is additive as it is; what only watches others has none to keep.
+    if (algorithm.spending !== undefined || algorithm.countsDenials || inherit === 'additive') continue;
+    const hint = `${algorithm.name} has only 'additive' and 'reset'`;
+    throw new SluiceError('ERR_CHOICE', 'createLimiter.inherit', inherit, hint);
+  }
+  const spending = policies.filter(({ algorithm }) => algorithm.spending !== undefined);
+  return { keeps: inherit, offset, width: signatureWidth(inherit) * spending.length };
 }
 
 function namedPolicies(policies: Policies): Record<string, Policy> {

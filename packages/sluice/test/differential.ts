@@ -14,7 +14,7 @@ import { CASES } from './policies.ts';
 const START = 1_700_000_000_000;
 
 /** A generator of one's own, so that a failure can be had again. */
-function random(seed: number): (below: number) => number {
+export function random(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
     state = (state + 0x6d2b79f5) | 0;
@@ -24,10 +24,10 @@ function random(seed: number): (below: number) => number {
   };
 }
 
-type Ask = (limiter: Limiter<MaybePromise<Decision>>) => unknown;
+export type Ask = (limiter: Limiter<MaybePromise<Decision>>) => unknown;
 
 /** All verbs and modes; whole costs, halves and tenths; what a reservation says without its function. */
-function someVerb(draw: (below: number) => number): Ask {
+export function someVerb(draw: (below: number) => number): Ask {
   const key = `key ${draw(4)}`;
   const cost = [draw(7), 1, draw(14) / 2, draw(70) / 10, 100][draw(5)] ?? 1;
   const mode = (['whole', 'partial', 'always'] as const)[draw(3)] ?? 'whole';
@@ -55,7 +55,7 @@ function someVerb(draw: (below: number) => number): Ask {
 }
 
 /** Mostly forward, by whole and broken milliseconds; now and then a pause, or back. */
-function someGap(draw: (below: number) => number): number {
+export function someGap(draw: (below: number) => number): number {
   const gaps = [0, 0, draw(60), draw(60_000) / 1000, draw(1500), draw(20) === 0 ? draw(100_000) : 7];
   const gap = gaps[draw(gaps.length)] ?? 0;
   return draw(200) === 0 ? -draw(3000) : gap;

@@ -37,7 +37,8 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
   drawAsks();
   drawLevels();
   context.restore();
-  label('Requests: admitted above, denied below', left, TOP - 6);
+  const long = 'Requests: admitted above, denied below';
+  label(context.measureText(long).width <= wide ? long : 'Requests', left, TOP - 6);
   label(`Left, of ${instance.limit}`, left, LEVEL_TOP - 6);
 
   function label(text: string, at: number, y: number): void {
@@ -120,7 +121,8 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
 
   function drawLevels(): void {
     const bottom = height - 6;
-    const y = (value: number) => bottom - (Math.min(value, instance.limit) / instance.limit) * (bottom - LEVEL_TOP);
+    const y = (value: number) =>
+      bottom - (Math.min(value, instance.limit) / instance.limit) * (bottom - LEVEL_TOP);
     const outline = new Path2D();
     const { levels } = instance;
     outline.moveTo(left, y(levels[0].left));

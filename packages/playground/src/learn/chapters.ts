@@ -32,7 +32,7 @@ const PER: Millis = 5000;
 /** A burst over the edge at 5 s, a pause, then two a second. */
 const EDGE: readonly Millis[] = [
   ...Array.from({ length: 12 }, (_, i) => 3800 + i * 200),
-  ...Array.from({ length: 14 }, (_, i) => 10_250 + i * 500),
+  ...Array.from({ length: 18 }, (_, i) => 10_250 + i * 500),
 ];
 const ROUND: Millis = 20_000;
 
@@ -63,7 +63,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: 'A window that slides',
     text: [
       'Keep the count of the last box too, and let it fade: when two fifths of the new box have passed, three fifths of the old count still matter. The estimate moves as a window would that ends now.',
-      'The burst over the edge is caught, with one number more. It assumes that the old requests came evenly, so it is a little unfair to those that came early, and a little kind to those that came late.',
+      'The burst over the edge is caught, with one number more. It assumes that the old requests came evenly; when they did not, it denies a few too many or a few too few.',
     ],
     code: "slidingWindow({ limit: 6, per: '5s' })",
     policies: slidingWindow({ limit: LIMIT, per: PER }),
@@ -95,8 +95,8 @@ export const CHAPTERS: readonly Chapter[] = [
       'Each request is a cup poured into a bucket; the bucket loses a cup at every drip. What would spill over is denied.',
       'A full bucket admits one request per drip and no more. The drips fall in steps, counted from the request that found the bucket empty.',
     ],
-    code: "leakyBucket({ size: 6, dripRate: '800ms' })",
-    policies: leakyBucket({ size: LIMIT, dripRate: 800 }),
+    code: "leakyBucket({ size: 6, dripRate: '833ms' })",
+    policies: leakyBucket({ size: LIMIT, dripRate: 833 }),
     good: 'a steady drain behind you, with some room for bursts',
     beware: 'after a pause the whole bucket passes at once',
     query: query('10/10s leaky-bucket'),

@@ -29,7 +29,7 @@ export function Figure({ chapter }: { readonly chapter: Chapter }) {
       font ||= `11px ${getComputedStyle(document.body).fontFamily}`;
       drawInstance(sheet, instance, { palette, windows: chapter.windows, font });
     };
-    // biome-ignore lint/correctness/useExhaustiveDependencies: other colours need another palette
+    // Other colours need another palette.
   }, [instance, chapter, dark]);
 
   useEffect(() => {

@@ -7,9 +7,10 @@ export function Learn() {
     <main class="learn">
       <h1>Six ways to say “not so fast”</h1>
       <p class="lead">
-        A rate limit answers one question: may this request pass now? The algorithms differ in what they remember. Below,
-        each of them meets the same traffic: a burst of twelve, a pause, then two a second. The limit is six in five
-        seconds. The pictures are alive; press <b>Ask</b> to send a request of your own.
+        A rate limit answers one question: may this request pass now? The algorithms differ in what they
+        remember. Below, each of them meets the same traffic: a burst of twelve, a pause, then two a second.
+        The limit is six in five seconds. The pictures are alive; press <b>Ask</b> to send a request of your
+        own.
       </p>
       {CHAPTERS.map((chapter, index) => (
         <section key={chapter.id} id={chapter.id} aria-labelledby={`${chapter.id}-title`}>
@@ -37,12 +38,16 @@ export function Learn() {
         <div class="words">
           <h2>Which one?</h2>
           <p>
-            When you do not know: gcra, with a burst as large as what stands behind you can take at once. A fixed window
-            where people count along. A log where a promise must hold exactly. A pacer where you are the caller.
+            When you do not know: gcra, with a burst as large as what stands behind you can take at once. A
+            fixed window where people count along. A log where a promise must hold exactly. A pacer where you
+            are the caller.
           </p>
           <p>
-            Limits can be combined: <code>10/s & 5000/day fixed-window</code> asks both together, and what one denies,
-            none has charged. <a href="#playground?limit=2%2Fs+burst+4+%26+20%2F30s+fixed-window&traffic=steady&rate=3">See both at work.</a>
+            Limits can be combined: <code>10/s & 5000/day fixed-window</code> asks both together, and what one
+            denies, none has charged.{' '}
+            <a href="#playground?limit=2%2Fs+burst+4+%26+20%2F30s+fixed-window&traffic=steady&rate=3">
+              See both at work.
+            </a>
           </p>
         </div>
       </section>

@@ -2,12 +2,19 @@
 import { spanText } from './format.ts';
 import { type AlgorithmName, type Part, read } from './policy.ts';
 import type { State } from './state.ts';
+import type { Traffic, TrafficKind } from './traffic.ts';
 
 export const LANGUAGES = ['TypeScript', 'YAML', 'CLI'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-export function codeOf(language: Language, state: State): string {
-  return { TypeScript: typescript, YAML: yaml, CLI: commands }[language](state);
+/** The log that was dropped on the page: its name, and what tells its callers apart. */
+export interface Recorded {
+  readonly name: string;
+  readonly by: string | undefined;
+}
+
+export function codeOf(language: Language, state: State, log?: Recorded): string {
+  return { TypeScript: typescript, YAML: yaml, CLI: commands }[language](state, log);
 }
 
 const FACTORIES: Readonly<Record<AlgorithmName, string>> = {
@@ -35,7 +42,7 @@ function typescript({ limits }: State): string {
     ...makes,
     '',
     `const decision = ${variable(lanes.length, 0)}.take('alice');`,
-    'if (!decision.allowed) console.log(`again in ${decision.retryAfter} ms`);',
+    "if (!decision.allowed) console.log('again in', decision.retryAfter, 'ms');",
     '',
   ].join('\n');
 }
@@ -72,24 +79,38 @@ function nameOf(limits: readonly string[], index: number): string {
   return limits.length === 1 ? 'api' : twins === 0 ? names[index] : `${names[index]}-${twins + 1}`;
 }
 
-function commands({ limits, traffic }: State): string {
-  if (traffic.kind === 'log')
-    return lines(limits.map((text) => `sluice replay access.log --policy '${clean(text)}' --by ip`));
-  const { kind, rate, size, every, length } = traffic;
-  const spec = {
+/** Traffic that the command can make itself, or else a file of it. */
+function commands({ limits, traffic, patience }: State, log?: Recorded): string {
+  const { kind, rate, size, every, length, seed } = traffic;
+  const made: Partial<Record<TrafficKind, string>> = {
     steady: `steady:${rate}/s`,
-    poisson: `poisson:${rate}/s`,
-    bursts: `bursts:${size}/${spanText(every)}`,
-    edge: `edge:${size}/${spanText(every)}`,
-    rogue: `rogue:${size}/s`,
-  }[kind];
-  return lines(
-    limits.map((text) => `sluice simulate '${clean(text)}' --traffic ${spec} --for ${spanText(length)}`),
-  );
+    poisson: `poisson:${rate}/s --seed ${seed}`,
+    bursts: `burst:${size}@${spanText(every)}`,
+  };
+  const note = patience > 0 ? ['# on the page denied requests wait; here they leave'] : [];
+  const spec = made[kind];
+  if (spec !== undefined)
+    return lines([
+      ...note,
+      ...limits.map((text) => `sluice simulate '${clean(text)}' --traffic ${spec} --for ${spanText(length)}`),
+    ]);
+  const file = kind === 'log' ? (log?.name ?? 'access.log') : TRAFFIC_FILE;
+  const by = kind === 'log' && log?.by !== undefined ? ` --by ${log.by}` : '';
+  return lines([...note, ...limits.map((text) => `sluice replay ${file} --policy '${clean(text)}'${by}`)]);
 }
 
-function lines(commands: readonly string[]): string {
-  return `${commands.join('\n')}\n`;
+export const TRAFFIC_FILE = 'traffic.log';
+
+/** A line per request, `seconds key`: what `sluice replay` and this page read. */
+export function fileOf({ origin, times, keys, names }: Traffic): string {
+  const rows: string[] = [];
+  for (let i = 0; i < times.length; i++)
+    rows.push(`${(origin + times[i]) / 1000} ${names[keys[i]].replace(/\s+/g, '_')}`);
+  return lines(rows);
+}
+
+function lines(all: readonly string[]): string {
+  return `${all.join('\n')}\n`;
 }
 
 function clean(text: string): string {

@@ -9,14 +9,10 @@ const UNITS: readonly (readonly [name: string, length: Millis])[] = [
   ['ms', 1],
 ];
 
-/** As policy texts have it: '250ms' '10s' '1m' '1h30m'. Never rounded. */
+/** As policy texts have it, in the largest unit that needs no fraction: '250ms' '90s' '1h'. */
 export function spanText(span: Millis): string {
-  const whole = UNITS.find(([, length]) => span >= length && span % length === 0);
-  if (whole !== undefined) return `${span / whole[1]}${whole[0]}`;
-  const [name, length] = UNITS.find((unit) => span >= unit[1]) ?? ['ms', 1];
-  const rest = span % length;
-  if (name === 's' || name === 'ms' || !Number.isInteger(span)) return `${span / length}${name}`;
-  return `${(span - rest) / length}${name}${spanText(rest)}`;
+  const [name, length] = UNITS.find((unit) => span % unit[1] === 0) ?? ['ms', 1];
+  return `${span / length}${name}`;
 }
 
 /** Short enough to stand in a column: three digits and a unit. */
@@ -48,7 +44,7 @@ export function showNumber(value: number): string {
   return value === Infinity ? '∞' : grouped.format(value);
 }
 
-/** 3 → '3', 0.25 → '0.25', 1234.5 → '1230' never: three digits matter below a thousand only. */
+/** Three digits are enough. */
 function round(value: number): string {
   const digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
   return String(Number(value.toFixed(digits)));

@@ -5,6 +5,8 @@ import { MOST_EVENTS, type Traffic, trafficOf } from './traffic.ts';
 export interface Recording {
   readonly name: string;
   readonly traffic: Traffic;
+  /** What tells callers apart: a member, a column, 'ip'; undefined where lines need no name for it. */
+  readonly by: string | undefined;
   /** Lines that hold no time. */
   readonly skipped: number;
 }
@@ -14,7 +16,10 @@ interface Line {
   readonly name: string;
 }
 
-type Reader = (line: string) => Line | undefined;
+interface Reader {
+  readonly by: string | undefined;
+  read(line: string): Line | undefined;
+}
 
 const TIMES = ['time', 'timestamp', 'ts', '@timestamp', 'date', 'datetime', 'time_iso8601', 'at'];
 const NAMES = ['key', 'ip', 'remote_addr', 'client_ip', 'remote_ip', 'client', 'addr', 'user', 'user_id'];
@@ -25,7 +30,7 @@ export function readLog(name: string, text: string): Recording {
   const found: Line[] = [];
   let skipped = 0;
   for (const line of lines) {
-    const read = reader(line);
+    const read = reader.read(line);
     if (read !== undefined && Number.isFinite(read.time)) found.push(read);
     else skipped++;
   }
@@ -38,13 +43,13 @@ export function readLog(name: string, text: string): Recording {
   const last = kept[Math.min(kept.length, MOST_EVENTS) - 1].time;
   const length = Math.max(1000, Math.ceil((last - first + 1) / 1000) * 1000);
   const asked = kept.map(({ time, name: who }) => ({ time: time - first, name: who }));
-  return { name, traffic: trafficOf(asked, first, length), skipped };
+  return { name, traffic: trafficOf(asked, first, length), by: reader.by, skipped };
 }
 
 function readerFor(first: string): Reader {
-  if (first.trimStart().startsWith('{')) return jsonLine;
+  if (first.trimStart().startsWith('{')) return jsonReader(first);
   if (isCsv(first)) return csvReader(first);
-  return ACCESS.test(first) ? accessLine : bareLine;
+  return ACCESS.test(first) ? { by: 'ip', read: accessLine } : { by: undefined, read: bareLine };
 }
 
 const ACCESS = /^(\S+) .*?\[(\d{2})\/(\w{3})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})\]/;
@@ -58,29 +63,44 @@ function accessLine(line: string): Line | undefined {
   return { name, time: Date.parse(`${year}-${number}-${day}T${clock}${zone}:${minutes}`) };
 }
 
-function jsonLine(line: string): Line | undefined {
+function jsonReader(first: string): Reader {
+  const sample = parsed(first) ?? {};
+  const by = NAMES.find((one) => sample[one] !== undefined);
+  return {
+    by,
+    read(line) {
+      const entry = parsed(line);
+      const time = TIMES.find((one) => entry?.[one] !== undefined);
+      if (entry === undefined || time === undefined) return undefined;
+      return { time: instant(entry[time]), name: by === undefined ? 'all' : String(entry[by]) };
+    },
+  };
+}
+
+function parsed(line: string): Record<string, string | number | undefined> | undefined {
   try {
-    const entry = JSON.parse(line) as Record<string, unknown>;
-    const time = TIMES.find((one) => entry[one] !== undefined);
-    const name = NAMES.find((one) => entry[one] !== undefined);
-    if (time === undefined) return undefined;
-    return { time: instant(entry[time]), name: name === undefined ? 'all' : String(entry[name]) };
+    return JSON.parse(line);
   } catch {
     return undefined;
   }
 }
 
 function isCsv(first: string): boolean {
-  return cells(first).some((cell) => TIMES.includes(cell.toLowerCase())) && !first.trimStart().startsWith('{');
+  return (
+    cells(first).some((cell) => TIMES.includes(cell.toLowerCase())) && !first.trimStart().startsWith('{')
+  );
 }
 
 function csvReader(header: string): Reader {
   const titles = cells(header).map((cell) => cell.toLowerCase());
   const time = titles.findIndex((title) => TIMES.includes(title));
   const name = titles.findIndex((title) => NAMES.includes(title));
-  return (line) => {
-    const row = cells(line);
-    return { time: instant(row[time]), name: name < 0 ? 'all' : (row[name] ?? 'all') };
+  return {
+    by: titles[name],
+    read(line) {
+      const row = cells(line);
+      return { time: instant(row[time]), name: name < 0 ? 'all' : (row[name] ?? 'all') };
+    },
   };
 }
 

@@ -71,7 +71,7 @@ export function changed(part: Part, change: Partial<Part>): Part {
 
 function tried(text: string, piece: string, from: number): Mistake | undefined {
   try {
-    createLimiter(text).close();
+    createLimiter(text);
     return undefined;
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
@@ -109,12 +109,11 @@ function placeOf(piece: string, why: string): readonly [from: number, to: number
 /** Of a text that the library accepts, so reading it needs no care. */
 function partOf(text: string): Part {
   const lower = text.toLowerCase();
-  const [, number = '1', span = 's', words = ''] = /^([\d_.]+)\s*\/\s*([\d.]*\s*[a-z][a-z\d]*)(.*)$/.exec(lower) ?? [];
+  const [, number = '1', span = 's', words = ''] =
+    /^([\d_.]+)\s*\/\s*([\d.]*\s*[a-z][a-z\d]*)(.*)$/.exec(lower) ?? [];
   const limit = Number(number.replaceAll('_', ''));
   const burst = /\bburst ([\d._]+)/.exec(words)?.[1];
-  const limiter = createLimiter(text);
-  const [state] = limiter.peek('').policies;
-  limiter.close();
+  const [state] = createLimiter(text).peek('').policies;
   return {
     algorithm: ALGORITHMS.find((name) => words.split(/\s+/).includes(name)) ?? 'gcra',
     limit,

@@ -1,5 +1,5 @@
 /** A limit meets traffic: the library's own limiter, on a clock that shows each request's time. */
-import { createLimiter, type Decision, memory, type Millis, type Policies } from 'sluice';
+import { createLimiter, type Decision, memory, type Millis } from 'sluice';
 import type { Traffic } from './traffic.ts';
 import { WindowCounts } from './window-counts.ts';
 
@@ -26,7 +26,7 @@ export interface Bound {
 
 export interface RunOptions {
   readonly traffic: Traffic;
-  readonly policies: Policies;
+  readonly policies: string;
   readonly bounds: readonly Bound[];
   /** A denied request waits for its turn up to so long; 0: it leaves. */
   readonly patience: Millis;
@@ -89,7 +89,11 @@ export function createRun(options: RunOptions): Run {
     const late = now + decision.retryAfter - times[event];
     if (decision.allowed) admit(event);
     else if (late > patience) note(denied, event, now, decision.retryAfter);
-    else wakes.splice(placeIn(wakes, now + decision.retryAfter), 0, { at: now + decision.retryAfter, key: keys[event] });
+    else
+      wakes.splice(placeIn(wakes, now + decision.retryAfter), 0, {
+        at: now + decision.retryAfter,
+        key: keys[event],
+      });
     return decision.allowed || late > patience;
   }
 
@@ -145,7 +149,6 @@ export function createRun(options: RunOptions): Run {
         for (let i = 0; i < STRIDE && !isDone; i++) isDone = !next();
         if (performance.now() >= deadline) break;
       }
-      if (isDone) limiter.close();
       return isDone;
     },
   };
@@ -183,7 +186,14 @@ function placeIn(wakes: readonly { at: Millis }[], at: Millis): number {
 
 function outcomes(most: number): Outcomes {
   const numbers = () => new Float64Array(most);
-  return { count: 0, at: numbers(), event: new Uint32Array(most), wait: numbers(), waited: numbers(), longest: numbers() };
+  return {
+    count: 0,
+    at: numbers(),
+    event: new Uint32Array(most),
+    wait: numbers(),
+    waited: numbers(),
+    longest: numbers(),
+  };
 }
 
 function note(list: Outcomes, event: number, at: Millis, wait: Millis): number {

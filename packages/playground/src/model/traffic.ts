@@ -1,4 +1,4 @@
-/** Who asks when. Seeded, so that a link shows everybody the same. */
+/** Who asks when. Seeded, so that a link shows everybody the same, and `sluice simulate` too. */
 import type { Millis } from 'sluice';
 
 export interface Traffic {
@@ -62,7 +62,7 @@ const MAKERS: Readonly<Record<TrafficKind, (options: TrafficOptions) => Iterable
   steady: ({ rate, length }) => steady(rate, 0, length),
   poisson: ({ rate, length, seed }) => poisson(rate, 0, length, random(seed), 'ann'),
   *bursts({ size, every, length }) {
-    for (let start = every / 2; start < length; start += every) yield* burst(size, start, every / 10, length);
+    for (let start = 0; start < length; start += every) yield* burst(size, start, 0, length);
   },
   /** A burst up to the edge, another from it; later more than any limit of that size lets through. */
   *edge({ size, every, rate, length }) {
@@ -83,7 +83,7 @@ const MAKERS: Readonly<Record<TrafficKind, (options: TrafficOptions) => Iterable
 
 function* steady(rate: number, from: Millis, to: Millis, name = 'ann'): Generator<Asked> {
   const gap = 1000 / rate;
-  for (let i = 0; from + (i + 0.5) * gap < to; i++) yield { time: from + (i + 0.5) * gap, name };
+  for (let i = 0; from + i * gap < to; i++) yield { time: from + i * gap, name };
 }
 
 function* burst(size: number, from: Millis, spread: Millis, length: Millis): Generator<Asked> {
@@ -93,9 +93,15 @@ function* burst(size: number, from: Millis, spread: Millis, length: Millis): Gen
   }
 }
 
-function* poisson(rate: number, from: Millis, to: Millis, next: () => number, name: string): Generator<Asked> {
+function* poisson(
+  rate: number,
+  from: Millis,
+  to: Millis,
+  next: () => number,
+  name: string,
+): Generator<Asked> {
   for (let time = from; ; ) {
-    time -= (Math.log(1 - next()) * 1000) / rate;
+    time += -Math.log(1 - next()) * (1000 / rate);
     if (time >= to) return;
     yield { time, name };
   }

@@ -31,7 +31,12 @@ export class WindowCounts {
 }
 
 /** Per column of a picture: the most within `per` before any of its instants. `times` ascend. */
-export function courseOf(times: readonly number[], per: Millis, length: Millis, columns: number): Float64Array {
+export function courseOf(
+  times: readonly number[],
+  per: Millis,
+  length: Millis,
+  columns: number,
+): Float64Array {
   const course = new Float64Array(columns);
   const width = length / columns;
   let [head, tail] = [0, 0];

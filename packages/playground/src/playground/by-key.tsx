@@ -2,6 +2,8 @@
 import { useComputed } from '@preact/signals';
 import { showNumber } from '../model/format.ts';
 import type { Outcomes } from '../model/run.ts';
+import { follow } from '../ui/follow.ts';
+import { Scroll } from '../ui/scroll.tsx';
 import { busiest, lanes, progress, runs, traffic } from './store.ts';
 
 const MOST_ROWS = 8;
@@ -9,7 +11,7 @@ const MOST_ROWS = 8;
 export function ByKey() {
   const { names } = traffic.value;
   const shares = useComputed(() => {
-    progress.value;
+    follow(progress);
     return [...runs.value.values()].map((run) => ({
       admitted: perKey(run.admitted, run.traffic.keys, run.traffic.names.length),
       denied: perKey(run.denied, run.traffic.keys, run.traffic.names.length),
@@ -19,9 +21,10 @@ export function ByKey() {
   return (
     <section class="by-key">
       <h2>By key</h2>
-      <p class="muted">The whole run; the {Math.min(MOST_ROWS, names.length)} that ask most, admitted and denied.</p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, so the keyboard must reach it */}
-      <div class="scroll" tabIndex={0} role="region" aria-label="By key">
+      <p class="muted">
+        The whole run; the {Math.min(MOST_ROWS, names.length)} that ask most, admitted and denied.
+      </p>
+      <Scroll label="By key">
         <table>
           <thead>
             <tr>
@@ -38,11 +41,9 @@ export function ByKey() {
               <tr key={key}>
                 <th scope="row">{names[key]}</th>
                 {shares.flatMap(({ admitted, denied }, lane) => [
-                  // biome-ignore lint/suspicious/noArrayIndexKey: columns do not move
                   <td key={`a${lane}`} class="admitted">
                     {showNumber(admitted[key] ?? 0)}
                   </td>,
-                  // biome-ignore lint/suspicious/noArrayIndexKey: columns do not move
                   <td key={`d${lane}`} class={denied[key] > 0 ? 'denied' : 'muted'}>
                     {showNumber(denied[key] ?? 0)}
                   </td>,
@@ -51,7 +52,7 @@ export function ByKey() {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </section>
   );
 }

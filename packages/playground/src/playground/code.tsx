@@ -1,13 +1,14 @@
 /** The limits of the page as code. */
 import { signal } from '@preact/signals';
-import { codeOf, LANGUAGES } from '../model/code.ts';
+import { codeOf, fileOf, LANGUAGES, TRAFFIC_FILE } from '../model/code.ts';
 import { Copy } from '../ui/copy.tsx';
-import { state } from './store.ts';
+import { Scroll } from '../ui/scroll.tsx';
+import { recording, state, traffic } from './store.ts';
 
 const language = signal<(typeof LANGUAGES)[number]>('TypeScript');
 
 export function Code() {
-  const code = codeOf(language.value, state.value);
+  const code = codeOf(language.value, state.value, recording.value);
   return (
     <section class="code">
       <div class="code-head">
@@ -28,12 +29,29 @@ export function Code() {
             </label>
           ))}
         </fieldset>
-        <Copy label="Copy" text={() => code} />
+        <div class="code-acts">
+          {code.includes(TRAFFIC_FILE) && (
+            <button type="button" onClick={save}>
+              Save {TRAFFIC_FILE}
+            </button>
+          )}
+          <Copy label="Copy" text={() => code} />
+        </div>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, so the keyboard must reach it */}
-      <pre tabIndex={0} aria-label={`${language.value} code`} role="region">
-        <code>{code}</code>
-      </pre>
+      <Scroll label={`${language.value} code`}>
+        <pre>
+          <code>{code}</code>
+        </pre>
+      </Scroll>
     </section>
   );
+}
+
+/** The traffic of the page, as a file for the command line. */
+function save(): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([fileOf(traffic.peek())], { type: 'text/plain' }));
+  link.download = TRAFFIC_FILE;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

@@ -6,6 +6,7 @@ import { readPalette } from '../draw/palette.ts';
 import { sheetOf, soon } from '../draw/sheet.ts';
 import { showNumber, showSpan, showTime } from '../model/format.ts';
 import type { Run } from '../model/run.ts';
+import { follow } from '../ui/follow.ts';
 import { isDark } from '../ui/theme.ts';
 import { nearestRequest } from './pick.ts';
 import { playhead, scrub } from './playback.ts';
@@ -16,6 +17,7 @@ import { chartWidth, hover, picked, scales } from './views.ts';
 const PALE = 0.22;
 /** Pixels that a pointer may stray and still have clicked. */
 const STILL = 4;
+const KEY = 'Requests: admitted above, denied below';
 
 export function LaneChart({ id, summary }: { readonly id: number; readonly summary: string }) {
   const ref = useRef<HTMLCanvasElement>(null);
@@ -34,13 +36,7 @@ export function LaneChart({ id, summary }: { readonly id: number; readonly summa
 
   useSignalEffect(() => {
     // All that shows in the picture.
-    progress.value;
-    runs.value;
-    scales.value;
-    isDark.value;
-    playhead.value;
-    hover.value;
-    picked.value;
+    follow(progress, runs, scales, isDark, playhead, hover, picked);
     soon(picture.draw);
   });
 
@@ -86,7 +82,7 @@ const middle = BANDS.requests.top + BANDS.requests.height / 2;
 
 interface Picture {
   canvas: HTMLCanvasElement | undefined;
-  draw(): void;
+  readonly draw: () => void;
 }
 
 function createPicture(id: number): Picture {
@@ -128,7 +124,12 @@ function createPicture(id: number): Picture {
 
     function rule(at: number, colour: string, thick: number): void {
       context.fillStyle = colour;
-      context.fillRect(at - thick / 2, BANDS.requests.top, thick, BANDS.level.top + BANDS.level.height - BANDS.requests.top);
+      context.fillRect(
+        at - thick / 2,
+        BANDS.requests.top,
+        thick,
+        BANDS.level.top + BANDS.level.height - BANDS.requests.top,
+      );
     }
 
     function drawPointer({ traffic }: Run): void {
@@ -151,7 +152,7 @@ function createPicture(id: number): Picture {
         context.fillStyle = palette.muted;
         context.fillText(text, 0, band.top - 4);
       };
-      label('Requests: admitted above, denied below', BANDS.requests);
+      label(KEY, BANDS.requests);
       label(`Passed in the last ${showSpan(per)}${who}; limit ${showNumber(limit)}`, BANDS.window);
       label(`Left${who}, of ${showNumber(full)}`, BANDS.level);
       const at = hover.peek();

@@ -1,7 +1,7 @@
 /** One limit: its numbers, its picture, its totals. */
-import { useComputed } from '@preact/signals';
 import { showNumber, showSpan } from '../model/format.ts';
 import type { Run } from '../model/run.ts';
+import { follow } from '../ui/follow.ts';
 import { LaneChart } from './lane-chart.tsx';
 import { playhead } from './playback.ts';
 import { PolicyEditor } from './policy-editor.tsx';
@@ -34,7 +34,7 @@ export function LaneRow({ lane, index }: { readonly lane: Lane; readonly index: 
 }
 
 function summaryOf({ good }: Lane, run: Run): string {
-  progress.value;
+  follow(progress);
   const bound = tightest(run);
   const { admitted, denied, worst } = totalsAt(run, Infinity);
   const { limit, per } = run.bounds[bound];
@@ -42,10 +42,8 @@ function summaryOf({ good }: Lane, run: Run): string {
 }
 
 function Stats({ run }: { readonly run: Run }) {
-  const totals = useComputed(() => {
-    progress.value;
-    return totalsAt(run, playhead.value);
-  }).value;
+  follow(progress);
+  const totals = totalsAt(run, playhead.value);
   const bound = tightest(run);
   const { limit, per } = run.bounds[bound];
   const worst = totals.worst[bound];
@@ -67,7 +65,11 @@ function Stats({ run }: { readonly run: Run }) {
           {showNumber(worst)} <small>of {showNumber(limit)}</small>
         </dd>
       </div>
-      <div title={run.patience > 0 ? 'How long admitted requests waited' : 'How long denied requests are told to wait'}>
+      <div
+        title={
+          run.patience > 0 ? 'How long admitted requests waited' : 'How long denied requests are told to wait'
+        }
+      >
         <dt>{run.patience > 0 ? 'Waited' : 'To wait'}, mean</dt>
         <dd>{wait(totals.averageWait)}</dd>
       </div>

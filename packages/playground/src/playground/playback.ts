@@ -13,7 +13,8 @@ const chosenSpeed = signal<number | undefined>(undefined);
 const PATIENT: Millis = 12_000;
 
 export const speed = computed(
-  () => chosenSpeed.value ?? SPEEDS.find((one) => one >= 1 && traffic.value.length / one <= PATIENT) ?? 10_000,
+  () =>
+    chosenSpeed.value ?? SPEEDS.find((one) => one >= 1 && traffic.value.length / one <= PATIENT) ?? 10_000,
 );
 export function setSpeed(value: number): void {
   chosenSpeed.value = value;

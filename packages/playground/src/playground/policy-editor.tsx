@@ -16,8 +16,13 @@ export function PolicyEditor({ lane, index }: { readonly lane: Lane; readonly in
     <div class="editor">
       <TextForm lane={lane} index={index} />
       {parts.map((part, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: parts have no identity but their place
-        <PartForm key={i} part={part} isOnly={parts.length === 1} onChange={(by) => change(i, by)} onRemove={() => setText(id, write(parts.filter((_, at) => at !== i)))} />
+        <PartForm
+          key={i}
+          part={part}
+          isOnly={parts.length === 1}
+          onChange={(by) => change(i, by)}
+          onRemove={() => setText(id, write(parts.filter((_, at) => at !== i)))}
+        />
       ))}
       <button
         type="button"
@@ -34,7 +39,10 @@ export function PolicyEditor({ lane, index }: { readonly lane: Lane; readonly in
 /** Slower and larger than the last, as people combine them. */
 function another(parts: readonly Part[]): Part {
   const last = parts[parts.length - 1];
-  return changed({ ...last, algorithm: 'fixed-window', limit: last.limit * 2, burst: undefined }, { per: last.per * 4 });
+  return changed(
+    { ...last, algorithm: 'fixed-window', limit: last.limit * 2, burst: undefined },
+    { per: last.per * 4 },
+  );
 }
 
 function TextForm({ lane, index }: { readonly lane: Lane; readonly index: number }) {
@@ -108,14 +116,28 @@ function PartForm({ part, isOnly, onChange, onRemove }: PartFormProps) {
         )}
       </div>
       <div class="sliders">
-        <Slider label="limit" values={COUNTS} value={limit} show={showNumber} onChange={(value) => onChange({ limit: value })} />
-        <Slider label="per" values={SPANS} value={per} show={showSpan} onChange={(value) => onChange({ per: value })} />
+        <Slider
+          label="limit"
+          values={COUNTS}
+          value={limit}
+          show={showNumber}
+          onChange={(value) => onChange({ limit: value })}
+        />
+        <Slider
+          label="per"
+          values={SPANS}
+          value={per}
+          show={showSpan}
+          onChange={(value) => onChange({ per: value })}
+        />
         {isBursty ? (
           <Slider
             label="burst"
             values={COUNTS}
             value={burst ?? (algorithm === 'pacer' ? 1 : limit)}
-            show={(value) => (burst === undefined ? (algorithm === 'pacer' ? 'none' : '= limit') : showNumber(value))}
+            show={(value) =>
+              burst === undefined ? (algorithm === 'pacer' ? 'none' : '= limit') : showNumber(value)
+            }
             onChange={(value) => onChange({ burst: value })}
           />
         ) : (

@@ -24,7 +24,13 @@ function laneOf(text: string, before?: Lane): Lane {
   const id = before?.id ?? ++lastId;
   if (reading.mistake === undefined) return { id, text, reading, good: text, parts: reading.parts };
   const good = before?.good ?? FALLBACK;
-  return { id, text, reading, good, parts: before?.parts ?? (read(good) as { parts: readonly Part[] }).parts };
+  return {
+    id,
+    text,
+    reading,
+    good,
+    parts: before?.parts ?? (read(good) as { parts: readonly Part[] }).parts,
+  };
 }
 
 export const lanes = signal<readonly Lane[]>([]);
@@ -53,8 +59,11 @@ export function addLane(): void {
   const used = new Set(lanes.value.flatMap(({ parts }) => parts.map(({ algorithm }) => algorithm)));
   const [first] = lanes.value[0]?.parts ?? [];
   const rate = first === undefined ? '10/10s' : `${first.limit}/${first.span}`;
-  const fresh = (['sliding-window', 'leaky-bucket', 'sliding-log', 'fixed-window'] as const).find((name) => !used.has(name));
-  if (lanes.value.length < MOST_LANES) lanes.value = [...lanes.value, laneOf(`${rate} ${fresh ?? 'token-bucket'}`)];
+  const fresh = (['sliding-window', 'leaky-bucket', 'sliding-log', 'fixed-window'] as const).find(
+    (name) => !used.has(name),
+  );
+  if (lanes.value.length < MOST_LANES)
+    lanes.value = [...lanes.value, laneOf(`${rate} ${fresh ?? 'token-bucket'}`)];
 }
 
 export function removeLane(id: number): void {
@@ -122,7 +131,13 @@ effect(() => {
   const next = new Map<number, Run>();
   for (const { id, good, parts } of lanes.value) {
     const old = before.get(id);
-    const options = { traffic: traffic.value, policies: good, bounds: parts, patience: patience.value, focus: focus.value };
+    const options = {
+      traffic: traffic.value,
+      policies: good,
+      bounds: parts,
+      patience: patience.value,
+      focus: focus.value,
+    };
     const isSame =
       old !== undefined &&
       old.traffic === options.traffic &&

@@ -15,7 +15,8 @@ export interface Totals {
 export function totalsAt(run: Run, instant: Millis): Totals {
   const admitted = after(run.admitted.at, run.admitted.count, instant);
   const denied = after(run.denied.at, run.denied.count, instant);
-  const [list, count]: [Outcomes, number] = run.patience > 0 ? [run.admitted, admitted] : [run.denied, denied];
+  const [list, count]: [Outcomes, number] =
+    run.patience > 0 ? [run.admitted, admitted] : [run.denied, denied];
   return {
     admitted,
     denied,

@@ -48,7 +48,12 @@ const KNOBS: Readonly<Record<TrafficKind, readonly Knob[]>> = {
     length,
   ],
   poisson: [rate('rate'), seed, length],
-  rogue: [rate('each person'), { member: 'size', label: 'the script', values: COUNTS, show: perSecond }, seed, length],
+  rogue: [
+    rate('each person'),
+    { member: 'size', label: 'the script', values: COUNTS, show: perSecond },
+    seed,
+    length,
+  ],
   log: [],
 };
 
@@ -73,7 +78,12 @@ export function TrafficBar() {
         <legend>Traffic</legend>
         {KINDS.map((kind) => (
           <label key={kind}>
-            <input type="radio" name="traffic" checked={kind === options.kind} onChange={() => setKind(kind)} />
+            <input
+              type="radio"
+              name="traffic"
+              checked={kind === options.kind}
+              onChange={() => setKind(kind)}
+            />
             <span>{TITLES[kind]}</span>
           </label>
         ))}
@@ -85,7 +95,11 @@ export function TrafficBar() {
         </span>
       </p>
       <div class="knobs">
-        {options.kind === 'log' ? <LogPicker /> : KNOBS[options.kind].map((knob) => <KnobSlider key={knob.label} knob={knob} options={options} />)}
+        {options.kind === 'log' ? (
+          <LogPicker />
+        ) : (
+          KNOBS[options.kind].map((knob) => <KnobSlider key={knob.label} knob={knob} options={options} />)
+        )}
         <WhenDenied />
         <KeyShown />
       </div>

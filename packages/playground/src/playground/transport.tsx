@@ -15,7 +15,11 @@ export function Transport() {
             <path d={isPlaying.value ? 'M4 3h3v10H4zM9 3h3v10H9z' : 'M4.5 2.5v11L13 8z'} />
           </svg>
         </button>
-        <select aria-label="Speed" value={speed.value} onChange={(event) => setSpeed(Number(event.currentTarget.value))}>
+        <select
+          aria-label="Speed"
+          value={speed.value}
+          onChange={(event) => setSpeed(Number(event.currentTarget.value))}
+        >
           {SPEEDS.map((one) => (
             <option key={one} value={one}>
               {showNumber(one)}×

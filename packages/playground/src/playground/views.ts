@@ -2,6 +2,7 @@
 import { computed, signal } from '@preact/signals';
 import type { Millis } from 'sluice';
 import { BAR, countBars } from '../draw/lane.ts';
+import { follow } from '../ui/follow.ts';
 import { progress, runs } from './store.ts';
 import { tightest, totalsAt } from './totals.ts';
 
@@ -14,7 +15,7 @@ export const picked = signal<{ readonly lane: number; readonly event: number } |
 export const chartWidth = signal(0);
 
 export const scales = computed(() => {
-  progress.value;
+  follow(progress);
   let reach = 1.25;
   let tallest = 1;
   const bars = Math.max(1, Math.ceil(chartWidth.value / BAR));

@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { showNumber, showSpan, showTime } from '../model/format.ts';
 import { explain, type Run } from '../model/run.ts';
+import { follow } from '../ui/follow.ts';
 import { nextDenied } from './pick.ts';
 import { progress } from './store.ts';
 import { picked } from './views.ts';
@@ -12,16 +13,28 @@ export function Why({ id, run }: { readonly id: number; readonly run: Run }) {
     const next = nextDenied(run, event, step);
     picked.value = next === undefined ? undefined : { lane: id, event: next };
   };
-  progress.value;
+  follow(progress);
   const none = run.denied.count === 0;
   return (
     <div class={run.bounds.length > 1 ? 'why tall' : 'why'}>
       <p aria-live="polite">{event === undefined ? hint(none) : <Answer run={run} event={event} />}</p>
       <div class="why-steps">
-        <button type="button" class="quiet" disabled={none} aria-label="Previous denied request" onClick={() => go(-1)}>
+        <button
+          type="button"
+          class="quiet"
+          disabled={none}
+          aria-label="Previous denied request"
+          onClick={() => go(-1)}
+        >
           ‹
         </button>
-        <button type="button" class="quiet" disabled={none} aria-label="Next denied request" onClick={() => go(1)}>
+        <button
+          type="button"
+          class="quiet"
+          disabled={none}
+          aria-label="Next denied request"
+          onClick={() => go(1)}
+        >
           ›
         </button>
       </div>
@@ -53,7 +66,7 @@ function Answer({ run, event }: { readonly run: Run; readonly event: number }) {
     );
   return (
     <span>
-      {request} <b class="denied">was denied</b> by <code>{several ? decision.policy : String(run.policies)}</code>:{' '}
+      {request} <b class="denied">was denied</b> by <code>{several ? decision.policy : run.policies}</code>:{' '}
       {showNumber(decision.remaining)} of {showNumber(decision.limit)} left.{' '}
       {decision.retryAfter === Infinity
         ? 'It can never pass.'
@@ -61,7 +74,9 @@ function Answer({ run, event }: { readonly run: Run; readonly event: number }) {
       {several && (
         <span class="muted">
           {' '}
-          {decision.policies.map((one) => `${one.name}: ${showNumber(one.remaining)} of ${showNumber(one.limit)}`).join(' · ')}
+          {decision.policies
+            .map((one) => `${one.name}: ${showNumber(one.remaining)} of ${showNumber(one.limit)}`)
+            .join(' · ')}
         </span>
       )}
     </span>

@@ -15,7 +15,7 @@ export function Copy({ text, label }: { readonly text: () => string; readonly la
     }, 2000);
   };
   return (
-    <button type="button" class="copy" onClick={copy}>
+    <button type="button" class="copy" onClick={() => void copy()}>
       <span aria-live="polite">{said.value || label}</span>
     </button>
   );

@@ -15,7 +15,7 @@ import {
 import type { Fault } from './model.ts';
 
 /** Aliases may repeat parts of a file without end. */
-const MAX_VALUES = 1_000_000;
+const MAX_VALUES = 500_000;
 const MAX_DEPTH = 100;
 const MAX_TEXT = 16 * 1024 * 1024;
 

@@ -1,4 +1,5 @@
 /** Envoy's ShouldRateLimit: from the message to the core's question, and back. */
+import { status } from '@grpc/grpc-js';
 import type { MaybePromise } from 'sluice';
 import { unitOf } from '../config/descriptors.ts';
 import type { Core } from '../core/core.ts';
@@ -6,8 +7,15 @@ import type { Descriptor, DescriptorStatus, RateLimitAnswer } from '../core/desc
 import { chain } from '../core/maybe.ts';
 import type { RateLimitRequest, RateLimitResponse, Status } from './grpc-proto.ts';
 
-/** The request is wrong, whatever the limits are. */
-export class BadRequest extends Error {}
+/** A call that gets no answer, and why. */
+export class Refusal extends Error {
+  readonly code: status;
+
+  constructor(code: status, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
 
 type Asked = RateLimitRequest['descriptors'][number];
 
@@ -18,10 +26,9 @@ export function shouldRateLimit(
   { domain, descriptors, hitsAddend }: RateLimitRequest,
   maxKey: number,
 ): MaybePromise<RateLimitResponse> {
-  if (domain === '') throw new BadRequest('domain must not be empty');
-  if (descriptors.length === 0) throw new BadRequest('descriptors must not be empty');
-  if (descriptors.length > MOST_DESCRIPTORS)
-    throw new BadRequest(`descriptors must be at most ${MOST_DESCRIPTORS}`);
+  if (domain === '') throw wrong('domain must not be empty');
+  if (descriptors.length === 0) throw wrong('descriptors must not be empty');
+  if (descriptors.length > MOST_DESCRIPTORS) throw wrong(`descriptors must be at most ${MOST_DESCRIPTORS}`);
   const asked = descriptors.map((one) => readDescriptor(one, maxKey));
   // Of the request, 0 and nothing are one on the wire.
   return chain(core.decide(domain, asked, hitsAddend || 1), responseOf);
@@ -29,13 +36,13 @@ export function shouldRateLimit(
 
 function readDescriptor(given: Asked, maxKey: number): Descriptor {
   const { entries, limit, hitsAddend, isNegativeHits } = given;
-  if (entries.length === 0) throw new BadRequest('entries must not be empty');
+  if (entries.length === 0) throw wrong('entries must not be empty');
   let size = 0;
   for (const { key, value } of entries) {
-    if (key === '') throw new BadRequest('the key of an entry must not be empty');
+    if (key === '') throw wrong('the key of an entry must not be empty');
     size += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
-  if (size > maxKey) throw new BadRequest(`the entries of a descriptor must have at most ${maxKey} bytes`);
+  if (size > maxKey) throw wrong(`the entries of a descriptor must have at most ${maxKey} bytes`);
   return {
     entries,
     limit: limit === null ? undefined : readLimit(limit),
@@ -46,7 +53,7 @@ function readDescriptor(given: Asked, maxKey: number): Descriptor {
 
 function readLimit({ requestsPerUnit, unit: given }: NonNullable<Asked['limit']>): Descriptor['limit'] {
   const unit = typeof given === 'string' ? unitOf(given) : undefined;
-  if (unit === undefined) throw new BadRequest(`the unit of limit is not known: ${given}`);
+  if (unit === undefined) throw wrong(`the unit of limit is not known: ${given}`);
   return { requestsPerUnit, unit };
 }
 
@@ -74,6 +81,10 @@ function showStatus({ code, currentLimit, limitRemaining, resetAfter }: Descript
     ...(resetAfter !== undefined &&
       resetAfter < Infinity && { durationUntilReset: { seconds: secondsOf(resetAfter) } }),
   };
+}
+
+function wrong(message: string): Refusal {
+  return new Refusal(status.INVALID_ARGUMENT, message);
 }
 
 /** Envoy shows whole seconds, and 0 would say now. */

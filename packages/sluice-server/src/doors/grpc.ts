@@ -1,12 +1,5 @@
 /** The gRPC door: Envoy's rate limit service, and health checks. */
-import {
-  type sendUnaryData,
-  Server,
-  ServerCredentials,
-  type ServerUnaryCall,
-  status,
-  type StatusObject,
-} from '@grpc/grpc-js';
+import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from '@grpc/grpc-js';
 import { StoreError, StoreUnavailable } from 'sluice';
 import type { Core } from '../core/core.ts';
 import { isPromise } from '../core/maybe.ts';
@@ -14,10 +7,9 @@ import { type Door, type DoorOptions, showAddress } from '../door.ts';
 import { isToken } from '../http/access.ts';
 import { createHealth } from './grpc-health.ts';
 import { loadServices, type RateLimitRequest, type RateLimitResponse } from './grpc-proto.ts';
-import { BadRequest, shouldRateLimit } from './grpc-rls.ts';
+import { Refusal, shouldRateLimit } from './grpc-rls.ts';
 
 type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
-type Refusal = Pick<StatusObject, 'code' | 'details'>;
 
 /** Of one connection, at once. */
 const MOST_CALLS = 1000;
@@ -40,17 +32,16 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
       callback(null, response);
     };
     const fail = (error: unknown): void => {
-      const refusal = refusalOf(error);
-      if (refusal.code === status.INTERNAL)
-        log.error('a call failed', { door: 'grpc', error: String(error) });
-      answered(refusal.code);
-      callback(refusal);
+      const { code, message } = refusalOf(error);
+      if (code === status.INTERNAL) log.error('a call failed', { door: 'grpc', error: String(error) });
+      answered(code);
+      callback({ code, details: message });
     };
-    // Nobody waits for the answer any more: nothing is counted.
-    if (call.cancelled) return fail({ code: status.CANCELLED, details: 'cancelled' });
-    if (tokens !== undefined && !isToken(tokenOf(call), tokens()))
-      return fail({ code: status.UNAUTHENTICATED, details: 'a bearer token is needed' });
     try {
+      // Nobody waits for the answer any more: nothing is counted.
+      if (call.cancelled) throw new Refusal(status.CANCELLED, 'cancelled');
+      if (tokens !== undefined && !isToken(tokenOf(call), tokens()))
+        throw new Refusal(status.UNAUTHENTICATED, 'a bearer token is needed');
       const response = shouldRateLimit(core, call.request, maxKey);
       if (isPromise(response)) response.then(succeed, fail);
       else succeed(response);
@@ -82,11 +73,10 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
 }
 
 function refusalOf(error: unknown): Refusal {
-  if (error instanceof BadRequest) return { code: status.INVALID_ARGUMENT, details: error.message };
+  if (error instanceof Refusal) return error;
   if (error instanceof StoreError || error instanceof StoreUnavailable)
-    return { code: status.UNAVAILABLE, details: error.message };
-  if (typeof error === 'object' && error !== null && 'details' in error) return error as Refusal;
-  return { code: status.INTERNAL, details: 'the server failed' };
+    return new Refusal(status.UNAVAILABLE, error.message);
+  return new Refusal(status.INTERNAL, 'the server failed');
 }
 
 function tokenOf({ metadata }: Call): string {

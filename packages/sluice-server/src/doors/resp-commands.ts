@@ -100,8 +100,7 @@ function helloCommand(tokens: Tokens): Command {
       let name: string | undefined;
       while (words.length > 0) {
         const option = words.shift()?.toLowerCase();
-        if (option === 'auth' && words.length >= 2)
-          authenticate(tokens, words.splice(0, 2)[1] as string, session);
+        if (option === 'auth' && words.length >= 2) authenticate(tokens, words.splice(0, 2)[1], session);
         else if (option === 'setname' && words.length >= 1) name = nameOf(words.shift() as string);
         else throw new RespError('ERR', `syntax error in HELLO option '${String(option).slice(0, 40)}'`);
       }

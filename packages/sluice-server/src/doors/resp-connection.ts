@@ -30,6 +30,8 @@ export interface Connection {
 
 /** Answers under way at once. */
 const MOST_WAITING = 1000;
+/** Bytes of answers that wait for one before them. */
+const MOST_HELD = 1024 * 1024;
 /** Bytes of answers in one write. */
 const WRITE_AT = 64 * 1024;
 /** After our last word, the client has so long to read it, and to hang up; a reset would take it away. */
@@ -48,6 +50,7 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   const session: Session = { id, protocol: 2, name: '', isTrusted: !isClosed, isLeaving: false };
   const parser = new RespParser(isClosed ? STRANGER : bounds);
   const waiting: Slot[] = [];
+  let held = 0;
   let out = '';
   let isFull = false;
   let isEnded = false;
@@ -55,6 +58,10 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   let isDraining = false;
   let isLate = false;
   let idle: NodeJS.Timeout | undefined;
+
+  function isBlocked(): boolean {
+    return waiting.length >= MOST_WAITING || held > MOST_HELD;
+  }
 
   function flush(): void {
     if (out === '' || socket.destroyed) return;
@@ -66,23 +73,30 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     if (!isPromise(answer)) {
       // Not before those that came earlier.
       if (waiting.length === 0) out += answer;
-      else waiting.push({ reply: answer });
+      else {
+        waiting.push({ reply: answer });
+        held += answer.length;
+      }
       return;
     }
     const slot: Slot = { reply: undefined };
     waiting.push(slot);
-    answer
-      .catch((error: unknown) => refusal(error, name, log))
-      .then((reply) => {
-        slot.reply = reply;
-        count(name, reply, start);
-        settle();
-      });
+    const settled = (reply: string): void => {
+      slot.reply = reply;
+      held += reply.length;
+      count(name, reply, start);
+      settle();
+    };
+    answer.then(settled, (error: unknown) => settled(refusal(error, name, log)));
   }
 
   /** What is ready, up to the first that is not. All that becomes ready in one turn of the loop leaves together. */
   function settle(): void {
-    while (waiting[0]?.reply !== undefined) out += (waiting.shift() as Slot).reply;
+    while (waiting[0]?.reply !== undefined) {
+      const { reply } = waiting.shift() as { reply: string };
+      held -= reply.length;
+      out += reply;
+    }
     if (isFlushing) return;
     isFlushing = true;
     process.nextTick(() => {
@@ -97,7 +111,7 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   }
 
   function perform(words: string[], start: number): void {
-    const given = words[0] as string;
+    const given = words[0];
     const name = commands.has(given) ? given : given.toLowerCase();
     const command = commands.get(name);
     const label = command === undefined ? 'unknown' : name;
@@ -119,7 +133,7 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     let isDry = false;
     let hasAnswered = false;
     try {
-      while (!session.isLeaving && !isFull && waiting.length < MOST_WAITING) {
+      while (!session.isLeaving && !isBlocked()) {
         const words = parser.next();
         isDry = words === undefined;
         if (words === undefined) break;
@@ -136,9 +150,9 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     flush();
     // While draining: one more answer, and the client knows.
     if (isDraining && isDry && (isLate || (hasAnswered && !parser.isMidway))) session.isLeaving = true;
-    const isBlocked = isFull || waiting.length >= MOST_WAITING;
-    if (!session.isLeaving && isBlocked !== socket.isPaused()) socket[isBlocked ? 'pause' : 'resume']();
-    if ((session.isLeaving || (isEnded && !isBlocked)) && waiting.length === 0) leave();
+    const isStopped = isBlocked();
+    if (!session.isLeaving && isStopped !== socket.isPaused()) socket[isStopped ? 'pause' : 'resume']();
+    if ((session.isLeaving || (isEnded && !isStopped)) && waiting.length === 0) leave();
   }
 
   /** The last word is said. What still comes is not read as commands. */

@@ -173,7 +173,7 @@ export function own(slice: string): string {
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', a: '\x07' };
 /** No `\s`: it knows signs that are parts of other letters in UTF-8. */
-const WORD = /(?:"((?:[^"\\]|\\[^])*)"|'((?:[^'\\]|\\[^])*)'|([^ \t\r\v\f"']+))(?:[ \t\r\v\f]+|$)/y;
+const WORD = /(?:"((?:[^"\\]|\\[\s\S])*)"|'((?:[^'\\]|\\[\s\S])*)'|([^ \t\r\v\f"']+))(?:[ \t\r\v\f]+|$)/y;
 
 /** As typed: words, or quoted text with escapes in it. */
 function wordsOf(line: string): string[] {
@@ -190,7 +190,7 @@ function wordsOf(line: string): string[] {
 }
 
 function unescaped(text: string): string {
-  return text.replace(/\\(?:x([\da-fA-F]{2})|([^]))/g, (_, hex: string | undefined, sign: string) =>
+  return text.replace(/\\(?:x([\da-fA-F]{2})|([\s\S]))/g, (_, hex: string | undefined, sign: string) =>
     hex === undefined ? (ESCAPES[sign] ?? sign) : String.fromCharCode(Number.parseInt(hex, 16)),
   );
 }

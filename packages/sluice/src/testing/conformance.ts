@@ -5,6 +5,7 @@
  */
 import { createLimiter, type Decision, type MaybePromise, type Store } from '../index.ts';
 import { ALGORITHM_CLAIMS } from './algorithm-claims.ts';
+import { INHERIT_CLAIMS } from './inherit-claims.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { VERB_CLAIMS } from './verb-claims.ts';
 
@@ -20,27 +21,30 @@ const EPOCH = 1_693_440_000_000 - (1_693_440_000_000 % (86_400_000 * 7 * 125));
 
 /** All claims over stores made by `make`, which must use the clock it is given. */
 export function conformance(make: (clock: ManualClock) => MaybePromise<AnyStore>): Claim[] {
-  return [...ALGORITHM_CLAIMS, ...VERB_CLAIMS].map(({ name, policies, steps }) => ({
-    name,
-    async run() {
-      const clock = manualClock(EPOCH);
-      const store = await make(clock);
-      const limiter = createLimiter(policies, {
-        store: store as Store<Decision>,
-        name: `claim ${name}`,
-        tiers: { pro: '100/s', log: '3/s sliding-log' },
-      });
-      try {
-        for (const [index, [at, ask, expected]] of steps.entries()) {
-          clock.set(EPOCH + at);
-          check(`${name}, step ${index} at ${at} ms`, await ask(limiter), expected);
+  return [...ALGORITHM_CLAIMS, ...VERB_CLAIMS, ...INHERIT_CLAIMS].map(
+    ({ name, policies, options, steps }) => ({
+      name,
+      async run() {
+        const clock = manualClock(EPOCH);
+        const store = await make(clock);
+        const limiter = createLimiter(policies, {
+          store: store as Store<Decision>,
+          name: `claim ${name}`,
+          tiers: { pro: '100/s', log: '3/s sliding-log' },
+          ...options,
+        });
+        try {
+          for (const [index, [at, ask, expected]] of steps.entries()) {
+            clock.set(EPOCH + at);
+            check(`${name}, step ${index} at ${at} ms`, await ask(limiter), expected);
+          }
+        } finally {
+          await limiter.close();
+          await store.close();
         }
-      } finally {
-        await limiter.close();
-        await store.close();
-      }
-    },
-  }));
+      },
+    }),
+  );
 }
 
 function check(where: string, actual: unknown, expected: object): void {

@@ -1,5 +1,5 @@
 /** How claims are written: a table of steps, when, which verb, and what the decision must say. */
-import type { Decision, Limiter, MaybePromise, PolicySource, TakeOptions } from '../index.ts';
+import type { Decision, Limiter, LimiterOptions, MaybePromise, PolicySource, TakeOptions } from '../index.ts';
 
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
 export type Step = readonly [at: number, ask: (limiter: AnyLimiter) => unknown, expected: object];
@@ -7,6 +7,8 @@ export type Step = readonly [at: number, ask: (limiter: AnyLimiter) => unknown, 
 export interface ClaimSteps {
   readonly name: string;
   readonly policies: PolicySource;
+  /** Default: none, and two tiers that the claims about verbs ask for. */
+  readonly options?: Pick<LimiterOptions, 'inherit' | 'tiers'>;
   readonly steps: readonly Step[];
 }
 

@@ -4,6 +4,7 @@
  *   leased     enough left of a live lot: spend it, here and now. Nearly used up: fetch the next one ahead
  *   dry        the store had nothing left for us: deny until it is time to ask again
  *   cold       too few hits for a lease to pay: ask the store for this one
+ *   far        a lot would be over when it arrives: those who wait go to the store together, as one hit
  *   otherwise  fetch a lot; those who come meanwhile wait for the same one
  *
  * The clock is read at each spend. No timer keeps a lot from being spent late, so a stalled event loop cannot either.
@@ -18,6 +19,13 @@ export interface Node {
   readonly random: () => number;
   /** A round trip to the store, smoothed. */
   roundTrip: Millis;
+}
+
+/** A hit in line. */
+interface Waiting {
+  readonly hit: Hit;
+  resolve(decision: MaybePromise<Decision>): void;
+  reject(error: unknown): void;
 }
 
 /** Hits like this one within a lease's span from which a lease pays. */
@@ -46,6 +54,9 @@ export class KeyLease {
   private heat = 0;
   private heatAt: Millis;
   private arrived = 0;
+  /** Those who go to a far store together next. */
+  private readonly line: Waiting[] = [];
+  private travelling = false;
   /** True: the store answered. */
   private asking: Promise<boolean> | undefined;
   /** Dry until then. */
@@ -139,6 +150,7 @@ export class KeyLease {
     if (this.over !== 'no' || hit.cost > this.terms.largest) return this.ask(hit);
     if (now < this.askAt) return this.decision(false, 0, now);
     if (this.next !== undefined || !this.pays(hit.cost, now)) return this.ask(hit);
+    if (this.node.roundTrip >= this.terms.span) return this.together(hit);
     return this.fetch(hit.cost, now).then((heard) => (heard ? this.again(hit) : this.ask(hit)));
   }
 
@@ -150,7 +162,7 @@ export class KeyLease {
   private fetchAhead(now: Millis): void {
     if (this.asking !== undefined || this.next !== undefined || now < this.askAt || this.over !== 'no')
       return;
-    if (this.pays(1, now)) void this.fetch(1, now);
+    if (this.pays(1, now) && this.node.roundTrip < this.terms.span) void this.fetch(1, now);
   }
 
   /** Whether the store answered; one question at a time. */
@@ -184,6 +196,49 @@ export class KeyLease {
     const supply = (AHEAD * this.heat * this.node.roundTrip) / span;
     this.low = Math.min(supply, decision.taken / 2);
     return true;
+  }
+
+  /**
+   * In line for a place in the next group: one question at a time, however many wait, or a slow store would never catch
+   * up. Whoever goes was here before the question was sent, so a late answer is as good as one to a hit of its own.
+   */
+  private together(hit: Hit): Promise<Decision> {
+    return new Promise((resolve, reject) => {
+      this.line.push({ hit, resolve, reject });
+      if (this.line.length === 1 && !this.travelling) void this.travel();
+    });
+  }
+
+  private async travel(): Promise<void> {
+    this.travelling = true;
+    while (this.line.length > 0) {
+      const group = this.line.splice(0);
+      const cost = group.reduce((sum, { hit }) => sum + hit.cost, 0);
+      try {
+        await this.serve(group, await this.ask({ ...group[0].hit, cost, mode: 'partial' }));
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+    }
+    this.travelling = false;
+  }
+
+  /** First come, first served. An answer in the store's place is for each to hear by itself. */
+  private async serve(group: readonly Waiting[], answer: Decision): Promise<void> {
+    const now = this.node.now();
+    let left = answer.taken;
+    for (const { hit, resolve } of group) {
+      if (answer.source !== 'store') resolve(this.ask(hit));
+      else if (hit.cost <= left) {
+        left -= hit.cost;
+        resolve({ ...answer, taken: hit.cost });
+      } else {
+        this.askAt = now + Math.max(SOONEST * this.terms.span, answer.retryAfter);
+        resolve(this.decision(false, 0, now));
+      }
+    }
+    if (answer.source === 'store' && left > 0)
+      await this.ask({ ...group[0].hit, verb: 'refund', cost: left });
   }
 
   /** A promise only where nobody wants it any more: whoever closes waits until it is back. */
@@ -228,7 +283,7 @@ export class KeyLease {
     }
   }
 
-  /** Whether a lease would be used: enough hits of this cost, and a store near enough. */
+  /** Whether a lease would be used: enough hits of this cost. */
   private pays(cost: number, now: Millis): boolean {
     const { span } = this.terms;
     const spans = Math.max((now - this.heatAt) / span, 1e-9);
@@ -236,7 +291,7 @@ export class KeyLease {
     this.heat = this.heat * faded + (this.arrived * (1 - faded)) / spans;
     this.heatAt = now;
     this.arrived = 0;
-    return this.heat >= HITS * cost && 4 * this.node.roundTrip < span;
+    return this.heat >= HITS * cost;
   }
 
   private batch(): number {

@@ -342,3 +342,59 @@ test('options that cannot be are refused', () => {
   expect(() => leased(store, { maxKeys: -1 })).toThrow('leased.maxKeys');
   expect(() => leased(store, { leese: 1 } as LeasedOptions)).toThrow('ERR_UNKNOWN_OPTION');
 });
+
+describe('a store that takes longer than a lease', () => {
+  /** Answers 30 seconds after it was asked: thirty leases. */
+  function slow(): void {
+    const quick = store;
+    store = {
+      ...quick,
+      apply: (hit) =>
+        new Promise((resolve, reject) => {
+          clock.after(30_000, () => quick.apply(hit).then(resolve, reject));
+        }),
+    };
+  }
+
+  async function wait(): Promise<void> {
+    clock.advance(30_000);
+    await settled();
+  }
+
+  test('is asked one question at a time, however many wait, and all hear', async () => {
+    slow();
+    const limiter = limiterOf(BUCKET);
+    const first = Array.from({ length: 50 }, () => limiter.take('alice'));
+    await wait();
+    await wait();
+    await Promise.all(first);
+    asked.length = 0;
+
+    const crowd = Array.from({ length: 400 }, () => limiter.take('alice'));
+    await wait();
+    await wait();
+    const decisions = await Promise.all(crowd);
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(400);
+    expect(asked.length).toBeLessThan(10);
+  });
+
+  test('lets no more pass than it debited, first come first served', async () => {
+    slow();
+    const limiter = limiterOf(BUCKET);
+    const first = Array.from({ length: 50 }, () => limiter.take('alice'));
+    await wait();
+    await wait();
+    await Promise.all(first);
+
+    const crowd = Array.from({ length: 2000 }, () => limiter.take('alice'));
+    await wait();
+    await wait();
+    await wait();
+    const allowed = (await Promise.all(crowd)).map((decision) => decision.allowed);
+    // 900 of the reduced burst, and what came back while the second question was on its way.
+    expect(allowed.filter(Boolean).length).toBeGreaterThan(850);
+    expect(allowed.filter(Boolean).length).toBeLessThanOrEqual(1000);
+    expect(allowed.indexOf(false)).toBeGreaterThan(0);
+    expect(allowed.lastIndexOf(true)).toBeLessThan(allowed.indexOf(false));
+  });
+});

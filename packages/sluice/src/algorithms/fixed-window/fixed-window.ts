@@ -71,6 +71,7 @@ function windows<P extends { readonly limit: number } & Params>(
       row[at + 1] = Math.max(0, count(p, row, at, now) - cost);
     },
     clearIn: (p, row, at, now) => (count(p, row, at, now) === 0 ? 0 : endOf(p, row[at]) - now),
+    spending: { cells: [1], full: (p) => p.limit, unit: () => 1 },
   };
 }
 

@@ -46,6 +46,7 @@ const gcraAlgorithm: Algorithm<GcraParams> = {
     row[at + 1] = now;
   },
   clearIn: (_, row, at, now) => debt(row, at, now),
+  spending: { cells: [0], full: (p) => p.credit, unit: (p) => p.interval },
 };
 
 /** A clock that goes back raises the debt by as much: nothing is minted, nobody waits longer than that. */

@@ -46,6 +46,7 @@ const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     const full = level(p, row, at, passed);
     return full === 0 ? 0 : row[at + 1] + (passed + Math.ceil(full / p.dripSize)) * p.dripRate - now;
   },
+  spending: { cells: [0], full: (p) => p.size, unit: () => 1 },
 };
 
 function drips(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {

@@ -48,6 +48,7 @@ const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
     if (count(p, row, at, start) > 0) return start + 2 * p.per - now;
     return previous(p, row, at, start) > 0 ? start + p.per - now : 0;
   },
+  spending: { cells: [1, 2], full: (p) => p.limit, unit: () => 1 },
 };
 
 /** Never before the window already written: a clock that goes back finds the newer window. */

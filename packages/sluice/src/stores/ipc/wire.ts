@@ -3,13 +3,13 @@
  * JSON has no Infinity: it crosses as null.
  *
  *   ask      [ [plan …], [ [plan's index, verb, key, cost, mode, span] … ] ]
- *   plan     text: [name, variant, [ [policy's name, algorithm's name, params, limit, window] … ] ]
+ *   plan     text: [name, variant, [ [policy's name, algorithm's name, params, limit, window] … ], inherit or false]
  *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, then per policy: remaining,
  *              retryAfter, resetAfter] or an error's text … ]
  */
 import type { Algorithm, Decision, Hit, Mode, Params, Plan, Policy, Verb } from '../../contract.ts';
 import { SluiceError } from '../../errors.ts';
-import { planOf } from '../../plan.ts';
+import { type Inherit, planOf } from '../../plan.ts';
 
 export type Algorithms = ReadonlyMap<string, Algorithm>;
 
@@ -20,7 +20,7 @@ const toWire = (_: string, value: unknown): unknown => (value === Infinity ? nul
 const fromWire = (_: string, value: unknown): unknown => (value === null ? Infinity : value);
 
 /** A plan's text, the same in every process. */
-export function planText({ name, variant, policies }: Plan, algorithms: Algorithms): string {
+export function planText({ name, variant, policies, inherit }: Plan, algorithms: Algorithms): string {
   return JSON.stringify(
     [
       name,
@@ -30,6 +30,7 @@ export function planText({ name, variant, policies }: Plan, algorithms: Algorith
           throw new SluiceError('ERR_POLICY', 'policies', algorithm.name, 'not in ipc.algorithms');
         return [policy, algorithm.name, params, limit, window];
       }),
+      inherit?.keeps ?? false,
     ],
     toWire,
   );
@@ -37,10 +38,11 @@ export function planText({ name, variant, policies }: Plan, algorithms: Algorith
 
 /** The plan again, on the other side. A variant has its own rows and blocks: it becomes part of the name. */
 export function planFrom(text: string, algorithms: Algorithms): Plan {
-  const [name, variant, lines] = JSON.parse(text, fromWire) as [
+  const [name, variant, lines, inherit] = JSON.parse(text, fromWire) as [
     string,
     string,
     [string, string, Params, number, number][],
+    Inherit | false,
   ];
   const policies: Record<string, Policy> = {};
   for (const [policy, algorithmName, params, limit, window] of lines) {
@@ -49,7 +51,7 @@ export function planFrom(text: string, algorithms: Algorithms): Plan {
       throw new SluiceError('ERR_POLICY', 'policies', algorithmName, 'not in ipc.algorithms of who serves');
     policies[policy] = { algorithm, params, limit, window };
   }
-  return planOf(policies, variant === '' ? name : `${name}\0${variant}`);
+  return planOf(policies, variant === '' ? name : `${name}\0${variant}`, undefined, inherit || undefined);
 }
 
 export function askLine(hits: readonly { readonly hit: Hit; readonly plan: string }[]): string {

@@ -27,14 +27,20 @@ export function scriptPlan(plan: Plan): ScriptPlan {
   const fixed = argsOf(plan, 0);
   const counts = plan.policies.map((policy) => numbersOf(policy, 0).length);
   const shape = `${plan.signature} ${counts.join(',')}`;
-  const script = scripts.get(shape) ?? assemble(plan.policies, counts);
+  const script = scripts.get(shape) ?? assemble(plan, counts);
   scripts.set(shape, script);
   const mark = createHash('sha1').update(plan.signature).digest('base64url').slice(0, 3);
   return { ...script, mark, args: moving ? (now) => argsOf(plan, now) : () => fixed };
 }
 
-function argsOf(plan: Plan, now: Millis): string[] {
-  return plan.policies.flatMap((policy) => numbersOf(policy, now).map(String));
+function argsOf({ policies, inherit }: Plan, now: Millis): string[] {
+  const numbers = policies.flatMap((policy) => numbersOf(policy, now));
+  if (inherit !== undefined) {
+    for (const { algorithm, params } of policies)
+      if (algorithm.spending !== undefined)
+        numbers.push(algorithm.spending.full(params), algorithm.spending.unit(params));
+  }
+  return numbers.map(String);
 }
 
 function numbersOf({ algorithm, params }: PlacedPolicy, now: Millis): readonly number[] {
@@ -79,16 +85,17 @@ function block({ code, numbers, cells, row, id }: Part, section: string): string
   return body === '' ? '' : `do\n${body}end\n`;
 }
 
-function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]): Script {
-  const parts = partsOf(policies, counts);
+function assemble(plan: Plan, counts: readonly number[]): Script {
+  const parts = partsOf(plan.policies, counts);
+  const inherited = inheritance(plan, parts);
   const has = (flag: string) => (part: Part) => flag in part.code;
   const each = (of: readonly Part[], write: (part: Part) => string): string => of.map(write).join('');
   const grown = parts.filter(has('grows'));
   const charged = parts.filter((part) => !has('counts_denials')(part));
   const struck = parts.filter(has('counts_denials'));
-  const cells = parts.flatMap((part) => part.cells);
+  const cells = [...parts.flatMap((part) => part.cells), ...inherited.cells];
   const stored = [...cells, 'expires'];
-  const numbers = parts.flatMap((part) => part.numbers);
+  const numbers = [...parts.flatMap((part) => part.numbers), ...inherited.numbers];
   const shell = grown.length > 0 ? SHELL.grown : SHELL.narrow;
   /** The mark and what is stored; before rows that grow also a block. */
   const length = 3 + 8 * stored.length + (grown.length > 0 ? 10 : 0);
@@ -101,13 +108,15 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
       ...parts.map(({ id }) => `local free${id}, wait${id}, clear${id} = 0, 0, 0`),
     ].join('\n'),
     load: shell['load'],
+    convert: inherited.convert,
+    kept: inherited.kept,
     report: shell['report'],
     save: shell['save'],
     look: each(
       parts,
       (part) => `${block(part, 'look')}if wait${part.id} > longest then longest = wait${part.id} end\n`,
     ),
-    charge: each(charged, (part) => block(part, 'take')),
+    charge: each(charged, (part) => block(part, 'take')) + inherited.sign,
     strike: each(struck, (part) => `${block(part, 'take')}write = true\n`),
     give: each(charged, (part) => block(part, 'give')),
     release: each(parts.filter(has('holds')), (part) => block(part, 'give')),
@@ -115,7 +124,8 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
     fixed: each(parts, (part) =>
       has('bookable')(part) ? '' : `if wait${part.id} > 0 then fixed = true end\n`,
     ),
-    longest: each(parts, ({ id }) => `if clear${id} > longest then longest = clear${id} end\n`),
+    longest:
+      each(parts, ({ id }) => `if clear${id} > longest then longest = clear${id} end\n`) + inherited.longest,
     numbers: parts.map(({ id }) => `free${id}, wait${id}, clear${id}`).join(', '),
     cells: cells.join(', '),
     stored: stored.join(', '),
@@ -135,6 +145,68 @@ function assemble(policies: readonly PlacedPolicy[], counts: readonly number[]):
     written(written(SHELL.tail['text'], code), code),
   ].join('\n');
   return { source, sha: createHash('sha1').update(source).digest('hex') };
+}
+
+interface InheritanceCode {
+  readonly numbers: readonly string[];
+  readonly cells: readonly string[];
+  readonly convert: string;
+  readonly sign: string;
+  readonly kept: string;
+  readonly longest: string;
+}
+
+/** What inherit.ts does: pieces of tail.lua, written out for each policy with `spending`. */
+function inheritance({ policies, inherit }: Plan, parts: readonly Part[]): InheritanceCode {
+  if (inherit === undefined) return { numbers: [], cells: [], convert: '', sign: '', kept: '', longest: '' };
+  const isAsIs = inherit.keeps === 'as-is';
+  const spending = parts.filter(({ id }) => policies[id].algorithm.spending !== undefined);
+  const all = spending.map((part) => {
+    const spent = policies[part.id].algorithm.spending?.cells.map((cell) => part.cells[cell]) ?? [];
+    return inheritanceNames(part, spent, inherit.keeps);
+  });
+  const pieces = (section: string): string => all.map((own) => written(SHELL.tail[section], own)).join('');
+  return {
+    numbers: all.flatMap((own) => [own['full'], own['unit']]),
+    cells: all.flatMap((own) => [own['was full'], own['was unit'], ...(isAsIs ? [own['until']] : [])]),
+    convert: (isAsIs ? pieces('fresh') : '') + pieces('convert'),
+    sign: pieces('sign'),
+    kept: isAsIs ? pieces('kept') : '',
+    longest: isAsIs ? pieces('longest') : '',
+  };
+}
+
+function inheritanceNames(
+  part: Part,
+  spent: readonly string[],
+  keeps: string,
+): Readonly<Record<string, string>> {
+  const { id, cells } = part;
+  const signature = { 'was full': `wf${id}`, 'was unit': `wu${id}`, until: `wt${id}` };
+  const own = [...cells, ...Object.values(signature)];
+  const names = {
+    ...signature,
+    full: `f${id}`,
+    unit: `u${id}`,
+    free: `free${id}`,
+    clear: `clear${id}`,
+    own: own.join(', '),
+    zeros: own.map(() => '0').join(', '),
+    look: block(part, 'look'),
+    settle: block(part, 'take'),
+    spent: spent[0],
+  };
+  const forEach = (section: string): string =>
+    spent
+      .map((cell) => written(SHELL.tail[section] + SHELL.tail['round'], { ...names, spent: cell }))
+      .join('');
+  if (keeps !== 'as-is' || spent.length === 1) return { ...names, keep: forEach(keeps) };
+  const several = written(SHELL.tail['as-is of several'], {
+    ...names,
+    'to target': forEach('to target'),
+    round: written(SHELL.tail['round'], names),
+  });
+  return { ...names, keep: several };
 }
 
 /** So many doubles. */

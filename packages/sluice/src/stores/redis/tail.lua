@@ -30,6 +30,7 @@ for j = 1, #KEYS do
   if verb == 'z' then call('DEL', key) end
   «load»
   if not failure then
+    «convert»
     local cost, longest = amount, 0
     if verb == 'w' and blocked_until <= now then
       -- What most hits are, in the shortest way.
@@ -99,6 +100,7 @@ for j = 1, #KEYS do
       until final and not write and verb ~= 'p'
       outcome = '2' .. pack('<dddd', allowed, taken, block, delay)
     end
+    «kept»
     «report»
 
     if write then
@@ -135,3 +137,40 @@ if hex then
 end
 if failed then return { reply, unpack(failed) } end
 return reply
+--- convert
+-- From here on for each policy that inherits. Mirrors inherit.ts: cells signed with other numbers become ours.
+if «was full» ~= 0 and («was full» ~= «full» or «was unit» ~= «unit») then
+  local cost = 0
+  «settle»
+  «keep»
+  «was full», «was unit» = «full», «unit»
+end
+--- additive
+«spent» = «spent» * «unit» / «was unit»
+--- proportional
+«spent» = «spent» * «full» / «was full»
+--- as-is
+«spent» = max(0, «full» - («was full» - «spent») * «unit» / «was unit»)
+--- as-is of several
+«look»
+local spent = «full» - «free» * «unit»
+local target = max(0, «full» - («was full» - spent) * «unit» / «was unit»)
+if spent > 0 then
+  «to target»
+else
+  «spent» = target
+  «round»
+end
+--- to target
+«spent» = «spent» * target / spent
+--- round
+local whole = floor(«spent» + 0.5)
+if «spent» - whole < 1e-9 and whole - «spent» < 1e-9 then «spent» = whole end
+--- sign
+«was full», «was unit» = «full», «unit»
+--- fresh
+if «until» <= now then «own» = «zeros» end
+--- kept
+if write and now + «clear» > «until» then «until» = now + «clear» end
+--- longest
+if «until» - now > longest then longest = «until» - now end

@@ -1,0 +1,26 @@
+/** What a key costs in shared memory: bytes.mjs <keys> <entries of logs> */
+import { createLimiter, gcra } from 'sluice';
+import { sharedMemory } from 'sluice/shared-memory';
+import { keyOf } from '../memory/workloads.mjs';
+
+const [count, logEntries] = process.argv.slice(2).map(Number);
+const options = logEntries > 0 ? { maxKeys: count, logEntries } : { maxKeys: count };
+const keys = Array.from({ length: count }, (_, index) => keyOf(index));
+const resident = () => {
+  global.gc();
+  return process.memoryUsage().rss;
+};
+
+const store = sharedMemory(options);
+const limiter = createLimiter(gcra({ limit: 1000, per: '1d' }), { store });
+// The first checks load and compile; what that leaves behind is no key's.
+for (let i = 0; i < Math.min(count, 10_000); i++) limiter.peek(keys[i]);
+const before = resident();
+for (const key of keys) limiter.take(key);
+// Stripes do not fill evenly: a few keys may have made room for others.
+const found = {
+  reserved: store.handle.byteLength / count,
+  resident: (resident() - before) / store.size,
+  kept: store.size / count,
+};
+process.send(found, () => process.exit());

@@ -1,0 +1,53 @@
+/** The goals of TARGETS.md as rows: what was promised, what was measured, reached or missed. */
+import { contenders } from './nodes.mjs';
+
+const verdict = (isReached) => (isReached ? 'reached' : 'missed');
+const percent = (part) => `${(part * 100).toFixed(1)} %`;
+
+export function goals({ load, hurry, stores, threads, most }) {
+  const { leased } = load[most];
+  const ahead = (phase) =>
+    hurry[most].leased[`${phase} perSecond`] / hurry[most].direct[`${phase} perSecond`];
+
+  /** Of all that never lets more pass, wherever it was counted. */
+  const strict = [...Object.values(load), ...Object.values(hurry), ...Object.values(stores)].flatMap(
+    (found) =>
+      Object.entries(found)
+        .filter(([name]) => name !== 'synced')
+        .flatMap(([name, figures]) =>
+          ['half', 'twice', 'flood'].map((phase) => ({ name, over: figures[`${phase} over`] ?? 0 })),
+        ),
+  );
+  const worst = (rows) => rows.toSorted((a, b) => b.over - a.over)[0];
+  const ofLeases = worst(strict.filter(({ name }) => name === 'leased')).over;
+  const ofOthers = worst(strict.filter(({ name }) => name !== 'leased'));
+  const ofThreads = threads.limit['shared 2'].over;
+
+  const calls = (phase, what) => [
+    `leased: ≤ 0.02 store calls a decision, ${what}`,
+    leased[`${phase} asked`].toFixed(3),
+    verdict(leased[`${phase} asked`] <= 0.02),
+  ];
+  const used = Math.min(leased['half used'], leased['twice used']);
+  return [
+    calls('twice', 'twice the load that passes'),
+    calls('half', 'half of it'),
+    [
+      'leased: ≥ 50× the decisions a second of direct checks',
+      `${ahead('flood').toFixed(0)}× in a flood, ${ahead('open').toFixed(0)}× when all pass`,
+      verdict(Math.min(ahead('flood'), ahead('open')) >= 50),
+    ],
+    ['leased: over-admission 0, all runs', ofLeases, verdict(ofLeases === 0)],
+    [
+      'leased: utilisation ≥ 95 %',
+      `${percent(leased['twice used'])} of twice, ${percent(leased['half used'])} of half`,
+      verdict(used >= 0.95),
+    ],
+    [
+      'direct checks, denyCache, ipc, postgres: over-admission 0',
+      ofOthers.over === 0 ? 0 : `${ofOthers.over} (${contenders[ofOthers.name].label})`,
+      verdict(ofOthers.over === 0),
+    ],
+    ['sharedMemory, 2 threads: exactly the limit', `${ofThreads} off`, verdict(ofThreads === 0)],
+  ];
+}

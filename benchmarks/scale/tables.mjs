@@ -1,0 +1,119 @@
+/** The section of RESULTS.md. */
+import { table } from '../report.mjs';
+import { goals } from './goals.mjs';
+import { contenders } from './nodes.mjs';
+import { phases } from './phases.mjs';
+
+const label = (name) => contenders[name].label;
+const number = (value) => value.toLocaleString('en');
+const rate = (value) => (value < 999_500 ? `${(value / 1e3).toFixed(1)}k` : `${(value / 1e6).toFixed(2)}M`);
+const share = (value) => (value < 0.0995 ? value.toPrecision(2) : value.toFixed(2));
+const percent = (part) => `${(part * 100).toFixed(1)} %`;
+const times = (ratio) => `${ratio.toFixed(ratio < 10 ? 1 : 0)}×`;
+
+const { half, twice, flood } = phases;
+const { burst, limit } = twice.limits;
+
+export function describe(found) {
+  const { load, hurry, stores, threads, bytes, versions, rounds } = found;
+  return [
+    `${versions}. Nodes with a client, a store and a limiter each, in two processes, on one key: at most ${number(burst)} at once. Paced:\n${number(limit)} a second come back; the nodes are asked for ${number(half.perSecond)} (half) or ${number(twice.perSecond)} (twice) a second. Store calls per decision (in\nbrackets, script calls, which carry several); units above the bound, in the worst window; what passed, of what could have.\n`,
+    loadTable(load),
+    `\nAs fast as it goes, ${flood.inFlight} checks in flight: decisions per second (in brackets, times those of direct checks) and store calls per\ndecision. Flood: ${number(flood.limits.limit)} a second come back, so the burst passes, then little. All pass: the limit is out of reach.\n`,
+    hurryTable(hurry),
+    `\nStores that processes share, directly: decisions per second, ${flood.inFlight} checks in flight; one key in a flood, and ${number(phases.keys.keys)} keys of which\nall pass.\n`,
+    storesTable(stores),
+    '\nThreads of one process: decisions per second in all (in brackets, times those of memory in one thread).\n',
+    threadsTable(threads),
+    '\nsharedMemory, bytes a key at 1M keys of one gcra policy: taken at the start, and in use once all keys are there.\n',
+    bytesTable(bytes),
+    '\nGoals (TARGETS.md), at 16 nodes\n',
+    table(['goal', 'measured', ''], goals(found)),
+    `\n${notes(rounds)}`,
+  ].join('\n');
+}
+
+const notes = (
+  rounds,
+) => `Median of ${rounds} rounds with 16 nodes and for threads, all else 1; of units above a limit, the most in any round. Fresh processes
+on an empty store for each, warmed up with other keys and other nodes; contenders in turn. One node is one process. Nodes,
+server and harness share the machine: more nodes are not more cores. Direct checks that are under way at once travel
+together, so a script call carries several. A decision that passed lies somewhere between question and answer: units are
+above the bound only if they were asked for and answered within a window that allows fewer. What could have passed is the
+burst and what comes back, or all that was asked for if that is less. Leases keep back a tenth of the burst, once, and last
+a tenth of the time in which it comes back: under half the load, each of 16 nodes makes some 30 decisions in that time. At
+${number(limit)} a second a denial lasts 0.1 ms: little for denyCache to remember. ipc: one of the processes decides for all.
+Postgres: an unlogged table, fsync off, 8 connections a process.`;
+
+function byNodes(found, cells) {
+  return Object.entries(found).flatMap(([nodes, figures]) =>
+    Object.keys(figures).map((name) => [`${nodes}, ${label(name)}`, ...cells(figures[name], figures.direct)]),
+  );
+}
+
+function loadTable(load) {
+  const columns = ['half', 'twice'];
+  const head = columns.flatMap((name) => [`${name}: store calls`, 'above', 'passed']);
+  const cells = (figures) =>
+    columns.flatMap((name) => [
+      `${share(figures[`${name} asked`])} (${share(figures[`${name} calls`])})`,
+      number(figures[`${name} over`]),
+      percent(figures[`${name} used`]),
+    ]);
+  return table(['nodes', ...head], byNodes(load, cells));
+}
+
+function hurryTable(hurry) {
+  const ofPhase = (name, figures, direct) => [
+    `${rate(figures[`${name} perSecond`])} (${times(figures[`${name} perSecond`] / direct[`${name} perSecond`])})`,
+    share(figures[`${name} asked`]),
+  ];
+  const cells = (figures, direct) => [
+    ...ofPhase('flood', figures, direct),
+    number(figures['flood over']),
+    ...ofPhase('open', figures, direct),
+  ];
+  return table(['nodes', 'flood', 'store calls', 'above', 'all pass', 'store calls'], byNodes(hurry, cells));
+}
+
+function storesTable(stores) {
+  const labels = { direct: 'redis', ipc: 'ipc', postgres: 'postgres' };
+  const head = ['', 'one key, 1 process', '2 processes', 'above', 'keys, 1 process', '2 processes'];
+  const rows = Object.keys(labels).map((name) => [
+    labels[name],
+    ...[1, 2].map((processes) => rate(stores[processes][name]['flood perSecond'])),
+    number(Math.max(stores[1][name]['flood over'], stores[2][name]['flood over'])),
+    ...[1, 2].map((processes) => rate(stores[processes][name]['keys perSecond'])),
+  ]);
+  return table(head, rows);
+}
+
+function threadsTable({ hot, keys, limit }) {
+  const labels = {
+    memory: 'memory, 1 thread',
+    'shared 1': 'sharedMemory, 1 thread',
+    'shared 2': 'sharedMemory, 2 threads',
+  };
+  const cell = (column, name) =>
+    `${rate(column[name].perSecond)} (${times(column[name].perSecond / column.memory.perSecond)})`;
+  const rows = Object.keys(labels).map((name) => [
+    labels[name],
+    cell(hot, name),
+    cell(keys, name),
+    limit[name] === undefined ? '' : number(limit[name].over),
+  ]);
+  return table(['', 'one key', '10k keys', 'off a limit of 100,000'], rows);
+}
+
+function bytesTable({ full, lean }) {
+  const row = (what, { reserved, resident, kept }) => [
+    what,
+    reserved.toFixed(0),
+    resident.toFixed(0),
+    percent(kept),
+  ];
+  return table(
+    ['', 'taken', 'in use', 'of the keys kept'],
+    [row('as it comes', full), row('without room for logs', lean)],
+  );
+}

@@ -1,0 +1,83 @@
+/** Rates of the last minutes: allowed as an area, denied on top of it. A gap in what was heard stays a gap. */
+import type { Millis } from 'sluice';
+import type { Point } from '../live/watch.ts';
+import type { Palette } from './palette.ts';
+import type { Sheet } from './sheet.ts';
+
+/** Longer silence than this is a gap. */
+const GAP: Millis = 2500;
+
+export interface RatesLook {
+  readonly palette: Palette;
+  readonly shown: Millis;
+  readonly until: Millis;
+  /** With it, the scale is written. */
+  readonly font?: string;
+}
+
+export function drawRates(
+  { context, width, height }: Sheet,
+  points: readonly Point[],
+  look: RatesLook,
+): void {
+  const { palette, shown, until, font } = look;
+  const highest = Math.max(1, ...points.map(({ allowed, denied }) => allowed + denied));
+  const top = font === undefined ? 1 : 16;
+  const x = (at: Millis) => width - ((until - at) / shown) * width;
+  const y = (value: number) => height - 1 - (value / highest) * (height - 1 - top);
+  context.clearRect(0, 0, width, height);
+  for (const stretch of stretchesOf(points)) {
+    fill(
+      stretch,
+      () => 0,
+      ({ allowed }) => allowed,
+      palette.admitted,
+      0.35,
+    );
+    fill(
+      stretch,
+      ({ allowed }) => allowed,
+      ({ allowed, denied }) => allowed + denied,
+      palette.denied,
+      0.9,
+    );
+  }
+  context.fillStyle = palette.line;
+  context.fillRect(0, height - 1, width, 1);
+  if (font !== undefined) {
+    context.font = font;
+    context.fillStyle = palette.muted;
+    context.fillText(`${Math.round(highest * 10) / 10}/s`, 0, 11);
+    context.textAlign = 'right';
+    context.fillText(`last ${Math.round(shown / 60_000)} min`, width, 11);
+    context.textAlign = 'left';
+  }
+
+  function fill(
+    stretch: readonly Point[],
+    from: (point: Point) => number,
+    to: (point: Point) => number,
+    colour: string,
+    alpha: number,
+  ): void {
+    context.beginPath();
+    for (const point of stretch) context.lineTo(x(point.at), y(to(point)));
+    for (let i = stretch.length - 1; i >= 0; i--) context.lineTo(x(stretch[i].at), y(from(stretch[i])));
+    context.closePath();
+    context.globalAlpha = alpha;
+    context.fillStyle = colour;
+    context.fill();
+    context.globalAlpha = 1;
+  }
+}
+
+export function stretchesOf(points: readonly Point[]): Point[][] {
+  const stretches: Point[][] = [];
+  let last: Millis = -Infinity;
+  for (const point of points) {
+    if (point.at - last > GAP) stretches.push([]);
+    (stretches.at(-1) as Point[]).push(point);
+    last = point.at;
+  }
+  return stretches;
+}

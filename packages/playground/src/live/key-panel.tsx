@@ -1,0 +1,128 @@
+/** One key: what it has left; reset it, or block it. */
+import { signal, useSignal } from '@preact/signals';
+import { useId } from 'preact/hooks';
+import { showNumber, showSpan } from '../model/format.ts';
+import type { LimitAnswer } from './answer.ts';
+import { ask, type KeyVerb } from './ask.ts';
+import { limitNames, setToken, token } from './watch.ts';
+
+/** What the form asks about; the table of denied keys fills it too. */
+export const asked = signal({ limit: '', key: '' });
+
+const DONE: Readonly<Record<KeyVerb, string>> = { peek: 'Now', reset: 'Reset', block: 'Blocked' };
+
+export function KeyPanel() {
+  const id = useId();
+  const duration = useSignal('10m');
+  const answer = useSignal<{ verb: KeyVerb; key: string; said: LimitAnswer | string } | undefined>(undefined);
+  const { key } = asked.value;
+  const limit = asked.value.limit || (limitNames.value[0] ?? '');
+
+  async function send(verb: KeyVerb): Promise<void> {
+    const question = { limit, key, ...(verb === 'block' && { duration: duration.value }) };
+    try {
+      answer.value = { verb, key, said: await ask(verb, question) };
+    } catch (error) {
+      answer.value = { verb, key, said: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  return (
+    <section class="card key-panel">
+      <h2>A key</h2>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send('peek');
+        }}
+      >
+        <label for={`${id}-limit`}>Limit</label>
+        <select
+          id={`${id}-limit`}
+          value={limit}
+          onChange={(event) => {
+            asked.value = { ...asked.value, limit: event.currentTarget.value };
+          }}
+        >
+          {limitNames.value.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+        <label for={`${id}-key`}>Key</label>
+        <input
+          id={`${id}-key`}
+          type="text"
+          value={key}
+          spellcheck={false}
+          autocomplete="off"
+          onInput={(event) => {
+            asked.value = { limit, key: event.currentTarget.value };
+          }}
+        />
+        <button type="submit" disabled={key === ''}>
+          Look up
+        </button>
+      </form>
+      <div class="key-answer" role="status">
+        {answer.value === undefined ? (
+          <span class="muted">What a key has left, and how long it must wait.</span>
+        ) : (
+          <Said {...answer.value} />
+        )}
+      </div>
+      <div class="key-acts">
+        <label>
+          <span class="muted">Admin token</span>
+          <input
+            type="password"
+            value={token.value}
+            autocomplete="off"
+            onChange={(event) => setToken(event.currentTarget.value)}
+          />
+        </label>
+        <button type="button" disabled={key === ''} onClick={() => void send('reset')}>
+          Reset
+        </button>
+        <button type="button" disabled={key === ''} onClick={() => void send('block')}>
+          Block for
+        </button>
+        <input
+          type="text"
+          class="span"
+          aria-label="How long to block"
+          value={duration.value}
+          onInput={(event) => {
+            duration.value = event.currentTarget.value;
+          }}
+        />
+      </div>
+    </section>
+  );
+}
+
+function Said({
+  verb,
+  key,
+  said,
+}: {
+  readonly verb: KeyVerb;
+  readonly key: string;
+  readonly said: LimitAnswer | string;
+}) {
+  if (typeof said === 'string') return <span class="denied">{said}</span>;
+  return (
+    <span>
+      {DONE[verb]}: <code>{key}</code> has{' '}
+      <b>
+        {showNumber(said.remaining)} of {showNumber(said.limit)}
+      </b>{' '}
+      left
+      {said.allowed ? '.' : `, and may pass in ${showSpan(said.retryAfter)}.`}{' '}
+      <span class="muted">
+        {said.policy} · as good as new in {showSpan(said.resetAfter)}
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,243 @@
+/** The running server. */
+import { useEffect } from 'preact/hooks';
+import { showNumber, showSpan } from '../model/format.ts';
+import { follow } from '../ui/follow.ts';
+import { Scroll } from '../ui/scroll.tsx';
+import { asked, KeyPanel } from './key-panel.tsx';
+import { RatesChart } from './rates-chart.tsx';
+import type { Connection } from './stream.ts';
+import {
+  config,
+  connection,
+  courseFor,
+  heard,
+  limitNames,
+  type Point,
+  setToken,
+  snapshot,
+  startWatching,
+  token,
+} from './watch.ts';
+
+export function Live() {
+  useEffect(startWatching, []);
+  const { kind } = connection.value;
+  const hasHeard = snapshot.value !== undefined;
+  return (
+    <main class="live">
+      <h1 class="hidden">Live: the running server</h1>
+      <Status connection={connection.value} />
+      {kind === 'refused' && <TokenForm />}
+      {kind === 'absent' && !hasHeard && <Absent />}
+      {hasHeard && (
+        <>
+          <Now />
+          <Limits />
+          <div class="pair">
+            <TopDenied />
+            <KeyPanel />
+          </div>
+          <Configuration />
+        </>
+      )}
+    </main>
+  );
+}
+
+const WORDS: Readonly<Record<Connection['kind'], string>> = {
+  connecting: 'Connecting',
+  open: 'Connected',
+  lost: 'Connection lost, trying again',
+  refused: 'The server wants a token',
+  absent: 'No server here',
+};
+
+function Status({ connection: { kind, ...more } }: { readonly connection: Connection }) {
+  const loaded = config.value;
+  return (
+    <p class="status" role="status" data-kind={kind}>
+      <i aria-hidden="true" /> {WORDS[kind]}
+      {'why' in more && <span class="muted">: {more.why}</span>}
+      {kind === 'open' && loaded !== undefined && (
+        <span class="muted">
+          {' '}
+          · sluice {loaded.version}, up since {new Date(loaded.startedAt).toLocaleString()}
+        </span>
+      )}
+    </p>
+  );
+}
+
+function Absent() {
+  return (
+    <section class="card">
+      <h2>This page is not served by a Sluice server</h2>
+      <p>Start one, and open the address it prints. Its Live page shows what its limits do.</p>
+      <pre>
+        <code>npx sluice serve --config limits.yaml</code>
+      </pre>
+    </section>
+  );
+}
+
+function TokenForm() {
+  return (
+    <section class="card">
+      <label>
+        Token{' '}
+        <input
+          type="password"
+          autocomplete="off"
+          value={token.value}
+          onChange={(event) => setToken(event.currentTarget.value)}
+        />
+      </label>
+    </section>
+  );
+}
+
+function perSecond(value: number | undefined): string {
+  return value === undefined ? '–' : `${showNumber(Math.round(value * 10) / 10)}/s`;
+}
+
+function last(limit: string): Point | undefined {
+  follow(heard);
+  return courseFor(limit).at(-1);
+}
+
+function Now() {
+  const { latency, store } = snapshot.value as NonNullable<typeof snapshot.value>;
+  const all = last('');
+  const millis = (value: number | null | undefined) => (value == null ? '–' : `${showNumber(value)} ms`);
+  const isWell = store.up && store.breaker === 'closed';
+  return (
+    <section class="card now" aria-label="Now">
+      <RatesChart limit="" isLarge />
+      <dl class="stats">
+        <Fact name="Allowed" value={perSecond(all?.allowed)} tone="admitted" />
+        <Fact name="Denied" value={perSecond(all?.denied)} tone="denied" />
+        <Fact name="Near the limit" value={perSecond(all?.near)} />
+        <Fact name="Latency p50" value={millis(latency?.p50)} />
+        <Fact name="Latency p99" value={millis(latency?.p99)} />
+        <Fact name={`Store: ${store.kind}`} value={store.up ? 'up' : 'down'} tone={isWell ? '' : 'denied'} />
+        <Fact name="Breaker" value={store.breaker} tone={isWell ? '' : 'denied'} />
+        <Fact name="Store p99" value={millis(store.p99)} />
+        <Fact
+          name="Faults, fallbacks"
+          value={`${showNumber(store.faults)}, ${showNumber(store.fallbacks)}`}
+        />
+      </dl>
+    </section>
+  );
+}
+
+function Fact({
+  name,
+  value,
+  tone = '',
+}: {
+  readonly name: string;
+  readonly value: string;
+  readonly tone?: string;
+}) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class={tone}>{value}</dd>
+    </div>
+  );
+}
+
+function Limits() {
+  const loaded = new Map(config.value?.limits.map((limit) => [limit.name, limit]));
+  return (
+    <section class="card">
+      <h2>Limits</h2>
+      <Scroll label="Limits">
+        <table class="wide">
+          <thead>
+            <tr>
+              <th scope="col">limit</th>
+              <th scope="col">policies</th>
+              <th scope="col">last 5 min</th>
+              <th scope="col">allowed</th>
+              <th scope="col">denied</th>
+              <th scope="col">near</th>
+            </tr>
+          </thead>
+          <tbody>
+            {limitNames.value.map((name) => {
+              const now = last(name);
+              const limit = loaded.get(name);
+              return (
+                <tr key={name}>
+                  <th scope="row">
+                    {name}
+                    {limit?.shadow === true && <small class="muted"> shadow</small>}
+                  </th>
+                  <td class="policies">
+                    <code>{limit?.policies ?? '–'}</code>
+                  </td>
+                  <td>
+                    <RatesChart limit={name} />
+                  </td>
+                  <td class="admitted">{perSecond(now?.allowed ?? 0)}</td>
+                  <td class={(now?.denied ?? 0) > 0 ? 'denied' : 'muted'}>{perSecond(now?.denied ?? 0)}</td>
+                  <td>{perSecond(now?.near ?? 0)}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </Scroll>
+    </section>
+  );
+}
+
+function TopDenied() {
+  const top = snapshot.value?.topDenied ?? [];
+  return (
+    <section class="card">
+      <h2>Most denied keys</h2>
+      {top.length === 0 && <p class="muted">None so far.</p>}
+      <ol class="top-denied">
+        {top.slice(0, 10).map(({ limit, key, denied }) => (
+          <li key={`${limit} ${key}`}>
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => {
+                asked.value = { limit, key };
+              }}
+            >
+              <code>{key}</code> <span class="muted">{limit}</span>
+            </button>
+            <b class="denied">{showNumber(denied)}</b>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Configuration() {
+  follow(heard);
+  const loaded = config.value;
+  if (loaded === undefined) return null;
+  const age = Math.max(0, (snapshot.value?.at ?? loaded.loadedAt) - loaded.loadedAt);
+  return (
+    <section class="card">
+      <h2>Configuration</h2>
+      <p>
+        <code>{loaded.source}</code>, {loaded.limits.length} limits, loaded{' '}
+        {showSpan(Math.round(age / 1000) * 1000)} ago{' '}
+        <span class="muted">({new Date(loaded.loadedAt).toLocaleString()})</span>
+      </p>
+      {loaded.error !== null && (
+        <p class="denied" role="alert">
+          A newer file was refused, the last good one stays: <code>{loaded.error}</code>
+        </p>
+      )}
+    </section>
+  );
+}

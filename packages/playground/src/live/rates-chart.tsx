@@ -1,0 +1,52 @@
+/** A limit's last minutes. */
+import { useSignalEffect } from '@preact/signals';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { readPalette } from '../draw/palette.ts';
+import { drawRates } from '../draw/rates.ts';
+import { sheetOf, soon } from '../draw/sheet.ts';
+import { follow } from '../ui/follow.ts';
+import { isDark } from '../ui/theme.ts';
+import { courseFor, heard, SHOWN } from './watch.ts';
+
+export function RatesChart({
+  limit,
+  isLarge = false,
+}: {
+  readonly limit: string;
+  readonly isLarge?: boolean;
+}) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const draw = useMemo(
+    () => () => {
+      const sheet = canvas.current === null ? undefined : sheetOf(canvas.current);
+      const course = courseFor(limit);
+      if (sheet === undefined || course.length === 0) return;
+      const font = isLarge ? { font: `11px ${getComputedStyle(document.body).fontFamily}` } : {};
+      drawRates(sheet, course, {
+        palette: readPalette(),
+        shown: SHOWN,
+        until: course[course.length - 1].at,
+        ...font,
+      });
+    },
+    [limit, isLarge],
+  );
+  useSignalEffect(() => {
+    follow(heard, isDark);
+    soon(draw);
+  });
+  useEffect(() => {
+    const watch = new ResizeObserver(() => soon(draw));
+    watch.observe(canvas.current as HTMLCanvasElement);
+    return () => watch.disconnect();
+  }, [draw]);
+  const what = limit === '' ? 'all limits' : limit;
+  return (
+    <canvas
+      ref={canvas}
+      class={isLarge ? 'rates large' : 'rates'}
+      role="img"
+      aria-label={`Rates of ${what}, last 5 minutes`}
+    />
+  );
+}

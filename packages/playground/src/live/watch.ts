@@ -1,0 +1,127 @@
+/** What the server has said, as far as the page shows it. LIVE.md describes the messages. */
+import { computed, signal } from '@preact/signals';
+import type { Millis } from 'sluice';
+import { type Connection, openStream, type Stream } from './stream.ts';
+
+export interface LiveConfig {
+  readonly version: string;
+  readonly startedAt: Millis;
+  readonly source: string;
+  readonly loadedAt: Millis;
+  readonly error: string | null;
+  readonly limits: readonly { readonly name: string; readonly policies: string; readonly shadow: boolean }[];
+}
+
+export interface Counts {
+  readonly allowed: number;
+  readonly denied: number;
+  readonly near: number;
+}
+
+export interface Snapshot {
+  readonly at: Millis;
+  readonly span: Millis;
+  readonly limits: readonly (Counts & { readonly name: string; readonly shadowed: number })[];
+  readonly topDenied: readonly { readonly limit: string; readonly key: string; readonly denied: number }[];
+  readonly latency: { readonly p50: number; readonly p99: number; readonly max: number } | null;
+  readonly store: {
+    readonly kind: string;
+    readonly up: boolean;
+    readonly breaker: 'closed' | 'open' | 'half-open';
+    readonly p99: number | null;
+    readonly faults: number;
+    readonly fallbacks: number;
+  };
+}
+
+/** Rates per second at an instant. */
+export interface Point extends Counts {
+  readonly at: Millis;
+}
+
+/** Five minutes, one a second. */
+const MOST_POINTS = 300;
+export const SHOWN: Millis = MOST_POINTS * 1000;
+
+export const connection = signal<Connection>({ kind: 'connecting' });
+export const config = signal<LiveConfig | undefined>(undefined);
+export const snapshot = signal<Snapshot | undefined>(undefined);
+/** Only in memory: a token has no business on a disk. */
+export const token = signal('');
+/** By limit; all of them together under ''. */
+const courses = new Map<string, Point[]>();
+export const heard = signal(0);
+
+export const limitNames = computed(() => [
+  ...new Set([...(config.value?.limits ?? []), ...(snapshot.value?.limits ?? [])].map(({ name }) => name)),
+]);
+
+export function courseFor(limit: string): readonly Point[] {
+  return courses.get(limit) ?? [];
+}
+
+const NONE: Counts = { allowed: 0, denied: 0, near: 0 };
+
+function take(next: Snapshot): void {
+  const perSecond = 1000 / Math.max(1, next.span);
+  const all = { at: next.at, allowed: 0, denied: 0, near: 0 };
+  const rates = new Map<string, Point>();
+  for (const { name, allowed, denied, near } of next.limits) {
+    const point = {
+      at: next.at,
+      allowed: allowed * perSecond,
+      denied: denied * perSecond,
+      near: near * perSecond,
+    };
+    rates.set(name, point);
+    all.allowed += point.allowed;
+    all.denied += point.denied;
+    all.near += point.near;
+  }
+  add('', all);
+  for (const name of new Set([...courses.keys(), ...rates.keys()]))
+    if (name !== '') add(name, rates.get(name) ?? { ...NONE, at: next.at });
+  snapshot.value = next;
+  heard.value++;
+}
+
+function add(limit: string, point: Point): void {
+  const course = courses.get(limit) ?? [];
+  courses.set(limit, course);
+  course.push(point);
+  while (course[0].at < point.at - SHOWN) course.shift();
+}
+
+let stream: Stream | undefined;
+
+export function startWatching(): () => void {
+  const look = () => {
+    if (!document.hidden && connection.peek().kind !== 'open') stream?.retry();
+  };
+  stream = openStream({
+    url: 'live',
+    token: () => token.peek(),
+    onConnection: (next) => {
+      connection.value = next;
+    },
+    onEvent(name, data) {
+      try {
+        if (name === 'config') config.value = JSON.parse(data) as LiveConfig;
+        if (name === 'snapshot') take(JSON.parse(data) as Snapshot);
+      } catch {
+        // A message that cannot be read is worth less than those that follow.
+      }
+    },
+  });
+  document.addEventListener('visibilitychange', look);
+  return () => {
+    document.removeEventListener('visibilitychange', look);
+    stream?.close();
+    stream = undefined;
+  };
+}
+
+export function setToken(text: string): void {
+  token.value = text.trim();
+  stream?.retry();
+}

@@ -1,0 +1,188 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { faultsOf, openSite, type Site, shot, statsOf } from './browser.ts';
+import { openFakeLiveServer } from './fake-live-server.ts';
+
+vi.setConfig({ testTimeout: 30_000 });
+
+let site: Site;
+let live: Awaited<ReturnType<typeof openFakeLiveServer>>;
+beforeAll(async () => {
+  site = await openSite();
+  live = await openFakeLiveServer(site.folder);
+}, 60_000);
+afterAll(async () => {
+  await live?.close();
+  await site?.close();
+});
+
+const PARTS = [
+  [
+    'playground',
+    '#playground?limit=10%2F10s+fixed-window&limit=10%2F10s+%26+9%2Fmin&limit=1%2Fx&traffic=rogue',
+  ],
+  ['learn', '#learn'],
+  ['live', '#live'],
+] as const;
+
+async function openPart(hash: string, options: Parameters<Site['open']>[1]): Promise<Page> {
+  const page = await site.open(hash === '#live' ? `${live.url}#live` : hash, options);
+  if (hash === '#live') await page.locator('.now').waitFor();
+  return page;
+}
+
+describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
+  test.each(PARTS)('%s has nothing that axe objects to', async (_, hash) => {
+    const page = await openPart(hash, { colorScheme, reducedMotion: 'reduce' });
+    const { violations } = await new AxeBuilder({ page })
+      .withTags(['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'])
+      .analyze();
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)).toEqual(
+      [],
+    );
+    await page.context().close();
+  });
+
+  test.each(PARTS)('%s fits 360 pixels', async (name, hash) => {
+    const page = await openPart(hash, { colorScheme, viewport: { width: 360, height: 740 } });
+    const wide = await page.evaluate(() => [
+      document.documentElement.scrollWidth,
+      document.documentElement.clientWidth,
+    ]);
+    expect(wide[0]).toBeLessThanOrEqual(wide[1]);
+    await shot(page, `${name}-360-${colorScheme}`, true);
+    expect(faultsOf(page)).toEqual([]);
+    await page.context().close();
+  });
+});
+
+test('colours follow the system, and a choice outlives the page', async () => {
+  const page = await site.open('', { colorScheme: 'dark' });
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await ground();
+  await shot(page, 'playground-dark');
+  await page.getByLabel('Colours').selectOption('light');
+  const light = await ground();
+  expect(light).not.toBe(dark);
+  await page.reload();
+  expect(await ground()).toBe(light);
+  await page.getByLabel('Colours').selectOption('auto');
+  expect(await ground()).toBe(dark);
+  await page.context().close();
+});
+
+test('nothing jumps: not while loading, typing mistakes, asking why or playing', async () => {
+  const page = await site.open();
+  await page.evaluate(() => {
+    const all: number[] = [];
+    Object.assign(window, { shifts: all });
+    new PerformanceObserver((list) => {
+      // Also those within half a second of an input, which the usual score forgives.
+      for (const entry of list.getEntries()) all.push((entry as unknown as { value: number }).value);
+    }).observe({ type: 'layout-shift', buffered: true });
+  });
+  await page.getByLabel('Limit 1', { exact: true }).fill('10/10s fixed-windwo');
+  await page.waitForTimeout(100);
+  await page.getByLabel('Limit 1', { exact: true }).fill('10/10s fixed-window');
+  await page.locator('.lane').nth(1).getByLabel('Next denied request').click();
+  await page.getByRole('radio', { name: 'Steady' }).check();
+  await page.getByRole('radio', { name: 'Bursts' }).check();
+  await page.getByRole('button', { name: 'Play' }).click();
+  await page.waitForTimeout(600);
+  const shifts = await page.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
+  expect(shifts.reduce((sum, one) => sum + one, 0)).toBeLessThan(0.02);
+  await page.context().close();
+});
+
+test('all of it is within 150 kB, compressed', () => {
+  const files = readdirSync(site.folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  const bytes = files.map((entry) => gzipSync(readFileSync(join(entry.parentPath, entry.name))).length);
+  expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(150_000);
+});
+
+test('it works from a file, without any server or network', async () => {
+  const page = await site.open(`file://${site.folder}/index.html`, { offline: true });
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await page.reload();
+  expect(await statsOf(page, 0)).toMatchObject({ Admitted: '40' });
+  await page.getByRole('link', { name: 'Learn' }).click();
+  await page.locator('figure').first().waitFor();
+  expect(asked.every((url) => url.startsWith(`file://${site.folder}/`))).toBe(true);
+  expect(faultsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test('by keyboard alone one reaches and changes everything', async () => {
+  const page = await site.open();
+  const reached = new Set<string>();
+  for (let i = 0; i < 90; i++) {
+    await page.keyboard.press('Tab');
+    reached.add(
+      await page.evaluate(() => {
+        const { activeElement: at } = document;
+        return (
+          at?.getAttribute('aria-label') ??
+          (at as HTMLInputElement | null)?.labels?.[0]?.textContent ??
+          at?.textContent ??
+          ''
+        );
+      }),
+    );
+  }
+  for (const name of [
+    'Window edge',
+    'each burst',
+    'Limit 1',
+    'Algorithm',
+    'limit',
+    'Next denied request',
+    'Play',
+    'Speed',
+    'Time',
+    'TypeScript',
+    'Copy',
+  ])
+    expect([...reached]).toContain(name);
+  await page.context().close();
+});
+
+test('100,000 requests in four lanes play at 60 frames a second', { timeout: 60_000 }, async () => {
+  const limits = ['10/s fixed-window', '10/s', '50/5s sliding-window', '100/10s sliding-log'];
+  const query = limits.map((text) => `limit=${encodeURIComponent(text)}`).join('&');
+  const page = await site.open(`#playground?${query}&traffic=rogue&rate=150&size=500&length=100000`);
+  await page.waitForFunction(() => document.querySelectorAll('.stats').length === 4);
+  await page.waitForTimeout(3000);
+  const count = await page.locator('.story .muted').textContent();
+  expect(Number(count?.replace(/\D/g, ''))).toBeGreaterThan(99_000);
+  await page.getByLabel('Speed').selectOption('50');
+  // How long the page's own work takes in each frame; what is left of the 16.7 ms is the browser's.
+  const work = await page.evaluate(async () => {
+    const spent: number[] = [];
+    const original = requestAnimationFrame;
+    let frame = -1;
+    window.requestAnimationFrame = (callback) =>
+      original((at) => {
+        const start = performance.now();
+        callback(at);
+        if (at !== frame) spent.push(0);
+        frame = at;
+        spent[spent.length - 1] += performance.now() - start;
+      });
+    document.querySelector<HTMLButtonElement>('.play')?.click();
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    window.requestAnimationFrame = original;
+    return spent.sort((a, b) => a - b);
+  });
+  await shot(page, 'playground-100000');
+  expect(work.length).toBeGreaterThan(20);
+  expect(work[Math.floor(work.length / 2)]).toBeLessThan(8);
+  expect(work[Math.floor(work.length * 0.9)]).toBeLessThan(16.7);
+  await page.context().close();
+});

@@ -1,0 +1,239 @@
+import { describe, expect, test } from 'vitest';
+import { createLimiter, memory, type MemoryStore } from 'sluice';
+import { showSpan, showTime, spanText } from '../src/model/format.ts';
+import { ALGORITHMS, changed, type Part, read, write } from '../src/model/policy.ts';
+import { createRun, explain, type Run } from '../src/model/run.ts';
+import { FIRST, fromQuery, TRAFFIC, toQuery } from '../src/model/state.ts';
+import { generate, MOST_EVENTS, SCRIPT, type TrafficOptions } from '../src/model/traffic.ts';
+import { courseOf } from '../src/model/window-counts.ts';
+
+function partsOf(text: string): readonly Part[] {
+  const reading = read(text);
+  if (reading.mistake !== undefined) throw new Error(reading.mistake.why);
+  return reading.parts;
+}
+
+function runOf(text: string, options: TrafficOptions = FIRST.traffic, patience = 0): Run {
+  const run = createRun({
+    traffic: generate(options),
+    policies: text,
+    bounds: partsOf(text),
+    patience,
+    focus: 0,
+  });
+  run.work(Infinity);
+  return run;
+}
+
+const memoryAt = (now: () => number): MemoryStore => memory({ clock: { now } });
+
+const worstOf = (run: Run) => run.worst.map((most) => most[run.admitted.count - 1]);
+
+describe('a limit as text and as numbers', () => {
+  test.each([
+    [
+      '10/10s fixed-window',
+      { algorithm: 'fixed-window', limit: 10, per: 10_000, span: '10s', burst: undefined },
+    ],
+    ['10/s burst 3', { algorithm: 'gcra', limit: 10, per: 1000, span: 's', burst: 3 }],
+    ['1.5/s leaky-bucket burst 7', { algorithm: 'leaky-bucket', limit: 1.5, per: 1000, span: 's', burst: 7 }],
+    [
+      '1_000 / 1h30m token-bucket',
+      { algorithm: 'token-bucket', limit: 1000, per: 5_400_000, span: '1h30m', burst: undefined },
+    ],
+    [
+      '5/month fixed-window',
+      { algorithm: 'fixed-window', limit: 5, per: 2_592_000_000, span: 'month', burst: undefined },
+    ],
+    ['7/3s pacer burst 2', { algorithm: 'pacer', limit: 7, per: 3000, span: '3s', burst: 2 }],
+  ])('%s is read', (text, part) => {
+    expect(partsOf(text)).toEqual([part]);
+  });
+
+  test('what is written means what was read, for every algorithm', () => {
+    for (const algorithm of ALGORITHMS) {
+      for (const text of [`7/3s ${algorithm}`, `7/3s ${algorithm} & 100/h`]) {
+        const again = write(partsOf(text));
+        expect(
+          createLimiter(again)
+            .peek('')
+            .policies.map(({ limit, window }) => [limit, window]),
+        ).toEqual(
+          createLimiter(text)
+            .peek('')
+            .policies.map(({ limit, window }) => [limit, window]),
+        );
+      }
+    }
+  });
+
+  test('another algorithm drops a burst that it cannot have, and a month that it cannot count', () => {
+    const [part] = partsOf('10/s burst 3');
+    expect(write([changed(part, { algorithm: 'sliding-log' })])).toBe('10/s sliding-log');
+    const [month] = partsOf('10/month fixed-window');
+    expect(write([changed(month, { algorithm: 'gcra' })])).toBe('10/30d');
+    expect(write([changed(part, { per: 90_000 })])).toBe('10/90s burst 3');
+  });
+
+  test.each([
+    ['10/min brust 3', 'brust', 'unknown word'],
+    ['10/10x', '10x', 'unknown span'],
+    ['x', 'x', 'cannot read'],
+    ['0/s', '0', 'gcra.limit'],
+    ['10/s burst 0', 'burst 0', 'gcra.burst'],
+    ['10/s fixed-window burst 3', 'burst 3', 'no burst'],
+    ['10/s & 5/min slow', 'slow', 'unknown word'],
+    ['10/s & 10/s', '10/s', 'stands twice'],
+  ])('the mistake in %s is at %s', (text, word, why) => {
+    const { mistake } = read(text);
+    expect(text.slice(mistake?.from, mistake?.to)).toBe(word);
+    expect(mistake?.why).toContain(why);
+    expect(mistake?.from).toBe(text.lastIndexOf(word));
+  });
+
+  test('a missing limit is a mistake where it is missing', () => {
+    expect(read('10/s & ').mistake).toMatchObject({ from: 7, why: expect.stringContaining('missing') });
+    expect(read('').mistake).toMatchObject({ from: 0 });
+  });
+});
+
+describe('a run', () => {
+  test('the fixed window lets a double burst through, the log does not, gcra goes evenly', () => {
+    expect(worstOf(runOf('10/10s fixed-window'))).toEqual([20]);
+    expect(worstOf(runOf('10/10s sliding-log'))).toEqual([10]);
+    const { admitted } = runOf('10/10s burst 3');
+    const late = [...admitted.at.subarray(0, admitted.count)].filter((at) => at > 25_000);
+    const gaps = late.slice(1).map((at, i) => at - late[i]);
+    expect(Math.max(...gaps)).toBe(1000);
+    expect(Math.min(...gaps)).toBe(1000);
+  });
+
+  test.each(ALGORITHMS)('%s decides as the library does when it is asked by hand', (algorithm) => {
+    const run = runOf(`4/3s ${algorithm}`, { ...TRAFFIC.poisson, rate: 3 });
+    let now = 0;
+    const { traffic } = run;
+    const limiter = createLimiter(`4/3s ${algorithm}`, { store: memoryAt(() => now) });
+    const allowed: number[] = [];
+    for (const [i, time] of traffic.times.entries()) {
+      now = time;
+      if (limiter.take('ann').allowed) allowed.push(i);
+    }
+    expect([...run.admitted.event.subarray(0, run.admitted.count)]).toEqual(allowed);
+  });
+
+  test('work in slices ends where work in one go does', () => {
+    const whole = runOf('10/10s', TRAFFIC.rogue);
+    const sliced = createRun({ ...whole, observe: undefined });
+    let slices = 0;
+    while (!sliced.work(0)) slices++;
+    expect(slices).toBeGreaterThan(0);
+    expect(sliced.admitted).toEqual(whole.admitted);
+    expect(sliced.level).toEqual(whole.level);
+  });
+
+  test('who waits is admitted in order, never before it may be, and within its patience', () => {
+    const run = runOf('10/10s burst 3', FIRST.traffic, 5000);
+    const { admitted } = run;
+    const events = [...admitted.event.subarray(0, admitted.count)];
+    expect(events).toEqual([...events].sort((a, b) => a - b));
+    expect(admitted.count).toBeGreaterThan(runOf('10/10s burst 3').admitted.count);
+    expect(admitted.longest[admitted.count - 1]).toBeLessThanOrEqual(5000);
+    expect(admitted.longest[admitted.count - 1]).toBeGreaterThan(4000);
+  });
+
+  test('an explanation is what the library said', () => {
+    const run = runOf('10/10s fixed-window & 15/40s sliding-log');
+    const [first] = run.denied.event;
+    const found = explain(run, first);
+    expect(found?.decision).toMatchObject({ allowed: false, remaining: 0, policy: '15/40s sliding-log' });
+    expect(found?.decision.policies.map(({ remaining }) => remaining)).toEqual([5, 0]);
+    expect(found?.decision.retryAfter).toBe(run.denied.wait[0]);
+  });
+
+  test('the script pays for itself, the others do not', () => {
+    const run = runOf('10/10s', TRAFFIC.rogue);
+    const { names, keys } = run.traffic;
+    const denied = new Set(
+      [...run.denied.event.subarray(0, run.denied.count)].map((event) => names[keys[event]]),
+    );
+    expect(denied).toEqual(new Set([SCRIPT]));
+  });
+
+  test('the course of a window is the most in each column', () => {
+    expect([...courseOf([0, 1, 2, 10], 3, 12, 6)]).toEqual([2, 3, 1, 0, 0, 1]);
+  });
+});
+
+describe('traffic', () => {
+  test('the same seed gives the same requests, another seed others', () => {
+    const { times } = generate(TRAFFIC.poisson);
+    expect(generate(TRAFFIC.poisson).times).toEqual(times);
+    expect(generate({ ...TRAFFIC.poisson, seed: 2 }).times).not.toEqual(times);
+  });
+
+  test('too much is cut at the end, and says so', () => {
+    const traffic = generate({ ...TRAFFIC.rogue, rate: 1000, size: 10_000, length: 600_000 });
+    expect(traffic.times.length).toBe(MOST_EVENTS);
+    expect(traffic.isCut).toBe(true);
+    expect(traffic.names).toContain('eva');
+  });
+
+  test('the first burst ends before the edge, the second begins at it', () => {
+    const { times } = generate(TRAFFIC.edge);
+    expect(times[9]).toBeLessThan(10_000);
+    expect(times[10]).toBeGreaterThanOrEqual(10_000);
+    expect(times[0]).toBeGreaterThanOrEqual(9000);
+    expect(times[19]).toBeLessThan(11_000);
+  });
+});
+
+describe('a link', () => {
+  test('brings back what it was made of', () => {
+    const state = {
+      limits: ['10/s burst 20', '5/min & 100/h fixed-window'],
+      traffic: { ...TRAFFIC.bursts, size: 40, length: 20_000 },
+      patience: 5000,
+    };
+    expect(fromQuery(toQuery(state))).toEqual(state);
+    expect(fromQuery('')).toEqual(FIRST);
+  });
+
+  test('that makes no sense does no harm', () => {
+    const odd = fromQuery(
+      `traffic=__proto__&rate=NaN&size=-1&length=1e99&patience=x&${'limit=1/s&'.repeat(9)}`,
+    );
+    expect(odd).toEqual({ limits: Array(4).fill('1/s'), traffic: TRAFFIC.edge, patience: 0 });
+    expect(fromQuery(`limit=${'9'.repeat(5000)}`).limits[0]).toHaveLength(200);
+  });
+});
+
+describe('numbers for people', () => {
+  test.each([
+    [250, '250ms'],
+    [1500, '1500ms'],
+    [60_000, '1m'],
+    [5_400_000, '90m'],
+    [0.5, '0.5ms'],
+    [86_400_000, '1d'],
+  ])('%d ms is %s to a policy', (span, text) => {
+    expect(spanText(span)).toBe(text);
+  });
+
+  test.each([
+    [0, '0 s'],
+    [0.4, '< 1 ms'],
+    [999.7, '1 s'],
+    [1234, '1.23 s'],
+    [83_000, '83 s'],
+    [150_000, '2.5 min'],
+    [Infinity, 'never'],
+  ])('%d ms is shown as %s', (span, text) => {
+    expect(showSpan(span)).toBe(text);
+  });
+
+  test('an instant is shown as finely as the run is long', () => {
+    expect(showTime(12_345, 40_000)).toBe('12.3 s');
+    expect(showTime(245_000, 600_000)).toBe('4:05');
+    expect(showTime(3_845_000, 7_200_000)).toBe('1:04:05');
+  });
+});

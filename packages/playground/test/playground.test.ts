@@ -1,0 +1,297 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { faultsOf, openSite, type Site, shot, statsOf } from './browser.ts';
+
+vi.setConfig({ testTimeout: 30_000 });
+
+let site: Site;
+let page: Page;
+
+beforeAll(async () => {
+  site = await openSite();
+  page = await site.open();
+}, 60_000);
+afterAll(() => site?.close());
+
+const lane = (index: number) => page.locator('.lane').nth(index);
+const limitText = (index: number) => page.getByLabel(`Limit ${index + 1}`, { exact: true });
+const slider = (index: number, name: string) => lane(index).getByRole('slider', { name });
+
+async function fresh(query = ''): Promise<void> {
+  await page?.context().close();
+  page = await site.open(query === '' ? '' : `#playground?${query}`);
+}
+
+/** Share of a band's pixels that are loud: over the limit. Bands as in draw/lane.ts. */
+async function loud(index: number): Promise<number> {
+  return lane(index)
+    .locator('canvas')
+    .evaluate((canvas: HTMLCanvasElement) => {
+      const scale = canvas.width / canvas.clientWidth;
+      const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+      const { data } = context.getImageData(0, 74 * scale, canvas.width, 46 * scale);
+      let count = 0;
+      for (let i = 0; i < data.length; i += 4)
+        if (data[i] > 150 && data[i + 2] < 100 && data[i + 3] > 100) count++;
+      return count / (data.length / 4);
+    });
+}
+
+describe('at first sight', () => {
+  test("the fixed window's double burst stands out, the log's does not exist, gcra is even", async () => {
+    expect(await statsOf(page, 0)).toMatchObject({ Admitted: '40', Denied: '20', 'Worst 10 s': '20 of 10' });
+    expect(await statsOf(page, 1)).toMatchObject({ Admitted: '30', 'Worst 10 s': '10 of 10' });
+    await page.waitForTimeout(200);
+    expect(await loud(0)).toBeGreaterThan(0.08);
+    expect(await loud(1)).toBe(0);
+    expect(await loud(2)).toBeLessThan(0.02);
+    expect(await lane(0).locator('.over').count()).toBe(1);
+    await shot(page, 'playground-light');
+  });
+});
+
+describe('text and sliders', () => {
+  test('each follows the other', async () => {
+    await fresh();
+    await limitText(0).fill('25/30s token-bucket burst 5');
+    expect(await slider(0, 'limit').getAttribute('aria-valuetext')).toBe('25');
+    expect(await slider(0, 'per').getAttribute('aria-valuetext')).toBe('30 s');
+    expect(await slider(0, 'burst').getAttribute('aria-valuetext')).toBe('5');
+    expect(await lane(0).getByLabel('Algorithm').inputValue()).toBe('token-bucket');
+    await slider(0, 'limit').press('ArrowRight');
+    await slider(0, 'per').press('ArrowLeft');
+    expect(await limitText(0).inputValue()).toBe('30/20s token-bucket burst 5');
+    await lane(0).getByLabel('Algorithm').selectOption('sliding-window');
+    expect(await limitText(0).inputValue()).toBe('30/20s sliding-window');
+  });
+
+  test('a mistake is marked where it is, and the picture stays', async () => {
+    await fresh();
+    const before = await statsOf(page, 0);
+    await limitText(0).fill('10/10s fixed-windwo');
+    expect(await lane(0).locator('mark').textContent()).toBe('fixed-windwo');
+    expect(await lane(0).locator('.mistake').textContent()).toBe('unknown word "fixed-windwo"');
+    expect(await limitText(0).getAttribute('aria-invalid')).toBe('true');
+    const [mark, input] = [await lane(0).locator('mark').boundingBox(), await limitText(0).boundingBox()];
+    expect(mark?.x).toBeGreaterThan((input?.x ?? 0) + 50);
+    expect(await statsOf(page, 0)).toEqual(before);
+    await shot(page, 'playground-mistake');
+    await limitText(0).fill('10/10s fixed-window');
+    expect(await lane(0).locator('mark').count()).toBe(0);
+  });
+
+  test('two limits in one lane are decided together', async () => {
+    await fresh('limit=10%2F10s');
+    await lane(0).getByText('+ and another limit').click();
+    expect(await limitText(0).inputValue()).toBe('10/10s & 20/40s fixed-window');
+    await expect.poll(() => statsOf(page, 0)).toMatchObject({ Admitted: '20' });
+    await lane(0).getByLabel('Remove this limit').last().click();
+    expect(await limitText(0).inputValue()).toBe('10/10s');
+  });
+
+  test('lanes come and go, four at most, one at least', async () => {
+    await fresh();
+    const add = page.getByRole('button', { name: 'Compare another limit' });
+    await add.click();
+    expect(await page.locator('.lane').count()).toBe(4);
+    expect(await add.isDisabled()).toBe(true);
+    for (let i = 0; i < 3; i++) await page.getByLabel('Remove limit 1').click();
+    expect(await page.locator('.lane').count()).toBe(1);
+    expect(await page.getByLabel('Remove limit 1').isDisabled()).toBe(true);
+  });
+});
+
+describe('traffic', () => {
+  test.each([
+    ['Steady', 'rate', '80 requests'],
+    ['Bursts', 'each burst', '90 requests'],
+    ['Poisson', 'seed', 'requests'],
+    ['Rogue script', 'the script', 'requests'],
+  ])('%s changes the picture, and its knobs change it again', async (name, knob, said) => {
+    await fresh();
+    const before = await statsOf(page, 0);
+    await page.getByRole('radio', { name }).check();
+    await expect.poll(() => page.locator('.story').textContent()).toContain(said);
+    await expect.poll(() => statsOf(page, 0)).not.toEqual(before);
+    const after = await statsOf(page, 0);
+    await page.locator('.knobs').getByRole('slider', { name: knob }).press('PageUp');
+    await expect.poll(() => statsOf(page, 0)).not.toEqual(after);
+    await shot(page, `traffic-${name.toLowerCase().replace(' ', '-')}`);
+  });
+
+  test('the rogue script alone is denied, and the table says so', async () => {
+    await fresh('limit=10%2F10s&traffic=rogue');
+    const rows = page.locator('.by-key tbody tr');
+    expect(await rows.first().locator('th').textContent()).toBe('script');
+    expect(Number(await rows.first().locator('td').nth(1).textContent())).toBeGreaterThan(50);
+    for (let i = 1; i < 6; i++) expect(await rows.nth(i).locator('td').nth(1).textContent()).toBe('0');
+    await page.getByLabel('level of').selectOption('ann');
+    expect(await page.getByLabel('level of').inputValue()).toBe('ann');
+  });
+
+  test('a log dropped on the page is replayed', async () => {
+    await fresh('limit=2%2Fs');
+    const lines = Array.from(
+      { length: 30 },
+      (_, i) =>
+        `203.0.113.${i % 2} - - [10/Oct/2025:13:55:${10 + Math.floor(i / 10)} +0000] "GET / HTTP/1.1" 200 1`,
+    );
+    await page.evaluate((text) => {
+      const data = new DataTransfer();
+      data.items.add(new File([text], 'access.log'));
+      document.body.dispatchEvent(
+        new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }),
+      );
+    }, lines.join('\n'));
+    await page.getByText('access.log: 2 keys').waitFor();
+    // Five a second for each of two, and two of them pass.
+    await expect.poll(() => statsOf(page, 0)).toMatchObject({ Admitted: '12', Denied: '18' });
+    await page.getByRole('radio', { name: 'CLI' }).check();
+    expect(await page.locator('.code pre').textContent()).toBe(
+      "sluice replay access.log --policy '2/s' --by ip\n",
+    );
+    await shot(page, 'traffic-log');
+  });
+
+  test('a file that is no log is refused in words', async () => {
+    await fresh();
+    await page.getByRole('radio', { name: 'Recorded log' }).check();
+    await page.setInputFiles('input[type=file]', {
+      name: 'a.txt',
+      mimeType: 'text/plain',
+      buffer: Buffer.from('hello you'),
+    });
+    await page.getByText('a.txt holds no line with a time that can be read').waitFor();
+  });
+
+  test('requests that wait are admitted later instead of denied', async () => {
+    await fresh('limit=10%2F10s+burst+3');
+    const before = await statsOf(page, 0);
+    await page.getByLabel('when denied').selectOption({ label: 'wait up to 5 s' });
+    await expect.poll(async () => (await statsOf(page, 0))['Waited, mean']).toMatch(/ s$/);
+    const after = await statsOf(page, 0);
+    expect(Number(after['Admitted'])).toBeGreaterThan(Number(before['Admitted']));
+    expect(after['At most']).toMatch(/^4\.?\d* s$|^5 s$/);
+  });
+});
+
+describe('why', () => {
+  test('a click on a denied request tells the policy, what was left, and when it would pass', async () => {
+    await fresh('limit=10%2F10s+sliding-log');
+    const canvas = lane(0).locator('canvas');
+    const box = await canvas.boundingBox();
+    if (box === null) throw new Error('no picture');
+    // The second burst is denied: from 10 s to 11 s of 40.
+    await canvas.click({ position: { x: (10.45 / 40) * box.width, y: 45 } });
+    const why = lane(0).locator('.why p');
+    expect(await why.textContent()).toMatch(
+      /Request 15 at 10\.4 s was denied by 10\/10s sliding-log: 0 of 10 left\. It would pass in 8\.6 s, at 19\.1 s\./,
+    );
+    await shot(page, 'why');
+    await lane(0).getByLabel('Next denied request').click();
+    expect(await why.textContent()).toContain('Request 16');
+    await lane(0).getByLabel('Previous denied request').press('Enter');
+    expect(await why.textContent()).toContain('Request 15');
+  });
+
+  test('of several policies, each has its numbers', async () => {
+    await fresh('limit=10%2F10s+fixed-window+%26+15%2F40s+sliding-log');
+    await lane(0).getByLabel('Next denied request').click();
+    const text = await lane(0).locator('.why p').textContent();
+    expect(text).toContain('was denied by 15/40s sliding-log: 0 of 15 left');
+    expect(text).toContain('10/10s fixed-window: 5 of 10');
+  });
+});
+
+describe('playback', () => {
+  test('play runs from the start to the end, and the numbers with it', async () => {
+    await fresh();
+    await page.getByLabel('Speed').selectOption('50');
+    await page.getByRole('button', { name: 'Play' }).click();
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    const seen = Number((await statsOf(page, 0))['Admitted']);
+    expect(seen).toBeLessThan(40);
+    await page.getByRole('button', { name: 'Play' }).waitFor();
+    expect((await statsOf(page, 0))['Admitted']).toBe('40');
+  });
+
+  test('pause keeps its place; space goes on', async () => {
+    await fresh();
+    await page.getByLabel('Speed').selectOption('2');
+    await page.locator('h1').click({ force: true });
+    await page.keyboard.press(' ');
+    await page.waitForTimeout(300);
+    await page.keyboard.press(' ');
+    const at = await page.locator('.clock').textContent();
+    await page.waitForTimeout(200);
+    expect(await page.locator('.clock').textContent()).toBe(at);
+    expect(at).not.toContain('40.0 s /');
+  });
+
+  test('scrubbing shows the run up to there', async () => {
+    await fresh();
+    const scrubber = page.getByRole('slider', { name: 'Time' });
+    await scrubber.focus();
+    await page.keyboard.press('Home');
+    expect(await statsOf(page, 0)).toMatchObject({ Admitted: '0', Denied: '0', 'To wait, mean': '–' });
+    await scrubber.evaluate((input: HTMLInputElement) => {
+      input.value = '300';
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+    });
+    expect(await page.locator('.clock').textContent()).toContain('12.0 s');
+    expect(await statsOf(page, 0)).toMatchObject({ Admitted: '20', Denied: '0' });
+    await shot(page, 'scrubbed');
+  });
+
+  test('a drag over the picture scrubs too', async () => {
+    await fresh();
+    const box = await lane(1).locator('canvas').boundingBox();
+    if (box === null) throw new Error('no picture');
+    await page.mouse.move(box.x + box.width * 0.9, box.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 60, { steps: 5 });
+    await page.mouse.up();
+    expect(await page.locator('.clock').textContent()).toMatch(/^(19\.9|20\.0|20\.1) s/);
+  });
+});
+
+describe('taking it away', () => {
+  test('the address carries all of it', async () => {
+    await fresh();
+    await limitText(1).fill('7/5s & 100/h fixed-window');
+    await page.getByRole('radio', { name: 'Poisson' }).check();
+    await page.locator('.knobs').getByRole('slider', { name: 'rate' }).press('ArrowRight');
+    await expect.poll(() => page.url()).toContain('rate=2');
+    const [url, stats] = [page.url(), await statsOf(page, 1)];
+    const other = await site.open(url);
+    expect(await statsOf(other, 1)).toEqual(stats);
+    expect(await other.getByLabel('Limit 2', { exact: true }).inputValue()).toBe('7/5s & 100/h fixed-window');
+    await other.context().close();
+  });
+
+  test('the code has the numbers of the page, and is copied as it stands', async () => {
+    await fresh('limit=7%2F3s+burst+2');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await slider(0, 'limit').press('ArrowRight');
+    for (const [language, expected] of [
+      ['TypeScript', "createLimiter(gcra({ limit: 8, per: '3s', burst: 2 }))"],
+      ['YAML', 'api: 8/3s burst 2'],
+      ['CLI', "sluice replay traffic.log --policy '8/3s burst 2'"],
+    ]) {
+      await page.getByRole('radio', { name: language }).check();
+      await page.locator('.code').getByRole('button', { name: 'Copy' }).click();
+      await page.getByText('Copied').waitFor();
+      const copied = await page.evaluate(() => navigator.clipboard.readText());
+      expect(copied).toContain(expected);
+      expect(copied).toBe(await page.locator('.code pre').textContent());
+      await page.waitForTimeout(2100);
+    }
+    const saved = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save traffic.log' }).click();
+    expect((await saved).suggestedFilename()).toBe('traffic.log');
+  });
+});
+
+test('nothing of this made the page complain', () => {
+  expect(faultsOf(page)).toEqual([]);
+});

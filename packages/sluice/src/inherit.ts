@@ -1,0 +1,98 @@
+/**
+ * A change of numbers under running state. A plan that inherits signs what it writes with its numbers, behind the
+ * policies' cells, so that the next one can tell what the state was worth.
+ *
+ * tail.lua and stores/redis/script.ts mirror this: the same arithmetic in the same order.
+ */
+import type { Cells, Decision, Inheritance, Millis, PlacedPolicy, Plan } from './contract.ts';
+
+/** Float error of many conversions, and far less than anybody counts in. */
+const NEAR = 1e-9;
+
+type Spending = NonNullable<PlacedPolicy['algorithm']['spending']>;
+
+/** A signature: full, unit and, where it is the units left that stay, until when the policy's part is not clear. */
+export function signatureWidth(keeps: Inheritance['keeps']): number {
+  return keeps === 'as-is' ? 3 : 2;
+}
+
+/** Makes the row one that this plan could have written. What is signed with the same numbers, or not at all, stays. */
+export function convert({ policies, inherit }: Plan, row: Cells, now: Millis): void {
+  const { keeps, offset } = inherit as Inheritance;
+  let at = offset;
+  for (const policy of policies) {
+    const { algorithm, params, offset: start } = policy;
+    const { spending } = algorithm;
+    if (spending === undefined) continue;
+    const full = spending.full(params);
+    const unit = spending.unit(params);
+    // Full by one plan may be half by another: it is fresh once it is clear by all that wrote it.
+    if (keeps === 'as-is' && row[at + 2] <= now) {
+      row.fill(0, start, start + algorithm.width(params));
+      row.fill(0, at, at + 3);
+    }
+    if (row[at] !== 0 && (row[at] !== full || row[at + 1] !== unit)) {
+      algorithm.take(params, row, start, now, 0);
+      if (keeps === 'additive') scale(spending, row, start, unit, row[at + 1]);
+      else if (keeps === 'proportional') scale(spending, row, start, full, row[at]);
+      else keepLeft(policy, spending, row, now, row[at], row[at + 1]);
+      row[at] = full;
+      row[at + 1] = unit;
+    }
+    at += signatureWidth(keeps);
+  }
+}
+
+/** Once something was charged, under which numbers that was; and until when that matters. */
+export function sign({ policies, inherit }: Plan, row: Cells, decision: Decision, now: Millis): void {
+  const { keeps, offset } = inherit as Inheritance;
+  let at = offset;
+  for (let i = 0; i < policies.length; i++) {
+    const { algorithm, params } = policies[i];
+    if (algorithm.spending === undefined) continue;
+    if (decision.taken > 0) {
+      row[at] = algorithm.spending.full(params);
+      row[at + 1] = algorithm.spending.unit(params);
+    }
+    if (keeps === 'as-is') row[at + 2] = Math.max(row[at + 2], now + decision.policies[i].resetAfter);
+    at += signatureWidth(keeps);
+  }
+}
+
+/** How much longer a row is needed by any plan that wrote it. */
+export function keptFor({ width, inherit }: Plan, cells: Cells, start: number, now: Millis): Millis {
+  const { keeps, offset } = inherit as Inheritance;
+  let longest = 0;
+  if (keeps === 'as-is')
+    for (let at = offset + 2; at < width; at += 3) longest = Math.max(longest, cells[start + at] - now);
+  return longest;
+}
+
+function scale({ cells }: Spending, row: Cells, start: number, to: number, from: number): void {
+  for (const cell of cells) row[start + cell] = rounded((row[start + cell] * to) / from);
+}
+
+/** There and back again must not leave a trace: 10 / 11 · 5 / 5 · 11 is more than 10, and would cost a unit. */
+function rounded(spent: number): number {
+  const whole = Math.floor(spent + 0.5);
+  return spent - whole < NEAR && whole - spent < NEAR ? whole : spent;
+}
+
+/** As many units as were left; full if that is less. */
+function keepLeft(
+  { algorithm, params, offset }: PlacedPolicy,
+  spending: Spending,
+  row: Cells,
+  now: Millis,
+  wasFull: number,
+  wasUnit: number,
+): void {
+  const full = spending.full(params);
+  const unit = spending.unit(params);
+  const first = offset + spending.cells[0];
+  const single = spending.cells.length === 1;
+  const spent = single ? row[first] : full - algorithm.available(params, row, offset, now) * unit;
+  const target = Math.max(0, full - ((wasFull - spent) * unit) / wasUnit);
+  if (single || !(spent > 0)) row[first] = rounded(target);
+  else scale(spending, row, offset, target, spent);
+}

@@ -1,0 +1,126 @@
+/** What stays of a key's state when its numbers change. A tier stands for the other version of a limit. */
+import { fixedWindow, gcra, leakyBucket, type Policy, slidingLog, slidingWindow } from '../index.ts';
+import { type ClaimSteps, peek, refund, take } from './steps.ts';
+
+/** A limit of each kind that can be converted, with the same numbers. */
+const all = (limit: number): Record<string, Policy> => ({
+  rate: gcra({ limit, per: '1s' }),
+  leaky: leakyBucket({ size: limit, dripRate: '1s' }),
+  window: fixedWindow({ limit, per: '10s' }),
+  first: fixedWindow({ limit, per: '10s', align: 'first' }),
+  day: fixedWindow({ limit, align: 'day', timeZone: 'UTC' }),
+  sliding: slidingWindow({ limit, per: '10s' }),
+});
+const tiers = { more: all(20), same: all(10) };
+const more = (cost: number) => take({ cost, tier: 'more' });
+/** What every policy has left. */
+const left = (remaining: number): object => ({
+  policies: Object.fromEntries(Object.keys(all(1)).map((_, i) => [i, { remaining }])),
+});
+
+export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
+  {
+    name: 'additive: what was used stays used, whichever limit it was used under',
+    policies: all(10),
+    options: { inherit: 'additive', tiers },
+    steps: [
+      [0, take(6), { allowed: true, ...left(4) }],
+      [0, (limiter) => limiter.peek('k', { tier: 'more' }), { allowed: true, ...left(14) }],
+      [0, peek(), { allowed: true, ...left(4) }],
+      [0, take({ cost: 1, tier: 'same' }), { allowed: true, ...left(3) }],
+      [0, more(12), { allowed: true, ...left(1) }],
+      [0, take(), { allowed: false, ...left(0) }],
+      [0, (limiter) => limiter.refund('k', { cost: 10, tier: 'more' }), left(11)],
+      [0, take(), { allowed: true, ...left(0) }],
+    ],
+  },
+  {
+    name: 'proportional: the share that was used stays used',
+    policies: all(10),
+    options: { inherit: 'proportional', tiers },
+    steps: [
+      [0, take(6), { allowed: true, ...left(4) }],
+      [0, (limiter) => limiter.peek('k', { tier: 'more' }), { allowed: true, ...left(8) }],
+      [0, peek(), { allowed: true, ...left(4) }],
+      [0, take({ cost: 1, tier: 'same' }), { allowed: true, ...left(3) }],
+      [0, more(7), { allowed: false, ...left(6) }],
+      [0, more(4), { allowed: true, ...left(2) }],
+      [0, take(), { allowed: true, ...left(0) }],
+      [0, more(1), { allowed: false, ...left(0) }],
+      [0, refund(5), left(5)],
+      [0, (limiter) => limiter.peek('k', { tier: 'more' }), left(10)],
+    ],
+  },
+  {
+    name: 'as-is: what was left stays left, at most the limit',
+    policies: all(10),
+    options: { inherit: 'as-is', tiers },
+    steps: [
+      [0, take(6), { allowed: true, ...left(4) }],
+      [0, (limiter) => limiter.peek('k', { tier: 'more' }), { allowed: true, ...left(4) }],
+      [0, peek(), { allowed: true, ...left(4) }],
+      [0, take({ cost: 1, tier: 'same' }), { allowed: true, ...left(3) }],
+      [0, more(2), { allowed: true, ...left(1) }],
+      [0, take(), { allowed: true, ...left(0) }],
+      [0, more(1), { allowed: false, ...left(0) }],
+      [0, (limiter) => limiter.refund('k', { cost: 15, tier: 'more' }), left(15)],
+      [0, peek(), left(10)],
+      [0, take(), { allowed: true, ...left(9) }],
+      [0, (limiter) => limiter.peek('k', { tier: 'more' }), left(9)],
+    ],
+  },
+  {
+    name: 'as-is: a key that is full under the lower limit is not yet under the higher',
+    policies: gcra({ limit: 10, per: '1s' }),
+    options: { inherit: 'as-is', tiers: { more: gcra({ limit: 20, per: '1s' }) } },
+    steps: [
+      [0, more(11), { allowed: true, remaining: 9 }],
+      [0, take(), { allowed: true, remaining: 8 }],
+      // 200 ms later it is full again by ten, and has ten more by twenty; what twenty took comes back in 550 ms.
+      [200, peek(), { remaining: 10, resetAfter: 0 }],
+      [200, refund(5), { remaining: 10 }],
+      [549, (limiter) => limiter.peek('k', { tier: 'more' }), { remaining: 10 }],
+      [550, (limiter) => limiter.peek('k', { tier: 'more' }), { remaining: 20, resetAfter: 0 }],
+    ],
+  },
+  {
+    name: 'an overdraft is inherited too',
+    policies: all(10),
+    options: { inherit: 'proportional', tiers },
+    steps: [
+      [0, take({ cost: 15, mode: 'always' }), { allowed: false, ...left(0) }],
+      [0, (limiter) => limiter.refund('k', { cost: 12, tier: 'more' }), left(2)],
+      [0, peek(), left(1)],
+    ],
+  },
+  {
+    name: 'reset: other numbers start fresh, and do not disturb those that were there',
+    policies: all(10),
+    options: { inherit: 'reset', tiers },
+    steps: [
+      [0, take(6), { allowed: true, ...left(4) }],
+      [0, more(19), { allowed: true, ...left(1) }],
+      [0, take({ cost: 1, tier: 'same' }), { allowed: true, ...left(3) }],
+      [0, (limiter) => limiter.block('k', '1s'), { allowed: false }],
+      [0, more(1), { allowed: false, policy: 'block' }],
+      [0, (limiter) => limiter.reset('k'), { allowed: true, ...left(10) }],
+      [0, more(20), { allowed: true, ...left(0) }],
+      [0, take(10), { allowed: true, ...left(0) }],
+    ],
+  },
+  {
+    name: 'a log is additive by nature, and a row that never was charged is fresh for all',
+    policies: { rate: gcra({ limit: 10, per: '1s' }), log: slidingLog({ limit: 10, per: '1s' }) },
+    options: {
+      inherit: 'additive',
+      tiers: { more: { rate: gcra({ limit: 20, per: '1s' }), log: slidingLog({ limit: 20, per: '1s' }) } },
+    },
+    steps: [
+      [0, refund(3), { remaining: 10 }],
+      [0, (limiter) => limiter.block('k', 1), { allowed: false }],
+      [1, more(15), { allowed: true, policies: { 0: { remaining: 5 }, 1: { remaining: 5 } } }],
+      [1, take(), { allowed: false, policies: { 0: { remaining: 0 }, 1: { remaining: 0 } } }],
+      [1, more(5), { allowed: true, policies: { 0: { remaining: 0 }, 1: { remaining: 0 } } }],
+    ],
+  },
+];
