@@ -8,6 +8,7 @@ const needs = {
   'redis-server': 'redis-server',
   'redis-cli': 'redis-tools',
   memcached: 'memcached',
+  openssl: 'openssl',
   chromium: 'chromium',
 };
 

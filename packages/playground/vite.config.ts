@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 
+const SERVER = 'http://127.0.0.1:8080';
+
 /** Browsers load no module from file://, so the page is one classic script: it also works when opened by a double click. */
 const classicScript: Plugin = {
   name: 'classic-script',
@@ -23,6 +25,8 @@ export default defineConfig({
   resolve: {
     alias: { sluice: fileURLToPath(new URL('../sluice/src/index.ts', import.meta.url)) },
   },
+  // While developing, the Live part looks at a server on its usual port.
+  server: { proxy: { '/live': SERVER, '/v1': SERVER } },
   build: {
     target: 'es2022',
     // The first that know light-dark(): written out for older ones, the switch of colours would do nothing.

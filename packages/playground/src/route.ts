@@ -11,20 +11,33 @@ function read(): { part: PartName; text: string } {
   return { part: PARTS.find((one) => one === name) ?? 'playground', text };
 }
 
+/** Browsers refuse an address that changes with every move of a slider. */
+const SETTLED = 200;
+
 export const part = signal<PartName>('playground');
 
 function follow(): void {
   const { part: name, text } = read();
   if (name === 'playground' && text !== query.peek()) show(fromQuery(text));
+  if (name !== part.peek()) scrollTo(0, 0);
   part.value = name;
 }
 
 export function startRouting(): void {
-  show(fromQuery(read().text));
-  follow();
+  const { part: name, text } = read();
+  show(fromQuery(text));
+  part.value = name;
   addEventListener('hashchange', follow);
+  let timer: ReturnType<typeof setTimeout> | undefined;
   effect(() => {
     const next = `#playground?${query.value}`;
-    if (part.value === 'playground' && location.hash !== next) history.replaceState(null, '', next);
+    clearTimeout(timer);
+    if (part.value !== 'playground' || location.hash === next) return;
+    timer = setTimeout(() => history.replaceState(null, '', next), SETTLED);
   });
+}
+
+/** What the page shows now, whether or not its address says so yet. */
+export function linkHere(): string {
+  return `${location.href.split('#')[0]}#playground?${query.peek()}`;
 }

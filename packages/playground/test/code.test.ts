@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runInNewContext } from 'node:vm';
 import * as sluice from 'sluice';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseConfig } from '../../sluice-server/src/config/config.ts';
@@ -63,7 +64,7 @@ describe('the same numbers as code', () => {
   test.each(EVERY)('TypeScript for %s runs and makes the same limit', (text) => {
     const code = codeOf('TypeScript', { ...FIRST, limits: [text] });
     const body = code.replace(/^import \{ (.*) \} from 'sluice';/, 'const { $1 } = sluice;');
-    const limiter = new Function('sluice', `${body}; return limiter;`)(sluice) as sluice.Limiter;
+    const limiter = runInNewContext(`${body}; limiter`, { sluice, console }) as sluice.Limiter;
     expect(policiesOf(limiter)).toEqual(policiesOf(sluice.createLimiter(text)));
     expect(limiter.peek('alice').resetAfter).toBeGreaterThan(0); // it takes one itself
   });

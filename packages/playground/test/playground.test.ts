@@ -18,7 +18,8 @@ const limitText = (index: number) => page.getByLabel(`Limit ${index + 1}`, { exa
 const slider = (index: number, name: string) => lane(index).getByRole('slider', { name });
 
 async function fresh(query = ''): Promise<void> {
-  await page?.context().close();
+  expect(faultsOf(page)).toEqual([]);
+  await page.context().close();
   page = await site.open(query === '' ? '' : `#playground?${query}`);
 }
 
@@ -104,7 +105,7 @@ describe('text and sliders', () => {
 describe('traffic', () => {
   test.each([
     ['Steady', 'rate', '80 requests'],
-    ['Bursts', 'each burst', '90 requests'],
+    ['Bursts', 'each burst', '80 requests'],
     ['Poisson', 'seed', 'requests'],
     ['Rogue script', 'the script', 'requests'],
   ])('%s changes the picture, and its knobs change it again', async (name, knob, said) => {
@@ -263,6 +264,10 @@ describe('taking it away', () => {
     await page.locator('.knobs').getByRole('slider', { name: 'rate' }).press('ArrowRight');
     await expect.poll(() => page.url()).toContain('rate=2');
     const [url, stats] = [page.url(), await statsOf(page, 1)];
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'Copy a link to this' }).click();
+    await page.getByText('Copied').waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(url);
     const other = await site.open(url);
     expect(await statsOf(other, 1)).toEqual(stats);
     expect(await other.getByLabel('Limit 2', { exact: true }).inputValue()).toBe('7/5s & 100/h fixed-window');

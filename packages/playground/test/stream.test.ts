@@ -19,7 +19,7 @@ describe('server-sent events', () => {
       ['message', 'x'],
     ];
     expect(heard(text)).toEqual(expected);
-    expect(heard(...text)).toEqual(expected);
+    expect(heard(...text.split(''))).toEqual(expected);
     expect(heard(text.slice(0, -40), text.slice(-40))).toEqual(expected);
   });
 

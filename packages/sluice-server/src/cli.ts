@@ -2,10 +2,11 @@
 import { showFlags } from './args.ts';
 import { checkCommand, type Output } from './check.ts';
 import { ConfigError } from './config/model.ts';
-import { SERVE_FLAGS, serveCommand } from './serve.ts';
+import { SERVE_FLAGS, serveCommand, tokenOf } from './serve.ts';
 import { UsageError } from './store.ts';
 import { REPLAY_FLAGS, replayCommand } from './tools/replay.ts';
 import { SIMULATE_FLAGS, simulateCommand } from './tools/simulate.ts';
+import { TOP_FLAGS, topCommand } from './tools/top.ts';
 import { VERSION } from './version.ts';
 
 const HELP = `sluice ${VERSION}: rate limits for every language
@@ -14,6 +15,7 @@ const HELP = `sluice ${VERSION}: rate limits for every language
   sluice check limits.yaml              whether a configuration is good; for CI
   sluice simulate '10/s burst 20'       what a limit does to made-up traffic
   sluice replay access.log --policy …   what it would have done to real traffic
+  sluice top http://127.0.0.1:8080      a live server in the terminal
 
 sluice serve
 ${showFlags(SERVE_FLAGS)}
@@ -25,6 +27,9 @@ ${showFlags(SIMULATE_FLAGS)}
 
 sluice replay
 ${showFlags(REPLAY_FLAGS)}
+
+sluice top
+${showFlags(TOP_FLAGS)}
 `;
 
 const OUTPUT: Output = {
@@ -52,6 +57,7 @@ export async function main(argv: readonly string[], output: Output = OUTPUT): Pr
     if (command === 'check') return checkCommand(rest, output);
     if (command === 'simulate') return simulateCommand(rest, output);
     if (command === 'replay') return await replayCommand(rest, output);
+    if (command === 'top') return await topCommand(rest, output, tokenOf);
     throw new UsageError(`there is no command ${command}`);
   } catch (error) {
     return complain(error, output);

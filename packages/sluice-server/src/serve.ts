@@ -1,8 +1,8 @@
 /** sluice serve: from flags to a running server, and from signals to its end. */
 import { readFileSync } from 'node:fs';
 import { type Args, type Flags, readArgs } from './args.ts';
-import { createLog, LEVELS } from './log.ts';
-import { type DoorName, type ServerOptions, startServer } from './server.ts';
+import { createLog, LEVELS, type Log } from './log.ts';
+import { type DoorName, type RunningServer, type ServerOptions, startServer } from './server.ts';
 import { UsageError } from './store.ts';
 
 export const SERVE_FLAGS: Flags = {
@@ -46,7 +46,7 @@ export const SERVE_FLAGS: Flags = {
 
 const DOOR_NAMES: readonly DoorName[] = ['http', 'grpc', 'resp'];
 
-export function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean): ServerOptions {
+function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean): ServerOptions {
   const config = args.all('config');
   if (config.length === 0) throw new UsageError('--config is required: which limits?');
   if (args.positionals.length > 0) throw new UsageError(`not understood: ${args.positionals.join(' ')}`);
@@ -109,6 +109,11 @@ function tokensOf(name: DoorName, args: Args, env: NodeJS.ProcessEnv): (() => re
   };
 }
 
+/** The first token of a file, or that of the environment. */
+export function tokenOf(file: string | undefined): string | undefined {
+  return file === undefined ? process.env['SLUICE_HTTP_TOKEN'] : readTokens(file)[0];
+}
+
 function readTokens(file: string): string[] {
   return readFor('token-file', file)
     .split('\n')
@@ -141,19 +146,27 @@ export async function serveCommand(argv: readonly string[]): Promise<number> {
   const args = readArgs(argv, SERVE_FLAGS, process.env);
   const options = serverOptions(args, process.env, process.stdout.isTTY === true);
   const [delay, timeout] = [args.whole('drain-delay') ?? 0, args.whole('drain-timeout') ?? 10_000];
-  const server = await startServer(options);
-  process.on('SIGHUP', () => server.reload());
-  await new Promise<void>((resolve, reject) => {
-    let isAsked = false;
-    const end = (signal: string) => () => {
-      options.log.info('asked to end', { signal });
-      // Who asks twice does not want to wait.
-      if (isAsked) process.exit(1);
-      isAsked = true;
-      server.drain({ delay, timeout }).then(resolve, reject);
-    };
-    process.on('SIGTERM', end('SIGTERM'));
-    process.on('SIGINT', end('SIGINT'));
-  });
+  // Before it starts: a signal that nobody hears ends the process.
+  const asked = endAsked(options.log);
+  let server: RunningServer | undefined;
+  process.on('SIGHUP', () => server?.reload());
+  server = await startServer(options);
+  await asked;
+  await server.drain({ delay, timeout });
   return 0;
+}
+
+/** Resolves at the first signal to end. Who asks twice does not want to wait. */
+function endAsked(log: Log): Promise<void> {
+  let isAsked = false;
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        log.info('asked to end', { signal });
+        if (isAsked) process.exit(1);
+        isAsked = true;
+        resolve();
+      });
+    }
+  });
 }

@@ -18,7 +18,7 @@ test('a pattern fits what the regular expression of it fits', () => {
   );
 });
 
-const { decide } = createCore(
+const core = createCore(
   parseConfig([
     {
       file: 'f',
@@ -41,7 +41,7 @@ descriptors:
 
 function isOver(...pairs: [key: string, value: string][]): boolean {
   const entries = pairs.map(([key, value]) => ({ key, value }));
-  return (decide('d', [{ entries }]) as RateLimitAnswer).overLimit;
+  return (core.decide('d', [{ entries }]) as RateLimitAnswer).overLimit;
 }
 
 test('values that would read alike when joined are subjects of their own', () => {

@@ -1,5 +1,6 @@
 /** The command as people run it: real processes, signals and files. Needs the build. */
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   mkdirSync,
   mkdtempSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { request as secureRequest } from 'node:https';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, inject, test, vi } from 'vitest';
@@ -191,6 +193,24 @@ describe('SIGTERM', () => {
     expect(answered).toBeGreaterThan(100);
     expect(failures).toEqual([]);
     agent.destroy();
+  });
+
+  test('is not held up by connections that ask nothing', async () => {
+    const server = await started('--config', temporaryFile('limits: { a: 1/h }'));
+    const silent = connect(server.port, '127.0.0.1');
+    await once(silent, 'connect');
+    const idle = new Agent({ keepAlive: true });
+    await new Promise((resolve) => {
+      request(`${server.url}/healthcheck`, { agent: idle }, (response) =>
+        response.resume().on('end', resolve),
+      ).end();
+    });
+    const start = performance.now();
+    server.process.kill('SIGTERM');
+    expect(await server.gone).toBe(0);
+    expect(performance.now() - start).toBeLessThan(8000);
+    silent.destroy();
+    idle.destroy();
   });
 
   test('with a delay, goes on answering while the health check fails', async () => {

@@ -99,7 +99,7 @@ export async function started(...args: string[]): Promise<Started> {
         seen = at + words.length;
         return;
       }
-      if (child.process.exitCode !== null) break;
+      if (child.process.exitCode !== null || child.process.signalCode !== null) break;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     throw new Error(`it never said ${words}; it said:\n${child.output()}`);

@@ -66,7 +66,9 @@ async function fourTakes({ post }: Serving): Promise<boolean[]> {
 }
 
 test('a Redis Cluster keeps the limits', async () => {
-  const node = await redisServer({ args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'] });
+  const node = await redisServer({
+    args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+  });
   const client = new Redis(node.port, '127.0.0.1');
   await client.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
   await expect.poll(() => client.call('CLUSTER', 'INFO'), { timeout: 10_000 }).toContain('cluster_state:ok');

@@ -1,8 +1,9 @@
-import { expect, describe, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
 import { main } from '../src/cli.ts';
 import { formatOf, readerOf } from '../src/tools/log-lines.ts';
 import { parseTraffic, randomFrom } from '../src/tools/traffic.ts';
-import { temporaryFile } from './serving.ts';
+import { serving, take, temporaryFile } from './serving.ts';
 
 /** What the command prints, and its exit code. */
 async function sluice(...args: string[]): Promise<[code: number, printed: string]> {
@@ -94,7 +95,7 @@ describe('a line of a log', () => {
     [undefined, 'yesterday ann', undefined],
   ];
   test.each(cases)('by %s: %s', (by, line, key, cost = 1) => {
-    const request = readerOf(formatOf(line), by)(line);
+    const request = readerOf(formatOf(line), by, line)(line);
     expect(request).toEqual(key === undefined ? undefined : { at, key, cost });
   });
 });
@@ -111,6 +112,26 @@ describe('sluice replay', () => {
     expect(printed).toContain('600 requests: 450 allowed (75.00 %), 150 denied (25.00 %)');
     expect(printed).toContain('1 lines could not be read');
     expect(printed).toMatch(/denied most often\n +150 {2}busy\n$/);
+  });
+
+  test('reads CSV by the names of its columns', async () => {
+    const rows = log.map((line) => line.replace(' ', ',"a, ""b""",'));
+    const file = temporaryFile(['at,note,user', ...rows].join('\n'), 'log.csv');
+    const [, printed] = await sluice('replay', file, '--policy', '25/min fixed-window', '--by', 'user');
+    expect(printed).toContain('600 requests: 450 allowed (75.00 %)');
+    const [, both] = await sluice('replay', file, '--policy', '1/day', '--by', 'user+note');
+    expect(both).toContain('busy a, "b"');
+  });
+
+  test('writes a page, in which strangers cannot write', async () => {
+    const lines = [...log, ...log.map((line) => line.replace(/\w+$/, '<script>'))];
+    const file = temporaryFile(lines.join('\n'), 'log');
+    const page = `${file}.html`;
+    await sluice('replay', file, '--policy', '25/min fixed-window', '--every', '10m', '--html', page);
+    const html = readFileSync(page, 'utf8');
+    expect(html).toContain('<title>2026-01-01 00:00:00 UTC: 475 allowed, 725 denied</title>');
+    expect(html).toContain('&lt;script&gt;');
+    expect(html).not.toContain('<script');
   });
 
   test('suggests the smallest limit of its ladder that lets a share pass', async () => {
@@ -133,6 +154,23 @@ describe('sluice replay', () => {
     const [code, printed] = await sluice('replay', ...args);
     expect(code).toBe(2);
     expect(printed).toMatch(/^sluice: /);
+  });
+});
+
+describe('sluice top', () => {
+  test('shows rates and who is denied, and nothing that steers a terminal', async () => {
+    const server = await serving('limits: { a: 2/h }');
+    for (let i = 0; i < 5; i++) await take(server.url, 'a', 'evil \u001b[2J');
+    const [code, printed] = await sluice('top', server.url, '--times', '2', '--every', '1ms');
+    expect(code).toBe(0);
+    expect(printed).toContain('store up');
+    expect(printed).toMatch(/0\.0 +0\.0 {2}a\n/);
+    expect(printed).toContain('3  a  evil ·[2J');
+    expect(printed).not.toContain('\u001b');
+  });
+
+  test('a server that is not there is said', async () => {
+    expect((await sluice('top', 'http://127.0.0.1:1', '--times', '1'))[0]).toBe(2);
   });
 });
 

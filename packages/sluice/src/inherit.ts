@@ -72,7 +72,7 @@ function scale({ cells }: Spending, row: Cells, start: number, to: number, from:
   for (const cell of cells) row[start + cell] = rounded((row[start + cell] * to) / from);
 }
 
-/** There and back again must not leave a trace: 10 / 11 · 5 / 5 · 11 is more than 10, and would cost a unit. */
+/** There and back must leave no trace: 10 of 11 as a share of 5 and again of 11 is more than 10, and would cost a unit. */
 function rounded(spent: number): number {
   const whole = Math.floor(spent + 0.5);
   return spent - whole < NEAR && whole - spent < NEAR ? whole : spent;

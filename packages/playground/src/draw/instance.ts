@@ -18,6 +18,8 @@ const REQUESTS = 56;
 const LEVEL_TOP = TOP + REQUESTS + 24;
 
 export const INSTANCE_HEIGHT = 168;
+/** As many as a full tank has, where nothing bounds them. */
+const MOST_WAITING = 10;
 
 export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLook): void {
   const { context, width, height } = sheet;
@@ -28,6 +30,8 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
   const x = (at: Millis) => left + ((at - now + SHOWN) / SHOWN) * wide;
   context.clearRect(0, 0, width, height);
   context.font = look.font;
+  const isLeft = instance.shows === 'left';
+  const most = isLeft ? instance.limit : MOST_WAITING;
   drawTank();
   context.save();
   context.beginPath();
@@ -37,9 +41,9 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
   drawAsks();
   drawLevels();
   context.restore();
-  const long = 'Requests: admitted above, denied below';
+  const long = `Requests: admitted above, ${isLeft ? 'denied' : 'asked'} below`;
   label(context.measureText(long).width <= wide ? long : 'Requests', left, TOP - 6);
-  label(`Left, of ${instance.limit}`, left, LEVEL_TOP - 6);
+  label(isLeft ? `Left, of ${most}` : 'Waiting', left, LEVEL_TOP - 6);
 
   function label(text: string, at: number, y: number): void {
     context.fillStyle = palette.muted;
@@ -49,7 +53,7 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
   function drawTank(): void {
     const bottom = height - 6;
     const tall = bottom - TOP;
-    const share = Math.min(1, instance.left / instance.limit);
+    const share = Math.min(1, instance.level / most);
     context.fillStyle = palette.level;
     context.globalAlpha = 0.3;
     context.fillRect(1, bottom - share * tall, TANK - 2, share * tall);
@@ -66,10 +70,10 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
     context.fillStyle = palette.ink;
     context.textAlign = 'center';
     context.font = look.font.replace('11px', '600 17px');
-    context.fillText(String(instance.left), TANK / 2, TOP + tall / 2 + 6);
+    context.fillText(String(instance.level), TANK / 2, TOP + tall / 2 + 6);
     context.font = look.font;
     context.textAlign = 'left';
-    label('left', 2, TOP - 6);
+    label(instance.shows, 2, TOP - 6);
   }
 
   function drawWindows(): void {
@@ -98,7 +102,7 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
     const middle = TOP + REQUESTS / 2;
     for (const { at, allowed, passes } of instance.asks) {
       context.fillStyle = allowed ? palette.admitted : palette.denied;
-      if (passes > at) drawWait(at, passes);
+      if (passes > at || (allowed && !isLeft)) drawWait(at, passes);
       else if (allowed) context.fillRect(x(at) - 1, TOP, 2, REQUESTS / 2);
       else context.fillRect(x(at) - 1, middle + 1, 2, REQUESTS * 0.3);
     }
@@ -107,12 +111,14 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
 
     /** Below the line it asked, above it it passes; between them it waits. */
     function drawWait(at: Millis, passes: Millis): void {
-      context.globalAlpha = 0.6;
+      const [low, high] = [middle + REQUESTS * 0.3, TOP + REQUESTS * 0.25];
+      const done = Math.min(1, (now - at) / Math.max(1, passes - at));
+      context.globalAlpha = 0.55;
       context.strokeStyle = palette.muted;
       context.beginPath();
-      context.moveTo(x(at), middle + REQUESTS * 0.3);
-      context.lineTo(x(at), middle + 1);
-      context.lineTo(x(Math.min(passes, now)), middle - 1);
+      context.moveTo(x(at), low + 5);
+      context.lineTo(x(at), low);
+      context.lineTo(x(at + done * (passes - at)), low - done * (low - high));
       context.stroke();
       context.globalAlpha = 1;
       if (passes <= now) context.fillRect(x(passes) - 1, TOP, 2, REQUESTS / 2);
@@ -121,14 +127,13 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
 
   function drawLevels(): void {
     const bottom = height - 6;
-    const y = (value: number) =>
-      bottom - (Math.min(value, instance.limit) / instance.limit) * (bottom - LEVEL_TOP);
+    const y = (value: number) => bottom - (Math.min(value, most) / most) * (bottom - LEVEL_TOP);
     const outline = new Path2D();
     const { levels } = instance;
-    outline.moveTo(left, y(levels[0].left));
+    outline.moveTo(left, y(levels[0].level));
     for (let i = 1; i < levels.length; i++) {
-      outline.lineTo(x(levels[i].at), y(levels[i - 1].left));
-      outline.lineTo(x(levels[i].at), y(levels[i].left));
+      outline.lineTo(x(levels[i].at), y(levels[i - 1].level));
+      outline.lineTo(x(levels[i].at), y(levels[i].level));
     }
     const area = new Path2D(outline);
     area.lineTo(x(now), bottom);

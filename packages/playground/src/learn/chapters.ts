@@ -120,7 +120,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: 'Waiting instead of denying',
     text: [
       'When you are the one who calls, a denial helps nobody: you want to go at the right pace. A pacer gives each caller a turn. The first passes at once, and its cost delays the next.',
-      'Below the line requests ask, above it they pass. However unevenly they come, they leave evenly. Only those that would wait too long are sent away.',
+      'Below the line requests ask, above it they pass; follow a line to see how long one waits. However unevenly they come, they leave evenly. Only those that would wait too long are sent away.',
     ],
     code: "pacer({ limit: 2, per: '1s' })",
     policies: pacer({ limit: 2, per: 1000 }),

@@ -28,10 +28,12 @@ export interface Instance {
   readonly now: Millis;
   readonly limit: number;
   readonly window: Millis;
-  readonly left: number;
+  /** What the picture's tank shows: what is left, or how many wait. */
+  readonly level: number;
+  readonly shows: 'left' | 'waiting';
   /** The newest last; only what a picture can show. */
   readonly asks: readonly Ask[];
-  readonly levels: readonly { readonly at: Millis; readonly left: number }[];
+  readonly levels: readonly { readonly at: Millis; readonly level: number }[];
   advance(by: Millis): void;
   ask(): Ask;
 }
@@ -43,7 +45,7 @@ export function createInstance({ policies, script, round, waits = false }: Insta
   const limiter = createLimiter(policies, { store: memory({ clock: { now: () => now } }) });
   const [{ limit, window }] = limiter.peek(KEY).policies;
   const asks: Ask[] = [];
-  const levels: { at: Millis; left: number }[] = [];
+  const levels: { at: Millis; level: number }[] = [];
   let asked = 0;
 
   function ask(): Ask {
@@ -58,8 +60,12 @@ export function createInstance({ policies, script, round, waits = false }: Insta
     return { at: now, allowed: delay < Infinity, passes: now + (delay < Infinity ? delay : 0) };
   }
 
+  function waiting(): number {
+    return asks.filter(({ passes }) => passes > now).length;
+  }
+
   function sample(): void {
-    levels.push({ at: now, left: limiter.peek(KEY).policies[0].remaining });
+    levels.push({ at: now, level: waits ? waiting() : limiter.peek(KEY).policies[0].remaining });
   }
 
   /** The script's next instant. */
@@ -88,9 +94,10 @@ export function createInstance({ policies, script, round, waits = false }: Insta
     get now() {
       return now;
     },
-    get left() {
-      return levels[levels.length - 1].left;
+    get level() {
+      return levels[levels.length - 1].level;
     },
+    shows: waits ? 'waiting' : 'left',
     limit,
     window,
     asks,

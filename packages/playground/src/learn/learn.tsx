@@ -8,7 +8,7 @@ export function Learn() {
       <h1>Six ways to say “not so fast”</h1>
       <p class="lead">
         A rate limit answers one question: may this request pass now? The algorithms differ in what they
-        remember. Below, each of them meets the same traffic: a burst of twelve, a pause, then two a second.
+        remember. The first five meet the same traffic here: a burst of twelve, a pause, then two a second.
         The limit is six in five seconds. The pictures are alive; press <b>Ask</b> to send a request of your
         own.
       </p>

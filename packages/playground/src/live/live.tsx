@@ -159,7 +159,7 @@ function Limits() {
             <tr>
               <th scope="col">limit</th>
               <th scope="col">policies</th>
-              <th scope="col">last 5 min</th>
+              <th scope="col">course</th>
               <th scope="col">allowed</th>
               <th scope="col">denied</th>
               <th scope="col">near</th>

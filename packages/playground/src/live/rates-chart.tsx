@@ -8,6 +8,9 @@ import { follow } from '../ui/follow.ts';
 import { isDark } from '../ui/theme.ts';
 import { courseFor, heard, SHOWN } from './watch.ts';
 
+/** A short past fills the picture; a long one is cut. */
+const LEAST = 60_000;
+
 export function RatesChart({
   limit,
   isLarge = false,
@@ -22,12 +25,9 @@ export function RatesChart({
       const course = courseFor(limit);
       if (sheet === undefined || course.length === 0) return;
       const font = isLarge ? { font: `11px ${getComputedStyle(document.body).fontFamily}` } : {};
-      drawRates(sheet, course, {
-        palette: readPalette(),
-        shown: SHOWN,
-        until: course[course.length - 1].at,
-        ...font,
-      });
+      const until = course[course.length - 1].at;
+      const shown = Math.min(SHOWN, Math.max(LEAST, until - course[0].at));
+      drawRates(sheet, course, { palette: readPalette(), shown, until, ...font });
     },
     [limit, isLarge],
   );
@@ -46,7 +46,7 @@ export function RatesChart({
       ref={canvas}
       class={isLarge ? 'rates large' : 'rates'}
       role="img"
-      aria-label={`Rates of ${what}, last 5 minutes`}
+      aria-label={`Rates of ${what}, last minutes`}
     />
   );
 }

@@ -163,7 +163,9 @@ export function explain(run: RunOptions, event: number): { decision: Decision; a
       if (asked === event) found = { decision, at };
     },
   });
-  again.work(Infinity);
+  // Who waits is asked several times, and the last answer counts.
+  if (run.patience > 0) again.work(Infinity);
+  else while (found === undefined && !again.work(0));
   return found;
 }
 

@@ -14,7 +14,7 @@ export const MOST_LANES = 4;
 export const TRAFFIC: Readonly<Record<TrafficKind, TrafficOptions>> = {
   edge: { kind: 'edge', rate: 2, size: 10, every: 10_000, length: 40_000, seed: 1 },
   steady: { kind: 'steady', rate: 2, size: 10, every: 10_000, length: 40_000, seed: 1 },
-  bursts: { kind: 'bursts', rate: 2, size: 15, every: 10_000, length: 60_000, seed: 1 },
+  bursts: { kind: 'bursts', rate: 2, size: 8, every: 4000, length: 40_000, seed: 1 },
   poisson: { kind: 'poisson', rate: 1.5, size: 10, every: 10_000, length: 60_000, seed: 1 },
   rogue: { kind: 'rogue', rate: 0.5, size: 5, every: 10_000, length: 60_000, seed: 1 },
   log: { kind: 'log', rate: 2, size: 10, every: 10_000, length: 60_000, seed: 1 },

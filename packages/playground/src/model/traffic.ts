@@ -131,7 +131,7 @@ function* take<T>(source: Iterable<T>, most: number): Generator<T> {
 }
 
 /** Numbers in [0, 1), always the same for a seed: mulberry32. */
-export function random(seed: number): () => number {
+function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

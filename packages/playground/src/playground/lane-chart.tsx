@@ -12,7 +12,7 @@ import { nearestRequest } from './pick.ts';
 import { playhead, scrub } from './playback.ts';
 import { progress, runs } from './store.ts';
 import { tightest } from './totals.ts';
-import { chartWidth, hover, picked, scales } from './views.ts';
+import { chartWidth, hover, picked, reach, tallest } from './views.ts';
 
 const PALE = 0.22;
 /** Pixels that a pointer may stray and still have clicked. */
@@ -36,7 +36,7 @@ export function LaneChart({ id, summary }: { readonly id: number; readonly summa
 
   useSignalEffect(() => {
     // All that shows in the picture.
-    follow(progress, runs, scales, isDark, playhead, hover, picked);
+    follow(progress, runs, reach, tallest, isDark, playhead, hover, picked);
     soon(picture.draw);
   });
 
@@ -97,13 +97,14 @@ function createPicture(id: number): Picture {
     const { context, width, height, scale } = sheet;
     const palette = paletteFor(isDark.peek());
     const bound = tightest(run);
-    const now = [run, run.until, width, scale, palette, scales.peek()];
+    const look = { palette, bound, reach: reach.peek(), tallest: tallest.peek() };
+    const now = [run, run.until, width, scale, ...Object.values(look)];
     if (now.some((value, i) => value !== drawn[i])) {
       base.width = Math.round(width * scale);
       base.height = Math.round(height * scale);
       const own = base.getContext('2d') as CanvasRenderingContext2D;
       own.setTransform(scale, 0, 0, scale, 0, 0);
-      drawLane({ context: own, width, height, scale }, run, { palette, bound, ...scales.peek() });
+      drawLane({ context: own, width, height, scale }, run, look);
       drawn = now;
     }
     context.clearRect(0, 0, width, height);

@@ -59,7 +59,7 @@ function Stats({ run }: { readonly run: Run }) {
         <dt>Denied</dt>
         <dd class="denied">{showNumber(totals.denied)}</dd>
       </div>
-      <div>
+      <div title="The most of one key in any window of this length">
         <dt>Worst {showSpan(per)}</dt>
         <dd class={isOver ? 'over' : ''}>
           {showNumber(worst)} <small>of {showNumber(limit)}</small>

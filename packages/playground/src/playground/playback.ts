@@ -33,7 +33,7 @@ function tick(now: Millis): void {
   else requestAnimationFrame(tick);
 }
 
-export function play(): void {
+function play(): void {
   if (isPlaying.peek()) return;
   if (position.peek() >= 1) position.value = 0;
   last = undefined;

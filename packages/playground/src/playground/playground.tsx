@@ -1,6 +1,7 @@
 /** Limits side by side on the same traffic. */
 import { useEffect } from 'preact/hooks';
 import { MOST_LANES } from '../model/state.ts';
+import { linkHere } from '../route.ts';
 import { Copy } from '../ui/copy.tsx';
 import { ByKey } from './by-key.tsx';
 import { Code } from './code.tsx';
@@ -33,7 +34,7 @@ export function Playground() {
         <button type="button" disabled={lanes.value.length >= MOST_LANES} onClick={addLane}>
           + Compare another limit
         </button>
-        <Copy label="Copy a link to this" text={() => location.href} />
+        <Copy label="Copy a link to this" text={linkHere} />
       </div>
       <ByKey />
       <Code />

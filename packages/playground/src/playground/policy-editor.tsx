@@ -134,10 +134,8 @@ function PartForm({ part, isOnly, onChange, onRemove }: PartFormProps) {
           <Slider
             label="burst"
             values={COUNTS}
-            value={burst ?? (algorithm === 'pacer' ? 1 : limit)}
-            show={(value) =>
-              burst === undefined ? (algorithm === 'pacer' ? 'none' : '= limit') : showNumber(value)
-            }
+            value={burst ?? (algorithm === 'pacer' ? 0 : limit)}
+            show={showNumber}
             onChange={(value) => onChange({ burst: value })}
           />
         ) : (

@@ -112,17 +112,23 @@ export function setFocus(name: string): void {
 export const runs = signal<ReadonlyMap<number, Run>>(new Map());
 /** Counts slices of work, so that pictures follow it. */
 export const progress = signal(0);
-export const isWorking = signal(false);
+const isWorking = signal(false);
 
 /** Milliseconds of a frame that runs may take; the rest is for drawing. */
 const SLICE = 8;
+/** Unfinished pictures follow the work so often: each costs much of a frame. */
+const LOOK = 100;
+let looked = 0;
 
 function work(): void {
   const deadline = performance.now() + SLICE;
   let isDone = true;
   for (const run of runs.peek().values()) if (!run.work(deadline)) isDone = false;
-  progress.value = progress.peek() + 1;
   isWorking.value = !isDone;
+  if (isDone || performance.now() > looked + LOOK) {
+    looked = performance.now();
+    progress.value = progress.peek() + 1;
+  }
   if (!isDone) requestAnimationFrame(work);
 }
 

@@ -89,9 +89,11 @@ export function TrafficBar() {
         ))}
       </fieldset>
       <p class="story">
-        {STORIES[options.kind]}{' '}
-        <span class="muted">
-          {showNumber(times.length)} requests{isCut ? ', the rest is left out' : ''}.
+        <span>
+          {STORIES[options.kind]}{' '}
+          <span class="muted">
+            {showNumber(times.length)} requests{isCut ? ', the rest is left out' : ''}.
+          </span>
         </span>
       </p>
       <div class="knobs">

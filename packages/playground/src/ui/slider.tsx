@@ -32,6 +32,6 @@ export function Slider({ label, values, value, show, onChange }: SliderProps) {
 function nearest(values: readonly number[], value: number): number {
   let best = 0;
   for (let i = 1; i < values.length; i++)
-    if (Math.abs(Math.log(values[i] / value)) < Math.abs(Math.log(values[best] / value))) best = i;
+    if (Math.abs(values[i] - value) < Math.abs(values[best] - value)) best = i;
   return best;
 }

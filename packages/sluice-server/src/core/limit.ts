@@ -84,7 +84,7 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
   };
 }
 
-export function unlimited(cost: number): Decision {
+function unlimited(cost: number): Decision {
   return { ...FREE, taken: cost };
 }
 

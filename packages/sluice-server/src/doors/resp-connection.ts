@@ -60,7 +60,7 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   let idle: NodeJS.Timeout | undefined;
 
   function isBlocked(): boolean {
-    return waiting.length >= MOST_WAITING || held > MOST_HELD;
+    return isFull || waiting.length >= MOST_WAITING || held > MOST_HELD;
   }
 
   function flush(): void {

@@ -1,5 +1,6 @@
 /** Lines of logs as requests: who, when, and how much. */
 import type { Millis } from 'sluice';
+import { splitCsv } from './csv.ts';
 
 export interface Request {
   readonly at: Millis;
@@ -10,17 +11,19 @@ export interface Request {
 /** Undefined: not a request that can be read. */
 export type ReadLine = (line: string) => Request | undefined;
 
-export const FORMATS = ['plain', 'combined', 'json'] as const;
-export type Format = (typeof FORMATS)[number];
+export type Format = 'plain' | 'combined' | 'json' | 'csv';
+export const FORMATS: readonly Format[] = ['plain', 'combined', 'json', 'csv'];
 
 /** By what the first line looks like. */
 export function formatOf(line: string): Format {
   if (line.startsWith('{')) return 'json';
+  if (line.includes(',') && splitCsv(line).some((name) => TIME_NAMES.includes(name))) return 'csv';
   return COMMON.test(line) ? 'combined' : 'plain';
 }
 
-/** `by`: which part of a line is the key. */
-export function readerOf(format: Format, by: string | undefined): ReadLine {
+/** `by`: which part of a line is the key. Of CSV, `first` names the columns; it is no request. */
+export function readerOf(format: Format, by: string | undefined, first: string): ReadLine {
+  if (format === 'csv') return csvReader(by ?? 'key', splitCsv(first));
   if (format === 'json') return jsonReader(by ?? 'key');
   return format === 'combined' ? commonReader(by ?? 'ip') : readPlain;
 }
@@ -80,6 +83,18 @@ function jsonReader(by: string): ReadLine {
     if (time === undefined || parts.includes(undefined)) return undefined;
     const { cost = 1 } = members;
     return requestOf(timeOf(String(members[time])), parts.map(String).join(' '), Number(cost));
+  };
+}
+
+function csvReader(by: string, columns: readonly string[]): ReadLine {
+  const time = columns.findIndex((name) => TIME_NAMES.includes(name));
+  const cost = columns.indexOf('cost');
+  const keys = by.split('+').map((name) => columns.indexOf(name));
+  return (line) => {
+    const cells = splitCsv(line);
+    const parts = keys.map((at) => cells[at]);
+    if (time < 0 || parts.includes(undefined as never)) return undefined;
+    return requestOf(timeOf(cells[time] ?? ''), parts.join(' '), cost < 0 ? 1 : Number(cells[cost]));
   };
 }
 

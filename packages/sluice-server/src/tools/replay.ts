@@ -1,13 +1,14 @@
 /** sluice replay: what a limit would have done to traffic that a log remembers. Streamed: logs may be large. */
-import { createReadStream, statSync } from 'node:fs';
+import { createReadStream, statSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { type Args, type Flags, readArgs } from '../args.ts';
 import type { Output } from '../check.ts';
-import { SpaceSaving } from '../metrics/space-saving.ts';
+import { type Seen, SpaceSaving } from '../metrics/space-saving.ts';
 import { UsageError } from '../store.ts';
 import { COMMON_KEYS, FORMATS, type Format, formatOf, type ReadLine, readerOf } from './log-lines.ts';
 import { POLICY_FLAGS, trialOf } from './policy.ts';
+import { showReport } from './report.ts';
 import { spanOf } from './span.ts';
 import { type Ladder, ladderOf } from './suggest.ts';
 import { Tally } from './tally.ts';
@@ -24,6 +25,7 @@ export const REPLAY_FLAGS: Flags = {
   },
   every: { value: 'TIME', help: 'what a row stands for; default 1h' },
   top: { value: 'N', help: 'who is denied most often; default 10' },
+  html: { value: 'FILE', help: 'also as a page with a chart' },
   suggest: { value: 'SHARE', help: 'the smallest limit that lets so much pass, such as 99.9%' },
 };
 
@@ -50,7 +52,11 @@ export async function replayCommand(argv: readonly string[], { out, err }: Outpu
   let read: ReadLine | undefined;
   for await (const line of linesOf(file, err)) {
     if (line === '') continue;
-    read ??= lineReader(args, line);
+    if (read === undefined) {
+      const format = args.choice('format', FORMATS) ?? formatOf(line);
+      read = lineReader(args, format, line);
+      if (format === 'csv') continue;
+    }
     const request = read(line);
     if (request === undefined) {
       replayed.unread++;
@@ -61,17 +67,33 @@ export async function replayCommand(argv: readonly string[], { out, err }: Outpu
     if (!decision.allowed) replayed.denied.see(request.key);
     replayed.ladder?.try(request);
   }
-  report(trial.text, replayed, args.whole('top') ?? 10, share, out);
+  const worst = replayed.denied.top(args.whole('top') ?? 10);
+  const notes = notesOf(replayed, share);
+  out(showText(trial.text, replayed.tally, worst, notes));
+  const page = args.text('html');
+  if (page !== undefined) {
+    const { tally } = replayed;
+    const rows = tally.inOrder();
+    const parts = {
+      policy: trial.text,
+      source: file,
+      summary: tally.summary(),
+      rows,
+      step: tally.step,
+      worst,
+      notes,
+    };
+    writeFileSync(page, showReport(parts));
+  }
   return replayed.tally.total === 0 ? 1 : 0;
 }
 
-function lineReader(args: Args, first: string): ReadLine {
-  const format: Format = args.choice('format', FORMATS) ?? formatOf(first);
+function lineReader(args: Args, format: Format, first: string): ReadLine {
   const by = args.text('by');
   const unknown = by?.split('+').find((name) => !COMMON_KEYS.includes(name));
   if (format === 'combined' && unknown !== undefined)
     throw new UsageError(`--by must be of ${COMMON_KEYS.join(', ')}; got ${unknown}`);
-  return readerOf(format, by);
+  return readerOf(format, by, first);
 }
 
 function shareOf(args: Args): number | undefined {
@@ -109,23 +131,22 @@ function sizeOf(file: string): number {
   }
 }
 
-function report(
-  text: string,
-  { tally, denied, ladder, unread }: Replayed,
-  top: number,
-  share: number | undefined,
-  out: Output['out'],
-): void {
-  out(`${text}\n\n${tally.table((start) => new Date(start).toISOString().slice(0, 19))}\n${tally.summary()}`);
-  if (unread > 0) out(`${unread} lines could not be read\n`);
-  const worst = denied.top(top);
-  if (worst.length > 0) out(`\ndenied most often\n`);
-  for (const { name, count, error } of worst) {
-    out(`${String(count).padStart(9)}  ${name}${error > 0 ? `  (or ${error} fewer)` : ''}\n`);
-  }
-  if (ladder === undefined || share === undefined) return;
+function notesOf({ ladder, unread }: Replayed, share: number | undefined): string[] {
+  const notes = unread > 0 ? [`${unread} lines could not be read`] : [];
+  if (ladder === undefined || share === undefined) return notes;
   const found = ladder.best(share);
   const percent = `${Number((share * 100).toFixed(6))} %`;
-  if (found === undefined) out(`\nno limit up to 256 times this one lets ${percent} pass\n`);
-  else out(`\nto let ${percent} pass: ${found.text} (${(found.share * 100).toFixed(3)} %)\n`);
+  if (found === undefined) return [...notes, `no limit up to 256 times this one lets ${percent} pass`];
+  return [...notes, `to let ${percent} pass: ${found.text} (${(found.share * 100).toFixed(3)} %)`];
+}
+
+function showText(policy: string, tally: Tally, worst: readonly Seen[], notes: readonly string[]): string {
+  const names = worst.map(
+    ({ name, count, error }) =>
+      `${String(count).padStart(9)}  ${name}${error > 0 ? `  (or ${error} fewer)` : ''}\n`,
+  );
+  const lines = notes.map((note) => `${note}\n`);
+  if (names.length > 0) lines.push('\ndenied most often\n', ...names);
+  const table = tally.table((start) => new Date(start).toISOString().slice(0, 19));
+  return `${policy}\n\n${table}\n${tally.summary()}${lines.join('')}`;
 }

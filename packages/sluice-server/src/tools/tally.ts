@@ -7,6 +7,11 @@ interface Row {
   denied: number;
 }
 
+export interface TallyRow extends Readonly<Row> {
+  /** The instant it begins at. */
+  readonly start: Millis;
+}
+
 const BAR = 40;
 
 export class Tally {
@@ -15,7 +20,7 @@ export class Tally {
   /** Longest wait that a denial announced. */
   longestWait = 0;
   private readonly rows = new Map<number, Row>();
-  private readonly step: Millis;
+  readonly step: Millis;
 
   /** A row of the table stands for `step` ms. */
   constructor(step: Millis) {
@@ -40,13 +45,19 @@ export class Tally {
     return this.allowed + this.denied;
   }
 
+  /** Those with requests, in order. */
+  inOrder(): TallyRow[] {
+    const rows = [...this.rows].sort(([a], [b]) => a - b);
+    return rows.map(([index, row]) => ({ ...row, start: index * this.step }));
+  }
+
   /** `label` names a row by the instant it begins at. */
   table(label: (start: Millis) => string): string {
-    const rows = [...this.rows].sort(([a], [b]) => a - b);
-    const most = Math.max(1, ...rows.map(([, { allowed, denied }]) => allowed + denied));
-    const names = rows.map(([index]) => label(index * this.step));
-    const width = Math.max(4, ...names.map((name) => name.length));
-    const lines = rows.map(([, { allowed, denied }], i) => {
+    const rows = this.inOrder();
+    const most = rows.reduce((top, { allowed, denied }) => Math.max(top, allowed + denied), 1);
+    const names = rows.map(({ start }) => label(start));
+    const width = names.reduce((longest, name) => Math.max(longest, name.length), 4);
+    const lines = rows.map(({ allowed, denied }, i) => {
       const passed = Math.round((allowed / most) * BAR);
       const all = Math.round(((allowed + denied) / most) * BAR);
       const bar = '█'.repeat(passed) + '░'.repeat(all - passed);

@@ -54,9 +54,9 @@ async function connect() {
 const store = await connect();
 const limiters = new Map();
 
-async function strike({ policies, limit, name, key, lanes, checks }) {
-  const id = `${name} ${policies} ${limit}`;
-  const limiter = limiters.get(id) ?? createLimiter(POLICIES[policies](limit), { store, name });
+async function strike({ policies, limit, name, inherit, key, lanes, checks }) {
+  const id = `${name} ${policies} ${limit} ${inherit}`;
+  const limiter = limiters.get(id) ?? createLimiter(POLICIES[policies](limit), { store, name, inherit });
   limiters.set(id, limiter);
   let admitted = 0;
   let retryAfter = 0;

@@ -6,6 +6,7 @@ export interface Blow {
   readonly policies: 'gcra' | 'slidingLog' | 'fixedWindow' | 'slidingWindow' | 'two policies';
   readonly limit: number;
   readonly name: string;
+  readonly inherit?: 'as-is' | 'proportional' | 'additive' | 'reset' | undefined;
   readonly key: string;
   /** Checks in flight at once, and in all. */
   readonly lanes: number;
