@@ -14,6 +14,7 @@ const PUBLIC = '<public>'; // whatever package.json exports
 const core = ['contract.ts', 'errors.ts', 'options.ts', 'duration.ts', 'clock.ts'];
 const stores = ['contract.ts', 'engine.ts', 'errors.ts', 'options.ts', 'clock.ts', 'stores/table/'];
 const limiter = [
+  'inherit.ts',
   ...core,
   'algorithms/',
   'stores/memory/',
@@ -35,7 +36,8 @@ const rules = {
   'duration.ts': ['contract.ts', 'errors.ts'],
   'options.ts': ['errors.ts', 'duration.ts'],
   'clock.ts': ['contract.ts', 'errors.ts'],
-  'engine.ts': ['contract.ts'],
+  'inherit.ts': ['contract.ts', 'errors.ts', 'options.ts'],
+  'engine.ts': ['contract.ts', 'inherit.ts'],
   'algorithms/': ['contract.ts', 'errors.ts', 'duration.ts', 'options.ts', 'algorithms/'],
   'stores/': [...stores, OWN],
   'stores/ipc/': [...stores, 'duration.ts', 'plan.ts', 'algorithms/', 'wrappers/', 'stores/memory/', OWN],

@@ -1,6 +1,5 @@
 /** The command as people run it: real processes, signals and files. Needs the build. */
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import {
   mkdirSync,
   mkdtempSync,
@@ -11,9 +10,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { Agent, request } from 'node:http';
 import { request as secureRequest } from 'node:https';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, inject, test, vi } from 'vitest';
@@ -149,77 +146,6 @@ describe('files that change', () => {
     server.process.kill('SIGHUP');
     await server.says('"message":"configuration loaded"');
     expect(await take(server.url, 'a', 'y')).toMatchObject({ limit: 2 });
-  });
-});
-
-describe('SIGTERM', () => {
-  test('under load loses no answer, and ends with 0', async () => {
-    const server = await started('--config', temporaryFile('limits: { a: 1000000/h }'));
-    const agent = new Agent({ keepAlive: true, maxSockets: 32 });
-    let answered = 0;
-    let isOver = false;
-    const failures: string[] = [];
-
-    const ask = () =>
-      new Promise<void>((resolve) => {
-        const question = request(`${server.url}/v1/take`, { method: 'POST', agent }, (response) => {
-          response.resume();
-          response.on('end', () => {
-            answered++;
-            resolve();
-          });
-          response.on('error', (error) => {
-            failures.push(String(error));
-            resolve();
-          });
-        });
-        question.on('error', (error: NodeJS.ErrnoException) => {
-          // Nobody listens any more: refused before anything was sent.
-          if (error.code === 'ECONNREFUSED') isOver = true;
-          else failures.push(`${error.code} ${error.message}`);
-          resolve();
-        });
-        question.end('{"limit":"a","key":"x"}');
-      });
-    const client = async () => {
-      while (!isOver) await ask();
-    };
-    const clients = Array.from({ length: 32 }, client);
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    server.process.kill('SIGTERM');
-    await Promise.all(clients);
-    expect(await server.gone).toBe(0);
-    expect(server.output()).toContain('"message":"drained"');
-    expect(answered).toBeGreaterThan(100);
-    expect(failures).toEqual([]);
-    agent.destroy();
-  });
-
-  test('is not held up by connections that ask nothing', async () => {
-    const server = await started('--config', temporaryFile('limits: { a: 1/h }'));
-    const silent = connect(server.port, '127.0.0.1');
-    await once(silent, 'connect');
-    const idle = new Agent({ keepAlive: true });
-    await new Promise((resolve) => {
-      request(`${server.url}/healthcheck`, { agent: idle }, (response) =>
-        response.resume().on('end', resolve),
-      ).end();
-    });
-    const start = performance.now();
-    server.process.kill('SIGTERM');
-    expect(await server.gone).toBe(0);
-    expect(performance.now() - start).toBeLessThan(8000);
-    silent.destroy();
-    idle.destroy();
-  });
-
-  test('with a delay, goes on answering while the health check fails', async () => {
-    const server = await started('--config', temporaryFile('limits: { a: 1/h }'), '--drain-delay', '600');
-    server.process.kill('SIGTERM');
-    await server.says('"message":"draining"');
-    expect((await fetch(`${server.url}/healthcheck`)).status).toBe(500);
-    expect(await take(server.url, 'a', 'x')).toMatchObject({ allowed: true });
-    expect(await server.gone).toBe(0);
   });
 });
 

@@ -111,18 +111,21 @@ function send(request: IncomingMessage, response: ServerResponse, reply: Reply, 
 
 /**
  * http's own close cuts idle connections at once, and with them a request that is already on its way. Here they are
- * told to close with their next answer, and cut only after a while.
+ * told to close with their next answer, and cut only after a while; and not before the sockets have been looked at:
+ * where the process was held up, requests may wait there unread.
  */
 async function drained(server: Server, silent: ReadonlySet<Socket>, timeout: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => {
-    NetServer.prototype.close.call(server, () => resolve());
-  });
   const closeIdle = (): void => {
     server.closeIdleConnections();
     for (const socket of silent) socket.destroy();
   };
-  const idle = setTimeout(closeIdle, Math.min(LAST_WORDS, timeout));
-  const sweep = setInterval(closeIdle, LAST_WORDS * 2);
+  // Those who have connected are let in.
+  await looked();
+  const closed = new Promise<void>((resolve) => {
+    NetServer.prototype.close.call(server, () => resolve());
+  });
+  const idle = setTimeout(() => void looked().then(closeIdle), Math.min(LAST_WORDS, timeout));
+  const sweep = setInterval(() => void looked().then(closeIdle), LAST_WORDS * 2);
   const cut = setTimeout(() => server.closeAllConnections(), timeout);
   await closed;
   clearTimeout(idle);
@@ -130,4 +133,9 @@ async function drained(server: Server, silent: ReadonlySet<Socket>, timeout: num
   clearTimeout(cut);
   // Ends what http itself keeps for timeouts.
   server.close();
+}
+
+/** After Node has looked at all sockets: that is between timers and immediates. Twice, for what the first look began. */
+async function looked(): Promise<void> {
+  for (let i = 0; i < 2; i++) await new Promise((resolve) => setImmediate(resolve));
 }

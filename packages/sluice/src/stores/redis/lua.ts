@@ -89,6 +89,6 @@ export const SHELL: Readonly<Record<'grown' | 'head' | 'narrow' | 'tail', Sectio
     "sign": "«was full», «was unit» = «full», «unit»\n",
     "fresh": "if «until» <= now then «own» = «zeros» end\n",
     "kept": "if write and now + «clear» > «until» then «until» = now + «clear» end\n",
-    "longest": "local x = 0\n"
+    "longest": "if «until» - now > longest then longest = «until» - now end\n"
   },
 };
