@@ -133,7 +133,7 @@ function forwarded({ headers }: RequestLike): string[] {
 }
 
 function headerOf(headers: HeadersLike, name: string): string {
-  if (typeof headers.get === 'function') return (headers.get as (name: string) => string | null)(name) ?? '';
+  if (typeof headers.get === 'function') return headers.get(name) ?? '';
   const value = (headers as Readonly<Record<string, string | readonly string[] | undefined>>)[name];
   return value === undefined ? '' : typeof value === 'string' ? value : value.join(',');
 }

@@ -22,7 +22,7 @@ export function parseAddress(text: string): Address | undefined {
   if (head === undefined || tail === undefined) return undefined;
   const missing = 8 - head.length - tail.length;
   if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
-  return [...head, ...new Array<number>(missing).fill(0), ...tail];
+  return [...head, ...Array.from({ length: missing }, () => 0), ...tail];
 }
 
 /** `10.0.0.0/8`, `2001:db8::/32`, or an address alone. */

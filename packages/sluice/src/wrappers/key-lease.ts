@@ -217,7 +217,7 @@ export class KeyLease {
       try {
         await this.serve(group, await this.ask({ ...group[0].hit, cost, mode: 'partial' }));
       } catch (error) {
-        for (const { reject } of group) reject(error);
+        for (const waiting of group) waiting.reject(error);
       }
     }
     this.travelling = false;
@@ -227,14 +227,15 @@ export class KeyLease {
   private async serve(group: readonly Waiting[], answer: Decision): Promise<void> {
     const now = this.node.now();
     let left = answer.taken;
-    for (const { hit, resolve } of group) {
-      if (answer.source !== 'store') resolve(this.ask(hit));
+    for (const waiting of group) {
+      const { hit } = waiting;
+      if (answer.source !== 'store') waiting.resolve(this.ask(hit));
       else if (hit.cost <= left) {
         left -= hit.cost;
-        resolve({ ...answer, taken: hit.cost });
+        waiting.resolve({ ...answer, taken: hit.cost });
       } else {
         this.askAt = now + Math.max(SOONEST * this.terms.span, answer.retryAfter);
-        resolve(this.decision(false, 0, now));
+        waiting.resolve(this.decision(false, 0, now));
       }
     }
     if (answer.source === 'store' && left > 0)

@@ -11,11 +11,13 @@ const env = { IPC: JSON.stringify(process.env['SERVE'] === '1' ? { ...options, s
 const workers = Array.from({ length: 4 }, () => cluster.fork(env));
 await Promise.all(workers.map((worker) => once(worker, 'message')));
 
-process.on('message', async (task) => {
+process.on('message', (task) => void passOn(task));
+
+async function passOn(task) {
   const answers = workers.map(async (worker) => {
     worker.send(task);
     return (await once(worker, 'message'))[0];
   });
   process.send?.(await Promise.all(answers));
-});
+}
 process.send?.('ready');

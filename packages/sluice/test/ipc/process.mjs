@@ -10,7 +10,9 @@ import { ipc } from '../../dist/stores/ipc/index.js';
 
 const store = ipc(JSON.parse(process.env['IPC'] ?? ''));
 
-process.on('message', async ({ limit, key, lanes, checks }) => {
+process.on('message', (task) => void work(task));
+
+async function work({ limit, key, lanes, checks }) {
   const limiter = createLimiter(
     {
       year: fixedWindow({ limit, per: '365d', align: 'first' }),
@@ -37,5 +39,5 @@ process.on('message', async ({ limit, key, lanes, checks }) => {
     }),
   );
   process.send?.(answer);
-});
+}
 process.send?.('ready');

@@ -351,7 +351,7 @@ describe('a store that takes longer than a lease', () => {
       ...quick,
       apply: (hit) =>
         new Promise((resolve, reject) => {
-          clock.after(30_000, () => quick.apply(hit).then(resolve, reject));
+          clock.after(30_000, () => void quick.apply(hit).then(resolve, reject));
         }),
     };
   }
@@ -364,13 +364,13 @@ describe('a store that takes longer than a lease', () => {
   test('is asked one question at a time, however many wait, and all hear', async () => {
     slow();
     const limiter = limiterOf(BUCKET);
-    const first = Array.from({ length: 50 }, () => limiter.take('alice'));
+    const first = Array.from({ length: 50 }, async () => limiter.take('alice'));
     await wait();
     await wait();
     await Promise.all(first);
     asked.length = 0;
 
-    const crowd = Array.from({ length: 400 }, () => limiter.take('alice'));
+    const crowd = Array.from({ length: 400 }, async () => limiter.take('alice'));
     await wait();
     await wait();
     const decisions = await Promise.all(crowd);
@@ -381,12 +381,12 @@ describe('a store that takes longer than a lease', () => {
   test('lets no more pass than it debited, first come first served', async () => {
     slow();
     const limiter = limiterOf(BUCKET);
-    const first = Array.from({ length: 50 }, () => limiter.take('alice'));
+    const first = Array.from({ length: 50 }, async () => limiter.take('alice'));
     await wait();
     await wait();
     await Promise.all(first);
 
-    const crowd = Array.from({ length: 2000 }, () => limiter.take('alice'));
+    const crowd = Array.from({ length: 2000 }, async () => limiter.take('alice'));
     await wait();
     await wait();
     await wait();
