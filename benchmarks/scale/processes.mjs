@@ -31,6 +31,9 @@ export async function measure(place, contender, nodes, names, scale) {
     tell({ start: now() });
     const found = await answers;
     const calls = (await place.calls()) - before;
+    const closed = heard();
+    tell({});
+    await closed;
     tell({});
     return { found, calls };
   }

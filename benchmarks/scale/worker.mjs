@@ -79,6 +79,9 @@ async function run(name, { limits, isBounded, keys: count, perSecond, inFlight }
   process.send({ decisions, allowed, asked, elapsed, spans: found.spans() });
   await told();
   await Promise.all(made.map((node) => node.close()));
+  // The next phase must not find a server that is about to close.
+  process.send('closed');
+  await told();
 }
 
 process.once('disconnect', () => process.exit());

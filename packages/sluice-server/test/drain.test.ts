@@ -36,11 +36,15 @@ describe('SIGTERM', () => {
         });
         question.end('{"limit":"a","key":"x"}');
       });
+    let connected = 0;
     const client = async () => {
+      await ask();
+      connected++;
       while (!isOver) await ask();
     };
     const clients = Array.from({ length: 32 }, client);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    // A connection that nobody has accepted yet is the kernel's, and ends with the listening socket.
+    await expect.poll(() => connected, { timeout: 20_000 }).toBe(32);
     server.process.kill('SIGTERM');
     await Promise.all(clients);
     expect(await server.gone).toBe(0);

@@ -10,7 +10,7 @@ import { type Route, routesOf } from './routes.ts';
 import { problemOf } from './v1.ts';
 
 /** While draining, a client that keeps its connection gets this long to send one more request, and hears to close. */
-const LAST_WORDS = 500;
+const LAST_WORDS = 1000;
 
 export async function openHttp(core: Core, options: DoorOptions): Promise<Door> {
   const { address, tls, log } = options;
@@ -73,9 +73,13 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
 
   return {
     address: { host: address.host, port: (server.address() as AddressInfo).port },
-    drain(timeout) {
+    async drain(timeout) {
+      // Those who have connected are let in.
+      await looked();
+      const closed = stopListening(server);
+      // Only now: whoever hears to close would connect again.
       isDraining = true;
-      return drained(server, silent, timeout);
+      await emptied(server, silent, closed, timeout);
     },
   };
 }
@@ -109,23 +113,30 @@ function send(request: IncomingMessage, response: ServerResponse, reply: Reply, 
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
+/** Resolves when the last connection has ended. http's own close would cut idle ones at once. */
+function stopListening(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    NetServer.prototype.close.call(server, () => resolve());
+  });
+}
+
 /**
- * http's own close cuts idle connections at once, and with them a request that is already on its way. Here they are
- * told to close with their next answer, and cut only after a while; and not before the sockets have been looked at:
- * where the process was held up, requests may wait there unread.
+ * Idle connections are told to close with their next answer and cut after a while, since a request may be on its way;
+ * and not before the sockets have been looked at: where the process was held up, requests wait there unread.
  */
-async function drained(server: Server, silent: ReadonlySet<Socket>, timeout: number): Promise<void> {
-  const closeIdle = (): void => {
+async function emptied(
+  server: Server,
+  silent: ReadonlySet<Socket>,
+  closed: Promise<void>,
+  timeout: number,
+): Promise<void> {
+  const closeIdle = async (): Promise<void> => {
+    await looked();
     server.closeIdleConnections();
     for (const socket of silent) socket.destroy();
   };
-  // Those who have connected are let in.
-  await looked();
-  const closed = new Promise<void>((resolve) => {
-    NetServer.prototype.close.call(server, () => resolve());
-  });
-  const idle = setTimeout(() => void looked().then(closeIdle), Math.min(LAST_WORDS, timeout));
-  const sweep = setInterval(() => void looked().then(closeIdle), LAST_WORDS * 2);
+  const idle = setTimeout(() => void closeIdle(), Math.min(LAST_WORDS, timeout));
+  const sweep = setInterval(() => void closeIdle(), LAST_WORDS);
   const cut = setTimeout(() => server.closeAllConnections(), timeout);
   await closed;
   clearTimeout(idle);
