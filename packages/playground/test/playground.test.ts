@@ -195,6 +195,15 @@ describe('why', () => {
     expect(await why.textContent()).toContain('Request 15');
   });
 
+  test('other traffic asks another question', async () => {
+    await fresh('limit=10%2F10s+sliding-log');
+    await lane(0).getByLabel('Next denied request').click();
+    const why = lane(0).locator('.why p');
+    await expect.poll(() => why.textContent()).toContain('was denied');
+    await page.getByRole('radio', { name: 'Steady' }).check();
+    await expect.poll(() => why.textContent()).toBe('Click a denied request to see why.');
+  });
+
   test('of several policies, each has its numbers', async () => {
     await fresh('limit=10%2F10s+fixed-window+%26+15%2F40s+sliding-log');
     await lane(0).getByLabel('Next denied request').click();

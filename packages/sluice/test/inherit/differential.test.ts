@@ -92,8 +92,8 @@ for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
           const version = draw(versions.length);
           const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw));
           const expected: unknown[] = [];
-          for (const ask of asks) expected.push(await ask(here[version] as Limiter<MaybePromise<Decision>>));
-          const actual = asks.map((ask) => ask(there[version] as Limiter<MaybePromise<Decision>>));
+          for (const ask of asks) expected.push(await ask(here[version]));
+          const actual = asks.map((ask) => ask(there[version]));
           expect(await Promise.all(actual)).toEqual(expected);
           done += asks.length;
         }

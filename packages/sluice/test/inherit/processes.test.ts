@@ -31,7 +31,7 @@ async function round(
   const name = `${policies} ${inherit}`;
   const damages = await Promise.all(
     [BEFORE, AFTER].map((limit, i) =>
-      (hammers[i] as Hammer).strike({ policies, limit, name, inherit, key, lanes: LANES, checks: CHECKS }),
+      hammers[i].strike({ policies, limit, name, inherit, key, lanes: LANES, checks: CHECKS }),
     ),
   );
   return damages.map(({ admitted }: Damage) => admitted) as [number, number];

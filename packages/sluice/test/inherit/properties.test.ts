@@ -106,8 +106,8 @@ function admitted(
   const grants: Grant[] = [];
   for (const { gap: pause, version, cost, mode } of steps) {
     clock.advance(pause);
-    (limiters[1 - version] as Limiter).peek('k');
-    const { taken } = (limiters[version] as Limiter).take('k', { cost, mode });
+    limiters[1 - version].peek('k');
+    const { taken } = limiters[version].take('k', { cost, mode });
     if (taken > 0) grants.push({ at: clock.now(), version, units: taken });
   }
   return grants;
@@ -118,7 +118,7 @@ function* spans(grants: readonly Grant[]): Generator<{ length: number; inside: r
   for (let from = 0; from < grants.length; from++) {
     for (let to = from + 1; to <= grants.length; to++) {
       const inside = grants.slice(from, to);
-      const length = (inside.at(-1) as Grant).at - (inside[0] as Grant).at;
+      const length = (inside.at(-1) as Grant).at - inside[0].at;
       yield { length: length + CLOSE, inside };
     }
   }
@@ -165,7 +165,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
         fc.property(pairs, trace, (pair, steps) => {
           for (const { length, inside } of spans(admitted(pair, 'proportional', steps))) {
             const back = Math.max(...pair.map((one) => one.comesBack(length) / one.limit));
-            const used = sum(inside, ({ version, units }) => units / (pair[version] as Version).limit);
+            const used = sum(inside, ({ version, units }) => units / pair[version].limit);
             expect(used).toBeLessThanOrEqual(1 + back + 1e-6);
           }
         }),
@@ -183,7 +183,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
           const [one, other] = limiters as [Limiter, Limiter];
           for (const { gap: pause, version, cost, mode } of steps) {
             clock.advance(pause);
-            (limiters[version] as Limiter).take('k', { cost, mode });
+            limiters[version].take('k', { cost, mode });
             const before = one.peek('k');
             // Writes the row by its own numbers, and changes nothing.
             other.release('k');
@@ -223,7 +223,7 @@ describe.each(Object.entries(VERSIONS))('%s', (_, versions) => {
         const [one, other] = limiters as [Limiter, Limiter];
         for (const { gap: pause, version, cost, mode } of steps) {
           clock.advance(pause);
-          (limiters[version] as Limiter).take('k', { cost, mode });
+          limiters[version].take('k', { cost, mode });
           const before = seen(one.peek('k'));
           other.peek('k', cost);
           // A penalty counts denials.
