@@ -107,7 +107,8 @@ test('a key is looked up; resetting and blocking it need the token', async () =>
   expect(await answer.textContent()).toContain('may pass in 1.5 s');
   await page.getByRole('button', { name: 'Block for' }).click();
   await answer.getByText('A token is needed').waitFor();
-  await page.getByLabel('Admin token').fill(TOKEN);
+  await page.getByLabel('Admin token').pressSequentially(TOKEN, { delay: 50 });
+  expect(await page.getByLabel('Admin token').inputValue()).toBe(TOKEN);
   await page.getByLabel('How long to block').fill('2h');
   await page.getByRole('button', { name: 'Block for' }).click();
   await answer.getByText('Blocked').waitFor();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createLimiter, memory, type MemoryStore } from 'sluice';
+import { manualClock } from 'sluice/testing';
 import { showSpan, showTime, spanText } from '../src/model/format.ts';
 import { ALGORITHMS, changed, type Part, read, write } from '../src/model/policy.ts';
 import { createRun, explain, type Run } from '../src/model/run.ts';
@@ -140,6 +141,35 @@ describe('a run', () => {
     expect(admitted.longest[admitted.count - 1]).toBeLessThanOrEqual(5000);
     expect(admitted.longest[admitted.count - 1]).toBeGreaterThan(4000);
   });
+
+  test.each(['10/10s burst 3', '6/5s sliding-log', '3/2s fixed-window'])(
+    'who waits for %s gets the turn that acquire gives',
+    async (text) => {
+      const options = { ...TRAFFIC.bursts, size: 7, every: 8000 };
+      const run = runOf(text, options, 6000);
+      const clock = manualClock();
+      const limiter = createLimiter(text, { store: memory({ clock }) });
+      const turns: [event: number, at: number][] = [];
+      const { times } = run.traffic;
+      let asked = 0;
+      // All that happens does so at multiples of 50 ms.
+      for (let now = 0; now <= options.length; now += 50) {
+        clock.set(now);
+        for (; times[asked] <= now; asked++) {
+          const event = asked;
+          void limiter.acquire('ann', { timeout: 6000 }).then(({ allowed }) => {
+            if (allowed) turns.push([event, clock.now()]);
+          });
+        }
+        await new Promise(setImmediate);
+      }
+      await limiter.close();
+      const { admitted } = run;
+      const shown = Array.from({ length: admitted.count }, (_, i) => [admitted.event[i], admitted.at[i]]);
+      expect(shown).toEqual(turns);
+      expect(admitted.count + run.denied.count).toBe(times.length);
+    },
+  );
 
   test('an explanation is what the library said', () => {
     const run = runOf('10/10s fixed-window & 15/40s sliding-log');

@@ -4,7 +4,8 @@ import { useId } from 'preact/hooks';
 import { showNumber, showSpan } from '../model/format.ts';
 import type { LimitAnswer } from './answer.ts';
 import { ask, type KeyVerb } from './ask.ts';
-import { limitNames, setToken, token } from './watch.ts';
+import { TokenField } from './token-field.tsx';
+import { limitNames } from './watch.ts';
 
 /** What the form asks about; the table of denied keys fills it too. */
 export const asked = signal({ limit: '', key: '' });
@@ -73,15 +74,7 @@ export function KeyPanel() {
         )}
       </div>
       <div class="key-acts">
-        <label>
-          <span class="muted">Admin token</span>
-          <input
-            type="password"
-            value={token.value}
-            autocomplete="off"
-            onChange={(event) => setToken(event.currentTarget.value)}
-          />
-        </label>
+        <TokenField label="Admin token" />
         <button type="button" disabled={key === ''} onClick={() => void send('reset')}>
           Reset
         </button>

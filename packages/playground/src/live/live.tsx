@@ -6,6 +6,7 @@ import { Scroll } from '../ui/scroll.tsx';
 import { asked, KeyPanel } from './key-panel.tsx';
 import { RatesChart } from './rates-chart.tsx';
 import type { Connection } from './stream.ts';
+import { TokenField } from './token-field.tsx';
 import {
   config,
   connection,
@@ -13,10 +14,8 @@ import {
   heard,
   limitNames,
   type Point,
-  setToken,
   snapshot,
   startWatching,
-  token,
 } from './watch.ts';
 
 export function Live() {
@@ -83,15 +82,7 @@ function Absent() {
 function TokenForm() {
   return (
     <section class="card">
-      <label>
-        Token{' '}
-        <input
-          type="password"
-          autocomplete="off"
-          value={token.value}
-          onChange={(event) => setToken(event.currentTarget.value)}
-        />
-      </label>
+      <TokenField label="Token" />
     </section>
   );
 }

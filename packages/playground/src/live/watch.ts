@@ -121,7 +121,7 @@ export function startWatching(): () => void {
   };
 }
 
-export function setToken(text: string): void {
-  token.value = text.trim();
-  stream?.retry();
+/** With the token that is there now, where the server wants one. */
+export function retryRefused(): void {
+  if (connection.peek().kind === 'refused') stream?.retry();
 }
