@@ -15,6 +15,9 @@ export default defineConfig({
       },
     ],
     reporters: ['default'],
+    // Coverage makes a tight loop ten times slower; a hang is still found.
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
     globalSetup: ['packages/sluice/test/servers.ts'],
     coverage: {
       provider: 'v8',
