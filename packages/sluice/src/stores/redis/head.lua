@@ -1,7 +1,8 @@
 -- Decides hits on the keys of one plan. Mirrors engine.ts; the only Lua that calls Redis.
 --
 -- KEYS: one per hit.
--- ARGV: 1 now in milliseconds, or '' for the server's time; an x before it asks for a reply in hexadecimal
+-- ARGV: 1 now in milliseconds, or '' for the server's time; an x before it asks for a reply in hexadecimal,
+--         a d then says that the keys are all different
 --       2 the plan's mark, three bytes: a value with another one starts fresh
 --       then the policies' numbers, in order
 --       then one word per hit: its verb's letter, the cost and, for r and b, a blank and the span; just one if all are equal

@@ -102,8 +102,9 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
       const { script, prefix } = line;
       const time = clock === undefined ? '' : String(clock.now());
       const keys = batch.map(({ hit }) => keyOf(prefix, hit.key, hit.plan.variant));
+      const distinct = keys.length > 1 && new Set(keys).size === keys.length;
       const args = [
-        connection.binary ? time : `x${time}`,
+        `${connection.binary ? '' : 'x'}${distinct ? 'd' : ''}${time}`,
         script.mark,
         ...script.args(clock?.now() ?? Date.now()),
       ];

@@ -107,6 +107,7 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
       ...grown.map(({ row }) => `local ${row}`),
       ...parts.map(({ id }) => `local free${id}, wait${id}, clear${id} = 0, 0, 0`),
     ].join('\n'),
+    all: shell['all'] ?? '',
     load: shell['load'],
     convert: inherited.convert,
     kept: inherited.kept,

@@ -3,10 +3,13 @@ local clock = time[1] * 1000 + time[2] / 1000 -- the server's, by which values e
 local given, mark = ARGV[1], ARGV[2]
 local hex = sub(given, 1, 1) == 'x'
 if hex then given = sub(given, 2) end
+local distinct = sub(given, 1, 1) == 'd'
+if distinct then given = sub(given, 2) end
 local now, keep = clock, 0 -- keep: how much longer than until it is clear a row is kept
 -- Another clock may stand still or go back while the server's goes on.
 if given ~= '' then now, keep = given + 0, 86400000 end
 
+«all»
 local out, size, failed = { pack('<d', now) }, 1, nil
 local word, verb, amount, span
 «locals»
