@@ -45,7 +45,8 @@ const rules = {
   'stores/postgres/': [...stores, 'wrappers/', 'stores/cas/', OWN],
   'stores/redis/redis.ts': ['contract.ts', 'options.ts', 'wrappers/', 'stores/redis/'],
   'stores/redis/index.ts': ['wrappers/', 'stores/redis/'],
-  'wrappers/': [...core, 'wrappers/'],
+  'wrappers/': [...core, 'maybe.ts', 'wrappers/'],
+  'metrics/': ['contract.ts', 'errors.ts', 'options.ts', 'wrappers/metered.ts', 'metrics/'],
   'limiter.ts': limiter,
   'plan.ts': limiter,
   'policy-text.ts': limiter,
@@ -60,7 +61,7 @@ const rules = {
 };
 
 /** Where Node's own modules may be imported; the rest runs in browsers too. */
-const nodeAllowed = ['stores/', 'middleware/', 'compat/', 'testing/'];
+const nodeAllowed = ['stores/', 'middleware/', 'compat/', 'testing/', 'metrics/diagnostics.ts'];
 
 /** @type {Record<string, string[]>} Frameworks that cannot be served without their own classes: optional peers, imported by nobody else. */
 const peersAllowed = { 'middleware/nest.ts': ['@nestjs/common', '@nestjs/core', '@nestjs/websockets'] };

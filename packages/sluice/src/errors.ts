@@ -125,8 +125,13 @@ export class StoreUnavailable extends Error {
   }
 }
 
-export function faultOf(message: string): StoreFault {
+function faultOf(message: string): StoreFault {
   return FAULTS.find(([words]) => words.test(message))?.[1] ?? 'unknown';
+}
+
+export function faultIn(error: unknown): StoreFault {
+  if (error instanceof StoreUnavailable || error instanceof StoreError) return error.fault;
+  return faultOf(String((error as Error | undefined)?.message ?? error));
 }
 
 function show(value: unknown): string {

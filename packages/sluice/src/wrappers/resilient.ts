@@ -6,7 +6,7 @@
  */
 import type { Decision, Hit, MaybePromise, Millis, Mode, Store } from '../contract.ts';
 import { type Duration, duration } from '../duration.ts';
-import { faultOf, StoreError, type StoreFault, StoreUnavailable, SluiceError } from '../errors.ts';
+import { faultIn, type StoreFault, StoreUnavailable, SluiceError } from '../errors.ts';
 import { bound, known } from '../options.ts';
 import { deadlines } from './deadlines.ts';
 
@@ -151,11 +151,6 @@ export function resilient(
   }
 
   return { clock: store.clock, apply, close: () => store.close() };
-}
-
-function faultIn(error: unknown): StoreFault {
-  if (error instanceof StoreUnavailable || error instanceof StoreError) return error.fault;
-  return faultOf(String((error as Error | undefined)?.message ?? error));
 }
 
 /** An answer without a store: a new key's numbers, or a denial until the next probe. */

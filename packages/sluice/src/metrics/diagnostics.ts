@@ -1,0 +1,37 @@
+/**
+ * Hits on the channels of node:diagnostics_channel. Without a subscriber nothing is published, and nothing is made to be.
+ */
+import { channel } from 'node:diagnostics_channel';
+import type { Decision, Hit, Millis } from '../contract.ts';
+import type { StoreFault } from '../errors.ts';
+import type { Observer, Outcome } from '../wrappers/metered.ts';
+
+/** On 'sluice:decision'. The words are those of `Observer`. */
+export interface DecisionMessage {
+  readonly hit: Hit;
+  readonly decision: Decision;
+  readonly outcome: Outcome;
+  readonly took: Millis | undefined;
+}
+
+/** On 'sluice:fault'. */
+export interface FaultMessage {
+  readonly hit: Hit;
+  readonly error: unknown;
+  readonly fault: StoreFault;
+  readonly took: Millis | undefined;
+}
+
+const decisions = channel('sluice:decision');
+const faults = channel('sluice:fault');
+
+/** For `metered`. */
+export const diagnostics: Required<Observer> = {
+  decided(hit, decision, outcome, took) {
+    if (decisions.hasSubscribers)
+      decisions.publish({ hit, decision, outcome, took } satisfies DecisionMessage);
+  },
+  failed(hit, error, fault, took) {
+    if (faults.hasSubscribers) faults.publish({ hit, error, fault, took } satisfies FaultMessage);
+  },
+};

@@ -1,0 +1,80 @@
+/** Metrics as data, named as OpenTelemetry names them, and the same in Prometheus' text format. */
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface Sample {
+  readonly labels?: Labels | undefined;
+  readonly value: number | Histogram;
+}
+
+/** One metric with all its label values. */
+export interface Family {
+  /** 'sluice.store.duration'. Prometheus' name follows from it: sluice_store_duration_seconds. */
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  /** Seconds or bytes. */
+  readonly unit?: 's' | 'By' | undefined;
+  readonly help: string;
+  readonly samples: readonly Sample[];
+}
+
+/** The content type of `exposition`. */
+export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+const UNITS = { s: '_seconds', By: '_bytes' };
+
+/** Prometheus' text format, version 0.0.4. */
+export function exposition(families: readonly Family[]): string {
+  return families.map(shown).join('');
+}
+
+function shown({ name, type, unit, help, samples }: Family): string {
+  const total = type === 'counter' ? '_total' : '';
+  const full = name.replace(/\W/g, '_') + (unit === undefined ? '' : UNITS[unit]) + total;
+  const lines = samples.flatMap(({ labels = {}, value }) =>
+    typeof value === 'number' ? line(full, labels, value) : histogramLines(full, labels, value),
+  );
+  return `# HELP ${full} ${help}\n# TYPE ${full} ${type}\n${lines.join('')}`;
+}
+
+function histogramLines(name: string, labels: Labels, { bounds, counts, sum }: Histogram): string[] {
+  let count = 0;
+  const buckets = counts.map((own, i) => {
+    count += own;
+    return line(`${name}_bucket`, { ...labels, le: number(bounds[i] ?? Infinity) }, count);
+  });
+  return [...buckets, line(`${name}_sum`, labels, sum), line(`${name}_count`, labels, count)];
+}
+
+function line(name: string, labels: Labels, value: number): string {
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`);
+  return `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${number(value)}\n`;
+}
+
+function escaped(value: string): string {
+  return value.toWellFormed().replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`));
+}
+
+function number(value: number): string {
+  if (value === Infinity) return '+Inf';
+  return value === -Infinity ? '-Inf' : String(value);
+}
+
+/** Upper bounds in seconds. */
+export const BOUNDS: readonly number[] = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
+];
+
+export class Histogram {
+  readonly bounds: readonly number[] = BOUNDS;
+  /** Of each bucket alone; the last has no upper bound. */
+  readonly counts: number[] = [...BOUNDS, Infinity].map(() => 0);
+  sum = 0;
+
+  observe(seconds: number): void {
+    let i = 0;
+    while (i < BOUNDS.length && seconds > BOUNDS[i]) i++;
+    this.counts[i]++;
+    this.sum += seconds;
+  }
+}

@@ -1,0 +1,41 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { expect, test } from 'vitest';
+import { createLimiter, memory, metered, StoreUnavailable } from '../../src/index.ts';
+import { type DecisionMessage, diagnostics, type FaultMessage } from '../../src/metrics/diagnostics.ts';
+import { redis } from '../../src/stores/redis/index.ts';
+
+test('a subscriber hears of each hit until it leaves, and the next limiter needs no telling', () => {
+  const limiter = createLimiter('1/h', { store: metered(memory(), diagnostics), name: 'api' });
+  const heard: DecisionMessage[] = [];
+  const listen = (message: unknown): void => {
+    heard.push(message as DecisionMessage);
+  };
+  limiter.take('alice');
+  subscribe('sluice:decision', listen);
+  const decision = limiter.take('alice', 0.5);
+  unsubscribe('sluice:decision', listen);
+  limiter.take('alice');
+  expect(heard).toHaveLength(1);
+  expect(heard[0]).toMatchObject({
+    hit: { verb: 'take', key: 'alice', cost: 0.5, plan: { name: 'api' } },
+    outcome: 'denied',
+    took: undefined,
+  });
+  expect(heard[0]?.decision).toBe(decision);
+});
+
+test('a fault is heard on a channel of its own', async () => {
+  const store = redis({ send: () => Promise.reject(new Error('connect ECONNREFUSED')) });
+  const limiter = createLimiter('1/h', { store: metered(store, diagnostics), name: 'api' });
+  const heard: FaultMessage[] = [];
+  const listen = (message: unknown): void => {
+    heard.push(message as FaultMessage);
+  };
+  await expect(limiter.take('alice')).rejects.toThrow(StoreUnavailable);
+  subscribe('sluice:fault', listen);
+  await expect(limiter.take('alice')).rejects.toThrow(StoreUnavailable);
+  unsubscribe('sluice:fault', listen);
+  expect(heard).toHaveLength(1);
+  expect(heard[0]).toMatchObject({ hit: { verb: 'take', key: 'alice' }, fault: 'connection' });
+  expect(heard[0]?.error).toBeInstanceOf(StoreUnavailable);
+});
