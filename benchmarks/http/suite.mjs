@@ -1,6 +1,7 @@
 /**
  * Middlewares: the CPU time a request costs the server's process, with each framework's usual limiter, with Sluice, with
- * a middleware that does nothing, and without. Fresh processes, 64 connections; contenders take turns, medians count.
+ * a middleware that does nothing, and without. Fresh processes, 64 connections; short turns, since most of the time is
+ * the kernel's and drifts; medians count.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,46 +13,60 @@ const SERVER = new URL('server.mjs', import.meta.url);
 const VARIANTS = ['bare', 'empty', 'usual', 'sluice'];
 
 export async function run({ quick }) {
-  const requests = quick ? 500 : 20_000;
-  const rounds = quick ? 1 : 5;
+  const sizes = quick ? { sets: 1, turns: 1, requests: 500 } : { sets: 5, turns: 10, requests: 2_000 };
   const found = {};
   for (const framework of Object.keys(apps)) {
     const costs = Object.fromEntries(VARIANTS.map((variant) => [variant, []]));
-    const heads = {};
-    for (let round = 0; round < rounds; round++) {
-      for (const variant of VARIANTS) {
-        const { cost, head } = await measure(framework, variant, requests);
+    for (let set = 0; set < sizes.sets; set++) {
+      for (const [variant, cost] of Object.entries(await measure(framework, sizes)))
         costs[variant].push(cost);
-        heads[variant] = head;
-      }
     }
-    if (!/^ratelimit: /im.test(heads.sluice)) throw new Error(`${framework}: no headers of Sluice`);
     found[framework] = Object.fromEntries(VARIANTS.map((variant) => [variant, median(costs[variant])]));
   }
-  return describe(found, { requests, rounds });
+  return describe(found, sizes);
 }
 
-/** Microseconds of CPU per request, after a warm-up. */
-async function measure(framework, variant, requests) {
-  const server = fork(SERVER, [framework, variant]);
+/** Microseconds of CPU per request of each variant, in processes that live side by side and take short turns. */
+async function measure(framework, { turns, requests }) {
+  const servers = await Promise.all(VARIANTS.map((variant) => start(framework, variant)));
   try {
-    const [{ port }] = await once(server, 'message');
-    const cpu = async () => {
+    for (const { port } of servers) await load(port, { requests: requests * 3, connections: 64 });
+    for (let turn = 0; turn < turns; turn++) {
+      for (let i = 0; i < servers.length; i++) {
+        const server = servers[(turn + i) % servers.length];
+        const before = await server.cpu();
+        server.head = await load(server.port, { requests, connections: 64 });
+        server.used += (await server.cpu()) - before;
+      }
+    }
+    if (!/^ratelimit: /im.test(servers.at(-1).head)) throw new Error(`${framework}: no headers of Sluice`);
+    return Object.fromEntries(servers.map(({ variant, used }) => [variant, used / (turns * requests)]));
+  } finally {
+    await Promise.all(servers.map(({ stop }) => stop()));
+  }
+}
+
+async function start(framework, variant) {
+  const server = fork(SERVER, [framework, variant]);
+  const [{ port }] = await once(server, 'message');
+  return {
+    variant,
+    port,
+    used: 0,
+    head: '',
+    async cpu() {
       server.send('cpu');
       const [answer] = await once(server, 'message');
       return answer.cpu;
-    };
-    await load(port, { requests: Math.ceil(requests / 4), connections: 64 });
-    const before = await cpu();
-    const head = await load(port, { requests, connections: 64 });
-    return { cost: ((await cpu()) - before) / requests, head };
-  } finally {
-    server.kill();
-    await once(server, 'exit');
-  }
+    },
+    async stop() {
+      server.kill();
+      await once(server, 'exit');
+    },
+  };
 }
 
-function describe(found, { requests, rounds }) {
+function describe(found, { sets, turns, requests }) {
   const rows = Object.entries(found).map(([framework, costs]) => {
     const added = (variant) => costs[variant] - costs.bare;
     const ratio = added('sluice') / added('usual');
@@ -66,7 +81,7 @@ function describe(found, { requests, rounds }) {
     ];
   });
   return [
-    `CPU µs per request: hello world, 64 connections, ${requests} requests a round, median of ${rounds} rounds. All limit by address in memory, deny nobody and write their headers. "Added" is against the bare framework.`,
+    `CPU µs per request: hello world, 64 connections, ${turns} turns of ${requests} requests, median of ${sets} sets of fresh processes. All limit by address in memory, deny nobody and write their headers. "Added" is against the bare framework.`,
     '',
     table(
       [

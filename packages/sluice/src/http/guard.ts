@@ -17,7 +17,7 @@ import {
   type Outcome,
   type Share,
 } from './guard-options.ts';
-import { type HeaderPair, rateLimitHeaders } from './headers.ts';
+import { type HeaderPair, headerWriter } from './headers.ts';
 import { merged } from './merged.ts';
 import { problem, PROBLEM_TYPE, unavailable } from './problem.ts';
 
@@ -71,8 +71,7 @@ interface Passed {
   readonly before: Passed | undefined;
 }
 
-interface Entry {
-  readonly charge: Charge;
+interface Entry extends Charge {
   readonly decision: Decision;
   /** Which of the guard's limits. */
   readonly index: number;
@@ -82,9 +81,10 @@ interface Entry {
 
 export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View<Q>): Guard<Q> {
   const options: GuardOptions<Q> = isLimiter(given) ? { limiter: given } : checked(given);
-  const { skip, shadow = false, onDenied, onUnavailable, status = 429, body, headers = 'draft-11' } = options;
+  const { skip, shadow = false, onDenied, onUnavailable, status = 429, body, headers } = options;
   const { trustProxy, ipv6Prefix } = options;
   const limits = limitsOf(options);
+  const pairs = headers === false ? () => [] : headerWriter({ style: headers });
   const addressOf = clientAddressBy({ trustProxy, ipv6Prefix });
   const addressKey = (request: Q): string => addressOf(view.addressed(request));
 
@@ -108,9 +108,14 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
     );
   }
 
+  function check(request: Q): MaybePromise<Verdict> {
+    return limits.length === 1
+      ? chain(chargeOf(limits[0], request), (charge) => takeOne(request, charge))
+      : chain(chargesOf(request), (charges) => takeAll(request, charges));
+  }
+
   /** A fault of one is a promise, so that nobody forgets the promises of the others. */
   function chargesOf(request: Q): MaybePromise<(Charge | undefined)[]> {
-    if (limits.length === 1) return chain(chargeOf(limits[0], request), (charge) => [charge]);
     return all(
       limits.map((limit) => {
         try {
@@ -122,35 +127,31 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
     );
   }
 
-  function check(request: Q): MaybePromise<Verdict> {
-    return chain(chargesOf(request), (charges) => {
-      const due = charges.filter((charge) => charge !== undefined);
-      if (due.length === 0) return PASS;
-      return chain(take(due), (decisions) => verdictOn(request, charges, decisions));
-    });
+  function takeOne(request: Q, charge: Charge | undefined, index = 0): MaybePromise<Verdict> {
+    if (charge === undefined) return PASS;
+    return chain(charge.limiter.take(charge.key, { cost: charge.cost, tier: charge.tier }), (decision) =>
+      verdictOn(request, [entryOf(charge, index, decision)]),
+    );
   }
 
-  /** Runs for every request: what it allocates is what a check costs. */
-  function verdictOn(
-    request: Q,
-    charges: readonly (Charge | undefined)[],
-    decisions: readonly Decision[],
-  ): MaybePromise<Verdict> {
+  function takeAll(request: Q, charges: readonly (Charge | undefined)[]): MaybePromise<Verdict> {
+    const due = charges.flatMap((charge, index) => (charge === undefined ? [] : [{ charge, index }]));
+    const [first] = due;
+    if (due.length < 2) return takeOne(request, first?.charge, first?.index);
+    return chain(first.charge.limiter.takeMany(due.map(({ charge }) => charge)), ({ decisions }) =>
+      verdictOn(
+        request,
+        due.map(({ charge, index }, i) => entryOf(charge, index, decisions[i])),
+      ),
+    );
+  }
+
+  function verdictOn(request: Q, own: readonly Entry[]): MaybePromise<Verdict> {
     const identity: Marked = view.identity(request);
     const before = identity[PASSED];
-    const own: Entry[] = [];
-    let isAllowed = true;
-    let isSettled = false;
-    for (const [index, charge] of charges.entries()) {
-      if (charge === undefined) continue;
-      const decision = decisions[own.length];
-      own.push({ charge, decision, index, open: true });
-      isAllowed &&= decision.allowed;
-      isSettled ||= isOpenLater(charge, index);
-    }
     const told = before === undefined ? own : [...before.told.filter((old) => isCurrent(old, own)), ...own];
-    const decision = merged(told.map((entry) => entry.decision));
-    if (!isAllowed) {
+    const decision = told.length === 1 ? told[0].decision : merged(told.map((entry) => entry.decision));
+    if (!own.every(isAllowed)) {
       if (onDenied !== undefined) unheard(() => onDenied(request, decision));
       if (shadow) return { ...PASS, decision };
       giveBack(identity);
@@ -158,26 +159,20 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
       return chain(refusal(request, decision), (refusal) => ({ ...PASS, decision, headers, refusal }));
     }
     identity[PASSED] = { told: shadow ? (before?.told ?? []) : told, own, before };
-    const settle = isSettled ? settleAll(request, own) : undefined;
+    const settle = own.some(isOpenLater) ? settleAll(request, own) : undefined;
     return { decision, headers: shadow ? [] : pairs(decision), refusal: undefined, settle };
   }
 
-  function isOpenLater({ limiter, key, tier }: Charge, index: number): boolean {
+  function isOpenLater({ limiter, key, tier, index }: Entry): boolean {
     return limits[index].settle !== undefined || limiter.holds(key, tier);
   }
 
   function settleAll(request: Q, own: readonly Entry[]): (outcome: Outcome) => Promise<void> {
     return async (outcome) => {
-      const now = own.filter(({ open, charge, index }) => open && isOpenLater(charge, index));
+      const now = own.filter((entry) => entry.open && isOpenLater(entry));
       for (const entry of now) entry.open = false;
-      await Promise.allSettled(
-        now.map(({ charge, index }) => settleOne(request, { charge, limit: limits[index] }, outcome)),
-      );
+      await Promise.allSettled(now.map((entry) => settleOne(request, entry, limits[entry.index], outcome)));
     };
-  }
-
-  function pairs(decision: Decision): readonly HeaderPair[] {
-    return headers === false ? [] : rateLimitHeaders(decision, { style: headers });
   }
 
   function refusal(request: Q, decision: Decision): MaybePromise<Refusal> {
@@ -216,16 +211,18 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   };
 }
 
-function take(charges: readonly Charge[]): MaybePromise<readonly Decision[]> {
-  const [{ limiter, key, cost, tier }] = charges;
-  if (charges.length === 1) return chain(limiter.take(key, { cost, tier }), (decision) => [decision]);
-  return chain(limiter.takeMany(charges), ({ decisions }) => decisions);
+function entryOf({ limiter, key, cost, tier }: Charge, index: number, decision: Decision): Entry {
+  return { limiter, key, cost, tier, index, decision, open: true };
+}
+
+function isAllowed({ decision }: Entry): boolean {
+  return decision.allowed;
 }
 
 /** Not so where a later guard has asked the same limiter for the same key. */
-function isCurrent({ charge: old }: Entry, own: readonly Entry[]): boolean {
+function isCurrent(old: Entry, own: readonly Entry[]): boolean {
   return !own.some(
-    ({ charge: { limiter, key, tier } }) => old.limiter === limiter && old.key === key && old.tier === tier,
+    ({ limiter, key, tier }) => old.limiter === limiter && old.key === key && old.tier === tier,
   );
 }
 
@@ -233,23 +230,23 @@ function isCurrent({ charge: old }: Entry, own: readonly Entry[]): boolean {
 function giveBack(identity: Marked): void {
   for (let passed = identity[PASSED]; passed !== undefined; passed = passed.before) {
     for (const entry of passed.own) {
-      if (entry.open) refund(entry.charge, entry.charge.cost);
+      if (entry.open) refund(entry);
       entry.open = false;
     }
   }
   identity[PASSED] = undefined;
 }
 
-function refund({ limiter, key, tier }: Charge, cost: number): void {
+function refund({ limiter, key, cost, tier }: Charge): void {
   if (cost > 0) unheard(() => limiter.refund(key, { cost, tier }));
 }
 
 async function settleOne<Q>(
   request: Q,
-  { charge, limit }: { readonly charge: Charge; readonly limit: Limit<Q> },
+  { limiter, key, cost, tier }: Charge,
+  limit: Limit<Q>,
   outcome: Outcome,
 ): Promise<void> {
-  const { limiter, key, cost, tier } = charge;
   let held = cost;
   try {
     const final = checkCost((await limit.settle?.(request, outcome)) ?? cost, 'settle');

@@ -21,10 +21,18 @@ export interface HeaderOptions {
 
 export type HeaderPair = readonly [name: string, value: string];
 
-type Write = (decision: Decision, options: HeaderOptions) => HeaderPair[];
+type Write = (decision: Decision, pairs: HeaderPair[]) => void;
 
 /** A later draft that renames its parameters is one more line. */
-const STYLES: Readonly<Record<HeaderStyle, Write>> = { 'draft-11': draft11, legacy, github, sharkey };
+const STYLES: Readonly<Record<HeaderStyle, (options: HeaderOptions) => Write>> = {
+  'draft-11': draft11,
+  legacy: () => (decision, pairs) => classic(decision, 0, pairs),
+  github:
+    ({ now }) =>
+    (decision, pairs) =>
+      classic(decision, now ?? Date.now(), pairs),
+  sharkey: () => sharkey,
+};
 
 export const HEADER_STYLES = Object.keys(STYLES) as readonly HeaderStyle[];
 
@@ -32,14 +40,26 @@ const OPTIONS = ['style', 'partitionKey', 'now'] as const;
 
 /** `Retry-After` comes with every denial, never too early; without it, trying again is in vain. */
 export function rateLimitHeaders(decision: Decision, options: HeaderOptions = {}): HeaderPair[] {
+  return headerWriter(options)(decision);
+}
+
+/** The options are read once: for middlewares. */
+export function headerWriter(options: HeaderOptions): (decision: Decision) => HeaderPair[] {
   const { style = 'draft-11' } = known('rateLimitHeaders', options, OPTIONS);
-  if (style === 'draft-11') return [...draft11(decision, options), ...retryAfter(decision)];
   const styles = typeof style === 'string' ? [style] : style;
-  const pairs = styles.flatMap((one) =>
-    STYLES[oneOf('rateLimitHeaders.style', one, HEADER_STYLES)](decision, options),
-  );
-  pairs.push(...retryAfter(decision));
-  return pairs.filter(([name], i) => pairs.findIndex(([other]) => other === name) === i);
+  const writes = styles.map((one) => STYLES[oneOf('rateLimitHeaders.style', one, HEADER_STYLES)](options));
+  return (decision) => {
+    const pairs: HeaderPair[] = [];
+    for (const write of writes) write(decision, pairs);
+    retryAfter(decision, pairs);
+    return pairs;
+  };
+}
+
+/** The first of a name counts. */
+function add(pairs: HeaderPair[], name: string, value: string): void {
+  for (const [other] of pairs) if (other === name) return;
+  pairs.push([name, value]);
 }
 
 /** Whole seconds that are over no earlier than the span. */
@@ -47,27 +67,48 @@ export function seconds(span: Millis): number {
   return Math.max(0, Math.ceil((span - FORGIVEN) / 1000));
 }
 
-function retryAfter({ allowed, retryAfter: wait }: Decision): HeaderPair[] {
-  return allowed || wait === Infinity ? [] : [['Retry-After', `${seconds(wait)}`]];
+function retryAfter({ allowed, retryAfter: wait }: Decision, pairs: HeaderPair[]): void {
+  if (!allowed && wait < Infinity) add(pairs, 'Retry-After', `${seconds(wait)}`);
 }
 
-function draft11(decision: Decision, { partitionKey }: HeaderOptions): HeaderPair[] {
+function draft11({ partitionKey }: HeaderOptions): Write {
   const pk = partitionKey === undefined ? '' : `;pk=${byteSequence(partitionKey)}`;
+  // From one request to the next only `r` and `t` change.
+  let before: readonly PolicyState[] = [];
   let policies = '';
-  let states = '';
-  for (const policy of decision.policies) {
-    if (policy.limit === Infinity) continue;
-    const comma = policies === '' ? '' : ',';
-    const name = quoted(policy.name);
-    policies += `${comma}${name};q=${integer(policy.limit)}${policy.window === Infinity ? '' : `;w=${seconds(policy.window)}`}${pk}`;
-    states += `${comma}${name};r=${integer(left(decision, policy))}${reset(decision, policy)}${pk}`;
+  let names: readonly string[] = [];
+  return (decision, pairs) => {
+    if (!areAlike(before, decision.policies)) {
+      before = decision.policies;
+      names = before.map(({ name }) => quoted(name));
+      policies = before
+        .map(
+          ({ limit, window }, i) =>
+            `${names[i]};q=${integer(limit)}${window === Infinity ? '' : `;w=${seconds(window)}`}${pk}`,
+        )
+        .filter((_, i) => before[i].limit < Infinity)
+        .join();
+    }
+    if (policies === '') return;
+    let states = '';
+    for (let i = 0; i < names.length; i++) {
+      const policy = decision.policies[i];
+      if (policy.limit === Infinity) continue;
+      if (states !== '') states += ',';
+      states += `${names[i]};r=${integer(left(decision, policy))}${reset(decision, policy)}${pk}`;
+    }
+    add(pairs, 'RateLimit-Policy', policies);
+    add(pairs, 'RateLimit', states);
+  };
+}
+
+function areAlike(some: readonly PolicyState[], others: readonly PolicyState[]): boolean {
+  if (some.length !== others.length) return false;
+  for (let i = 0; i < some.length; i++) {
+    const [a, b] = [some[i], others[i]];
+    if (a.name !== b.name || a.limit !== b.limit || a.window !== b.window) return false;
   }
-  return policies === ''
-    ? []
-    : [
-        ['RateLimit-Policy', policies],
-        ['RateLimit', states],
-      ];
+  return true;
 }
 
 /** A key blocked by hand has nothing left, whatever its policies say. */
@@ -81,31 +122,18 @@ function reset(decision: Decision, policy: PolicyState): string {
   return span === Infinity ? '' : `;t=${seconds(span)}`;
 }
 
-function legacy(decision: Decision): HeaderPair[] {
-  return classic(decision, 0);
+function classic({ limit, remaining, resetAfter }: Decision, since: Millis, pairs: HeaderPair[]): void {
+  add(pairs, 'X-RateLimit-Limit', `${whole(limit)}`);
+  add(pairs, 'X-RateLimit-Remaining', `${whole(remaining)}`);
+  if (resetAfter < Infinity) add(pairs, 'X-RateLimit-Reset', `${seconds(since + resetAfter)}`);
 }
 
-function github(decision: Decision, { now = Date.now() }: HeaderOptions): HeaderPair[] {
-  return classic(decision, now);
-}
-
-function classic({ limit, remaining, resetAfter }: Decision, since: Millis): HeaderPair[] {
-  const pairs: HeaderPair[] = [
-    ['X-RateLimit-Limit', `${whole(limit)}`],
-    ['X-RateLimit-Remaining', `${whole(remaining)}`],
-  ];
-  if (resetAfter < Infinity) pairs.push(['X-RateLimit-Reset', `${seconds(since + resetAfter)}`]);
-  return pairs;
-}
-
-function sharkey(decision: Decision): HeaderPair[] {
+function sharkey(decision: Decision, pairs: HeaderPair[]): void {
   const { allowed, remaining, retryAfter: wait, resetAfter } = decision;
-  const pairs: HeaderPair[] = [];
-  if (resetAfter < Infinity) pairs.push(['X-RateLimit-Clear', thousandths(resetAfter)]);
-  pairs.push(['X-RateLimit-Remaining', `${whole(remaining)}`]);
-  if (!allowed && wait < Infinity)
-    pairs.push(...retryAfter(decision), ['X-RateLimit-Reset', thousandths(wait)]);
-  return pairs;
+  if (resetAfter < Infinity) add(pairs, 'X-RateLimit-Clear', thousandths(resetAfter));
+  add(pairs, 'X-RateLimit-Remaining', `${whole(remaining)}`);
+  retryAfter(decision, pairs);
+  if (!allowed && wait < Infinity) add(pairs, 'X-RateLimit-Reset', thousandths(wait));
 }
 
 function thousandths(span: Millis): string {
