@@ -9,11 +9,11 @@ const HOUR = 3_600_000;
 /** `keys` get `actions` each, for their bytes; then come so many `calls`. No limit is reached. */
 export const shapes = {
   redis: {
-    keys: { limits: { limit: 100, window: HOUR }, keys: 1000, actions: 1, calls: 5000 },
+    keys: { limits: { limit: 100, window: HOUR }, keys: 1000, actions: 1, calls: 3000 },
     log: { limits: { limit: 20_000, window: HOUR }, keys: 1, actions: 10_000, calls: 200 },
   },
   memory: {
-    keys: { limits: { limit: 100, window: HOUR }, keys: 100_000, actions: 1, calls: 400_000 },
-    log: { limits: { limit: 20_000, window: HOUR }, keys: 10, actions: 10_000, calls: 4000 },
+    keys: { limits: { limit: 100, window: HOUR }, keys: 100_000, actions: 1, calls: 200_000 },
+    log: { limits: { limit: 20_000, window: HOUR }, keys: 3, actions: 10_000, calls: 2000 },
   },
 };

@@ -1,7 +1,7 @@
 /**
  * Limiters that people call themselves, before and after. A maker gets the `limit`, the `window` in milliseconds and,
  * on Redis, a client of ioredis. `check` is what a user would call, `passed` reads its answer. No `before`: the original
- * does not run here, and `recorded` is what the recordings of it say.
+ * does not run here, and `recorded` is what is known of it.
  */
 import { called, patient, perKey } from './shared.mjs';
 
@@ -144,6 +144,7 @@ export const limiters = {
   'redis-cell': {
     label: 'redis-cell, CL.THROTTLE',
     original: 'redis-cell 0.5 (a module)',
+    recorded: { redis: { trips: '1' } },
     ...onlyAfter(async ({ limit, window }, store) => {
       const { createClThrottle } = await import('sluice/compat/redis-cell');
       const throttle = createClThrottle({ store });
@@ -154,6 +155,8 @@ export const limiters = {
   throttled: {
     label: 'throttled, rateLimit',
     original: 'throttled 2.13 (Go)',
+    // A read and a compare-and-swap, again while others win.
+    recorded: { redis: { trips: '2 or more' } },
     ...onlyAfter(async ({ limit, window }, store) => {
       const { createGcraRateLimiter, perDuration } = await import('sluice/compat/throttled');
       const quota = { maxRate: perDuration(limit, window), maxBurst: limit - 1 };

@@ -1,9 +1,9 @@
 /** A store for express-rate-limit over any store of Sluice: exact counts, one round trip a request. */
-import type { SluiceStoreOptions } from './hit-counter.ts';
-import { type HitStore, hitStore } from './hit-store.ts';
+import type { SluiceStoreOptions } from './shared/hit-counter.ts';
+import { type HitStore, hitStore } from './shared/hit-store.ts';
 
-export type { SluiceStoreOptions } from './hit-counter.ts';
-export type { ClientHits, HitStore } from './hit-store.ts';
+export type { SluiceStoreOptions } from './shared/hit-counter.ts';
+export type { ClientHits, HitStore } from './shared/hit-store.ts';
 
 /** One for each `rateLimit()`. In a shared store, each with a prefix of its own. */
 export function sluiceStore(options: SluiceStoreOptions = {}): HitStore {

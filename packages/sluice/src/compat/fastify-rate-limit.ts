@@ -4,12 +4,13 @@
  * With `continueExceeding` or `exponentialBackoff`, who comes again while limited waits anew. That wait is a block; how
  * often they came is counted on a row of its own, which outlives the window. It costs round trips only when limited.
  */
-import type { Millis, Store } from '../index.ts';
-import { answer, type Callback } from './callback.ts';
-import { countersOf, type Hits, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';
-import type { AnyLimiter } from './limiters.ts';
+import type { MaybePromise, Millis, Store } from '../index.ts';
+import { chain } from '../maybe.ts';
+import { answer, type Callback } from './shared/callback.ts';
+import { countersOf, type Hits, hitsOf, placeOf, type SluiceStoreOptions } from './shared/hit-counter.ts';
+import type { AnyLimiter } from './shared/limiters.ts';
 
-export type { SluiceStoreOptions } from './hit-counter.ts';
+export type { SluiceStoreOptions } from './shared/hit-counter.ts';
 
 export interface RouteHits {
   current: number;
@@ -59,14 +60,16 @@ function routeStore(store: Store, name: string, params: Params): RouteStore {
   const renews = params.continueExceeding === true || params.exponentialBackoff === true;
   let children = 0;
 
-  async function incr(key: string, span: Millis, max: number): Promise<RouteHits> {
+  /** In memory at once, as the plugin's own store does. */
+  function incr(key: string, span: Millis, max: number): MaybePromise<RouteHits> {
     if (span <= 0) return { current: 1, ttl: 0 };
     const counter = counterOf(span);
-    const decision = await counter.take(key);
-    const hits = hitsOf(decision);
-    if (renews && decision.source !== 'fallback' && (hits.isBlocked || hits.count > max))
-      return renewed(counter, key, span, max, hits);
-    return { current: Math.max(hits.count, 1), ttl: Math.ceil(hits.endsIn) };
+    return chain(counter.take(key), (decision): MaybePromise<RouteHits> => {
+      const hits = hitsOf(decision);
+      if (renews && decision.source !== 'fallback' && (hits.isBlocked || hits.count > max))
+        return renewed(counter, key, span, max, hits);
+      return { current: Math.max(hits.count, 1), ttl: Math.ceil(hits.endsIn) };
+    });
   }
 
   async function renewed(

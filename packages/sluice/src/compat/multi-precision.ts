@@ -15,9 +15,9 @@ import {
   SluiceError,
 } from '../index.ts';
 import { known, positive } from '../options.ts';
-import { answer, type Callback } from './callback.ts';
-import type { AnyLimiter } from './limiters.ts';
-import { storeOf, type StoreOptions } from './store-of.ts';
+import { answer, type Callback } from './shared/callback.ts';
+import type { AnyLimiter } from './shared/limiters.ts';
+import { storeOf, type StoreOptions } from './shared/store-of.ts';
 
 type Triple = readonly [duration: number, limit: number, precision?: number | undefined];
 

@@ -5,11 +5,11 @@
  * `blockDuration`, after which its count starts anew. So it is a log, and a penalty at the first denial: one round trip.
  */
 import { type Millis, penalty, type Policies, type Policy, slidingLog } from '../index.ts';
-import { counting, placeOf, roundedSpans, type SluiceStoreOptions } from './hit-counter.ts';
-import { type AnyLimiter, limitersOf } from './limiters.ts';
-import { wholeUnits } from './rounding.ts';
+import { counting, placeOf, roundedSpans, type SluiceStoreOptions } from './shared/hit-counter.ts';
+import { type AnyLimiter, limitersOf } from './shared/limiters.ts';
+import { wholeUnits } from './shared/rounding.ts';
 
-export type { SluiceStoreOptions } from './hit-counter.ts';
+export type { SluiceStoreOptions } from './shared/hit-counter.ts';
 
 /** What the guard puts into headers: times in whole seconds. */
 export interface ThrottlerRecord {

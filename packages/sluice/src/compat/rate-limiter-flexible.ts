@@ -4,14 +4,14 @@
  */
 import { type Decision, type MaybePromise, type Millis, SluiceError, type Store } from '../index.ts';
 import { known, notNegative, whole } from '../options.ts';
-import { type Points, pointsIn, type Tally } from './rate-limiter-flexible-points.ts';
-import { type LocalBlocks, localBlocks, onlyWhenReady } from './rate-limiter-flexible-redis.ts';
-import { RateLimiterRes, refuse } from './rate-limiter-flexible-res.ts';
-import { wholeUnits } from './rounding.ts';
-import { type StoreOptions, storeOf } from './store-of.ts';
+import { type Points, pointsIn, type Tally } from './rate-limiter-flexible/points.ts';
+import { type LocalBlocks, localBlocks, onlyWhenReady } from './rate-limiter-flexible/redis.ts';
+import { RateLimiterRes, refuse } from './rate-limiter-flexible/res.ts';
+import { wholeUnits } from './shared/rounding.ts';
+import { type StoreOptions, storeOf } from './shared/store-of.ts';
 
-export { BurstyRateLimiter, RateLimiterUnion } from './rate-limiter-flexible-combined.ts';
-export { RateLimiterQueue, RateLimiterQueueError } from './rate-limiter-flexible-queue.ts';
+export { BurstyRateLimiter, RateLimiterUnion } from './rate-limiter-flexible/combined.ts';
+export { RateLimiterQueue, RateLimiterQueueError } from './rate-limiter-flexible/queue.ts';
 export { RateLimiterRes };
 
 /** Points belong to a string, or to a number read as one. */

@@ -13,7 +13,7 @@ import {
 } from '../index.ts';
 import { known } from '../options.ts';
 import { chain } from '../maybe.ts';
-import { cellCounter, nanos } from './cells.ts';
+import { cellCounter, nanos } from './shared/cells.ts';
 
 /** Whole numbers, or their digits, as the command has them. The limit is `maxBurst` + 1; `quantity` is 1 unless given. */
 export type ClThrottleArgs = [

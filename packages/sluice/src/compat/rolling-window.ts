@@ -1,20 +1,22 @@
 /**
- * RisingStack's rate-limiter and classdojo's rolling-rate-limiter: so many actions in any interval.
- * The factory of the first is here, the classes of the second are next door. Spans are milliseconds, but for `wait`.
+ * RisingStack's rate-limiter and classdojo's rolling-rate-limiter: so many actions in any interval. First comes the
+ * factory of the one, then the classes of the other, then what both share. Spans are milliseconds, but for `wait`.
  */
-import { createLimiter, type Millis, type Mode, type Policy, slidingLog, SluiceError } from '../index.ts';
+import {
+  createLimiter,
+  type Decision,
+  type Millis,
+  minInterval,
+  type Mode,
+  type Policy,
+  slidingLog,
+  SluiceError,
+} from '../index.ts';
 import { known, notNegative, oneOf, positive, whole } from '../options.ts';
-import { answer, type Callback } from './callback.ts';
-import { ABOVE, countPast, leftOf, policiesOf } from './rolling-log.ts';
-import { storeOf, type StoreOptions } from './store-of.ts';
-
-export {
-  InMemoryRateLimiter,
-  type RateLimiterOptions,
-  type RateLimitInfo,
-  RedisRateLimiter,
-  type RedisRateLimiterOptions,
-} from './rolling-window-classes.ts';
+import { answer, type Callback } from './shared/callback.ts';
+import type { AnyLimiter } from './shared/limiters.ts';
+import { wholeUnits } from './shared/rounding.ts';
+import { storeOf, type StoreOptions } from './shared/store-of.ts';
 
 export interface RollingLimit {
   readonly interval: Millis;
@@ -130,4 +132,148 @@ function logOf({ interval, maxInInterval, buckets = 10_000 }: RollingLimit, unif
   const resolution = fits ? 'exact' : buckets;
   const log = slidingLog({ limit: maxInInterval, per: interval, resolution });
   return uniform ? countPast(log, buckets) : log;
+}
+
+/* classdojo's rolling-rate-limiter, version 0.4: every attempt counts, blocked ones too. */
+
+export interface RateLimiterOptions extends StoreOptions {
+  readonly interval: Millis;
+  readonly maxInInterval: number;
+  /** The least time between two attempts; default 0. */
+  readonly minDifference?: Millis | undefined;
+}
+
+export interface RedisRateLimiterOptions extends RateLimiterOptions {
+  /** Of ioredis, iovalkey, node-redis or valkey-glide. May be left out where there is a `store`. */
+  readonly client?: object | undefined;
+  /** Keeps this limiter's keys apart. */
+  readonly namespace: string;
+}
+
+export interface RateLimitInfo {
+  readonly blocked: boolean;
+  readonly blockedDueToCount: boolean;
+  readonly blockedDueToMinDifference: boolean;
+  /** Until an attempt passes if none is made before; whole milliseconds, rounded up. */
+  readonly millisecondsUntilAllowed: Millis;
+  /** Within the interval, after this attempt; says nothing of `minDifference`. */
+  readonly actionsRemaining: number;
+}
+
+const OPTIONS = ['interval', 'maxInInterval', 'minDifference', 'store', 'clock'] as const;
+
+class RollingRateLimiter {
+  readonly #limiter: AnyLimiter;
+
+  constructor(options: RateLimiterOptions, client?: object, name?: string) {
+    const { interval, maxInInterval, minDifference = 0 } = options;
+    positive('options.interval', interval);
+    positive('options.maxInInterval', maxInInterval);
+    notNegative('options.minDifference', minDifference);
+    const log = slidingLog({ limit: maxInInterval, per: interval });
+    this.#limiter = createLimiter(policiesOf([log], [minDifference]), {
+      store: storeOf(options, client),
+      name,
+    });
+  }
+
+  /** An attempt: true when it is blocked. */
+  async limit(id: number | string): Promise<boolean> {
+    return !(await this.#limiter.take(String(id), { mode: 'always' })).allowed;
+  }
+
+  async limitWithInfo(id: number | string): Promise<RateLimitInfo> {
+    const key = String(id);
+    // All in one tick: they travel together. If ever somebody comes between, only reasons and wait know of it.
+    const [before, attempt, after] = await Promise.all([
+      this.#limiter.peek(key),
+      this.#limiter.take(key, { mode: 'always' }),
+      this.#limiter.peek(key),
+    ]);
+    return infoOf(!attempt.allowed, before, after, leftOf(attempt));
+  }
+
+  /** What an attempt would come to; nothing is counted. */
+  async wouldLimit(id: number | string): Promise<boolean> {
+    return !(await this.#limiter.peek(String(id))).allowed;
+  }
+
+  async wouldLimitWithInfo(id: number | string): Promise<RateLimitInfo> {
+    const now = await this.#limiter.peek(String(id));
+    return infoOf(!now.allowed, now, now, Math.max(0, leftOf(now) - 1));
+  }
+
+  /** As if nobody had ever tried. */
+  async clear(id: number | string): Promise<void> {
+    await this.#limiter.reset(String(id));
+  }
+}
+
+/** State of its own in this process; or in any `store`. */
+export class InMemoryRateLimiter extends RollingRateLimiter {
+  constructor(options: RateLimiterOptions) {
+    known('options', options, OPTIONS);
+    super(options);
+  }
+}
+
+/** State shared by all that have the same `namespace` in the same Redis. */
+export class RedisRateLimiter extends RollingRateLimiter {
+  constructor(options: RedisRateLimiterOptions) {
+    known('options', options, [...OPTIONS, 'client', 'namespace']);
+    const { client, namespace, store } = options;
+    if (typeof namespace !== 'string')
+      throw new SluiceError('ERR_MISSING_OPTION', 'options.namespace', namespace);
+    if (client === undefined && store === undefined)
+      throw new SluiceError('ERR_MISSING_OPTION', 'options.client', client);
+    super(options, client, namespace);
+  }
+}
+
+function infoOf(blocked: boolean, before: Decision, after: Decision, left: number): RateLimitInfo {
+  const waits = before.policies.filter(({ retryAfter }) => retryAfter > 0).map(({ name }) => name);
+  const tooSoon = blocked && waits.includes(GAP);
+  return {
+    blocked,
+    // The count, too, if somebody came between and took the last.
+    blockedDueToCount: blocked && (!tooSoon || waits.length > 1),
+    blockedDueToMinDifference: tooSoon,
+    millisecondsUntilAllowed: wholeUnits(after.retryAfter),
+    actionsRemaining: left,
+  };
+}
+
+/* What both share: logs and a gap in one row, and a log that counts on when its limit is reached. */
+
+/**
+ * How far past its limit a log may count. Its own limit is raised by this much, so that `remaining` also says how much
+ * was too much; and a cost raised by this much asks whether the cost fits the limit that was meant.
+ */
+const ABOVE = 2 ** 40;
+
+/**
+ * Every attempt counts, and none is refused by the log itself. At least `entries` are kept apart; beyond that and beyond
+ * the limit the oldest merge, which shows only in how much was too much.
+ */
+function countPast(log: Policy, entries = 0): Policy {
+  const limit = log.limit + ABOVE;
+  return {
+    ...log,
+    limit,
+    params: { ...log.params, limit, entries: Math.max(log.params['entries'] as number, entries) },
+  };
+}
+
+const GAP = 'gap';
+
+/** The logs, and the longest of the least times between two actions. */
+function policiesOf(logs: readonly Policy[], gaps: readonly number[]): Record<string, Policy> {
+  const policies = Object.fromEntries(logs.map((log, index) => [`log ${index}`, log]));
+  const every = Math.max(...gaps);
+  return every > 0 ? { ...policies, [GAP]: minInterval({ every }) } : policies;
+}
+
+/** What is left of the log with least left. */
+function leftOf({ policies }: Decision): number {
+  return Math.min(...policies.filter(({ name }) => name !== GAP).map(({ remaining }) => remaining));
 }

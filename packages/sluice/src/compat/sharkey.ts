@@ -14,10 +14,11 @@ import {
   SluiceError,
   type Store,
 } from '../index.ts';
+import { isPromise } from '../maybe.ts';
 import { known } from '../options.ts';
-import { keep } from './kept.ts';
-import { type AnyLimiter, limitersOf } from './limiters.ts';
-import { wholeUnits } from './rounding.ts';
+import { kept } from './shared/kept.ts';
+import { type AnyLimiter, limitersOf } from './shared/limiters.ts';
+import { GRAIN, wholeUnits } from './shared/rounding.ts';
 
 /** Empties by `dripSize` (default 1) every `dripRate` ms (default 1000). */
 export interface BucketRateLimit {
@@ -80,14 +81,16 @@ export interface SkRateLimiterService {
   readonly limit: (limit: RateLimit, actorOrUser: Actor) => Promise<LimitInfo>;
 }
 
-/** How long a factor is remembered, and of how many actors; the oldest goes first. */
+/** How long a factor is remembered, and of how many actors at least. */
 const REMEMBERED: Millis = 60_000;
-const MOST_FACTORS = 10_000;
+const ACTORS = 10_000;
 /**
  * Keys are spread over so many names. One name each would cost memory for every key ever seen, and they may be made up
  * per file; but in memory, limiters of one name share state only up to 16 different sets of numbers.
  */
 const NAMES = 64;
+/** A bucket that nobody fills. */
+const WIDE = 2 ** 52;
 
 const UNLIMITED: LimitInfo = {
   blocked: false,
@@ -100,11 +103,11 @@ const UNLIMITED: LimitInfo = {
 
 export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): SkRateLimiterService {
   known('createSkRateLimiterService', options, ['store', 'clock', 'factor', 'disabled']);
-  const { store, clock, factor = () => 1, disabled = false } = options;
-  if (typeof factor !== 'function')
+  const { store, clock, factor, disabled = false } = options;
+  if (factor !== undefined && typeof factor !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'createSkRateLimiterService.factor', factor, 'a function');
   const limiterFor = buckets(store ?? memory({ clock }));
-  const factorOf = remembered(factor, clock ?? performance);
+  const factorOf = factor === undefined ? () => 1 : remembered(factor, clock ?? performance);
 
   return {
     async limit(limit, actorOrUser) {
@@ -116,7 +119,13 @@ export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): 
       const { key } = limit;
       if (typeof key !== 'string') throw new SluiceError('ERR_KEY', 'limit.key', key);
       // The length keeps apart what would read the same: key 'a b' of 'c', and key 'a' of 'b c'.
-      return infoOf(bucket, await limiterFor(key, bucket).take(`${key.length} ${key} ${actor}`));
+      const row = `${key.length} ${key} ${actor}`;
+      const decision = await limiterFor(key, bucket).take(row);
+      // Longer than a full one takes: the bucket has become smaller and holds more than its size, or the clock went back.
+      if (decision.allowed || decision.resetAfter <= bucket.fullResetMs + GRAIN)
+        return infoOf(bucket, decision, bucket.bucketSize - decision.remaining);
+      const wide = await limiterFor(key, { ...bucket, bucketSize: WIDE }).peek(row);
+      return infoOf(bucket, decision, WIDE - wide.remaining);
     },
   };
 }
@@ -181,28 +190,25 @@ function remembered(
   ask: (actor: Actor) => MaybePromise<number>,
   clock: { now(): Millis },
 ): (actor: Actor) => MaybePromise<number> {
-  const factors = new Map<string, { readonly since: Millis; readonly factor: MaybePromise<number> }>();
+  const factors = kept<{ readonly since: Millis; readonly factor: MaybePromise<number> }>(ACTORS);
   return (actor) => {
     const id = typeof actor === 'string' ? `string ${actor}` : `user ${actor.id}`;
     const now = clock.now();
     const before = factors.get(id);
     if (before !== undefined && now >= before.since && now - before.since <= REMEMBERED) return before.factor;
-    const entry = { since: now, factor: ask(actor) };
-    keep(factors, id, entry, MOST_FACTORS);
-    if (typeof entry.factor !== 'number')
-      entry.factor.catch(() => factors.get(id) === entry && factors.delete(id));
+    const entry = factors.set(id, { since: now, factor: ask(actor) });
+    if (isPromise(entry.factor)) entry.factor.catch(() => factors.get(id) === entry && factors.delete(id));
     return entry.factor;
   };
 }
 
+/** `level`: how much is in the bucket now. */
 function infoOf(
-  { bucketSize, dripRate, dripSize }: TranslatedLimit,
+  { dripRate, dripSize }: TranslatedLimit,
   { allowed, remaining, retryAfter, resetAfter }: Decision,
+  level: number,
 ): LimitInfo {
-  // A bucket that has become smaller may hold more than its size: then only the time until it is empty tells how much.
-  const drips = allowed
-    ? Math.ceil(Math.max(bucketSize - remaining, 0) / dripSize)
-    : wholeUnits(resetAfter, dripRate);
+  const drips = Math.ceil(level / dripSize);
   // A full bucket has room again with its next drip, the first of those until it is empty.
   const wait = allowed ? resetAfter - (drips - 1) * dripRate : retryAfter;
   const resetMs = allowed && remaining > 0 ? 0 : wholeUnits(wait);

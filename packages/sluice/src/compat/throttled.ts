@@ -13,7 +13,7 @@ import {
 } from '../index.ts';
 import { known, notNegative, positive, whole } from '../options.ts';
 import { chain } from '../maybe.ts';
-import { cellCounter, nanos } from './cells.ts';
+import { cellCounter, nanos } from './shared/cells.ts';
 
 /** `count` requests per `period`, evenly spaced. */
 export interface Rate {
@@ -27,11 +27,11 @@ export const perHour = (count: number): Rate => ({ count, period: 3_600_000 });
 export const perDay = (count: number): Rate => ({ count, period: 86_400_000 });
 export const perDuration = (count: number, period: Millis): Rate => ({ count, period });
 
-export interface RateQuota {
-  readonly maxRate: Rate;
+/** The rate may be called `rate` or, as in Go, `maxRate`. */
+export type RateQuota = ({ readonly rate: Rate } | { readonly maxRate: Rate }) & {
   /** How many may come at once beyond the first: with 0, they must be evenly spaced. */
   readonly maxBurst: number;
-}
+};
 
 export interface RateLimitResult {
   readonly limited: boolean;
@@ -102,15 +102,18 @@ export function rateLimitHeaders(result: Omit<RateLimitResult, 'limited'>): Reco
 
 /** As there, an interval is a whole number of nanoseconds. */
 function parse(quota: RateQuota): { interval: Millis; limit: number } {
-  known('quota', quota, ['maxRate', 'maxBurst']);
-  known('quota.maxRate', quota.maxRate, ['count', 'period']);
-  const { count, period } = quota.maxRate;
+  const name = 'rate' in Object(quota) ? 'rate' : 'maxRate';
+  const { [name]: rate, maxBurst } = known('quota', quota as Record<typeof name, Rate> & RateQuota, [
+    name,
+    'maxBurst',
+  ]);
+  const { count, period } = known(`quota.${name}`, rate, ['count', 'period']);
   const interval = Math.floor(
-    nanos(positive('quota.maxRate.period', period)) / whole('quota.maxRate.count', count),
+    nanos(positive(`quota.${name}.period`, period)) / whole(`quota.${name}.count`, count),
   );
   if (interval === 0)
-    throw new SluiceError('ERR_NUMBER', 'quota.maxRate.count', count, 'at most one per nanosecond');
-  if (!Number.isSafeInteger(notNegative('quota.maxBurst', quota.maxBurst)))
-    throw new SluiceError('ERR_INTEGER', 'quota.maxBurst', quota.maxBurst, 'or 0');
-  return { interval: interval / 1e6, limit: quota.maxBurst + 1 };
+    throw new SluiceError('ERR_NUMBER', `quota.${name}.count`, count, 'at most one per nanosecond');
+  if (!Number.isSafeInteger(notNegative('quota.maxBurst', maxBurst)))
+    throw new SluiceError('ERR_INTEGER', 'quota.maxBurst', maxBurst, 'or 0');
+  return { interval: interval / 1e6, limit: maxBurst + 1 };
 }

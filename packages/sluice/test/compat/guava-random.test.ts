@@ -2,16 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { RateLimiter } from '../../src/compat/guava.ts';
 import { manualClock } from '../../src/testing/index.ts';
+import { random } from '../differential.ts';
 import { exactPace } from './guava-exact.ts';
-
-/** Numbers below a bound, the same in each run. */
-function random(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
 
 describe('random', () => {
   const RATES = [1, 2, 3, 5, 7, 10, 33, 100, 999, 5000];

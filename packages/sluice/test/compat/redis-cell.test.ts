@@ -126,7 +126,7 @@ test.each([
   [['k', 1, 0, 1], 'a rate of zero lets nothing pass'],
   [['k', 1, 1, 0], 'a rate of zero lets nothing pass'],
   [['k', 1, 2_000_000_000, 1], 'a rate of zero lets nothing pass'],
-])('cl.throttle %j is refused in the words of the command', (args, message) => {
+])('cl.throttle %j is refused, and says why', (args, message) => {
   const throttle = createClThrottle();
   const call = (): unknown => throttle(...(args as unknown as ClThrottleArgs));
   expect(call).toThrow(CellError);

@@ -159,7 +159,7 @@ describe('a factor', () => {
     await expect(service({ factor: () => factor }).limit(TEN, 'a')).rejects.toThrow('[ERR_NUMBER]');
   });
 
-  test('is remembered of 10,000 actors at most', async () => {
+  test('is remembered of the last 10,000 actors, and of 20,000 at most', async () => {
     let asked = 0;
     const { limit } = service({
       factor() {
@@ -167,12 +167,21 @@ describe('a factor', () => {
         return 0;
       },
     });
-    for (let i = 0; i <= 10_000; i++) await limit(TEN, `actor ${i}`);
-    await limit(TEN, 'actor 10000');
-    await limit(TEN, 'actor 1');
-    expect(asked).toBe(10_001);
-    await limit(TEN, 'actor 0');
-    expect(asked).toBe(10_002);
+    const first = async (actors: number): Promise<void> => {
+      for (let i = 0; i < actors; i++) await limit(TEN, `actor ${i}`);
+    };
+    await first(10_000);
+    await first(10_000);
+    expect(asked).toBe(10_000);
+    for (let i = 0; i < 20_000; i++) await limit(TEN, `other ${i}`);
+    await first(10_000);
+    expect(asked).toBe(40_000);
+  });
+
+  test.each([null, '2'])('of %o is refused', async (factor) => {
+    await expect(service({ factor: () => factor as unknown as number }).limit(TEN, 'a')).rejects.toThrow(
+      '[ERR_NUMBER]',
+    );
   });
 });
 
@@ -215,6 +224,19 @@ describe('the state', () => {
       expect(await limit(TEN, 'a')).toMatchObject({ blocked: true, resetMs: 65_000 });
     clock.advance(65_000);
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: false, remaining: 0, resetMs: 60_000 });
+  });
+
+  test('announces the full reset of what it holds, also when the clock went back or the bucket became smaller', async () => {
+    let factor = 1;
+    const { clock, limit } = service({ factor: () => factor });
+    const five: RateLimit = { type: 'bucket', key: 'five', size: 5, dripSize: 2, dripRate: 1000 };
+    for (let i = 0; i < 5; i++) await limit(five, 'a');
+    clock.advance(-7500);
+    expect(await limit(five, 'a')).toMatchObject({ blocked: true, resetMs: 8500, fullResetMs: 3000 });
+    clock.advance(7500);
+    factor = 2;
+    // Of five, three drips of two seconds; three would fit.
+    expect(await limit(five, { id: 'a' })).toMatchObject({ blocked: true, resetMs: 4000, fullResetMs: 6000 });
   });
 
   test('is told in whole milliseconds by a clock that is finer', async () => {

@@ -192,6 +192,16 @@ test.each([
   expect(() => createGcraRateLimiter(options as never)).toThrow(option);
 });
 
+test('a rate is the same by either name, and not by both', () => {
+  const clock = manualClock();
+  const byName = { rate: perMin(20), maxBurst: 5 };
+  const asInGo = { maxRate: perMin(20), maxBurst: 5 };
+  const take = (quota: RateQuota) => createGcraRateLimiter({ quota, clock }).rateLimit('k', 2);
+  expect(take(byName)).toEqual(take(asInGo));
+  expect(() => take({ ...byName, ...asInGo })).toThrow('quota.maxRate');
+  expect(() => take({ ...byName, rate: perMin(0) })).toThrow('quota.rate.count');
+});
+
 test('limiters with another prefix keep other keys', () => {
   const store = memory({ clock: manualClock() });
   const quota = { maxRate: perSec(1), maxBurst: 0 };

@@ -6,20 +6,20 @@ import {
   type MaybePromise,
   type Policies,
   type Store,
-} from '../index.ts';
-import { keep } from './kept.ts';
+} from '../../index.ts';
+import { kept } from './kept.ts';
 
 export type AnyLimiter = Limiter<MaybePromise<Decision>>;
 
 /** Limiters kept ready; one that was dropped is made again and finds its state in the store. */
-const MOST_LIMITERS = 1000;
+const READY = 1000;
 
 export function limitersOf(
   store: Store,
 ): (name: string, numbers: string, make: () => Policies) => AnyLimiter {
-  const made = new Map<string, AnyLimiter>();
+  const made = kept<AnyLimiter>(READY);
   return (name, numbers, make) => {
     const id = `${numbers} ${name}`;
-    return made.get(id) ?? keep(made, id, createLimiter(make(), { store, name }), MOST_LIMITERS);
+    return made.get(id) ?? made.set(id, createLimiter(make(), { store, name }));
   };
 }

@@ -1,7 +1,7 @@
 /** Limiters that are several: a call must pass all of them, or one of two. */
-import { SluiceError } from '../index.ts';
-import type { Key, RateLimiterLike } from './rate-limiter-flexible.ts';
-import { RateLimiterRes, refuse } from './rate-limiter-flexible-res.ts';
+import { SluiceError } from '../../index.ts';
+import type { Key, RateLimiterLike } from '../rate-limiter-flexible.ts';
+import { RateLimiterRes, refuse } from './res.ts';
 
 /** All or nothing: what one refuses, no other has charged. Answers by `keyPrefix`. */
 export class RateLimiterUnion {

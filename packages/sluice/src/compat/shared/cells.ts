@@ -10,7 +10,7 @@ import {
   type Policy,
   SluiceError,
   type Store,
-} from '../index.ts';
+} from '../../index.ts';
 import { plansFor } from './plans.ts';
 
 /** Asks for `quantity` units, each of which costs `interval`; `burst` of them pass at once. 0 peeks, less gives back. */

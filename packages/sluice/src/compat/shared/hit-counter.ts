@@ -1,5 +1,6 @@
 /** Counts of hits, for the middlewares of others: they ask for a number and compare it with a limit of their own. */
 import {
+  createLimiter,
   type Decision,
   fixedWindow,
   memory,
@@ -8,9 +9,9 @@ import {
   type Policy,
   SluiceError,
   type Store,
-} from '../index.ts';
-import { known } from '../options.ts';
-import { type AnyLimiter, limitersOf } from './limiters.ts';
+} from '../../index.ts';
+import { known } from '../../options.ts';
+import type { AnyLimiter } from './limiters.ts';
 
 export interface SluiceStoreOptions {
   /** Any store of Sluice, such as `redis(client)`; default: the memory of this process. */
@@ -73,11 +74,15 @@ export function counting(span: Millis): Policy {
 
 /** A limiter that counts, by the length of its window. */
 export function countersOf(store: Store, name: string): (span: Millis) => AnyLimiter {
-  const limiterOf = limitersOf(store);
   const rounded = roundedSpans();
+  const made = new Map<Millis, AnyLimiter>();
   return (given) => {
     const span = rounded(given);
-    return limiterOf(name, String(span), () => counting(span));
+    const ready = made.get(span);
+    if (ready !== undefined) return ready;
+    const limiter = createLimiter(counting(span), { store, name });
+    made.set(span, limiter);
+    return limiter;
   };
 }
 

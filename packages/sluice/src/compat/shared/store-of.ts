@@ -1,6 +1,6 @@
 /** Where an old API keeps its state: in memory, in the Redis of a client it was given, or in a store of Sluice. */
-import { type Decision, type MaybePromise, memory, type Millis, type Store } from '../index.ts';
-import { redis } from '../stores/redis/index.ts';
+import { type Decision, type MaybePromise, memory, type Millis, type Store } from '../../index.ts';
+import { redis } from '../../stores/redis/index.ts';
 
 export interface StoreOptions {
   /** Any store of Sluice. It has a clock of its own, so `clock` says nothing then. */

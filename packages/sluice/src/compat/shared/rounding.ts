@@ -1,5 +1,5 @@
 /** Spans in whole units, as old APIs announce them. */
-import type { Millis } from '../index.ts';
+import type { Millis } from '../../index.ts';
 
 /** The float error of an instant, half a microsecond: it is forgiven when a wait is over, so it is no unit more. */
 export const GRAIN: Millis = 0.0005;

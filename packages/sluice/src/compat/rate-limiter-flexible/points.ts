@@ -10,8 +10,8 @@ import {
   type Policy,
   type Store,
   type Verb,
-} from '../index.ts';
-import { plansFor } from './plans.ts';
+} from '../../index.ts';
+import { plansFor } from '../shared/plans.ts';
 
 export interface Tally {
   readonly consumed: number;

@@ -1,5 +1,6 @@
 /** The store of express-rate-limit, which hono-rate-limiter took over. */
-import { type Millis, SluiceError } from '../index.ts';
+import { type Decision, type Millis, SluiceError } from '../../index.ts';
+import { chain } from '../../maybe.ts';
 import { countersOf, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';
 import type { AnyLimiter } from './limiters.ts';
 
@@ -31,17 +32,23 @@ export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): Hi
   const { store, prefix, now } = placeOf(options, defaultPrefix);
   const isOwn = options.store === undefined;
   const counterOf = countersOf(store, prefix);
-  let windowMs: Millis | undefined;
+  /** Of the window that `init` told. `null`: it has no length, so each hit is alone. */
+  let known: AnyLimiter | null | undefined;
 
-  /** `undefined`: a window without length, in which each hit is alone. */
-  function counter(): AnyLimiter | undefined {
-    if (windowMs === undefined)
-      throw new SluiceError('ERR_MISSING_OPTION', 'windowMs', windowMs, 'init() was not called');
-    return windowMs <= 0 ? undefined : counterOf(windowMs);
+  function counter(): AnyLimiter | null {
+    if (known === undefined)
+      throw new SluiceError('ERR_MISSING_OPTION', 'windowMs', undefined, 'init() was not called');
+    return known;
   }
 
   function clientHits(totalHits: number, endsIn: Millis): ClientHits {
     return { totalHits, resetTime: new Date(Math.ceil(now() + endsIn)) };
+  }
+
+  function counted(decision: Decision): ClientHits {
+    const { count, endsIn } = hitsOf(decision);
+    // A store that cannot be asked, and says 'allow', has counted nothing.
+    return clientHits(Math.max(count, 1), endsIn);
   }
 
   /** The memory of Sluice is empty and usable after `close`. */
@@ -50,21 +57,19 @@ export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): Hi
   }
 
   return {
-    init(options) {
-      windowMs = options.windowMs;
+    init({ windowMs }) {
+      known = windowMs <= 0 ? null : counterOf(windowMs);
     },
     async get(key) {
       const limiter = counter();
-      if (limiter === undefined) return undefined;
+      if (limiter === null) return undefined;
       const { count, endsIn } = hitsOf(await limiter.peek(key));
       return count === 0 ? undefined : clientHits(count, endsIn);
     },
     async increment(key) {
       const limiter = counter();
-      if (limiter === undefined) return clientHits(1, 0);
-      const { count, endsIn } = hitsOf(await limiter.take(key));
-      // A store that cannot be asked, and says 'allow', has counted nothing.
-      return clientHits(Math.max(count, 1), endsIn);
+      if (limiter === null) return clientHits(1, 0);
+      return chain(limiter.take(key), counted);
     },
     async decrement(key) {
       await counter()?.refund(key);

@@ -1,8 +1,8 @@
 /** Calls that wait for their points, first come first served per key. */
-import { type Clock, memory, type Millis, SluiceError } from '../index.ts';
-import { known, notNegative, whole } from '../options.ts';
-import type { Key } from './rate-limiter-flexible.ts';
-import type { RateLimiterRes } from './rate-limiter-flexible-res.ts';
+import { type Clock, memory, type Millis, SluiceError } from '../../index.ts';
+import { known, notNegative, whole } from '../../options.ts';
+import type { Key } from '../rate-limiter-flexible.ts';
+import type { RateLimiterRes } from './res.ts';
 
 /** A limiter of one kind or the other, also a BurstyRateLimiter. */
 export interface QueueLimiter {

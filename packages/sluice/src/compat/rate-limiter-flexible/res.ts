@@ -1,4 +1,4 @@
-import type { Millis } from '../index.ts';
+import type { Millis } from '../../index.ts';
 
 /** What there is of a key. */
 export class RateLimiterRes {

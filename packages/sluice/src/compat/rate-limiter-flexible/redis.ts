@@ -8,9 +8,9 @@ import {
   type Millis,
   type Store,
   StoreUnavailable,
-} from '../index.ts';
-import { EVER } from './rate-limiter-flexible-points.ts';
-import type { StoreOptions } from './store-of.ts';
+} from '../../index.ts';
+import { EVER } from './points.ts';
+import type { StoreOptions } from '../shared/store-of.ts';
 
 /** Keys that this process refuses by itself. */
 export interface LocalBlocks {

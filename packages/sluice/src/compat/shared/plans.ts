@@ -1,8 +1,9 @@
 /** For old APIs whose calls bring their own numbers: plans instead of limiters, all of which read the same rows. */
-import type { Plan, Policy } from '../index.ts';
-import { keep } from './kept.ts';
+import type { Plan, Policy } from '../../index.ts';
+import { kept } from './kept.ts';
 
-const MOST_PLANS = 1000;
+/** Plans kept ready; one that was dropped is made again. */
+const READY = 1000;
 
 /**
  * Makes a plan for each set of numbers, once. When a row is clear must not depend on them: all plans have one id, so
@@ -12,7 +13,7 @@ export function plansFor<N extends readonly number[]>(
   name: string,
   policyOf: (...numbers: N) => Policy,
 ): (...numbers: N) => Plan {
-  const plans = new Map<string, Plan>();
+  const plans = kept<Plan>(READY);
   return (...numbers) => {
     const key = numbers.join(' ');
     const ready = plans.get(key);
@@ -27,6 +28,6 @@ export function plansFor<N extends readonly number[]>(
       id: algorithm.name,
       signature: algorithm.name,
     };
-    return keep(plans, key, plan, MOST_PLANS);
+    return plans.set(key, plan);
   };
 }
