@@ -1,6 +1,7 @@
 /** A way into the server. Each protocol is one, over the same core. */
 import type { SecureContextOptions } from 'node:tls';
 import type { Core } from './core/core.ts';
+import type { Live } from './http/live.ts';
 import type { Log } from './log.ts';
 
 export interface Address {
@@ -8,12 +9,16 @@ export interface Address {
   readonly port: number;
 }
 
+/** With `ca`, clients must show a certificate of it. */
+export type Tls = Pick<SecureContextOptions, 'cert' | 'key' | 'ca'>;
+
 export interface DoorOptions {
   readonly address: Address;
-  /** With `ca`, clients must show a certificate of it. */
-  readonly tls?: Pick<SecureContextOptions, 'cert' | 'key' | 'ca'> | undefined;
+  readonly tls?: Tls | undefined;
   /** One of these must be shown; undefined: none is asked for. A function, since files of tokens change. */
   readonly tokens?: (() => readonly string[]) | undefined;
+  /** One of these must be shown to reset or block a key; it opens everything else, too. */
+  readonly adminTokens?: (() => readonly string[]) | undefined;
   /** Bytes of a message. */
   readonly maxMessage: number;
   /** Bytes of a key, in UTF-8. */
@@ -21,6 +26,10 @@ export interface DoorOptions {
   readonly log: Log;
   /** Whether load balancers should send requests here. */
   readonly isHealthy: () => boolean;
+  /** What the page shows of the running server. */
+  readonly live?: Live | undefined;
+  /** Folder of the built page; undefined: the one that comes with the server. 'none': no page. */
+  readonly page?: string | undefined;
 }
 
 export interface Door {
@@ -28,6 +37,8 @@ export interface Door {
   readonly address: Address;
   /** Lets nobody new in, answers what has come, and closes; after `timeout` ms, what is left is cut off. */
   drain(timeout: number): Promise<void>;
+  /** Other certificates, from the next connection on. */
+  secure(tls: Tls): void;
 }
 
 export type OpenDoor = (core: Core, options: DoorOptions) => Promise<Door>;

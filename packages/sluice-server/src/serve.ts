@@ -28,6 +28,10 @@ export const SERVE_FLAGS: Flags = {
   'deny-cache': { help: 'remember denials here until they end' },
   shadow: { help: 'all limits decide and count, none denies' },
   'http-token-file': { value: 'FILE', help: 'tokens for the HTTP door, one a line; or SLUICE_HTTP_TOKEN' },
+  'admin-token-file': {
+    value: 'FILE',
+    help: 'tokens that may also reset and block keys; or SLUICE_ADMIN_TOKEN',
+  },
   'grpc-token-file': { value: 'FILE', help: 'the same for gRPC; or SLUICE_GRPC_TOKEN' },
   'resp-token-file': { value: 'FILE', help: 'the same for RESP (AUTH); or SLUICE_RESP_TOKEN' },
   'tls-cert': { value: 'FILE', help: 'serve with TLS: certificate chain (PEM)' },
@@ -37,6 +41,11 @@ export const SERVE_FLAGS: Flags = {
   'max-key': { value: 'BYTES', help: 'longest key; default 1024' },
   'near-ratio': { value: 'SHARE', help: 'metrics call it near the limit from here; default 0.8' },
   'top-keys': { value: 'N', help: 'most denied keys in the metrics; default 20, 0 for none' },
+  page: { value: 'FOLDER', help: 'served at /; default the page that comes with it, none for no page' },
+  'otlp-endpoint': {
+    value: 'URL',
+    help: 'push the metrics there by OTLP/HTTP; or OTEL_EXPORTER_OTLP_ENDPOINT',
+  },
   'no-watch': { help: 'load the files again only on SIGHUP' },
   'drain-delay': { value: 'MS', help: 'after SIGTERM, go on so long while /healthcheck fails; default 0' },
   'drain-timeout': { value: 'MS', help: 'after that, connections are cut off; default 10000' },
@@ -66,16 +75,31 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     },
     doors: doorsOf(args, env),
     tls: tlsOf(args),
+    adminTokens: tokensOf('admin', args, env),
+    page: args.text('page'),
     maxMessage: args.whole('max-message'),
     maxKey: args.whole('max-key'),
     shadow: args.has('shadow'),
     metrics: { nearRatio, topKeys: args.whole('top-keys') },
+    otlp: otlpOf(args, env),
     watch: !args.has('no-watch'),
     log: createLog((line) => process.stdout.write(line), {
       level: args.choice('log-level', LEVELS) ?? 'info',
       format,
     }),
   };
+}
+
+/** OpenTelemetry's own variables count where the flag is not given; its exporter reads most of them by itself. */
+function otlpOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['otlp'] {
+  const endpoint = args.text('otlp-endpoint');
+  const isOff = env['OTEL_SDK_DISABLED'] === 'true' || env['OTEL_METRICS_EXPORTER'] === 'none';
+  const isNamed = env['OTEL_EXPORTER_OTLP_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_METRICS_ENDPOINT'];
+  if (endpoint === undefined && (isOff || !isNamed)) return undefined;
+  if (endpoint !== undefined && !/^https?:\/\/[^/]/.test(endpoint))
+    throw new UsageError(`--otlp-endpoint must be a URL such as http://localhost:4318; got ${endpoint}`);
+  const every = Number(env['OTEL_METRIC_EXPORT_INTERVAL']);
+  return { endpoint, every: every > 0 ? every : undefined };
 }
 
 function doorsOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['doors'] {
@@ -89,7 +113,11 @@ function doorsOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['doors'] {
 }
 
 /** Files are read anew once a second at most, so that tokens can be exchanged without a restart. */
-function tokensOf(name: DoorName, args: Args, env: NodeJS.ProcessEnv): (() => readonly string[]) | undefined {
+function tokensOf(
+  name: DoorName | 'admin',
+  args: Args,
+  env: NodeJS.ProcessEnv,
+): (() => readonly string[]) | undefined {
   const file = args.text(`${name}-token-file`);
   const token = env[`SLUICE_${name.toUpperCase()}_TOKEN`];
   if (file === undefined) return token === undefined || token === '' ? undefined : () => [token];
@@ -126,11 +154,7 @@ function tlsOf(args: Args): ServerOptions['tls'] {
   if (cert === undefined && key === undefined && ca === undefined) return undefined;
   if (cert === undefined || key === undefined)
     throw new UsageError('--tls-cert and --tls-key belong together');
-  return {
-    cert: readFor('tls-cert', cert),
-    key: readFor('tls-key', key),
-    ...(ca !== undefined && { ca: readFor('tls-client-ca', ca) }),
-  };
+  return { cert, key, ca };
 }
 
 function readFor(flag: string, file: string): string {

@@ -1,14 +1,26 @@
 /** The whole of it: configuration, store, core, doors; opened together, drained together. */
+import type { Family } from 'sluice/prometheus';
 import { type ConfigFile, parseConfig, readFiles } from './config/config.ts';
 import { createCore, type Core } from './core/core.ts';
-import { type Address, type Door, type DoorOptions, isLoopback, type OpenDoor, showAddress } from './door.ts';
+import {
+  type Address,
+  type Door,
+  type DoorOptions,
+  isLoopback,
+  type OpenDoor,
+  showAddress,
+  type Tls,
+} from './door.ts';
 import { openResp } from './doors/resp.ts';
 import { openHttp } from './http/http.ts';
+import { createLive, type Live } from './http/live.ts';
+import { liveConfig } from './http/live-config.ts';
 import type { Log } from './log.ts';
-import { family } from './metrics/exposition.ts';
-import { createMetrics, type MetricsOptions } from './metrics/metrics.ts';
+import { createMetrics, family, type MetricsOptions } from './metrics/metrics.ts';
+import type { OtlpOptions } from './metrics/otlp.ts';
 import { createReloader, sizes } from './reload.ts';
-import { type OpenedStore, openStore, type StoreOptions, UsageError } from './store.ts';
+import { type OpenedStore, openStore, optional, type StoreOptions, UsageError } from './store.ts';
+import { createTlsReloader, pathsOf, readTls, type TlsFiles } from './tls.ts';
 import { VERSION } from './version.ts';
 import { watchPaths } from './watch.ts';
 
@@ -27,13 +39,19 @@ export interface ServerOptions {
   readonly config: readonly string[];
   readonly store: StoreOptions;
   readonly doors: Readonly<Partial<Record<DoorName, { address: Address; tokens?: DoorOptions['tokens'] }>>>;
-  readonly tls?: DoorOptions['tls'];
+  /** Read again when they change. */
+  readonly tls?: TlsFiles | undefined;
+  /** Of the HTTP door: see DoorOptions. */
+  readonly adminTokens?: DoorOptions['adminTokens'];
+  readonly page?: DoorOptions['page'];
   /** Default 1 MiB. */
   readonly maxMessage?: number | undefined;
   /** Default 1024. */
   readonly maxKey?: number | undefined;
   readonly shadow?: boolean | undefined;
   readonly metrics?: MetricsOptions | undefined;
+  /** Also push the metrics to a collector. */
+  readonly otlp?: OtlpOptions | undefined;
   /** Look at the files again when they change; default true. */
   readonly watch?: boolean | undefined;
   readonly log: Log;
@@ -42,7 +60,7 @@ export interface ServerOptions {
 export interface RunningServer {
   readonly core: Core;
   readonly addresses: Readonly<Partial<Record<DoorName, Address>>>;
-  /** Loads the files again. */
+  /** Loads the files again, certificates too. */
   reload(): void;
   /**
    * Says that it is unhealthy, and after `delay` lets nobody in; answers what has come, returns leases, closes the store.
@@ -55,6 +73,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { log } = options;
   const files = readFiles(options.config);
   const config = parseConfig(files);
+  const tls = options.tls && readTls(options.tls);
+  const otlp =
+    options.otlp && (await optional('this', '@opentelemetry/sdk-metrics', () => import('./metrics/otlp.ts')));
   const metrics = createMetrics(options.metrics);
   const opened = await openStore({
     ...options.store,
@@ -70,11 +91,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   metrics.add(() => facts(opened));
   log.info('configuration loaded', { ...sizes(config), store: opened.name });
 
+  const reloader = createReloader(core, options.config, log, files, () => live.configChanged());
+  const live = createLive({
+    metrics,
+    storeKind: /^\w+/.exec(opened.name)?.[0].replace(/^rediss$/, 'redis') ?? '',
+    config: () => liveConfig(core.config, reloader.loaded, options.config.join(', ')),
+  });
+
   let isHealthy = true;
   const doors = new Map<DoorName, Door>();
   try {
     for (const name of Object.keys(options.doors) as DoorName[]) {
-      doors.set(name, await openDoor(name, core, options, () => isHealthy));
+      doors.set(name, await openDoor(name, core, options, { tls, live, isHealthy: () => isHealthy }));
     }
   } catch (error) {
     await Promise.all([...doors.values()].map((door) => door.drain(0)));
@@ -82,8 +110,19 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     throw error;
   }
 
-  const reloader = createReloader(core, options.config, log, files);
-  const unwatch = options.watch === false ? () => {} : watchPaths(options.config, () => reloader.look());
+  const lookAtTls =
+    options.tls && tls
+      ? createTlsReloader(options.tls, tls, log, (next) => {
+          for (const door of doors.values()) door.secure(next);
+        })
+      : () => {};
+  const look = (always = false): void => {
+    reloader.look(always);
+    lookAtTls();
+  };
+  const paths = [...options.config, ...(options.tls ? pathsOf(options.tls) : [])];
+  const unwatch = options.watch === false ? () => {} : watchPaths(paths, () => look());
+  const endPush = otlp?.pushMetrics(() => metrics.families(), log, options.otlp ?? {});
   let draining: Promise<void> | undefined;
 
   async function drain(delay: number, timeout: number): Promise<void> {
@@ -91,15 +130,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log.info('draining', { delay, timeout });
     unwatch();
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
+    live.close();
     await Promise.all([...doors.values()].map((door) => door.drain(timeout)));
     await core.close();
+    await endPush?.();
     log.info('drained');
   }
 
   return {
     core,
     addresses: Object.fromEntries([...doors].map(([name, { address }]) => [name, address])),
-    reload: () => reloader.look(true),
+    reload: () => look(true),
     drain: ({ delay = 0, timeout = 10_000 } = {}) => (draining ??= drain(delay, timeout)),
   };
 }
@@ -108,29 +149,31 @@ async function openDoor(
   name: DoorName,
   core: Core,
   options: ServerOptions,
-  isHealthy: () => boolean,
+  own: { readonly tls: Tls | undefined; readonly live: Live; readonly isHealthy: () => boolean },
 ): Promise<Door> {
-  const { log, tls, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
+  const { log, adminTokens, page, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
+  const { tls } = own;
   const open = DOORS[name];
   const given = options.doors[name];
   if (open === undefined || given === undefined)
     throw new UsageError(`there is no ${name} door in this version`);
-  const door = await open(core, { ...given, tls, maxMessage, maxKey, log, isHealthy });
+  const door = await open(core, { ...given, ...own, adminTokens, page, maxMessage, maxKey, log });
   const address = showAddress(door.address);
   log.info('listening', { door: name, address, tls: tls !== undefined });
   if (!isLoopback(door.address) && given.tokens === undefined && tls?.ca === undefined)
-    log.warn('anybody who reaches this address may ask and reset limits: set a token', {
+    log.warn('anybody who reaches this address may use up limits: set a token', {
       door: name,
       address,
     });
   return door;
 }
 
-function facts({ size, name }: OpenedStore): string {
+function facts({ size, name }: OpenedStore): Family[] {
   const version = [{ labels: { version: VERSION, store: name }, value: 1 }];
-  const info = family('sluice_build_info', 'gauge', 'The version that runs.', version);
-  if (size === undefined) return info;
-  return info + family('sluice_store_keys', 'gauge', 'Keys in memory.', [{ value: size() }]);
+  const info = family('sluice.build_info', 'gauge', 'The version that runs.', version);
+  return size === undefined
+    ? [info]
+    : [info, family('sluice.store.keys', 'gauge', 'Keys in memory.', size())];
 }
 
 /** At most once a second: a client that cannot connect says so many times. */

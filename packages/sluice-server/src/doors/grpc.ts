@@ -1,11 +1,12 @@
 /** The gRPC door: Envoy's rate limit service, and health checks. */
-import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from '@grpc/grpc-js';
+import { type sendUnaryData, Server, type ServerUnaryCall, status } from '@grpc/grpc-js';
 import { StoreError, StoreUnavailable } from 'sluice';
 import type { Core } from '../core/core.ts';
 import { isPromise } from '../core/maybe.ts';
 import { type Door, type DoorOptions, showAddress } from '../door.ts';
 import { isToken } from '../http/access.ts';
 import { createHealth } from './grpc-health.ts';
+import { credentialsOf } from './grpc-tls.ts';
 import { loadServices, type RateLimitRequest, type RateLimitResponse } from './grpc-proto.ts';
 import { Refusal, shouldRateLimit } from './grpc-rls.ts';
 
@@ -52,8 +53,9 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
 
   server.addService(services.rateLimit, { ShouldRateLimit: decide });
   server.addService(services.health, { Check: health.check, Watch: health.watch });
+  const { credentials, secure } = credentialsOf(options.tls);
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(showAddress(address), credentialsOf(options.tls), (error, bound) => {
+    server.bindAsync(showAddress(address), credentials, (error, bound) => {
       if (error === null) resolve(bound);
       else reject(error);
     });
@@ -69,6 +71,7 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
       });
       clearTimeout(cut);
     },
+    secure,
   };
 }
 
@@ -81,18 +84,4 @@ function refusalOf(error: unknown): Refusal {
 
 function tokenOf({ metadata }: Call): string {
   return /^Bearer +(\S+) *$/i.exec(String(metadata.get('authorization')[0] ?? ''))?.[1] ?? '';
-}
-
-function credentialsOf(tls: DoorOptions['tls']): ServerCredentials {
-  if (tls === undefined) return ServerCredentials.createInsecure();
-  const { cert, key, ca } = tls;
-  const pair = { cert_chain: pem(cert), private_key: pem(key) };
-  return ServerCredentials.createSsl(ca === undefined ? null : pem(ca), [pair], ca !== undefined);
-}
-
-function pem(value: unknown): Buffer {
-  const parts = Array.isArray(value) ? value : [value];
-  return Buffer.concat(
-    parts.map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(`${String(part)}\n`))),
-  );
 }

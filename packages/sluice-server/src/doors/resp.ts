@@ -1,6 +1,6 @@
 /** The RESP door: any Redis client can ask. */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { createServer as createSecureServer } from 'node:tls';
+import { createServer as createSecureServer, Server as SecureServer } from 'node:tls';
 import type { Core } from '../core/core.ts';
 import type { Door, DoorOptions } from '../door.ts';
 import { commandsOf } from './resp-commands.ts';
@@ -75,6 +75,9 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
       }, timeout);
       await closed;
       clearTimeout(cut);
+    },
+    secure(next) {
+      if (server instanceof SecureServer) server.setSecureContext(next);
     },
   };
 }

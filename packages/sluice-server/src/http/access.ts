@@ -1,13 +1,26 @@
 /** Who may ask. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { type DoorOptions, isLoopback } from '../door.ts';
 import { HttpProblem } from './reply.ts';
 
-/** A bearer token that is one of those given. */
-export function checkToken(request: IncomingMessage, tokens: readonly string[]): void {
-  const shown = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
-  if (!isToken(shown, tokens))
-    throw new HttpProblem('unauthorized', undefined, {}, [['WWW-Authenticate', 'Bearer realm="sluice"']]);
+/** With an admin token, everything; with a token of the door, or where it asks for none, what is not for admins. */
+export function checkAccess(
+  { headers }: IncomingMessage,
+  access: 'door' | 'admin',
+  { tokens, adminTokens, address, tls }: DoorOptions,
+): void {
+  const shown = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? '';
+  if (adminTokens !== undefined && isToken(shown, adminTokens())) return;
+  if (access === 'admin' && adminTokens !== undefined) throw unauthorized('an admin token is needed');
+  if (tokens !== undefined && !isToken(shown, tokens())) throw unauthorized();
+  // Where nobody tells who they are, only those on this machine may reset and block.
+  if (access === 'admin' && tokens === undefined && tls?.ca === undefined && !isLoopback(address))
+    throw new HttpProblem('forbidden', 'this server has no admin token, so nobody may reset or block');
+}
+
+function unauthorized(detail?: string): HttpProblem {
+  return new HttpProblem('unauthorized', detail, {}, [['WWW-Authenticate', 'Bearer realm="sluice"']]);
 }
 
 /** Takes as long for a wrong one as for a right one. */

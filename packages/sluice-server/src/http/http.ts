@@ -1,10 +1,10 @@
 /** The HTTP door: plain node:http. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
+import { createServer as createSecureServer, Server as SecureServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Core } from '../core/core.ts';
 import type { Door, DoorOptions } from '../door.ts';
-import { checkOrigin, checkToken } from './access.ts';
+import { checkAccess, checkOrigin } from './access.ts';
 import { HttpProblem, problemReply, type Reply } from './reply.ts';
 import { type Route, routesOf } from './routes.ts';
 import { problemOf } from './v1.ts';
@@ -23,7 +23,11 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
     const name = route === undefined ? 'none' : path;
     try {
       if (route === undefined) throw new HttpProblem('not-found');
-      checkAccess(request, route, options);
+      checkMethod(request, route);
+      if (route.access !== 'open') {
+        checkOrigin(request);
+        checkAccess(request, route.access, options);
+      }
       return [name, await route.answer(request, new URLSearchParams(query))];
     } catch (error) {
       const problem = problemOf(error);
@@ -37,6 +41,8 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
     const start = performance.now();
     const [name, reply] = await replyTo(request);
     send(request, response, reply, isDraining);
+    // A stream lasts as long as somebody looks.
+    if (reply.stream !== undefined) return;
     core.metrics.answered('http', name, String(reply.status), performance.now() - start);
   }
 
@@ -81,36 +87,31 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
       isDraining = true;
       await emptied(server, silent, closed, timeout);
     },
+    secure(next) {
+      if (server instanceof SecureServer) server.setSecureContext(next);
+    },
   };
 }
 
-function checkAccess(request: IncomingMessage, { method, isOpen }: Route, { tokens }: DoorOptions): void {
+function checkMethod(request: IncomingMessage, { method }: Route): void {
   const isRead = method === 'GET' && request.method === 'HEAD';
   if (request.method !== method && !isRead)
     throw new HttpProblem('method-not-allowed', undefined, {}, [['Allow', method]]);
-  if (isOpen) return;
-  checkOrigin(request);
-  if (tokens !== undefined) checkToken(request, tokens());
 }
 
 function send(request: IncomingMessage, response: ServerResponse, reply: Reply, isLast: boolean): void {
   if (response.destroyed) return;
-  const { status, type, body, headers = [] } = reply;
+  const { status, type, body, headers = [], stream } = reply;
   // All at once: one by one, headers cost more than the decision.
-  const head = [
-    'Content-Type',
-    type,
-    'Content-Length',
-    String(Buffer.byteLength(body)),
-    'Cache-Control',
-    'no-store',
-    'X-Content-Type-Options',
-    'nosniff',
-  ];
+  const head = ['Content-Type', type, 'X-Content-Type-Options', 'nosniff'];
   for (const [name, value] of headers) head.push(name, value);
+  if (!head.includes('Cache-Control')) head.push('Cache-Control', 'no-store');
+  if (stream === undefined && status !== 304) head.push('Content-Length', String(Buffer.byteLength(body)));
   if (isLast && !head.includes('Connection')) head.push('Connection', 'close');
   response.writeHead(status, head);
-  response.end(request.method === 'HEAD' ? undefined : body);
+  if (request.method === 'HEAD' || status === 304) response.end();
+  else if (stream === undefined) response.end(body);
+  else stream(response);
 }
 
 /** Resolves when the last connection has ended. http's own close would cut idle ones at once. */

@@ -78,7 +78,7 @@ function content(schema: object, type = 'application/json'): object {
 }
 
 const refusals = Object.fromEntries(
-  ['400', '401', '404', '413', '503'].map((status) => [
+  ['400', '401', '403', '404', '413', '503'].map((status) => [
     status,
     { description: 'Refused.', ...content(ref('Problem'), 'application/problem+json') },
   ]),
@@ -167,6 +167,7 @@ export const OPENAPI: string = JSON.stringify({
     '/rlconfig': get('rlconfig', 'The configuration, a line per limit', 'text/plain'),
     '/healthcheck': get('healthcheck', 'Whether to send requests here', 'text/plain', true),
     '/metrics': get('metrics', 'For Prometheus', 'text/plain'),
+    '/live': get('live', 'What the page shows, as server-sent events', 'text/event-stream'),
     '/openapi.json': get('openapi', 'This document', 'application/json', true),
   },
   components: {

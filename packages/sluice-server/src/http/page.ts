@@ -1,42 +1,95 @@
-/** GET /: names the endpoints, until there is a page to look at limits. */
+/** GET /: the page (packages/playground, built). Where it was not built, a few words in its place. */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip } from 'node:zlib';
+import { type Reply, text } from './reply.ts';
 
-const ENDPOINTS: readonly (readonly [call: string, meaning: string])[] = [
-  ['POST /v1/take', 'charge a key, if its limit allows'],
-  ['POST /v1/peek', 'the same answer, nothing charged'],
-  ['POST /v1/refund', 'give back'],
-  ['POST /v1/block', 'deny a key for a while'],
-  ['POST /v1/reset', 'forget a key'],
-  ['GET /v1/limits', 'the limits that are loaded'],
-  ['POST /json', "Envoy's ShouldRateLimit as JSON"],
-  ['GET /rlconfig', 'the configuration, a line per limit'],
-  ['GET /healthcheck', 'whether to send requests here'],
-  ['GET /metrics', 'for Prometheus'],
-  ['GET /openapi.json', 'all of this for machines'],
+/** Answers with one file, as its reader wants it packed and unless it has it already. */
+export type PageFile = (accepted: string, known: string) => Reply | Promise<Reply>;
+
+const BUILT = fileURLToPath(new URL('../../dist/page/', import.meta.url));
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+const SECURITY: NonNullable<Reply['headers']> = [
+  [
+    'Content-Security-Policy',
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  ],
+  ['Referrer-Policy', 'no-referrer'],
 ];
+/** The name holds a hash of the content. */
+const HASHED = /-[\w-]{8}\.\w+$/;
 
-const ROWS = ENDPOINTS.map(
-  ([call, meaning]) => `<tr><td><code>${call}</code></td><td>${meaning}</td></tr>`,
-).join('\n');
+const PACKERS = { br: promisify(brotliCompress), gzip: promisify(gzip) } as const;
 
-export const PAGE: string = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Sluice</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; padding: 0 1rem; color-scheme: light dark }
-td { padding: .2rem 1rem .2rem 0; vertical-align: top }
-pre { overflow-x: auto }
-</style>
-</head>
-<body>
-<h1>Sluice</h1>
-<p>This server decides rate limits. It answers here:</p>
-<table>
-${ROWS}
-</table>
-<pre><code>curl -d '{"limit":"api","key":"alice"}' http://localhost:8080/v1/take</code></pre>
-</body>
-</html>
+/** By path. A folder that holds no page: one path, and words. */
+export function pageFiles(folder: string = BUILT): ReadonlyMap<string, PageFile> {
+  const files = new Map<string, PageFile>();
+  if (folder === 'none') return files;
+  for (const name of filesIn(folder)) {
+    const path = name === 'index.html' ? '/' : `/${name.replaceAll('\\', '/')}`;
+    files.set(path, fileOf(name, readFileSync(join(folder, name))));
+  }
+  if (!files.has('/')) files.set('/', () => ({ ...text(UNBUILT), headers: SECURITY }));
+  return files;
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+      (name) => extname(name) in TYPES,
+    );
+  } catch {
+    return [];
+  }
+}
+
+function fileOf(name: string, content: Buffer): PageFile {
+  const type = TYPES[extname(name)];
+  const hash = createHash('sha256').update(content).digest('base64url').slice(0, 16);
+  const keep = HASHED.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache';
+  const packed = new Map<string, Promise<Buffer>>();
+
+  /** Once for each packing, off the thread that decides limits. */
+  function pack(how: keyof typeof PACKERS): Promise<Buffer> {
+    const known = packed.get(how) ?? PACKERS[how](content);
+    packed.set(how, known);
+    return known;
+  }
+
+  return async (accepted, known) => {
+    const how = accepts(accepted, 'br') ? 'br' : accepts(accepted, 'gzip') ? 'gzip' : undefined;
+    const tag = `"${hash}${how === undefined ? '' : `-${how}`}"`;
+    const headers: Reply['headers'] = [
+      ...SECURITY,
+      ['Cache-Control', keep],
+      ['ETag', tag],
+      ['Vary', 'Accept-Encoding'],
+      ...(how === undefined ? [] : [['Content-Encoding', how] as const]),
+    ];
+    if (known.split(/\s*,\s*/).some((one) => one.replace(/^W\//, '') === tag))
+      return { status: 304, type, body: '', headers };
+    return { status: 200, type, body: how === undefined ? content : await pack(how), headers };
+  };
+}
+
+function accepts(header: string, how: string): boolean {
+  return header.split(',').some((one) => {
+    const [name = '', weight = ''] = one.trim().split(/\s*;\s*q=/);
+    return name === how && Number(weight || 1) > 0;
+  });
+}
+
+const UNBUILT = `Sluice: this server decides rate limits.
+
+  curl -d '{"limit":"api","key":"alice"}' http://localhost:8080/v1/take
+
+GET /openapi.json tells what else it answers. The page was not built: npm run build -w sluice-playground
 `;

@@ -1,10 +1,13 @@
 /** What a route answers: data. Only the door writes it to a socket. */
+import type { ServerResponse } from 'node:http';
 
 export interface Reply {
   readonly status: number;
   readonly type: string;
-  readonly body: string;
+  readonly body: string | Buffer;
   readonly headers?: readonly (readonly [name: string, value: string])[];
+  /** In place of the body: goes on writing, after the head. */
+  readonly stream?: (response: ServerResponse) => void;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -31,22 +34,26 @@ export type ProblemKind =
   | 'bad-request'
   | 'unauthorized'
   | 'foreign-origin'
+  | 'forbidden'
   | 'not-found'
   | 'unknown-limit'
   | 'method-not-allowed'
   | 'too-large'
   | 'store-unavailable'
+  | 'unavailable'
   | 'internal-error';
 
 const TITLES: Readonly<Record<ProblemKind, readonly [status: number, title: string]>> = {
   'bad-request': [400, 'The request cannot be understood'],
   unauthorized: [401, 'A token is needed'],
   'foreign-origin': [403, 'Pages of other origins may not ask'],
+  forbidden: [403, 'An admin token is needed'],
   'not-found': [404, 'There is nothing here'],
   'unknown-limit': [404, 'There is no such limit'],
   'method-not-allowed': [405, 'This method does not fit'],
   'too-large': [413, 'The request is too large'],
   'store-unavailable': [503, 'The limits cannot be checked now'],
+  unavailable: [503, 'Not now'],
   'internal-error': [500, 'The server made a mistake'],
 };
 

@@ -1,10 +1,11 @@
 /** GET /rlconfig: what is loaded, a line each. */
-import type { Config, Level, Rule } from '../config/model.ts';
+import type { Config, Level, Rule, RuleLimit } from '../config/model.ts';
 
-export function showConfig({ limits, domains }: Config): string {
-  const lines: string[] = [];
-  for (const { level } of domains.values()) showLevel(level, lines);
-  for (const { name, text, tiers, overrides, mode, shadow } of limits.values()) {
+export function showConfig(config: Config): string {
+  const lines = rulesOf(config).map(
+    ({ label, limit, shadow }) => `${label}: ${showLimit(limit)}, shadow_mode: ${shadow}`,
+  );
+  for (const { name, text, tiers, overrides, mode, shadow } of config.limits.values()) {
     lines.push(
       `limit ${name}: ${text}, mode: ${mode}, tiers: ${Object.keys(tiers).length}, overrides: ${overrides.length}, shadow_mode: ${shadow}`,
     );
@@ -12,17 +13,20 @@ export function showConfig({ limits, domains }: Config): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-function showLevel({ exact, patterns, any }: Level, lines: string[]): void {
-  for (const rule of [...exact.values(), ...patterns, ...any.values()]) {
-    const limit = showLimit(rule);
-    if (limit !== undefined) lines.push(`${rule.label}: ${limit}, shadow_mode: ${rule.shadow}`);
-    if (rule.level !== undefined) showLevel(rule.level, lines);
-  }
+/** Envoy's rules that have a limit. */
+export function rulesOf({ domains }: Config): (Rule & { readonly limit: RuleLimit })[] {
+  return [...domains.values()].flatMap(({ level }) => rulesIn(level));
 }
 
-function showLimit({ limit }: Rule): string | undefined {
-  if (limit === undefined || limit.kind === 'unlimited') return limit?.kind;
-  const { rate, text } = limit;
+function rulesIn({ exact, patterns, any }: Level): (Rule & { readonly limit: RuleLimit })[] {
+  return [...exact.values(), ...patterns, ...any.values()].flatMap((rule) => [
+    ...(rule.limit === undefined ? [] : [{ ...rule, limit: rule.limit }]),
+    ...(rule.level === undefined ? [] : rulesIn(rule.level)),
+  ]);
+}
+
+function showLimit({ kind, rate, text }: RuleLimit): string {
+  if (kind === 'unlimited') return kind;
   if (rate === undefined) return `policies=${text}`;
   const times = rate.multiplier === 1 ? '' : ` unit_multiplier=${rate.multiplier}`;
   return `unit=${rate.unit.toUpperCase()}${times} requests_per_unit=${rate.requestsPerUnit}`;

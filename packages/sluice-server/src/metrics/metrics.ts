@@ -1,7 +1,8 @@
 /** What the server counts. Memory is bounded whatever is asked: labels come from the configuration, up to a number. */
-import { type Decision, type Millis, StoreError, StoreUnavailable } from 'sluice';
-import { family, Histogram, type Sample } from './exposition.ts';
+import type { Decision, Millis, StoreFault } from 'sluice';
+import { exposition, type Family, Histogram, type Sample } from 'sluice/prometheus';
 import { type Seen, SpaceSaving } from './space-saving.ts';
+import { Spread } from './spread.ts';
 
 export interface MetricsOptions {
   /** Once more than this share of the limit is used, it is near. Default 0.8. */
@@ -17,22 +18,36 @@ export interface Metrics {
   decided(limit: string, key: string, decision: Decision, lenient: boolean): void;
   /** A store that answers later did so. */
   stored(took: Millis, decision: Decision): void;
-  failed(error: unknown): void;
+  failed(fault: StoreFault): void;
   breaker(isOpen: boolean): void;
   answered(door: string, route: string, code: string, took: Millis): void;
   reloaded(isGood: boolean): void;
   /** Most often denied, of all limits. */
   topDenied(): Denied[];
+  families(): Family[];
+  /** For Prometheus. */
   text(): string;
+  /** All of it so far, for those who look again later and want what happened in between. */
+  totals(): Totals;
   /** More to say at each look: gauges of who knows them. */
-  add(more: () => string): void;
+  add(more: () => Family[]): void;
 }
 
 export interface Denied extends Seen {
   readonly limit: string;
 }
 
-interface Counts {
+export interface Totals {
+  readonly limits: ReadonlyMap<string, Readonly<Counts>>;
+  /** See spread.ts. */
+  readonly latency: Float64Array;
+  readonly storeLatency: Float64Array;
+  readonly faults: number;
+  readonly fallbacks: number;
+  readonly isStoreUp: boolean;
+}
+
+export interface Counts {
   allowed: number;
   denied: number;
   shadowed: number;
@@ -52,8 +67,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const doors = new Map<string, { door: string; route: string; code: string; count: number }>();
   const times = new Map<string, Histogram>();
   const storeTime = new Histogram();
+  const [latency, storeLatency] = [new Spread(), new Spread()];
   const denied = new SpaceSaving(SKETCH);
-  const more: (() => string)[] = [];
+  const more: (() => Family[])[] = [];
   const reloads = { good: 0, bad: 0, isGood: true, at: Date.now() };
   let isStoreUp = true;
   let fallbacks = 0;
@@ -82,6 +98,53 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     });
   }
 
+  function families(): Family[] {
+    const near = [...limits].map(([limit, counts]) => ({ labels: { limit }, value: counts.near }));
+    const top = topDenied().map(({ limit, name, count }) => ({ labels: { limit, key: name }, value: count }));
+    const answered = [...doors.values()].map(({ count: value, ...labels }) => ({ labels, value }));
+    const took = [...times].map(([door, value]) => ({ labels: { door }, value }));
+    const failed = [...faults].map(([fault, value]) => ({ labels: { fault }, value }));
+    const loaded = [
+      { labels: { result: 'good' }, value: reloads.good },
+      { labels: { result: 'bad' }, value: reloads.bad },
+    ];
+    const [up, good] = [isStoreUp ? 1 : 0, reloads.isGood ? 1 : 0];
+    return [
+      family('sluice.decisions', 'counter', 'Takes decided, by limit and outcome.', outcomes()),
+      family('sluice.near_limit', 'counter', 'Takes that passed near the limit.', near),
+      family('sluice.top_denied', 'gauge', 'Keys denied most often (space-saving estimate).', top),
+      family('sluice.requests', 'counter', 'Requests answered, by door, route and code.', answered),
+      family(
+        'sluice.request.duration',
+        'histogram',
+        'From the whole request to the answer, by door.',
+        took,
+        's',
+      ),
+      family('sluice.store.up', 'gauge', '0 while the store does not answer.', up),
+      family('sluice.store.duration', 'histogram', 'How long the store took.', storeTime, 's'),
+      family('sluice.store.errors', 'counter', 'Checks that the store could not decide, by fault.', failed),
+      family('sluice.store.fallbacks', 'counter', "Checks answered in the store's place.", fallbacks),
+      family('sluice.config.reloads', 'counter', 'Reloads of the configuration, by result.', loaded),
+      family(
+        'sluice.config.last_reload_successful',
+        'gauge',
+        '0 while a bad file waits for correction.',
+        good,
+      ),
+      family(
+        'sluice.config.loaded_timestamp',
+        'gauge',
+        'When the configuration was loaded.',
+        reloads.at / 1000,
+        's',
+      ),
+      family('process.resident_memory', 'gauge', 'Resident memory.', process.memoryUsage().rss, 'By'),
+      family('process.start_time', 'gauge', 'When the process began.', performance.timeOrigin / 1000, 's'),
+      ...more.flatMap((one) => one()),
+    ];
+  }
+
   return {
     decided(limit, key, decision, lenient) {
       const counts = countsOf(limit);
@@ -96,12 +159,14 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       if (topKeys > 0) denied.see(limit + SEPARATOR + key.slice(0, LONGEST_KEY));
     },
     stored(took, { source }) {
-      if (source === 'fallback') fallbacks++;
-      else storeTime.observe(took / 1000);
+      if (source === 'fallback') {
+        fallbacks++;
+        return;
+      }
+      storeTime.observe(took / 1000);
+      storeLatency.observe(took);
     },
-    failed(error) {
-      const isKnown = error instanceof StoreUnavailable || error instanceof StoreError;
-      const fault = isKnown ? error.fault : 'unknown';
+    failed(fault) {
       faults.set(fault, (faults.get(fault) ?? 0) + 1);
     },
     breaker(isOpen) {
@@ -115,6 +180,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       const time = times.get(door) ?? new Histogram();
       times.set(door, time);
       time.observe(took / 1000);
+      latency.observe(took);
     },
     reloaded(isGood) {
       reloads[isGood ? 'good' : 'bad']++;
@@ -125,58 +191,32 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     add(one) {
       more.push(one);
     },
-    text() {
-      const near = [...limits].map(([limit, counts]) => ({ labels: { limit }, value: counts.near }));
-      const top = topDenied().map(({ limit, name, count }) => ({
-        labels: { limit, key: name },
-        value: count,
-      }));
-      const { rss } = process.memoryUsage();
-      return [
-        family('sluice_decisions_total', 'counter', 'Takes decided, by limit and outcome.', outcomes()),
-        family('sluice_near_limit_total', 'counter', 'Takes that passed near the limit.', near),
-        family('sluice_top_denied', 'gauge', 'Keys denied most often (space-saving estimate).', top),
-        family(
-          'sluice_requests_total',
-          'counter',
-          'Requests answered, by door, route and code.',
-          [...doors.values()].map(({ count: value, ...labels }) => ({ labels, value })),
-        ),
-        family(
-          'sluice_request_duration_seconds',
-          'histogram',
-          'From the whole request to the answer, by door.',
-          [...times].flatMap(([door, time]) => time.samples({ door })),
-        ),
-        family('sluice_store_up', 'gauge', '0 while the store does not answer.', [
-          { value: isStoreUp ? 1 : 0 },
-        ]),
-        family('sluice_store_duration_seconds', 'histogram', 'How long the store took.', storeTime.samples()),
-        family(
-          'sluice_store_errors_total',
-          'counter',
-          'Checks that the store could not decide, by fault.',
-          [...faults].map(([fault, value]) => ({ labels: { fault }, value })),
-        ),
-        family('sluice_store_fallbacks_total', 'counter', "Checks answered in the store's place.", [
-          { value: fallbacks },
-        ]),
-        family('sluice_config_reloads_total', 'counter', 'Reloads of the configuration, by result.', [
-          { labels: { result: 'good' }, value: reloads.good },
-          { labels: { result: 'bad' }, value: reloads.bad },
-        ]),
-        family('sluice_config_last_reload_successful', 'gauge', '0 while a bad file waits for correction.', [
-          { value: reloads.isGood ? 1 : 0 },
-        ]),
-        family('sluice_config_loaded_timestamp_seconds', 'gauge', 'When the configuration was loaded.', [
-          { value: reloads.at / 1000 },
-        ]),
-        family('process_resident_memory_bytes', 'gauge', 'Resident memory.', [{ value: rss }]),
-        family('process_start_time_seconds', 'gauge', 'When the process began.', [
-          { value: performance.timeOrigin / 1000 },
-        ]),
-        ...more.map((one) => one()),
-      ].join('');
-    },
+    totals: () => ({
+      limits: new Map([...limits].map(([limit, counts]) => [limit, { ...counts }])),
+      latency: latency.copy(),
+      storeLatency: storeLatency.copy(),
+      faults: [...faults.values()].reduce((sum, count) => sum + count, 0),
+      fallbacks,
+      isStoreUp,
+    }),
+    families,
+    text: () => exposition(families()),
+  };
+}
+
+/** Named as OpenTelemetry would; Prometheus' name follows. */
+export function family(
+  name: string,
+  type: Family['type'],
+  help: string,
+  samples: number | Histogram | readonly Sample[],
+  unit?: Family['unit'],
+): Family {
+  return {
+    name,
+    type,
+    help,
+    unit,
+    samples: Array.isArray(samples) ? samples : [{ value: samples as number | Histogram }],
   };
 }
