@@ -1,5 +1,5 @@
 /** A clock that moves only when told to, and wakes whoever waits for the instants it passes. */
-import { Alarms } from '../clock.ts';
+import { Alarms } from './alarms.ts';
 import type { Clock, Millis } from '../contract.ts';
 
 export interface ManualClock extends Clock {

@@ -2,7 +2,7 @@
  * Many nodes, one store, and all that may go wrong between them, in simulated time: the same seed gives the same course.
  * The wrappers are the real ones, and so is the store behind the messages.
  */
-import { Alarms } from '../../src/clock.ts';
+import { Alarms } from '../../src/testing/alarms.ts';
 import {
   type Clock,
   createLimiter,
