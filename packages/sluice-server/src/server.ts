@@ -34,6 +34,8 @@ const DOORS: Readonly<Record<DoorName, OpenDoor | undefined>> = {
   resp: openResp,
 };
 
+const OTLP = '@opentelemetry/sdk-metrics @opentelemetry/exporter-metrics-otlp-http';
+
 export interface ServerOptions {
   /** Files, or folders of them. */
   readonly config: readonly string[];
@@ -74,8 +76,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const files = readFiles(options.config);
   const config = parseConfig(files);
   const tls = options.tls && readTls(options.tls);
-  const otlp =
-    options.otlp && (await optional('this', '@opentelemetry/sdk-metrics', () => import('./metrics/otlp.ts')));
+  const otlp = options.otlp && (await optional('pushing metrics', OTLP, () => import('./metrics/otlp.ts')));
   const metrics = createMetrics(options.metrics);
   const opened = await openStore({
     ...options.store,

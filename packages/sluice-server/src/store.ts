@@ -81,7 +81,7 @@ type Client = readonly [client: object, close: () => MaybePromise<unknown>];
 
 async function clientOf(url: string, onError: (error: Error) => void): Promise<Client> {
   if (isPostgres(url)) return postgresClient(url, onError);
-  const { Redis, Cluster } = await optional('ioredis', () => import('ioredis'));
+  const { Redis, Cluster } = await optional('this store', 'ioredis', () => import('ioredis'));
   // What was sent and not answered may have been counted: nothing is sent twice.
   const once = { maxRetriesPerRequest: 0 };
   if (/^rediss?:\/\//.test(url)) {
@@ -117,17 +117,17 @@ function hostOf(text: string): { host: string; port: number } {
 }
 
 async function postgresClient(url: string, onError: (error: Error) => void): Promise<Client> {
-  const { default: pg } = await optional('pg', () => import('pg'));
+  const { default: pg } = await optional('this store', 'pg', () => import('pg'));
   const pool = new pg.Pool({ connectionString: url, max: 10 });
   pool.on('error', onError);
   return [pool, () => pool.end()];
 }
 
-async function optional<T>(name: string, load: () => Promise<T>): Promise<T> {
+export async function optional<T>(what: string, name: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();
   } catch (error) {
-    throw new UsageError(`this store needs ${name}: npm install ${name}`, { cause: error });
+    throw new UsageError(`${what} needs ${name}: npm install ${name}`, { cause: error });
   }
 }
 

@@ -2,12 +2,12 @@
  * What every door asks: Sluice's limits by name, Envoy's by domain. One configuration, one store. Answers come at once
  * where the store gives them at once.
  */
-import type { Decision, Duration, MaybePromise, Store } from 'sluice';
+import { type Decision, type Duration, type MaybePromise, metered, type Store } from 'sluice';
 import type { Config } from '../config/model.ts';
 import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
 import { type AskOptions, type Limit, openLimit } from './limit.ts';
-import { chain, isPromise } from './maybe.ts';
+import { chain } from './maybe.ts';
 
 /** What became of a take: `shadowed` if the limit would have denied it, had it not been in shadow mode. */
 export interface Verdict extends Decision {
@@ -56,7 +56,14 @@ export class UnknownLimit extends Error {
 
 export function createCore(config: Config, options: CoreOptions): Core {
   const { metrics = createMetrics(), shadow: isShadow = false } = options;
-  const store = watched(options.store, metrics);
+  const store = metered(options.store, {
+    decided(_hit, decision, _outcome, took) {
+      if (took !== undefined) metrics.stored(took, decision);
+    },
+    failed(_hit, _error, fault) {
+      metrics.failed(fault);
+    },
+  });
   let current = config;
   let limits = opened(config);
   let descriptors = new Descriptors(config.domains, store, observeRule);
@@ -116,27 +123,4 @@ export function createCore(config: Config, options: CoreOptions): Core {
 function passed(answer: RateLimitAnswer): RateLimitAnswer {
   const statuses = answer.statuses.map((status) => ({ ...status, code: 'OK' as const }));
   return { ...answer, overLimit: false, statuses };
-}
-
-/** The store as it was, with its time and its faults counted. What answers at once is not timed: it would take longer. */
-function watched(store: Store, metrics: Metrics): Store {
-  return {
-    clock: store.clock,
-    apply(hit) {
-      const answer = store.apply(hit);
-      if (!isPromise(answer)) return answer;
-      const start = performance.now();
-      return answer.then(
-        (decision) => {
-          metrics.stored(performance.now() - start, decision);
-          return decision;
-        },
-        (error: unknown) => {
-          metrics.failed(error);
-          throw error;
-        },
-      );
-    },
-    close: () => store.close(),
-  };
 }
