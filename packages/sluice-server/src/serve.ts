@@ -165,7 +165,7 @@ function readFor(flag: string, file: string): string {
   }
 }
 
-/** Resolves with the exit code when the server has ended. */
+/** Ends the process when the server has ended. */
 export async function serveCommand(argv: readonly string[]): Promise<number> {
   const args = readArgs(argv, SERVE_FLAGS, process.env);
   const options = serverOptions(args, process.env, process.stdout.isTTY === true);
@@ -177,7 +177,9 @@ export async function serveCommand(argv: readonly string[]): Promise<number> {
   server = await startServer(options);
   await asked;
   await server.drain({ delay, timeout });
-  return 0;
+  await new Promise<void>((written) => process.stdout.write('', () => written()));
+  // What is still waited for, such as a collector that does not answer, has had its time.
+  return process.exit(0);
 }
 
 /** Resolves at the first signal to end. Who asks twice does not want to wait. */

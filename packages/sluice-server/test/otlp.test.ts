@@ -1,5 +1,5 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createSilent } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, expect, test, vi } from 'vitest';
 import { scrape } from '../../sluice/test/metrics/scrape.ts';
@@ -155,6 +155,19 @@ test('the command pushes to --otlp-endpoint, and at its end once more', async ()
   server.process.kill('SIGTERM');
   expect(await server.gone).toBe(0);
   expect(decisions(pushes.at(-1))).toMatchObject({ 'api allowed': 1 });
+});
+
+test('a collector that never answers does not keep the process from its end', async () => {
+  const silent = createSilent();
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  closing.push(() => silent.close());
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const server = await started('--config', temporaryFile('limits: { api: 2/h }'), '--otlp-endpoint', url);
+  const start = performance.now();
+  server.process.kill('SIGTERM');
+  expect(await server.gone).toBe(0);
+  expect(performance.now() - start).toBeLessThan(6000);
+  expect(server.output()).toContain('"message":"drained"');
 });
 
 test("OpenTelemetry's own variables say where to, how often, with which headers and by which name", async () => {
