@@ -15,7 +15,8 @@ if (process.argv.includes('--stale')) {
     const dist = join(folder, 'dist');
     if (!existsSync(dist)) continue;
     for (const file of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
-      if (!output.test(file)) continue;
+      // The page is not tsc's.
+      if (!output.test(file) || /^(page|assets)\b/.test(file)) continue;
       if (!existsSync(join(folder, 'src', file.replace(output, '.ts')))) rmSync(join(dist, file));
     }
   }

@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import * as sluice from 'sluice';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -8,7 +10,8 @@ import { parseConfig } from '../../sluice-server/src/config/config.ts';
 import { replayCommand } from '../../sluice-server/src/tools/replay.ts';
 import { simulateCommand } from '../../sluice-server/src/tools/simulate.ts';
 import { codeOf, fileOf } from '../src/model/code.ts';
-import { ALGORITHMS, read } from '../src/model/policy.ts';
+import { ALGORITHMS, UNRATED } from '../src/model/algorithms.ts';
+import { policiesOf, read } from '../src/model/policy.ts';
 import { createRun } from '../src/model/run.ts';
 import { FIRST, type State, TRAFFIC } from '../src/model/state.ts';
 import { generate } from '../src/model/traffic.ts';
@@ -16,14 +19,26 @@ import { generate } from '../src/model/traffic.ts';
 const folder = mkdtempSync(join(tmpdir(), 'sluice-code-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const RATED = ALGORITHMS.filter((name) => !UNRATED.includes(name));
+
 const EVERY: readonly string[] = [
-  ...ALGORITHMS.map((name) => `7/3s ${name}`),
+  ...RATED.map((name) => `7/3s ${name}`),
   ...['gcra', 'token-bucket', 'leaky-bucket', 'pacer'].map((name) => `7/3s ${name} burst 4`),
   '100/month fixed-window',
   '10/s & 500/h sliding-window & 5000/day fixed-window',
 ];
 
-const policiesOf = (limiter: sluice.Limiter) =>
+/** What only options can say. */
+const WITH_OPTIONS: readonly string[] = [
+  'concurrency { limit: 3, lease: 2s }',
+  'min-interval { every: 700ms }',
+  '9/10s & penalty { after: 2, within: 10s, block: 15s }',
+  'sliding-log { limit: 9, per: 10s, resolution: 5 }',
+  'fixed-window { limit: 9, per: 10s, align: first }',
+  'token-bucket { capacity: 9, refill: 3, every: 3s, continuous: false }',
+];
+
+const statesOf = (limiter: sluice.Limiter) =>
   limiter.peek('').policies.map(({ limit, window }) => [limit, window]);
 
 /** What the words between '' mean to a shell. */
@@ -33,7 +48,9 @@ const wordsOf = (line: string) => [...line.matchAll(/'([^']*)'|(\S+)/g)].map((ma
 async function commanded(state: State): Promise<number[][]> {
   writeFileSync(join(folder, 'traffic.log'), fileOf(generate(state.traffic)));
   const counts: number[][] = [];
+  writeFileSync(join(folder, 'limits.yaml'), codeOf('YAML', state));
   for (const line of codeOf('CLI', state).trim().split('\n')) {
+    if (line.startsWith('#')) continue;
     const [sluiceWord, verb, ...words] = wordsOf(line);
     expect(sluiceWord).toBe('sluice');
     let text = '';
@@ -43,7 +60,9 @@ async function commanded(state: State): Promise<number[][]> {
       },
       err() {},
     };
-    const argv = words.map((word) => (word === 'traffic.log' ? join(folder, word) : word));
+    const argv = words.map((word) =>
+      ['traffic.log', 'limits.yaml'].includes(word) ? join(folder, word) : word,
+    );
     const code = verb === 'simulate' ? simulateCommand(argv, output) : await replayCommand(argv, output);
     expect(code).toBe(0);
     counts.push((/(\d+) allowed .* (\d+) denied/.exec(text) ?? []).slice(1).map(Number));
@@ -61,12 +80,20 @@ function shown({ limits, traffic }: State): number[][] {
 }
 
 describe('the same numbers as code', () => {
-  test.each(EVERY)('TypeScript for %s runs and makes the same limit', (text) => {
+  test.each([...EVERY, ...WITH_OPTIONS])('TypeScript for %s runs and makes the same limit', (text) => {
     const code = codeOf('TypeScript', { ...FIRST, limits: [text] });
     const body = code.replace(/^import \{ (.*) \} from 'sluice';/, 'const { $1 } = sluice;');
     const limiter = runInNewContext(`${body}; limiter`, { sluice, console }) as sluice.Limiter;
-    expect(policiesOf(limiter)).toEqual(policiesOf(sluice.createLimiter(text)));
+    expect(statesOf(limiter)).toEqual(statesOf(sluice.createLimiter(policiesOf(text))));
     expect(limiter.peek('alice').resetAfter).toBeGreaterThan(0); // it takes one itself
+  });
+
+  test('TypeScript runs as a program of its own', () => {
+    const limits = [...WITH_OPTIONS.slice(0, 3), '7/3s burst 4'];
+    const code = `${codeOf('TypeScript', { ...FIRST, limits })}console.log(decision.allowed, limiter3.take('a').policies.length);`;
+    const cwd = fileURLToPath(new URL('..', import.meta.url));
+    const printed = execFileSync(process.execPath, ['--input-type=module', '-e', code], { cwd });
+    expect(String(printed)).toBe('true 2\n');
   });
 
   test('YAML is a configuration that the server reads, with the same limits', () => {
@@ -76,10 +103,18 @@ describe('the same numbers as code', () => {
     expect([...limits.keys()].slice(0, 2)).toEqual(['gcra', 'token-bucket']);
   });
 
+  test('YAML with options is read by the server, with the same limits', () => {
+    const text = codeOf('YAML', { ...FIRST, limits: WITH_OPTIONS });
+    const { limits } = parseConfig([{ file: 'limits.yaml', text }]);
+    expect([...limits.values()].map(({ policies }) => statesOf(sluice.createLimiter(policies)))).toEqual(
+      WITH_OPTIONS.map((one) => statesOf(sluice.createLimiter(policiesOf(one)))),
+    );
+  });
+
   test.each(['steady', 'bursts', 'poisson', 'edge', 'rogue'] as const)(
     'the command line counts the same on %s traffic as the page',
     async (kind) => {
-      const limits = ALGORITHMS.map((name) => `9/10s ${name}`);
+      const limits = [...RATED.map((name) => `9/10s ${name}`), ...WITH_OPTIONS];
       const state = { ...FIRST, limits, traffic: TRAFFIC[kind] };
       expect(await commanded(state)).toEqual(shown(state));
     },

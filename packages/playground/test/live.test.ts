@@ -1,137 +1,248 @@
+/** The Live part against real servers: processes of their own, over real traffic. Needs the build of the server. */
+import { writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { freePort, redisServer } from '../../sluice/test/redis/server.ts';
+import { type Started, started, temporaryFile } from '../../sluice-server/test/serving.ts';
 import { faultsOf, openSite, type Site, shot } from './browser.ts';
-import { type FakeLiveServer, openFakeLiveServer, TOKEN } from './fake-live-server.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
 let site: Site;
-let server: FakeLiveServer;
-let page: Page;
+let page: Page | undefined;
 
 beforeAll(async () => {
   site = await openSite();
 }, 60_000);
 afterAll(() => site?.close());
-beforeEach(async () => {
-  server = await openFakeLiveServer(site.folder);
-});
 afterEach(async () => {
   if (page !== undefined) expect(faultsOf(page)).toEqual([]);
   await page?.context().close();
-  await server.close();
+  page = undefined;
 });
 
-const status = () => page.locator('.status').textContent();
-const fact = (name: string) => page.locator('.now dl div', { hasText: name }).locator('dd').textContent();
-const rows = () => page.locator('.wide tbody tr');
+const LIMITS = `
+limits:
+  api: 100000/h
+  login: 20/h sliding-log
+  search: { policies: 5/h & 100/day fixed-window, shadow: true }
+domain: edge
+descriptors:
+  - key: remote_address
+    rate_limit: { unit: hour, requests_per_unit: 3 }
+`;
 
-async function look(): Promise<void> {
-  page = await site.open(`${server.url}#live`);
+const serve = (file: string, ...args: string[]): Promise<Started> =>
+  started('--config', file, '--page', site.folder, ...args);
+
+async function look(server: Started): Promise<Page> {
+  page = await site.open(`${server.url}/#live`);
+  await page.locator('.status', { hasText: 'Connected' }).waitFor();
   await page.locator('.now').waitFor();
+  return page;
 }
 
-test('rates, near misses, latency and the store are shown per second', async () => {
-  await look();
-  expect(await status()).toContain('Connected');
-  expect(await status()).toContain('sluice 9.9.9');
-  // 12 in a tenth of a second.
-  expect(await fact('Allowed')).toBe('120/s');
-  expect(await fact('Denied')).toBe('30/s');
-  expect(await fact('Near the limit')).toBe('20/s');
-  expect(await fact('Latency p99')).toBe('0.9 ms');
-  expect(await fact('Store: redis')).toBe('up');
-  expect(await fact('Breaker')).toBe('closed');
-  expect(await rows().count()).toBe(2);
-  expect(await rows().nth(0).textContent()).toContain('10/s burst 20');
-  expect(await rows().nth(1).textContent()).toContain('shadow');
-  await page.waitForTimeout(1500);
-  await shot(page, 'live', true);
-});
+const fact = async (name: string): Promise<string> =>
+  (await page?.locator('.now dl div', { hasText: name }).locator('dd').textContent()) ?? '';
+const perSecond = async (name: string): Promise<number> => Number.parseFloat(await fact(name));
+const row = (name: string) => page!.locator('.wide tbody tr', { hasText: name });
 
-test('a store that fails and a breaker that opens stand out', async () => {
-  await look();
-  server.snapshot = {
-    ...server.snapshot,
-    latency: null,
-    store: { kind: 'redis', up: false, breaker: 'open', p99: null, faults: 7, fallbacks: 40 },
-  };
-  await page.locator('dd.denied', { hasText: 'open' }).waitFor();
-  expect(await fact('Store: redis')).toBe('down');
-  expect(await fact('Faults')).toBe('7, 40');
-  expect(await fact('Latency p50')).toBe('–');
-});
+function post(server: Started, path: string, body: unknown): Promise<Response> {
+  return fetch(server.url + path, { method: 'POST', body: JSON.stringify(body) });
+}
 
-test('a new configuration appears with its time, a wrong one with its fault', async () => {
-  await look();
-  const about = page.locator('.card', { hasText: 'Configuration' });
-  expect(await about.textContent()).toContain('limits.yaml, 2 limits, loaded 3');
-  server.config = {
-    ...server.config,
-    loadedAt: Date.now(),
-    limits: [{ name: 'search', policies: '3/s', shadow: false }],
-    error: 'limits.yaml:3:8: unknown word "brust"',
-  };
-  server.sayConfig();
-  await page.getByRole('alert').waitFor();
-  expect(await about.textContent()).toContain('1 limits, loaded 0 s ago');
-  expect(await page.getByRole('alert').textContent()).toContain('limits.yaml:3:8');
-  await page.locator('.wide', { hasText: 'search' }).waitFor();
-});
+/** So many takes in one go. */
+function takes(server: Started, limit: string, key: string, count: number): Promise<Response> {
+  return post(
+    server,
+    '/v1/take',
+    Array.from({ length: count }, () => ({ limit, key })),
+  );
+}
 
-test('the page survives a restart of the server, and the gap shows', async () => {
-  await look();
-  const { port } = server;
-  await server.close();
-  await page.getByText('Connection lost, trying again').waitFor();
-  expect(await page.locator('.now').count()).toBe(1);
-  server = await openFakeLiveServer(site.folder, { port });
-  server.config = { ...server.config, version: '10.0.0' };
-  await page.getByText('sluice 10.0.0').waitFor();
-  expect(await status()).toContain('Connected');
-});
+/** Until the test is over: `count` takes ten times a second. */
+function traffic(server: () => Started, limit: string, key: string, count: number): void {
+  const timer = setInterval(() => void takes(server(), limit, key, count).catch(() => {}), 100);
+  onTestFinished(() => clearInterval(timer));
+}
 
-test('a server that falls silent is taken for lost, and asked again', { timeout: 20_000 }, async () => {
-  await look();
-  server.fallSilent();
-  await page.getByText('the server says nothing').waitFor({ timeout: 8000 });
-  await page.getByText('Connected').waitFor();
-});
+const isAbout = (value: number, wanted: number): boolean => value > wanted * 0.6 && value < wanted * 1.4;
 
-test('a key is looked up; resetting and blocking it need the token', async () => {
-  await look();
-  await page.getByRole('button', { name: '203.0.113.9' }).click();
-  await page.getByRole('button', { name: 'Look up' }).click();
-  const answer = page.locator('.key-answer');
-  await answer.getByText('0 of 20').waitFor();
-  expect(await answer.textContent()).toContain('may pass in 1.5 s');
-  await page.getByRole('button', { name: 'Block for' }).click();
-  await answer.getByText('A token is needed').waitFor();
-  await page.getByLabel('Admin token').pressSequentially(TOKEN, { delay: 50 });
-  expect(await page.getByLabel('Admin token').inputValue()).toBe(TOKEN);
-  await page.getByLabel('How long to block').fill('2h');
-  await page.getByRole('button', { name: 'Block for' }).click();
-  await answer.getByText('Blocked').waitFor();
-  await page.getByRole('button', { name: 'Reset' }).click();
-  await answer.getByText('20 of 20').waitFor();
-  const asked = { limit: 'api', key: '203.0.113.9' };
-  expect(server.calls).toEqual([
-    { path: '/v1/peek', token: '', body: asked },
-    { path: '/v1/block', token: '', body: { ...asked, duration: '10m' } },
-    { path: '/v1/block', token: TOKEN, body: { ...asked, duration: '2h' } },
-    { path: '/v1/reset', token: TOKEN, body: asked },
+test('rates, near misses, denied keys and latency are those of the traffic', async () => {
+  const server = await serve(temporaryFile(LIMITS));
+  const own = await look(server);
+  expect(await own.locator('.status').textContent()).toMatch(/Connected · sluice \d+\.\d+\.\d+, up since/);
+  traffic(() => server, 'api', 'ann', 12);
+  traffic(() => server, 'login', '203.0.113.9', 3);
+  traffic(() => server, 'search', 'ben', 2);
+  await expect.poll(async () => isAbout(await perSecond('Allowed'), 120), { timeout: 10_000 }).toBe(true);
+  await expect.poll(async () => isAbout(await perSecond('Denied'), 30), { timeout: 10_000 }).toBe(true);
+  expect(await fact('Latency p50')).toMatch(/^[\d.]+ ms$/);
+  expect(await fact('Latency p99')).toMatch(/^[\d.]+ ms$/);
+  expect([await fact('Store: memory'), await fact('Breaker'), await fact('Store p99')]).toEqual([
+    'up',
+    'closed',
+    '–',
   ]);
-  await shot(page, 'live-key', true);
+  await expect
+    .poll(async () => isAbout(Number.parseFloat(await row('api').locator('td.admitted').innerText()), 120))
+    .toBe(true);
+  expect(await row('login').locator('.policies').textContent()).toBe('20/h sliding-log');
+  await expect.poll(() => row('search').textContent()).toMatch(/shadow.*would be [12]\d(\.\d)?\/s/);
+  expect(await row('edge.remote_address').textContent()).toContain('3 per hour');
+  await own.waitForTimeout(1500);
+  await shot(own, 'live', true);
+});
+
+test('near the limit, and who is denied most often, to the last one', async () => {
+  const server = await serve(temporaryFile(LIMITS));
+  const own = await look(server);
+  // Of twenty, the last four pass near the limit; 37 do not pass.
+  await takes(server, 'login', 'mallory', 57);
+  await takes(server, 'login', 'eve', 23);
+  const entry = { entries: [{ key: 'remote_address', value: '192.0.2.1' }] };
+  for (let i = 0; i < 5; i++) await post(server, '/json', { domain: 'edge', descriptors: [entry] });
+  await expect.poll(() => perSecond('Near the limit')).toBeGreaterThan(3);
+  const top = own.locator('.top-denied li');
+  await expect
+    .poll(() => top.allTextContents(), { timeout: 5000 })
+    .toEqual(['mallory login37', 'eve login3', '192.0.2.1 edge.remote_address2']);
+  // One of Envoy's limits has no key to look up.
+  expect(await top.nth(0).getByRole('button').isEnabled()).toBe(true);
+  expect(await top.nth(2).getByRole('button').isEnabled()).toBe(false);
+  const names = await own.getByLabel('Limit', { exact: true }).locator('option').allTextContents();
+  expect(names).toEqual(['api', 'login', 'search']);
+});
+
+test('a Redis that dies opens the breaker, and one that comes back closes it', async () => {
+  const redis = await redisServer();
+  const store = `redis://127.0.0.1:${redis.port}`;
+  const server = await serve(temporaryFile(LIMITS), '--store', store, '--deadline', '100ms');
+  const own = await look(server);
+  traffic(() => server, 'api', 'ann', 5);
+  await expect.poll(() => fact('Store p99')).toMatch(/^[\d.]+ ms$/);
+  expect([await fact('Store: redis'), await fact('Breaker')]).toEqual(['up', 'closed']);
+  await redis.stop();
+  await own.locator('dd.denied', { hasText: 'open' }).waitFor();
+  expect(await fact('Store: redis')).toBe('down');
+  await expect.poll(async () => Number.parseFloat(await fact('Faults'))).toBeGreaterThan(0);
+  await shot(own, 'live-store-down', true);
+  const again = await redisServer({ port: redis.port });
+  onTestFinished(() => again.stop());
+  await expect.poll(() => fact('Store: redis'), { timeout: 15_000 }).toBe('up');
+  expect(await fact('Breaker')).toBe('closed');
+});
+
+test('a configuration that changes appears with its time, a wrong one with its fault', async () => {
+  const file = temporaryFile('limits: { a: 1/h }');
+  const server = await serve(file);
+  const own = await look(server);
+  const about = own.locator('.card', { hasText: 'Configuration' });
+  expect(await about.textContent()).toMatch(/limits\.yaml, 1 limit, loaded \d+ s ago/);
+  writeFileSync(file, 'limits:\n  a: 1/brust\n');
+  await own.getByRole('alert').waitFor();
+  expect(await own.getByRole('alert').textContent()).toMatch(/limits\.yaml:2:6: .*brust/);
+  expect(await row('a').locator('.policies').textContent()).toBe('1/h');
+  await shot(own, 'live-refused', true);
+  writeFileSync(file, 'limits: { a: 2/h, b: 3/h }');
+  await row('3/h').waitFor();
+  expect(await own.getByRole('alert').count()).toBe(0);
+  await expect.poll(() => about.textContent()).toMatch(/2 limits, loaded [0-3] s ago/);
+});
+
+test('a key is looked up; blocking and resetting it need the admin token', async () => {
+  const tokens = temporaryFile('let-me-in\n', 'tokens');
+  const server = await serve(temporaryFile(LIMITS), '--admin-token-file', tokens);
+  const own = await look(server);
+  await takes(server, 'login', '203.0.113.9', 22);
+  await own.getByRole('button', { name: '203.0.113.9' }).click();
+  await own.getByRole('button', { name: 'Look up' }).click();
+  const answer = own.locator('.key-answer');
+  await answer.getByText('0 of 20').waitFor();
+  expect(await answer.textContent()).toMatch(/may pass in (60|59\.\d) min/);
+  await own.getByRole('button', { name: 'Reset' }).click();
+  await answer.getByText('an admin token is needed').waitFor();
+  await own.getByLabel('Admin token').pressSequentially('let-me-in', { delay: 20 });
+  // It outlives the pictures that come each second.
+  await own.waitForTimeout(1100);
+  expect(await own.getByLabel('Admin token').inputValue()).toBe('let-me-in');
+  await own.getByRole('button', { name: 'Reset' }).click();
+  await answer.getByText('20 of 20').waitFor();
+  await own.getByLabel('How long to block').fill('2h');
+  await own.getByRole('button', { name: 'Block for' }).click();
+  await answer.getByText('Blocked').waitFor();
+  await shot(own, 'live-key', true);
+  const denied = (await (await post(server, '/v1/peek', { limit: 'login', key: '203.0.113.9' })).json()) as {
+    allowed: boolean;
+    retryAfter: number;
+  };
+  expect(denied.allowed).toBe(false);
+  expect(denied.retryAfter).toBeGreaterThan(7_100_000);
+  await own.getByLabel('How long to block').fill('soon');
+  await own.getByRole('button', { name: 'Block for' }).click();
+  await answer.getByText('duration').waitFor();
+});
+
+test('the page survives a server that is killed and started again, and the gap shows', async () => {
+  const port = String(await freePort());
+  const file = temporaryFile(LIMITS);
+  let server = await serve(file, '--http', `127.0.0.1:${port}`);
+  const own = await look(server);
+  traffic(() => server, 'api', 'ann', 5);
+  await expect.poll(() => perSecond('Allowed')).toBeGreaterThan(10);
+  await own.waitForTimeout(2000);
+  const before = await own.locator('.status').textContent();
+  server.process.kill('SIGKILL');
+  await own.getByText('Connection lost, trying again').waitFor();
+  // What was drawn stays.
+  expect(await own.locator('.now').count()).toBe(1);
+  await own.waitForTimeout(3000);
+  writeFileSync(file, 'limits: { api: 77/h }');
+  server = await serve(file, '--http', `127.0.0.1:${port}`);
+  await own.locator('.status', { hasText: 'Connected' }).waitFor({ timeout: 10_000 });
+  await row('77/h').waitFor();
+  expect(await own.locator('.status').textContent()).not.toBe(before);
+  await expect.poll(() => perSecond('Allowed')).toBeGreaterThan(0);
+  await own.waitForTimeout(1500);
+  await shot(own, 'live-restarted', true);
+});
+
+test('a server that stands still is taken for lost, and heard again when it goes on', async () => {
+  const server = await serve(temporaryFile(LIMITS));
+  const own = await look(server);
+  await expect.poll(() => fact('Store: memory')).toBe('up');
+  server.process.kill('SIGSTOP');
+  await own.getByText('the server says nothing').waitFor({ timeout: 8000 });
+  server.process.kill('SIGCONT');
+  await own.locator('.status', { hasText: 'Connected' }).waitFor({ timeout: 10_000 });
 });
 
 test('a stream behind a token is opened with it', async () => {
-  await server.close();
-  server = await openFakeLiveServer(site.folder, { needsToken: true });
-  page = await site.open(`${server.url}#live`);
+  const tokens = temporaryFile('let-me-in\n', 'tokens');
+  const server = await serve(temporaryFile(LIMITS), '--http-token-file', tokens);
+  page = await site.open(`${server.url}/#live`);
   await page.getByText('The server wants a token').waitFor();
-  await page.getByLabel('Token').fill(TOKEN);
+  await page.getByLabel('Token').fill('let-me-in');
   await page.getByLabel('Token').press('Enter');
   await page.locator('.now').waitFor();
+});
+
+test('nothing jumps while the first numbers come in', async () => {
+  const server = await serve(temporaryFile(LIMITS));
+  await takes(server, 'login', 'mallory', 57);
+  const own = await look(server);
+  await own.evaluate(() => {
+    const all: number[] = [];
+    Object.assign(window, { shifts: all });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) all.push((entry as unknown as { value: number }).value);
+    }).observe({ type: 'layout-shift', buffered: true });
+  });
+  traffic(() => server, 'api', 'ann', 12);
+  await own.locator('.top-denied', { hasText: 'mallory' }).waitFor();
+  await own.waitForTimeout(1200);
+  const shifts = await own.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
+  expect(shifts.reduce((sum, one) => sum + one, 0)).toBeLessThan(0.02);
 });
 
 test('without a server the page says what to do', async () => {

@@ -5,15 +5,15 @@ import { AxeBuilder } from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { faultsOf, openSite, type Site, shot, statsOf } from './browser.ts';
-import { openFakeLiveServer } from './fake-live-server.ts';
+import { type LiveServer, openLiveServer } from './live-server.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
 let site: Site;
-let live: Awaited<ReturnType<typeof openFakeLiveServer>>;
+let live: LiveServer;
 beforeAll(async () => {
   site = await openSite();
-  live = await openFakeLiveServer(site.folder);
+  live = await openLiveServer(site.folder);
 }, 60_000);
 afterAll(async () => {
   await live?.close();
@@ -23,7 +23,7 @@ afterAll(async () => {
 const PARTS = [
   [
     'playground',
-    '#playground?limit=10%2F10s+fixed-window&limit=10%2F10s+%26+9%2Fmin&limit=1%2Fx&traffic=rogue',
+    '#playground?limit=10%2F10s+fixed-window&limit=10%2F10s+%26+9%2Fmin&limit=1%2Fx&limit=5%2F10s+%26+penalty+%7B+after%3A+3%2C+within%3A+10s%2C+block%3A+20s+%7D&traffic=rogue',
   ],
   ['learn', '#learn'],
   ['live', '#live'],
@@ -31,7 +31,7 @@ const PARTS = [
 
 async function openPart(hash: string, options: Parameters<Site['open']>[1]): Promise<Page> {
   const page = await site.open(hash === '#live' ? `${live.url}#live` : hash, options);
-  if (hash === '#live') await page.locator('.now').waitFor();
+  if (hash === '#live') await page.locator('.top-denied', { hasText: 'mallory' }).waitFor();
   return page;
 }
 

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { createLimiter, memory, type MemoryStore } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { showSpan, showTime, spanText } from '../src/model/format.ts';
-import { ALGORITHMS, changed, type Part, read, write } from '../src/model/policy.ts';
+import { ALGORITHMS, UNRATED } from '../src/model/algorithms.ts';
+import { changed, type Part, policiesOf, read, write } from '../src/model/policy.ts';
 import { createRun, explain, type Run } from '../src/model/run.ts';
 import { FIRST, fromQuery, TRAFFIC, toQuery } from '../src/model/state.ts';
 import { generate, MOST_EVENTS, SCRIPT, type TrafficOptions } from '../src/model/traffic.ts';
@@ -25,6 +26,9 @@ function runOf(text: string, options: TrafficOptions = FIRST.traffic, patience =
   run.work(Infinity);
   return run;
 }
+
+/** Those that a rate describes. */
+const RATED = ALGORITHMS.filter((name) => !UNRATED.includes(name));
 
 const memoryAt = (now: () => number): MemoryStore => memory({ clock: { now } });
 
@@ -52,7 +56,7 @@ describe('a limit as text and as numbers', () => {
   });
 
   test('what is written means what was read, for every algorithm', () => {
-    for (const algorithm of ALGORITHMS) {
+    for (const algorithm of RATED) {
       for (const text of [`7/3s ${algorithm}`, `7/3s ${algorithm} & 100/h`]) {
         const again = write(partsOf(text));
         expect(
@@ -74,6 +78,53 @@ describe('a limit as text and as numbers', () => {
     const [month] = partsOf('10/month fixed-window');
     expect(write([changed(month, { algorithm: 'gcra' })])).toBe('10/30d');
     expect(write([changed(part, { per: 90_000 })])).toBe('10/90s burst 3');
+  });
+
+  test.each([
+    ['concurrency { limit: 3, lease: 2s }', 3, 2000],
+    ['min-interval { every: 250ms }', 1, 250],
+    ['sliding-log { limit: 10, per: 10s, resolution: 5 }', 10, 10_000],
+    ['fixed-window { limit: 5, align: day, timeZone: Europe/Berlin }', 5, 86_400_000],
+    ['token-bucket { capacity: 4, refill: 2, every: 1s, continuous: false }', 4, 2000],
+    ['pacer { limit: 5, per: 1s, warmup: 10s, coldFactor: 3 }', 5, 1000],
+    ["gcra { limit: 1_000, per: '1m' }", 1000, 60_000],
+  ])('%s is read with its options', (text, limit, per) => {
+    const [part] = partsOf(text);
+    expect(part).toMatchObject({ limit, per });
+    expect(partsOf(write([part]))).toEqual([part]);
+  });
+
+  test('every algorithm can be chosen for every other, and is a limit at once', () => {
+    for (const from of ALGORITHMS) {
+      const [rate] = partsOf('10/10s');
+      const first = changed(rate, { algorithm: from });
+      for (const to of ALGORITHMS) {
+        const text = `5/s & ${write([changed(first, { algorithm: to })])}`;
+        expect(read(text), text).not.toHaveProperty('mistake.why');
+        expect(partsOf(text)[1].algorithm).toBe(to);
+      }
+    }
+  });
+
+  test('a penalty bounds no rate, and needs a limit beside it', () => {
+    const text = 'penalty { after: 3, within: 10s, block: 20s }';
+    expect(read(text).mistake).toMatchObject({ from: 0, to: text.length });
+    expect(read(text).mistake?.why).toContain('another limit');
+    expect(partsOf(`5/s & ${text}`).map(({ limit }) => limit)).toEqual([5, Infinity]);
+  });
+
+  test.each([
+    ['concurrency { limit: 0, lease: 2s }', 'limit: 0', 'concurrency.limit'],
+    ['concurrency { limt: 3, lease: 2s }', 'limt: 3', 'known: limit, lease'],
+    ['min-interval { every: 3x }', 'every: 3x', 'minInterval.every'],
+    ['concurency { limit: 3 }', 'concurency', 'unknown algorithm'],
+    ['concurrency { limit 3 }', 'limit 3', 'limit: 10'],
+    ['5/s & min-interval { }', 'min-interval { }', 'every'],
+    ['5/s & min-interval { every: 1s } & min-interval { every: 1s }', 'min-interval { every: 1s }', 'twice'],
+  ])('the mistake in the options of %s is at %s', (text, words, why) => {
+    const { mistake } = read(text);
+    expect(text.slice(mistake?.from, mistake?.to)).toBe(words);
+    expect(mistake?.why).toContain(why);
   });
 
   test.each([
@@ -109,7 +160,7 @@ describe('a run', () => {
     expect(Math.min(...gaps)).toBe(1000);
   });
 
-  test.each(ALGORITHMS)('%s decides as the library does when it is asked by hand', (algorithm) => {
+  test.each(RATED)('%s decides as the library does when it is asked by hand', (algorithm) => {
     const run = runOf(`4/3s ${algorithm}`, { ...TRAFFIC.poisson, rate: 3 });
     let now = 0;
     const { traffic } = run;
@@ -120,6 +171,24 @@ describe('a run', () => {
       if (limiter.take('ann').allowed) allowed.push(i);
     }
     expect([...run.admitted.event.subarray(0, run.admitted.count)]).toEqual(allowed);
+  });
+
+  test.each([
+    'concurrency { limit: 3, lease: 2s }',
+    'min-interval { every: 700ms }',
+    '4/3s & penalty { after: 2, within: 3s, block: 5s }',
+  ])('%s decides as the library does, too', (text) => {
+    const run = runOf(text, { ...TRAFFIC.poisson, rate: 3 });
+    let now = 0;
+    const limiter = createLimiter(policiesOf(text), { store: memoryAt(() => now) });
+    const allowed: number[] = [];
+    for (const [i, time] of run.traffic.times.entries()) {
+      now = time;
+      if (limiter.take('ann').allowed) allowed.push(i);
+    }
+    expect([...run.admitted.event.subarray(0, run.admitted.count)]).toEqual(allowed);
+    expect(allowed.length).toBeGreaterThan(10);
+    expect(run.denied.count).toBeGreaterThan(10);
   });
 
   test('work in slices ends where work in one go does', () => {

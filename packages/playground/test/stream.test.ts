@@ -29,7 +29,13 @@ describe('server-sent events', () => {
 });
 
 test('a silence of some seconds splits a course in two', () => {
-  const points = [0, 1000, 2000, 9000, 10_000].map((at) => ({ at, allowed: 1, denied: 0, near: 0 }));
+  const points = [0, 1000, 2000, 9000, 10_000].map((at) => ({
+    at,
+    allowed: 1,
+    denied: 0,
+    near: 0,
+    shadowed: 0,
+  }));
   expect(stretchesOf(points).map((stretch) => stretch.length)).toEqual([3, 2]);
 });
 

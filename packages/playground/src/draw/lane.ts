@@ -36,13 +36,14 @@ export const BANDS: Readonly<Record<'requests' | 'window' | 'level', Band>> = {
 /** A bar of requests, in pixels. Single requests are drawn one by one while they have room. */
 export const BAR = 3;
 
-export function drawLane(sheet: Sheet, run: Run, look: LaneLook): void {
+/** Returns the highest point of the middle band. */
+export function drawLane(sheet: Sheet, run: Run, look: LaneLook): number {
   const { context, width, height } = sheet;
   context.clearRect(0, 0, width, height);
   drawEdges(sheet, run, look);
   drawRequests(sheet, run, look);
-  drawWindow(sheet, run, look);
   drawLevel(sheet, run, look);
+  return drawWindow(sheet, run, look);
 }
 
 /** Where windows begin, while there is room to tell them apart. */
@@ -100,7 +101,7 @@ export function countBars(at: Float64Array, count: number, length: Millis, bars:
   return counts;
 }
 
-function drawWindow({ context, width }: Sheet, run: Run, { palette, bound, reach }: LaneLook): void {
+function drawWindow({ context, width }: Sheet, run: Run, { palette, bound, reach }: LaneLook): number {
   const { top, height } = BANDS.window;
   const { limit, per } = run.bounds[bound];
   const bottom = top + height;
@@ -132,6 +133,7 @@ function drawWindow({ context, width }: Sheet, run: Run, { palette, bound, reach
   context.setLineDash([]);
   context.fillStyle = palette.line;
   context.fillRect(0, bottom, width, 1);
+  return Math.max(...course);
 }
 
 function fillBetween(

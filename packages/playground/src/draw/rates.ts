@@ -1,11 +1,13 @@
 /** Rates of the last minutes: allowed as an area, denied on top of it. A gap in what was heard stays a gap. */
 import type { Millis } from 'sluice';
+import { showSpan } from '../model/format.ts';
 import type { Point } from '../live/watch.ts';
 import type { Palette } from './palette.ts';
 import type { Sheet } from './sheet.ts';
 
 /** Longer silence than this is a gap. */
 const GAP: Millis = 2500;
+const SECOND: Millis = 1000;
 
 export interface RatesLook {
   readonly palette: Palette;
@@ -26,7 +28,9 @@ export function drawRates(
   const x = (at: Millis) => width - ((until - at) / shown) * width;
   const y = (value: number) => height - 1 - (value / highest) * (height - 1 - top);
   context.clearRect(0, 0, width, height);
-  for (const stretch of stretchesOf(points)) {
+  for (const heard of stretchesOf(points)) {
+    // The first covers the second before it.
+    const stretch = [{ ...heard[0], at: heard[0].at - SECOND }, ...heard];
     fill(
       stretch,
       () => 0,
@@ -49,7 +53,7 @@ export function drawRates(
     context.fillStyle = palette.muted;
     context.fillText(`${Math.round(highest * 10) / 10}/s`, 0, 11);
     context.textAlign = 'right';
-    context.fillText(`last ${Math.round(shown / 60_000)} min`, width, 11);
+    context.fillText(`last ${showSpan(Math.round(shown / SECOND) * SECOND)}`, width, 11);
     context.textAlign = 'left';
   }
 

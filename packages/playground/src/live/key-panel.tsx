@@ -5,7 +5,7 @@ import { showNumber, showSpan } from '../model/format.ts';
 import type { LimitAnswer } from './answer.ts';
 import { ask, type KeyVerb } from './ask.ts';
 import { TokenField } from './token-field.tsx';
-import { limitNames } from './watch.ts';
+import { askable } from './watch.ts';
 
 /** What the form asks about; the table of denied keys fills it too. */
 export const asked = signal({ limit: '', key: '' });
@@ -17,7 +17,7 @@ export function KeyPanel() {
   const duration = useSignal('10m');
   const answer = useSignal<{ verb: KeyVerb; key: string; said: LimitAnswer | string } | undefined>(undefined);
   const { key } = asked.value;
-  const limit = asked.value.limit || (limitNames.value[0] ?? '');
+  const limit = asked.value.limit || ([...askable.value][0] ?? '');
 
   async function send(verb: KeyVerb): Promise<void> {
     const question = { limit, key, ...(verb === 'block' && { duration: duration.value }) };
@@ -45,7 +45,7 @@ export function KeyPanel() {
             asked.value = { ...asked.value, limit: event.currentTarget.value };
           }}
         >
-          {limitNames.value.map((name) => (
+          {[...askable.value].map((name) => (
             <option key={name} value={name}>
               {name}
             </option>

@@ -8,6 +8,7 @@ import { RatesChart } from './rates-chart.tsx';
 import type { Connection } from './stream.ts';
 import { TokenField } from './token-field.tsx';
 import {
+  askable,
   config,
   connection,
   courseFor,
@@ -21,7 +22,7 @@ import {
 export function Live() {
   useEffect(startWatching, []);
   const { kind } = connection.value;
-  const hasHeard = snapshot.value !== undefined;
+  const hasHeard = config.value !== undefined;
   return (
     <main class="live">
       <h1 class="hidden">Live: the running server</h1>
@@ -97,10 +98,10 @@ function last(limit: string): Point | undefined {
 }
 
 function Now() {
-  const { latency, store } = snapshot.value as NonNullable<typeof snapshot.value>;
+  const { latency, store } = snapshot.value ?? {};
   const all = last('');
   const millis = (value: number | null | undefined) => (value == null ? '–' : `${showNumber(value)} ms`);
-  const isWell = store.up && store.breaker === 'closed';
+  const isWell = store === undefined || (store.up && store.breaker === 'closed');
   return (
     <section class="card now" aria-label="Now">
       <RatesChart limit="" isLarge />
@@ -110,12 +111,16 @@ function Now() {
         <Fact name="Near the limit" value={perSecond(all?.near)} />
         <Fact name="Latency p50" value={millis(latency?.p50)} />
         <Fact name="Latency p99" value={millis(latency?.p99)} />
-        <Fact name={`Store: ${store.kind}`} value={store.up ? 'up' : 'down'} tone={isWell ? '' : 'denied'} />
-        <Fact name="Breaker" value={store.breaker} tone={isWell ? '' : 'denied'} />
-        <Fact name="Store p99" value={millis(store.p99)} />
+        <Fact
+          name={`Store${store === undefined ? '' : `: ${store.kind}`}`}
+          value={store === undefined ? '–' : store.up ? 'up' : 'down'}
+          tone={isWell ? '' : 'denied'}
+        />
+        <Fact name="Breaker" value={store?.breaker ?? '–'} tone={isWell ? '' : 'denied'} />
+        <Fact name="Store p99" value={millis(store?.p99)} />
         <Fact
           name="Faults, fallbacks"
-          value={`${showNumber(store.faults)}, ${showNumber(store.fallbacks)}`}
+          value={store === undefined ? '–' : `${showNumber(store.faults)}, ${showNumber(store.fallbacks)}`}
         />
       </dl>
     </section>
@@ -173,7 +178,11 @@ function Limits() {
                     <RatesChart limit={name} />
                   </td>
                   <td class="admitted">{perSecond(now?.allowed ?? 0)}</td>
-                  <td class={(now?.denied ?? 0) > 0 ? 'denied' : 'muted'}>{perSecond(now?.denied ?? 0)}</td>
+                  {limit?.shadow === true ? (
+                    <td class="muted">would be {perSecond(now?.shadowed ?? 0)}</td>
+                  ) : (
+                    <td class={(now?.denied ?? 0) > 0 ? 'denied' : 'muted'}>{perSecond(now?.denied ?? 0)}</td>
+                  )}
                   <td>{perSecond(now?.near ?? 0)}</td>
                 </tr>
               );
@@ -185,18 +194,22 @@ function Limits() {
   );
 }
 
+/** Room is kept for so many. */
+const MOST_DENIED = 8;
+
 function TopDenied() {
   const top = snapshot.value?.topDenied ?? [];
   return (
     <section class="card">
       <h2>Most denied keys</h2>
-      {top.length === 0 && <p class="muted">None so far.</p>}
       <ol class="top-denied">
-        {top.slice(0, 10).map(({ limit, key, denied }) => (
+        {top.length === 0 && <li class="muted">None so far.</li>}
+        {top.slice(0, MOST_DENIED).map(({ limit, key, denied }) => (
           <li key={`${limit} ${key}`}>
             <button
               type="button"
               class="quiet"
+              disabled={!askable.value.has(limit)}
               onClick={() => {
                 asked.value = { limit, key };
               }}
@@ -220,8 +233,8 @@ function Configuration() {
     <section class="card">
       <h2>Configuration</h2>
       <p>
-        <code>{loaded.source}</code>, {loaded.limits.length} limits, loaded{' '}
-        {showSpan(Math.round(age / 1000) * 1000)} ago{' '}
+        <code>{loaded.source}</code>, {loaded.limits.length} {loaded.limits.length === 1 ? 'limit' : 'limits'}
+        , loaded {showSpan(Math.round(age / 1000) * 1000)} ago{' '}
         <span class="muted">({new Date(loaded.loadedAt).toLocaleString()})</span>
       </p>
       {loaded.error !== null && (

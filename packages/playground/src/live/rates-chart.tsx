@@ -9,7 +9,7 @@ import { isDark } from '../ui/theme.ts';
 import { courseFor, heard, SHOWN } from './watch.ts';
 
 /** A short past fills the picture; a long one is cut. */
-const LEAST = 60_000;
+const LEAST = 20_000;
 
 export function RatesChart({
   limit,

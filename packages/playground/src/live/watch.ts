@@ -9,19 +9,27 @@ export interface LiveConfig {
   readonly source: string;
   readonly loadedAt: Millis;
   readonly error: string | null;
-  readonly limits: readonly { readonly name: string; readonly policies: string; readonly shadow: boolean }[];
+  readonly limits: readonly {
+    readonly name: string;
+    readonly policies: string;
+    readonly shadow: boolean;
+    /** One of Envoy's: its keys are made of several entries, and cannot be asked about one by one. */
+    readonly descriptor?: boolean;
+  }[];
 }
 
 export interface Counts {
   readonly allowed: number;
   readonly denied: number;
   readonly near: number;
+  /** Would have been denied, without shadow mode. */
+  readonly shadowed: number;
 }
 
 export interface Snapshot {
   readonly at: Millis;
   readonly span: Millis;
-  readonly limits: readonly (Counts & { readonly name: string; readonly shadowed: number })[];
+  readonly limits: readonly (Counts & { readonly name: string })[];
   readonly topDenied: readonly { readonly limit: string; readonly key: string; readonly denied: number }[];
   readonly latency: { readonly p50: number; readonly p99: number; readonly max: number } | null;
   readonly store: {
@@ -56,22 +64,31 @@ export const limitNames = computed(() => [
   ...new Set([...(config.value?.limits ?? []), ...(snapshot.value?.limits ?? [])].map(({ name }) => name)),
 ]);
 
+/** Those that the calls about a key know. */
+export const askable = computed(
+  () =>
+    new Set(
+      config.value?.limits.filter(({ descriptor }) => descriptor !== true).map(({ name }) => name) ?? [],
+    ),
+);
+
 export function courseFor(limit: string): readonly Point[] {
   return courses.get(limit) ?? [];
 }
 
-const NONE: Counts = { allowed: 0, denied: 0, near: 0 };
+const NONE: Counts = { allowed: 0, denied: 0, near: 0, shadowed: 0 };
 
 function take(next: Snapshot): void {
   const perSecond = 1000 / Math.max(1, next.span);
-  const all = { at: next.at, allowed: 0, denied: 0, near: 0 };
+  const all = { ...NONE, at: next.at };
   const rates = new Map<string, Point>();
-  for (const { name, allowed, denied, near } of next.limits) {
+  for (const { name, allowed, denied, near, shadowed } of next.limits) {
     const point = {
       at: next.at,
       allowed: allowed * perSecond,
       denied: denied * perSecond,
       near: near * perSecond,
+      shadowed: shadowed * perSecond,
     };
     rates.set(name, point);
     all.allowed += point.allowed;

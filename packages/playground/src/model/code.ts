@@ -1,6 +1,8 @@
 /** The same limits and numbers as code: for a program, a server's configuration, the command line. */
+import { KNOWN } from './algorithms.ts';
 import { spanText } from './format.ts';
-import { type AlgorithmName, type Part, read } from './policy.ts';
+import type { Options } from './options-text.ts';
+import { type Part, read } from './policy.ts';
 import type { State } from './state.ts';
 import type { Traffic, TrafficKind } from './traffic.ts';
 
@@ -17,19 +19,9 @@ export function codeOf(language: Language, state: State, log?: Recorded): string
   return { TypeScript: typescript, YAML: yaml, CLI: commands }[language](state, log);
 }
 
-const FACTORIES: Readonly<Record<AlgorithmName, string>> = {
-  gcra: 'gcra',
-  'token-bucket': 'tokenBucket',
-  'leaky-bucket': 'leakyBucket',
-  'fixed-window': 'fixedWindow',
-  'sliding-window': 'slidingWindow',
-  'sliding-log': 'slidingLog',
-  pacer: 'pacer',
-};
-
 function typescript({ limits }: State): string {
   const lanes = limits.map(partsOf);
-  const factories = [...new Set(lanes.flat().map(({ algorithm }) => FACTORIES[algorithm]))];
+  const factories = [...new Set(lanes.flat().map(({ algorithm }) => KNOWN[algorithm].code))];
   const names = ['createLimiter', ...factories].sort((a, b) => a.localeCompare(b));
   const makes = lanes.map((parts, i) => {
     const calls = parts.map(call);
@@ -51,25 +43,40 @@ function variable(count: number, index: number): string {
   return count === 1 ? 'limiter' : `limiter${index + 1}`;
 }
 
-function call({ algorithm, limit, span, per, burst }: Part): string {
-  const options: Record<string, number | string | undefined> = {
-    gcra: { limit, per: span, burst },
-    'token-bucket': { capacity: burst ?? limit, refill: limit, every: span },
-    'leaky-bucket': { size: burst ?? limit, dripRate: per / limit },
-    'fixed-window': span === 'month' || span === 'year' ? { limit, align: span } : { limit, per: span },
-    'sliding-window': { limit, per: span },
-    'sliding-log': { limit, per: span },
-    pacer: { limit, per: span, maxBurst: burst },
-  }[algorithm];
-  const members = Object.entries(options)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}: ${typeof value === 'string' ? `'${value}'` : value}`);
-  return `${FACTORIES[algorithm]}({ ${members.join(', ')} })`;
+function call(part: Part): string {
+  const members = Object.entries(part.options ?? optionsOf(part)).map(
+    ([name, value]) => `${name}: ${typeof value === 'string' ? `'${value}'` : value}`,
+  );
+  return `${KNOWN[part.algorithm].code}({ ${members.join(', ')} })`;
+}
+
+/** A rate as its factory wants it. */
+function optionsOf({ algorithm, limit, span, per, burst }: Part): Options {
+  const extra = (name: string) => (burst === undefined ? {} : { [name]: burst });
+  if (algorithm === 'token-bucket') return { capacity: burst ?? limit, refill: limit, every: span };
+  if (algorithm === 'leaky-bucket') return { size: burst ?? limit, dripRate: per / limit };
+  if (algorithm === 'pacer') return { limit, per: span, ...extra('maxBurst') };
+  if (algorithm === 'fixed-window' && (span === 'month' || span === 'year')) return { limit, align: span };
+  return { limit, per: span, ...extra('burst') };
 }
 
 function yaml({ limits }: State): string {
-  const lines = limits.map((text, i) => `  ${nameOf(limits, i)}: ${clean(text)}`);
+  const lines = limits.map((text, i) => `  ${nameOf(limits, i)}:${policiesInYaml(text)}`);
   return ['limits:', ...lines, ''].join('\n');
+}
+
+function policiesInYaml(text: string): string {
+  if (!isWithOptions(text)) return ` ${clean(text)}`;
+  const parts = partsOf(text);
+  const pieces = text.split('&').map((piece, i) => policyInYaml(parts[i], piece));
+  if (pieces.length === 1) return `\n    policies: ${pieces[0]}`;
+  return `\n    policies:${pieces.map((piece) => `\n      - ${piece}`).join('')}`;
+}
+
+function policyInYaml({ algorithm, options }: Part, text: string): string {
+  if (options === undefined) return clean(text);
+  const members = Object.entries({ algorithm, ...options }).map(([name, value]) => `${name}: ${value}`);
+  return `{ ${members.join(', ')} }`;
 }
 
 /** Named by what they are, so that a person knows them again. */
@@ -87,19 +94,33 @@ function commands({ limits, traffic, patience }: State, log?: Recorded): string 
     poisson: `poisson:${rate}/s --seed ${seed}`,
     bursts: `burst:${size}@${spanText(every)}`,
   };
-  const note = patience > 0 ? ['# on the page denied requests wait; here they leave'] : [];
+  const notes = [
+    ...(patience > 0 ? ['# on the page denied requests wait; here they leave'] : []),
+    ...(limits.some(isWithOptions) ? [`# ${CONFIG_FILE} is what stands under YAML`] : []),
+  ];
+  /** The command line takes rates; what has options stands in a file. */
+  const which = (text: string, i: number, flag: string) =>
+    isWithOptions(text)
+      ? ` --config ${CONFIG_FILE} --limit ${nameOf(limits, i)}`
+      : ` ${flag}'${clean(text)}'`;
   const spec = made[kind];
   if (spec !== undefined)
     return lines([
-      ...note,
-      ...limits.map((text) => `sluice simulate '${clean(text)}' --traffic ${spec} --for ${spanText(length)}`),
+      ...notes,
+      ...limits.map(
+        (text, i) => `sluice simulate${which(text, i, '')} --traffic ${spec} --for ${spanText(length)}`,
+      ),
     ]);
   const file = kind === 'log' ? (log?.name ?? 'access.log') : TRAFFIC_FILE;
   const by = kind === 'log' && log?.by !== undefined ? ` --by ${log.by}` : '';
-  return lines([...note, ...limits.map((text) => `sluice replay ${file} --policy '${clean(text)}'${by}`)]);
+  return lines([
+    ...notes,
+    ...limits.map((text, i) => `sluice replay ${file}${which(text, i, '--policy ')}${by}`),
+  ]);
 }
 
 export const TRAFFIC_FILE = 'traffic.log';
+const CONFIG_FILE = 'limits.yaml';
 
 /** A line per request, `seconds key`: what `sluice replay` and this page read. */
 export function fileOf({ origin, times, keys, names }: Traffic): string {
@@ -111,6 +132,10 @@ export function fileOf({ origin, times, keys, names }: Traffic): string {
 
 function lines(all: readonly string[]): string {
   return `${all.join('\n')}\n`;
+}
+
+function isWithOptions(text: string): boolean {
+  return text.includes('{');
 }
 
 function clean(text: string): string {

@@ -1,28 +1,20 @@
 /** A limit's text and its numbers, each made from the other. What a text means is for the library to say. */
-import { createLimiter, type Millis, SluiceError } from 'sluice';
+import { createLimiter, type Millis, type Policies, type Policy, SluiceError } from 'sluice';
+import { type AlgorithmName, ALGORITHMS, BURSTY, UNRATED } from './algorithms.ts';
 import { spanText } from './format.ts';
-
-export const ALGORITHMS = [
-  'gcra',
-  'token-bucket',
-  'leaky-bucket',
-  'fixed-window',
-  'sliding-window',
-  'sliding-log',
-  'pacer',
-] as const;
-export type AlgorithmName = (typeof ALGORITHMS)[number];
-
-export const BURSTY: readonly AlgorithmName[] = ['gcra', 'token-bucket', 'leaky-bucket', 'pacer'];
+import { type Options, policyOf, readOptions, Unreadable, writeOptions } from './options-text.ts';
 
 /** One policy of a text. */
 export interface Part {
   readonly algorithm: AlgorithmName;
+  /** Infinity: it bounds no rate. */
   readonly limit: number;
   readonly per: Millis;
   /** The span as it was written: 'min', '10s', 'month'. */
   readonly span: string;
   readonly burst: number | undefined;
+  /** Where it was written with options instead of a rate. */
+  readonly options?: Options | undefined;
 }
 
 /** Where a text is wrong, in characters, and why. */
@@ -36,23 +28,37 @@ export type Reading =
   | { readonly parts: readonly Part[]; readonly mistake?: undefined }
   | { readonly mistake: Mistake };
 
+/** For createLimiter: the text itself where the library reads it, else its policies by their texts. */
+export function policiesOf(text: string): Policies {
+  const pieces = text.split('&').map((piece) => piece.trim());
+  const read = pieces.map((piece) => readOptions(piece));
+  if (read.every((one) => one === undefined)) return text;
+  const named: Record<string, string | Policy> = {};
+  for (const [i, piece] of pieces.entries()) {
+    if (Object.hasOwn(named, piece)) throw new Unreadable(piece, `${piece} stands twice`);
+    const own = read[i];
+    named[piece] = own === undefined ? piece : policyOf(own.algorithm, own.options);
+  }
+  return named;
+}
+
 export function read(text: string): Reading {
   const parts: Part[] = [];
   let from = 0;
   for (const piece of text.split('&')) {
-    const mistake = tried(piece, piece, from);
+    const mistake = tried(() => parts.push(partOf(piece.trim())), piece, from);
     if (mistake !== undefined) return { mistake };
-    parts.push(partOf(piece.trim()));
     from += piece.length + 1;
   }
   const last = text.split('&').at(-1) as string;
-  const together = tried(text, last, text.length - last.length);
+  const together = tried(() => createLimiter(policiesOf(text)), last, text.length - last.length);
   return together === undefined ? { parts } : { mistake: together };
 }
 
 export function write(parts: readonly Part[]): string {
   return parts
-    .map(({ algorithm, limit, span, burst }) => {
+    .map(({ algorithm, limit, span, burst, options }) => {
+      if (options !== undefined) return writeOptions(algorithm, options);
       const own = algorithm === 'gcra' ? '' : ` ${algorithm}`;
       return `${limit}/${span}${own}${burst === undefined ? '' : ` burst ${burst}`}`;
     })
@@ -62,6 +68,10 @@ export function write(parts: readonly Part[]): string {
 /** Another number in a part; what no longer fits is dropped. */
 export function changed(part: Part, change: Partial<Part>): Part {
   const next = { ...part, ...change };
+  if (change.algorithm !== undefined) {
+    if (next.limit === Infinity) next.limit = 10;
+    next.options = UNRATED.includes(next.algorithm) ? optionsFor(next) : undefined;
+  }
   if (change.per !== undefined) next.span = spanText(change.per);
   if (!BURSTY.includes(next.algorithm)) next.burst = undefined;
   if (next.span === 'month' || next.span === 'year')
@@ -69,32 +79,44 @@ export function changed(part: Part, change: Partial<Part>): Part {
   return next;
 }
 
-function tried(text: string, piece: string, from: number): Mistake | undefined {
+/** About as strict as the rate was. */
+function optionsFor({ algorithm, limit, per }: Part): Options {
+  const round = (span: Millis) => spanText(Math.max(1, Math.round(span)));
+  if (algorithm === 'concurrency') return { limit: Math.max(1, Math.round(limit)), lease: round(per) };
+  if (algorithm === 'min-interval') return { every: round(per / limit) };
+  return { after: 3, within: round(per), block: round(per) };
+}
+
+function tried(make: () => unknown, piece: string, from: number): Mistake | undefined {
   try {
-    createLimiter(text);
+    make();
     return undefined;
   } catch (error) {
-    if (!(error instanceof SluiceError)) throw error;
-    return located(piece, from, hintOf(error.message));
+    if (!(error instanceof SluiceError || error instanceof Unreadable)) throw error;
+    return located(piece, from, error);
   }
 }
 
 /** What stands in the brackets of the message, without what frames it. */
 function hintOf(message: string): string {
   const inner = /\(([\s\S]*)\); got /.exec(message)?.[1] ?? message;
+  if (inner.includes('denies by itself')) return 'needs another limit beside it, such as 10/s &';
   return inner.replace(/ \[ERR_\w+\]$/, '');
 }
 
-function located(piece: string, from: number, why: string): Mistake {
+function located(piece: string, from: number, error: SluiceError | Unreadable): Mistake {
+  const why = hintOf(error.message);
   const lead = piece.length - piece.trimStart().length;
   const whole = { from: from + lead, to: from + Math.max(piece.trimEnd().length, lead + 1), why };
   if (piece.trim() === '') return { ...whole, why: 'a limit is missing here, such as 10/s' };
-  const at = placeOf(piece, why);
+  const at = piece.includes('{') ? placeInOptions(piece, error) : placeOf(piece, why);
   return at === undefined ? whole : { from: from + at[0], to: from + at[1], why };
 }
 
+type Place = readonly [from: number, to: number];
+
 /** The word that the hint quotes, or the number of the option that it names. */
-function placeOf(piece: string, why: string): readonly [from: number, to: number] | undefined {
+function placeOf(piece: string, why: string): Place | undefined {
   const quoted = /"([^"]+)"/.exec(why)?.[1];
   const start = quoted === undefined ? -1 : piece.toLowerCase().indexOf(quoted.toLowerCase());
   if (quoted !== undefined && start >= 0) return [start, start + quoted.length];
@@ -106,14 +128,33 @@ function placeOf(piece: string, why: string): readonly [from: number, to: number
     : undefined;
 }
 
-/** Of a text that the library accepts, so reading it needs no care. */
+/** The option that the library names, with its value. */
+function placeInOptions(piece: string, error: SluiceError | Unreadable): Place | undefined {
+  const words = error instanceof Unreadable ? error.words : error.option.split('.').at(-1);
+  const start = words === undefined ? -1 : piece.search(new RegExp(`\\b${escaped(words)}`));
+  if (words === undefined || start < 0) return undefined;
+  if (error instanceof Unreadable) return [start, start + words.length];
+  const [member = words] = /^[^,}]*/.exec(piece.slice(start)) ?? [];
+  return [start, start + member.trimEnd().length];
+}
+
+function escaped(text: string): string {
+  return text.replace(/[^\w\s]/g, '\\$&');
+}
+
+/** Throws where the library does; of a text that it accepts, reading the rest needs no care. */
 function partOf(text: string): Part {
+  const own = readOptions(text);
+  if (own !== undefined) {
+    const { limit, window: per } = policyOf(own.algorithm, own.options);
+    return { ...own, limit, per, span: spanText(per), burst: undefined };
+  }
+  const [state] = createLimiter(text).peek('').policies;
   const lower = text.toLowerCase();
   const [, number = '1', span = 's', words = ''] =
     /^([\d_.]+)\s*\/\s*([\d.]*\s*[a-z][a-z\d]*)(.*)$/.exec(lower) ?? [];
   const limit = Number(number.replaceAll('_', ''));
   const burst = /\bburst ([\d._]+)/.exec(words)?.[1];
-  const [state] = createLimiter(text).peek('').policies;
   return {
     algorithm: ALGORITHMS.find((name) => words.split(/\s+/).includes(name)) ?? 'gcra',
     limit,

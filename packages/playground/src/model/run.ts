@@ -1,5 +1,6 @@
 /** A limit meets traffic: the library's own limiter, on a clock that shows each request's time. */
 import { createLimiter, type Decision, memory, type Millis } from 'sluice';
+import { policiesOf } from './policy.ts';
 import type { Traffic } from './traffic.ts';
 import { WindowCounts } from './window-counts.ts';
 
@@ -26,6 +27,7 @@ export interface Bound {
 
 export interface RunOptions {
   readonly traffic: Traffic;
+  /** As the page writes it: see policiesOf. */
   readonly policies: string;
   readonly bounds: readonly Bound[];
   /** A denied request waits for its turn up to so long; 0: it leaves. */
@@ -59,7 +61,9 @@ export function createRun(options: RunOptions): Run {
   const { times, keys, names, origin, length } = traffic;
   const { length: total } = times;
   let now = 0;
-  const limiter = createLimiter(policies, { store: memory({ clock: { now: () => origin + now } }) });
+  const limiter = createLimiter(policiesOf(policies), {
+    store: memory({ clock: { now: () => origin + now } }),
+  });
   const focused = names[focus] ?? '';
   const admitted = outcomes(total);
   const denied = outcomes(total);

@@ -88,6 +88,8 @@ interface Picture {
 function createPicture(id: number): Picture {
   const base = document.createElement('canvas');
   let drawn: unknown[] = [];
+  /** Of the focused key, in any window. */
+  let most = 0;
   const picture: Picture = { canvas: undefined, draw };
 
   function draw(): void {
@@ -104,7 +106,7 @@ function createPicture(id: number): Picture {
       base.height = Math.round(height * scale);
       const own = base.getContext('2d') as CanvasRenderingContext2D;
       own.setTransform(scale, 0, 0, scale, 0, 0);
-      drawLane({ context: own, width, height, scale }, run, look);
+      most = drawLane({ context: own, width, height, scale }, run, look);
       drawn = now;
     }
     context.clearRect(0, 0, width, height);
@@ -144,6 +146,18 @@ function createPicture(id: number): Picture {
       context.strokeRect(where - 4, BANDS.requests.top - 1, 8, BANDS.requests.height + 2);
     }
 
+    /** In words what the middle band shows, where there is room for it. */
+    function drawVerdict(limit: number, left: number): void {
+      const isOver = most > limit;
+      const text = isOver
+        ? `up to ${showNumber(most)}: ${showNumber(most / limit)}× the limit`
+        : `never more than ${showNumber(most)}`;
+      if (isOver) context.font = context.font.replace('11px', '600 11px');
+      context.fillStyle = isOver ? palette.denied : palette.muted;
+      if (left + context.measureText(text).width <= width) context.fillText(text, left, BANDS.window.top - 4);
+      context.font = context.font.replace('600 11px', '11px');
+    }
+
     function drawLabels({ bounds, full, traffic, focus }: Run, shown: number): void {
       const { limit, per } = bounds[shown];
       const who = traffic.names.length > 1 ? ` of ${traffic.names[focus]}` : '';
@@ -154,7 +168,9 @@ function createPicture(id: number): Picture {
         context.fillText(text, 0, band.top - 4);
       };
       label(KEY, BANDS.requests);
-      label(`Passed in the last ${showSpan(per)}${who}; limit ${showNumber(limit)}`, BANDS.window);
+      const passed = `Passed in the last ${showSpan(per)}${who}; limit ${showNumber(limit)}; `;
+      label(passed, BANDS.window);
+      drawVerdict(limit, context.measureText(passed).width);
       label(`Left${who}, of ${showNumber(full)}`, BANDS.level);
       const at = hover.peek();
       if (at === undefined) return;

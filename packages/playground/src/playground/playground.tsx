@@ -22,6 +22,9 @@ export function Playground() {
   }, []);
   return (
     <main class="playground">
+      <p class="intro">
+        <b>Same traffic, different limits.</b> See what each one lets through; change anything.
+      </p>
       <h1 class="hidden">Playground: limits side by side</h1>
       <TrafficBar />
       <div class="lanes">

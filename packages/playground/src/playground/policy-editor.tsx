@@ -1,7 +1,9 @@
 /** A limit as text and as sliders. Each follows the other; a mistake is marked where it is. */
 import { useId, useRef } from 'preact/hooks';
-import { showNumber, showSpan } from '../model/format.ts';
-import { ALGORITHMS, type AlgorithmName, BURSTY, changed, type Part, write } from '../model/policy.ts';
+import { ALGORITHMS, type AlgorithmName, BURSTY } from '../model/algorithms.ts';
+import { showNumber, showSpan, spanText } from '../model/format.ts';
+import { type Options, spanOf } from '../model/options-text.ts';
+import { changed, type Part, write } from '../model/policy.ts';
 import { Slider } from '../ui/slider.tsx';
 import { COUNTS, SPANS } from '../ui/values.ts';
 import { type Lane, setText } from './store.ts';
@@ -10,8 +12,12 @@ const MOST_PARTS = 3;
 
 export function PolicyEditor({ lane, index }: { readonly lane: Lane; readonly index: number }) {
   const { id, parts } = lane;
-  const change = (at: number, by: Partial<Part>) =>
-    setText(id, write(parts.map((part, i) => (i === at ? changed(part, by) : part))));
+  const change = (at: number, by: Partial<Part>) => {
+    const next = changed(parts[at], by);
+    // A penalty denies nothing by itself: it stays beside the limit that it was chosen for.
+    const isAdded = by.algorithm === 'penalty' && parts.length === 1;
+    setText(id, write(isAdded ? [...parts, next] : parts.map((part, i) => (i === at ? next : part))));
+  };
   return (
     <div class="editor">
       <TextForm lane={lane} index={index} />
@@ -38,11 +44,8 @@ export function PolicyEditor({ lane, index }: { readonly lane: Lane; readonly in
 
 /** Slower and larger than the last, as people combine them. */
 function another(parts: readonly Part[]): Part {
-  const last = parts[parts.length - 1];
-  return changed(
-    { ...last, algorithm: 'fixed-window', limit: last.limit * 2, burst: undefined },
-    { per: last.per * 4 },
-  );
+  const last = changed(parts[parts.length - 1], { algorithm: 'fixed-window' });
+  return changed({ ...last, limit: last.limit * 2 }, { per: last.per * 4 });
 }
 
 function TextForm({ lane, index }: { readonly lane: Lane; readonly index: number }) {
@@ -93,14 +96,12 @@ interface PartFormProps {
 }
 
 function PartForm({ part, isOnly, onChange, onRemove }: PartFormProps) {
-  const { algorithm, limit, per, burst } = part;
-  const isBursty = BURSTY.includes(algorithm);
   return (
     <div class="part">
       <div class="part-head">
         <select
           aria-label="Algorithm"
-          value={algorithm}
+          value={part.algorithm}
           onChange={(event) => onChange({ algorithm: event.currentTarget.value as AlgorithmName })}
         >
           {ALGORITHMS.map((name) => (
@@ -116,35 +117,75 @@ function PartForm({ part, isOnly, onChange, onRemove }: PartFormProps) {
         )}
       </div>
       <div class="sliders">
-        <Slider
-          label="limit"
-          values={COUNTS}
-          value={limit}
-          show={showNumber}
-          onChange={(value) => onChange({ limit: value })}
-        />
-        <Slider
-          label="per"
-          values={SPANS}
-          value={per}
-          show={showSpan}
-          onChange={(value) => onChange({ per: value })}
-        />
-        {isBursty ? (
-          <Slider
-            label="burst"
-            values={COUNTS}
-            value={burst ?? (algorithm === 'pacer' ? 0 : limit)}
-            show={showNumber}
-            onChange={(value) => onChange({ burst: value })}
-          />
+        {part.options === undefined ? (
+          <RateSliders part={part} onChange={onChange} />
         ) : (
-          <div class="slider muted">
-            <span>burst</span>
-            <span>–</span>
-          </div>
+          <OptionSliders options={part.options} onChange={onChange} />
         )}
       </div>
     </div>
   );
+}
+
+function RateSliders({ part, onChange }: Pick<PartFormProps, 'part' | 'onChange'>) {
+  const { algorithm, limit, per, burst } = part;
+  return (
+    <>
+      <Slider
+        label="limit"
+        values={COUNTS}
+        value={limit}
+        show={showNumber}
+        onChange={(value) => onChange({ limit: value })}
+      />
+      <Slider
+        label="per"
+        values={SPANS}
+        value={per}
+        show={showSpan}
+        onChange={(value) => onChange({ per: value })}
+      />
+      {BURSTY.includes(algorithm) ? (
+        <Slider
+          label="burst"
+          values={COUNTS}
+          value={burst ?? (algorithm === 'pacer' ? 0 : limit)}
+          show={showNumber}
+          onChange={(value) => onChange({ burst: value })}
+        />
+      ) : (
+        <div class="slider muted">
+          <span>burst</span>
+          <span>–</span>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** One for each number and each span that is written; words are for the text. */
+function OptionSliders({
+  options,
+  onChange,
+}: {
+  readonly options: Options;
+  readonly onChange: PartFormProps['onChange'];
+}) {
+  return Object.entries(options).map(([name, value]) => {
+    const span = spanOf(value);
+    const set = (next: number | string) => onChange({ options: { ...options, [name]: next } });
+    if (span !== undefined)
+      return (
+        <Slider
+          key={name}
+          label={name}
+          values={SPANS}
+          value={span}
+          show={showSpan}
+          onChange={(next) => set(spanText(next))}
+        />
+      );
+    if (typeof value !== 'number') return null;
+    return <Slider key={name} label={name} values={COUNTS} value={value} show={showNumber} onChange={set} />;
+  });
 }

@@ -140,7 +140,7 @@ effect(() => {
     const options = {
       traffic: traffic.value,
       policies: good,
-      bounds: parts,
+      bounds: parts.filter(({ limit }) => limit < Infinity),
       patience: patience.value,
       focus: focus.value,
     };

@@ -16,7 +16,7 @@ export function Why({ id, run }: { readonly id: number; readonly run: Run }) {
   follow(progress);
   const none = run.denied.count === 0;
   return (
-    <div class={run.bounds.length > 1 ? 'why tall' : 'why'}>
+    <div class={run.policies.includes('&') ? 'why tall' : 'why'}>
       <p aria-live="polite">{event === undefined ? hint(none) : <Answer run={run} event={event} />}</p>
       <div class="why-steps">
         <button
@@ -46,6 +46,12 @@ function hint(none: boolean) {
   return <span class="muted">{none ? 'Nothing was denied.' : 'Click a denied request to see why.'}</span>;
 }
 
+/** A penalty has nothing to be left: it blocks or it does not. */
+function leftOf({ limit, remaining }: { readonly limit: number; readonly remaining: number }): string {
+  if (limit < Infinity) return `${showNumber(remaining)} of ${showNumber(limit)} left`;
+  return remaining > 0 ? 'not blocked' : 'blocked';
+}
+
 function Answer({ run, event }: { readonly run: Run; readonly event: number }) {
   const found = useMemo(() => explain(run, event), [run, event]);
   const { traffic } = run;
@@ -67,16 +73,14 @@ function Answer({ run, event }: { readonly run: Run; readonly event: number }) {
   return (
     <span>
       {request} <b class="denied">was denied</b> by <code>{several ? decision.policy : run.policies}</code>:{' '}
-      {showNumber(decision.remaining)} of {showNumber(decision.limit)} left.{' '}
+      {leftOf(decision)}.{' '}
       {decision.retryAfter === Infinity
         ? 'It can never pass.'
         : `It would pass in ${showSpan(decision.retryAfter)}, at ${time(at + decision.retryAfter)}.`}
       {several && (
         <span class="muted">
           {' '}
-          {decision.policies
-            .map((one) => `${one.name}: ${showNumber(one.remaining)} of ${showNumber(one.limit)}`)
-            .join(' · ')}
+          {decision.policies.map((one) => `${one.name}: ${leftOf(one)}`).join(' · ')}
         </span>
       )}
     </span>
