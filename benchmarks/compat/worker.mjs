@@ -18,18 +18,6 @@ async function ask({ check, passed }, keys, calls) {
   }
 }
 
-/** Not one after the other: it is the rows that count here, not the calls. */
-async function fill({ check, record }, keys, actions) {
-  if (record) for (const key of keys) await record(key, actions);
-  else
-    for (let i = 0; i < keys.length * actions; i += 100)
-      await Promise.all(
-        Array.from({ length: Math.min(100, keys.length * actions - i) }, (_, j) =>
-          check(keys[(i + j) % keys.length]),
-        ),
-      );
-}
-
 async function measure(limiter, { keys: count, actions, calls }, { held, spent }) {
   const scale = Number(scaleText);
   const scaled = (value) => (value === 1 ? 1 : Math.ceil(value * scale));
@@ -37,7 +25,8 @@ async function measure(limiter, { keys: count, actions, calls }, { held, spent }
   // The first calls load and compile, here and on the server; what that leaves behind is no key's.
   await ask(limiter, [keyOf(count)], Math.min(50, scaled(calls)));
   const empty = await held();
-  await fill(limiter, keys, scaled(actions));
+  if (limiter.record) for (const key of keys) await limiter.record(key, scaled(actions));
+  else await ask(limiter, keys, keys.length * scaled(actions));
   const bytes = ((await held()) - empty) / keys.length / (dropIns[name].subjects ?? 1);
   await ask(limiter, keys, scaled(calls / 4));
   const before = await spent();
