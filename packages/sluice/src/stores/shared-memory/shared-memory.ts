@@ -4,7 +4,7 @@ import type { Clock, Decision, Hit, Millis, Plan, Store } from '../../contract.t
 import { decide } from '../../engine.ts';
 import { SluiceError } from '../../errors.ts';
 import { known, whole } from '../../options.ts';
-import { high, keyedHash, low } from './keyed-hash.ts';
+import { fingerprint, high, low } from '../table/fingerprint.ts';
 import {
   BLOCKED,
   createBuffer,
@@ -62,12 +62,10 @@ export function attachSharedMemory(
   return open(handle, clock);
 }
 
-/** Keys of the hash by which a plan's rows are found, and its name's blocks. The same in all threads. */
+/** Seeds of the fingerprints by which a plan's rows are found, and its name's blocks. The same in all threads. */
 interface Space {
-  readonly row0: number;
-  readonly row1: number;
-  readonly block0: number;
-  readonly block1: number;
+  readonly row: Int32Array;
+  readonly block: Int32Array;
 }
 
 function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): SharedMemoryStore {
@@ -100,9 +98,9 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   }
 
   /** Reads or writes under the key's lock; again if the lock was lost, which only a thread that was stopped sees. */
-  function locked<T>(key: string, k0: number, k1: number, act: (slot: number) => T): T {
+  function locked<T>(key: string, seed: Int32Array, act: (slot: number) => T): T {
     for (;;) {
-      keyedHash(key, k0, k1);
+      fingerprint(key, seed);
       const slot = rows.open(low, high);
       let result: T;
       let kept = false;
@@ -116,10 +114,10 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   }
 
   /** The end of a block by hand, after the hit has changed it. */
-  function blockedUntil({ verb, key, span }: Hit, { block0, block1 }: Space): Millis {
+  function blockedUntil({ verb, key, span }: Hit, space: Space): Millis {
     if (verb === 'block') Atomics.store(words, BLOCKED, 1);
     else if (Atomics.load(words, BLOCKED) === 0) return 0;
-    return locked(key, block0, block1, (slot) => {
+    return locked(key, space.block, (slot) => {
       if (verb === 'block') {
         block[0] = now() + span;
         rows.write(slot, block[0], block, 1);
@@ -160,7 +158,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     apply(hit) {
       const space = spaceOf(hit.plan);
       const until = blockedUntil(hit, space);
-      return locked(hit.key, space.row0, space.row1, (slot) => decideAt(slot, hit, until));
+      return locked(hit.key, space.row, (slot) => decideAt(slot, hit, until));
     },
     /** The memory is there as long as any thread holds it. */
     close() {},
@@ -198,9 +196,10 @@ function spaceFor(plan: Plan, layout: Layout): Space {
       `a key may need ${widest} cells, and sharedMemory has room for ${room}: logEntries: ${entries}, or a log with a resolution`,
     );
   }
-  const { words } = layout;
-  keyedHash(`row ${plan.signature} ${plan.name}`, words[SEED], words[SEED + 1]);
-  const [row0, row1] = [high, low];
-  keyedHash(`block ${plan.name}`, words[SEED], words[SEED + 1]);
-  return { row0, row1, block0: high, block1: low };
+  const seed = layout.words.slice(SEED, SEED + 2);
+  const seedOf = (what: string): Int32Array => {
+    fingerprint(what, seed);
+    return Int32Array.of(high, low);
+  };
+  return { row: seedOf(`row ${plan.signature} ${plan.name}`), block: seedOf(`block ${plan.name}`) };
 }

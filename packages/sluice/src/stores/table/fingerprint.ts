@@ -1,25 +1,20 @@
 /**
  * A keyed 64-bit fingerprint of a string: HalfSipHash-1-3 over UTF-16 code units, two to a word, so that any two
- * different strings, lone surrogates included, are different input. The key is random per process: nobody outside
- * can aim at a collision.
+ * different strings, lone surrogates included, are different input. Who does not know the seed cannot aim at a collision.
  */
 
-/** An array: a `let` would cost the hash a third of its speed. */
-const seed = new Uint32Array(2);
-
-/** The two halves of the last fingerprint, as 32-bit integers, never both 0. */
+/** The two halves of the last fingerprint, as 32-bit integers; `low` is never 0, which marks a free slot. */
 export let high = 0;
 export let low = 0;
 
 let last: string | undefined;
+let lastSeed: Int32Array | undefined;
 
-/** Sets `high` and `low`. A key asked for again at once is not hashed again. */
-export function fingerprint(key: string): void {
-  if (key === last) return;
-  // Not earlier: while modules load, Workers have no random numbers to give.
-  if (last === undefined) crypto.getRandomValues(seed);
-  const k0 = seed[0] | 0;
-  const k1 = seed[1] | 0;
+/** Sets `high` and `low`. A key asked for again at once is not hashed again. The seed: two words that never change. */
+export function fingerprint(key: string, seed: Int32Array): void {
+  if (key === last && seed === lastSeed) return;
+  const k0 = seed[0];
+  const k1 = seed[1];
   let v0 = k0;
   let v1 = k1;
   let v2 = 0x6c796765 ^ k0;
@@ -61,4 +56,5 @@ export function fingerprint(key: string): void {
   high = v1 ^ v3;
   low = v0 ^ v2 || 1;
   last = key;
+  lastSeed = seed;
 }

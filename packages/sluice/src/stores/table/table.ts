@@ -50,6 +50,10 @@ const CANDIDATES = 16;
 /** `low` of a slot whose row was evicted; as a fingerprint it would need `high` to be the same, too. */
 const EVICTED = -1;
 
+/** Random per process, so that nobody outside can aim at a collision. */
+const seed = new Int32Array(2);
+let seeded = false;
+
 export class Table {
   /** The array that holds the row last found or added. */
   cells: Float64Array;
@@ -68,6 +72,9 @@ export class Table {
   private free = 0;
 
   constructor(kind: RowKind, maxKeys: number) {
+    // Not earlier: while modules load, Workers have no random numbers to give.
+    if (!seeded) crypto.getRandomValues(new Uint32Array(seed.buffer));
+    seeded = true;
     this.kind = kind;
     this.stride = kind.width + 1;
     this.maxKeys = maxKeys;
@@ -82,7 +89,7 @@ export class Table {
 
   /** Where the key's row starts in `cells`; −1: it has none. */
   find(key: string): number {
-    fingerprint(key);
+    fingerprint(key, seed);
     const { current, old } = this;
     const slot = this.search(current);
     if (slot >= 0) {
@@ -106,7 +113,7 @@ export class Table {
     } else {
       if (this.old === undefined) this.turnOver(now);
       else this.move(STEP, now);
-      fingerprint(key);
+      fingerprint(key, seed);
       slot = this.claim(this.current, high, low);
     }
     this.cells = this.current.cells;
