@@ -2,7 +2,7 @@
  * What passed and what did not, by limiter and policy: counters in plain numbers, for whoever shows them. How many there
  * are is bounded, whatever names come, and no key is among them.
  */
-import type { Hit } from '../contract.ts';
+import type { Hit, Plan } from '../contract.ts';
 import { SluiceError, type StoreFault } from '../errors.ts';
 import { bound, known } from '../options.ts';
 import type { Observer } from '../wrappers/metered.ts';
@@ -41,15 +41,25 @@ export function tally(what: string, options: TallyOptions = {}): Tally {
   const answers = { store: 0, 'deny-cache': 0, lease: 0, fallback: 0 };
 
   function nameOf({ plan: { name } }: Hit): string {
-    return limiters.has(name) || limiters.size < maxLimiters ? name : OTHER;
+    if (limiters.has(name)) return name;
+    if (limiters.size >= maxLimiters) return OTHER;
+    limiters.set(name, new Map());
+    return name;
   }
 
+  /** Most hits are of the same limiter and policy as the one before. */
+  let last: { readonly plan: Plan; readonly policy: string; readonly counts: Counts } | undefined;
+
   function countsOf(hit: Hit, policy: string): Counts {
-    const known = limiters.get(hit.plan.name)?.get(policy);
-    if (known !== undefined) return known;
-    const name = nameOf(hit);
-    const policies = limiters.get(name) ?? new Map<string, Counts>();
-    limiters.set(name, policies);
+    if (last?.plan === hit.plan && last.policy === policy) return last.counts;
+    const counts = limiters.get(hit.plan.name)?.get(policy) ?? countsFor(nameOf(hit), policy);
+    last = { plan: hit.plan, policy, counts };
+    return counts;
+  }
+
+  function countsFor(limiter: string, policy: string): Counts {
+    const policies = limiters.get(limiter) ?? new Map<string, Counts>();
+    limiters.set(limiter, policies);
     const shown = policies.has(policy) || policies.size < MAX_POLICIES ? policy : OTHER;
     const counts = policies.get(shown) ?? { allowed: 0, denied: 0, near: 0 };
     policies.set(shown, counts);

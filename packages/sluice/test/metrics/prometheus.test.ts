@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { Counter, Histogram as ClientHistogram, Registry } from 'prom-client';
 import { afterAll, describe, expect, inject, test } from 'vitest';
-import { createLimiter, memory, metered } from '../../src/index.ts';
+import { createLimiter, type Decision, memory, metered, type Store } from '../../src/index.ts';
 import { EXPOSITION_TYPE, exposition, Histogram, prometheusMetrics } from '../../src/metrics/prometheus.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
@@ -91,6 +91,17 @@ sluice_answers_total{source="fallback"} 0
     expect(metrics.text()).toContain(
       'sluice_decisions_total{limiter="limiter 0",policy="other",outcome="allowed"} 251\n',
     );
+  });
+
+  test('are bounded in what they time, also where only peeks come', async () => {
+    const metrics = prometheusMetrics({ maxLimiters: 10 });
+    const inner = memory();
+    const later: Store<Promise<Decision>> = { ...inner, apply: async (hit) => inner.apply(hit) };
+    const store = metered(later, metrics);
+    for (let i = 0; i < 100; i++) await createLimiter('1/h', { store, name: `limiter ${i}` }).peek('alice');
+    const names = metrics.text().match(/_count\{limiter="[^"]*"\} \d+/g) ?? [];
+    expect(names).toHaveLength(11);
+    expect(names.at(-1)).toBe('_count{limiter="other"} 90');
   });
 
   test('never show a key', () => {
