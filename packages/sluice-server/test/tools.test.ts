@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { main } from '../src/cli.ts';
 import { formatOf, readerOf } from '../src/tools/log-lines.ts';
+import { textTrial } from '../src/tools/policy.ts';
 import { parseTraffic, randomFrom } from '../src/tools/traffic.ts';
 import { serving, take, temporaryFile } from './serving.ts';
 
@@ -123,6 +125,19 @@ describe('sluice replay', () => {
     expect(both).toContain('busy a, "b"');
   });
 
+  test('says which columns there are, if it is asked for others', async () => {
+    const file = temporaryFile('time,name\n1,a\n', 'log.csv');
+    expect(await sluice('replay', file, '--policy', '1/s', '--by', 'name+user')).toEqual([
+      2,
+      expect.stringContaining('--by must be of time, name; got user'),
+    ]);
+    const timeless = temporaryFile('when,key\n1,a\n', 'log.csv');
+    expect(await sluice('replay', timeless, '--policy', '1/s', '--format', 'csv')).toEqual([
+      2,
+      expect.stringContaining('no column is called time'),
+    ]);
+  });
+
   test('writes a page, in which strangers cannot write', async () => {
     const lines = [...log, ...log.map((line) => line.replace(/\w+$/, '<script>'))];
     const file = temporaryFile(lines.join('\n'), 'log');
@@ -134,13 +149,73 @@ describe('sluice replay', () => {
     expect(html).not.toContain('<script');
   });
 
-  test('suggests the smallest limit of its ladder that lets a share pass', async () => {
+  const suggest = async (file: string, policy: string, share: string) =>
+    /pass: (.*) \(/.exec((await sluice('replay', file, '--policy', policy, '--suggest', share))[1])?.[1];
+
+  test('suggests the smallest limit that lets a share pass', async () => {
     const file = temporaryFile(log.join('\n'), 'log');
-    const suggest = async (policy: string, share: string) =>
-      /pass: (.*) \(/.exec((await sluice('replay', file, '--policy', policy, '--suggest', share))[1])?.[1];
-    expect(await suggest('10/min fixed-window', '100%')).toBe('40/min fixed-window');
-    expect(await suggest('10/min fixed-window', '60%')).toBe('20/min fixed-window');
-    expect(await suggest('10/min burst 20', '0.5')).toMatch(/^\d+\/min burst \d+$/);
+    expect(await suggest(file, '10/min fixed-window', '100%')).toBe('40/min fixed-window');
+    expect(await suggest(file, '1000/min fixed-window', '100%')).toBe('40/min fixed-window');
+    // 18 of the 20 of one, and of the 40 of the other.
+    expect(await suggest(file, '10/min fixed-window', '60%')).toBe('18/min fixed-window');
+    expect(await suggest(file, '1/min fixed-window', '0.1%')).toBe('1/min fixed-window');
+    expect(await suggest(file, '1/1000d fixed-window', '100%')).toBe(undefined);
+    expect(await suggest(file, '10/min burst 20', '0.5')).toMatch(/^\d+\/min burst \d+$/);
+  });
+
+  test.each([
+    ['5/s', 'poisson:20/s', '99.9%', 0.999],
+    ['5/s', 'poisson:20/s', '50%', 0.5],
+    ['64/min burst 16', 'poisson:20/s', '95%', 0.95],
+    ['10/min sliding-window', 'burst:30@20s', '90%', 0.9],
+  ])('%s on %s: no limit below the one suggested for %s would do', async (policy, traffic, text, share) => {
+    const random = randomFrom(7);
+    const times: number[] = [];
+    for (const now of parseTraffic(traffic)(random)) if (times.push(Math.floor(now)) === 2000) break;
+    const requests = times.map((at) => [start + at, `k${Math.floor(random() * 5)}`] as const);
+    const file = temporaryFile(requests.map(([at, key]) => `${at} ${key}`).join('\n'), 'log');
+    const passed = (limit: number): number => {
+      const [number = '', rest = ''] = policy.split('/');
+      const scaled = rest.replace(/\d+$/, (burst) =>
+        String(Math.max(1, Math.round((Number(burst) * limit) / Number(number)))),
+      );
+      const trial = textTrial(`${limit}/${scaled}`);
+      return requests.filter(([at, key]) => trial.take(key, 1, at).allowed).length / requests.length;
+    };
+    let smallest = 1;
+    while (passed(smallest) < share) smallest++;
+    const suggested = Number((await suggest(file, policy, text))?.split('/')[0]);
+    // Exact below 100, and within a hundredth above.
+    expect(suggested).toBeGreaterThanOrEqual(smallest);
+    expect(suggested - smallest).toBeLessThanOrEqual(Math.floor(suggested / 100));
+  });
+
+  test('unpacks what is packed, and reads lines that end as on Windows', async () => {
+    const args = ['--policy', '25/min fixed-window'];
+    const plainly = await sluice('replay', temporaryFile(log.join('\n'), 'log'), ...args);
+    const packed = temporaryFile('', 'log.gz');
+    writeFileSync(packed, gzipSync(log.join('\r\n')));
+    expect(await sluice('replay', packed, ...args)).toEqual(plainly);
+    writeFileSync(packed, 'not packed');
+    expect(await sluice('replay', packed, ...args)).toEqual([1, 'sluice: incorrect header check\n']);
+  });
+
+  test('lines are whole wherever chunks end, and what never ends is no log', async () => {
+    const long = Array.from({ length: 20_000 }, (_, i) => `${start + i} ${'ü'.repeat(i % 50)}${i % 10}`);
+    const [, printed] = await sluice('replay', temporaryFile(long.join('\n'), 'log'), '--policy', '1/day');
+    expect(printed).toContain('20000 requests: 50 allowed');
+    expect(printed).not.toContain('could not be read');
+    const endless = temporaryFile('x'.repeat(3 * 1024 * 1024), 'log');
+    expect(await sluice('replay', endless, '--policy', '1/day')).toEqual([
+      2,
+      expect.stringContaining('is no log'),
+    ]);
+  });
+
+  test('nothing of a key steers the terminal', async () => {
+    const file = temporaryFile(`${start} evil\u001b[2J\n`.repeat(3), 'log');
+    const [, printed] = await sluice('replay', file, '--policy', '1/day');
+    expect(printed).toContain('2  evil·[2J');
   });
 
   test.each([
@@ -167,6 +242,23 @@ describe('sluice top', () => {
     expect(printed).toMatch(/0\.0 +0\.0 {2}a\n/);
     expect(printed).toContain('3  a  evil ·[2J');
     expect(printed).not.toContain('\u001b');
+  });
+
+  test('a server that was there, and is there again, is followed', async () => {
+    const first = await serving('limits: { a: 2/h }');
+    const port = Number(new URL(first.url).port);
+    await take(first.url, 'a', 'x');
+    const followed = sluice('top', first.url, '--times', '40', '--every', '50ms');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await first.drain({ timeout: 0 });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const address = { host: '127.0.0.1', port };
+    const second = await serving('limits: { b: 2/h }', { doors: { http: { address } } });
+    await take(second.url, 'b', 'x');
+    const [code, printed] = await followed;
+    expect(code).toBe(0);
+    expect(printed).toMatch(/ {2}a\n.*does not answer.* {2}b\n/s);
+    expect(printed).not.toMatch(/ -\d/);
   });
 
   test('a server that is not there is said', async () => {

@@ -12,6 +12,9 @@ export interface Seen {
 export class SpaceSaving {
   private readonly size: number;
   private readonly counts = new Map<string, { count: number; error: number }>();
+  private least = 0;
+  /** All that had the least count when it was last looked for. Counts only grow, so nobody has joined them since. */
+  private lowest: string[] = [];
 
   constructor(size: number) {
     this.size = size;
@@ -19,24 +22,26 @@ export class SpaceSaving {
 
   see(name: string): void {
     const known = this.counts.get(name);
-    if (known !== undefined) {
-      known.count++;
-      return;
+    if (known !== undefined) known.count++;
+    else if (this.counts.size < this.size) this.counts.set(name, { count: 1, error: 0 });
+    else if (this.size > 0) {
+      this.counts.delete(this.leastSeen());
+      this.counts.set(name, { count: this.least + 1, error: this.least });
     }
-    if (this.counts.size < this.size) {
-      this.counts.set(name, { count: 1, error: 0 });
-      return;
+  }
+
+  private leastSeen(): string {
+    for (;;) {
+      const name = this.lowest.pop();
+      if (name === undefined) this.lookForLeast();
+      else if (this.counts.get(name)?.count === this.least) return name;
     }
-    let least = Infinity;
-    let leastName = '';
-    for (const [other, { count }] of this.counts) {
-      if (count < least) {
-        least = count;
-        leastName = other;
-      }
-    }
-    this.counts.delete(leastName);
-    if (this.size > 0) this.counts.set(name, { count: least + 1, error: least });
+  }
+
+  private lookForLeast(): void {
+    this.least = Infinity;
+    for (const { count } of this.counts.values()) if (count < this.least) this.least = count;
+    for (const [name, { count }] of this.counts) if (count === this.least) this.lowest.push(name);
   }
 
   top(most: number): Seen[] {

@@ -1,5 +1,6 @@
 /** Lines of logs as requests: who, when, and how much. */
 import type { Millis } from 'sluice';
+import { UsageError } from '../store.ts';
 import { splitCsv } from './csv.ts';
 
 export interface Request {
@@ -35,7 +36,7 @@ function readPlain(line: string): Request | undefined {
 }
 
 /** Nginx's and Apache's: ip ident user [time] "METHOD path HTTP/1.1" status bytes … */
-const COMMON = /^(\S+) (\S+) (\S+) \[([^\]]+)\] "(?:(\S+) )?([^" ?]*)[^"]*" (\d{3}|-)/;
+const COMMON = /^(\S+) (\S+) (\S+) \[([^\]]+)\] "(?:(\S+) )?([^" ?]*)(?:[ ?][^"]*)?" (\d{3}|-)/;
 const STAMP = /^(\d{2})\/(\w{3})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})$/;
 
 const COMMON_PARTS: Readonly<Record<string, (parts: RegExpExecArray) => string>> = {
@@ -50,19 +51,28 @@ const COMMON_PARTS: Readonly<Record<string, (parts: RegExpExecArray) => string>>
 export const COMMON_KEYS: readonly string[] = Object.keys(COMMON_PARTS);
 
 function commonReader(by: string): ReadLine {
-  const names = by.split('+');
+  const [first, ...others] = by.split('+').map((name) => COMMON_PARTS[name] ?? (() => ''));
+  const stampOf = stampReader();
   return (line) => {
     const parts = COMMON.exec(line);
     if (parts === null) return undefined;
-    const key = names.map((name) => COMMON_PARTS[name]?.(parts) ?? '').join(' ');
+    let key = first?.(parts) ?? '';
+    for (const other of others) key += ` ${other(parts)}`;
     return requestOf(stampOf(parts[4]), key, 1);
   };
 }
 
-/** '10/Oct/2024:13:55:36 -0700'. */
-function stampOf(text: string): Millis {
-  const [, day, month, year, time, hours, minutes] = STAMP.exec(text) ?? [];
-  return time === undefined ? Number.NaN : Date.parse(`${day} ${month} ${year} ${time} ${hours}${minutes}`);
+/** '10/Oct/2024:13:55:36 -0700'. Many lines have the same second: it is read once. */
+function stampReader(): (text: string) => Millis {
+  let last = '';
+  let at = Number.NaN;
+  return (text) => {
+    if (text === last) return at;
+    const [, day, month, year, time, hours, minutes] = STAMP.exec(text) ?? [];
+    last = text;
+    at = time === undefined ? Number.NaN : Date.parse(`${day} ${month} ${year} ${time} ${hours}${minutes}`);
+    return at;
+  };
 }
 
 const TIME_NAMES = ['time', 'timestamp', 'ts', '@timestamp', 'date', 'at'];
@@ -89,11 +99,15 @@ function jsonReader(by: string): ReadLine {
 function csvReader(by: string, columns: readonly string[]): ReadLine {
   const time = columns.findIndex((name) => TIME_NAMES.includes(name));
   const cost = columns.indexOf('cost');
-  const keys = by.split('+').map((name) => columns.indexOf(name));
+  const names = by.split('+');
+  const unknown = names.find((name) => !columns.includes(name));
+  if (unknown !== undefined) throw new UsageError(`--by must be of ${columns.join(', ')}; got ${unknown}`);
+  if (time < 0) throw new UsageError(`no column is called ${TIME_NAMES.join(', ')}`);
+  const keys = names.map((name) => columns.indexOf(name));
   return (line) => {
     const cells = splitCsv(line);
     const parts = keys.map((at) => cells[at]);
-    if (time < 0 || parts.includes(undefined as never)) return undefined;
+    if (parts.includes(undefined as never)) return undefined;
     return requestOf(timeOf(cells[time] ?? ''), parts.join(' '), cost < 0 ? 1 : Number(cells[cost]));
   };
 }

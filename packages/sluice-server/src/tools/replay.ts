@@ -1,13 +1,21 @@
 /** sluice replay: what a limit would have done to traffic that a log remembers. Streamed: logs may be large. */
-import { createReadStream, statSync, writeFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
+import { writeFileSync } from 'node:fs';
 import { type Args, type Flags, readArgs } from '../args.ts';
 import type { Output } from '../check.ts';
 import { type Seen, SpaceSaving } from '../metrics/space-saving.ts';
 import { UsageError } from '../store.ts';
-import { COMMON_KEYS, FORMATS, type Format, formatOf, type ReadLine, readerOf } from './log-lines.ts';
-import { POLICY_FLAGS, trialOf } from './policy.ts';
+import { linesOf, progressBar } from './lines.ts';
+import {
+  COMMON_KEYS,
+  FORMATS,
+  type Format,
+  formatOf,
+  type ReadLine,
+  readerOf,
+  type Request,
+} from './log-lines.ts';
+import { plain } from './plain.ts';
+import { POLICY_FLAGS, type Trial, trialOf } from './policy.ts';
 import { showReport } from './report.ts';
 import { spanOf } from './span.ts';
 import { type Ladder, ladderOf } from './suggest.ts';
@@ -17,7 +25,7 @@ export const REPLAY_FLAGS: Flags = {
   ...POLICY_FLAGS,
   format: {
     value: 'NAME',
-    help: 'plain (time key [cost]), combined (Nginx, Apache) or json; default: by the first line',
+    help: 'plain (time key [cost]), combined (Nginx, Apache), json or csv; default: by the first line',
   },
   by: {
     value: 'NAME',
@@ -32,7 +40,7 @@ export const REPLAY_FLAGS: Flags = {
 interface Replayed {
   readonly tally: Tally;
   readonly denied: SpaceSaving;
-  readonly ladder: Ladder | undefined;
+  ladder: Ladder | undefined;
   unread: number;
 }
 
@@ -46,46 +54,71 @@ export async function replayCommand(argv: readonly string[], { out, err }: Outpu
   const replayed: Replayed = {
     tally: new Tally(spanOf('--every', args.text('every') ?? '1h')),
     denied: new SpaceSaving(1000),
-    ladder: share === undefined ? undefined : ladderOf(trial.text),
+    // What comes in is seen once.
+    ladder: share === undefined ? undefined : ladderOf(trial.text, file === '-' ? 4 : 1),
     unread: 0,
   };
-  let read: ReadLine | undefined;
-  for await (const line of linesOf(file, err)) {
-    if (line === '') continue;
-    if (read === undefined) {
-      const format = args.choice('format', FORMATS) ?? formatOf(line);
-      read = lineReader(args, format, line);
-      if (format === 'csv') continue;
-    }
-    const request = read(line);
-    if (request === undefined) {
-      replayed.unread++;
-      continue;
-    }
-    const decision = trial.take(request.key, request.cost, request.at);
-    replayed.tally.add(request.at, decision);
-    if (!decision.allowed) replayed.denied.see(request.key);
-    replayed.ladder?.try(request);
-  }
+  await readLog(file, args, err, (request) => tryOne(replayed, trial, request));
+  if (share !== undefined && file !== '-')
+    await refine(replayed, share, (each) => readLog(file, args, err, each));
   const worst = replayed.denied.top(args.whole('top') ?? 10);
   const notes = notesOf(replayed, share);
-  out(showText(trial.text, replayed.tally, worst, notes));
+  const { tally } = replayed;
+  out(showText(trial.text, tally, worst, notes));
   const page = args.text('html');
   if (page !== undefined) {
-    const { tally } = replayed;
-    const rows = tally.inOrder();
-    const parts = {
-      policy: trial.text,
-      source: file,
-      summary: tally.summary(),
-      rows,
-      step: tally.step,
-      worst,
-      notes,
-    };
-    writeFileSync(page, showReport(parts));
+    const parts = { policy: trial.text, source: file, summary: tally.summary(), worst, notes };
+    writeFileSync(page, showReport({ ...parts, rows: tally.inOrder(), step: tally.step }));
   }
-  return replayed.tally.total === 0 ? 1 : 0;
+  return tally.total === 0 ? 1 : 0;
+}
+
+/** `each` hears of every line that is not empty; undefined: it could not be read. */
+async function readLog(file: string, args: Args, err: Output['err'], each: EachRequest): Promise<void> {
+  const onRead = process.stderr.isTTY === true ? progressBar(err) : () => {};
+  let read: ReadLine | undefined;
+  for await (const lines of linesOf(file, onRead)) {
+    for (const ended of lines) {
+      const line = ended.endsWith('\r') ? ended.slice(0, -1) : ended;
+      if (line === '') continue;
+      if (read === undefined) {
+        const format = args.choice('format', FORMATS) ?? formatOf(line);
+        read = lineReader(args, format, line);
+        if (format === 'csv') continue;
+      }
+      each(read(line));
+    }
+  }
+}
+
+type EachRequest = (request: Request | undefined) => void;
+
+async function refine(
+  replayed: Replayed,
+  share: number,
+  again: (each: EachRequest) => Promise<void>,
+): Promise<void> {
+  for (let finer = replayed.ladder?.finer(share); finer !== undefined; finer = finer.finer(share)) {
+    const ladder = finer;
+    await again((request) => request && ladder.try(request));
+    replayed.ladder = ladder;
+  }
+}
+
+function tryOne(replayed: Replayed, trial: Trial, request: Request | undefined): void {
+  if (request === undefined) {
+    replayed.unread++;
+    return;
+  }
+  const decision = trial.take(request.key, request.cost, request.at);
+  replayed.tally.add(request.at, decision);
+  if (!decision.allowed) replayed.denied.see(copied(request.key));
+  replayed.ladder?.try(request);
+}
+
+/** Of a part of a text, the engine keeps the whole; this one is kept for long. */
+function copied(text: string): string {
+  return Buffer.from(text, 'utf8').toString('utf8');
 }
 
 function lineReader(args: Args, format: Format, first: string): ReadLine {
@@ -105,32 +138,6 @@ function shareOf(args: Args): number | undefined {
   return share;
 }
 
-/** '-' is what comes in. On a terminal, says how far it is. */
-async function* linesOf(file: string, err: Output['err']): AsyncGenerator<string> {
-  let input: Readable = process.stdin;
-  if (file !== '-') {
-    const size = sizeOf(file);
-    const stream = createReadStream(file);
-    let shown = 0;
-    stream.on('data', () => {
-      const percent = Math.floor((stream.bytesRead / Math.max(1, size)) * 100);
-      if (process.stderr.isTTY !== true || percent === shown) return;
-      shown = percent;
-      err(`\r${'█'.repeat(percent / 4).padEnd(25, '░')} ${percent} %${percent === 100 ? '\r\u001b[K' : ''}`);
-    });
-    input = stream;
-  }
-  yield* createInterface({ input, crlfDelay: Infinity });
-}
-
-function sizeOf(file: string): number {
-  try {
-    return statSync(file).size;
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
-}
-
 function notesOf({ ladder, unread }: Replayed, share: number | undefined): string[] {
   const notes = unread > 0 ? [`${unread} lines could not be read`] : [];
   if (ladder === undefined || share === undefined) return notes;
@@ -143,7 +150,7 @@ function notesOf({ ladder, unread }: Replayed, share: number | undefined): strin
 function showText(policy: string, tally: Tally, worst: readonly Seen[], notes: readonly string[]): string {
   const names = worst.map(
     ({ name, count, error }) =>
-      `${String(count).padStart(9)}  ${name}${error > 0 ? `  (or ${error} fewer)` : ''}\n`,
+      `${String(count).padStart(9)}  ${plain(name)}${error > 0 ? `  (or ${error} fewer)` : ''}\n`,
   );
   const lines = notes.map((note) => `${note}\n`);
   if (names.length > 0) lines.push('\ndenied most often\n', ...names);

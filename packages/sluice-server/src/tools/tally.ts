@@ -20,6 +20,9 @@ export class Tally {
   /** Longest wait that a denial announced. */
   longestWait = 0;
   private readonly rows = new Map<number, Row>();
+  /** Traffic comes in order, mostly: the row of the last one is that of the next. */
+  private last: Row = { allowed: 0, denied: 0 };
+  private lastIndex = Number.NaN;
   readonly step: Millis;
 
   /** A row of the table stands for `step` ms. */
@@ -29,8 +32,7 @@ export class Tally {
 
   add(now: Millis, { allowed, retryAfter }: Decision): void {
     const index = Math.floor(now / this.step);
-    const row = this.rows.get(index) ?? { allowed: 0, denied: 0 };
-    this.rows.set(index, row);
+    const row = index === this.lastIndex ? this.last : this.rowAt(index);
     if (allowed) {
       this.allowed++;
       row.allowed++;
@@ -39,6 +41,14 @@ export class Tally {
       row.denied++;
       if (retryAfter < Infinity && retryAfter > this.longestWait) this.longestWait = retryAfter;
     }
+  }
+
+  private rowAt(index: number): Row {
+    const row = this.rows.get(index) ?? { allowed: 0, denied: 0 };
+    this.rows.set(index, row);
+    this.last = row;
+    this.lastIndex = index;
+    return row;
   }
 
   get total(): number {

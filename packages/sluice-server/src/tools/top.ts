@@ -2,6 +2,7 @@
 import { type Flags, readArgs } from '../args.ts';
 import type { Output } from '../check.ts';
 import { UsageError } from '../store.ts';
+import { plain } from './plain.ts';
 import { spanOf } from './span.ts';
 
 export const TOP_FLAGS: Flags = {
@@ -37,11 +38,12 @@ interface Row {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Between two looks, `seconds` apart; without an earlier one, since the server began. */
+/** Between two looks, `seconds` apart; without an earlier one, since the server began. `most`: lines of each list. */
 export function showTop(
   now: readonly MetricSample[],
   before: readonly MetricSample[],
   seconds: number,
+  most = 15,
 ): string {
   const earlier = new Map(rowsOf(before).map(({ limit, counts }) => [limit, counts]));
   const rates = rowsOf(now).map(({ limit, counts }) => {
@@ -52,10 +54,10 @@ export function showTop(
   rates.sort((a, b) => b.allowed + b.denied - a.allowed - a.denied);
   const sum = (part: 'allowed' | 'denied') => rates.reduce((all, row) => all + row[part], 0);
   const isUp = now.find(({ name }) => name === 'sluice_store_up')?.value !== 0;
-  const lines = rates.slice(0, 15).map(({ limit, allowed, denied }) => line(allowed, denied, plain(limit)));
+  const lines = rates.slice(0, most).map(({ limit, allowed, denied }) => line(allowed, denied, plain(limit)));
   const worst = now
     .filter(({ name }) => name === 'sluice_top_denied')
-    .slice(0, 15)
+    .slice(0, most)
     .map(
       ({ labels, value }) =>
         `${String(value).padStart(10)}  ${plain(labels['limit'])}  ${plain(labels['key'])}`,
@@ -76,11 +78,6 @@ function line(allowed: number, denied: number, name: string): string {
   return `${allowed.toFixed(1).padStart(10)} ${denied.toFixed(1).padStart(10)}  ${name}`;
 }
 
-/** Keys come from strangers: nothing of them may steer the terminal. */
-function plain(text = ''): string {
-  return text.replace(/\p{C}/gu, '·').slice(0, 80);
-}
-
 function rowsOf(samples: readonly MetricSample[]): Row[] {
   const rows = new Map<string, Record<string, number>>();
   for (const { name, labels, value } of samples) {
@@ -93,7 +90,28 @@ function rowsOf(samples: readonly MetricSample[]): Row[] {
   return [...rows].map(([limit, counts]) => ({ limit, counts }));
 }
 
-const CLEAR = '\u001b[H\u001b[2J';
+/** From the corner on, line by line over what was there: clearing first would flicker. */
+function redrawn(text: string, columns: number): string {
+  const lines = text.split('\n').map((one) => `${one.slice(0, columns)}\u001b[K`);
+  return `\u001b[H${lines.join('\n')}\u001b[J`;
+}
+
+interface Look {
+  readonly samples: readonly MetricSample[];
+  /** Seconds since 1970. */
+  readonly at: number;
+  readonly began: number;
+}
+
+async function lookAt(url: string, headers: Record<string, string>): Promise<Look> {
+  const response = await fetch(new URL('/metrics', url), { headers }).catch((error: unknown) => {
+    throw new UsageError(`${url} does not answer: ${String((error as Error).cause ?? error)}`);
+  });
+  if (!response.ok) throw new UsageError(`${url} answers ${response.status}`);
+  const samples = readMetrics(await response.text());
+  const began = samples.find(({ name }) => name === 'process_start_time_seconds')?.value ?? 0;
+  return { samples, began, at: Date.now() / 1000 };
+}
 
 export async function topCommand(
   argv: readonly string[],
@@ -108,21 +126,35 @@ export async function topCommand(
   const times = args.whole('times') ?? Infinity;
   const token = readToken(args.text('token-file'));
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  let before: MetricSample[] = [];
-  let since = 0;
+  let last: Look | undefined;
+
+  /** A server that was there may be away for a while. */
+  async function show(): Promise<string> {
+    try {
+      const now = await lookAt(url, headers);
+      // After a restart its counters begin anew.
+      const before = last?.began === now.began ? last : undefined;
+      const seconds = Math.max(0.001, now.at - (before?.at ?? now.began));
+      last = now;
+      return showTop(now.samples, before?.samples ?? [], seconds, roomFor(process.stdout.rows || ROWS));
+    } catch (error) {
+      if (last === undefined || !(error instanceof UsageError)) throw error;
+      return `${error.message}\n`;
+    }
+  }
+
   for (let i = 0; i < times; i++) {
-    const response = await fetch(new URL('/metrics', url), { headers }).catch((error: unknown) => {
-      throw new UsageError(`${url} does not answer: ${String((error as Error).cause ?? error)}`);
-    });
-    if (!response.ok) throw new UsageError(`${url} answers ${response.status}`);
-    const now = readMetrics(await response.text());
-    const began = now.find(({ name }) => name === 'process_start_time_seconds')?.value ?? 0;
-    const at = Date.now() / 1000;
-    const seconds = Math.max(0.001, at - (since === 0 ? began : since));
-    out(`${process.stdout.isTTY === true ? CLEAR : ''}${url}\n${showTop(now, before, seconds)}`);
-    before = now;
-    since = at;
+    const text = `${url}\n${await show()}`;
+    out(process.stdout.isTTY === true ? redrawn(text, process.stdout.columns || Infinity) : text);
     if (i + 1 < times) await new Promise((resolve) => setTimeout(resolve, every));
   }
   return 0;
+}
+
+/** Of a terminal that does not say how many it has. */
+const ROWS = 38;
+
+/** Lines of each of the two lists, beside eight others. */
+function roomFor(rows: number): number {
+  return Math.max(1, Math.floor((rows - 8) / 2));
 }
