@@ -20,10 +20,12 @@ export interface Service {
   /** A password must be said first. */
   readonly isClosed: boolean;
   /** Counts. */
-  answered(): void;
+  answered(times: number): void;
 }
 
 export interface Connection {
+  /** What came. The bytes may be others after the call. */
+  hear(bytes: Buffer): void;
   /** Ends it after the answers to what has come, or after a moment if nothing comes. */
   drain(moment: number): void;
 }
@@ -41,6 +43,8 @@ const STRANGER: Bounds = { maxArguments: 10, maxBytes: 4096 };
 /** Web pages can make browsers say these to any port; what follows may read like commands. */
 const BROWSERS = new Set(['post', 'host:']);
 
+type Code = 'ok' | 'error';
+
 interface Slot {
   reply: string | undefined;
 }
@@ -50,6 +54,7 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   const session: Session = { id, protocol: 2, name: '', isTrusted: !isClosed, isLeaving: false };
   const parser = new RespParser(isClosed ? STRANGER : bounds);
   const waiting: Slot[] = [];
+  const batch = { name: '', code: 'ok' as Code, times: 0 };
   let held = 0;
   let out = '';
   let isFull = false;
@@ -69,25 +74,28 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     out = '';
   }
 
-  function say(answer: string | Promise<string>, name: string, start: number): void {
-    if (!isPromise(answer)) {
-      // Not before those that came earlier.
-      if (waiting.length === 0) out += answer;
-      else {
-        waiting.push({ reply: answer });
-        held += answer.length;
-      }
-      return;
+  /** Not before those that came earlier. */
+  function say(answer: string): void {
+    if (waiting.length === 0) out += answer;
+    else {
+      waiting.push({ reply: answer });
+      held += answer.length;
     }
+  }
+
+  function sayLater(answer: Promise<string>, name: string, start: number): void {
     const slot: Slot = { reply: undefined };
     waiting.push(slot);
-    const settled = (reply: string): void => {
+    const settled = (reply: string, code: Code): void => {
       slot.reply = reply;
       held += reply.length;
-      count(name, reply, start);
+      report(name, code, 1, start);
       settle();
     };
-    answer.then(settled, (error: unknown) => settled(refusal(error, name, log)));
+    answer.then(
+      (reply) => settled(reply, 'ok'),
+      (error: unknown) => settled(refusal(error, name, log), 'error'),
+    );
   }
 
   /** What is ready, up to the first that is not. All that becomes ready in one turn of the loop leaves together. */
@@ -105,24 +113,42 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     });
   }
 
-  function count(name: string, reply: string, start: number): void {
-    service.answered();
-    core.metrics.answered('resp', name, reply.startsWith('-') ? 'error' : 'ok', performance.now() - start);
+  function report(name: string, code: Code, times: number, start: number): void {
+    service.answered(times);
+    core.metrics.answered('resp', name, code, performance.now() - start, times);
+  }
+
+  /** Answers of a kind that leave together are reported together. */
+  function count(name: string, code: Code, start: number): void {
+    if (name !== batch.name || code !== batch.code) {
+      reportBatch(start);
+      batch.name = name;
+      batch.code = code;
+    }
+    batch.times++;
+  }
+
+  function reportBatch(start: number): void {
+    if (batch.times > 0) report(batch.name, batch.code, batch.times, start);
+    batch.times = 0;
   }
 
   function perform(words: string[], start: number): void {
-    const given = words[0];
+    const given = words.shift() as string;
     const name = commands.has(given) ? given : given.toLowerCase();
     const command = commands.get(name);
     const label = command === undefined ? 'unknown' : name;
-    let answer: string | Promise<string>;
     try {
-      answer = answerTo(command, words, session);
+      const answer = answerTo(command, given, words, session);
+      if (isPromise(answer)) sayLater(answer, label, start);
+      else {
+        say(answer);
+        count(label, 'ok', start);
+      }
     } catch (error) {
-      answer = refusal(error, label, log);
+      say(refusal(error, label, log));
+      count(label, 'error', start);
     }
-    if (!isPromise(answer)) count(label, answer, start);
-    say(answer, label, start);
     if (command === undefined && BROWSERS.has(name)) session.isLeaving = true;
     if (session.isTrusted) parser.bounds = bounds;
   }
@@ -143,11 +169,12 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      say(failure('ERR', `Protocol error: ${error.message}`), 'protocol', start);
-      count('protocol', '-', start);
+      say(failure('ERR', `Protocol error: ${error.message}`));
+      count('protocol', 'error', start);
       session.isLeaving = true;
     }
     flush();
+    reportBatch(start);
     // While draining: one more answer, and the client knows.
     if (isDraining && isDry && (isLate || (hasAnswered && !parser.isMidway))) session.isLeaving = true;
     const isStopped = isBlocked();
@@ -165,11 +192,6 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     idle = setTimeout(() => socket.destroy(), LINGER).unref();
   }
 
-  socket.on('data', (chunk) => {
-    if (session.isLeaving) return;
-    parser.push(chunk);
-    run();
-  });
   socket.on('drain', () => {
     isFull = false;
     run();
@@ -185,6 +207,11 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   });
 
   return {
+    hear(bytes) {
+      if (session.isLeaving) return;
+      parser.push(bytes);
+      run();
+    },
     drain(moment) {
       isDraining = true;
       idle ??= setTimeout(() => {
@@ -197,7 +224,8 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
 
 function answerTo(
   command: Command | undefined,
-  [name = '', ...args]: string[],
+  name: string,
+  args: readonly string[],
   session: Session,
 ): string | Promise<string> {
   if (command === undefined) {

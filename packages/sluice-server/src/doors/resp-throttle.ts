@@ -1,6 +1,6 @@
 /** CL.THROTTLE, whose limit comes with each call, and THROTTLE, which names one of the configuration. */
 import type { Decision, Millis, Store } from 'sluice';
-import { type ClThrottleArgs, createClThrottle } from 'sluice/compat/redis-cell';
+import { type ClThrottleReply, createClThrottle } from 'sluice/compat/redis-cell';
 import type { Core } from '../core/core.ts';
 import { chain } from '../core/maybe.ts';
 import { type Command, RespError } from './resp-command.ts';
@@ -21,9 +21,15 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
         usage: 'key max_burst count period [quantity]',
         arity: [4, 5],
         hasKey: true,
-        run(args) {
-          const words = args.map((word, i) => (i === 0 ? keyOf(word, maxKey) : numberOf(word)));
-          return chain(cell(...(words as ClThrottleArgs)), (numbers) => replyOf(...numbers));
+        run([key = '', burst = '', count = '', period = '', quantity = '1']) {
+          const reply = cell(
+            keyOf(key, maxKey),
+            numberOf(burst),
+            numberOf(count),
+            numberOf(period),
+            numberOf(quantity),
+          );
+          return chain(reply, cellReply);
         },
       },
     ],
@@ -57,6 +63,10 @@ function counted({ store, metrics }: Core): Store {
     },
     close: () => undefined,
   };
+}
+
+function cellReply([limited, limit, remaining, retryAfter, resetAfter]: ClThrottleReply): string {
+  return replyOf(limited, limit, remaining, retryAfter, resetAfter);
 }
 
 function replyOf(

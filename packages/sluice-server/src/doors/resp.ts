@@ -5,6 +5,7 @@ import type { Core } from '../core/core.ts';
 import type { Door, DoorOptions } from '../door.ts';
 import { commandsOf } from './resp-commands.ts';
 import { type Connection, serveClient, type Service } from './resp-connection.ts';
+import { hearing } from './resp-socket.ts';
 
 const MAX_ARGUMENTS = 1024;
 /** While draining, a client that is silent may say one more thing within this time. */
@@ -24,8 +25,8 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
     log,
     bounds: { maxArguments: MAX_ARGUMENTS, maxBytes: maxMessage },
     isClosed: tokens !== undefined,
-    answered() {
-      answers++;
+    answered(times) {
+      answers += times;
     },
     commands: commandsOf(core, options, {
       connections: () => connections.size,
@@ -34,14 +35,21 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
     }),
   };
 
-  function welcome(socket: Socket): void {
+  function welcome(given: Socket): void {
+    const socket = hearing(given, (bytes) => connection.hear(bytes));
     const connection = serveClient(socket, ++ids, service);
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));
   }
 
   // A client may say its last command and stop writing; it still gets the answer.
-  const common = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE };
+  const common = {
+    allowHalfOpen: true,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE,
+    pauseOnConnect: tls === undefined,
+  };
   const server: Server =
     tls === undefined
       ? createServer(common, welcome)

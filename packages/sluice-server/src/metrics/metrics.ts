@@ -20,7 +20,8 @@ export interface Metrics {
   stored(took: Millis, decision: Decision): void;
   failed(fault: StoreFault): void;
   breaker(isOpen: boolean): void;
-  answered(door: string, route: string, code: string, took: Millis): void;
+  /** `times`: several alike that took equally long; default 1. */
+  answered(door: string, route: string, code: string, took: Millis, times?: number): void;
   reloaded(isGood: boolean): void;
   /** Most often denied, of all limits. */
   topDenied(): Denied[];
@@ -65,7 +66,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const limits = new Map<string, Counts>();
   const faults = new Map<string, number>();
   const doors = new Map<string, { door: string; route: string; code: string; count: number }>();
-  const times = new Map<string, Histogram>();
+  const durations = new Map<string, Histogram>();
   const storeTime = new Histogram();
   const [latency, storeLatency] = [new Spread(), new Spread()];
   const denied = new SpaceSaving(SKETCH);
@@ -102,7 +103,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     const near = [...limits].map(([limit, counts]) => ({ labels: { limit }, value: counts.near }));
     const top = topDenied().map(({ limit, name, count }) => ({ labels: { limit, key: name }, value: count }));
     const answered = [...doors.values()].map(({ count: value, ...labels }) => ({ labels, value }));
-    const took = [...times].map(([door, value]) => ({ labels: { door }, value }));
+    const took = [...durations].map(([door, value]) => ({ labels: { door }, value }));
     const failed = [...faults].map(([fault, value]) => ({ labels: { fault }, value }));
     const loaded = [
       { labels: { result: 'good' }, value: reloads.good },
@@ -172,15 +173,15 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     breaker(isOpen) {
       isStoreUp = !isOpen;
     },
-    answered(door, route, code, took) {
+    answered(door, route, code, took, times = 1) {
       const id = `${door} ${route} ${code}`;
       const known = doors.get(id) ?? { door, route, code, count: 0 };
-      known.count++;
+      known.count += times;
       doors.set(id, known);
-      const time = times.get(door) ?? new Histogram();
-      times.set(door, time);
-      time.observe(took / 1000);
-      latency.observe(took);
+      const time = durations.get(door) ?? new Histogram();
+      durations.set(door, time);
+      time.observe(took / 1000, times);
+      latency.observe(took, times);
     },
     reloaded(isGood) {
       reloads[isGood ? 'good' : 'bad']++;

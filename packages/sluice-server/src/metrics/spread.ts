@@ -18,8 +18,8 @@ const BUCKETS = 232;
 export class Spread {
   private readonly counts = new Float64Array(BUCKETS);
 
-  observe(took: Millis): void {
-    this.counts[bucketOf(Math.min(LONGEST, took * UNITS) | 0)]++;
+  observe(took: Millis, times = 1): void {
+    this.counts[bucketOf(Math.min(LONGEST, took * UNITS) | 0)] += times;
   }
 
   copy(): Float64Array {
