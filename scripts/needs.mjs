@@ -7,17 +7,24 @@ import { spawnSync } from 'node:child_process';
 const needs = {
   'redis-server': 'redis-server',
   'redis-cli': 'redis-tools',
+  'redis-benchmark': 'redis-tools',
   memcached: 'memcached',
   openssl: 'openssl',
   chromium: 'chromium',
+  curl: 'curl',
+  wrk: 'wrk',
+  h2load: 'nghttp2-client',
+  // Of the system: other Pythons do not see Debian's packages.
+  "/usr/bin/python3 -c 'import grpc'": 'python3-grpcio',
 };
 
 /** @param {string} command */
-const has = (command) => spawnSync('sh', ['-c', `command -v ${command}`]).status === 0;
+const has = (command) =>
+  spawnSync('sh', ['-c', command.includes(' ') ? command : `command -v ${command}`]).status === 0;
 
 const missing = Object.entries(needs).filter(([command]) => !has(command));
 if (missing.length > 0) {
-  const packages = missing.map(([, name]) => name);
+  const packages = [...new Set(missing.map(([, name]) => name))];
   const install = `apt-get install -y --no-install-recommends ${packages.join(' ')}`;
   if (process.getuid?.() === 0 && has('apt-get')) {
     // The service that the package would start is not wanted: tests start servers of their own.
