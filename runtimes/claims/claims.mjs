@@ -1,0 +1,6 @@
+// Claims about the package as it is packed, the same on every runtime.
+import { CORE } from './core.mjs';
+import { FETCH } from './fetch.mjs';
+
+/** @type {readonly import('./run.mjs').Claim[]} */
+export const CLAIMS = [...CORE, ...FETCH];

@@ -1,0 +1,41 @@
+// Runs claims where no test framework is: each is a name and a function that throws when the claim is false.
+
+/**
+ * @typedef {{ readonly name: string, readonly run: () => unknown }} Claim
+ * @typedef {{ readonly passed: string[], readonly failed: string[] }} Results
+ */
+
+/** @param {readonly Claim[]} claims @returns {Promise<Results>} */
+export async function judged(claims) {
+  /** @type {Results} */
+  const results = { passed: [], failed: [] };
+  for (const { name, run } of claims)
+    try {
+      await run();
+      results.passed.push(name);
+    } catch (error) {
+      results.failed.push(`${name}: ${error instanceof Error ? error.stack : String(error)}`);
+    }
+  return results;
+}
+
+/** @param {unknown} actual @param {unknown} expected */
+export function same(actual, expected) {
+  const [found, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
+  if (found !== wanted) throw new Error(`found ${found} in place of ${wanted}`);
+}
+
+/** @param {unknown} text @param {RegExp} pattern */
+export function matches(text, pattern) {
+  if (!pattern.test(String(text))) throw new Error(`${String(text)} does not match ${pattern}`);
+}
+
+/** What was thrown, now or later. @param {() => unknown} call @returns {Promise<any>} */
+export async function thrown(call) {
+  try {
+    await call();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('nothing was thrown');
+}
