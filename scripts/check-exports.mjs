@@ -1,6 +1,6 @@
 // @ts-check
-// Every subpath that packages/sluice/package.json exports: has its files, can be imported and required, and offers the
-// names listed in packages/sluice/exports.json, so that a change of the API shows up in a diff.
+// Every subpath that a package's package.json exports: has its files, can be imported and required, and offers the names
+// listed in exports.json beside it, so that a change of the API shows up in a diff.
 // Needs a build. `--write` writes the list anew.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,9 +8,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const folder = join(dirname(fileURLToPath(import.meta.url)), '../packages/sluice');
-const listFile = join(folder, 'exports.json');
-const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+const packages = join(dirname(fileURLToPath(import.meta.url)), '../packages');
 const require = createRequire(import.meta.url);
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 const canRequire = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
@@ -39,59 +37,83 @@ function declaredNames(file) {
   return names;
 }
 
+/** @typedef {Record<string, { values: string[], types: string[] }>} Names by subpath */
+
 /** @type {string[]} */
 const problems = [];
-/** @type {Record<string, { values: string[], types: string[] }>} */
-const found = {};
+let count = 0;
 
-for (const [subpath, target] of Object.entries(manifest.exports)) {
-  if (typeof target === 'string') {
-    if (!existsSync(join(folder, target))) problems.push(`${subpath}: ${target} does not exist`);
-    continue;
-  }
-  const missing = [target.types, target.default].filter((file) => !file || !existsSync(join(folder, file)));
-  if (missing.length > 0) {
-    problems.push(`${subpath}: ${missing.join(', ') || 'types or default'} does not exist (npm run build?)`);
-    continue;
-  }
-  const specifier = manifest.name + subpath.slice(1);
-  try {
-    const names = Object.keys(await import(specifier)).sort();
-    const types = declaredNames(join(folder, target.types)).filter((name) => !names.includes(name));
-    found[subpath] = { values: names, types: [...new Set(types)].sort() };
-    if (canRequire) {
-      const required = Object.keys(require(specifier))
-        .filter((name) => name !== '__esModule')
-        .sort();
-      if (required.join() !== names.join())
-        problems.push(`${subpath}: require() and import() give different names`);
+/** @param {string} name @returns {Promise<Names>} */
+async function namesOf(name) {
+  const folder = join(packages, name);
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  /** @type {Names} */
+  const found = {};
+  for (const [subpath, target] of Object.entries(manifest.exports)) {
+    const specifier = name + subpath.slice(1);
+    if (typeof target === 'string') {
+      if (!existsSync(join(folder, target))) problems.push(`${specifier}: ${target} does not exist`);
+      continue;
     }
-  } catch (error) {
-    problems.push(`${subpath}: cannot be loaded: ${error instanceof Error ? error.stack : String(error)}`);
+    const missing = [target.types, target.default].filter((file) => !file || !existsSync(join(folder, file)));
+    if (missing.length > 0) {
+      problems.push(
+        `${specifier}: ${missing.join(', ') || 'types or default'} does not exist (npm run build?)`,
+      );
+      continue;
+    }
+    try {
+      const names = Object.keys(await import(specifier)).sort();
+      const types = declaredNames(join(folder, target.types)).filter((one) => !names.includes(one));
+      found[subpath] = { values: names, types: [...new Set(types)].sort() };
+      if (!canRequire) continue;
+      const required = Object.keys(require(specifier)).filter((one) => one !== '__esModule');
+      if (required.sort().join() !== names.join())
+        problems.push(`${specifier}: require() and import() give different names`);
+    } catch (error) {
+      problems.push(
+        `${specifier}: cannot be loaded: ${error instanceof Error ? error.stack : String(error)}`,
+      );
+    }
   }
+  return found;
 }
 
-if (process.argv.includes('--write') && problems.length === 0) {
-  writeFileSync(listFile, `${JSON.stringify(found, null, 2)}\n`);
-  console.log('exports: wrote packages/sluice/exports.json');
-} else if (problems.length === 0) {
-  /** @type {typeof found} */
+/** @param {string} name @param {Names} found */
+function compare(name, found) {
+  const listFile = join(packages, name, 'exports.json');
+  /** @type {Names} */
   const listed = existsSync(listFile) ? JSON.parse(readFileSync(listFile, 'utf8')) : {};
   for (const subpath of new Set([...Object.keys(listed), ...Object.keys(found)]))
     for (const kind of /** @type {const} */ (['values', 'types'])) {
       const before = listed[subpath]?.[kind] ?? [];
       const after = found[subpath]?.[kind] ?? [];
-      for (const name of after)
-        if (!before.includes(name)) problems.push(`${subpath}: new in ${kind}: ${name}`);
-      for (const name of before)
-        if (!after.includes(name)) problems.push(`${subpath}: gone from ${kind}: ${name}`);
+      const specifier = name + subpath.slice(1);
+      for (const one of after)
+        if (!before.includes(one)) problems.push(`${specifier}: new in ${kind}: ${one}`);
+      for (const one of before)
+        if (!after.includes(one)) problems.push(`${specifier}: gone from ${kind}: ${one}`);
     }
-  if (problems.length > 0) problems.push('If meant: node scripts/check-exports.mjs --write');
+}
+
+const write = process.argv.includes('--write');
+for (const name of ['sluice', 'sluice-server']) {
+  const before = problems.length;
+  const found = await namesOf(name);
+  count += Object.keys(found).length;
+  if (problems.length > before) continue;
+  if (write) {
+    writeFileSync(join(packages, name, 'exports.json'), `${JSON.stringify(found, null, 2)}\n`);
+    console.log(`exports: wrote packages/${name}/exports.json`);
+  } else {
+    compare(name, found);
+    if (problems.length > before) problems.push('If meant: node scripts/check-exports.mjs --write');
+  }
 }
 
 if (problems.length > 0) {
   console.error(problems.join('\n'));
   process.exitCode = 1;
 } else {
-  console.log(`exports: ${Object.keys(found).length} subpaths load, types and names as listed`);
+  console.log(`exports: ${count} subpaths load, types and names as listed`);
 }

@@ -1,0 +1,125 @@
+// How a stranger's project uses the package. Only compiled, by each TypeScript of packages/sluice/test/typescripts.test.ts.
+import { createServer } from 'node:http';
+import {
+  casStore,
+  type CasService,
+  concurrency,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  gcra,
+  leased,
+  type Limiter,
+  memory,
+  penalty,
+  SluiceError,
+  type Store,
+} from 'sluice';
+import { RateLimiter } from 'sluice/compat/guava';
+import { createClThrottle } from 'sluice/compat/redis-cell';
+import { RateLimiterMemory, type RateLimiterRes } from 'sluice/compat/rate-limiter-flexible';
+import { createSkRateLimiterService, type LimitInfo } from 'sluice/compat/sharkey';
+import { createGcraRateLimiter, perMin } from 'sluice/compat/throttled';
+import { rateLimit as express } from 'sluice/express';
+import { withRateLimit } from 'sluice/fetch';
+import { clientAddress, key, limitedFetch, rateLimitHeaders } from 'sluice/http';
+import { ipc } from 'sluice/ipc';
+import { rateLimit as koa } from 'sluice/koa';
+import { withRateLimit as nodeHttp } from 'sluice/node-http';
+import { migration, postgres } from 'sluice/postgres';
+import { redis } from 'sluice/redis';
+import { attachSharedMemory, sharedMemory } from 'sluice/shared-memory';
+import { conformance, manualClock } from 'sluice/testing';
+import { rateLimit as trpc, TooManyRequests } from 'sluice/trpc';
+
+// Answers come at once, or later: the store says which.
+const here: Limiter = createLimiter({
+  second: '10/s burst 20',
+  day: fixedWindow({ limit: 5000, per: '1d' }),
+});
+const atOnce: Decision = here.take('alice', { cost: 2, mode: 'partial' });
+const there: Limiter<Promise<Decision>> = createLimiter(gcra({ limit: 100, per: '1m' }), {
+  store: redis({ send: async () => null }, { deadline: 100, onFailure: here, denyCache: true }),
+  name: 'api',
+  tiers: { pro: '1000/min' },
+});
+const later: Promise<Decision> = there.take('alice', { tier: 'pro' });
+// @ts-expect-error what comes later is not there yet
+const wrong: Decision = there.take('alice');
+// @ts-expect-error a misspelt option
+gcra({ limit: 10, per: '1s', brust: 20 });
+
+const length: Promise<number> = createLimiter(concurrency({ limit: 2, lease: '30s' })).run(
+  'k',
+  () => 'text'.length,
+);
+const many: readonly Decision[] = here.takeMany([
+  { key: 'user' },
+  { key: 'address', limiter: here },
+]).decisions;
+const service: CasService<number> = { get: () => undefined, put: () => true };
+const stores: readonly Store<Promise<Decision>>[] = [
+  casStore(service),
+  postgres({ query: async () => ({ rows: [] }) }),
+  ipc({ path: '/run/limits.sock' }),
+];
+const often: Store = leased(redis({ send: async () => null }));
+const { handle } = sharedMemory({ maxKeys: 1000 });
+const shared: Limiter = createLimiter('10/s', { store: attachSharedMemory(handle) });
+
+// The web.
+const handler: (request: Request, info: { remoteAddr: string }) => Promise<Response> = withRateLimit(
+  { limiter: here, key: ({ request }) => key(request.method, request.url), settle: () => 3 },
+  (_request, info: { remoteAddr: string }) => new Response(info.remoteAddr),
+);
+const polite: typeof fetch = limitedFetch(fetch, { limiter: there });
+const pairs: readonly (readonly [string, string])[] = rateLimitHeaders(atOnce);
+const address: string = clientAddress({ headers: {}, remoteAddress: '192.0.2.1' });
+createServer(
+  nodeHttp({ limiter: here, skip: (request) => request.url === '/health' }, (_, response) => response.end()),
+);
+createServer((request, response) => express(here)(request, response, () => response.end()));
+const middlewares = [koa(here), trpc<{ user: string }>({ limiter: here, key: ({ ctx }) => ctx.user })];
+
+// Other limiters' APIs.
+const info: Promise<LimitInfo> = createSkRateLimiterService().limit(
+  { type: 'bucket', key: 'k', size: 5 },
+  'alice',
+);
+const [limited]: [0 | 1, ...number[]] = createClThrottle()('k', 15, 30, 60);
+const waited: Promise<number> = RateLimiter.create(5, { warmup: '3s' }).acquire();
+const result: boolean = createGcraRateLimiter({ quota: { maxRate: perMin(20), maxBurst: 5 } }).rateLimit(
+  'k',
+).limited;
+const points: Promise<RateLimiterRes> = new RateLimiterMemory({ points: 5, duration: 1 }).consume('k');
+
+// Tests of one's own.
+const clock = manualClock();
+const slow = createLimiter(
+  { rate: '1/s', lockout: penalty({ after: 3, within: '1m', block: '5m' }) },
+  {
+    store: memory({ clock }),
+  },
+);
+const claims: readonly { name: string; run(): Promise<void> }[] = conformance((time) =>
+  memory({ clock: time }),
+);
+const codes = (error: unknown): string =>
+  error instanceof SluiceError || error instanceof TooManyRequests ? error.code : 'none';
+
+export {
+  address,
+  claims,
+  codes,
+  handler,
+  info,
+  later,
+  length,
+  limited,
+  many,
+  middlewares,
+  migration,
+  often,
+  pairs,
+};
+export { points, polite, result, shared, slow, stores, waited, wrong };

@@ -1,0 +1,5 @@
+// The server as a library. Only compiled.
+import { createCore, loadConfig, parseConfig, type RunningServer, startServer } from 'sluice-server';
+
+export { createCore, loadConfig, parseConfig };
+export const start: (...args: Parameters<typeof startServer>) => Promise<RunningServer> = startServer;
