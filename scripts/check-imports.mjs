@@ -1,5 +1,6 @@
 // @ts-check
-// Keeps the arrows of the design: which file of packages/sluice/src may import which. Run: node scripts/check-imports.mjs
+// Keeps the arrows of the design: which file of packages/sluice/src may import which, and that the server uses the public
+// API. Run: node scripts/check-imports.mjs
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
@@ -84,13 +85,25 @@ const statement =
   /(?:^|;)[ \t]*(import|export)(\s+type\b)?(?:[\s*{][^'"`;=()]*?\bfrom)?\s*['"]([^'"\n]+)['"]/gm;
 const dynamic = /\bimport\(\s*['"]([^'"\n]+)['"]\s*\)/g;
 
-/** @param {string} text @returns {{ specifier: string, typeOnly: boolean }[]} */
+/** @param {string} text @returns {{ specifier: string, typeOnly: boolean, late: boolean }[]} */
 function importsOf(text) {
   const found = [...text.matchAll(statement)].map((m) => ({
     specifier: m[3] ?? '',
     typeOnly: Boolean(m[2]),
+    late: false,
   }));
-  return [...found, ...[...text.matchAll(dynamic)].map((m) => ({ specifier: m[1] ?? '', typeOnly: false }))];
+  const late = [...text.matchAll(dynamic)].map((m) => ({
+    specifier: m[1] ?? '',
+    typeOnly: false,
+    late: true,
+  }));
+  return [...found, ...late];
+}
+
+/** @param {string} folder @returns {string[]} */
+function sourcesIn(folder) {
+  const names = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }) : [];
+  return names.map((name) => name.replaceAll('\\', '/')).filter((name) => name.endsWith('.ts'));
 }
 
 /** @param {string} file @returns {[prefix: string, allowed: string[]] | undefined} */
@@ -109,8 +122,8 @@ function expand(file, prefix, allowed) {
 }
 
 const problems = [];
-const files = existsSync(src) ? readdirSync(src, { recursive: true, encoding: 'utf8' }) : [];
-for (const file of files.map((name) => name.replaceAll('\\', '/')).filter((name) => name.endsWith('.ts'))) {
+const files = sourcesIn(src);
+for (const file of files) {
   const text = readFileSync(join(src, file), 'utf8');
   const lines = text.split('\n').length - 1;
   const generated = /generated/i.test(text.split('\n', 1)[0] ?? '');
@@ -144,12 +157,46 @@ for (const file of files.map((name) => name.replaceAll('\\', '/')).filter((name)
   }
 }
 
+const server = join(packageFolder, '../sluice-server');
+const serverManifest = JSON.parse(readFileSync(join(server, 'package.json'), 'utf8'));
+const entries = Object.keys(manifest.exports).map((subpath) => manifest.name + subpath.slice(1));
+const serverFiles = sourcesIn(join(server, 'src'));
+const serverImports = serverFiles.flatMap((file) =>
+  importsOf(readFileSync(join(server, 'src', file), 'utf8')).map((one) => ({
+    ...one,
+    file,
+    target: posix.join(posix.dirname(file), one.specifier),
+  })),
+);
+/** What is loaded with the server itself; all else waits until it is asked for. */
+const early = new Set(
+  serverImports.filter(({ late, typeOnly }) => !late && !typeOnly).map(({ target }) => target),
+);
+const { dependencies, optionalDependencies = {}, peerDependencies = {} } = serverManifest;
+for (const { file, specifier, target, typeOnly, late } of serverImports) {
+  const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+  const mayBeMissing = name in optionalDependencies || name in peerDependencies;
+  const isAllowed = specifier.startsWith('.')
+    ? !target.startsWith('..')
+    : specifier.startsWith('node:') ||
+      entries.includes(specifier) ||
+      (name !== manifest.name && name in dependencies) ||
+      (mayBeMissing && (typeOnly || late || !early.has(file)));
+  if (!isAllowed)
+    problems.push(
+      `sluice-server: ${file} imports ${specifier}\n    rule: its own files, what sluice exports, its dependencies; optional ones only where they are asked for`,
+    );
+}
+for (const file of serverFiles) {
+  const lines = readFileSync(join(server, 'src', file), 'utf8').split('\n').length - 1;
+  if (lines > maxLines)
+    problems.push(`sluice-server: ${file}: ${lines} lines\n    rule: at most ${maxLines}`);
+}
+
 if (problems.length > 0) {
   console.error(problems.join('\n'));
-  console.error(
-    `\n${problems.length} broken arrow${problems.length === 1 ? '' : 's'} in packages/sluice/src`,
-  );
+  console.error(`\n${problems.length} broken arrow${problems.length === 1 ? '' : 's'}`);
   process.exitCode = 1;
 } else {
-  console.log(`imports: ${files.filter((name) => name.endsWith('.ts')).length} files keep the arrows`);
+  console.log(`imports: ${files.length + serverFiles.length} files keep the arrows`);
 }

@@ -1,39 +1,105 @@
 // @ts-check
-// Packs packages/sluice as npm would publish it and lets publint and are-the-types-wrong judge the tarball. Needs a build.
+// Packs both packages as npm would publish them: publint and are-the-types-wrong judge the tarballs, and what is in them
+// is what a stranger needs and nothing else. Needs a build.
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+const PACKAGES = ['sluice', 'sluice-server'];
+
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'));
 const env = { ...process.env, PATH: [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter) };
+/** @type {string[]} */
+const problems = [];
 
 /** @param {string} command @param {...string} args */
 function run(command, ...args) {
-  const result = spawnSync(command, args, {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
     cwd: root,
     env,
     encoding: 'utf8',
     shell: process.platform === 'win32',
   });
-  if (result.status === 0) return;
-  console.error(
-    `${command} ${args.join(' ')}\n${result.stdout ?? ''}${result.stderr ?? ''}${result.error ?? ''}`,
-  );
-  process.exitCode = 1;
+  if (status !== 0)
+    problems.push(`${command} ${args.join(' ')}\n${stdout ?? ''}${stderr ?? ''}${error ?? ''}`);
+  return stdout ?? '';
 }
 
-try {
-  run('npm', 'pack', '--ignore-scripts', '--workspace', 'sluice', '--pack-destination', folder);
-  const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'));
-  if (tarball) {
-    run('publint', 'run', '--strict', join(folder, tarball));
-    run('attw', '--profile', 'esm-only', '--no-emoji', join(folder, tarball));
+/** @param {string} name @param {readonly string[]} files as the tarball has them */
+function checkFiles(name, files) {
+  const folder = join(root, 'packages', name);
+  const text = (/** @type {string} */ file) => readFileSync(join(folder, file), 'utf8');
+  const manifest = JSON.parse(text('package.json'));
+
+  const entries = Object.values(manifest.exports).flatMap((entry) =>
+    typeof entry === 'string' ? [entry] : Object.values(entry),
+  );
+  const needed = ['LICENSE', 'README.md', ...entries, ...Object.values(manifest.bin ?? {})];
+  for (const file of needed)
+    if (!files.includes(posix.normalize(file))) problems.push(`${name}: ${file} is not packed`);
+
+  for (const file of files) {
+    if (/\.tsbuildinfo$|(^|\/)(test|coverage|node_modules)\/|\.test\.|^exports\.json$/.test(file))
+      problems.push(`${name}: ${file} is packed, but of no use to anybody`);
+    if (/\.(js|d\.ts)\.map$/.test(file))
+      for (const source of JSON.parse(text(file)).sources) {
+        const target = posix.join(posix.dirname(file), source);
+        if (!files.includes(target))
+          problems.push(`${name}: ${file} leads to ${target}, which is not packed`);
+      }
   }
+
+  // npm shows relative links as links into the repository.
+  for (const [, link = ''] of text('README.md').matchAll(/\]\(([^)#\s]+)[^)]*\)/g))
+    if (!/^https?:/.test(link) && !existsSync(join(folder, link)))
+      problems.push(`${name}: README.md links to ${link}, which does not exist`);
+
+  if (manifest.publishConfig?.provenance !== true)
+    problems.push(`${name}: publishConfig.provenance is not true`);
+  if (manifest.sideEffects !== false && manifest.bin === undefined)
+    problems.push(`${name}: sideEffects is not false, so bundlers keep what nobody uses`);
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'));
+try {
+  const workspaces = PACKAGES.flatMap((name) => ['--workspace', name]);
+  const packed = run(
+    'npm',
+    'pack',
+    '--json',
+    '--ignore-scripts',
+    ...workspaces,
+    '--pack-destination',
+    folder,
+  );
+  /** @type {{ name: string, filename: string, files: { path: string }[] }[]} */
+  const tarballs = problems.length > 0 ? [] : Object.values(JSON.parse(packed));
+  for (const { name, filename, files } of tarballs) {
+    checkFiles(
+      name,
+      files.map(({ path }) => path),
+    );
+    run('publint', 'run', '--strict', join(folder, filename));
+    run('attw', '--profile', 'esm-only', '--no-emoji', join(folder, filename));
+  }
+  /** @type {{ path: string }[]} */
+  const budgets = JSON.parse(readFileSync(join(root, '.size-limit.json'), 'utf8'));
+  const { exports } = JSON.parse(readFileSync(join(root, 'packages/sluice/package.json'), 'utf8'));
+  for (const [entry, { default: file }] of Object.entries(exports))
+    if (file && !budgets.some(({ path }) => posix.join('packages/sluice', file) === path))
+      problems.push(`${entry}: no budget in .size-limit.json; about 5 % above what \`npm run size\` says`);
+  if (tarballs.length !== PACKAGES.length)
+    problems.push(`packed ${tarballs.length} of ${PACKAGES.length} packages`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
-if (!process.exitCode) console.log('package: publint and attw find nothing');
+
+if (problems.length > 0) {
+  console.error(problems.join('\n'));
+  process.exitCode = 1;
+} else {
+  console.log(`package: publint, attw and the contents of ${PACKAGES.join(' and ')}: nothing found`);
+}

@@ -22,7 +22,8 @@ const steps = [
   ['Lua bundle', 'node scripts/bundle-lua.mjs --check'],
   ['import arrows', 'node scripts/check-imports.mjs'],
   ['exports', 'node scripts/check-exports.mjs'],
-  ['package (publint, attw)', 'node scripts/check-package.mjs'],
+  ['packages (publint, attw, contents)', 'node scripts/check-package.mjs'],
+  ['size of every entry (size-limit)', 'size-limit'],
   ['unused code (knip)', 'knip --no-progress'],
 ];
 
