@@ -1,29 +1,49 @@
 /**
- * Every example that serves is started as a reader would start it, with the built package, and asked until it refuses.
- * An example serves if it reads PORT. Once it is ready, it prints `listening on <url>`, with a path if / is not one.
+ * Every example is started as a reader would start it, with the built packages. One that reads PORT serves: it prints
+ * `listening on <url>` and is asked by the first curl line at its top until it refuses. Any other ends by itself, and
+ * prints what its comments promise (`// → text`).
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, describe, expect, inject, it } from 'vitest';
+import { root } from './packed.ts';
 
-const root = fileURLToPath(new URL('../../../', import.meta.url));
 const folder = join(root, 'examples');
 const textOf = (file: string) => readFileSync(join(folder, file), 'utf8');
 const examples = readdirSync(folder).filter((file) => file.endsWith('.mjs'));
 const servers = examples.filter((file) => textOf(file).includes("process.env['PORT']"));
+const stories = examples.filter((file) => !servers.includes(file) && file !== 'demo.mjs');
 
 /** More than any example admits before it refuses. */
 const ENOUGH = 100;
 
+/** The request of a curl line, as far as the examples need curl. */
+function requestOf(line: string, origin: string): Request {
+  const words = [...line.matchAll(/'([^']*)'|[^\s;&']+/g)].map((match) => match[1] ?? match[0]);
+  const after = (flag: string) => words.flatMap((word, i) => (word === flag ? [words[i + 1] ?? ''] : []));
+  const url = words.find((word) => word.startsWith('localhost:3000')) ?? '';
+  const headers = new Headers({ connection: 'close' });
+  for (const [name = '', value = ''] of after('-H').map((header) => header.split(': ')))
+    headers.set(name, value);
+  const [body] = after('-d');
+  if (body !== undefined) headers.set('content-type', 'application/x-www-form-urlencoded');
+  const method = after('-X')[0] ?? (body === undefined ? 'GET' : 'POST');
+  return new Request(url.replace('localhost:3000', origin), { method, headers, body: body ?? null });
+}
+
 describe('an example', () => {
   let child: ChildProcess | undefined;
-  afterEach(() => child?.kill('SIGKILL'));
+  /** Where examples put what is temporary. */
+  const TMPDIR = mkdtempSync(join(tmpdir(), 'sluice-examples-'));
+  afterEach(() => child?.kill('SIGTERM'));
+  afterAll(() => rmSync(TMPDIR, { recursive: true, force: true }));
 
   function started(file: string): Promise<string> {
     const server = spawn(process.execPath, [join(folder, file)], {
-      env: { ...process.env, PORT: '0' },
+      env: { ...process.env, PORT: '0', TMPDIR },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     child = server;
@@ -32,7 +52,7 @@ describe('an example', () => {
       const read = (chunk: unknown): void => {
         printed += String(chunk);
         const [, url] = /listening on (\S+)\s/.exec(printed) ?? [];
-        if (url !== undefined) resolve(url);
+        if (url !== undefined) resolve(new URL(url).origin);
       };
       server.stdout.on('data', read);
       server.stderr.on('data', read);
@@ -40,26 +60,49 @@ describe('an example', () => {
     });
   }
 
-  it('needs the built package: npm run build', () => {
-    expect(existsSync(join(root, 'packages/sluice/dist/index.js'))).toBe(true);
+  it('needs the built packages: npm run build', () => {
+    for (const name of ['sluice', 'sluice-server'])
+      expect(existsSync(join(root, 'packages', name, 'dist/index.js'))).toBe(true);
   });
 
   it.each(servers)('serves, and refuses what is too much: %s', { timeout: 60_000 }, async (file) => {
-    const url = await started(file);
+    const origin = await started(file);
+    const [line = ''] = /curl .*/.exec(textOf(file)) ?? [];
     const statuses: number[] = [];
     let last: Response;
     do {
-      last = await fetch(url, { headers: { connection: 'close' } });
+      last = await fetch(requestOf(line, origin));
       statuses.push(last.status);
       await last.arrayBuffer();
     } while (last.status !== 429 && statuses.length < ENOUGH);
-    expect(statuses[0]).toBe(200);
+    // A login that is guessed at hears 401 first.
+    expect([200, 401]).toContain(statuses[0]);
+    expect(new Set(statuses.slice(0, -1)).size).toBe(1);
     expect(statuses.at(-1)).toBe(429);
     expect(last.headers.get('retry-after')).toMatch(/^\d+$/);
   });
 
-  it.each(servers)('is short and says how to try it: %s', (file) => {
+  it.each(stories)('prints what it promises, and ends: %s', { timeout: 60_000 }, async (file) => {
+    const env = { ...process.env, NO_COLOR: '1', REDIS_URL: `redis://127.0.0.1:${inject('redisPort')}/13` };
+    const { stdout } = await promisify(execFile)(process.execPath, [join(folder, file)], {
+      env,
+      timeout: 50_000,
+    });
+    const promised = [...textOf(file).matchAll(/\/\/ → (.*)$/gm)].map((match) => match[1]);
+    expect(promised.length).toBeGreaterThan(0);
+    expect(stdout.trimEnd().split('\n')).toEqual(promised);
+  });
+
+  it.each([...servers, ...stories])('is short and says how to run it: %s', (file) => {
     expect(textOf(file).split('\n').length - 1).toBeLessThanOrEqual(40);
-    expect(textOf(file)).toMatch(/^\/\/.*\bcurl /m);
+    expect(textOf(file)).toContain(`node examples/${file}\n`);
+  });
+
+  it.each(servers)('says how to ask it: %s', (file) => expect(textOf(file)).toMatch(/^\/\/.*\bcurl /m));
+
+  it('stands in the list', () => {
+    const listed = [...textOf('README.md').matchAll(/^\| \[([^\]]+)\]\(\1\) \|/gm)].map((match) => match[1]);
+    const stores = readdirSync(join(folder, 'stores')).map((file) => `stores/${file}`);
+    expect(listed.toSorted()).toEqual([...examples, ...stores].toSorted());
   });
 });

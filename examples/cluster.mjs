@@ -1,0 +1,27 @@
+// @ts-check
+// One limit for all processes of a machine, without Redis: node:cluster, and a Unix socket in a folder of their own. Try it:
+//
+//   npm run build && node examples/cluster.mjs
+//   curl -i localhost:3000             ten a minute, whichever of the four processes answers
+
+import cluster from 'node:cluster';
+import { mkdtempSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLimiter } from 'sluice';
+import { ipc } from 'sluice/ipc';
+import { withRateLimit } from 'sluice/node-http';
+
+if (cluster.isPrimary) {
+  // Only this user may enter the folder, so only these processes find the socket.
+  const path = join(mkdtempSync(join(tmpdir(), 'limits-')), 'limits.sock');
+  ipc({ path }); // the primary has little else to do, so it decides
+  for (let i = 0; i < 4; i++) cluster.fork({ LIMITS: path });
+  cluster.once('listening', (_worker, { port }) => console.log(`listening on http://localhost:${port}`));
+} else {
+  const store = ipc({ path: process.env['LIMITS'] ?? '', serve: false });
+  const limiter = createLimiter('10/min', { store, name: 'api' });
+  const answer = withRateLimit(limiter, (_request, response) => response.end(`from ${process.pid}\n`));
+  createServer(answer).listen(Number(process.env['PORT'] ?? 3000));
+}

@@ -1,0 +1,40 @@
+// @ts-check
+// Tokens of a language model: reserve what a call may cost, settle when its cost is known.
+//
+//   npm run build && node examples/llm-tokens.mjs
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createLimiter } from 'sluice';
+
+// What the provider allows us, and what we allow each user.
+const provider = createLimiter('60000/min burst 10000');
+const budget = createLimiter({ day: '20000/day fixed-window' });
+
+/** @param {string} user @param {string} prompt @param {number} maxOutput */
+async function ask(user, prompt, maxOutput) {
+  const deposit = Math.ceil(prompt.length / 4) + maxOutput;
+  const decision = budget.take(user, deposit);
+  if (!decision.allowed) return `no: ${decision.remaining} tokens are left for today`;
+  // Booked now, for a turn that may lie in the future.
+  const turn = provider.reserve('model', { cost: deposit, maxDelay: '20s' });
+  if (!turn.decision.allowed) {
+    budget.refund(user, deposit);
+    return 'busy';
+  }
+  await sleep(turn.delay);
+  const { text, used } = await model(prompt, maxOutput);
+  settle(budget, user, deposit - used);
+  settle(provider, 'model', deposit - used);
+  return text;
+}
+
+/** What comes on top of the deposit counts, too. @param {typeof budget} limiter @param {string} key @param {number} unused */
+const settle = (limiter, key, unused) =>
+  unused > 0 ? limiter.refund(key, unused) : limiter.take(key, { cost: -unused, mode: 'always' });
+
+/** In place of a real one. @param {string} prompt @param {number} maxOutput */
+const model = async (prompt, maxOutput) => ({ text: `about ${prompt}`, used: Math.min(900, maxOutput) });
+
+console.log(await ask('alice', 'the sky', 8000)); // → about the sky
+console.log(budget.peek('alice').remaining); // → 19100
+console.log(await ask('alice', 'the whole sea', 20_000)); // → no: 19100 tokens are left for today

@@ -1,0 +1,40 @@
+// @ts-check
+// A login that guessing does not get through, and that no stranger can lock its owner out of. Try it:
+//
+//   npm run build && node examples/login.mjs
+//   curl -i -d 'user=alice&password=guess' localhost:3000/login     five failures; then 429, and a block that grows
+//   curl -i -d 'user=alice&password=secret' localhost:3000/login    the owner, as long as this address is not blocked
+
+import express from 'express';
+import { createLimiter, penalty } from 'sluice';
+import { rateLimit } from 'sluice/express';
+import { key } from 'sluice/http';
+
+const perPair = createLimiter({
+  attempts: '5/10min sliding-log',
+  lockout: penalty({ after: 10, within: '1h', block: '15m' }),
+});
+const perAddress = createLimiter({ address: '50/h' });
+
+/** @param {express.Request} request */
+const address = ({ ip }) => ip ?? '';
+/** @param {express.Request} request */
+const pair = (request) => key(String(request.body?.user ?? '').toLowerCase(), address(request));
+/** Charged beforehand, given back unless it was wrong. @param {unknown} _request @param {{ status: number }} outcome */
+const settle = (_request, { status }) => (status === 401 ? 1 : 0);
+
+const guessing = rateLimit({
+  limits: [
+    { limiter: perPair, key: pair, settle },
+    { limiter: perAddress, key: address, settle },
+  ],
+});
+
+const app = express().use(express.urlencoded());
+app.post('/login', guessing, (request, response) => {
+  response.sendStatus(request.body.password === 'secret' ? 204 : 401);
+});
+const server = app.listen(Number(process.env['PORT'] ?? 3000), () => {
+  const bound = server.address();
+  console.log(`listening on http://localhost:${typeof bound === 'object' && bound?.port}`);
+});

@@ -1,0 +1,34 @@
+// @ts-check
+// One limit for several machines, here three processes, over Redis or Valkey. Needs a server, and `npm install ioredis`.
+//
+//   npm run build && REDIS_URL=redis://localhost:6379 node examples/redis.mjs
+
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import { createLimiter } from 'sluice';
+import { redis } from 'sluice/redis';
+
+const client = new Redis(process.env['REDIS_URL'] ?? 'redis://localhost:6379', { maxRetriesPerRequest: 0 });
+const limiter = createLimiter('100/h', {
+  name: 'example',
+  store: redis(client, {
+    deadline: '5s', // 200 ms unless given; these processes have only just started
+    onFailure: createLimiter('33/h'), // while Redis is down each allows a third by itself
+  }),
+});
+
+if (process.send) {
+  const decisions = await Promise.all(Array.from({ length: 60 }, () => limiter.take('alice')));
+  process.send(decisions.filter(({ allowed }) => allowed).length);
+} else {
+  await limiter.reset('alice');
+  const machines = Array.from({ length: 3 }, () => fork(new URL(import.meta.url)));
+  const counts = await Promise.all(machines.map(async (machine) => (await once(machine, 'message'))[0]));
+  console.log(counts.length, 'processes asked 180 times'); // → 3 processes asked 180 times
+  console.log(
+    counts.reduce((sum, count) => sum + count),
+    'passed',
+  ); // → 100 passed
+}
+client.disconnect();
