@@ -14,7 +14,7 @@ export interface ConcurrencyOptions {
   readonly lease: Duration;
 }
 
-const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
+export const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
   ...slidingLogAlgorithm,
   name: 'concurrency',
   holds: true,

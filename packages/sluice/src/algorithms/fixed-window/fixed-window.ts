@@ -75,13 +75,13 @@ function windows<P extends { readonly limit: number } & Params>(
   };
 }
 
-const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
+export const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
   'fixed-window',
   (p, now) => (p.first > 0 ? now + (p.first - p.per) : Math.floor((now + FORGIVEN) / p.per) * p.per),
   (p, start) => start + p.per,
 );
 
-const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
+export const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
   ...windows<CalendarWindowParams>(
     'calendar-window',
     (p, now) => calendarOf(p).startOf(now + FORGIVEN),

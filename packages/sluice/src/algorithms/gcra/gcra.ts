@@ -27,7 +27,7 @@ export type GcraParams = {
   readonly rate: number;
 };
 
-const gcraAlgorithm: Algorithm<GcraParams> = {
+export const gcraAlgorithm: Algorithm<GcraParams> = {
   name: 'gcra',
   bookable: true,
   width: () => 2,

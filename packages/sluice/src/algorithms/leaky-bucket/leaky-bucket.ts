@@ -21,7 +21,7 @@ export type LeakyBucketParams = {
   readonly dripRate: Millis;
 };
 
-const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
+export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   name: 'leaky-bucket',
   bookable: true,
   width: () => 2,

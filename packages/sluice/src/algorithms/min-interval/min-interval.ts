@@ -13,7 +13,7 @@ export interface MinIntervalOptions {
 
 export type MinIntervalParams = { readonly every: Millis };
 
-const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
+export const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
   name: 'min-interval',
   width: () => 1,
   available: (_, row, at, now) => (row[at] - now > FORGIVEN ? 0 : Infinity),

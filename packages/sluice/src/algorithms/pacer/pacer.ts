@@ -46,7 +46,7 @@ export type PacerParams = {
   readonly scale: number;
 };
 
-const pacerAlgorithm: Algorithm<PacerParams> = {
+export const pacerAlgorithm: Algorithm<PacerParams> = {
   name: 'pacer',
   bookable: true,
   width: () => 2,

@@ -30,7 +30,7 @@ export type PenaltyParams = {
   readonly max: Millis;
 };
 
-const penaltyAlgorithm: Algorithm<PenaltyParams> = {
+export const penaltyAlgorithm: Algorithm<PenaltyParams> = {
   name: 'penalty',
   countsDenials: true,
   width: () => 4,

@@ -15,7 +15,7 @@ export interface SlidingWindowOptions {
 
 export type SlidingWindowParams = { readonly limit: number; readonly per: Millis };
 
-const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
+export const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
   name: 'sliding-window',
   width: () => 3,
   available(p, row, at, now) {

@@ -1,11 +1,12 @@
 /** The side that asks: whoever serves, or this process itself. What may go wrong on the way is left to `resilient`. */
 import type { Socket } from 'node:net';
+import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import { systemClock } from '../../clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
 import { StoreError } from '../../errors.ts';
 import { dial, isNobody, stand } from './election.ts';
 import { type Decide, serve } from './server.ts';
-import { type Algorithms, answersIn, askLine, decisionFrom, lineReader, planText } from './wire.ts';
+import { answersIn, askLine, decisionFrom, lineReader, planText } from './wire.ts';
 
 interface Pending {
   readonly hit: Hit;
@@ -31,7 +32,7 @@ export interface IpcStoreOptions {
   readonly path: string;
   /** What this process decides with while it serves; undefined: it never does. */
   readonly decide: Decide | undefined;
-  readonly algorithms: Algorithms;
+  readonly algorithms: AlgorithmsByName;
   readonly deadline: Millis;
 }
 

@@ -1,11 +1,11 @@
 /** One limit for the processes of a machine, without a server to install: one of them decides for all. */
+import { algorithmsByName } from '../../algorithms/by-name.ts';
 import type { Algorithm, Decision, Store } from '../../contract.ts';
 import { duration } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
 import { known } from '../../options.ts';
 import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
 import { memory } from '../memory/memory.ts';
-import { algorithmsByName } from './algorithms.ts';
 import { ipcStore } from './ipc-store.ts';
 import { decider } from './server.ts';
 
@@ -37,7 +37,7 @@ export function ipc(options: IpcOptions): Store<Promise<Decision>> {
   if (typeof path !== 'string' || path === '') throw new SluiceError('ERR_MISSING_OPTION', 'ipc.path', path);
   if (!path.startsWith('\\\\') && Buffer.byteLength(path) > LONGEST_PATH)
     throw new SluiceError('ERR_OPTIONS', 'ipc.path', path, `at most ${LONGEST_PATH} bytes`);
-  const byName = algorithmsByName(algorithms ?? []);
+  const byName = algorithmsByName('ipc.algorithms', algorithms);
   const deadline = duration('ipc.deadline', rest.deadline ?? 200);
   const decide = serve === false ? undefined : decider(store ?? memory(), byName);
   return resilient(ipcStore({ path, decide, algorithms: byName, deadline }), rest);

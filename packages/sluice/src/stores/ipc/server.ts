@@ -1,8 +1,9 @@
 /** The side that decides: hits come in as lines, and every connection gets its answers in order. */
 import { stat } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
+import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import type { Decision, Hit, MaybePromise, Plan, Store } from '../../contract.ts';
-import { type Algorithms, answerLine, type Ask, hitFrom, lineReader, planFrom } from './wire.ts';
+import { answerLine, type Ask, hitFrom, lineReader, planFrom } from './wire.ts';
 
 /** Plans remembered; one more and all are read again. */
 const MOST_PLANS = 10_000;
@@ -14,7 +15,7 @@ const LOOK_EVERY = 1000;
 /** Applies hits whose plans come as text. */
 export function decider(
   store: Store,
-  algorithms: Algorithms,
+  algorithms: AlgorithmsByName,
 ): (plan: string, hit: (plan: Plan) => Hit) => MaybePromise<Decision> {
   const plans = new Map<string, Plan>();
   return (text, hit) => {

@@ -7,11 +7,10 @@
  *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, then per policy: remaining,
  *              retryAfter, resetAfter] or an error's text … ]
  */
-import type { Algorithm, Decision, Hit, Mode, Params, Plan, Policy, Verb } from '../../contract.ts';
+import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
+import type { Decision, Hit, Mode, Params, Plan, Policy, Verb } from '../../contract.ts';
 import { SluiceError } from '../../errors.ts';
 import { type Inherit, planOf } from '../../plan.ts';
-
-export type Algorithms = ReadonlyMap<string, Algorithm>;
 
 type HitLine = [plan: number, verb: Verb, key: string, cost: number, mode: Mode, span: number | null];
 export type Ask = readonly [plans: readonly string[], hits: readonly HitLine[]];
@@ -20,7 +19,7 @@ const toWire = (_: string, value: unknown): unknown => (value === Infinity ? nul
 const fromWire = (_: string, value: unknown): unknown => (value === null ? Infinity : value);
 
 /** A plan's text, the same in every process. */
-export function planText({ name, variant, policies, inherit }: Plan, algorithms: Algorithms): string {
+export function planText({ name, variant, policies, inherit }: Plan, algorithms: AlgorithmsByName): string {
   return JSON.stringify(
     [
       name,
@@ -37,14 +36,15 @@ export function planText({ name, variant, policies, inherit }: Plan, algorithms:
 }
 
 /** The plan again, on the other side. A variant has its own rows and blocks: it becomes part of the name. */
-export function planFrom(text: string, algorithms: Algorithms): Plan {
+export function planFrom(text: string, algorithms: AlgorithmsByName): Plan {
   const [name, variant, lines, inherit] = JSON.parse(text, fromWire) as [
     string,
     string,
     [string, string, Params, number, number][],
     Inherit | false,
   ];
-  const policies: Record<string, Policy> = {};
+  // One may be called __proto__.
+  const policies = Object.create(null) as Record<string, Policy>;
   for (const [policy, algorithmName, params, limit, window] of lines) {
     const algorithm = algorithms.get(algorithmName);
     if (algorithm === undefined)
