@@ -78,12 +78,12 @@ export function faultsOf(page: Page): readonly string[] {
   return faults.get(page) ?? [];
 }
 
-export async function listening(server: Server, port = 0): Promise<string> {
+async function listening(server: Server, port = 0): Promise<string> {
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-export function serveFile(folder: string, request: IncomingMessage, response: ServerResponse): void {
+function serveFile(folder: string, request: IncomingMessage, response: ServerResponse): void {
   const path = normalize(new URL(request.url ?? '/', 'http://page').pathname);
   const file = join(folder, path === '/' ? 'index.html' : path);
   try {

@@ -160,7 +160,13 @@ async function openDoor(
     throw new UsageError(`there is no ${name} door in this version`);
   const door = await open(core, { ...given, ...own, adminTokens, page, maxMessage, maxKey, log });
   const address = showAddress(door.address);
-  log.info('listening', { door: name, address, tls: tls !== undefined });
+  log.info('listening', {
+    door: name,
+    address,
+    tls: tls !== undefined,
+    // To click on.
+    ...(name === 'http' && page !== 'none' && { page: `http${tls === undefined ? '' : 's'}://${address}/` }),
+  });
   if (!isLoopback(door.address) && given.tokens === undefined && tls?.ca === undefined)
     log.warn('anybody who reaches this address may use up limits: set a token', {
       door: name,
