@@ -14,6 +14,6 @@ export const shapes = {
   },
   memory: {
     keys: { limits: { limit: 100, window: HOUR }, keys: 100_000, actions: 1, calls: 200_000 },
-    log: { limits: { limit: 20_000, window: HOUR }, keys: 5, actions: 10_000, calls: 2000 },
+    log: { limits: { limit: 20_000, window: HOUR }, keys: 4, actions: 10_000, calls: 2000 },
   },
 };
