@@ -1,11 +1,12 @@
 /** Hono 4, on Node, Bun, Deno and Workers. */
 import type { ServerResponse } from 'node:http';
-import type { Context, MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler, Next } from 'hono';
 import {
   createGuard,
   type GuardLimiter,
   type GuardOptions,
   type HeaderPair,
+  type Verdict,
   type View,
 } from '../http/index.ts';
 import { connectionOf, endingOf } from './web.ts';
@@ -28,33 +29,50 @@ interface Marked {
 /** `app.use(rateLimit(limiter))`, or with options. Several on one request add up; a later denial gives back. */
 export function rateLimit(options: GuardOptions<Context> | GuardLimiter): MiddlewareHandler {
   const guard = createGuard(options, honoView);
-  return async (context, next) => {
-    const { headers, refusal, settle } = await guard(context);
-    if (headers.length > 0) tell(context, headers);
-    if (refusal !== undefined)
-      return context.body(refusal.body, refusal.status as 429, { 'Content-Type': refusal.type });
-    const ending = endingOf(context.req.raw, settle);
-    try {
-      await next();
-    } catch (error) {
-      ending.failed();
-      throw error;
-    }
-    announce(context);
-    if (settle !== undefined) context.res = ending.watched(context.res);
-    return undefined;
+  return (context, next) => {
+    const verdict = guard(context);
+    return verdict instanceof Promise
+      ? verdict.then((later) => carryOut(later, context, next))
+      : carryOut(verdict, context, next);
   };
 }
 
-/** On Node straight to its response, which costs far less than a header of Hono's. */
-function tell(context: Context & Marked, headers: readonly HeaderPair[]): void {
+function carryOut(
+  { headers, refusal, settle }: Verdict,
+  context: Context,
+  next: Next,
+): ReturnType<MiddlewareHandler> {
+  const isTold = tell(context, headers);
+  if (refusal !== undefined)
+    return Promise.resolve(
+      context.body(refusal.body, refusal.status as 429, { 'Content-Type': refusal.type }),
+    );
+  return isTold && settle === undefined ? next() : seenToTheEnd(settle, context, next);
+}
+
+async function seenToTheEnd(settle: Verdict['settle'], context: Context, next: Next): Promise<void> {
+  const ending = endingOf(context.req.raw, settle);
+  try {
+    await next();
+  } catch (error) {
+    ending.failed();
+    throw error;
+  }
+  announce(context);
+  if (settle !== undefined) context.res = ending.watched(context.res);
+}
+
+/** True: it is done, straight to Node's response, which costs far less than a header of Hono's. False: see `announce`. */
+function tell(context: Context & Marked, headers: readonly HeaderPair[]): boolean {
+  if (headers.length === 0) return true;
   const { outgoing } = (context.env ?? {}) as { outgoing?: ServerResponse };
   if (typeof outgoing?.setHeader === 'function') {
     if (!outgoing.headersSent) for (const [name, value] of headers) outgoing.setHeader(name, value);
-    return;
+    return true;
   }
   for (const [name, value] of headers) context.header(name, value);
   context[TOLD] = headers;
+  return false;
 }
 
 /** Once more: a handler that made its Response itself knows nothing of the context's headers. */
