@@ -1,0 +1,214 @@
+/** Faults of keys, routes and options. docs/sixteen-bugs.md tells of each. */
+import fastify, { type FastifyInstance } from 'fastify';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, describe, expect, inject, test } from 'vitest';
+import {
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  type Limiter,
+  memory,
+  penalty,
+  type Policies,
+  SluiceError,
+  slidingLog,
+} from '../../src/index.ts';
+import { rateLimit } from '../../src/middleware/fastify.ts';
+import { redis } from '../../src/stores/redis/index.ts';
+import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
+import { manualClock } from '../../src/testing/index.ts';
+import { fastifyStores, incr, peer, type Rolling, type Upstash, upstashClient } from './peers.ts';
+import { EVERY_STORE, kinds, open, passed, START } from './stores.ts';
+
+const client = new Redis(inject('redisPort'), '127.0.0.1');
+const own = `sixteen keys ${process.pid}`;
+const servers: FastifyInstance[] = [];
+afterEach(async () => void (await Promise.all(servers.splice(0).map((server) => server.close()))));
+afterAll(() => client.disconnect());
+
+describe('7. keys without expiry', () => {
+  const VERBS: Readonly<Record<string, (limiter: Limiter<Promise<Decision>>) => Promise<unknown>>> = {
+    take: (limiter) => limiter.take('k', 2),
+    'take of a fraction': (limiter) => limiter.take('k', 0.3),
+    'take in part': (limiter) => limiter.take('k', { cost: 9, mode: 'partial' }),
+    'take always': (limiter) => limiter.take('k', { cost: 9, mode: 'always' }),
+    peek: (limiter) => limiter.peek('k'),
+    refund: (limiter) => limiter.refund('k', 2),
+    release: (limiter) => limiter.release('k'),
+    reserve: (limiter) => limiter.reserve('k', 2),
+    block: (limiter) => limiter.block('k', '10s'),
+    reset: (limiter) => limiter.reset('k'),
+  };
+  const all: Readonly<Record<string, Policies>> = {
+    ...kinds(3, 60_000),
+    'with a penalty': { rate: '3/min', lockout: penalty({ after: 1, within: '1m', block: '1m' }) },
+  };
+
+  test.each(Object.entries(all))(
+    'on Redis each verb leaves a key that ends by itself: %s',
+    async (kind, policies) => {
+      for (const [first, make] of Object.entries(VERBS)) {
+        for (const [second, change] of Object.entries(VERBS)) {
+          const name = `${own} ${kind} ${first} ${second}`;
+          const limiter = createLimiter(policies, { store: redis(client, { deadline: '30s' }), name });
+          await Promise.all([make(limiter), change(limiter)]);
+          // −2: there is none.
+          const left = await client.pttl(`${name}:{k}`);
+          expect([name, left === -2 || (left > 0 && left <= 3_600_000)]).toEqual([name, true]);
+        }
+      }
+    },
+  );
+
+  test('in memory what is clear makes room, without a timer', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    const limiter = createLimiter('1/s', { store });
+    for (let i = 0; i < 100_000; i++) {
+      clock.advance(1);
+      limiter.take(`key ${i}`);
+    }
+    // A thousand of them live at any time.
+    expect(store.size).toBeLessThan(5000);
+  });
+
+  peer<Upstash>('@upstash/ratelimit', 'keys of cachedFixedWindow have none', async ({ Ratelimit }) => {
+    const prefix = `${own} upstash`;
+    const limiter = new Ratelimit({
+      redis: upstashClient(client),
+      limiter: Ratelimit.cachedFixedWindow(10, '1 s'),
+      ephemeralCache: new Map(),
+      prefix,
+    });
+    await limiter.limit('k');
+    const [key = ''] = await client.keys(`${prefix}*`);
+    expect(await client.pttl(key)).toBe(-1);
+    await client.del(key);
+  });
+});
+
+describe('8. a `*` that resets everyone', () => {
+  const WILD = ['*', 'al*', '?????', '[a-z]*', 'alice*', '', '%', '.*', '{alice}', 'alice}', 'alice\0'];
+
+  test.each(EVERY_STORE)('%s: a key is a key, whatever is in it', async (_, make) => {
+    const { limiter } = open(make, '1/h');
+    for (const key of ['alice', 'bobby', ...WILD]) await limiter.take(key);
+    for (const key of WILD) await limiter.reset(key);
+    for (const key of ['alice', 'bobby']) expect((await limiter.take(key)).allowed).toBe(false);
+    for (const key of WILD) expect(await passed(limiter, key, 3)).toBe(1);
+  });
+
+  peer<Upstash>('@upstash/ratelimit', "resetUsedTokens('*') forgets all", async ({ Ratelimit }) => {
+    const options = { redis: upstashClient(client), ephemeralCache: false as const, prefix: `${own} wild` };
+    const limiter = new Ratelimit({ ...options, limiter: Ratelimit.fixedWindow(1, '1 d') });
+    await limiter.limit('alice');
+    expect((await limiter.limit('alice')).success).toBe(false);
+    await limiter.resetUsedTokens('*');
+    expect((await limiter.limit('alice')).success).toBe(true);
+  });
+});
+
+describe('9. blocked keys evicted by a flood', () => {
+  const clock = manualClock(START);
+  test.each([
+    ['memory', () => memory({ clock, maxKeys: 1000 })],
+    ['shared memory', () => sharedMemory({ clock, maxKeys: 1000 })],
+  ])('%s: twenty times as many new keys as it holds free none', (_, make) => {
+    const limiter = createLimiter(
+      { rate: '5/h', lockout: penalty({ after: 3, within: '1h', block: '2h' }) },
+      { store: make() },
+    );
+    for (let i = 0; i < 9; i++) limiter.take('guesser');
+    limiter.take('used up', 5);
+    limiter.block('by hand', '1d');
+    for (let i = 0; i < 20_000; i++) limiter.take(`flood ${i}`);
+    for (const key of ['guesser', 'used up', 'by hand']) expect(limiter.take(key).allowed).toBe(false);
+  });
+
+  peer<unknown>('@fastify/rate-limit', 'in memory, 5,000 other addresses free a blocked one', async () => {
+    const store = new (fastifyStores().local)(false, false);
+    for (let i = 0; i < 10; i++) await incr(store, 'guesser', 3_600_000, 3);
+    for (let i = 0; i < 5000; i++) await incr(store, `flood ${i}`, 3_600_000, 3);
+    expect((await incr(store, 'guesser', 3_600_000, 3)).current).toBe(1);
+  });
+});
+
+describe("10. a route's limit that replaces the global one", () => {
+  async function statuses(server: FastifyInstance, url: string, calls: number): Promise<number> {
+    let ok = 0;
+    for (let i = 0; i < calls; i++) if ((await server.inject(url)).statusCode === 200) ok++;
+    return ok;
+  }
+
+  function serve(): FastifyInstance {
+    const server = fastify();
+    servers.push(server);
+    return server;
+  }
+
+  const so = (limit: number) =>
+    createLimiter(fixedWindow({ limit, per: '1h' }), { store: memory({ clock: manualClock(0) }) });
+
+  test('both count, and the stricter one binds', async () => {
+    const server = serve();
+    await server.register(rateLimit, { limiter: so(5) });
+    server.get('/wide', { config: { rateLimit: { limiter: so(100) } } }, async () => 'ok');
+    server.get('/', async () => 'ok');
+    expect(await statuses(server, '/wide', 20)).toBe(5);
+    expect(await statuses(server, '/', 20)).toBe(0);
+  });
+
+  peer<Parameters<FastifyInstance['register']>[0]>(
+    '@fastify/rate-limit',
+    'a route with a limit of 100 passes 50 where the global limit is 5',
+    async (plugin) => {
+      const server = serve();
+      await server.register(plugin, { max: 5, timeWindow: '1 hour' });
+      const config: object = { rateLimit: { max: 100 } };
+      server.get('/wide', { config }, async () => 'ok');
+      expect(await statuses(server, '/wide', 50)).toBe(50);
+    },
+  );
+});
+
+describe('18. keys that are words of JavaScript', () => {
+  const WORDS = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', '0', 'null'];
+
+  test.each(EVERY_STORE)('%s', async (_, make) => {
+    const { limiter } = open(make, slidingLog({ limit: 2, per: '1h' }));
+    for (const key of WORDS) expect([key, await passed(limiter, key, 5)]).toEqual([key, 2]);
+  });
+
+  peer<Rolling>('rolling-rate-limiter', 'in memory, the key __proto__ is a TypeError', async (rolling) => {
+    const limiter = new rolling.InMemoryRateLimiter({ interval: 1000, maxInInterval: 1 });
+    await expect(limiter.limit('__proto__')).rejects.toThrow(TypeError);
+    await expect(limiter.limit('constructor')).rejects.toThrow(TypeError);
+  });
+});
+
+describe('19. mistakes in options that become defaults', () => {
+  const MISTAKES: readonly (() => unknown)[] = [
+    () => createLimiter('-5/min'),
+    () => createLimiter('5/fortnight'),
+    () => createLimiter(fixedWindow({ limit: -5, per: '1m' })),
+    () => createLimiter(fixedWindow({ limit: 5, per: 'soon' })),
+    () => createLimiter(fixedWindow({ limit: 5, per: Number.NaN })),
+    () => createLimiter(fixedWindow({ limit: 5, per: '1m', limits: 5 } as never)),
+    () => memory({ maxkeys: 10 } as never),
+    () => redis(client, { deadline: -1 }),
+  ];
+
+  test.each(MISTAKES)('%s', (mistake) => expect(mistake).toThrow(SluiceError));
+
+  peer<Parameters<FastifyInstance['register']>[0]>(
+    '@fastify/rate-limit',
+    'a limit of −5 is 1,000 a minute',
+    async (plugin) => {
+      const server = fastify();
+      servers.push(server);
+      await server.register(plugin, { max: -5 });
+      server.get('/', async () => 'ok');
+      expect((await server.inject('/')).headers['x-ratelimit-limit']).toBe('1000');
+    },
+  );
+});

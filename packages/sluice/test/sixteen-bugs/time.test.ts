@@ -1,0 +1,310 @@
+/** Faults of time. docs/sixteen-bugs.md tells of each. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, describe, expect, inject, test, vi } from 'vitest';
+import { createLimiter, fixedWindow, memory, slidingLog, type Store } from '../../src/index.ts';
+import { redis } from '../../src/stores/redis/index.ts';
+import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
+import { random } from '../differential.ts';
+import {
+  admitted,
+  fastifyStores,
+  type Flexible,
+  type HitStore,
+  incr,
+  partOf,
+  peer,
+  type Rolling,
+  type Upstash,
+  upstashClient,
+} from './peers.ts';
+import { EVERY_STORE, kinds, open, passed, START } from './stores.ts';
+
+const client = new Redis(inject('redisPort'), '127.0.0.1');
+const own = `sixteen time ${process.pid}`;
+afterAll(() => client.disconnect());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+const DAY = 86_400_000;
+/** A timer for longer than this fires at once. */
+const LONGEST_TIMER = 2 ** 31;
+
+describe('1. windows of 30 days that never limit', () => {
+  describe.each(EVERY_STORE)('%s', (_, make) => {
+    test.each(Object.entries(kinds(1, 30 * DAY)))('%s', async (_name, policy) => {
+      const { limiter, clock } = open(make, policy);
+      expect((await limiter.take('k')).allowed).toBe(true);
+      const { allowed, retryAfter } = await limiter.take('k');
+      expect(allowed).toBe(false);
+      // The first window that opens at a fixed instant may be short; the one after it is not.
+      clock.advance(retryAfter);
+      expect((await limiter.take('k')).allowed).toBe(true);
+      const again = await limiter.take('k');
+      expect(again.retryAfter).toBeGreaterThan(LONGEST_TIMER);
+      const since = clock.now();
+      for (const wait of [1, 1000, DAY, LONGEST_TIMER + 1, again.retryAfter - 1]) {
+        clock.set(since + wait);
+        expect((await limiter.take('k')).allowed).toBe(false);
+      }
+      clock.set(since + again.retryAfter);
+      expect((await limiter.take('k')).allowed).toBe(true);
+    });
+  });
+
+  test('in real time, too: a key stays used up or blocked, and whoever waits is not woken', async () => {
+    const stores: Store[] = [memory(), sharedMemory({ maxKeys: 100 }), redis(client)];
+    for (const store of stores) {
+      const limiter = createLimiter(slidingLog({ limit: 1, per: '30d' }), { store, name: own });
+      await limiter.take('k');
+      await limiter.block('blocked', '30d');
+      const leave = new AbortController();
+      const turn = limiter.acquire('k', { signal: leave.signal }).then(
+        () => 'came',
+        () => 'gave up',
+      );
+      await sleep(30);
+      expect((await limiter.take('k')).allowed).toBe(false);
+      expect((await limiter.take('blocked')).retryAfter).toBeGreaterThan(LONGEST_TIMER);
+      leave.abort();
+      expect(await turn).toBe('gave up');
+    }
+    expect(await client.pttl(`${own}:{k}`)).toBeGreaterThan(LONGEST_TIMER);
+  });
+
+  peer<Flexible>(
+    'rate-limiter-flexible',
+    'in memory, a window above 24.8 days ends at once',
+    async (flexible) => {
+      vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+      const limiter = new flexible.RateLimiterMemory({ points: 1, duration: 30 * 86_400 });
+      await limiter.consume('k');
+      await sleep(30);
+      expect(await admitted(limiter, 'k', 1)).toBe(1);
+    },
+  );
+});
+
+describe('2. durations below a second that block for ever', () => {
+  describe.each(EVERY_STORE)('%s', (_, make) => {
+    test.each([...Object.entries(kinds(2, 250)), ...Object.entries(kinds(2, 0.5))])(
+      '%s',
+      async (_name, policy) => {
+        const { limiter, clock } = open(make, policy);
+        // Ten windows: each passes something, and says when.
+        for (let i = 0; i < 10; i++) {
+          expect(await passed(limiter, 'k', 5)).toBeGreaterThanOrEqual(1);
+          const { allowed, retryAfter, policies } = await limiter.peek('k', 2);
+          expect(allowed).toBe(false);
+          expect(retryAfter).toBeLessThanOrEqual(2 * policies[0].window);
+          clock.advance(retryAfter);
+        }
+      },
+    );
+
+    test('a block of 50 ms is over after 50 ms', async () => {
+      const { limiter, clock } = open(make, '5/s');
+      await limiter.block('k', 50);
+      clock.advance(49.9);
+      expect((await limiter.take('k')).allowed).toBe(false);
+      clock.advance(0.1);
+      expect((await limiter.take('k')).allowed).toBe(true);
+    });
+  });
+
+  test('what Redis keeps of a window of 250 ms is gone soon after it', async () => {
+    for (const [name, policy] of Object.entries(kinds(2, 250))) {
+      const limiter = createLimiter(policy, { store: redis(client), name: `${own} short ${name}` });
+      await limiter.take('k', 2);
+      const left = await client.pttl(`${own} short ${name}:{k}`);
+      expect(left).not.toBe(-1);
+      expect(left).toBeLessThanOrEqual(750);
+    }
+  });
+
+  peer<Flexible>('rate-limiter-flexible', 'on Redis, half a second has no end', async (flexible) => {
+    const keyPrefix = `${own} flexible`;
+    const limiter = new flexible.RateLimiterRedis({
+      storeClient: client,
+      points: 1,
+      duration: 0.5,
+      keyPrefix,
+    });
+    await limiter.consume('k');
+    expect(await client.pttl(`${keyPrefix}:k`)).toBe(-1);
+    await client.del(`${keyPrefix}:k`);
+  });
+});
+
+describe("6. clients' clocks that mint", () => {
+  const HOUR = 3_600_000;
+  const skewed = (by: number) => {
+    const [date, monotonic] = [Date.now.bind(Date), performance.now.bind(performance)];
+    vi.spyOn(Date, 'now').mockImplementation(() => date() + by);
+    vi.spyOn(performance, 'now').mockImplementation(() => monotonic() + by);
+  };
+
+  test.each([HOUR, -HOUR])(
+    'on Redis a client whose clock is off by %i ms is answered the same',
+    async (by) => {
+      const name = `${own} clock ${by}`;
+      const policies = {
+        rate: '3/h',
+        log: '3/h sliding-log',
+        window: '3/h sliding-window',
+        year: fixedWindow({ limit: 3, align: 'year' }),
+      };
+      const first = createLimiter(policies, { store: redis(client), name });
+      await first.take('k', 3);
+      const before = await first.peek('k');
+      skewed(by);
+      const other = createLimiter(policies, { store: redis(client), name });
+      for (let i = 0; i < 5; i++) expect((await other.take('k')).allowed).toBe(false);
+      vi.restoreAllMocks();
+      const after = await other.take('k');
+      expect(after.allowed).toBe(false);
+      for (const [i, { retryAfter }] of after.policies.entries())
+        expect(retryAfter).toBeLessThanOrEqual(before.policies[i].retryAfter);
+    },
+  );
+
+  test('in memory a wall clock that jumps changes nothing', () => {
+    const limiter = createLimiter({ rate: '3/h', window: '3/h sliding-log' });
+    limiter.take('k', 3);
+    const { retryAfter } = limiter.take('k');
+    const date = Date.now.bind(Date);
+    for (const by of [HOUR, -HOUR, 1000 * HOUR]) {
+      vi.spyOn(Date, 'now').mockImplementation(() => date() + by);
+      expect(limiter.take('k').retryAfter).toBeGreaterThan(retryAfter - 10_000);
+      expect(limiter.take('k').retryAfter).toBeLessThanOrEqual(retryAfter);
+    }
+  });
+
+  peer<Upstash>(
+    '@upstash/ratelimit',
+    'a client whose clock is an hour ahead gets a window of its own',
+    async ({ Ratelimit }) => {
+      const options = {
+        redis: upstashClient(client),
+        ephemeralCache: false as const,
+        prefix: `${own} upstash`,
+      };
+      const limiter = new Ratelimit({ ...options, limiter: Ratelimit.fixedWindow(1, '1 h') });
+      expect((await limiter.limit('k')).success).toBe(true);
+      expect((await limiter.limit('k')).success).toBe(false);
+      skewed(HOUR);
+      expect((await limiter.limit('k')).success).toBe(true);
+    },
+  );
+
+  peer<Rolling>(
+    'rolling-rate-limiter',
+    'a client whose clock is an hour ahead forgets what all others did',
+    async (rolling) => {
+      const options = { client, namespace: `${own} rolling `, interval: HOUR, maxInInterval: 1 };
+      const limiter = new rolling.IORedisRateLimiter(options);
+      expect(await limiter.limit('k')).toBe(false);
+      expect(await limiter.limit('k')).toBe(true);
+      const microtime = partOf<{ now(): number }>('microtime');
+      const now = microtime.now.bind(microtime);
+      vi.spyOn(microtime, 'now').mockImplementation(() => now() + 1000 * (HOUR + 1000));
+      expect(await limiter.limit('k')).toBe(false);
+    },
+  );
+});
+
+describe('13. twice the limit in a rolling second', () => {
+  const LIMIT = 10;
+  /** The most in any second. */
+  function densest(taken: readonly number[]): number {
+    return Math.max(...taken.map((from) => taken.filter((at) => at >= from && at < from + 1000).length));
+  }
+
+  describe.each(EVERY_STORE)('%s', (_, make) => {
+    test.each(['exact', 7] as const)('a log never admits more than the limit: %s', async (resolution) => {
+      const { limiter, clock } = open(make, slidingLog({ limit: LIMIT, per: '1s', resolution }));
+      const draw = random(1);
+      const taken: number[] = [];
+      const tryAt = async (at: number, calls: number) => {
+        clock.set(START + at);
+        for (let i = 0; i < calls; i++) if ((await limiter.take('k')).allowed) taken.push(at);
+      };
+      // Across the edge of a second, where windows double; then anywhere.
+      await tryAt(990, 12);
+      await tryAt(1000, 12);
+      for (let at = 1100; at < 5000; at += 1 + draw(300)) await tryAt(at, draw(12));
+      expect(densest(taken)).toBeLessThanOrEqual(LIMIT);
+      expect(taken.length).toBeGreaterThanOrEqual(2 * LIMIT);
+    });
+
+    test('an even rate without a burst admits one more at most', async () => {
+      const { limiter, clock } = open(make, '10/s burst 1');
+      const taken: number[] = [];
+      for (let at = 0; at < 3000; at += 10) {
+        clock.set(START + at);
+        if ((await limiter.take('k')).allowed) taken.push(at);
+      }
+      expect(densest(taken)).toBeLessThanOrEqual(LIMIT);
+    });
+  });
+
+  peer<{ MemoryStore: new () => HitStore }>(
+    'express-rate-limit',
+    'a window of one second admits 19 of a limit of 10 within 10 ms',
+    async ({ MemoryStore }) => {
+      vi.useFakeTimers({ now: START });
+      const store = new MemoryStore();
+      store.init({ windowMs: 1000 });
+      const allowed = async (calls: number) => {
+        let count = 0;
+        for (let i = 0; i < calls; i++) if ((await store.increment('k')).totalHits <= LIMIT) count++;
+        return count;
+      };
+      expect(await allowed(1)).toBe(1);
+      vi.setSystemTime(START + 990);
+      const before = await allowed(20);
+      vi.setSystemTime(START + 1000);
+      expect(before + (await allowed(20))).toBe(19);
+    },
+  );
+});
+
+describe('17. announced waits that are not true', () => {
+  describe.each(EVERY_STORE)('%s', (_, make) => {
+    test.each(Object.entries(kinds(3, 700)))(
+      '%s: denied until the announced instant, allowed at it',
+      async (_name, policy) => {
+        const { limiter, clock } = open(make, policy);
+        const draw = random(3);
+        for (let i = 0; i < 12; i++) {
+          clock.advance(draw(400));
+          await passed(limiter, 'k', 3);
+          const { allowed, retryAfter } = await limiter.take('k', 2);
+          if (allowed) continue;
+          const now = clock.now();
+          for (const early of [retryAfter / 2, retryAfter - 0.01]) {
+            clock.set(now + early);
+            expect((await limiter.peek('k', 2)).allowed).toBe(false);
+          }
+          clock.set(now + retryAfter);
+          expect((await limiter.take('k', 2)).allowed).toBe(true);
+        }
+      },
+    );
+  });
+
+  peer<unknown>(
+    '@fastify/rate-limit',
+    'with exponentialBackoff in memory, four windows are announced and one is waited',
+    async () => {
+      vi.useFakeTimers({ now: START });
+      const store = new (fastifyStores().local)(false, true);
+      for (let i = 0; i < 3; i++) await incr(store, 'k', 1000, 1);
+      expect((await incr(store, 'k', 1000, 1)).ttl).toBe(4000);
+      vi.setSystemTime(START + 1000);
+      expect((await incr(store, 'k', 1000, 1)).current).toBe(1);
+    },
+  );
+});
