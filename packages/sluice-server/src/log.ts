@@ -25,5 +25,10 @@ export function createLog(
 }
 
 function shown(value: unknown): string {
-  return typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value);
+  if (typeof value === 'string' && /^[\w.:/@-]+$/.test(value)) return value;
+  // JSON escapes what is below a blank; terminals also obey some above the letters.
+  return String(JSON.stringify(value)).replace(
+    /[\x7f-\x9f\u2028\u2029]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

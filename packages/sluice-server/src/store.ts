@@ -132,5 +132,6 @@ export async function optional<T>(what: string, name: string, load: () => Promis
 }
 
 function withoutPassword(url: string): string {
-  return url.replace(/^([\w+]+:\/\/[^:@/]*):[^@/]*@/, '$1:***@');
+  // Up to the last @: a password may hold what it should not.
+  return url.replace(/^([\w+]+:\/\/[^:]*):.*@/s, '$1:***@');
 }

@@ -67,7 +67,8 @@ function namedPolicies(policies: Policies): Record<string, Policy> {
   if (isPolicy(policies)) return { default: policies };
   if (typeof policies !== 'object' || policies === null)
     throw new SluiceError('ERR_POLICY', 'policies', policies);
-  const named: Record<string, Policy> = {};
+  // A policy may be called __proto__.
+  const named = Object.create(null) as Record<string, Policy>;
   for (const [name, policy] of Object.entries(policies)) {
     const list = Array.isArray(policies);
     for (const [part, one] of Object.entries(

@@ -60,7 +60,8 @@ export function parsePolicies(text: string): Record<string, Policy> {
 
 function parsePolicy(part: string, text: string): Policy {
   const match = POLICY.exec(part.toLowerCase());
-  const wrong = (hint: string) => new SluiceError('ERR_POLICY_TEXT', 'policy', text, hint);
+  const wrong = (hint: string) =>
+    new SluiceError('ERR_POLICY_TEXT', 'policy', text, hint.length > 300 ? `${hint.slice(0, 300)}…` : hint);
   if (match === null) throw wrong(`cannot read ${JSON.stringify(part)}`);
   const [, limit = '', per = '', rest = ''] = match;
   let algorithm = 'gcra';

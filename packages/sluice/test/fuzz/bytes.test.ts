@@ -1,0 +1,183 @@
+/** What a server may send or keep: any bytes lead to a decision, or to a fault that has a code. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  casStore,
+  createLimiter,
+  type Decision,
+  gcra,
+  type Hit,
+  type Policies,
+  slidingLog,
+  StoreUnavailable,
+} from '../../src/index.ts';
+import { planOf } from '../../src/plan.ts';
+import { redis } from '../../src/stores/redis/index.ts';
+import {
+  askLine,
+  decisionFrom,
+  answerLine,
+  answersIn,
+  hitFrom,
+  lineReader,
+} from '../../src/stores/ipc/wire.ts';
+import { manualClock } from '../../src/testing/index.ts';
+
+const KINDS: Readonly<Record<string, Policies>> = {
+  gcra: gcra({ limit: 5, per: '1s' }),
+  several: { rate: '5/s', window: '5/min fixed-window', sliding: '5/min sliding-window' },
+  log: slidingLog({ limit: 5, per: '1s' }),
+};
+
+function expectWellFormed(decision: Decision, limit: number): void {
+  expect(typeof decision.allowed).toBe('boolean');
+  expect(decision.policies.length).toBeGreaterThan(0);
+  for (const number of [decision.taken, decision.limit, decision.remaining])
+    expect(typeof number).toBe('number');
+  expect(decision.remaining > limit).toBe(false);
+}
+
+describe('replies of Redis', () => {
+  /** As its script sends them: numbers of eight bytes, and letters between them; or nearly so. */
+  const bytes = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }),
+    fc.array(fc.oneof(fc.constantFrom(0x30, 0x31, 0x32), fc.double()), { maxLength: 12 }).map((parts) =>
+      Buffer.concat(
+        parts.map((part) => {
+          if (Number.isInteger(part) && part >= 0x30 && part <= 0x32) return Buffer.of(part);
+          const double = Buffer.alloc(8);
+          double.writeDoubleLE(part);
+          return double;
+        }),
+      ),
+    ),
+  );
+  const other = fc.oneof(fc.constantFrom(null, undefined, 0, 'OK', '', 'zz', true), fc.string(), fc.object());
+  const reply = fc.oneof(
+    bytes,
+    bytes.map((some) => Buffer.from(some).toString('hex')),
+    other,
+    fc.array(fc.oneof(bytes, other), { maxLength: 4 }),
+  );
+
+  test.each(Object.entries(KINDS))(
+    '%s: any reply is a decision, or a StoreUnavailable',
+    async (_, policies) => {
+      let unavailable = 0;
+      await fc.assert(
+        fc.asyncProperty(reply, async (answer) => {
+          const store = redis({ send: async () => answer });
+          const limiter = createLimiter(policies, { store });
+          try {
+            expectWellFormed(await limiter.take('k'), Infinity);
+          } catch (error) {
+            expect(error).toBeInstanceOf(StoreUnavailable);
+            unavailable++;
+          }
+          await store.close();
+        }),
+        { numRuns: 500 },
+      );
+      expect(unavailable).toBeGreaterThan(50);
+    },
+  );
+});
+
+describe('rows of a compare-and-swap store', () => {
+  test.each(Object.entries(KINDS))('%s: whatever is found, a reset makes it new', async (_, policies) => {
+    const numbers = fc.array(fc.oneof(fc.double(), fc.integer({ min: -3, max: 9 }), fc.constant(1.7e12)), {
+      maxLength: 24,
+    });
+    const bytes = fc.oneof(
+      fc.uint8Array({ maxLength: 300 }),
+      numbers.map((some) => new Uint8Array(Float64Array.from(some).buffer)),
+    );
+    // With the mark that a real row has, so that the rest is looked at.
+    const mark = await markOf(policies);
+    await fc.assert(
+      fc.asyncProperty(bytes, fc.boolean(), async (found, isMarked) => {
+        const value = found.slice();
+        if (isMarked && value.length >= 8) value.set(mark);
+        const { limiter } = over(policies, value);
+        expectWellFormed(await limiter.take('k'), 5);
+        await limiter.reset('k');
+        const { allowed, taken, remaining } = await limiter.take('k');
+        expect([allowed, taken, remaining]).toEqual([true, 1, 4]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  function over(policies: Policies, value?: Uint8Array) {
+    let kept = value === undefined ? undefined : { value, version: 0 };
+    const service = {
+      get: () => kept,
+      put(_key: string, next: Uint8Array) {
+        kept = { value: next, version: (kept?.version ?? 0) + 1 };
+        return true;
+      },
+    };
+    const store = casStore(service, { clock: manualClock(1_700_000_000_000) });
+    return { limiter: createLimiter(policies, { store }), kept: () => kept };
+  }
+
+  async function markOf(policies: Policies): Promise<Uint8Array> {
+    const { limiter, kept } = over(policies);
+    await limiter.take('k');
+    return (kept()?.value ?? new Uint8Array()).slice(0, 8);
+  }
+});
+
+describe('lines between processes', () => {
+  const plan = planOf({ rate: '5/s', ['__proto__']: '5/min' });
+  const hit = fc.record<Hit>({
+    verb: fc.constantFrom('take', 'peek', 'refund', 'release', 'reserve', 'block', 'reset'),
+    plan: fc.constant(plan),
+    key: fc.string({ unit: 'binary' }),
+    cost: fc.double({ min: 0, max: 1e300, noNaN: true }).map((cost) => cost + 0),
+    mode: fc.constantFrom('whole', 'partial', 'always'),
+    span: fc.oneof(fc.constant(Infinity), fc.double({ min: 0, max: 1e300, noNaN: true })),
+  });
+
+  test('hits arrive as they were sent, in however many pieces', () => {
+    fc.assert(
+      fc.property(fc.array(hit, { minLength: 1, maxLength: 5 }), fc.array(fc.nat()), (hits, cuts) => {
+        const line = askLine(hits.map((one) => ({ hit: one, plan: 'text' })));
+        const lines: string[] = [];
+        const read = lineReader((whole) => lines.push(whole));
+        let from = 0;
+        for (const cut of [...cuts.map((at) => at % line.length).sort((a, b) => a - b), line.length]) {
+          read(line.slice(from, cut));
+          from = cut;
+        }
+        expect(lines).toHaveLength(1);
+        const [, told] = JSON.parse(lines[0] ?? '') as [unknown, Parameters<typeof hitFrom>[0][]];
+        expect(told.map((one) => hitFrom(one, plan))).toEqual(hits);
+      }),
+    );
+  });
+
+  test('decisions arrive as they were made', () => {
+    const limiter = createLimiter({ rate: '5/s', ['__proto__']: '5/min' });
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 20, noNaN: true }), (cost) => {
+        const decision = limiter.take('k', cost);
+        const [line] = answersIn(answerLine([decision]));
+        const whole = { plan, key: 'k', cost, verb: 'take', mode: 'whole', span: 0 } as const;
+        expect(decisionFrom(line as never, whole)).toEqual(decision);
+      }),
+    );
+  });
+
+  test('a megabyte in pieces of one byte is put together in one pass', () => {
+    let length = 0;
+    const read = lineReader((line) => {
+      length = line.length;
+    });
+    const start = performance.now();
+    for (let i = 0; i < 1_000_000; i++) read('x');
+    read('\n');
+    expect(length).toBe(1_000_000);
+    expect(performance.now() - start).toBeLessThan(3000);
+  });
+});

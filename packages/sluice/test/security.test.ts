@@ -1,0 +1,122 @@
+/** Claims of SECURITY.md that no other test makes. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, inject, test } from 'vitest';
+import { createLimiter, memory, penalty, SluiceError } from '../src/index.ts';
+import { redis } from '../src/stores/redis/index.ts';
+import { manualClock } from '../src/testing/index.ts';
+
+const client = new Redis(inject('redisPort'), '127.0.0.1');
+const own = `security ${process.pid}`;
+afterAll(() => client.disconnect());
+
+const HOSTILE = [
+  `'"]]; redis.call('FLUSHALL') --`,
+  `") redis.call("FLUSHALL") return ("`,
+  '\r\n*1\r\n$8\r\nFLUSHALL\r\n',
+  '\nFLUSHALL\n',
+  `'; DROP TABLE sluice; --`,
+  `$\{process.exit(1)}`,
+  '%s%s%n',
+  '../../etc/passwd',
+  '{{constructor}}',
+  '*',
+  'a b\tc',
+  '\x1b[2J',
+];
+
+describe('script injection', () => {
+  test('no key, name or tier becomes part of a script', async () => {
+    await client.set(`${own} canary`, 'sings');
+    const tiers = Object.fromEntries(HOSTILE.map((tier) => [tier, '2/h']));
+    const cached = async () =>
+      Number(/number_of_cached_scripts:(\d+)/.exec(await client.info('memory'))?.[1]);
+    const first = createLimiter('2/h', { store: redis(client), name: `${own} warm`, tiers });
+    await first.take('k', { tier: HOSTILE[0] });
+    const before = await cached();
+    for (const text of HOSTILE) {
+      const limiter = createLimiter('2/h', { store: redis(client), name: `${own} ${text}`, tiers });
+      const decisions = [];
+      for (let i = 0; i < 3; i++) decisions.push(await limiter.take(text, { tier: text }));
+      expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+      await limiter.block(text, '1s');
+      await limiter.reset(text);
+      expect((await limiter.take(text)).remaining).toBe(1);
+    }
+    expect(await client.get(`${own} canary`)).toBe('sings');
+    // Other tests use the same server, but no other script for one gcra.
+    expect(await cached()).toBeLessThanOrEqual(before + 20);
+    await client.del(`${own} canary`);
+  });
+});
+
+describe('key floods', () => {
+  test('keys of a megabyte take no more room than others', async () => {
+    const long = 'x'.repeat(1_000_000);
+    const limiter = createLimiter('2/h', { store: redis(client), name: own });
+    await limiter.take(long);
+    const keys = (await client.keys(`${own}:*`)).filter((key) => key.startsWith(`${own}:{`));
+    expect(Math.max(...keys.map((key) => key.length))).toBeLessThan(400);
+
+    const before = process.memoryUsage().arrayBuffers;
+    const near = createLimiter('2/h', { store: memory() });
+    for (let i = 0; i < 100; i++) near.take(long + i);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1e6);
+  });
+
+  test('callers that wait are bounded', async () => {
+    const limiter = createLimiter('1/h', { store: memory({ clock: manualClock() }), maxWaiting: 10 });
+    limiter.take('k');
+    const waiting = Array.from({ length: 10 }, () =>
+      limiter.acquire('k').catch((error: Error) => error.name),
+    );
+    expect((await limiter.acquire('k')).allowed).toBe(false);
+    await limiter.close();
+    expect(await Promise.all(waiting)).toEqual(Array(10).fill('ClosedError'));
+  });
+});
+
+describe('guessing', () => {
+  test('a lockout holds for the address that guesses, and not for whom it guesses', () => {
+    const policies = { tries: '3/h', lockout: penalty({ after: 3, within: '1h', block: '1d' }) };
+    const limiter = createLimiter(policies, { store: memory({ clock: manualClock() }) });
+    for (let i = 0; i < 50; i++) limiter.take('alice from 6.6.6.6');
+    expect(limiter.take('alice from 6.6.6.6')).toMatchObject({ allowed: false, policy: 'lockout' });
+    expect(limiter.take('alice from 192.0.2.1').allowed).toBe(true);
+  });
+});
+
+test('a message about an option shows at most a hundred characters of what it got', () => {
+  const secret = 'x'.repeat(100_000);
+  const error = new SluiceError('ERR_POLICY_TEXT', 'policy', secret);
+  expect(error.message.length).toBeLessThan(400);
+  expect(() => createLimiter(secret)).toThrow(
+    expect.objectContaining({ message: expect.stringMatching(/^.{0,1000}$/s) }),
+  );
+});
+
+describe('dependencies', () => {
+  const root = new URL('../', import.meta.url);
+
+  test('there are none', () => {
+    const manifest = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as Record<
+      string,
+      object
+    >;
+    expect(Object.keys(manifest['dependencies'] ?? {})).toEqual([]);
+    expect(Object.keys(manifest['optionalDependencies'] ?? {})).toEqual([]);
+    // A peer that need not be there is never installed by itself.
+    const optional = Object.keys(manifest['peerDependenciesMeta'] ?? {});
+    expect(
+      Object.keys(manifest['peerDependencies'] ?? {}).filter((peer) => !optional.includes(peer)),
+    ).toEqual([]);
+  });
+
+  test('what was built evaluates no text as code', () => {
+    const built = readdirSync(new URL('dist/', root), { recursive: true, encoding: 'utf8' });
+    for (const file of built.filter((name) => name.endsWith('.js'))) {
+      const code = readFileSync(new URL(`dist/${file}`, root), 'utf8');
+      expect([file, /\beval\(|new Function\(|node:vm|child_process/.test(code)]).toEqual([file, false]);
+    }
+  });
+});
