@@ -90,7 +90,7 @@ test('rates, near misses, denied keys and latency are those of the traffic', asy
   expect(await row('login').locator('.policies').textContent()).toBe('20/h sliding-log');
   await expect.poll(() => row('search').textContent()).toMatch(/shadow.*would be [12]\d(\.\d)?\/s/);
   expect(await row('edge.remote_address').textContent()).toContain('3 per hour');
-  await own.waitForTimeout(1500);
+  await own.waitForTimeout(1000);
   await shot(own, 'live', true);
 });
 
@@ -190,20 +190,20 @@ test('the page survives a server that is killed and started again, and the gap s
   const own = await look(server);
   traffic(() => server, 'api', 'ann', 5);
   await expect.poll(() => perSecond('Allowed')).toBeGreaterThan(10);
-  await own.waitForTimeout(2000);
+  await own.waitForTimeout(1200);
   const before = await own.locator('.status').textContent();
   server.process.kill('SIGKILL');
   await own.getByText('Connection lost, trying again').waitFor();
   // What was drawn stays.
   expect(await own.locator('.now').count()).toBe(1);
-  await own.waitForTimeout(3000);
+  await own.waitForTimeout(2600);
   writeFileSync(file, 'limits: { api: 77/h }');
   server = await serve(file, '--http', `127.0.0.1:${port}`);
   await own.locator('.status', { hasText: 'Connected' }).waitFor({ timeout: 10_000 });
   await row('77/h').waitFor();
   expect(await own.locator('.status').textContent()).not.toBe(before);
   await expect.poll(() => perSecond('Allowed')).toBeGreaterThan(0);
-  await own.waitForTimeout(1500);
+  await own.waitForTimeout(1000);
   await shot(own, 'live-restarted', true);
 });
 

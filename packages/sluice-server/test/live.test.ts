@@ -190,6 +190,24 @@ test('a drain ends the streams, and no new one begins', async () => {
   expect(performance.now() - start).toBeLessThan(5000);
 });
 
+test('after the end nothing is said, though a slow reader is still there', async () => {
+  const { createLive } = await import('../src/http/live.ts');
+  const live = createLive({ metrics: createMetrics(), storeKind: 'memory', config: () => ({}), every: 2 });
+  const said: string[] = [];
+  live.reply().stream?.({
+    writableNeedDrain: false,
+    write: (piece: string) => said.push(piece),
+    end: () => said.push('end'),
+    on() {},
+  } as never);
+  await expect.poll(() => said.length).toBeGreaterThan(2);
+  live.close();
+  live.configChanged();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(said.indexOf('end')).toBe(said.length - 1);
+  expect(() => live.reply()).toThrow('about to end');
+});
+
 test('whoever does not read costs no memory, and hears everything of the time in one snapshot', async () => {
   const { createLive } = await import('../src/http/live.ts');
   const { createServer } = await import('node:http');
@@ -276,7 +294,7 @@ test('what cannot be read for thirty looks is let go', async () => {
     destroy() {
       isGone = true;
     },
-    once() {},
+    on() {},
   } as never);
   await expect.poll(() => isGone).toBe(true);
   expect(written).toHaveLength(1);

@@ -154,8 +154,12 @@ function Limits() {
           <thead>
             <tr>
               <th scope="col">limit</th>
-              <th scope="col">policies</th>
-              <th scope="col">course</th>
+              <th scope="col" class="policies">
+                policies
+              </th>
+              <th scope="col" class="course">
+                course
+              </th>
               <th scope="col">allowed</th>
               <th scope="col">denied</th>
               <th scope="col">near</th>
@@ -170,11 +174,12 @@ function Limits() {
                   <th scope="row">
                     {name}
                     {limit?.shadow === true && <small class="muted"> shadow</small>}
+                    <code class="under">{limit?.policies}</code>
                   </th>
                   <td class="policies">
                     <code>{limit?.policies ?? '–'}</code>
                   </td>
-                  <td>
+                  <td class="course">
                     <RatesChart limit={name} />
                   </td>
                   <td class="admitted">{perSecond(now?.allowed ?? 0)}</td>

@@ -1,6 +1,7 @@
 /** A lane's picture: drawn once when it changes, then copied each frame, bright up to the playhead and pale after it. */
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { Millis } from 'sluice';
 import { BANDS, drawLane, LANE_HEIGHT } from '../draw/lane.ts';
 import { readPalette } from '../draw/palette.ts';
 import { sheetOf, soon } from '../draw/sheet.ts';
@@ -146,16 +147,26 @@ function createPicture(id: number): Picture {
       context.strokeRect(where - 4, BANDS.requests.top - 1, 8, BANDS.requests.height + 2);
     }
 
-    /** In words what the middle band shows, where there is room for it. */
-    function drawVerdict(limit: number, left: number): void {
+    /** In words what the middle band shows: long, or short where there is less room. */
+    function drawVerdict(per: Millis, limit: number, who: string): void {
       const isOver = most > limit;
-      const text = isOver
+      const verdict = isOver
         ? `up to ${showNumber(most)}: ${showNumber(most / limit)}× the limit`
         : `never more than ${showNumber(most)}`;
-      if (isOver) context.font = context.font.replace('11px', '600 11px');
+      const plain = context.font;
+      const bold = plain.replace('11px', '600 11px');
+      const long = `Passed in the last ${showSpan(per)}${who}; limit ${showNumber(limit)}; `;
+      context.font = bold;
+      const room = width - context.measureText(verdict).width;
+      context.font = plain;
+      const text = context.measureText(long).width <= room ? long : `Last ${showSpan(per)}: `;
+      context.fillStyle = palette.muted;
+      context.fillText(text, 0, BANDS.window.top - 4);
+      const left = context.measureText(text).width;
+      context.font = isOver ? bold : plain;
       context.fillStyle = isOver ? palette.denied : palette.muted;
-      if (left + context.measureText(text).width <= width) context.fillText(text, left, BANDS.window.top - 4);
-      context.font = context.font.replace('600 11px', '11px');
+      context.fillText(verdict, left, BANDS.window.top - 4);
+      context.font = plain;
     }
 
     function drawLabels({ bounds, full, traffic, focus }: Run, shown: number): void {
@@ -168,9 +179,7 @@ function createPicture(id: number): Picture {
         context.fillText(text, 0, band.top - 4);
       };
       label(KEY, BANDS.requests);
-      const passed = `Passed in the last ${showSpan(per)}${who}; limit ${showNumber(limit)}; `;
-      label(passed, BANDS.window);
-      drawVerdict(limit, context.measureText(passed).width);
+      drawVerdict(per, limit, who);
       label(`Left${who}, of ${showNumber(full)}`, BANDS.level);
       const at = hover.peek();
       if (at === undefined) return;

@@ -106,17 +106,26 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
     };
   }
 
+  function rest(): void {
+    clearInterval(timer);
+    timer = undefined;
+  }
+
   function open(response: ServerResponse): void {
+    if (isClosed) {
+      response.end();
+      return;
+    }
     const stream: Stream = { response, since: look(), config: '', missed: 0 };
     streams.add(stream);
     configEvent = eventOf('config', config());
     tellConfig(stream);
     timer ??= setInterval(tick, every).unref();
-    response.once('close', () => {
+    // A write may come too late: the close that follows is enough to know.
+    response.on('error', () => {});
+    response.on('close', () => {
       streams.delete(stream);
-      if (streams.size > 0) return;
-      clearInterval(timer);
-      timer = undefined;
+      if (streams.size === 0) rest();
     });
   }
 
@@ -135,10 +144,13 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
     },
     close() {
       isClosed = true;
+      rest();
       for (const { response } of streams) {
         if (response.writableNeedDrain) response.destroy();
         else response.end();
       }
+      // Nothing is said after the end, however long a slow reader takes to hear it.
+      streams.clear();
     },
   };
 }
