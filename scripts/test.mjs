@@ -12,7 +12,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const env = { ...process.env, PATH: [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter) };
 const ci = /^(1|true)$/i.test(process.env['CI'] ?? '');
 
-/** A step's output is shown only when it fails. */
+/** A step's output is shown only when it fails, but for a line that begins with 'warning:'. */
 const steps = [
   ['what the tests need', 'node scripts/needs.mjs'],
   ['format and lint (biome)', 'biome check --error-on-warnings'],
@@ -25,6 +25,7 @@ const steps = [
   ['packages (publint, attw, contents)', 'node scripts/check-package.mjs'],
   ['size of every entry (size-limit)', 'size-limit'],
   ['unused code (knip)', 'knip --no-progress'],
+  ['known weaknesses (npm audit)', 'node scripts/audit.mjs'],
 ];
 
 /** @param {string} line @param {'inherit' | 'pipe'} stdio */
@@ -47,6 +48,7 @@ for (const [name, line = ''] of steps) {
     process.exit(1);
   }
   console.log(`ok  ${name}  ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  for (const warning of stdout.match(/^warning:.*$/gm) ?? []) console.log(`    ${warning}`);
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
