@@ -1,6 +1,6 @@
 /** What a guard can be told, and the checks of it: a mistake comes to light when the guard is made. */
 import type { Decision, MaybePromise, Mode } from '../contract.ts';
-import { SluiceError, type StoreUnavailable } from '../errors.ts';
+import { SluiceError } from '../errors.ts';
 import { cost as checkCost, known, oneOf } from '../options.ts';
 import type { ClientAddressOptions } from './client-address.ts';
 import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
@@ -49,8 +49,11 @@ export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions
   readonly shadow?: boolean | undefined;
   /** Told of every denial, in shadow too. */
   readonly onDenied?: ((request: Q, decision: Decision) => unknown) | undefined;
-  /** Told when a store could not be asked; the client hears 503. */
-  readonly onUnavailable?: ((request: Q, error: StoreUnavailable) => unknown) | undefined;
+  /**
+   * Told when a store could not be asked, with a StoreUnavailable: the client hears 503. And, when the client has its
+   * response already, of whatever went wrong in `settle` or in the charge, refund or release that followed it.
+   */
+  readonly onUnavailable?: ((request: Q, error: unknown) => unknown) | undefined;
   /** Of a denial; default 429. */
   readonly status?: number | undefined;
   /** Of a denial: text, or what becomes JSON, or a promise of it. Default: problem details. */

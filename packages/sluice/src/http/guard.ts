@@ -171,7 +171,11 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
     return async (outcome) => {
       const now = own.filter((entry) => entry.open && isOpenLater(entry));
       for (const entry of now) entry.open = false;
-      await Promise.allSettled(now.map((entry) => settleOne(request, entry, limits[entry.index], outcome)));
+      await Promise.all(
+        now.map((entry) =>
+          settleOne(request, entry, limits[entry.index], outcome).catch((error) => tell(request, error)),
+        ),
+      );
     };
   }
 
@@ -185,9 +189,13 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
     );
   }
 
+  function tell(request: Q, error: unknown): void {
+    if (onUnavailable !== undefined) unheard(() => onUnavailable(request, error));
+  }
+
   function failed(request: Q, error: unknown): Verdict {
     if (!(error instanceof StoreUnavailable)) throw error;
-    if (onUnavailable !== undefined) unheard(() => onUnavailable(request, error));
+    tell(request, error);
     if (shadow) return PASS;
     giveBack(view.identity(request));
     const { status: code, ...rest } = unavailable();

@@ -215,6 +215,37 @@ describe('settling', () => {
     expect(limiter.peek('k').remaining).toBe(2);
   });
 
+  it.each([
+    [
+      'that throws',
+      'fault',
+      () => {
+        throw new Error('fault');
+      },
+    ],
+    ['that rejects', 'fault', () => Promise.reject(new Error('fault'))],
+    ['to no cost', 'ERR_COST', () => -1],
+  ])('%s is told to onUnavailable, with the request', async (_, message, settle) => {
+    const onUnavailable = vi.fn();
+    const asked = request();
+    const verdict = now(guardOf({ limiter: so(3), settle, onUnavailable })(asked));
+    expect(onUnavailable).not.toHaveBeenCalled();
+    await verdict.settle?.(out());
+    const told = expect.objectContaining({ message: expect.stringContaining(message) });
+    expect(onUnavailable).toHaveBeenCalledExactlyOnceWith(asked, told);
+  });
+
+  it('whose store has gone away meanwhile is told to onUnavailable', async () => {
+    const { take } = so(3);
+    const onUnavailable = vi.fn();
+    const limiter = { ...(await down()), take };
+    const asked = request();
+    const { settle } = now(guardOf({ limiter, settle: () => 0, onUnavailable })(asked));
+    await settle?.(out());
+    const told = expect.objectContaining({ code: 'ERR_STORE_UNAVAILABLE' });
+    expect(onUnavailable).toHaveBeenCalledExactlyOnceWith(asked, told);
+  });
+
   it.each([0, 1, 3])('to %d releases what this request held, and nobody else’s', async (final) => {
     const limiter = createLimiter({
       rate: fixedWindow({ limit: 10, per: '1h' }),

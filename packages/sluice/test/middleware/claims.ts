@@ -2,7 +2,15 @@
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, inject, it, vi } from 'vitest';
 import type { GuardOptions } from '../../src/http/index.ts';
-import { concurrency, createLimiter, type Decision, fixedWindow, gcra, memory } from '../../src/index.ts';
+import {
+  concurrency,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  gcra,
+  memory,
+  type StoreUnavailable,
+} from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { freePort } from '../redis/server.ts';
@@ -277,7 +285,7 @@ export function middlewareClaims(framework: string, start: Start): void {
         const told: unknown[] = [];
         const get = await serve({
           limiter: await down('throw'),
-          onUnavailable: (_, error) => told.push(error.code),
+          onUnavailable: (_, error) => told.push((error as StoreUnavailable).code),
         });
         const response = await get();
         expect(response.status).toBe(503);
