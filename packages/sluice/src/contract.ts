@@ -49,6 +49,23 @@ export interface Algorithm<P extends Params = Params> {
     unit(params: P): number;
   };
 
+  /**
+   * Only where what is left is a number of units that may pass: they can be debited now and spent elsewhere, up to a span
+   * later, without more passing in any window. docs/decisions/0020-strict-leases.md has the proof.
+   */
+  readonly lease?:
+    | {
+        /** The longest span, as a part of the policy's window; default 1/10. */
+        readonly part?: number;
+        /** What the store runs to make up for the delay, and the most that passes at once; default: the policy as it is. */
+        reduced?(params: P, span: Millis): Pick<Policy, 'params' | 'limit'>;
+        /** Units that come back by themselves within the span; default none. Returned with a lease, they would come back twice. */
+        leak?(params: P, span: Millis): number;
+        /** Of a window: for how long after a debit that left the row so its units count; default for ever. */
+        lasts?(params: P, resetAfter: Millis): Millis;
+      }
+    | undefined;
+
   /** What a script on a server is told of the params; default: their values, in order. */
   args?(params: P, now: Millis): readonly number[];
 

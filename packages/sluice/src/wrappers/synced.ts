@@ -36,16 +36,6 @@ interface Count {
   seen: boolean;
 }
 
-/** Those whose `remaining` counts what may still pass. The others are checked directly. */
-const COUNTING: ReadonlySet<string> = new Set([
-  'gcra',
-  'leaky-bucket',
-  'fixed-window',
-  'calendar-window',
-  'sliding-window',
-  'sliding-log',
-]);
-
 export function synced(store: Store, options: SyncedOptions): Store<MaybePromise<Decision>> {
   const {
     every,
@@ -64,7 +54,8 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   function keysOf(plan: Plan): Map<string, Count> | null {
     let keys = byPlan.get(plan);
     if (keys !== undefined) return keys;
-    keys = plan.policies.every(({ algorithm }) => COUNTING.has(algorithm.name)) ? new Map() : null;
+    // Only where `remaining` counts what may still pass.
+    keys = plan.policies.every(({ algorithm }) => algorithm.lease !== undefined) ? new Map() : null;
     byPlan.set(plan, keys);
     return keys;
   }

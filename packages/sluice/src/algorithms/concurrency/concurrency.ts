@@ -18,6 +18,7 @@ export const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
   ...slidingLogAlgorithm,
   name: 'concurrency',
   holds: true,
+  lease: undefined,
 };
 
 export function concurrency(options: ConcurrencyOptions): Policy {

@@ -72,6 +72,7 @@ function windows<P extends { readonly limit: number } & Params>(
     },
     clearIn: (p, row, at, now) => (count(p, row, at, now) === 0 ? 0 : endOf(p, row[at]) - now),
     spending: { cells: [1], full: (p) => p.limit, unit: () => 1 },
+    lease: { lasts: (_, resetAfter) => resetAfter },
   };
 }
 

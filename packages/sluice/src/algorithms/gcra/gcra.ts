@@ -47,12 +47,17 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
   },
   clearIn: (_, row, at, now) => debt(row, at, now),
   spending: { cells: [0], full: (p) => p.credit, unit: (p) => p.interval },
+  lease: { reduced: (p, span) => evenly(p.interval, p.burst - leak(p, span)), leak },
 };
 
 /** A clock that goes back raises the debt by as much: nothing is minted, nobody waits longer than that. */
 function debt(row: Cells, at: number, now: Millis): Millis {
   const left = row[at] - (now - row[at + 1]);
   return left > 0 ? left : 0;
+}
+
+function leak({ rate }: GcraParams, span: Millis): number {
+  return span * rate;
 }
 
 /** The default: an even rate with a burst. */

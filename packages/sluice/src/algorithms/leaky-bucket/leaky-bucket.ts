@@ -47,6 +47,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     return full === 0 ? 0 : row[at + 1] + (passed + Math.ceil(full / p.dripSize)) * p.dripRate - now;
   },
   spending: { cells: [0], full: (p) => p.size, unit: () => 1 },
+  lease: { reduced: (p, span) => steps(p.size - leak(p, span), p.dripSize, p.dripRate), leak },
 };
 
 function drips(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
@@ -61,6 +62,11 @@ function drain(p: LeakyBucketParams, row: Cells, at: number, now: Millis): void 
   const passed = drips(p, row, at, now);
   row[at] = level(p, row, at, passed);
   row[at + 1] = row[at] === 0 ? Math.max(now, row[at + 1]) : row[at + 1] + passed * p.dripRate;
+}
+
+/** Of the drips in a time that is longer by the span, at most so many are more. */
+function leak({ dripSize, dripRate }: LeakyBucketParams, span: Millis): number {
+  return Math.ceil(span / dripRate) * dripSize;
 }
 
 export function leakyBucket(options: LeakyBucketOptions): Policy {

@@ -88,6 +88,12 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     return copy;
   },
   widest: (p) => HEADER + 2 * (Math.max(2 * p.entries, 3) + 1),
+  // Remembers each debit for a span longer, so that it outlives the last unit spent of it.
+  lease: {
+    part: 1 / 25,
+    reduced: (p, span) => ({ params: { ...p, per: p.per + span }, limit: p.limit }),
+    lasts: (_, resetAfter) => resetAfter,
+  },
 };
 
 function time(row: Cells, at: number, entry: number): Millis {

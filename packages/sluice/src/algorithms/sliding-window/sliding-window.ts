@@ -49,6 +49,8 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
     return previous(p, row, at, start) > 0 ? start + p.per - now : 0;
   },
   spending: { cells: [1, 2], full: (p) => p.limit, unit: () => 1 },
+  // Clear after the current window and the next: the current one ends `per` earlier.
+  lease: { lasts: (p, resetAfter) => resetAfter - p.per },
 };
 
 /** Never before the window already written: a clock that goes back finds the newer window. */
