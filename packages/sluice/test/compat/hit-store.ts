@@ -1,5 +1,6 @@
 /** What the stores of express-rate-limit and of hono-rate-limiter both promise, as claims over memory and Redis. */
-import { describe, expect, test } from 'vitest';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { HitStore, SluiceStoreOptions } from '../../src/compat/express-rate-limit.ts';
 import { memory, SluiceError } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
@@ -8,7 +9,23 @@ import { counted, freshPrefix, ownRedis } from './apps.ts';
 const MINUTE = 60_000;
 const START = 1_700_000_000_000;
 
-export function hitStoreClaims(make: (options?: SluiceStoreOptions) => HitStore): void {
+/** What comes with the middleware. */
+interface TheirStore {
+  init(options: never): void;
+  increment(key: string): unknown;
+  resetKey(key: string): unknown;
+  shutdown(): void;
+}
+
+const STEP = fc.oneof(
+  fc.record({ do: fc.constantFrom('increment', 'resetKey'), key: fc.constantFrom('a', 'b') }),
+  fc.record({ ms: fc.integer({ min: 0, max: 70 }) }),
+);
+
+export function hitStoreClaims(
+  make: (options?: SluiceStoreOptions) => HitStore,
+  makeTheirs: () => TheirStore,
+): void {
   const places = {
     'in memory': (clock: ReturnType<typeof manualClock>) => make({ clock }),
     'over a memory that was given': (clock: ReturnType<typeof manualClock>) =>
@@ -175,5 +192,36 @@ export function hitStoreClaims(make: (options?: SluiceStoreOptions) => HitStore)
     expect(() => make({ prefix: '' })).toThrow(SluiceError);
     expect(() => make({ store: {} as never })).toThrow(SluiceError);
     await expect(make().increment('a')).rejects.toMatchObject({ code: 'ERR_MISSING_OPTION' });
+  });
+
+  describe('beside their own store', () => {
+    afterEach(() => {
+      vi.useRealTimers();
+    });
+
+    test('the same hits, resets and waits give the same counts and ends', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(STEP, { maxLength: 40 }), async (steps) => {
+          vi.useFakeTimers({ now: START });
+          const theirs = makeTheirs();
+          const ours = make({ clock: { now: () => Date.now() } });
+          theirs.init({ windowMs: 100 } as never);
+          ours.init({ windowMs: 100 });
+          for (const each of steps) {
+            if ('ms' in each) vi.advanceTimersByTime(each.ms);
+            else if (each.do === 'resetKey') {
+              await theirs.resetKey(each.key);
+              await ours.resetKey(each.key);
+            } else {
+              // Theirs hands out the record that it goes on writing to.
+              const expected = structuredClone(await theirs.increment(each.key));
+              expect(await ours.increment(each.key)).toEqual(expected);
+            }
+          }
+          theirs.shutdown();
+        }),
+        { numRuns: 200 },
+      );
+    });
   });
 }

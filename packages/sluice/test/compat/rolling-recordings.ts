@@ -5,37 +5,8 @@
 import { rateLimiterFactory, InMemoryRateLimiter } from '../../src/compat/rolling-window.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import type { MakeStore } from '../stores.ts';
-import { agrees, Ledger, load, type Recording, sort, type Vector } from '../vectors/vector.ts';
-
-interface Limit {
-  readonly interval: number;
-  readonly maxInInterval: number;
-  readonly minDifference?: number;
-  readonly buckets?: number;
-}
-
-interface Answer {
-  readonly acknowledged: number;
-  readonly actionsRemaining: number;
-  /** Milliseconds, where the API has microseconds; null: never. */
-  readonly wait: number | null;
-}
-
-export interface RisingStackScenario {
-  readonly name: string;
-  readonly exactLog: boolean;
-  readonly options: { readonly mode: 'binary' | 'nary' | 'uniform' } & (
-    | Limit
-    | { readonly limits: readonly Limit[] | Readonly<Record<string, Limit>> }
-  );
-  readonly steps: readonly {
-    readonly atMicros: number;
-    readonly id: string;
-    readonly n: number;
-    readonly expected: Answer;
-    readonly readme?: Answer;
-  }[];
-}
+import { recordingBy, type Scenario as RisingStackScenario } from '../vectors/risingstack.ts';
+import { agrees, Ledger, load, type Recording, sort } from '../vectors/vector.ts';
 
 async function runExact(scenario: RisingStackScenario, makeStore: MakeStore): Promise<readonly string[]> {
   const clock = manualClock();
@@ -54,76 +25,32 @@ async function runExact(scenario: RisingStackScenario, makeStore: MakeStore): Pr
   return ledger.differences;
 }
 
-interface Acknowledged {
-  readonly id: string;
-  readonly atMicros: number;
-  readonly n: number;
-}
-
-/** What we acknowledged, and how much the original did. */
+/** At each step. */
 export async function acknowledgedIn(
   scenario: RisingStackScenario,
   makeStore: MakeStore,
-): Promise<{ readonly ours: readonly Acknowledged[]; readonly theirs: number }> {
+): Promise<readonly number[]> {
   const clock = manualClock();
   const limiter = rateLimiterFactory({ ...scenario.options, store: makeStore(clock) });
-  const ours: Acknowledged[] = [];
-  let theirs = 0;
-  for (const { id, n, atMicros, expected } of scenario.steps) {
+  const acknowledged: number[] = [];
+  for (const { id, n, atMicros } of scenario.steps) {
     clock.set(atMicros / 1000);
-    ours.push({ id, atMicros, n: (await limiter(id, n)).acknowledged });
-    theirs += expected.acknowledged;
+    acknowledged.push((await limiter(id, n)).acknowledged);
   }
-  return { ours, theirs };
+  return acknowledged;
 }
 
-async function runCoarse(scenario: RisingStackScenario, makeStore: MakeStore): Promise<readonly string[]> {
-  const { options, steps } = scenario;
-  const { ours } = await acknowledgedIn(scenario, makeStore);
-  const ledger = new Ledger();
-  for (const [index, { id, atMicros }] of ours.entries()) {
-    ledger.at(index, steps[index]);
-    for (const { interval, maxInInterval } of 'limits' in options
-      ? Object.values(options.limits)
-      : [options]) {
-      const sum = ours
-        .slice(0, index + 1)
-        .filter((one) => one.id === id && one.atMicros > atMicros - interval * 1000)
-        .reduce((total, one) => total + one.n, 0);
-      ledger.same(`at most ${maxInInterval} in ${interval} ms`, sum <= maxInInterval, true);
-    }
-  }
-  return ledger.differences;
-}
-
-export const risingstackScenarios: readonly RisingStackScenario[] = load<{
-  scenarios: RisingStackScenario[];
-}>('risingstack').scenarios;
-
-export const isCoarse = ({ exactLog, options }: RisingStackScenario): boolean =>
-  !exactLog && options.mode !== 'uniform';
-
-export const risingstack: Recording = sort(
-  risingstackScenarios,
-  ({ name }) => name,
-  (scenario) => (scenario.exactLog || isCoarse(scenario) ? undefined : 'counts all on a coarse grid'),
-  (scenario): Vector => {
-    const { name, exactLog, steps } = scenario;
-    if (exactLog)
-      return agrees(`risingstack: ${name}`, steps.length, (makeStore) => runExact(scenario, makeStore));
-    return {
-      claim: `risingstack: ${name} acknowledges at most the limit in any interval, at all ${steps.length} steps`,
-      steps: steps.length,
-      run: (makeStore) => runCoarse(scenario, makeStore),
-    };
-  },
-);
+export const risingstack: Recording = recordingBy(runExact, acknowledgedIn);
 
 interface ClassdojoScenario {
   readonly name: string;
   readonly implementation: string;
   readonly api: 'legacy' | 'modern';
-  readonly options: Limit;
+  readonly options: {
+    readonly interval: number;
+    readonly maxInInterval: number;
+    readonly minDifference?: number;
+  };
   readonly steps: readonly {
     readonly atMicros: number;
     readonly id: string;

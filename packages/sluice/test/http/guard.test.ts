@@ -236,9 +236,9 @@ describe('settling', () => {
   });
 
   it('whose store has gone away meanwhile is told to onUnavailable', async () => {
-    const { take } = so(3);
+    const present = so(3);
     const onUnavailable = vi.fn();
-    const limiter = { ...(await down()), take };
+    const limiter: GuardLimiter = { ...(await down()), take: (...hit) => present.take(...hit) };
     const asked = request();
     const { settle } = now(guardOf({ limiter, settle: () => 0, onUnavailable })(asked));
     await settle?.(out());

@@ -15,7 +15,8 @@ import {
 } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { type Lot, type Terms, termsOf } from '../../src/wrappers/lease-terms.ts';
-import { excess, overAdmitted, randomOf, type Spend } from './simulation.ts';
+import { byBound, byItself } from './scenarios.ts';
+import { randomOf, type Spend } from './simulation.ts';
 
 const LONGEST = 5000;
 
@@ -31,21 +32,9 @@ function planOf(policies: Policies): Plan {
   return plan as Plan;
 }
 
-const byItself = (policies: Policies) => ({
-  policies,
-  over: (spends: readonly Spend[]) => overAdmitted(policies, spends),
-});
-
 const JUDGED = {
   gcra: byItself(gcra({ limit: 2, per: '1s', burst: 40 })),
-  'leaky bucket': {
-    policies: leakyBucket({ size: 60, dripSize: 2, dripRate: '1s' }),
-    over: (spends: readonly Spend[]) =>
-      Math.max(
-        0,
-        excess(spends, (w) => 60 + 2 * Math.ceil((w + 1e-6) / 1000)),
-      ),
-  },
+  'leaky bucket': byBound(leakyBucket({ size: 60, dripSize: 2, dripRate: '1s' }), 60, 2, 1000),
   'fixed window': byItself(fixedWindow({ limit: 40, per: '20s' })),
   'sliding window': byItself(slidingWindow({ limit: 40, per: '20s' })),
   'sliding log': byItself(slidingLog({ limit: 40, per: '25s' })),

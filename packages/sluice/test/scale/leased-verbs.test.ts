@@ -4,7 +4,6 @@ import {
   createLimiter,
   fixedWindow,
   gcra,
-  type Hit,
   leased,
   type LeasedOptions,
   type Limiter,
@@ -13,7 +12,8 @@ import {
   type Policies,
   type Store,
 } from '../../src/index.ts';
-import { conformance, type ManualClock, manualClock } from '../../src/testing/index.ts';
+import { conformance, type ManualClock } from '../../src/testing/index.ts';
+import { askedStore, settled } from './asked.ts';
 
 /** 1,000 at once, 100 a second: leases of one second, of a store that runs 900. */
 const BUCKET = gcra({ limit: 100, per: '1s', burst: 1000 });
@@ -26,17 +26,7 @@ let asked: string[];
 let store: Store<Promise<Decision>>;
 
 beforeEach(() => {
-  clock = manualClock(1_700_000_000_000);
-  asked = [];
-  const inner = memory({ clock });
-  store = {
-    clock,
-    async apply(hit: Hit) {
-      asked.push(`${hit.verb} ${hit.mode === 'whole' ? '' : `${hit.mode} `}${hit.cost}`);
-      return inner.apply(hit);
-    },
-    close: () => inner.close(),
-  };
+  ({ clock, asked, store } = askedStore());
 });
 
 function limiterOf(policies: Policies, options: LeasedOptions = {}): Limiter<MaybePromise<Decision>> {
@@ -51,11 +41,6 @@ async function warm(limiter: Limiter<MaybePromise<Decision>>, key = 'alice'): Pr
   for (let i = 0; i < 40; i++) await limiter.take(key);
   asked.length = 0;
   expect(limiter.take(key)).toMatchObject({ allowed: true, source: 'lease' });
-}
-
-/** Until what was set off has happened. */
-async function settled(): Promise<void> {
-  for (let i = 0; i < 20; i++) await Promise.resolve();
 }
 
 test('the first hits of a key ask the store one by one, later ones are answered at once', async () => {

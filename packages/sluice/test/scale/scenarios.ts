@@ -25,21 +25,18 @@ export interface Judged {
 }
 
 /** By the algorithm itself: what it would have denied. */
-function byItself(policies: Policies): Judged {
+export function byItself(policies: Policies): Judged {
   return { policies, over: (spends) => overAdmitted(policies, spends) };
 }
 
-/** By the page's bound for any window, where the phase is free: that of the debits need not be that of the spends. */
-function byBound(policies: Policies, atMost: (window: number) => number): Judged {
+/**
+ * By the page's bound for any window, where the phase is free, as that of the debits need not be that of the spends:
+ * so much at once, and a step with each `every` that has begun.
+ */
+export function byBound(policies: Policies, base: number, step: number, every: number): Judged {
   // Windows are half-open: one that holds both ends is a little longer than their distance.
-  return {
-    policies,
-    over: (spends) =>
-      Math.max(
-        0,
-        excess(spends, (window) => atMost(window + 1e-6)),
-      ),
-  };
+  const atMost = (window: number): number => base + Math.ceil((window + 1e-6) / every) * step;
+  return { policies, over: (spends) => excess(spends, atMost, { base, rate: step / every }) };
 }
 
 export const LEASABLE: Readonly<Record<string, Judged>> = {
@@ -47,16 +44,17 @@ export const LEASABLE: Readonly<Record<string, Judged>> = {
   'token bucket': byItself(tokenBucket({ capacity: 1500, refill: 300, every: '1s' })),
   'token bucket in steps': byBound(
     tokenBucket({ capacity: 2000, refill: 60, every: '300ms', continuous: false }),
-    (w) => 2000 + Math.ceil(w / 300) * 60,
+    2000,
+    60,
+    300,
   ),
-  'leaky bucket': byBound(
-    leakyBucket({ size: 2000, dripSize: 20, dripRate: '100ms' }),
-    (w) => 2000 + Math.ceil(w / 100) * 20,
-  ),
+  'leaky bucket': byBound(leakyBucket({ size: 2000, dripSize: 20, dripRate: '100ms' }), 2000, 20, 100),
   'fixed window': byItself(fixedWindow({ limit: 2000, per: '10s' })),
   'fixed window from the first': byBound(
     fixedWindow({ limit: 2000, per: '10s', align: 'first' }),
-    (w) => 2000 * (Math.ceil(w / 10_000) + 1),
+    2000,
+    2000,
+    10_000,
   ),
   'sliding window': byItself(slidingWindow({ limit: 2000, per: '10s' })),
   'sliding log': byItself(slidingLog({ limit: 2000, per: '10s' })),

@@ -191,10 +191,30 @@ export function overAdmitted(policies: Policies, spends: readonly Spend[]): numb
   return over;
 }
 
-/** The most by which any window of any length holds more than `atMost` says of it; from Infinity on, none is looked at. */
-export function excess(spends: readonly Spend[], atMost: (window: Millis) => number): number {
-  let most = -Infinity;
+/**
+ * The most by which any window of any length holds more than `atMost` says of it, or 0; from Infinity on, none is looked
+ * at. Where `atMost` is nowhere below the line base + rate · window, most windows need no look: they stay below that.
+ */
+export function excess(
+  spends: readonly Spend[],
+  atMost: (window: Millis) => number,
+  { base, rate } = { base: -Infinity, rate: 0 },
+): number {
+  // The highest that sums from the first spend on get above the line, from each spend on.
+  const start = spends[0]?.at ?? 0;
+  let before = total(spends);
+  let highest = -Infinity;
+  const highestFrom = spends.map(() => 0);
+  for (let i = spends.length - 1; i >= 0; i--) {
+    highest = Math.max(highest, before - rate * (spends[i].at - start));
+    highestFrom[i] = highest;
+    before -= spends[i].cost;
+  }
+  let most = 0;
   for (let first = 0; first < spends.length; first++) {
+    const reach = highestFrom[first] + rate * (spends[first].at - start) - before - base;
+    before += spends[first].cost;
+    if (reach <= most) continue;
     let sum = 0;
     for (let last = first; last < spends.length; last++) {
       const allowed = atMost(spends[last].at - spends[first].at);

@@ -5,17 +5,16 @@ import {
   type Decision,
   fixedWindow,
   gcra,
-  type Hit,
   type Limiter,
   type MaybePromise,
-  memory,
   type Policies,
   slidingLog,
   type Store,
   synced,
   type SyncedOptions,
 } from '../../src/index.ts';
-import { type ManualClock, manualClock } from '../../src/testing/index.ts';
+import type { ManualClock } from '../../src/testing/index.ts';
+import { askedStore, settled } from './asked.ts';
 import { steady, storms, surges } from './scenarios.ts';
 import { type Course, excess, type Scenario, simulate, type Spend, total } from './simulation.ts';
 
@@ -44,21 +43,25 @@ function unheardOf(spends: readonly Spend[], nodes: number): number {
 }
 
 describe('without faults, the overshoot of any window is at most what the other nodes let pass unheard', () => {
-  const CASES: Readonly<Record<string, { policies: Policies; atMost: (window: number) => number }>> = {
-    gcra: { policies: gcra({ limit: 100, per: '1s', burst: 1000 }), atMost: (w) => 1000 + 0.1 * w },
-    'sliding log': {
-      policies: slidingLog({ limit: 1000, per: '10s' }),
-      atMost: (w) => (w < 10_000 ? 1000 : Infinity),
-    },
-  };
+  const CASES: Readonly<Record<string, { policies: Policies; over: (spends: readonly Spend[]) => number }>> =
+    {
+      gcra: {
+        policies: gcra({ limit: 100, per: '1s', burst: 1000 }),
+        over: (spends) => excess(spends, (w) => 1000 + 0.1 * w, { base: 1000, rate: 0.1 }),
+      },
+      'sliding log': {
+        policies: slidingLog({ limit: 1000, per: '10s' }),
+        over: (spends) => excess(spends, (w) => (w < 10_000 ? 1000 : Infinity)),
+      },
+    };
   test.each(Object.keys(CASES))(
     '%s',
     async (name) => {
-      const { policies, atMost } = CASES[name];
+      const { policies, over: overIn } = CASES[name];
       let seen = 0;
       for (const nodes of [1, 2, 4, 16]) {
         const { spends } = await withSync(steady(policies, nodes, 1000, 20_000));
-        const over = excess(spends, atMost);
+        const over = overIn(spends);
         expect(over).toBeLessThanOrEqual(unheardOf(spends, nodes));
         if (nodes === 1) expect(over).toBeLessThanOrEqual(0);
         seen = Math.max(seen, over);
@@ -66,7 +69,7 @@ describe('without faults, the overshoot of any window is at most what the other 
       for (const seed of [1, 2]) {
         const scenario = surges(policies, seed);
         const { spends } = await withSync(scenario);
-        expect(excess(spends, atMost)).toBeLessThanOrEqual(unheardOf(spends, scenario.nodes));
+        expect(overIn(spends)).toBeLessThanOrEqual(unheardOf(spends, scenario.nodes));
       }
       // Otherwise the bound was not tried.
       expect(seen).toBeGreaterThan(0);
@@ -107,23 +110,10 @@ describe('one node', () => {
   let asked: string[];
   let store: Store<Promise<Decision>>;
   beforeEach(() => {
-    clock = manualClock(1_700_000_000_000);
-    asked = [];
-    const inner = memory({ clock });
-    store = {
-      clock,
-      async apply(hit: Hit) {
-        asked.push(`${hit.verb} ${hit.mode === 'whole' ? '' : `${hit.mode} `}${hit.cost}`);
-        return inner.apply(hit);
-      },
-      close: () => inner.close(),
-    };
+    ({ clock, asked, store } = askedStore());
   });
   const limiterOf = (policies: Policies): Limiter<MaybePromise<Decision>> =>
     createLimiter(policies, { store: synced(store, { every: EVERY, clock }) });
-  const settled = async (): Promise<void> => {
-    for (let i = 0; i < 20; i++) await Promise.resolve();
-  };
 
   test('asks once, then answers at once and pushes once an interval', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));

@@ -1,0 +1,50 @@
+/** What processes that share a store must find, whichever it is. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Hammer, hammer, type Kind } from './hammer.ts';
+
+const LANES = 64;
+const LIMIT = 200;
+
+interface Server {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** `processes`: each one's client and, if it is off, by how much its clock is. */
+export function admitExactlyTheLimit(
+  rounds: number,
+  serve: () => Promise<Server>,
+  processes: readonly (readonly [kind: Kind, skew?: number])[],
+): void {
+  let server: Server | undefined;
+  let hammers: readonly Hammer[] = [];
+  beforeAll(async () => {
+    server = await serve();
+    const { port } = server;
+    hammers = await Promise.all(processes.map(([kind, skew]) => hammer(port, kind, skew)));
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all(hammers.map((one) => one.stop()));
+    await server?.stop();
+  });
+
+  test.each(['gcra', 'slidingLog', 'fixedWindow', 'two policies'] as const)(
+    `${processes.length} processes with ${LANES} checks in flight each are admitted exactly the limit, ${rounds} times: %s`,
+    async (policies) => {
+      const blow = { policies, limit: LIMIT, name: policies, lanes: LANES, checks: 2 * LANES };
+      let over = 0;
+      let under = 0;
+      for (let round = 0; round < rounds; round++) {
+        // All hear of a round before any of them is done with it: it takes a few round trips.
+        const damages = await Promise.all(
+          hammers.map((one) => one.strike({ ...blow, key: `round ${round}` })),
+        );
+        const admitted = damages.reduce((sum, damage) => sum + damage.admitted, 0);
+        over += Math.max(0, admitted - LIMIT);
+        under += Math.max(0, LIMIT - admitted);
+      }
+      expect({ over, under }).toEqual({ over: 0, under: 0 });
+    },
+    60_000,
+  );
+}
