@@ -4,6 +4,7 @@ import { afterAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import {
   createLimiter,
   type Decision,
+  fixedWindow,
   gcra,
   leased,
   type Limiter,
@@ -51,6 +52,15 @@ describe('on a server, by its own clock', () => {
     expect((await limiter(100, undefined).peek('k')).remaining).toBe(40);
     expect((await limiter(200, 'additive').peek('k')).remaining).toBe(170);
     expect((await limiter(100, 'reset').peek('k')).remaining).toBe(80);
+  });
+
+  test('another algorithm under the same name does not wipe out the one before, if it resets', async () => {
+    const policy = fixedWindow({ limit: 100, per: '1h', align: 'first' });
+    const after = createLimiter(policy, { store, name, inherit: 'reset' });
+    await limiter(100, undefined).take('k', 60);
+    await after.take('k', 30);
+    expect((await limiter(100, undefined).take('k')).remaining).toBe(39);
+    expect((await after.take('k')).remaining).toBe(69);
   });
 });
 
