@@ -12,15 +12,17 @@ import {
   slidingWindow,
 } from '../src/index.ts';
 import { manualClock } from '../src/testing/index.ts';
+import {
+  fixedWindowModel,
+  gcraModel,
+  leakyBucketModel,
+  type Model,
+  slidingLogModel,
+  slidingWindowModel,
+} from './models.ts';
 
 const START = 1_700_000_000_000;
 const YEAR = 31_536_000_000;
-
-interface Model {
-  /** Units that could be taken; exact. */
-  available(now: number): number;
-  take(now: number, cost: number): void;
-}
 
 interface Step {
   readonly gap: number;
@@ -55,18 +57,6 @@ const steps = (longest: number, most: number) =>
   );
 
 describe('gcra is equal to a model in whole numbers', () => {
-  // Time in ticks of 1/limit ms, so that the interval is a whole number of them.
-  const model = (limit: number, per: number, burst: number): Model => {
-    const [ticks, interval] = [BigInt(limit), BigInt(per)];
-    let tat = 0n;
-    const ahead = (now: number) => (tat > BigInt(now) * ticks ? tat - BigInt(now) * ticks : 0n);
-    return {
-      available: (now) => Number((BigInt(burst) * interval - ahead(now)) / interval),
-      take(now, cost) {
-        tat = BigInt(now) * ticks + ahead(now) + BigInt(cost) * interval;
-      },
-    };
-  };
   for (const [name, limit, per] of [
     ['1 a year', 1, YEAR],
     ['3 a year', 3, YEAR],
@@ -81,7 +71,7 @@ describe('gcra is equal to a model in whole numbers', () => {
       const property = fc.property(fc.integer({ min: 1, max: 2 * limit }), (burst) =>
         fc.assert(
           fc.property(steps((per / limit) * burst * 1.2, Math.ceil(burst * 1.2)), (trace) =>
-            agree(gcra({ limit, per, burst }), model(limit, per, burst), trace, burst),
+            agree(gcra({ limit, per, burst }), gcraModel(limit, per, burst), trace, burst),
           ),
           { numRuns: 20 },
         ),
@@ -109,89 +99,25 @@ test('the leaky bucket is equal to a bucket that drips one drip at a time', () =
     dripRate: fc.integer({ min: 1, max: 400 }),
   });
   fc.assert(
-    fc.property(shape, steps(900, 10), (options, trace) => {
-      let [level, drip] = [0, 0];
-      const settle = (now: number) => {
-        for (; level > 0 && drip <= now; drip += options.dripRate)
-          level = Math.max(0, level - options.dripSize);
-      };
-      const model: Model = {
-        available(now) {
-          settle(now);
-          return options.size - level;
-        },
-        take(now, cost) {
-          if (level === 0) drip = now + options.dripRate;
-          level += cost;
-        },
-      };
-      agree(leakyBucket(options), model, trace, options.size);
-    }),
-  );
-});
-
-test('the sliding log is equal to a list of all actions', () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 12 }),
-      fc.integer({ min: 1, max: 1000 }),
-      steps(700, 13),
-      (limit, per, trace) => {
-        const log: { at: number; units: number }[] = [];
-        const model: Model = {
-          available: (now) =>
-            limit - log.filter(({ at }) => at + per > now).reduce((sum, { units }) => sum + units, 0),
-          take: (at, units) => void log.push({ at, units }),
-        };
-        agree(slidingLog({ limit, per }), model, trace, limit);
-      },
+    fc.property(shape, steps(900, 10), (options, trace) =>
+      agree(leakyBucket(options), leakyBucketModel(options), trace, options.size),
     ),
   );
 });
 
-test('the fixed window is equal to a count per window', () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 12 }),
-      fc.integer({ min: 1, max: 1000 }),
-      steps(700, 13),
-      (limit, per, trace) => {
-        const counts = new Map<number, number>();
-        const count = (now: number) => counts.get(Math.floor(now / per)) ?? 0;
-        agree(
-          fixedWindow({ limit, per }),
-          {
-            available: (now) => limit - count(now),
-            take: (now, cost) => void counts.set(Math.floor(now / per), count(now) + cost),
-          },
-          trace,
-          limit,
-        );
-      },
-    ),
-  );
-});
+const windowed: [string, (options: { limit: number; per: number }) => Policy, typeof slidingLogModel][] = [
+  ['the sliding log is equal to a list of all actions', slidingLog, slidingLogModel],
+  ['the fixed window is equal to a count per window', fixedWindow, fixedWindowModel],
+  ['the sliding window is equal to two counts in exact fractions', slidingWindow, slidingWindowModel],
+];
 
-test('the sliding window is equal to two counts in exact fractions', () => {
+test.each(windowed)('%s', (_, make, model) => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 12 }),
       fc.integer({ min: 1, max: 1000 }),
       steps(700, 13),
-      (limit, per, trace) => {
-        const counts = new Map<number, number>();
-        const count = (index: number) => counts.get(index) ?? 0;
-        const model: Model = {
-          // In units of 1/per, which are whole: rounded down only at the end.
-          available(now) {
-            const index = Math.floor(now / per);
-            const left = limit * per - count(index - 1) * (per - (now - index * per)) - count(index) * per;
-            return Math.floor(left / per);
-          },
-          take: (now, cost) => void counts.set(Math.floor(now / per), count(Math.floor(now / per)) + cost),
-        };
-        agree(slidingWindow({ limit, per }), model, trace, limit);
-      },
+      (limit, per, trace) => agree(make({ limit, per }), model(limit, per), trace, limit),
     ),
   );
 });

@@ -1,0 +1,25 @@
+// @ts-check
+/** A thread that takes from a key in shared memory, and tells how it went. It runs what was built: Node 20 runs no TypeScript. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { createLimiter, gcra } from '../../dist/index.js';
+import { attachSharedMemory } from '../../dist/stores/shared-memory/index.js';
+
+const { handle, limit } = workerData;
+const limiter = createLimiter(gcra({ limit, per: '1s' }), {
+  store: attachSharedMemory(handle),
+  name: 'soak',
+});
+/** The same for all threads. */
+const now = () => Number(process.hrtime.bigint()) / 1e6;
+
+for (;;) {
+  const takes = [];
+  for (let i = 0; i < 100; i++) {
+    const asked = now();
+    const { taken } = limiter.take('key', 1 + (i % 3));
+    takes.push([asked, now(), taken]);
+  }
+  parentPort?.postMessage(takes);
+  await sleep(20);
+}
