@@ -110,7 +110,9 @@ describe('a limit as text and as numbers', () => {
     const text = 'penalty { after: 3, within: 10s, block: 20s }';
     expect(read(text).mistake).toMatchObject({ from: 0, to: text.length });
     expect(read(text).mistake?.why).toContain('another limit');
-    expect(partsOf(`5/s & ${text}`).map(({ limit }) => limit)).toEqual([5, Infinity]);
+    const parts = partsOf(`5/s & ${text}`);
+    expect(parts.map(({ limit }) => limit)).toEqual([5, Infinity]);
+    expect(write([changed(parts[1], { algorithm: 'gcra' })])).toBe('10/10s');
   });
 
   test.each([

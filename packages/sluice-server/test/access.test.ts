@@ -1,8 +1,11 @@
 /** The admin token, and certificates that change. */
 import { writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
+import type { DoorOptions } from '../src/door.ts';
+import { checkAccess } from '../src/http/access.ts';
 import { certificates } from './doors.ts';
 import { run, serving, started, temporaryFile, temporaryFolder } from './serving.ts';
 
@@ -54,6 +57,14 @@ describe('reset and block', () => {
     expect((await wide.post('/v1/take', question)).status).toBe(200);
     const refused = await wide.post('/v1/reset', question);
     expect([refused.status, await refused.json()]).toMatchObject([403, { type: 'urn:sluice:forbidden' }]);
+  });
+
+  test('a certificate that clients must show is as good as a token', () => {
+    const door = { address: { host: '0.0.0.0', port: 0 } } as DoorOptions;
+    const request = { headers: {} } as IncomingMessage;
+    expect(() => checkAccess(request, 'admin', door)).toThrow('nobody may reset');
+    expect(() => checkAccess(request, 'admin', { ...door, tls: { cert: '' } })).toThrow('nobody may reset');
+    expect(() => checkAccess(request, 'admin', { ...door, tls: { ca: 'ours' } })).not.toThrow();
   });
 
   test('the token comes from a file that may change', async () => {

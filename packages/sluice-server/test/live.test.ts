@@ -192,7 +192,9 @@ test('a drain ends the streams, and no new one begins', async () => {
 
 test('after the end nothing is said, though a slow reader is still there', async () => {
   const { createLive } = await import('../src/http/live.ts');
-  const live = createLive({ metrics: createMetrics(), storeKind: 'memory', config: () => ({}), every: 2 });
+  let version = 0;
+  const config = (): object => ({ version: ++version });
+  const live = createLive({ metrics: createMetrics(), storeKind: 'memory', config, every: 2 });
   const said: string[] = [];
   live.reply().stream?.({
     writableNeedDrain: false,
