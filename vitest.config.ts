@@ -6,7 +6,10 @@ const nest11 = fileURLToPath(new URL('runtimes/nest-11/node_modules/', import.me
 export default defineConfig({
   test: {
     projects: [
-      { extends: true, test: { name: 'all', include: ['packages/*/test/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: { name: 'all', include: ['packages/*/test/**/*.test.ts', 'site/test/**/*.test.ts'] },
+      },
       {
         // The newest NestJS is among the dependencies; here is the one before it.
         extends: true,

@@ -30,7 +30,7 @@ function markdownIn(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
     if (entry.isDirectory())
-      return /^(node_modules|dist|coverage|\..*)$/.test(entry.name) ? [] : markdownIn(path);
+      return /^(node_modules|dist|coverage|generated|\..*)$/.test(entry.name) ? [] : markdownIn(path);
     return entry.name.endsWith('.md') ? [path] : [];
   });
 }

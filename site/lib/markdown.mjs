@@ -1,0 +1,70 @@
+// @ts-check
+/**
+ * Pages are written for readers on GitHub: links are paths between files, headings are named as GitHub names them. Here
+ * they become addresses of the site. A link to a file that is no page leads to a copy of it, as text; one to a folder, to a
+ * list of what is in it.
+ */
+
+import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { chartOf } from './charts.mjs';
+import { addressOf, root } from './pages.mjs';
+
+/** @typedef {Parameters<NonNullable<import('vitepress').MarkdownOptions['config']>>[0]} Renderer */
+
+/** As GitHub names a heading. @param {string} heading */
+export function slugOf(heading) {
+  return heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+/** Where a link of a page leads; undefined: it stays as it is. @param {string} page @param {string} href */
+export function targetOf(page, href) {
+  if (/^([a-z]+:|\/|#)/i.test(href)) return undefined;
+  const [path = '', anchor] = href.split('#');
+  const file = relative(root, resolve(root, dirname(page), path)).replaceAll('\\', '/');
+  const suffix = anchor === undefined ? '' : `#${anchor}`;
+  if (file.endsWith('.md')) return { file, href: `/${addressOf(file)}${suffix}`, isPage: true };
+  if (!existsSync(join(root, file))) throw new Error(`${page} links to ${href}, which is not there`);
+  return { file, href: `/files/${file}.txt`, isPage: false };
+}
+
+/** @param {Renderer} md @param {Set<string>} files gets the files that are linked to but no pages */
+export function repositoryMarkdown(md, files) {
+  md.core.ruler.push('repository-links', (state) => {
+    const page = pageOf(state.env);
+    for (const block of state.tokens)
+      for (const token of block.children ?? []) {
+        if (token.type !== 'link_open') continue;
+        const target = targetOf(page, token.attrGet('href') ?? '');
+        if (target === undefined) continue;
+        token.attrSet('href', target.href);
+        if (!target.isPage) files.add(target.file);
+      }
+  });
+
+  const html = md.renderer.rules.html_block;
+  md.renderer.rules.html_block = (tokens, index, options, env, self) => {
+    const chart = /^<!-- chart: (.+) -->\s*$/.exec(tokens[index]?.content ?? '');
+    if (chart !== null) return chartOf(chart[1] ?? '');
+    return html === undefined ? (tokens[index]?.content ?? '') : html(tokens, index, options, env, self);
+  };
+}
+
+/** @param {Iterable<string>} files @param {string} outDir */
+export function copyFiles(files, outDir) {
+  for (const file of files) {
+    const target = join(outDir, 'files', `${file}.txt`);
+    mkdirSync(dirname(target), { recursive: true });
+    if (!statSync(join(root, file)).isDirectory()) cpSync(join(root, file), target);
+    else writeFileSync(target, `${readdirSync(join(root, file)).join('\n')}\n`);
+  }
+}
+
+/** The file that is rendered: for a page its real path, for the search index the only one. @param {Record<string, string>} env */
+function pageOf(env) {
+  return relative(root, env['realPath'] ?? env['path'] ?? '').replaceAll('\\', '/');
+}

@@ -1,0 +1,74 @@
+/** The site, built once per file of tests into a folder of its own, and served without network. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
+};
+
+export interface BuiltSite {
+  readonly url: string;
+  /** Paths with forward slashes, from the site's root. */
+  readonly files: readonly string[];
+  /** In milliseconds. */
+  readonly took: number;
+  read(file: string): string;
+  close(): void;
+}
+
+export async function builtSite(): Promise<BuiltSite> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-site-'));
+  const start = performance.now();
+  await run(['node_modules/vitepress/bin/vitepress.js', 'build', 'site', '--outDir', folder]);
+  const took = performance.now() - start;
+  const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
+  const server = createServer((request, response) => {
+    const path = normalize(new URL(request.url ?? '/', 'http://site').pathname);
+    const file = path.endsWith('/') ? `${path}index.html` : path;
+    try {
+      const body = readFileSync(join(folder, file));
+      response
+        .writeHead(200, { 'Content-Type': TYPES[extname(file)] ?? 'application/octet-stream' })
+        .end(body);
+    } catch {
+      response.writeHead(404).end('not found');
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    files: readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) =>
+      file.replaceAll('\\', '/'),
+    ),
+    took,
+    read,
+    close() {
+      server.closeAllConnections();
+      server.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A process of its own: as `npm run docs` builds it, and untouched by what the tests' runner does to modules. */
+function run(args: readonly string[]): Promise<void> {
+  const { NODE_OPTIONS: _, NODE_V8_COVERAGE: __, VITEST: ___, NODE_ENV: ____, ...env } = process.env;
+  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
+  child.stdout.on('data', (chunk) => (printed += String(chunk)));
+  child.stderr.on('data', (chunk) => (printed += String(chunk)));
+  return new Promise((resolve, reject) => {
+    child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(printed))));
+  });
+}

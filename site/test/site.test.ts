@@ -1,0 +1,192 @@
+/** The site as it would be put on a server: what is there, that its links hold, and how it looks. */
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { type BuiltSite, builtSite, root } from './built.ts';
+
+let site: BuiltSite;
+beforeAll(async () => {
+  site = await builtSite();
+}, 300_000);
+afterAll(() => site?.close());
+
+const pages = () => site.files.filter((file) => file.endsWith('.html'));
+
+describe('the site', () => {
+  it.each([
+    'index',
+    'start',
+    'choose',
+    'overview',
+    'how-it-works',
+    'benchmarks',
+    'comparison',
+    'server',
+    'playground',
+    'guides/login-protection',
+    'guides/api-tiers',
+    'guides/outbound-calls',
+    'guides/several-processes',
+    'guides/redis-cluster',
+    'guides/when-redis-is-down',
+    'guides/behind-proxies',
+    'guides/testing',
+    'guides/llm-tokens',
+    'middleware/index',
+    'migrate/index',
+    'algorithms/gcra',
+    'stores/redis',
+    'decisions/index',
+    'reference/sluice',
+    'reference/sluice/redis',
+    'reference/sluice/compat/guava',
+  ])('has the page %s', (page) => expect(site.files).toContain(`${page}.html`));
+
+  it('has a page for every error code', () => {
+    const codes = readdirSync(join(root, 'docs/errors')).map((file) => file.replace('.md', '.html'));
+    expect(site.files).toEqual(expect.arrayContaining(codes.map((page) => `errors/${page}`)));
+  });
+
+  it('has every page in its sidebar', () => {
+    const listed = new Set(linksOf('start.html').map(({ file }) => file));
+    const forgotten = pages().filter((page) => !listed.has(page) && !/^(404|index)\.html$/.test(page));
+    expect(forgotten).toEqual([]);
+  });
+
+  it('has a reference that tells of verbs, options and their comments', () => {
+    const reference = site.read('reference/sluice.md');
+    for (const words of ['createLimiter', 'takeMany', 'maxWaiting', 'Charges if every policy allows'])
+      expect(reference).toContain(words);
+  });
+
+  it('finds guides, errors and the reference by its search', () => {
+    const index = site.files.find((file) => /@localSearchIndexroot\..*\.js$/.test(file)) ?? '';
+    for (const address of ['/guides/llm-tokens.html', '/errors/ERR_COST.html', '/reference/sluice.html'])
+      expect(site.read(index)).toContain(address);
+  });
+
+  it('has charts of what was measured', () => {
+    const html = site.read('benchmarks.html');
+    expect(html.match(/<figure class="chart">/g)?.length).toBeGreaterThanOrEqual(8);
+    expect(html).not.toContain('NaN');
+  });
+
+  it('loads nothing from elsewhere', () => {
+    const foreign = pages().flatMap((page) => [
+      ...site.read(page).matchAll(/<(?:script|img|link|iframe)\b[^>]*(?:src|href)="(?:https?:)?\/\/[^"]*"/g),
+    ]);
+    expect(foreign.map(([tag]) => tag)).toEqual([]);
+  });
+
+  it('has no link that leads nowhere', () => {
+    const ids = new Map(pages().map((page) => [page, idsOf(page)]));
+    const broken = pages().flatMap((page) =>
+      linksOf(page)
+        .filter(({ file, anchor }) => {
+          if (!site.files.includes(file)) return true;
+          return anchor !== '' && !ids.get(file)?.has(anchor);
+        })
+        .map(({ href }) => `${page}: ${href}`),
+    );
+    expect(broken).toEqual([]);
+  });
+});
+
+describe('llms.txt', () => {
+  it('leads to every page as Markdown, with a sentence about most of them', () => {
+    const lines = site.read('llms.txt').match(/^- \[.+$/gm) ?? [];
+    const targets = lines.map((line) => /\]\(\/(.+?)\)/.exec(line)?.[1] ?? line);
+    expect(targets.filter((file) => !site.files.includes(file))).toEqual([]);
+    expect(new Set(targets).size).toBe(pages().length - 2);
+    expect(lines.filter((line) => /\): .{20}/.test(line)).length).toBeGreaterThan(lines.length / 2);
+  });
+
+  it('has the whole text beside it', () => {
+    for (const words of ['# Start in five minutes', '# ERR_COST', '## createLimiter()'])
+      expect(site.read('llms-full.txt')).toContain(words);
+  });
+});
+
+describe('in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({
+      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+      args: ['--no-sandbox'],
+    });
+  });
+  afterAll(() => browser?.close());
+
+  async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    const page = await context.newPage();
+    page.on('pageerror', (error) => expect.soft(String(error)).toBe(''));
+    page.on('console', (message) => {
+      if (message.type() === 'error') expect.soft(message.text()).toBe('');
+    });
+    await page.goto(site.url + path);
+    // From here on the page is alive: its switch of colours has been drawn by its script.
+    await page.locator('html:has(.VPNav)').waitFor();
+    return page;
+  }
+
+  /** Kept for people to look at. */
+  async function shot(page: Page, name: string): Promise<void> {
+    const folder = join(root, 'site/test-artefacts');
+    mkdirSync(folder, { recursive: true });
+    await page.screenshot({ path: join(folder, `${name}.png`) });
+  }
+
+  const LOOKS = (['light', 'dark'] as const).flatMap((scheme) => [
+    ...[1280, 360].flatMap((width) =>
+      ['index.html', 'guides/llm-tokens.html'].map((path) => [path, scheme, width] as const),
+    ),
+    ['benchmarks.html', scheme, scheme === 'light' ? 1280 : 360] as const,
+  ]);
+
+  test.each(LOOKS)('%s fits, %s at %i pixels', async (path, colorScheme, width) => {
+    const page = await open(path, { colorScheme, viewport: { width, height: 900 } });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(wide).toBeLessThanOrEqual(width);
+    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    expect(ground === 'rgb(255, 255, 255)').toBe(colorScheme === 'light');
+    await shot(page, `${path.replaceAll(/\W/g, '-').replace('-html', '')}-${colorScheme}-${width}`);
+    await page.context().close();
+  });
+
+  test('search leads to a guide', async () => {
+    const page = await open('index.html');
+    await page.getByRole('button', { name: 'Search' }).first().click();
+    await page.locator('#localsearch-input').fill('brute force password spraying');
+    const first = page.locator('#localsearch-list a').first();
+    await first.waitFor();
+    await shot(page, 'search');
+    await first.click();
+    await page.waitForURL(/guides\/login-protection\.html/);
+    await page.context().close();
+  });
+});
+
+interface Link {
+  readonly href: string;
+  readonly file: string;
+  readonly anchor: string;
+}
+
+/** Links within the site, and the files that they lead to. */
+function linksOf(page: string): Link[] {
+  return [...site.read(page).matchAll(/<a\b[^>]*\bhref="([^"]+)"/g)]
+    .map((match) => match[1].replaceAll('&amp;', '&'))
+    .filter((href) => !/^(https?:|mailto:|#$)/.test(href))
+    .map((href) => {
+      const { pathname, hash } = new URL(href, `http://site/${page}`);
+      const path = decodeURIComponent(pathname.slice(1));
+      const file = path === '' || path.endsWith('/') ? `${path}index.html` : path;
+      return { href, file, anchor: decodeURIComponent(hash.slice(1)) };
+    });
+}
+
+function idsOf(page: string): Set<string> {
+  return new Set([...site.read(page).matchAll(/\bid="([^"]+)"/g)].map((match) => match[1]));
+}
