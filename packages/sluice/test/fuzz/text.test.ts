@@ -139,6 +139,7 @@ describe('durations', () => {
         expect(duration('per', text)).toBe(
           parts.reduce((sum, [count, [, ms]]) => sum + count * Number(ms), 0),
         );
+        expect(unless('ERR_DURATION', () => duration('per', `${text}!`))).toBe(undefined);
       }),
     );
   });
@@ -179,6 +180,13 @@ describe('names of keys', () => {
         expect(one === other).toBe(a === b);
       }),
     );
+  });
+
+  test('Redis: a subject that looks like what another becomes is another', () => {
+    for (const subject of ['\ud83d', '\0', 'x'.repeat(300)]) {
+      const becomes = keyOf('', subject, '').slice(0, -1);
+      expect(keyOf('', becomes, '')).not.toBe(keyOf('', subject, ''));
+    }
   });
 
   test('Redis: the slot is that of the subject, whatever is in it', () => {
