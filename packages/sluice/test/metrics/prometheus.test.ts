@@ -54,7 +54,9 @@ sluice_answers_total{source="fallback"} 0
     const metrics = prometheusMetrics();
     const name = `timed ${process.pid}`;
     const near = createLimiter('100/h', { store: metered(redis(client), metrics), name });
+    const start = performance.now();
     for (let i = 0; i < 10; i++) await near.take('alice');
+    const elapsed = (performance.now() - start) / 1000;
     const far = createLimiter('100/h', { store: metered(redis(nobody), metrics), name: 'far' });
     await far.take('alice').catch(() => {});
     const open = createLimiter('100/h', {
@@ -66,6 +68,7 @@ sluice_answers_total{source="fallback"} 0
     const times = scraped.get('sluice_store_duration_seconds')?.samples;
     expect(times?.get(`sluice_store_duration_seconds_count{limiter="${name}"}`)).toBe(10);
     expect(times?.get(`sluice_store_duration_seconds_sum{limiter="${name}"}`)).toBeGreaterThan(0);
+    expect(times?.get(`sluice_store_duration_seconds_sum{limiter="${name}"}`)).toBeLessThanOrEqual(elapsed);
     expect(times?.has('sluice_store_duration_seconds_count{limiter="far"}')).toBe(false);
     expect(Object.fromEntries(scraped.get('sluice_store_errors_total')?.samples ?? [])).toEqual({
       'sluice_store_errors_total{fault="connection"}': 1,
@@ -173,6 +176,7 @@ describe('the text format', () => {
             },
           ]);
           expect(sorted(text)).toEqual(sorted(await registry.metrics()));
+          expect(text.isWellFormed()).toBe(true);
           scrape(text);
         },
       ),
