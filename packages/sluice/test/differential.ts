@@ -1,11 +1,13 @@
 /** The same random hits on the memory store and on another: equal decisions, to the last bit. */
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   createLimiter,
   type Decision,
   type Limiter,
+  type LimiterOptions,
   type MaybePromise,
   memory,
+  type Policies,
   type Store,
 } from '../src/index.ts';
 import { type ManualClock, manualClock } from '../src/testing/index.ts';
@@ -68,6 +70,29 @@ export interface Amount {
   readonly atOnce: number;
 }
 
+/** So many random hits, from a seed. Rejects with the first decision that differs. */
+export async function compare(
+  policies: Policies,
+  make: (clock: ManualClock) => Store<Promise<Decision>>,
+  options: Pick<LimiterOptions, 'name' | 'inherit'>,
+  { hits, atOnce }: Amount,
+  seed: number,
+): Promise<void> {
+  const clock: ManualClock = manualClock(START);
+  const draw = random(seed);
+  const here = createLimiter(policies, { ...options, store: memory({ clock }) });
+  const there = createLimiter(policies, { ...options, store: make(clock) });
+  for (let done = 0; done < hits; ) {
+    clock.set(clock.now() + someGap(draw));
+    const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw));
+    const expected: unknown[] = [];
+    for (const ask of asks) expected.push(ask(here));
+    const actual = asks.map((ask) => ask(there));
+    expect(await Promise.all(actual)).toEqual(await Promise.all(expected));
+    done += asks.length;
+  }
+}
+
 /** A test for each line of `policies.ts`. */
 export function differential(
   title: string,
@@ -76,24 +101,10 @@ export function differential(
 ): void {
   describe.concurrent(title, () => {
     for (const [index, [name, { policies }]] of Object.entries(CASES).entries()) {
-      test(`no decision differs: ${name}`, { timeout: 120_000 }, async ({ expect }) => {
-        const clock: ManualClock = manualClock(START);
-        const draw = random(index + 1);
-        const here = createLimiter(policies, { store: memory({ clock }) });
-        const there = createLimiter(policies, {
-          store: make(clock),
-          name: `differential ${process.pid} ${name}`,
-        });
+      test(`no decision differs: ${name}`, { timeout: 120_000 }, () => {
         const share = Math.ceil(hits / Object.keys(CASES).length);
-        for (let done = 0; done < share; ) {
-          clock.set(clock.now() + someGap(draw));
-          const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw));
-          const expected: unknown[] = [];
-          for (const ask of asks) expected.push(ask(here));
-          const actual = asks.map((ask) => ask(there));
-          expect(await Promise.all(actual)).toEqual(await Promise.all(expected));
-          done += asks.length;
-        }
+        const own = { name: `differential ${process.pid} ${name}` };
+        return compare(policies, make, own, { hits: share, atOnce }, index + 1);
       });
     }
   });

@@ -20,6 +20,13 @@ export interface ScriptPlan extends Script {
   args(now: Millis): readonly string[];
 }
 
+/** Of Lua's 200 locals some are the shell's. A plan that needs more than this has all but its cells in a table. */
+const MOST_LOCALS = 100;
+/** The same for Lua's 250 registers: a cell takes one, and another while it is packed. */
+const MOST_REGISTERS = 160;
+/** The names that policies bring along, but for those of cells. */
+const OWN = /\b(?:p\d+_\d+|(?:g|f|u|free|wait|clear)\d+)\b/g;
+
 const scripts = new Map<string, Script>();
 
 export function scriptPlan(plan: Plan): ScriptPlan {
@@ -97,15 +104,24 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
   const stored = [...cells, 'expires'];
   const numbers = [...parts.flatMap((part) => part.numbers), ...inherited.numbers];
   const shell = grown.length > 0 ? SHELL.grown : SHELL.narrow;
+  const others = numbers.length + grown.length + 3 * parts.length;
+  const isWide = stored.length + others > MOST_LOCALS;
+  const packed = Math.max(stored.length, grown.length > 0 ? 3 * parts.length : 0);
+  if (stored.length + packed > MOST_REGISTERS)
+    throw new SluiceError('ERR_POLICY', 'policies', parts.length, 'more policies than a script has room for');
   /** The mark and what is stored; before rows that grow also a block. */
   const length = 3 + 8 * stored.length + (grown.length > 0 ? 10 : 0);
 
   const code: Readonly<Record<string, string>> = {
     locals: [
-      `local ${numbers.join(', ')} = ${numbers.map((_, i) => `ARGV[${i + 3}] + 0`).join(', ')}`,
       `local ${stored.join(', ')}`,
-      ...grown.map(({ row }) => `local ${row}`),
-      ...parts.map(({ id }) => `local free${id}, wait${id}, clear${id} = 0, 0, 0`),
+      ...(isWide
+        ? ['local L = {}', ...numbers.map((name, i) => `${name} = ARGV[${i + 3}] + 0`)]
+        : [
+            `local ${numbers.join(', ')} = ${numbers.map((_, i) => `ARGV[${i + 3}] + 0`).join(', ')}`,
+            ...grown.map(({ row }) => `local ${row}`),
+            ...parts.map(({ id }) => `local free${id}, wait${id}, clear${id} = 0, 0, 0`),
+          ]),
     ].join('\n'),
     all: shell['all'] ?? '',
     load: shell['load'],
@@ -137,7 +153,7 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
     'row bytes': grown.map(({ row }) => `row_bytes(${row})`).join(' .. '),
   };
   const functions = new Set(grown.map((part) => part.code['functions']));
-  const source = [
+  const text = [
     SHELL.head['text'],
     `local CELLS, STORED, REPORT = ${[cells.length, stored.length, 3 * parts.length].map(format).join(', ')}`,
     `local LENGTH, FIRST_WORD = ${length + 40 * grown.length}, ${2 + numbers.length}`,
@@ -145,6 +161,7 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
     // Twice: what is put in has places of its own.
     written(written(SHELL.tail['text'], code), code),
   ].join('\n');
+  const source = isWide ? text.replaceAll(OWN, 'L.$&') : text;
   return { source, sha: createHash('sha1').update(source).digest('hex') };
 }
 
