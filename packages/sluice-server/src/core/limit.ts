@@ -73,10 +73,15 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
 
   return {
     config,
-    take: (key, options) =>
-      asked(key, options, (cost, tier) =>
-        limiter.take(key, { cost, tier, mode: options.mode ?? config.mode }),
-      ),
+    take(key, options) {
+      const mode = options.mode ?? config.mode;
+      return asked(key, options, (cost, tier) =>
+        // The same, but for the object and its checks.
+        tier === undefined && mode === 'whole'
+          ? limiter.take(key, cost)
+          : limiter.take(key, { cost, tier, mode }),
+      );
+    },
     peek: (key, options) => asked(key, options, (cost, tier) => limiter.peek(key, { cost, tier })),
     refund: (key, options) => asked(key, options, (cost, tier) => limiter.refund(key, { cost, tier })),
     block: (key, span) => limiter.block(key, span),

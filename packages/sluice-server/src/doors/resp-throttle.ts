@@ -69,6 +69,7 @@ function cellReply([limited, limit, remaining, retryAfter, resetAfter]: ClThrott
   return replyOf(limited, limit, remaining, retryAfter, resetAfter);
 }
 
+/** Of few parts: those that are put together here are taken apart again when the answer is written. */
 function replyOf(
   limited: number,
   limit: number,
@@ -76,7 +77,23 @@ function replyOf(
   retryAfter: number,
   resetAfter: number,
 ): string {
-  return `*5\r\n:${limited}\r\n:${limit}\r\n:${remaining}\r\n:${retryAfter}\r\n:${resetAfter}\r\n`;
+  const middle = retryAfter === -1 ? '\r\n:-1\r\n:' : `\r\n:${retryAfter}\r\n:`;
+  return `${headOf(limited, limit)}${remaining}${middle}${resetAfter}\r\n`;
+}
+
+/** Most answers begin like one before. */
+const heads = [
+  { limit: Number.NaN, text: '' },
+  { limit: Number.NaN, text: '' },
+];
+
+function headOf(limited: number, limit: number): string {
+  const head = heads[limited];
+  if (head.limit !== limit) {
+    head.limit = limit;
+    head.text = Buffer.from(`*5\r\n:${limited}\r\n:${limit}\r\n:`).toString('latin1');
+  }
+  return head.text;
 }
 
 /** Times are whole seconds, rounded up; -1: not limited, or never. */

@@ -10,7 +10,7 @@ import { hearing } from './resp-socket.ts';
 const MAX_ARGUMENTS = 1024;
 /** While draining, a client that is silent may say one more thing within this time. */
 const LAST_WORDS = 500;
-/** Seconds after which a silent connection is asked whether it is still there: 60. */
+/** A connection that was silent for so long is asked whether it is still there. */
 const KEEP_ALIVE = 60_000;
 
 export async function openResp(core: Core, options: DoorOptions): Promise<Door> {

@@ -24,10 +24,16 @@ export class SpaceSaving {
     const known = this.counts.get(name);
     if (known !== undefined) known.count++;
     else if (this.counts.size < this.size) this.counts.set(name, { count: 1, error: 0 });
-    else if (this.size > 0) {
-      this.counts.delete(this.leastSeen());
-      this.counts.set(name, { count: this.least + 1, error: this.least });
-    }
+    else if (this.size > 0) this.replace(this.leastSeen(), name);
+  }
+
+  /** What counted the one goes on with the other. */
+  private replace(old: string, name: string): void {
+    const counter = this.counts.get(old) as { count: number; error: number };
+    this.counts.delete(old);
+    counter.error = counter.count;
+    counter.count++;
+    this.counts.set(name, counter);
   }
 
   private leastSeen(): string {

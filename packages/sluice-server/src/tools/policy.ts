@@ -1,6 +1,14 @@
 /** The limit that simulate and replay try: written on the command line, or one of a configuration. */
-import { type Clock, type Decision, type Limiter, memory, type Millis, SluiceError } from 'sluice';
-import { createLimiter, type MaybePromise } from 'sluice';
+import {
+  type Clock,
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type MaybePromise,
+  memory,
+  type Millis,
+  SluiceError,
+} from 'sluice';
 import type { Args, Flags } from '../args.ts';
 import { loadConfig } from '../config/config.ts';
 import { openLimit } from '../core/limit.ts';

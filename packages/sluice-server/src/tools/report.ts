@@ -27,6 +27,7 @@ export function showReport({ policy, source, summary, rows, step, worst, notes }
 <style>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark }
 svg { width: 100%; height: auto }
+svg.bar { width: 12rem; height: .8rem; vertical-align: middle }
 .allowed { fill: #2a8a5f } .denied { fill: #d1495b } text { fill: currentColor; font-size: 12px }
 td, th { padding: .15rem 1rem .15rem 0; text-align: left } td.n { text-align: right; font-variant-numeric: tabular-nums }
 </style>
@@ -61,7 +62,7 @@ function chart(rows: readonly TallyRow[], step: Millis): string {
     return `<g>${title}${bar('allowed', start, 0, allowed)}${bar('denied', start, allowed, denied)}</g>`;
   });
   return `<svg viewBox="0 -20 ${WIDTH} ${HEIGHT + 40}" role="img" aria-label="Requests over time">
-<text x="0" y="-6">${most} requests</text>
+<text x="0" y="-6">${grouped(most)} requests</text>
 ${bars.join('\n')}
 <text x="0" y="${HEIGHT + 16}">${timeOf(first)}</text>
 <text x="${WIDTH}" y="${HEIGHT + 16}" text-anchor="end">${timeOf(last)}</text>
@@ -70,11 +71,17 @@ ${bars.join('\n')}
 
 function worstTable(worst: readonly Seen[]): string {
   if (worst.length === 0) return '<p>Nobody is denied.</p>';
+  const most = worst[0]?.count ?? 1;
   const rows = worst.map(({ name, count, error }) => {
-    const about = error > 0 ? ` (or ${error} fewer)` : '';
-    return `<tr><td class="n">${count}</td><td><code>${escaped(name)}</code>${about}</td></tr>`;
+    const about = error > 0 ? ` (or ${grouped(error)} fewer)` : '';
+    const bar = `<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none"><rect class="denied" width="${((count / most) * 100).toFixed(1)}" height="6"/></svg>`;
+    return `<tr><td class="n">${grouped(count)}</td><td>${bar}</td><td><code>${escaped(name)}</code>${about}</td></tr>`;
   });
-  return `<h2>Denied most often</h2>\n<table><tr><th>times</th><th>key</th></tr>\n${rows.join('\n')}\n</table>`;
+  return `<h2>Denied most often</h2>\n<table><tr><th>times</th><th></th><th>key</th></tr>\n${rows.join('\n')}\n</table>`;
+}
+
+function grouped(count: number): string {
+  return count.toLocaleString('en');
 }
 
 function timeOf(time: Millis): string {

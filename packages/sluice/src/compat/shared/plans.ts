@@ -14,7 +14,18 @@ export function plansFor<N extends readonly number[]>(
   policyOf: (...numbers: N) => Policy,
 ): (...numbers: N) => Plan {
   const plans = kept<Plan>(READY);
+  // Calls mostly bring the numbers that the last one brought, and to write numbers as text takes a while.
+  let last: N | undefined;
+  let lastPlan: Plan | undefined;
   return (...numbers) => {
+    if (lastPlan !== undefined && numbers.every((number, i) => number === last?.[i])) return lastPlan;
+    const plan = planOf(numbers);
+    last = numbers;
+    lastPlan = plan;
+    return plan;
+  };
+
+  function planOf(numbers: N): Plan {
     const key = numbers.join(' ');
     const ready = plans.get(key);
     if (ready !== undefined) return ready;
@@ -29,5 +40,5 @@ export function plansFor<N extends readonly number[]>(
       signature: algorithm.name,
     };
     return plans.set(key, plan);
-  };
+  }
 }
