@@ -33,11 +33,11 @@ export class Args {
     return ['true', '1', ''].includes(this.text(name) ?? 'false');
   }
 
-  whole(name: string, most: number = Number.MAX_SAFE_INTEGER): number | undefined {
+  whole(name: string): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const number = Number(text);
-    if (!/^\d+$/.test(text) || number > most)
+    if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
       throw new UsageError(`--${name} must be a whole number; got ${text}`);
     return number;
   }

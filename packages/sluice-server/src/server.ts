@@ -1,25 +1,17 @@
 /** The whole of it: configuration, store, core, doors; opened together, drained together. */
 import type { Family } from 'sluice/prometheus';
-import { type ConfigFile, parseConfig, readFiles } from './config/config.ts';
+import { parseConfig, readFiles } from './config/config.ts';
 import { createCore, type Core } from './core/core.ts';
-import {
-  type Address,
-  type Door,
-  type DoorOptions,
-  isLoopback,
-  type OpenDoor,
-  showAddress,
-  type Tls,
-} from './door.ts';
+import { type Address, type Door, type DoorOptions, isLoopback, type OpenDoor, showAddress } from './door.ts';
 import { openResp } from './doors/resp.ts';
 import { openHttp } from './http/http.ts';
-import { createLive, type Live } from './http/live.ts';
+import { createLive } from './http/live.ts';
 import { liveConfig } from './http/live-config.ts';
 import type { Log } from './log.ts';
 import { createMetrics, family, type MetricsOptions } from './metrics/metrics.ts';
 import type { OtlpOptions } from './metrics/otlp.ts';
 import { createReloader, sizes } from './reload.ts';
-import { type OpenedStore, openStore, optional, type StoreOptions, UsageError } from './store.ts';
+import { type OpenedStore, openStore, optional, type StoreOptions } from './store.ts';
 import { createTlsReloader, pathsOf, readTls, type TlsFiles } from './tls.ts';
 import { VERSION } from './version.ts';
 import { watchPaths } from './watch.ts';
@@ -27,7 +19,7 @@ import { watchPaths } from './watch.ts';
 export type DoorName = 'http' | 'grpc' | 'resp';
 
 /** A protocol is a line here. */
-const DOORS: Readonly<Record<DoorName, OpenDoor | undefined>> = {
+const DOORS: Readonly<Record<DoorName, OpenDoor>> = {
   http: openHttp,
   // Not before it is asked for: the library is large.
   grpc: async (core, options) => (await import('./doors/grpc.ts')).openGrpc(core, options),
@@ -102,8 +94,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   let isHealthy = true;
   const doors = new Map<DoorName, Door>();
   try {
-    for (const name of Object.keys(options.doors) as DoorName[]) {
-      doors.set(name, await openDoor(name, core, options, { tls, live, isHealthy: () => isHealthy }));
+    for (const name of Object.keys(DOORS) as DoorName[]) {
+      const given = options.doors[name];
+      if (given === undefined) continue;
+      const own = { ...given, tls, live, isHealthy: () => isHealthy };
+      doors.set(name, await openDoor(name, core, options, own));
     }
   } catch (error) {
     await Promise.all([...doors.values()].map((door) => door.drain(0)));
@@ -150,15 +145,11 @@ async function openDoor(
   name: DoorName,
   core: Core,
   options: ServerOptions,
-  own: { readonly tls: Tls | undefined; readonly live: Live; readonly isHealthy: () => boolean },
+  own: Pick<DoorOptions, 'address' | 'tokens' | 'tls' | 'live' | 'isHealthy'>,
 ): Promise<Door> {
   const { log, adminTokens, page, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
-  const { tls } = own;
-  const open = DOORS[name];
-  const given = options.doors[name];
-  if (open === undefined || given === undefined)
-    throw new UsageError(`there is no ${name} door in this version`);
-  const door = await open(core, { ...given, ...own, adminTokens, page, maxMessage, maxKey, log });
+  const { tls, tokens } = own;
+  const door = await DOORS[name](core, { ...own, adminTokens, page, maxMessage, maxKey, log });
   const address = showAddress(door.address);
   log.info('listening', {
     door: name,
@@ -167,7 +158,7 @@ async function openDoor(
     // To click on.
     ...(name === 'http' && page !== 'none' && { page: `http${tls === undefined ? '' : 's'}://${address}/` }),
   });
-  if (!isLoopback(door.address) && given.tokens === undefined && tls?.ca === undefined)
+  if (!isLoopback(door.address) && tokens === undefined && tls?.ca === undefined)
     log.warn('anybody who reaches this address may use up limits: set a token', {
       door: name,
       address,
@@ -192,5 +183,3 @@ function seldom(tell: (error: Error) => void): (error: Error) => void {
     tell(error);
   };
 }
-
-export type { ConfigFile };

@@ -32,10 +32,10 @@ export function watchPaths(paths: readonly string[], look: () => void): () => vo
       else watcher.close();
     }
     watchers = next;
-    for (const folder of folders) if (!watchers.has(folder)) follow1(folder);
+    for (const folder of folders) if (!watchers.has(folder)) watchFolder(folder);
   }
 
-  function follow1(folder: string): void {
+  function watchFolder(folder: string): void {
     try {
       const watcher = watch(folder, { persistent: false }, soon);
       watcher.on('error', () => {
