@@ -42,7 +42,7 @@ async function measure(framework, { turns, requests }) {
     if (!/^ratelimit: /im.test(servers.at(-1).head)) throw new Error(`${framework}: no headers of Sluice`);
     return Object.fromEntries(servers.map(({ variant, used }) => [variant, used / (turns * requests)]));
   } finally {
-    await Promise.all(servers.map(({ stop }) => stop()));
+    await Promise.all(servers.map((server) => server.stop()));
   }
 }
 
