@@ -4,11 +4,11 @@ import type { DoorOptions, Tls } from '../door.ts';
 
 export interface Credentials {
   readonly credentials: ServerCredentials;
-  secure(tls: Tls): void;
+  readonly secure: (tls: Tls) => void;
 }
 
 export function credentialsOf(tls: DoorOptions['tls']): Credentials {
-  if (tls === undefined) return { credentials: ServerCredentials.createInsecure(), secure() {} };
+  if (tls === undefined) return { credentials: ServerCredentials.createInsecure(), secure: () => {} };
   const own = providerOf(tls);
   const authority = tls.ca === undefined ? null : own;
   const make = experimental.createCertificateProviderServerCredentials;
@@ -16,7 +16,7 @@ export function credentialsOf(tls: DoorOptions['tls']): Credentials {
   return { credentials: make(own, authority, authority !== null), secure: own.secure };
 }
 
-function providerOf(first: Tls): experimental.CertificateProvider & { secure(tls: Tls): void } {
+function providerOf(first: Tls): experimental.CertificateProvider & Pick<Credentials, 'secure'> {
   let tls = first;
   const identities = new Set<experimental.IdentityCertificateUpdateListener>();
   const authorities = new Set<experimental.CaCertificateUpdateListener>();
@@ -34,7 +34,7 @@ function providerOf(first: Tls): experimental.CertificateProvider & { secure(tls
     },
     removeIdentityCertificateListener: (listener) => void identities.delete(listener),
     removeCaCertificateListener: (listener) => void authorities.delete(listener),
-    secure(next) {
+    secure: (next) => {
       tls = next;
       for (const listener of authorities) listener(authority());
       for (const listener of identities) listener(identity());
