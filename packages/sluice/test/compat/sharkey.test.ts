@@ -129,6 +129,18 @@ describe('a factor', () => {
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: true, remaining: 0, fullResetMs: 9 * 120_000 });
   });
 
+  test('is remembered for 60 seconds, and not a millisecond longer', async () => {
+    let asked = 0;
+    const { clock, limit } = service({ factor: () => ++asked });
+    await limit(TEN, 'a');
+    clock.advance(60_000);
+    await limit(TEN, 'a');
+    expect(asked).toBe(1);
+    clock.advance(1);
+    await limit(TEN, 'a');
+    expect(asked).toBe(2);
+  });
+
   test('is asked again by a clock that went back', async () => {
     let asked = 0;
     const { clock, limit } = service({ factor: () => ++asked });
@@ -171,11 +183,12 @@ describe('a factor', () => {
       for (let i = 0; i < actors; i++) await limit(TEN, `actor ${i}`);
     };
     await first(10_000);
+    await limit(TEN, 'one more');
     await first(10_000);
-    expect(asked).toBe(10_000);
+    expect(asked).toBe(10_001);
     for (let i = 0; i < 20_000; i++) await limit(TEN, `other ${i}`);
     await first(10_000);
-    expect(asked).toBe(40_000);
+    expect(asked).toBe(40_001);
   });
 
   test.each([null, '2'])('of %o is refused', async (factor) => {
