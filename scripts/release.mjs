@@ -8,7 +8,7 @@
 // `--skip-tests`: CI has just run them on this commit.
 
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -63,13 +63,15 @@ function changelog(text, version, date) {
 
 /** The new text of every file that names the version. @param {string} version @param {string | undefined} repository */
 function edits(version, repository) {
-  const folders = readdirSync(join(root, 'packages')).map((name) => `packages/${name}`);
   const lock = json('package-lock.json');
+  const workspaces = Object.keys(lock.packages).filter(
+    (path) => !/^$|(^|\/)node_modules\//.test(path) && existsSync(join(root, path, 'package.json')),
+  );
   /** @type {Map<string, string>} */
   const texts = new Map();
-  for (const folder of [...folders, 'examples', 'benchmarks']) {
+  for (const folder of workspaces) {
     const manifest = json(`${folder}/package.json`);
-    for (const one of [manifest, lock.packages[folder] ?? {}]) {
+    for (const one of [manifest, lock.packages[folder]]) {
       if (one.version !== undefined) one.version = version;
       for (const kind of ['dependencies', 'devDependencies'])
         for (const name of PUBLISHED) if (one[kind]?.[name] !== undefined) one[kind][name] = version;

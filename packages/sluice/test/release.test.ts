@@ -3,8 +3,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   cpSync,
+  existsSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -24,6 +24,8 @@ const env = {
   // npm itself keeps what it would publish to itself, and builds nothing for it.
   npm_config_dry_run: 'true',
   npm_config_ignore_scripts: 'true',
+  npm_config_registry: 'http://127.0.0.1:9/',
+  npm_config_fetch_retries: '0',
 };
 
 const git = (...args: string[]) => execFileSync('git', args, { cwd: copy, env, encoding: 'utf8' }).trim();
@@ -43,8 +45,11 @@ function committed(): void {
 
 beforeEach(() => {
   copy = mkdtempSync(join(tmpdir(), 'sluice-release-'));
-  const folders = readdirSync(join(root, 'packages')).map((name) => `packages/${name}`);
-  const manifests = [...folders, 'examples', 'benchmarks', '.'].map((folder) => `${folder}/package.json`);
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as { packages: object };
+  const folders = Object.keys(lock.packages).filter((path) => !path.includes('node_modules/'));
+  const manifests = folders
+    .map((folder) => join(folder, 'package.json'))
+    .filter((file) => existsSync(join(root, file)));
   for (const file of [...manifests, 'package-lock.json', 'CHANGELOG.md', 'README.md', 'scripts/release.mjs'])
     cpSync(join(root, file), join(copy, file));
   git('init', '--quiet');
@@ -87,7 +92,9 @@ it('a rehearsal names every step and changes nothing', () => {
   expect([git('status', '--porcelain'), git('tag'), git('rev-parse', 'HEAD')]).toEqual(['', '', before]);
 });
 
-it('a release has one version everywhere, a dated changelog, a commit and a tag; publishing goes in order', () => {
+it('a release has one version everywhere, a dated changelog, a commit and a tag; publishing goes in order', {
+  timeout: 60_000,
+}, () => {
   const manifest = json('package.json');
   const url = 'git+https://git.example.org/sluice.git';
   writeFileSync(
@@ -120,5 +127,17 @@ it('a release has one version everywhere, a dated changelog, a commit and a tag;
     .filter((line) => line.startsWith('would '));
   expect(rehearsed).toEqual(
     ['sluice', 'sluice-server'].map((name) => `would npm publish --provenance --workspace ${name}`),
+  );
+  const { status, said } = release('publish', '--go');
+  expect(status).toBe(0);
+  const published = said.split('\n').filter((line) => line.startsWith('+ '));
+  expect(published).toEqual(['+ sluice@9.0.0', '+ sluice-server@9.0.0']);
+  expect(said).toContain('with tag latest and public access (dry-run)');
+});
+
+it('nothing is published while nobody has said where the repository is', () => {
+  expect(release('9.0.0', '--go', '--skip-tests').status).toBe(0);
+  expect(release('publish', '--go').said).toContain(
+    'sluice has no repository: set it in the root package.json',
   );
 });
