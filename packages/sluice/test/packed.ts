@@ -10,14 +10,25 @@ function npm(cwd: string, ...args: readonly string[]): void {
   execFileSync('npm', args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], shell: process.platform === 'win32' });
 }
 
-/** Packs a package from its build and unpacks it into the node_modules of `folder`. */
-export function install(name: 'sluice' | 'sluice-server', folder: string): void {
+/** The tarball that npm would publish, from the build that is there. */
+function pack(name: string, folder: string): string {
   if (!existsSync(join(root, 'packages', name, 'dist/index.js'))) throw new Error('first: npm run build');
-  const target = join(folder, 'node_modules', name);
-  mkdirSync(target, { recursive: true });
   npm(root, 'pack', '--ignore-scripts', '--workspace', name, '--pack-destination', folder);
   const tarball = readdirSync(folder).find((file) => new RegExp(`^${name}-\\d.*\\.tgz$`).test(file));
-  execFileSync('tar', ['-xzf', join(folder, tarball ?? ''), '--strip-components=1', '-C', target]);
+  return join(folder, tarball ?? '');
+}
+
+/** Offline, so that it fails if the library needs anything else. */
+export function installSluice(folder: string): void {
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
+  npm(folder, 'install', '--offline', '--ignore-scripts', '--no-audit', pack('sluice', folder));
+}
+
+/** Into node_modules, without what it depends on. */
+export function unpack(name: 'sluice' | 'sluice-server', folder: string): void {
+  const target = join(folder, 'node_modules', name);
+  mkdirSync(target, { recursive: true });
+  execFileSync('tar', ['-xzf', pack(name, folder), '--strip-components=1', '-C', target]);
 }
 
 /** What `npm install` would fetch, from the repository's own node_modules instead. */

@@ -3,7 +3,7 @@
  * versions from runtimes/engines/nodes, Bun, Deno and workerd from the devDependencies.
  */
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,7 +12,7 @@ import { Miniflare } from 'miniflare';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { memory } from '../src/index.ts';
 import { conformance } from '../src/testing/index.ts';
-import { engines, install, link, root } from './packed.ts';
+import { engines, installSluice, link, root } from './packed.ts';
 
 const ofStores = conformance(() => memory()).length;
 
@@ -86,16 +86,14 @@ async function onWorkerd(): Promise<Results> {
 
 beforeAll(() => {
   if (others.length > 0) engines('nodes');
-  install('sluice', project);
+  installSluice(project);
   link('ioredis', project);
   cpSync(join(root, 'runtimes/claims'), join(project, 'claims'), { recursive: true });
   cpSync(join(root, 'examples/stores/deno-kv.mjs'), join(project, 'claims/store.mjs'));
-  const dependencies = { sluice: '*', ioredis: '*' };
-  writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module', dependencies }));
 }, 300_000);
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-describe('the packed package', () => {
+describe('the packed package', { timeout: 60_000 }, () => {
   const seen = new Map<string, Results>();
 
   it.each([...Object.keys(COMMANDS), 'workerd'])('core and fetch meet every claim on %s', async (runtime) => {
