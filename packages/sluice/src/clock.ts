@@ -1,5 +1,6 @@
 /** The system's clock, and waiting for it. */
 import type { Clock, Millis } from './contract.ts';
+import { SluiceError } from './errors.ts';
 
 /** setTimeout fires at once above this. */
 const LONGEST_TIMEOUT = 2 ** 31 - 1;
@@ -20,6 +21,19 @@ export function clockFrom(now: () => Millis): Clock {
       return () => clearTimeout(timer);
     },
   };
+}
+
+/** What a store was given as `clock`. One without `after` is waited for with setTimeout. */
+export interface GivenClock {
+  now(): Millis;
+  after?: Clock['after'];
+}
+
+/** `option`: where it was given. */
+export function clockOf(option: string, given: GivenClock | undefined): Clock {
+  if (given === undefined) return systemClock;
+  if (typeof given?.now !== 'function') throw new SluiceError('ERR_OPTIONS', option, given, 'with now()');
+  return given.after === undefined ? clockFrom(() => given.now()) : (given as Clock);
 }
 
 const origin = performance.timeOrigin;

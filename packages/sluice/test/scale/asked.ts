@@ -1,5 +1,12 @@
 /** A store that answers later, and what reached it. */
-import { type Decision, memory, type Store } from '../../src/index.ts';
+import {
+  createLimiter,
+  type Decision,
+  memory,
+  type Plan,
+  type Policies,
+  type Store,
+} from '../../src/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
 
 export interface Asked {
@@ -27,4 +34,19 @@ export function askedStore(): Asked {
 /** Until what was set off has happened. */
 export async function settled(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve();
+}
+
+/** The plan that a limiter sends with its hits. */
+export function planSent(policies: Policies, name?: string): Plan {
+  let plan: Plan | undefined;
+  const inner = memory();
+  const store: typeof inner = {
+    ...inner,
+    apply(hit) {
+      plan = hit.plan;
+      return inner.apply(hit);
+    },
+  };
+  createLimiter(policies, { store, name }).peek('key');
+  return plan as Plan;
 }

@@ -1,6 +1,6 @@
 /** The terms alone, without the habits of a node: whatever holders do with what they are granted, the limit holds. */
 import { describe, expect, test } from 'vitest';
-import { createLimiter, type Decision, type Hit, memory, type Plan, type Policies } from '../../src/index.ts';
+import { type Decision, type Hit, memory, type Policies } from '../../src/index.ts';
 import {
   concurrency,
   fixedWindow,
@@ -15,22 +15,11 @@ import {
 } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { type Lot, type Terms, termsOf } from '../../src/wrappers/lease-terms.ts';
+import { planSent } from './asked.ts';
 import { byBound, byItself } from './scenarios.ts';
 import { randomOf, type Spend } from './simulation.ts';
 
 const LONGEST = 5000;
-
-/** The plan that a limiter would send. */
-function planOf(policies: Policies): Plan {
-  let plan: Plan | undefined;
-  const store = memory();
-  const apply = (hit: Hit): Decision => {
-    plan = hit.plan;
-    return store.apply(hit);
-  };
-  createLimiter(policies, { store: { ...store, apply } }).peek('key');
-  return plan as Plan;
-}
 
 const JUDGED = {
   gcra: byItself(gcra({ limit: 2, per: '1s', burst: 40 })),
@@ -87,7 +76,7 @@ function haphazard(terms: Terms, seed: number, returnable: Terms['returnable']):
 }
 
 describe.each(Object.entries(JUDGED))('%s', (name, { policies, over }) => {
-  const terms = termsOf(planOf(policies), LONGEST, 1) as Terms;
+  const terms = termsOf(planSent(policies), LONGEST, 1) as Terms;
   const SEEDS = Array.from({ length: 300 }, (_, seed) => seed);
 
   test('holds, whatever is done with leases', () => {
@@ -116,6 +105,6 @@ describe('cannot be leased', () => {
     ['a limit below 20 units a node', gcra({ limit: 70, per: '1m' })],
     ['a window so short that a lease would be over at once', gcra({ limit: 1000, per: '100ms' })],
   ])('%s', (_, policies) => {
-    expect(termsOf(planOf(policies), LONGEST, 4)).toBeUndefined();
+    expect(termsOf(planSent(policies), LONGEST, 4)).toBeUndefined();
   });
 });

@@ -346,7 +346,8 @@ describe('a store that takes longer than a lease', () => {
     await settled();
   }
 
-  test('is asked one question at a time, however many wait, and all hear', async () => {
+  /** One that knows how slow it is. */
+  async function experienced(): Promise<Limiter<MaybePromise<Decision>>> {
     slow();
     const limiter = limiterOf(BUCKET);
     const first = Array.from({ length: 50 }, async () => limiter.take('alice'));
@@ -354,7 +355,11 @@ describe('a store that takes longer than a lease', () => {
     await wait();
     await Promise.all(first);
     asked.length = 0;
+    return limiter;
+  }
 
+  test('is asked one question at a time, however many wait, and all hear', async () => {
+    const limiter = await experienced();
     const crowd = Array.from({ length: 400 }, async () => limiter.take('alice'));
     await wait();
     await wait();
@@ -364,13 +369,7 @@ describe('a store that takes longer than a lease', () => {
   });
 
   test('lets no more pass than it debited, first come first served', async () => {
-    slow();
-    const limiter = limiterOf(BUCKET);
-    const first = Array.from({ length: 50 }, async () => limiter.take('alice'));
-    await wait();
-    await wait();
-    await Promise.all(first);
-
+    const limiter = await experienced();
     const crowd = Array.from({ length: 2000 }, async () => limiter.take('alice'));
     await wait();
     await wait();

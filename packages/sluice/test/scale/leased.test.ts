@@ -1,19 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import {
-  createLimiter,
   type Decision,
   fixedWindow,
   gcra,
-  type Hit,
   leakyBucket,
   leased,
-  memory,
-  type Plan,
   type Policies,
   slidingLog,
   slidingWindow,
   type Store,
 } from '../../src/index.ts';
+import { planSent } from './asked.ts';
 import { type Judged, LEASABLE, edges, STALL, stalls, steady, storms, surges } from './scenarios.ts';
 import { type Course, type Machine, overAdmitted, type Scenario, simulate, total } from './simulation.ts';
 
@@ -70,7 +67,7 @@ describe('the same judges find', () => {
     'a store whose bucket is not reduced: %s',
     async (name) => {
       const judged = LEASABLE[name];
-      const plan = planOf(judged.policies);
+      const plan = planSent(judged.policies, 'simulated');
       expect(await found(judged, surging(judged), { tamper: (hit) => ({ ...hit, plan }) })).toBeGreaterThan(
         0,
       );
@@ -79,7 +76,7 @@ describe('the same judges find', () => {
 
   test('a store whose log forgets a debit before its last unit is spent', async () => {
     const judged = LEASABLE['sliding log'];
-    const plan = planOf(judged.policies);
+    const plan = planSent(judged.policies, 'simulated');
     const load = [steady(judged.policies, 4, 400, 60_000)];
     expect(await found(judged, load, { tamper: (hit) => ({ ...hit, plan }) })).toBeGreaterThan(0);
     expect(await found(judged, load, {})).toBe(0);
@@ -139,15 +136,3 @@ describe('at a burst of 10,000 and 16 nodes, under twice the load that passes', 
     60_000,
   );
 });
-
-/** The plan as the limiter of the simulation writes it. */
-function planOf(policies: Policies): Plan {
-  let plan: Plan | undefined;
-  const store = memory();
-  const apply = (hit: Hit): Decision => {
-    plan = hit.plan;
-    return store.apply(hit);
-  };
-  createLimiter(policies, { store: { ...store, apply }, name: 'simulated' }).peek('key');
-  return plan as Plan;
-}

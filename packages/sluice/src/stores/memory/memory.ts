@@ -1,8 +1,7 @@
 /** All in this process, answered at once. */
-import { clockFrom, systemClock } from '../../clock.ts';
-import type { Cells, Clock, Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
+import { clockOf, type GivenClock } from '../../clock.ts';
+import type { Cells, Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
 import { clearIn, decide } from '../../engine.ts';
-import { SluiceError } from '../../errors.ts';
 import { bound, known } from '../../options.ts';
 import { RowHeap } from '../table/grown-rows.ts';
 import { type RowKind, Table } from '../table/table.ts';
@@ -11,7 +10,7 @@ export interface MemoryOptions {
   /** Keys kept per limiter (and as many blocks by hand); when all of them live, the one nearest to clear makes room. Default: no bound. */
   readonly maxKeys?: number | undefined;
   /** Where the time comes from; default: a monotonic clock. One without `after` is waited for with setTimeout. */
-  readonly clock?: { now(): Millis; after?: Clock['after'] } | undefined;
+  readonly clock?: GivenClock | undefined;
 }
 
 export interface MemoryStore extends Store<Decision> {
@@ -22,7 +21,7 @@ export interface MemoryStore extends Store<Decision> {
 export function memory(options: MemoryOptions = {}): MemoryStore {
   const { maxKeys = Infinity, clock: given } = known('memory', options, ['maxKeys', 'clock']);
   bound('memory.maxKeys', maxKeys);
-  const clock = given === undefined ? systemClock : clockOf(given);
+  const clock = clockOf('memory.clock', given);
   const spaces = new Map<string, Space>();
   const blocks = new Map<string, Blocks>();
   let byPlan = new WeakMap<Plan, Space>();
@@ -66,12 +65,6 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
       return size;
     },
   };
-}
-
-function clockOf(given: NonNullable<MemoryOptions['clock']>): Clock {
-  if (typeof given?.now !== 'function')
-    throw new SluiceError('ERR_OPTIONS', 'memory.clock', given, 'with now()');
-  return given.after === undefined ? clockFrom(() => given.now()) : (given as Clock);
 }
 
 /** Blocks by hand, of all plans of a name. They are rare, so they have a table of their own instead of a cell in every row. */

@@ -1,6 +1,6 @@
 /** One table for all threads of a process, in a SharedArrayBuffer, answered at once. */
-import { clockFrom, systemClock } from '../../clock.ts';
-import type { Clock, Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
+import { clockOf, type GivenClock } from '../../clock.ts';
+import type { Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
 import { decide } from '../../engine.ts';
 import { SluiceError } from '../../errors.ts';
 import { known, whole } from '../../options.ts';
@@ -23,7 +23,7 @@ import { unitsFor } from './units.ts';
 
 export interface AttachOptions {
   /** Where the time comes from; default: a monotonic clock on which all threads agree. */
-  readonly clock?: { now(): Millis; after?: Clock['after'] } | undefined;
+  readonly clock?: GivenClock | undefined;
 }
 
 export interface SharedMemoryOptions extends AttachOptions {
@@ -73,7 +73,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   const { words, cells } = layout;
   const rows = new Rows(layout, Atomics.add(words, THREADS, 1));
   const scratch = new Scratch(layout);
-  const clock = given === undefined ? systemClock : clockOf(given);
+  const clock = clockOf('sharedMemory.clock', given);
   const time = given === undefined ? threadClock(layout) : () => clock.now();
   const block = new Float64Array(1);
   const spaces = new WeakMap<Plan, Space>();
@@ -166,12 +166,6 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
       return rows.size;
     },
   };
-}
-
-function clockOf(given: NonNullable<AttachOptions['clock']>): Clock {
-  if (typeof given?.now !== 'function')
-    throw new SluiceError('ERR_OPTIONS', 'sharedMemory.clock', given, 'with now()');
-  return given.after === undefined ? clockFrom(() => given.now()) : (given as Clock);
 }
 
 /** What surely wrote nothing need not be compared: with long logs, a denial is then half the work. */
