@@ -1,18 +1,25 @@
 // @ts-check
-/** Bar charts of the tables that the benchmarks write. `section | column | unit`, or `section | column + column | unit`. */
+/**
+ * Bar charts of the tables that the benchmarks write: `section | column | unit`. `column + column` puts bars beside each
+ * other; a fourth part is what the names of the rows begin with.
+ */
 
 import { textOf } from './pages.mjs';
 
 const WIDTH = 720;
 const NAMES = 250;
 const ROW = 22;
+/** @type {Record<string, number>} */
+const UNITS = { k: 1e3, M: 1e6 };
 
 /** @typedef {{ name: string, series: string, value: number, text: string }} Bar */
 
 /** @param {string} marker */
 export function chartOf(marker) {
-  const [section = '', columns = '', unit = ''] = marker.split('|').map((part) => part.trim());
-  const bars = barsOf(textOf('benchmarks/RESULTS.md'), section, columns.split(' + '));
+  const [section = '', columns = '', unit = '', rows = ''] = marker.split('|').map((part) => part.trim());
+  const all = barsOf(textOf('benchmarks/RESULTS.md'), section, columns.split(' + '));
+  const bars = all.filter(({ name }) => name.startsWith(rows));
+  if (bars.length === 0) throw new Error(`benchmarks/RESULTS.md has no row ${rows} in section ${section}`);
   return draw(bars, `${columns}: ${unit}`, unit);
 }
 
@@ -26,8 +33,8 @@ export function barsOf(results, section, columns) {
     return rows.flatMap((row) =>
       places.flatMap((place, i) => {
         const text = row[place] ?? '';
-        const found = /^([\d.]+)(k?)/.exec(text.replaceAll(',', ''));
-        const value = Number(found?.[1]) * (found?.[2] === 'k' ? 1000 : 1);
+        const [, digits, unit = ''] = /^([\d.]+)([kM]?)/.exec(text.replaceAll(',', '')) ?? [];
+        const value = Number(digits) * (UNITS[unit] ?? 1);
         return Number.isFinite(value)
           ? [{ name: row[0] ?? '', series: columns.length > 1 ? (columns[i] ?? '') : '', value, text }]
           : [];
@@ -46,16 +53,16 @@ const cellsOf = (line) =>
 
 /** @param {readonly Bar[]} bars @param {string} title @param {string} unit */
 function draw(bars, title, unit) {
-  const longest = Math.max(...bars.map(({ value }) => value));
-  const middle = bars.map(({ value }) => value).sort((a, b) => a - b)[bars.length >> 1] ?? longest;
+  const sorted = bars.map(({ value }) => value).sort((a, b) => a - b);
+  const middle = sorted[sorted.length >> 1] ?? 0;
   // One that is far out would make all others alike: it is cut, and its label says so.
-  const full = Math.min(longest, middle * 4);
+  const full = sorted.findLast((value) => value <= middle * 8) ?? middle;
   const room = WIDTH - NAMES - 140;
   const lines = bars.map(({ name, series, value, text }, i) => {
     const cut = value > full;
     const y = i * ROW;
     const length = (Math.min(value, full) / full) * room;
-    const kind = /sluice/i.test(series || name)
+    const kind = /sluice|leased/i.test(series || name)
       ? 'own'
       : /^(a bare|nothing but|PING)/.test(name)
         ? 'bare'
