@@ -1,6 +1,7 @@
 /** What a server may send or keep: any bytes lead to a decision, or to a fault that has a code. */
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, inject, test } from 'vitest';
 import {
   casStore,
   createLimiter,
@@ -81,6 +82,41 @@ describe('replies of Redis', () => {
       expect(unavailable).toBeGreaterThan(50);
     },
   );
+});
+
+describe('values in Redis', () => {
+  const client = new Redis(inject('redisPort'), '127.0.0.1');
+  afterAll(() => client.disconnect());
+
+  test.each(Object.entries(KINDS))('%s: whatever is found, a reset makes it new', async (kind, policies) => {
+    const name = `fuzz ${process.pid} ${kind}`;
+    const limiter = createLimiter(policies, { store: redis(client, { deadline: '30s' }), name });
+    await limiter.take('k', 2);
+    const real = (await client.getBuffer(`${name}:{k}`)) ?? Buffer.of();
+    const broken = fc
+      .array(fc.tuple(fc.nat(real.length - 1), fc.nat(255)), { minLength: 1, maxLength: 8 })
+      .map((changes) => {
+        const bytes = Buffer.from(real);
+        for (const [at, byte] of changes) bytes[at] = byte;
+        return bytes;
+      });
+    const cut = fc.nat(real.length).map((length) => real.subarray(0, length));
+    const any = fc.uint8Array({ maxLength: 100 }).map((bytes) => Buffer.from(bytes));
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(broken, cut, any), async (value) => {
+        await client.set(`${name}:{k}`, value, 'PX', 60_000);
+        try {
+          expectWellFormed(await limiter.take('k'), 5);
+        } catch (error) {
+          expect(error).toBeInstanceOf(StoreUnavailable);
+        }
+        await limiter.reset('k');
+        const { allowed, taken, remaining } = await limiter.take('k');
+        expect([allowed, taken, remaining]).toEqual([true, 1, 4]);
+      }),
+      { numRuns: 200 },
+    );
+  });
 });
 
 describe('rows of a compare-and-swap store', () => {
