@@ -1,0 +1,57 @@
+/** The section of RESULTS.md. */
+import { table } from '../report.mjs';
+
+const thousands = (value) => `${(value / 1000).toFixed(1)}k`;
+const ratio = (value) => `${value.toFixed(2)}×`;
+const OWN = { 'CL.THROTTLE': 'EVALSHA', THROTTLE: 'EVALSHA', 'CL.THROTTLE, denied': 'EVALSHA, denied' };
+
+export function describe({ resp, doors, rounds, connections, version }) {
+  return [
+    `${connections} connections of redis-benchmark, 10k keys in random order: requests per second, p99 in ms, CPU µs of the server per\nrequest. EVALSHA is a minimal GCRA script (gcra.lua) on redis-server ${version}; INCR no limit at all.\n`,
+    respTable(resp),
+    `\nThe other doors: ${connections} connections of wrk, one take a request; 10 connections of h2load with 10 calls under way on each.\n`,
+    doorTable(doors, resp[1].EVALSHA),
+    '\nGoals (issue 7)\n',
+    table(['goal', 'measured', ''], goals(resp)),
+    `\nMedian of ${rounds} rounds, fresh processes for each, contenders in turn; client and server share the machine. All in memory,\nnobody is denied but where it says so, and the server's metrics are on.`,
+  ].join('\n');
+}
+
+function respTable(resp) {
+  const pipelines = Object.keys(resp);
+  const rows = Object.keys(resp[pipelines[0]]).map((name) => [
+    OWN[name] === undefined ? `redis-server ${name}` : `sluice ${name}`,
+    ...pipelines.map((pipeline) => {
+      const { perSecond, p99, cpu } = resp[pipeline][name];
+      return `${thousands(perSecond)} · ${p99.toFixed(2)} · ${cpu.toFixed(1)}`;
+    }),
+  ]);
+  return table(
+    ['', ...pipelines.map((pipeline) => (pipeline === '1' ? 'one by one' : `pipeline ${pipeline}`))],
+    rows,
+  );
+}
+
+function doorTable(doors, evalsha) {
+  const rows = Object.entries(doors).map(([door, { perSecond, p99, cpu }]) => [
+    door === 'http' ? 'HTTP /v1/take' : 'gRPC ShouldRateLimit',
+    thousands(perSecond),
+    p99.toFixed(2),
+    cpu.toFixed(1),
+    ratio(perSecond / evalsha.perSecond),
+  ]);
+  return table(['', 'requests/s', 'p99, ms', 'CPU µs', 'EVALSHA one by one'], rows);
+}
+
+function goals(resp) {
+  const rows = (pipeline, goal) =>
+    [Object.keys(OWN).filter((name) => !name.endsWith('denied')), ['CL.THROTTLE, denied']].map((names) => {
+      const found = names.map((own) => resp[pipeline][own].perSecond / resp[pipeline][OWN[own]].perSecond);
+      return [
+        `${pipeline === 1 ? 'one by one' : `pipeline ${pipeline}`}: ≥ ${goal}× EVALSHA`,
+        names.map((name, i) => `${name} ${ratio(found[i])}`).join('; '),
+        Math.min(...found) >= goal ? 'reached' : 'missed',
+      ];
+    });
+  return [...rows(1, 1), ...rows(16, 3), ...rows(64, 3)];
+}
