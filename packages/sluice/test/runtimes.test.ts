@@ -61,6 +61,9 @@ async function on(runtime: string, file: string, ...args: readonly string[]): Pr
   const { stdout } = await promisify(execFile)(command, [...before, join(project, 'claims', file), ...args], {
     cwd: project,
     env: { ...process.env, DENO_DIR: join(project, '.deno'), NO_COLOR: '1', NODE_OPTIONS: '' },
+    // One that hangs must not outlive the test.
+    timeout: 50_000,
+    killSignal: 'SIGKILL',
   });
   return JSON.parse(stdout) as Results;
 }
