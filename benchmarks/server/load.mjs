@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 /** Of redis-benchmark and wrk, asked for in random order. */
-export const KEYS = 10_000;
+const KEYS = 10_000;
 export const KEY = 'k:__rand_int__';
 
 export async function redisBenchmark(port, { requests, connections, pipeline }, words) {

@@ -25,7 +25,7 @@ const CALLS = {
   'EVALSHA, denied': { start: startRedis, words: ({ script }) => ['EVALSHA', script, 1, KEY, ...FULL, 1] },
 };
 
-export const PIPELINES = [1, 16, 64];
+const PIPELINES = [1, 16, 64];
 
 export async function run({ quick }) {
   const rounds = quick ? 1 : 3;
