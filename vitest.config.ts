@@ -27,8 +27,7 @@ export default defineConfig({
       include: ['packages/*/src/**/*.ts'],
       // Runs in a browser, where the tests of packages/playground look at it.
       exclude: ['packages/playground/src/{draw,playground,live,ui}/**', 'packages/playground/src/route.ts'],
-      // Nothing on the terminal, so that the summary of the tests stays last; `npm run coverage` prints the table.
-      reporter: ['json-summary', 'html'],
+      reporter: ['text', 'html'],
       thresholds: { lines: 90 },
     },
   },

@@ -54,10 +54,7 @@ for (const [name, line = ''] of steps) {
 const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
 const file = join(folder, 'counts.json');
 env['SLUICE_TEST_COUNTS'] = file;
-const { status } = run(
-  'vitest run --coverage --reporter=default --reporter=./scripts/count-reporter.mjs',
-  'inherit',
-);
+const { status } = run('vitest run --reporter=default --reporter=./scripts/count-reporter.mjs', 'inherit');
 
 /** @type {import('./count-reporter.mjs').Counts} */
 let counts = { passed: 0, failed: 1, skipped: [] }; // stays so when vitest itself falls over

@@ -47,7 +47,7 @@ export async function run({ quick }) {
     pauseTable(pauses),
     '\nAll keys present, asked for in random order: nanoseconds per check.\n',
     flatTable(flat),
-    '\nGoals (TARGETS.md)\n',
+    '\nGoals\n',
     table(['goal', 'measured', ''], goals({ speed, bytes, pauses, flat })),
     `\n${NOTES}`,
   ].join('\n');

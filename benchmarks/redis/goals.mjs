@@ -1,4 +1,4 @@
-/** The goals of TARGETS.md as rows: what was promised, what was measured, reached or missed. */
+/** The goals as rows: what was promised, what was measured, reached or missed. */
 import { contenders, peerNames } from './contenders.mjs';
 
 const verdict = (isReached) => (isReached ? 'reached' : 'missed');
@@ -39,7 +39,7 @@ export function goals({ load, bytes, log, flood }) {
     [
       '≤ 120 bytes a key',
       `${bytes.sluice.bytes.toFixed(0)}; ${bytes.sluice.held.toFixed(0)} of used_memory`,
-      // TARGETS.md counts used_memory, which has the expiry's entry, too.
+      // The goal counts used_memory, which has the expiry's entry, too.
       verdict(bytes.sluice.held <= 120),
     ],
     [

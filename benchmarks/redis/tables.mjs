@@ -16,7 +16,7 @@ export function describe({ load, two, bytes, log, flood, goals, version, rounds 
     logTable(log),
     '\nA flood on one key that passes a check in 100 ms, with denyCache: per 100 ms, and of the first wave, which is on its way\nbefore anything is known of the key.\n',
     floodTable(flood),
-    '\nGoals (TARGETS.md)\n',
+    '\nGoals\n',
     table(['goal', 'measured', ''], goals),
     `\n${notes(rounds)}`,
   ].join('\n');

@@ -1,4 +1,4 @@
-/** The goals of TARGETS.md as rows: what was promised, what was measured, reached or missed. */
+/** The goals as rows: what was promised, what was measured, reached or missed. */
 import { contenders } from './nodes.mjs';
 
 const verdict = (isReached) => (isReached ? 'reached' : 'missed');

@@ -27,7 +27,7 @@ export function describe(found) {
     threadsTable(threads),
     '\nsharedMemory, bytes a key at 1M keys of one gcra policy: taken at the start, and in use once all keys are there.\n',
     bytesTable(bytes),
-    '\nGoals (TARGETS.md), at 16 nodes\n',
+    '\nGoals, at 16 nodes\n',
     table(['goal', 'measured', ''], goals(found)),
     `\n${notes(rounds)}`,
   ].join('\n');

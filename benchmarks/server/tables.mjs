@@ -11,7 +11,7 @@ export function describe({ resp, doors, rounds, connections, version }) {
     respTable(resp),
     `\nThe other doors: ${connections} connections of wrk, one take a request; 10 connections of h2load with 10 calls under way on each.\n`,
     doorTable(doors, resp[1].EVALSHA),
-    '\nGoals (issue 7)\n',
+    '\nGoals\n',
     table(['goal', 'measured', ''], goals(resp)),
     `\nMedian of ${rounds} rounds, fresh processes for each, contenders in turn; client and server share the machine. All in memory,\nnobody is denied but where it says so, and the server's metrics are on.`,
   ].join('\n');

@@ -88,7 +88,13 @@ const GUIDES = [
   'metrics',
 ];
 
-const OTHERS = ['examples/README.md', 'SECURITY.md', 'CHANGELOG.md', 'CONTRIBUTING.md'];
+const OTHERS = [
+  'docs/sixteen-bugs.md',
+  'examples/README.md',
+  'SECURITY.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+];
 
 /** @param {readonly string[]} reference the generated pages */
 export function sidebar(reference) {
