@@ -99,15 +99,9 @@ function gone({ process: { exitCode, signalCode } }: Server): boolean {
   return exitCode !== null || signalCode !== null;
 }
 
-/** A node's bus needs a second port, which may be taken. */
-async function startNode(triesLeft = 3): Promise<Server> {
+function startNode(): Promise<Server> {
   const args = '--cluster-enabled yes --cluster-node-timeout 1000 --repl-diskless-sync-delay 0'.split(' ');
-  try {
-    return await redisServer({ args });
-  } catch (error) {
-    if (triesLeft === 0) throw error;
-    return startNode(triesLeft - 1);
-  }
+  return redisServer({ args });
 }
 
 /** Every client that knows clusters, a line each. */

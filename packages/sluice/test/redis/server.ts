@@ -21,11 +21,22 @@ export async function freePort(): Promise<number> {
   return port + 10_000 < 65_536 ? port : freePort();
 }
 
-/** redis-server with nothing kept on disk. */
+/** redis-server with nothing kept on disk. Without a port it tries some: a free one, or its bus, may be taken meanwhile. */
 export async function redisServer(
   options: { port?: number; args?: readonly string[] } = {},
 ): Promise<Server> {
-  const port = options.port ?? (await freePort());
+  const { port, args = [] } = options;
+  if (port !== undefined) return serverOn(port, args);
+  for (let triesLeft = 4; ; triesLeft--) {
+    try {
+      return await serverOn(await freePort(), args);
+    } catch (error) {
+      if (triesLeft === 0) throw error;
+    }
+  }
+}
+
+async function serverOn(port: number, more: readonly string[]): Promise<Server> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-redis-'));
   const args = [
     '--port',
@@ -39,7 +50,7 @@ export async function redisServer(
     '--dir',
     dir,
   ];
-  const child = spawn('redis-server', [...args, ...(options.args ?? [])], { stdio: 'ignore' });
+  const child = spawn('redis-server', [...args, ...more], { stdio: 'ignore' });
   const gone = new Promise<void>((resolve) => {
     child.once('exit', () => {
       rmSync(dir, { recursive: true, force: true });
