@@ -88,7 +88,7 @@ const ACTORS = 10_000;
  * Keys are spread over so many names. One name each would cost memory for every key ever seen, and they may be made up
  * per file; but in memory, limiters of one name share state only up to 16 different sets of numbers.
  */
-const NAMES = 64;
+const NAMES = 1024;
 /** A bucket that nobody fills. */
 const WIDE = 2 ** 52;
 
