@@ -26,8 +26,8 @@ local edges = @1 + cold * @4 + (@1 + (cold - from_cold) * @4)
 local cold_price, warm_price = (from_cold * edges) / 2, (from_store - from_cold) * @6
 local fresh_price = (cost - from_store) * @1
 if @8 ~= 1 then
-  cold_price, warm_price = floor(max(0, cold_price)), floor(max(0, warm_price))
-  fresh_price = floor(max(0, fresh_price))
+  cold_price, warm_price = floor(max(0, cold_price + 1e-6)), floor(max(0, warm_price + 1e-6))
+  fresh_price = floor(max(0, fresh_price + 1e-6))
 end
 $1 = missing + from_store
 $2 = (max(next, time) + (cold_price + warm_price + fresh_price)) / @8
@@ -39,7 +39,7 @@ if not (@7 == 1 and $2 == 0) then
   next = max(next, time)
   local back = min(cost, (next - time) / @1)
   local back_price = back * @1
-  if @8 ~= 1 then back_price = floor(max(0, back_price)) end
+  if @8 ~= 1 then back_price = floor(max(0, back_price + 1e-6)) end
   $1 = max(0, missing - (cost - back))
   $2 = (next - back_price) / @8
 end

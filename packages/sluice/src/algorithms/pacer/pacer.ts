@@ -84,9 +84,9 @@ function ticks(p: PacerParams, instant: Millis): number {
   return p.scale === 1 ? instant : Math.floor(instant * p.scale + 0.5);
 }
 
-/** A price in ticks, without the fraction where only whole ones count. Float error must not make it −1. */
+/** A price in ticks, without the fraction where only whole ones count. Float error must not make it one less. */
 function whole(p: PacerParams, price: number): number {
-  return p.scale === 1 ? price : Math.floor(Math.max(0, price));
+  return p.scale === 1 ? price : Math.floor(Math.max(0, price + 1e-6));
 }
 
 function spent(p: PacerParams, row: Cells, at: number, now: Millis): number {
