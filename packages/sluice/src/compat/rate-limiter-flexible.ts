@@ -4,31 +4,34 @@
  */
 import { type Decision, type MaybePromise, type Millis, SluiceError, type Store } from '../index.ts';
 import { known, notNegative, whole } from '../options.ts';
-import { type Points, pointsIn, type Tally } from './rate-limiter-flexible/points.ts';
-import { type LocalBlocks, localBlocks, onlyWhenReady } from './rate-limiter-flexible/redis.ts';
-import { RateLimiterRes, refuse } from './rate-limiter-flexible/res.ts';
-import { wholeUnits } from './shared/rounding.ts';
+import {
+  checked,
+  type ConsumeOptions,
+  type Key,
+  type RateLimiterLike,
+} from './rate-limiter-flexible/combined.ts';
+import {
+  EVER,
+  type LocalBlocks,
+  localBlocks,
+  msOf,
+  onlyWhenReady,
+  type Points,
+  pointsIn,
+  RateLimiterRes,
+  refuse,
+  type Tally,
+} from './rate-limiter-flexible/points.ts';
 import { type StoreOptions, storeOf } from './shared/store-of.ts';
 
-export { BurstyRateLimiter, RateLimiterUnion } from './rate-limiter-flexible/combined.ts';
-export { RateLimiterQueue, RateLimiterQueueError } from './rate-limiter-flexible/queue.ts';
+export {
+  BurstyRateLimiter,
+  RateLimiterQueue,
+  RateLimiterQueueError,
+  RateLimiterUnion,
+} from './rate-limiter-flexible/combined.ts';
 export { RateLimiterRes };
-
-/** Points belong to a string, or to a number read as one. */
-export type Key = string | number;
-
-/** What limiters are asked for when they are combined; those of rate-limiter-flexible itself have it, too. */
-export interface RateLimiterLike {
-  readonly keyPrefix: string;
-  readonly points?: number;
-  consume(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
-  penalty(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
-  reward(key: Key, points?: number): Promise<RateLimiterRes>;
-  block(key: Key, secDuration: number): Promise<RateLimiterRes>;
-  set(key: Key, points: number, secDuration: number): Promise<RateLimiterRes>;
-  get(key: Key): Promise<RateLimiterRes | null>;
-  delete(key: Key): Promise<boolean>;
-}
+export type { ConsumeOptions, Key, RateLimiterLike };
 
 export interface RateLimiterOptions extends StoreOptions {
   /** So many points may be consumed … */
@@ -58,11 +61,6 @@ export interface RateLimiterRedisOptions extends RateLimiterOptions {
   readonly rejectIfRedisNotReady?: boolean | undefined;
   /** Clients are recognised: this changes nothing. */
   readonly useRedisPackage?: boolean | undefined;
-}
-
-export interface ConsumeOptions {
-  /** Seconds, in place of `duration`, if this call is the first of its window. */
-  readonly customDuration?: number | undefined;
 }
 
 const OPTIONS = [
@@ -108,9 +106,7 @@ class PointLimiter implements RateLimiterLike {
       options.execEvenlyMinDelayMs && notNegative('execEvenlyMinDelayMs', options.execEvenlyMinDelayMs);
     if (typeof keyPrefix !== 'string') throw new SluiceError('ERR_KEY', 'keyPrefix', keyPrefix);
     this.keyPrefix = keyPrefix;
-    if (insuranceLimiter !== undefined && typeof insuranceLimiter?.consume !== 'function')
-      throw new SluiceError('ERR_OPTIONS', 'insuranceLimiter', insuranceLimiter, 'a limiter');
-    this.insuranceLimiter = insuranceLimiter;
+    this.insuranceLimiter = insuranceLimiter && checked('insuranceLimiter', insuranceLimiter);
     // As documented: whoever stands in blocks as long, and spreads as evenly.
     if (insuranceLimiter !== undefined) Object.assign(insuranceLimiter, { blockDuration, execEvenly });
     this.store = store;
@@ -188,7 +184,7 @@ class PointLimiter implements RateLimiterLike {
   delete(key: Key): Promise<boolean> {
     return this.insured(
       async () => {
-        this.blocks?.forget(nameOf(key));
+        this.blocks?.limiter.reset(nameOf(key));
         return (await this.tally.remove(nameOf(key))).consumed > 0;
       },
       (standIn) => standIn.delete(key),
@@ -196,23 +192,31 @@ class PointLimiter implements RateLimiterLike {
   }
 
   deleteInMemoryBlockedAll(): void {
-    this.blocks?.forgetAll();
+    void this.blocks?.store.close();
   }
 
   private async consumeHere(key: string, cost: number, options: ConsumeOptions): Promise<RateLimiterRes> {
     const length = this.lengthOf(options);
-    const blocked = this.blocks?.left(key) ?? 0;
+    const blocked = this.blocks?.limiter.peek(key, 0).retryAfter ?? 0;
     if (blocked > 0) return refuse(new RateLimiterRes(0, msOf(blocked)));
     let tally = await this.tally.add(key, cost, length);
     // Only the call that goes over the limit blocks, so those that follow do not prolong it.
     if (this.blockDuration > 0 && tally.consumed > this.points && tally.consumed - cost <= this.points)
       tally = await this.tally.put(key, tally.consumed, this.msBlockDuration);
-    const refused = tally.consumed > this.points;
-    const here = this.blocks?.note(key, tally.consumed, tally.left) ?? 0;
-    const res = this.describe({ ...tally, left: refused ? Math.max(tally.left, here) : tally.left }, cost);
-    if (refused) return refuse(res);
+    const here = this.blockHere(key, tally);
+    if (tally.consumed > this.points)
+      return refuse(this.describe({ ...tally, left: Math.max(tally.left, here) }, cost));
+    const res = this.describe(tally, cost);
     if (this.execEvenly && !res.isFirstInDuration && res.msBeforeNext > 0) await this.spread(res);
     return res;
+  }
+
+  /** For how long this process refuses the key from now on by itself. */
+  private blockHere(key: string, { consumed, left }: Tally): Millis {
+    if (this.blocks === undefined || consumed < this.blocks.from) return 0;
+    const span = this.blocks.length > 0 ? this.blocks.length : left;
+    if (span > 0) this.blocks.limiter.block(key, span);
+    return span;
   }
 
   /** An equal share of what is left of the duration, but no less than the minimum. */
@@ -308,10 +312,5 @@ function pointsOf(points: unknown): number {
 
 /** Seconds to milliseconds; 0 means for ever. */
 function lengthOf(seconds: number): Millis {
-  return seconds === 0 ? Infinity : seconds * 1000;
-}
-
-/** −1: never. */
-function msOf(left: Millis): Millis {
-  return left === Infinity ? -1 : wholeUnits(left);
+  return seconds === 0 ? EVER : Math.min(seconds * 1000, EVER);
 }
