@@ -80,7 +80,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
     onError: seldom((error) => log.warn('the connection to the store failed', { error: error.message })),
   });
-  const core = createCore(config, { store: opened.store, metrics, shadow: options.shadow });
+  const core = createCore(config, {
+    store: opened.store,
+    keepsKeys: opened.keepsKeys,
+    metrics,
+    shadow: options.shadow,
+  });
   metrics.add(() => facts(opened));
   log.info('configuration loaded', { ...sizes(config), store: opened.name });
 

@@ -22,6 +22,8 @@ export interface OpenedStore {
   readonly store: Store;
   /** Without a password. */
   readonly name: string;
+  /** Whether it remembers keys as text. */
+  readonly keepsKeys: boolean;
   /** Keys now, where they can be counted. */
   readonly size: (() => number) | undefined;
 }
@@ -35,7 +37,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     if (leases !== undefined)
       throw new UsageError('leases need a store that servers share, such as redis://');
     const store = memory({ maxKeys });
-    return { store, name: 'memory', size: () => store.size };
+    return { store, name: 'memory', keepsKeys: false, size: () => store.size };
   }
   const [client, close] = await clientOf(url, options.onError ?? (() => {}));
   const guards = {
@@ -46,7 +48,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   };
   const direct = closing(await storeOn(url, client, guards), close);
   const store = leases === undefined ? direct : leased(direct, { nodes: leases.nodes });
-  return { store, name: withoutPassword(url), size: undefined };
+  return { store, name: withoutPassword(url), keepsKeys: true, size: undefined };
 }
 
 type Guards = Pick<StoreOptions, 'deadline' | 'onFailure' | 'denyCache' | 'onEvent'>;

@@ -7,7 +7,7 @@ import type { Config } from '../config/model.ts';
 import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
 import { type AskOptions, type Limit, openLimit } from './limit.ts';
-import { chain } from './maybe.ts';
+import { chain, isPromise } from './maybe.ts';
 
 /** What became of a take: `shadowed` if the limit would have denied it, had it not been in shadow mode. */
 export interface Verdict extends Decision {
@@ -16,6 +16,8 @@ export interface Verdict extends Decision {
 
 export interface CoreOptions {
   readonly store: Store;
+  /** Whether the store remembers keys as text. Default true. */
+  readonly keepsKeys?: boolean | undefined;
   readonly metrics?: Metrics | undefined;
   /** All limits decide and count, none denies. */
   readonly shadow?: boolean | undefined;
@@ -24,6 +26,8 @@ export interface CoreOptions {
 export interface Core {
   /** For doors that bring their limits with each request. Keys of limiters on it must not begin with a limit's name. */
   readonly store: Store;
+  /** A key that was cut from a long text must then be a copy, or all of that text is kept with it. */
+  readonly keepsKeys: boolean;
   readonly config: Config;
   readonly metrics: Metrics;
   /** Envoy's ShouldRateLimit. `hitsAddend` is the cost of descriptors without one of their own; 0 only asks. */
@@ -55,7 +59,7 @@ export class UnknownLimit extends Error {
 }
 
 export function createCore(config: Config, options: CoreOptions): Core {
-  const { metrics = createMetrics(), shadow: isShadow = false } = options;
+  const { metrics = createMetrics(), shadow: isShadow = false, keepsKeys = true } = options;
   const store = metered(options.store, {
     decided(_hit, decision, _outcome, took) {
       if (took !== undefined) metrics.stored(took, decision);
@@ -82,8 +86,17 @@ export function createCore(config: Config, options: CoreOptions): Core {
     return limit;
   }
 
+  function judged({ config: { name, shadow } }: Limit, key: string, decision: Decision): Verdict {
+    const lenient = isShadow || shadow;
+    metrics.decided(name, key, decision, lenient);
+    return decision.allowed || !lenient
+      ? decision
+      : { ...decision, allowed: true, retryAfter: 0, shadowed: true };
+  }
+
   return {
     store,
+    keepsKeys,
     metrics,
     get config() {
       return current;
@@ -94,13 +107,10 @@ export function createCore(config: Config, options: CoreOptions): Core {
     },
     take(name, key, ask = {}) {
       const limit = limitOf(name);
-      const lenient = isShadow || limit.config.shadow;
-      return chain(limit.take(key, ask), (decision): Verdict => {
-        metrics.decided(name, key, decision, lenient);
-        return decision.allowed || !lenient
-          ? decision
-          : { ...decision, allowed: true, retryAfter: 0, shadowed: true };
-      });
+      const answer = limit.take(key, ask);
+      return isPromise(answer)
+        ? answer.then((decision) => judged(limit, key, decision))
+        : judged(limit, key, answer);
     },
     peek: (name, key, ask = {}) => limitOf(name).peek(key, ask),
     refund: (name, key, ask = {}) => limitOf(name).refund(key, ask),

@@ -30,6 +30,8 @@ export interface Limit {
   reset(key: string): MaybePromise<Decision>;
 }
 
+type Ask = (key: string, cost: number, tier?: string, mode?: Mode) => MaybePromise<Decision>;
+
 /** An override's policies are a tier that nobody can ask for: no tier of a configuration begins so. */
 const OWN = '\u0000';
 
@@ -50,40 +52,34 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
   });
 
   function overrideOf(key: string): Override | undefined {
-    const found = exact.get(key);
-    if (found !== undefined || patterns.length === 0) return found;
-    return patterns.find(({ keys }) => fits(keys, key));
+    if (config.overrides.length === 0) return undefined;
+    return exact.get(key) ?? patterns.find(({ keys }) => fits(keys, key));
   }
 
   /** The key's own treatment counts before the tier that the caller names. */
-  function asked(
-    key: string,
-    options: AskOptions,
-    ask: (cost: number, tier: string | undefined) => MaybePromise<Decision>,
-  ): MaybePromise<Decision> {
-    const { cost = 1, tier } = options;
+  function asked(key: string, { cost = 1, tier, mode }: AskOptions, ask: Ask): MaybePromise<Decision> {
     if (tier?.startsWith(OWN)) throw new SluiceError('ERR_TIER', 'tier', tier);
     const override = overrideOf(key);
-    if (override === undefined) return ask(cost, tier);
+    if (override === undefined) return ask(key, cost, tier, mode);
     const { treatment, keys } = override;
     if (treatment === 'unlimited') return unlimited(cost);
     if (treatment === 'blocked') return blocked();
-    return ask(cost, 'tier' in treatment ? treatment.tier : OWN + keys);
+    return ask(key, cost, 'tier' in treatment ? treatment.tier : OWN + keys, mode);
   }
+
+  const take: Ask = (key, cost, tier, mode = config.mode) =>
+    // The same, but for the object and its checks.
+    tier === undefined && mode === 'whole'
+      ? limiter.take(key, cost)
+      : limiter.take(key, { cost, tier, mode });
+  const peek: Ask = (key, cost, tier) => limiter.peek(key, { cost, tier });
+  const refund: Ask = (key, cost, tier) => limiter.refund(key, { cost, tier });
 
   return {
     config,
-    take(key, options) {
-      const mode = options.mode ?? config.mode;
-      return asked(key, options, (cost, tier) =>
-        // The same, but for the object and its checks.
-        tier === undefined && mode === 'whole'
-          ? limiter.take(key, cost)
-          : limiter.take(key, { cost, tier, mode }),
-      );
-    },
-    peek: (key, options) => asked(key, options, (cost, tier) => limiter.peek(key, { cost, tier })),
-    refund: (key, options) => asked(key, options, (cost, tier) => limiter.refund(key, { cost, tier })),
+    take: (key, options) => asked(key, options, take),
+    peek: (key, options) => asked(key, options, peek),
+    refund: (key, options) => asked(key, options, refund),
     block: (key, span) => limiter.block(key, span),
     reset: (key) => limiter.reset(key),
   };

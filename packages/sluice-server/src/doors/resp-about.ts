@@ -35,7 +35,7 @@ export function infoCommand({ connections, commands, port }: Facts): Command {
     summary: 'About the server.',
     usage: '[section ...]',
     arity: [0, 20],
-    run(names, { protocol }) {
+    run([, ...names], { protocol }) {
       const wanted = new Set(names.map((name) => name.toLowerCase()));
       const isAll = names.length === 0 || ['all', 'default', 'everything'].some((name) => wanted.has(name));
       const shown = Object.entries(sections())
@@ -55,7 +55,7 @@ export function commandCommand(commands: Commands): Command {
     summary: 'About the commands.',
     usage: '[COUNT | LIST | INFO name ... | DOCS name ...]',
     arity: [0, 100],
-    run([sub = '', ...names], { protocol }) {
+    run([, sub = '', ...names], { protocol }) {
       const lower = names.map((name) => name.toLowerCase());
       switch (sub.toLowerCase()) {
         case '':

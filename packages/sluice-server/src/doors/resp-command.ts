@@ -23,8 +23,8 @@ export interface Command {
   readonly hasKey?: boolean;
   /** Also for clients that have not said the password yet. */
   readonly isOpen?: boolean;
-  /** `args` come without the name. What it throws becomes an error reply. */
-  run(args: readonly string[], session: Session): MaybePromise<string>;
+  /** The first word is the command's name. What it throws becomes an error reply. */
+  run(words: readonly string[], session: Session): MaybePromise<string>;
 }
 
 export type Commands = ReadonlyMap<string, Command>;

@@ -29,14 +29,14 @@ const pingCommand: Command = {
   summary: 'PONG, or what was said.',
   usage: '[message]',
   arity: [0, 1],
-  run: ([message]) => (message === undefined ? simple('PONG') : bulk(message)),
+  run: ([, message]) => (message === undefined ? simple('PONG') : bulk(message)),
 };
 
 const echoCommand: Command = {
   summary: 'What was said.',
   usage: 'message',
   arity: [1, 1],
-  run: ([message = '']) => bulk(message),
+  run: ([, message = '']) => bulk(message),
 };
 
 const quitCommand: Command = {
@@ -54,7 +54,7 @@ const selectCommand: Command = {
   summary: 'There is one database: 0.',
   usage: 'index',
   arity: [1, 1],
-  run([index = '']) {
+  run([, index = '']) {
     if (!/^\d{1,10}$/.test(index)) throw new RespError('ERR', 'the index of a database is a whole number');
     if (Number(index) !== 0) throw new RespError('ERR', 'there is only database 0');
     return OK;
@@ -75,11 +75,11 @@ function authCommand(tokens: Tokens): Command {
     usage: '[username] password',
     arity: [1, 2],
     isOpen: true,
-    run(args, session) {
-      if (tokens === undefined && args.length === 1)
+    run(words, session) {
+      if (tokens === undefined && words.length === 2)
         // In these words ioredis only warns, and goes on.
         throw new RespError('ERR', 'AUTH was called without any password configured for the default user');
-      authenticate(tokens, args.at(-1) ?? '', session);
+      authenticate(tokens, words.at(-1) ?? '', session);
       return OK;
     },
   };
@@ -91,7 +91,7 @@ function helloCommand(tokens: Tokens): Command {
     usage: '[protover] [AUTH username password] [SETNAME name]',
     arity: [0, 6],
     isOpen: true,
-    run([version, ...options], session) {
+    run([, version, ...options], session) {
       if (version !== undefined && version !== '2' && version !== '3')
         throw /^\d+$/.test(version)
           ? new RespError('NOPROTO', 'only protocols 2 and 3 are spoken here')
@@ -125,7 +125,7 @@ const clientCommand: Command = {
   summary: 'About this connection.',
   usage: 'ID | SETNAME name | GETNAME | SETINFO attribute value | INFO',
   arity: [1, 10],
-  run([sub = '', first = '', ...rest], session) {
+  run([, sub = '', first = '', ...rest], session) {
     switch (sub.toLowerCase()) {
       case 'id':
         return integer(session.id);

@@ -9,7 +9,7 @@ import type { Core } from '../core/core.ts';
 import { isPromise } from '../core/maybe.ts';
 import type { Log } from '../log.ts';
 import { type Command, type Commands, RespError, type Session } from './resp-command.ts';
-import { type Bounds, ProtocolError, RespParser } from './resp-parser.ts';
+import { type Bounds, own, ProtocolError, RespParser } from './resp-parser.ts';
 import { failure, utf8 } from './resp-reply.ts';
 
 export interface Service {
@@ -24,8 +24,8 @@ export interface Service {
 }
 
 export interface Connection {
-  /** What came. The bytes may be others after the call. */
-  hear(bytes: Buffer): void;
+  /** What came, a character for each byte. */
+  hear(text: string): void;
   /** Ends it after the answers to what has come, or after a moment if nothing comes. */
   drain(moment: number): void;
 }
@@ -49,12 +49,22 @@ interface Slot {
   reply: string | undefined;
 }
 
+/** What a client's word stands for, and what metrics call it. */
+interface Named {
+  readonly word: string;
+  readonly command: Command | undefined;
+  readonly label: string;
+}
+
+const UNKNOWN: Named = { word: '', command: undefined, label: 'unknown' };
+
 export function serveClient(socket: Socket, id: number, service: Service): Connection {
   const { core, log, commands, bounds, isClosed } = service;
   const session: Session = { id, protocol: 2, name: '', isTrusted: !isClosed, isLeaving: false };
   const parser = new RespParser(isClosed ? STRANGER : bounds);
   const waiting: Slot[] = [];
   const batch = { name: '', code: 'ok' as Code, times: 0 };
+  let known = UNKNOWN;
   let held = 0;
   let out = '';
   let isFull = false;
@@ -134,12 +144,12 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   }
 
   function perform(words: string[], start: number): void {
-    const given = words.shift() as string;
-    const name = commands.has(given) ? given : given.toLowerCase();
-    const command = commands.get(name);
-    const label = command === undefined ? 'unknown' : name;
+    const [word] = words;
+    // Clients say the same again and again: to compare is cheaper than to look up.
+    if (word !== known.word) known = namedBy(word, commands);
+    const { command, label } = known;
     try {
-      const answer = answerTo(command, given, words, session);
+      const answer = answerTo(command, words, session);
       if (isPromise(answer)) sayLater(answer, label, start);
       else {
         say(answer);
@@ -149,7 +159,7 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
       say(refusal(error, label, log));
       count(label, 'error', start);
     }
-    if (command === undefined && BROWSERS.has(name)) session.isLeaving = true;
+    if (command === undefined && BROWSERS.has(word.toLowerCase())) session.isLeaving = true;
     if (session.isTrusted) parser.bounds = bounds;
   }
 
@@ -207,9 +217,9 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   });
 
   return {
-    hear(bytes) {
+    hear(text) {
       if (session.isLeaving) return;
-      parser.push(bytes);
+      parser.push(text);
       run();
     },
     drain(moment) {
@@ -222,12 +232,18 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   };
 }
 
+function namedBy(word: string, commands: Commands): Named {
+  const name = word.toLowerCase();
+  const command = commands.get(name);
+  return command === undefined ? UNKNOWN : { word: own(word), command, label: own(name) };
+}
+
 function answerTo(
   command: Command | undefined,
-  name: string,
-  args: readonly string[],
+  words: readonly string[],
   session: Session,
 ): string | Promise<string> {
+  const [name] = words;
   if (command === undefined) {
     if (!session.isTrusted) throw new RespError('NOAUTH', 'Authentication required.');
     throw new RespError('ERR', `unknown command '${name.slice(0, 100)}'`);
@@ -235,9 +251,10 @@ function answerTo(
   if (!session.isTrusted && command.isOpen !== true)
     throw new RespError('NOAUTH', 'Authentication required.');
   const [fewest, most] = command.arity;
-  if (args.length < fewest || args.length > most)
+  const given = words.length - 1;
+  if (given < fewest || given > most)
     throw new RespError('ERR', `wrong number of arguments for '${name.toLowerCase()}' command`);
-  return command.run(args, session);
+  return command.run(words, session);
 }
 
 /** A fault of the store is no mistake of the caller: it has a code of its own. */

@@ -36,6 +36,7 @@ export class RespParser {
   /** Arguments that the command under way has; 0: none is under way. */
   private expected = 0;
   private args: string[] = [];
+  private filled = 0;
   private bytes = 0;
   /** Length of the argument that comes next; -1: not known yet. */
   private length = -1;
@@ -44,11 +45,11 @@ export class RespParser {
     this.bounds = bounds;
   }
 
-  push(chunk: Buffer): void {
-    if (this.at === this.text.length) this.text = chunk.toString('latin1');
+  push(chunk: string): void {
+    if (this.at === this.text.length) this.text = chunk;
     else {
       const rest = this.at === 0 ? this.text : own(this.text.slice(this.at));
-      this.text = rest + chunk.toString('latin1');
+      this.text = rest + chunk;
       if (++this.pieces % PIECES === 0) this.text.charCodeAt(0);
     }
     this.at = 0;
@@ -85,7 +86,8 @@ export class RespParser {
       if (count <= 0) continue;
       if (count > this.bounds.maxArguments) throw new ProtocolError('invalid multibulk length');
       this.expected = count;
-      this.args = [];
+      this.args = new Array<string>(count);
+      this.filled = 0;
       return this.goOn();
     }
     return undefined;
@@ -93,7 +95,7 @@ export class RespParser {
 
   private goOn(): string[] | undefined {
     const { text, args } = this;
-    while (args.length < this.expected) {
+    while (this.filled < this.expected) {
       if (this.length < 0 && !this.readLength()) return undefined;
       const end = this.at + this.length;
       if (text.length < end + 2) {
@@ -102,7 +104,7 @@ export class RespParser {
       }
       if (text.charCodeAt(end) !== CR || text.charCodeAt(end + 1) !== LF)
         throw new ProtocolError('an argument is longer than its length');
-      args.push(text.slice(this.at, end));
+      args[this.filled++] = text.slice(this.at, end);
       this.at = end + 2;
       this.length = -1;
     }

@@ -10,16 +10,16 @@ const shared: Buffer | undefined =
   process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(64 * 1024);
 
 /** The socket to go on with. */
-export function hearing(given: Socket, hear: (bytes: Buffer) => void): Socket {
+export function hearing(given: Socket, hear: (text: string) => void): Socket {
   const handle = shared === undefined || 'encrypted' in given ? undefined : taken(given);
   if (handle === undefined || shared === undefined) {
-    given.on('data', hear);
+    given.setEncoding('latin1').on('data', hear);
     return given.resume();
   }
   const onread = {
     buffer: shared,
     callback(size: number) {
-      hear(shared.subarray(0, size));
+      hear(shared.toString('latin1', 0, size));
       return true;
     },
   };

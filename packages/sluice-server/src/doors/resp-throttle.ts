@@ -1,8 +1,8 @@
 /** CL.THROTTLE, whose limit comes with each call, and THROTTLE, which names one of the configuration. */
-import type { Decision, Millis, Store } from 'sluice';
+import type { Decision, Hit, Millis, Store } from 'sluice';
 import { type ClThrottleReply, createClThrottle } from 'sluice/compat/redis-cell';
 import type { Core } from '../core/core.ts';
-import { chain } from '../core/maybe.ts';
+import { isPromise } from '../core/maybe.ts';
 import { type Command, RespError } from './resp-command.ts';
 import { own } from './resp-parser.ts';
 
@@ -13,6 +13,13 @@ const CELL = 'cl.throttle';
 
 export function throttleCommands(core: Core, maxKey: number): readonly (readonly [string, Command])[] {
   const cell = createClThrottle({ store: counted(core) });
+
+  function keyOf(bytes: string): string {
+    if (bytes.length > maxKey) throw new RespError('ERR', `the key is longer than ${maxKey} bytes`);
+    const key = textOf(bytes);
+    return core.keepsKeys ? own(key) : key;
+  }
+
   return [
     [
       'cl.throttle',
@@ -21,15 +28,15 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
         usage: 'key max_burst count period [quantity]',
         arity: [4, 5],
         hasKey: true,
-        run([key = '', burst = '', count = '', period = '', quantity = '1']) {
+        run(words) {
           const reply = cell(
-            keyOf(key, maxKey),
-            numberOf(burst),
-            numberOf(count),
-            numberOf(period),
-            numberOf(quantity),
+            keyOf(words[1]),
+            numberOf(words[2]),
+            numberOf(words[3]),
+            numberOf(words[4]),
+            words.length > 5 ? numberOf(words[5]) : 1,
           );
-          return chain(reply, cellReply);
+          return isPromise(reply) ? reply.then(cellReply) : cellReply(reply);
         },
       },
     ],
@@ -40,9 +47,10 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
         usage: 'key limit [cost] [TIER tier]',
         arity: [2, 5],
         hasKey: true,
-        run([key = '', limit = '', ...rest]) {
-          const { cost, tier } = optionsOf(rest);
-          return chain(core.take(textOf(limit), keyOf(key, maxKey), { cost, tier }), decisionReply);
+        run(words) {
+          const options = words.length > 3 ? optionsOf(words.slice(3)) : undefined;
+          const verdict = core.take(textOf(words[2]), keyOf(words[1]), options);
+          return isPromise(verdict) ? verdict.then(decisionReply) : decisionReply(verdict);
         },
       },
     ],
@@ -51,15 +59,17 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
 
 /** The store of the core, with what was decided in the metrics. */
 function counted({ store, metrics }: Core): Store {
+  function noted({ key }: Hit, decision: Decision): Decision {
+    metrics.decided(CELL, key, decision, false);
+    return decision;
+  }
+
   return {
     clock: store.clock,
     apply(hit) {
       const answer = store.apply(hit);
       if (hit.verb !== 'take') return answer;
-      return chain(answer, (decision) => {
-        metrics.decided(CELL, hit.key, decision, false);
-        return decision;
-      });
+      return isPromise(answer) ? answer.then((decision) => noted(hit, decision)) : noted(hit, answer);
     },
     close: () => undefined,
   };
@@ -128,17 +138,12 @@ function optionsOf(words: readonly string[]): { cost: number | undefined; tier: 
   };
 }
 
-function keyOf(bytes: string, maxKey: number): string {
-  if (bytes.length > maxKey) throw new RespError('ERR', `the key is longer than ${maxKey} bytes`);
-  return textOf(bytes);
-}
-
 /** The same text as the other doors read; bytes that are no UTF-8 become text that no other bytes become. */
 function textOf(bytes: string): string {
-  if (isAscii(bytes)) return own(bytes);
+  if (isAscii(bytes)) return bytes;
   const buffer = Buffer.from(bytes, 'latin1');
   const text = buffer.toString('utf8');
-  return Buffer.from(text, 'utf8').equals(buffer) ? text : `\u0000${own(bytes)}`;
+  return Buffer.from(text, 'utf8').equals(buffer) ? text : `\u0000${bytes}`;
 }
 
 function isAscii(bytes: string): boolean {

@@ -36,7 +36,7 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
   };
 
   function welcome(given: Socket): void {
-    const socket = hearing(given, (bytes) => connection.hear(bytes));
+    const socket = hearing(given, (text) => connection.hear(text));
     const connection = serveClient(socket, ++ids, service);
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));

@@ -55,6 +55,12 @@ export interface Counts {
   near: number;
 }
 
+/** Answers by route and code. */
+interface DoorCounts {
+  readonly routes: Map<string, Map<string, number>>;
+  readonly time: Histogram;
+}
+
 /** Counters of the sketch: an error is at most a 256th of all denials. */
 const SKETCH = 256;
 const LONGEST_KEY = 200;
@@ -65,8 +71,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const { nearRatio = 0.8, topKeys = 20, maxLimits = 2000 } = options;
   const limits = new Map<string, Counts>();
   const faults = new Map<string, number>();
-  const doors = new Map<string, { door: string; route: string; code: string; count: number }>();
-  const durations = new Map<string, Histogram>();
+  const doors = new Map<string, DoorCounts>();
   const storeTime = new Histogram();
   const [latency, storeLatency] = [new Spread(), new Spread()];
   const denied = new SpaceSaving(SKETCH);
@@ -82,6 +87,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     const counts = { allowed: 0, denied: 0, shadowed: 0, near: 0 };
     limits.set(limit, counts);
     return counts;
+  }
+
+  function doorOf(name: string): DoorCounts {
+    const door = doors.get(name) ?? { routes: new Map(), time: new Histogram() };
+    doors.set(name, door);
+    return door;
   }
 
   function outcomes(): Sample[] {
@@ -102,8 +113,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   function families(): Family[] {
     const near = [...limits].map(([limit, counts]) => ({ labels: { limit }, value: counts.near }));
     const top = topDenied().map(({ limit, name, count }) => ({ labels: { limit, key: name }, value: count }));
-    const answered = [...doors.values()].map(({ count: value, ...labels }) => ({ labels, value }));
-    const took = [...durations].map(([door, value]) => ({ labels: { door }, value }));
+    const answered = [...doors].flatMap(([door, { routes }]) =>
+      [...routes].flatMap(([route, codes]) =>
+        [...codes].map(([code, value]) => ({ labels: { door, route, code }, value })),
+      ),
+    );
+    const took = [...doors].map(([door, { time }]) => ({ labels: { door }, value: time }));
     const failed = [...faults].map(([fault, value]) => ({ labels: { fault }, value }));
     const loaded = [
       { labels: { result: 'good' }, value: reloads.good },
@@ -174,12 +189,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       isStoreUp = !isOpen;
     },
     answered(door, route, code, took, times = 1) {
-      const id = `${door} ${route} ${code}`;
-      const known = doors.get(id) ?? { door, route, code, count: 0 };
-      known.count += times;
-      doors.set(id, known);
-      const time = durations.get(door) ?? new Histogram();
-      durations.set(door, time);
+      const { routes, time } = doorOf(door);
+      const codes = routes.get(route) ?? new Map<string, number>();
+      codes.set(code, (codes.get(code) ?? 0) + times);
+      routes.set(route, codes);
       time.observe(took / 1000, times);
       latency.observe(took, times);
     },

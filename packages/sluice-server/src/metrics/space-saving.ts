@@ -9,50 +9,55 @@ export interface Seen {
   readonly error: number;
 }
 
+interface Counter {
+  name: string;
+  count: number;
+  error: number;
+}
+
 export class SpaceSaving {
   private readonly size: number;
-  private readonly counts = new Map<string, { count: number; error: number }>();
+  private readonly counters = new Map<string, Counter>();
   private least = 0;
   /** All that had the least count when it was last looked for. Counts only grow, so nobody has joined them since. */
-  private lowest: string[] = [];
+  private lowest: Counter[] = [];
 
   constructor(size: number) {
     this.size = size;
   }
 
   see(name: string): void {
-    const known = this.counts.get(name);
+    const known = this.counters.get(name);
     if (known !== undefined) known.count++;
-    else if (this.counts.size < this.size) this.counts.set(name, { count: 1, error: 0 });
+    else if (this.counters.size < this.size) this.counters.set(name, { name, count: 1, error: 0 });
     else if (this.size > 0) this.replace(this.leastSeen(), name);
   }
 
-  /** What counted the one goes on with the other. */
-  private replace(old: string, name: string): void {
-    const counter = this.counts.get(old) as { count: number; error: number };
-    this.counts.delete(old);
-    counter.error = counter.count;
-    counter.count++;
-    this.counts.set(name, counter);
+  /** What counted another goes on with this name. */
+  private replace(counter: Counter, name: string): void {
+    this.counters.delete(counter.name);
+    counter.name = name;
+    counter.error = counter.count++;
+    this.counters.set(name, counter);
   }
 
-  private leastSeen(): string {
+  private leastSeen(): Counter {
     for (;;) {
-      const name = this.lowest.pop();
-      if (name === undefined) this.lookForLeast();
-      else if (this.counts.get(name)?.count === this.least) return name;
+      const counter = this.lowest.pop();
+      if (counter === undefined) this.lookForLeast();
+      else if (counter.count === this.least) return counter;
     }
   }
 
   private lookForLeast(): void {
     this.least = Infinity;
-    for (const { count } of this.counts.values()) if (count < this.least) this.least = count;
-    for (const [name, { count }] of this.counts) if (count === this.least) this.lowest.push(name);
+    for (const { count } of this.counters.values()) if (count < this.least) this.least = count;
+    for (const counter of this.counters.values()) if (counter.count === this.least) this.lowest.push(counter);
   }
 
   top(most: number): Seen[] {
-    return [...this.counts]
-      .map(([name, { count, error }]) => ({ name, count, error }))
+    return [...this.counters.values()]
+      .map((counter) => ({ ...counter }))
       .sort((a, b) => b.count - a.count)
       .slice(0, most);
   }
