@@ -375,6 +375,56 @@ describe('RateLimiterQueue', () => {
     expect(at).toEqual([0, 0, 1000, 2000]);
   });
 
+  test('a key that is blocked for ever is asked for again once a second', async () => {
+    const clock = manualClock();
+    const store = watched(memory({ clock }));
+    const limiter = new RateLimiterMemory({ points: 1, duration: 1, store });
+    const queue = new RateLimiterQueue(limiter, { clock });
+    await limiter.block('a', 0);
+    const turn = queue.removeTokens(1, 'a');
+    await settled();
+    const asked = store.hits.length;
+    clock.advance(999);
+    await settled();
+    expect(store.hits).toHaveLength(asked);
+    clock.advance(1);
+    await settled();
+    expect(store.hits).toHaveLength(asked + 1);
+    await limiter.delete('a');
+    clock.advance(1000);
+    expect(await turn).toBe(0);
+  });
+
+  test('who passes in time leaves no alarm behind', async () => {
+    const clock = manualClock(1_000_000);
+    const alarms = new Set<() => void>();
+    const counted = {
+      now: () => clock.now(),
+      after(delay: number, wake: () => void) {
+        alarms.add(wake);
+        const cancel = clock.after(delay, () => {
+          alarms.delete(wake);
+          wake();
+        });
+        return () => {
+          alarms.delete(wake);
+          cancel();
+        };
+      },
+    };
+    const queue = new RateLimiterQueue(new RateLimiterMemory({ points: 1, duration: 1, clock }), {
+      clock: counted,
+    });
+    await queue.removeTokens(1);
+    const turn = queue.removeTokens(1, undefined, 2000);
+    await settled();
+    expect(alarms.size).toBe(2);
+    clock.advance(1000);
+    await turn;
+    await settled();
+    expect(alarms.size).toBe(0);
+  });
+
   test('a store that fails rejects its caller, and the next one is served', async () => {
     const broken = new RateLimiterQueue(new RateLimiterMemory({ points: 1, duration: 1, store: failing }));
     await expect(broken.removeTokens(1)).rejects.toThrow('the server is gone');
