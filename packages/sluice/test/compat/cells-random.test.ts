@@ -7,6 +7,7 @@ import { createClThrottle } from '../../src/compat/redis-cell.ts';
 import { createGcraRateLimiter, type GcraRateLimiter, perDuration } from '../../src/compat/throttled.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { random } from '../differential.ts';
+import { millis } from '../vectors/gcra.ts';
 
 interface Cells {
   readonly limited: boolean;
@@ -96,8 +97,6 @@ function* calls(seed: number, grain: number, changing: boolean): Generator<Call>
     yield { now, key: `k${draw(2)}`, count, period, maxBurst, quantity };
   }
 }
-
-const millis = (nanos: bigint): number => Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
 
 test('redis-cell: 60,000 random calls agree in all five integers, by a clock of milliseconds', () => {
   const differences: string[] = [];

@@ -8,6 +8,7 @@ import { CellError, type ClThrottleArgs, createClThrottle } from '../../src/comp
 import { memory } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { STORES } from '../stores.ts';
+import { millis } from '../vectors/gcra.ts';
 import { load } from '../vectors/vector.ts';
 
 interface Step {
@@ -38,12 +39,6 @@ function compared({ steps }: Scenario): readonly Step[] {
     ({ expected }) => Array.isArray(expected) && expected[0] === 1 && expected[3] === 0,
   );
   return end < 0 ? steps : steps.slice(0, end);
-}
-
-/** Exact to the float64: nanoseconds since 1970 are too many digits for one. */
-function millis(baseNanos: string, atNanos: number): number {
-  const nanos = BigInt(baseNanos) + BigInt(atNanos);
-  return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
 }
 
 const STORE_NAMES = ['memory', 'redis 7'] as const;

@@ -20,7 +20,7 @@ import {
 import { type Decision, type MaybePromise, memory } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { STORES } from '../stores.ts';
-import { compareRemaining, FINEST_INTERVAL_NS, FINEST_STEP_NS } from '../vectors/gcra.ts';
+import { compareRemaining, FINEST_INTERVAL_NS, FINEST_STEP_NS, millis } from '../vectors/gcra.ts';
 import { Ledger, load, MICROSECOND } from '../vectors/vector.ts';
 
 interface Quota {
@@ -79,11 +79,6 @@ function compared({ steps }: Scenario): readonly Step[] {
   return steps
     .slice(0, negative < 0 ? steps.length : negative)
     .filter(({ expected }) => expected.retryAfterNs < 0 || expected.retryAfterNs > FINEST_STEP_NS);
-}
-
-function millis(baseNanos: string, atNanos: number): number {
-  const nanos = BigInt(baseNanos) + BigInt(atNanos);
-  return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
 }
 
 /** Go writes each word of a name with one capital. */

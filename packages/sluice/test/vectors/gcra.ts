@@ -25,3 +25,9 @@ export function compareRemaining(
   const nearWhole = Math.abs(left - Math.round(left)) * cells.interval <= 2 * MICROSECOND;
   ledger.near('remaining', got, recorded, nearWhole ? 1 : 0);
 }
+
+/** Exact to the float64: nanoseconds since 1970 are too many digits for one. */
+export function millis(baseNanos: string | bigint, atNanos = 0): number {
+  const nanos = BigInt(baseNanos) + BigInt(atNanos);
+  return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
+}

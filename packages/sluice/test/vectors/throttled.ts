@@ -5,7 +5,14 @@
  */
 import { createLimiter, type Decision, type Limiter, type MaybePromise } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { type Cells, compareRemaining, FINEST_INTERVAL_NS, FINEST_STEP_NS, policyOf } from './gcra.ts';
+import {
+  type Cells,
+  compareRemaining,
+  FINEST_INTERVAL_NS,
+  FINEST_STEP_NS,
+  policyOf,
+  millis,
+} from './gcra.ts';
 import type { MakeStore } from '../stores.ts';
 import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
 
@@ -77,12 +84,6 @@ const cellsOf = (quota: Quota): Cells => ({
   interval: quota.emissionIntervalNs / 1e6,
   burst: quota.maxBurst + 1,
 });
-
-/** Exact to the float64: nanoseconds since 1970 are too many digits for one. */
-function millis(baseNanos: string, atNanos: number): number {
-  const nanos = BigInt(baseNanos) + BigInt(atNanos);
-  return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
-}
 
 /** A denial changes nothing, so that one can be passed over. */
 function compared({ steps }: Scenario): readonly Step[] {
