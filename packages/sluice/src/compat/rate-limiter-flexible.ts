@@ -106,9 +106,10 @@ class PointLimiter implements RateLimiterLike {
       options.execEvenlyMinDelayMs && notNegative('execEvenlyMinDelayMs', options.execEvenlyMinDelayMs);
     if (typeof keyPrefix !== 'string') throw new SluiceError('ERR_KEY', 'keyPrefix', keyPrefix);
     this.keyPrefix = keyPrefix;
-    this.insuranceLimiter = insuranceLimiter && checked('insuranceLimiter', insuranceLimiter);
+    this.insuranceLimiter = insuranceLimiter;
     // As documented: whoever stands in blocks as long, and spreads as evenly.
-    if (insuranceLimiter !== undefined) Object.assign(insuranceLimiter, { blockDuration, execEvenly });
+    if (insuranceLimiter !== undefined)
+      Object.assign(checked('insuranceLimiter', insuranceLimiter), { blockDuration, execEvenly });
     this.store = store;
     this.tally = pointsIn(store, keyPrefix);
     this.blocks = blocks;

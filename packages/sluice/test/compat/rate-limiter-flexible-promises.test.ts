@@ -441,6 +441,7 @@ describe('options', () => {
     [{ points: 1, duration: 1, blockDuration: -1 }, 'blockDuration'],
     [{ points: 1, duration: 1, keyPrefix: 5 }, 'keyPrefix'],
     [{ points: 1, duration: 1, insuranceLimiter: {} }, 'insuranceLimiter'],
+    [{ points: 1, duration: 1, insuranceLimiter: null }, 'insuranceLimiter'],
     [{ points: 1, duration: 1, inMemoryBlockOnConsumed: 5 }, 'RateLimiterMemory.inMemoryBlockOnConsumed'],
     [{ points: 1, duration: 1, tableName: 'x' }, 'RateLimiterMemory.tableName'],
   ])('RateLimiterMemory refuses %j because of %s', (options, message) => {
