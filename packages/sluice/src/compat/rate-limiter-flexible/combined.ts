@@ -9,7 +9,7 @@ export type Key = string | number;
 /** What limiters are asked for when they are combined; those of rate-limiter-flexible itself have it, too. */
 export interface RateLimiterLike {
   readonly keyPrefix: string;
-  readonly points?: number;
+  readonly points?: number | undefined;
   consume(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
   penalty(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
   reward(key: Key, points?: number): Promise<RateLimiterRes>;
@@ -87,11 +87,7 @@ function combine(own: RateLimiterRes, burst: RateLimiterRes | null): RateLimiter
 }
 
 /** A limiter of one kind or the other, also a BurstyRateLimiter. */
-export interface QueueLimiter {
-  readonly points?: number | undefined;
-  consume(key: Key, points?: number): Promise<RateLimiterRes>;
-  get(key: Key): Promise<RateLimiterRes | null>;
-}
+export type QueueLimiter = Pick<RateLimiterLike, 'points' | 'consume' | 'get'>;
 
 export interface RateLimiterQueueOptions {
   /** Calls that may wait per key; one more is rejected. Default: no bound that anybody meets. */
