@@ -3,6 +3,7 @@ import type { SecureContextOptions } from 'node:tls';
 import type { Core } from './core/core.ts';
 import type { Live } from './http/live.ts';
 import type { Log } from './log.ts';
+import type { Tracer } from './traces/tracer.ts';
 
 export interface Address {
   readonly host: string;
@@ -24,6 +25,8 @@ export interface DoorOptions {
   /** Bytes of a key, in UTF-8. */
   readonly maxKey: number;
   readonly log: Log;
+  /** Undefined: requests leave no spans. */
+  readonly tracer?: Tracer | undefined;
   /** Whether load balancers should send requests here. */
   readonly isHealthy: () => boolean;
   /** What the page shows of the running server. */

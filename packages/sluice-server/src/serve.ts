@@ -4,6 +4,7 @@ import { type Args, type Flags, readArgs } from './args.ts';
 import { createLog, LEVELS, type Log } from './log.ts';
 import { type DoorName, type RunningServer, type ServerOptions, startServer } from './server.ts';
 import { UsageError } from './store.ts';
+import { otlpOf, TELEMETRY_FLAGS, tracesOf } from './telemetry-flags.ts';
 
 export const SERVE_FLAGS: Flags = {
   config: {
@@ -42,10 +43,7 @@ export const SERVE_FLAGS: Flags = {
   'near-ratio': { value: 'SHARE', help: 'metrics call it near the limit from here; default 0.8' },
   'top-keys': { value: 'N', help: 'most denied keys in the metrics; default 20, 0 for none' },
   page: { value: 'FOLDER', help: 'served at /; default the page that comes with it, none for no page' },
-  'otlp-endpoint': {
-    value: 'URL',
-    help: 'push the metrics there by OTLP/HTTP; or OTEL_EXPORTER_OTLP_ENDPOINT',
-  },
+  ...TELEMETRY_FLAGS,
   'no-watch': { help: 'load the files again only on SIGHUP' },
   'drain-delay': { value: 'MS', help: 'after SIGTERM, go on so long while /healthcheck fails; default 0' },
   'drain-timeout': { value: 'MS', help: 'after that, connections are cut off; default 10000' },
@@ -82,24 +80,13 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     shadow: args.has('shadow'),
     metrics: { nearRatio, topKeys: args.whole('top-keys') },
     otlp: otlpOf(args, env),
+    traces: tracesOf(args, env),
     watch: !args.has('no-watch'),
     log: createLog((line) => process.stdout.write(line), {
       level: args.choice('log-level', LEVELS) ?? 'info',
       format,
     }),
   };
-}
-
-/** OpenTelemetry's own variables count where the flag is not given; its exporter reads most of them by itself. */
-function otlpOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['otlp'] {
-  const endpoint = args.text('otlp-endpoint');
-  const isOff = env['OTEL_SDK_DISABLED'] === 'true' || env['OTEL_METRICS_EXPORTER'] === 'none';
-  const isNamed = env['OTEL_EXPORTER_OTLP_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_METRICS_ENDPOINT'];
-  if (endpoint === undefined && (isOff || !isNamed)) return undefined;
-  if (endpoint !== undefined && !/^https?:\/\/[^/]/.test(endpoint))
-    throw new UsageError(`--otlp-endpoint must be a URL such as http://localhost:4318; got ${endpoint}`);
-  const every = Number(env['OTEL_METRIC_EXPORT_INTERVAL']);
-  return { endpoint, every: every > 0 ? every : undefined };
 }
 
 function doorsOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['doors'] {

@@ -11,7 +11,8 @@ import type { Log } from './log.ts';
 import { createMetrics, family, type MetricsOptions } from './metrics/metrics.ts';
 import type { OtlpOptions } from './metrics/otlp.ts';
 import { createReloader, sizes } from './reload.ts';
-import { type OpenedStore, openStore, optional, type StoreOptions } from './store.ts';
+import { type OpenedStore, openStore, type StoreOptions } from './store.ts';
+import { openTelemetry, type TracesOptions } from './telemetry.ts';
 import { createTlsReloader, pathsOf, readTls, type TlsFiles } from './tls.ts';
 import { VERSION } from './version.ts';
 import { watchPaths } from './watch.ts';
@@ -25,8 +26,6 @@ const DOORS: Readonly<Record<DoorName, OpenDoor>> = {
   grpc: async (core, options) => (await import('./doors/grpc.ts')).openGrpc(core, options),
   resp: openResp,
 };
-
-const OTLP = '@opentelemetry/sdk-metrics @opentelemetry/exporter-metrics-otlp-http';
 
 export interface ServerOptions {
   /** Files, or folders of them. */
@@ -46,6 +45,8 @@ export interface ServerOptions {
   readonly metrics?: MetricsOptions | undefined;
   /** Also push the metrics to a collector. */
   readonly otlp?: OtlpOptions | undefined;
+  /** Also push spans of requests. */
+  readonly traces?: TracesOptions | undefined;
   /** Look at the files again when they change; default true. */
   readonly watch?: boolean | undefined;
   readonly log: Log;
@@ -68,7 +69,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const files = readFiles(options.config);
   const config = parseConfig(files);
   const tls = options.tls && readTls(options.tls);
-  const otlp = options.otlp && (await optional('pushing metrics', OTLP, () => import('./metrics/otlp.ts')));
+  const telemetry = await openTelemetry(options);
   const metrics = createMetrics(options.metrics);
   const opened = await openStore({
     ...options.store,
@@ -102,7 +103,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     for (const name of Object.keys(DOORS) as DoorName[]) {
       const given = options.doors[name];
       if (given === undefined) continue;
-      const own = { ...given, tls, live, isHealthy: () => isHealthy };
+      const own = { ...given, tls, live, tracer: telemetry.tracer, isHealthy: () => isHealthy };
       doors.set(name, await openDoor(name, core, options, own));
     }
   } catch (error) {
@@ -123,7 +124,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
   const paths = [...options.config, ...(options.tls ? pathsOf(options.tls) : [])];
   const unwatch = options.watch === false ? () => {} : watchPaths(paths, () => look());
-  const endPush = otlp?.pushMetrics(() => metrics.families(), log, options.otlp ?? {});
+  const endPush = telemetry.pushMetrics(() => metrics.families());
   let draining: Promise<void> | undefined;
 
   async function drain(delay: number, timeout: number): Promise<void> {
@@ -134,7 +135,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     live.close();
     await Promise.all([...doors.values()].map((door) => door.drain(timeout)));
     await core.close();
-    await endPush?.();
+    await Promise.all([endPush(), telemetry.endSpans()]);
     log.info('drained');
   }
 
@@ -150,7 +151,7 @@ async function openDoor(
   name: DoorName,
   core: Core,
   options: ServerOptions,
-  own: Pick<DoorOptions, 'address' | 'tokens' | 'tls' | 'live' | 'isHealthy'>,
+  own: Pick<DoorOptions, 'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy'>,
 ): Promise<Door> {
   const { log, adminTokens, page, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
   const { tls, tokens } = own;

@@ -42,7 +42,7 @@ export interface TestClient {
   readonly call: (
     method: string,
     request: object,
-    options?: CallOptions & { readonly token?: string },
+    options?: CallOptions & { readonly token?: string; readonly traceparent?: string },
   ) => Promise<Answer>;
   /** Any bytes in place of a message. */
   readonly send: (method: string, bytes: Uint8Array) => Promise<Answer>;
@@ -62,11 +62,12 @@ export function clientOf(
     return method;
   };
   return {
-    call: (name, request, { token, ...options } = {}) =>
+    call: (name, request, { token, traceparent, ...options } = {}) =>
       new Promise((resolve, reject) => {
         const { path, requestSerialize, responseDeserialize } = rpc(name);
         const metadata = new Metadata();
         if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
+        if (traceparent !== undefined) metadata.set('traceparent', traceparent);
         const done = (error: Error | null, value: unknown): void =>
           error === null ? resolve(value) : reject(error);
         client.makeUnaryRequest(

@@ -1,8 +1,8 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo, createServer as createSilent } from 'node:net';
-import { gunzipSync } from 'node:zlib';
 import { afterEach, expect, test, vi } from 'vitest';
 import { scrape } from '../../sluice/test/metrics/scrape.ts';
+import { type Collector, collector, type Received } from './collector.ts';
 import { run, serving, started, take, temporaryFile } from './serving.ts';
 
 interface Point {
@@ -36,37 +36,26 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** A collector: reads OTLP's JSON, and answers as it is told. */
-async function collector(
+/** What the collector got of metrics: spans come to the same place. */
+async function metricsCollector(
   port = 0,
-): Promise<{ url: string; port: number; pushes: Push[]; close(): Promise<void> }> {
-  const pushes: Push[] = [];
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const body = Buffer.concat(chunks);
-      const isPacked = request.headers['content-encoding'] === 'gzip';
-      pushes.push(read(request.url ?? '', request.headers, (isPacked ? gunzipSync(body) : body).toString()));
-      response.setHeader('content-type', 'application/json').end('{}');
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const own = (server.address() as AddressInfo).port;
-  const close = (): Promise<void> =>
-    new Promise((resolve) => {
-      server.closeAllConnections();
-      server.close(() => resolve());
-    });
-  closing.push(close);
-  return { url: `http://127.0.0.1:${own}`, port: own, pushes, close };
+): Promise<Pick<Collector, 'url' | 'port' | 'close'> & { pushes: Push[] }> {
+  const { url, port: own, received, close } = await collector(port);
+  return {
+    url,
+    port: own,
+    close,
+    get pushes() {
+      return received.filter(({ path }) => !path.endsWith('/v1/traces')).map(read);
+    },
+  };
 }
 
-function read(path: string, headers: IncomingHttpHeaders, body: string): Push {
+function read({ path, headers, body }: Received): Push {
   interface Body {
     resourceMetrics: { resource: Pick<Point, 'attributes'>; scopeMetrics: { metrics: Metric[] }[] }[];
   }
-  const [one] = (JSON.parse(body) as Body).resourceMetrics;
+  const [one] = (body as Body).resourceMetrics;
   if (one === undefined) throw new Error('no resource');
   const metrics = one.scopeMetrics.flatMap((scope) => scope.metrics);
   return {
@@ -94,17 +83,17 @@ function decisions(push: Push | undefined): Record<string, number> {
 const soon = { timeout: 10_000, interval: 10 };
 
 test('a collector gets the numbers of /metrics, and the last of them when the server ends', async () => {
-  const { url, pushes } = await collector();
-  const server = await serving('limits: { api: 2/h }', { otlp: { endpoint: `${url}/`, every: 100 } });
+  const found = await metricsCollector();
+  const server = await serving('limits: { api: 2/h }', { otlp: { endpoint: `${found.url}/`, every: 100 } });
   for (let i = 0; i < 3; i++) await take(server.url, 'api', 'alice');
   await vi.waitFor(
-    () => expect(decisions(pushes.at(-1))).toMatchObject({ 'api allowed': 2, 'api denied': 1 }),
+    () => expect(decisions(found.pushes.at(-1))).toMatchObject({ 'api allowed': 2, 'api denied': 1 }),
     soon,
   );
   await take(server.url, 'api', 'alice');
   const scraped = scrape(await (await fetch(`${server.url}/metrics`)).text());
   await server.drain({ timeout: 0 });
-  const last = pushes.at(-1) as Push;
+  const last = found.pushes.at(-1) as Push;
 
   expect(last.path).toBe('/v1/metrics');
   expect(last.headers['content-type']).toBe('application/json');
@@ -134,7 +123,7 @@ test('a collector gets the numbers of /metrics, and the last of them when the se
 });
 
 test('a collector that is away is named in the log once, and disturbs no answer', async () => {
-  const gone = await collector();
+  const gone = await metricsCollector();
   await gone.close();
   const server = await serving('limits: { api: 1000/h }', { otlp: { endpoint: gone.url, every: 50 } });
   const said = (words: string) => server.lines.filter((line) => line.includes(words)).length;
@@ -142,19 +131,19 @@ test('a collector that is away is named in the log once, and disturbs no answer'
   expect((await take(server.url, 'api', 'alice')).allowed).toBe(true);
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect(said('metrics cannot be pushed')).toBe(1);
-  const back = await collector(gone.port);
+  const back = await metricsCollector(gone.port);
   await vi.waitFor(() => expect(said('metrics are pushed again')).toBe(1), soon);
   await vi.waitFor(() => expect(decisions(back.pushes.at(-1))).toMatchObject({ 'api allowed': 1 }), soon);
 });
 
 test('the command pushes to --otlp-endpoint, and at its end once more', async () => {
-  const { url, pushes } = await collector();
+  const found = await metricsCollector();
   const file = temporaryFile('limits: { api: 2/h }');
-  const server = await started('--config', file, '--otlp-endpoint', url);
+  const server = await started('--config', file, '--otlp-endpoint', found.url);
   await take(server.url, 'api', 'alice');
   server.process.kill('SIGTERM');
   expect(await server.gone).toBe(0);
-  expect(decisions(pushes.at(-1))).toMatchObject({ 'api allowed': 1 });
+  expect(decisions(found.pushes.at(-1))).toMatchObject({ 'api allowed': 1 });
 });
 
 test('a collector that never answers does not keep the process from its end', async () => {
@@ -171,17 +160,17 @@ test('a collector that never answers does not keep the process from its end', as
 });
 
 test("OpenTelemetry's own variables say where to, how often, with which headers and by which name", async () => {
-  const { url, pushes } = await collector();
-  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', url);
+  const found = await metricsCollector();
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', found.url);
   vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'api-key=secret');
   vi.stubEnv('OTEL_METRIC_EXPORT_INTERVAL', '50');
   vi.stubEnv('OTEL_SERVICE_NAME', 'edge-limits');
   closing.push(() => vi.unstubAllEnvs());
   await started('--config', temporaryFile('limits: { api: 2/h }'));
-  await vi.waitFor(() => expect(pushes.length).toBeGreaterThan(1), soon);
-  expect(pushes[0]?.path).toBe('/v1/metrics');
-  expect(pushes[0]?.headers['api-key']).toBe('secret');
-  expect(pushes[0]?.resource['service.name']).toBe('edge-limits');
+  await vi.waitFor(() => expect(found.pushes.length).toBeGreaterThan(1), soon);
+  expect(found.pushes[0]?.path).toBe('/v1/metrics');
+  expect(found.pushes[0]?.headers['api-key']).toBe('secret');
+  expect(found.pushes[0]?.resource['service.name']).toBe('edge-limits');
 });
 
 test('an endpoint that is none is refused at the start', async () => {

@@ -5,6 +5,8 @@ import type { Core } from '../core/core.ts';
 import { isPromise } from '../core/maybe.ts';
 import { type Door, type DoorOptions, showAddress } from '../door.ts';
 import { isToken } from '../http/access.ts';
+import { askedOf } from '../traces/envoy.ts';
+import type { Work } from '../traces/tracer.ts';
 import { createHealth } from './grpc-health.ts';
 import { credentialsOf } from './grpc-tls.ts';
 import { loadServices, type RateLimitRequest, type RateLimitResponse } from './grpc-proto.ts';
@@ -16,7 +18,7 @@ type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
 const MOST_CALLS = 1000;
 
 export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> {
-  const { address, maxMessage, maxKey, isHealthy, tokens, log } = options;
+  const { address, maxMessage, maxKey, isHealthy, tokens, log, tracer } = options;
   const services = loadServices();
   const health = createHealth(isHealthy);
   const server = new Server({
@@ -26,10 +28,13 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
 
   function decide(call: Call, callback: sendUnaryData<RateLimitResponse>): void {
     const start = performance.now();
-    const answered = (code: status): void =>
+    const context = tracer?.contextOf(parentIn(call));
+    const answered = (code: status, response?: RateLimitResponse): void => {
       core.metrics.answered('grpc', 'ShouldRateLimit', status[code], performance.now() - start);
+      if (context !== undefined) tracer?.record(context, workOf(call, start, code, response));
+    };
     const succeed = (response: RateLimitResponse): void => {
-      answered(status.OK);
+      answered(status.OK, response);
       callback(null, response);
     };
     const fail = (error: unknown): void => {
@@ -80,6 +85,36 @@ function refusalOf(error: unknown): Refusal {
   if (error instanceof StoreError || error instanceof StoreUnavailable)
     return new Refusal(status.UNAVAILABLE, error.message);
   return new Refusal(status.INTERNAL, 'the server failed');
+}
+
+function parentIn({ metadata }: Call): string | undefined {
+  const [given] = metadata.get('traceparent');
+  return typeof given === 'string' ? given : undefined;
+}
+
+const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
+/** Not the caller's mistakes. */
+const FAULTS: readonly status[] = [status.UNAVAILABLE, status.INTERNAL];
+
+function workOf(
+  { request: { domain, descriptors } }: Call,
+  start: number,
+  code: status,
+  response: RateLimitResponse | undefined,
+): Work {
+  return {
+    name: `${SERVICE}/ShouldRateLimit`,
+    start,
+    attributes: {
+      'sluice.door': 'grpc',
+      'rpc.system': 'grpc',
+      'rpc.service': SERVICE,
+      'rpc.method': 'ShouldRateLimit',
+      'rpc.grpc.status_code': code,
+    },
+    asked: askedOf(domain, descriptors, response && response.overallCode === 'OVER_LIMIT'),
+    error: FAULTS.includes(code) ? status[code] : undefined,
+  };
 }
 
 function tokenOf({ metadata }: Call): string {

@@ -8,9 +8,11 @@ import { StoreError, StoreUnavailable } from 'sluice';
 import type { Core } from '../core/core.ts';
 import { isPromise } from '../core/maybe.ts';
 import type { Log } from '../log.ts';
+import type { Tracer } from '../traces/tracer.ts';
 import { type Command, type Commands, RespError, type Session } from './resp-command.ts';
 import { type Bounds, own, ProtocolError, RespParser } from './resp-parser.ts';
 import { failure, utf8 } from './resp-reply.ts';
+import { tellerOf } from './resp-trace.ts';
 
 export interface Service {
   readonly core: Core;
@@ -19,6 +21,7 @@ export interface Service {
   readonly bounds: Bounds;
   /** A password must be said first. */
   readonly isClosed: boolean;
+  readonly tracer?: Tracer | undefined;
   /** Counts. */
   answered(times: number): void;
 }
@@ -59,7 +62,7 @@ interface Named {
 const UNKNOWN: Named = { word: '', command: undefined, label: 'unknown' };
 
 export function serveClient(socket: Socket, id: number, service: Service): Connection {
-  const { core, log, commands, bounds, isClosed } = service;
+  const { core, log, commands, bounds, isClosed, tracer } = service;
   const session: Session = { id, protocol: 2, name: '', isTrusted: !isClosed, isLeaving: false };
   const parser = new RespParser(isClosed ? STRANGER : bounds);
   const waiting: Slot[] = [];
@@ -93,12 +96,18 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     }
   }
 
-  function sayLater(answer: Promise<string>, name: string, start: number): void {
+  function sayLater(
+    answer: Promise<string>,
+    name: string,
+    start: number,
+    tell: ((reply: string) => void) | undefined,
+  ): void {
     const slot: Slot = { reply: undefined };
     waiting.push(slot);
     const settled = (reply: string, code: Code): void => {
       slot.reply = reply;
       held += reply.length;
+      tell?.(reply);
       report(name, code, 1, start);
       settle();
     };
@@ -148,15 +157,19 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     // Clients say the same again and again: to compare is cheaper than to look up.
     if (word !== known.word) known = namedBy(word, commands);
     const { command, label } = known;
+    const tell = tracer && tellerOf(tracer, command, words, start);
     try {
       const answer = answerTo(command, words, session);
-      if (isPromise(answer)) sayLater(answer, label, start);
+      if (isPromise(answer)) sayLater(answer, label, start, tell);
       else {
+        tell?.(answer);
         say(answer);
         count(label, 'ok', start);
       }
     } catch (error) {
-      say(refusal(error, label, log));
+      const answer = refusal(error, label, log);
+      tell?.(answer);
+      say(answer);
       count(label, 'error', start);
     }
     if (command === undefined && BROWSERS.has(word.toLowerCase())) session.isLeaving = true;

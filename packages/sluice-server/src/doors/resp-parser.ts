@@ -36,7 +36,6 @@ export class RespParser {
   /** Arguments that the command under way has; 0: none is under way. */
   private expected = 0;
   private args: string[] = [];
-  private filled = 0;
   private bytes = 0;
   /** Length of the argument that comes next; -1: not known yet. */
   private length = -1;
@@ -86,8 +85,7 @@ export class RespParser {
       if (count <= 0) continue;
       if (count > this.bounds.maxArguments) throw new ProtocolError('invalid multibulk length');
       this.expected = count;
-      this.args = new Array<string>(count);
-      this.filled = 0;
+      this.args = [];
       return this.goOn();
     }
     return undefined;
@@ -95,7 +93,7 @@ export class RespParser {
 
   private goOn(): string[] | undefined {
     const { text, args } = this;
-    while (this.filled < this.expected) {
+    while (args.length < this.expected) {
       if (this.length < 0 && !this.readLength()) return undefined;
       const end = this.at + this.length;
       if (text.length < end + 2) {
@@ -104,7 +102,7 @@ export class RespParser {
       }
       if (text.charCodeAt(end) !== CR || text.charCodeAt(end + 1) !== LF)
         throw new ProtocolError('an argument is longer than its length');
-      args[this.filled++] = text.slice(this.at, end);
+      args.push(text.slice(this.at, end));
       this.at = end + 2;
       this.length = -1;
     }

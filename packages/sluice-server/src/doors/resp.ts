@@ -14,7 +14,7 @@ const LAST_WORDS = 500;
 const KEEP_ALIVE = 60_000;
 
 export async function openResp(core: Core, options: DoorOptions): Promise<Door> {
-  const { address, tls, log, maxMessage, tokens } = options;
+  const { address, tls, log, maxMessage, tokens, tracer } = options;
   const connections = new Set<Connection>();
   /** With those that are still shaking hands. */
   const sockets = new Set<Socket>();
@@ -25,6 +25,7 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
     log,
     bounds: { maxArguments: MAX_ARGUMENTS, maxBytes: maxMessage },
     isClosed: tokens !== undefined,
+    tracer,
     answered(times) {
       answers += times;
     },

@@ -3,6 +3,7 @@ import { unitOf } from '../config/descriptors.ts';
 import type { Unit } from '../config/model.ts';
 import type { Core } from '../core/core.ts';
 import type { Descriptor, DescriptorStatus } from '../core/descriptors.ts';
+import { askedOf } from '../traces/envoy.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
 
 const MOST_DESCRIPTORS = 1000;
@@ -23,7 +24,10 @@ export async function answerJson(core: Core, body: unknown, maxKey: number): Pro
     statuses: statuses.map(showStatus),
     ...(quotaViolations.length > 0 && { dynamicMetadata: { quotaModeViolations: quotaViolations } }),
   };
-  return json(answer, overLimit ? 429 : 200);
+  return {
+    ...json(answer, overLimit ? 429 : 200),
+    asked: () => askedOf(domain, descriptors, overLimit),
+  };
 }
 
 function readDescriptor(value: unknown, maxKey: number): Descriptor {

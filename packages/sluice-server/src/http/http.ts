@@ -4,6 +4,7 @@ import { createServer as createSecureServer, Server as SecureServer } from 'node
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Core } from '../core/core.ts';
 import type { Door, DoorOptions } from '../door.ts';
+import type { Work } from '../traces/tracer.ts';
 import { checkAccess, checkOrigin } from './access.ts';
 import { HttpProblem, problemReply, type Reply } from './reply.ts';
 import { type Route, routesOf } from './routes.ts';
@@ -13,7 +14,7 @@ import { problemOf } from './v1.ts';
 const LAST_WORDS = 1000;
 
 export async function openHttp(core: Core, options: DoorOptions): Promise<Door> {
-  const { address, tls, log } = options;
+  const { address, tls, log, tracer } = options;
   const routes = routesOf(core, options);
   let isDraining = false;
 
@@ -39,11 +40,13 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const start = performance.now();
+    const context = request.method === 'POST' ? tracer?.contextOf(parentIn(request)) : undefined;
     const [name, reply] = await replyTo(request);
     send(request, response, reply, isDraining);
     // A stream lasts as long as somebody looks.
     if (reply.stream !== undefined) return;
     core.metrics.answered('http', name, String(reply.status), performance.now() - start);
+    if (context !== undefined) tracer?.record(context, workOf(name, reply, start));
   }
 
   /** Connections that have not asked anything yet: http does not count them as idle. */
@@ -90,6 +93,25 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
     secure(next) {
       if (server instanceof SecureServer) server.setSecureContext(next);
     },
+  };
+}
+
+function parentIn({ headers: { traceparent } }: IncomingMessage): string | undefined {
+  return typeof traceparent === 'string' ? traceparent : undefined;
+}
+
+function workOf(route: string, { status, asked }: Reply, start: number): Work {
+  return {
+    name: `POST ${route}`,
+    start,
+    attributes: {
+      'sluice.door': 'http',
+      'http.request.method': 'POST',
+      'http.route': route,
+      'http.response.status_code': status,
+    },
+    asked: asked?.(),
+    error: status >= 500 ? `status ${status}` : undefined,
   };
 }
 

@@ -1,11 +1,14 @@
 /** What a route answers: data. Only the door writes it to a socket. */
 import type { ServerResponse } from 'node:http';
+import type { Asked } from '../traces/tracer.ts';
 
 export interface Reply {
   readonly status: number;
   readonly type: string;
   readonly body: string | Buffer;
   readonly headers?: readonly (readonly [name: string, value: string])[];
+  /** For traces. */
+  readonly asked?: () => Asked;
   /** In place of the body: goes on writing, after the head. */
   readonly stream?: (response: ServerResponse) => void;
 }

@@ -2,6 +2,7 @@
 import { type Decision, type MaybePromise, SluiceError } from 'sluice';
 import { rateLimitHeaders } from 'sluice/http';
 import { type Core, UnknownLimit, type Verdict } from '../core/core.ts';
+import type { Asked } from '../traces/tracer.ts';
 import { type Question, readQuestion, type Verb } from './questions.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
 
@@ -19,8 +20,13 @@ export async function answerV1(core: Core, verb: Verb, body: unknown, options: V
   const decision = await ask(core, verb, question).catch((error: unknown) => {
     throw problemOf(error);
   });
-  if (verb !== 'take') return json(decision);
-  return json(decision, decision.allowed ? 200 : options.denied, rateLimitHeaders(decision));
+  const { limit, key } = question;
+  if (verb !== 'take') return { ...json(decision), asked: () => ({ limit, key }) };
+  const status = decision.allowed ? 200 : options.denied;
+  return {
+    ...json(decision, status, rateLimitHeaders(decision)),
+    asked: () => ({ limit, key, outcome: outcomeOf(decision) }),
+  };
 }
 
 async function answerList(core: Core, verb: Verb, list: unknown[], options: V1Options): Promise<Reply> {
@@ -34,7 +40,11 @@ async function answerList(core: Core, verb: Verb, list: unknown[], options: V1Op
   );
   const isDown = answers.length > 0 && answers.every((answer) => 'status' in answer && answer.status === 503);
   if (isDown) throw new HttpProblem('store-unavailable');
-  return json(answers);
+  return { ...json(answers), asked: () => ({ count: list.length }) };
+}
+
+function outcomeOf({ allowed, shadowed }: Verdict): Asked['outcome'] {
+  return shadowed ? 'shadowed' : allowed ? 'allowed' : 'denied';
 }
 
 /** One bad question refuses the list before anything is charged. */

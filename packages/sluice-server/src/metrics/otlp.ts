@@ -45,6 +45,7 @@ export function pushMetrics(
   families: () => readonly Family[],
   log: Log,
   { endpoint, every = 60_000 }: OtlpOptions,
+  resource: Resource,
 ): () => Promise<void> {
   // The exporter reads the environment by itself: endpoint, headers, timeout, compression, certificates.
   const exporter = new OTLPMetricExporter({
@@ -57,11 +58,12 @@ export function pushMetrics(
     exportIntervalMillis: every,
     metricProducers: [producer(families)],
   });
-  const provider = new MeterProvider({ resource: resource(), readers: [reader] });
+  const provider = new MeterProvider({ resource, readers: [reader] });
   return () => provider.shutdown({ timeoutMillis: PATIENCE }).catch(() => {});
 }
 
-function resource(): Resource {
+/** Who sends it: for metrics and spans the same. */
+export function ownResource(): Resource {
   const own = resourceFromAttributes({ 'service.name': 'sluice-server', 'service.version': VERSION });
   const detected = detectResources({ detectors: [serviceInstanceIdDetector, envDetector] });
   return defaultResource().merge(own).merge(detected);
