@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { serving } from './serving.ts';
 
 const LIMITS = `
@@ -157,4 +157,15 @@ describe('bad input', () => {
     }
     expect((await post('/v1/take', { limit: 'api', key: 'a' })).status).toBe(200);
   });
+});
+
+test('a body that ends early is no fault of the server', async () => {
+  const server = await serving(LIMITS);
+  const socket = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1' });
+  socket.write('POST /v1/take HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{', () => socket.destroy());
+  await vi.waitFor(async () => {
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toContain('sluice_requests_total{door="http",route="/v1/take",code="400"} 1');
+  });
+  expect(server.lines.filter((line) => line.includes('"error"'))).toEqual([]);
 });

@@ -59,6 +59,8 @@ export interface RateLimitAnswer {
 /** Told of each limit that was asked. `denied`: also when shadow mode let it pass. */
 export type Observe = (label: string, key: string, decision: Decision, shadowed: boolean) => void;
 
+/** In one request. */
+export const MOST_DESCRIPTORS = 1000;
 const MOST_REMAINING = 2 ** 32 - 1;
 const OK: DescriptorStatus = { code: 'OK', limitRemaining: 0 };
 /** Limits that requests bring themselves; beyond this many, the oldest is made anew when it comes again. */

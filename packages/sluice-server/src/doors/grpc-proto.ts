@@ -37,7 +37,7 @@ export interface HealthResponse {
   readonly status: 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
 }
 
-const RATE_LIMIT = 'envoy.service.ratelimit.v3.RateLimitService';
+export const RATE_LIMIT = 'envoy.service.ratelimit.v3.RateLimitService';
 
 export function loadServices(): { rateLimit: ServiceDefinition; health: ServiceDefinition } {
   const folder = fileURLToPath(new URL('../../proto', import.meta.url));

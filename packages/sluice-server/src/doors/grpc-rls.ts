@@ -3,7 +3,12 @@ import { status } from '@grpc/grpc-js';
 import type { MaybePromise } from 'sluice';
 import { unitOf } from '../config/descriptors.ts';
 import type { Core } from '../core/core.ts';
-import type { Descriptor, DescriptorStatus, RateLimitAnswer } from '../core/descriptors.ts';
+import {
+  type Descriptor,
+  type DescriptorStatus,
+  MOST_DESCRIPTORS,
+  type RateLimitAnswer,
+} from '../core/descriptors.ts';
 import { chain } from '../core/maybe.ts';
 import type { RateLimitRequest, RateLimitResponse, Status } from './grpc-proto.ts';
 
@@ -18,8 +23,6 @@ export class Refusal extends Error {
 }
 
 type Asked = RateLimitRequest['descriptors'][number];
-
-const MOST_DESCRIPTORS = 1000;
 
 export function shouldRateLimit(
   core: Core,

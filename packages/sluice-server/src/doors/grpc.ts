@@ -9,7 +9,7 @@ import { askedOf } from '../traces/envoy.ts';
 import type { Work } from '../traces/tracer.ts';
 import { createHealth } from './grpc-health.ts';
 import { credentialsOf } from './grpc-tls.ts';
-import { loadServices, type RateLimitRequest, type RateLimitResponse } from './grpc-proto.ts';
+import { loadServices, RATE_LIMIT, type RateLimitRequest, type RateLimitResponse } from './grpc-proto.ts';
 import { Refusal, shouldRateLimit } from './grpc-rls.ts';
 
 type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
@@ -92,7 +92,6 @@ function parentIn({ metadata }: Call): string | undefined {
   return typeof given === 'string' ? given : undefined;
 }
 
-const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
 /** Not the caller's mistakes. */
 const FAULTS: readonly status[] = [status.UNAVAILABLE, status.INTERNAL];
 
@@ -103,12 +102,12 @@ function workOf(
   response: RateLimitResponse | undefined,
 ): Work {
   return {
-    name: `${SERVICE}/ShouldRateLimit`,
+    name: `${RATE_LIMIT}/ShouldRateLimit`,
     start,
     attributes: {
       'sluice.door': 'grpc',
       'rpc.system': 'grpc',
-      'rpc.service': SERVICE,
+      'rpc.service': RATE_LIMIT,
       'rpc.method': 'ShouldRateLimit',
       'rpc.grpc.status_code': code,
     },

@@ -1,10 +1,10 @@
 /** Every command that the RESP door knows. */
 import type { Core } from '../core/core.ts';
+import { own } from '../core/own.ts';
 import type { DoorOptions } from '../door.ts';
 import { isToken } from '../http/access.ts';
 import { commandCommand, type Facts, infoCommand, REDIS_VERSION } from './resp-about.ts';
 import { type Command, type Commands, RespError, type Session } from './resp-command.ts';
-import { own } from './resp-parser.ts';
 import { bulk, integer, list, map, nothing, OK, simple } from './resp-reply.ts';
 import { throttleCommands } from './resp-throttle.ts';
 

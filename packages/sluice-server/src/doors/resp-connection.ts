@@ -7,10 +7,11 @@ import type { Socket } from 'node:net';
 import { StoreError, StoreUnavailable } from 'sluice';
 import type { Core } from '../core/core.ts';
 import { isPromise } from '../core/maybe.ts';
+import { own } from '../core/own.ts';
 import type { Log } from '../log.ts';
 import type { Tracer } from '../traces/tracer.ts';
 import { type Command, type Commands, RespError, type Session } from './resp-command.ts';
-import { type Bounds, own, ProtocolError, RespParser } from './resp-parser.ts';
+import { type Bounds, ProtocolError, RespParser } from './resp-parser.ts';
 import { failure, utf8 } from './resp-reply.ts';
 import { tellerOf } from './resp-trace.ts';
 

@@ -2,6 +2,7 @@
  * From bytes to commands. Bytes are read as text of one character each ('latin1'): nothing is lost, and a chunk is
  * decoded once instead of once per argument.
  */
+import { own } from '../core/own.ts';
 
 /** The client does not speak RESP, or too much of it. It is told so, and the connection ends. */
 export class ProtocolError extends Error {}
@@ -163,12 +164,6 @@ export class RespParser {
     const sign = this.text[this.at] ?? '';
     return sign > ' ' && sign <= '~' ? sign : '?';
   }
-}
-
-/** A slice of a long text keeps all of that text alive; this copies it. */
-export function own(slice: string): string {
-  // Shorter ones are copies already.
-  return slice.length < 13 ? slice : ` ${slice}`.slice(1);
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', a: '\x07' };

@@ -3,8 +3,8 @@ import type { Decision, Hit, Millis, Store } from 'sluice';
 import { type ClThrottleReply, createClThrottle } from 'sluice/compat/redis-cell';
 import type { Core } from '../core/core.ts';
 import { isPromise } from '../core/maybe.ts';
+import { own } from '../core/own.ts';
 import { type Command, RespError } from './resp-command.ts';
-import { own } from './resp-parser.ts';
 
 /** Larger whole numbers are not exact in most clients. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;

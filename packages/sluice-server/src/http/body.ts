@@ -27,6 +27,6 @@ function readText(request: IncomingMessage, most: number): Promise<string> {
       } else chunks.push(chunk);
     });
     request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-    request.on('error', reject);
+    request.on('error', () => reject(new HttpProblem('bad-request', 'the body did not come whole')));
   });
 }

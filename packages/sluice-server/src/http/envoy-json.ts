@@ -2,11 +2,9 @@
 import { unitOf } from '../config/descriptors.ts';
 import type { Unit } from '../config/model.ts';
 import type { Core } from '../core/core.ts';
-import type { Descriptor, DescriptorStatus } from '../core/descriptors.ts';
+import { type Descriptor, type DescriptorStatus, MOST_DESCRIPTORS } from '../core/descriptors.ts';
 import { askedOf } from '../traces/envoy.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
-
-const MOST_DESCRIPTORS = 1000;
 
 export async function answerJson(core: Core, body: unknown, maxKey: number): Promise<Reply> {
   const request = members(body, 'the request', ['domain', 'descriptors', 'hitsAddend']);

@@ -2,6 +2,8 @@
  * Who is seen most often, in bounded memory: space-saving (Metwally, Agrawal, El Abbadi 2005). A newcomer takes the place
  * of the least seen and inherits its count, so a count is never too low, and too high by at most `error`.
  */
+import { own } from '../core/own.ts';
+
 export interface Seen {
   readonly name: string;
   readonly count: number;
@@ -29,8 +31,8 @@ export class SpaceSaving {
   see(name: string): void {
     const known = this.counters.get(name);
     if (known !== undefined) known.count++;
-    else if (this.counters.size < this.size) this.counters.set(name, { name, count: 1, error: 0 });
-    else if (this.size > 0) this.replace(this.leastSeen(), name);
+    else if (this.counters.size < this.size) this.add({ name: own(name), count: 1, error: 0 });
+    else if (this.size > 0) this.replace(this.leastSeen(), own(name));
   }
 
   /** What counted another goes on with this name. */
@@ -38,7 +40,11 @@ export class SpaceSaving {
     this.counters.delete(counter.name);
     counter.name = name;
     counter.error = counter.count++;
-    this.counters.set(name, counter);
+    this.add(counter);
+  }
+
+  private add(counter: Counter): void {
+    this.counters.set(counter.name, counter);
   }
 
   private leastSeen(): Counter {

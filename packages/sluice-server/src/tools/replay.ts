@@ -112,13 +112,8 @@ function tryOne(replayed: Replayed, trial: Trial, request: Request | undefined):
   }
   const decision = trial.take(request.key, request.cost, request.at);
   replayed.tally.add(request.at, decision);
-  if (!decision.allowed) replayed.denied.see(copied(request.key));
+  if (!decision.allowed) replayed.denied.see(request.key);
   replayed.ladder?.try(request);
-}
-
-/** Of a part of a text, the engine keeps the whole; this one is kept for long. */
-function copied(text: string): string {
-  return Buffer.from(text, 'utf8').toString('utf8');
 }
 
 function lineReader(args: Args, format: Format, first: string): ReadLine {
