@@ -55,14 +55,16 @@ export interface Algorithm<P extends Params = Params> {
    */
   readonly lease?:
     | {
-        /** The longest span, as a part of the policy's window; default 1/10. */
-        readonly part?: number;
+        /** The longest span while the limit binds, as a part of the policy's window; default 1/10. */
+        readonly shortPart?: number;
         /** What the store runs to make up for the delay, and the most that passes at once; default: the policy as it is. */
-        reduced?(params: P, span: Millis): Pick<Policy, 'params' | 'limit'>;
+        reduced?(params: P, span: Millis, short: Millis): Pick<Policy, 'params' | 'limit'>;
         /** Units that come back by themselves within the span; default none. Returned with a lease, they would come back twice. */
         leak?(params: P, span: Millis): number;
-        /** Of a window: for how long after a debit that left the row so its units count; default for ever. */
+        /** For how long after a debit that left the row so its units may be spent; default for the whole span. */
         lasts?(params: P, resetAfter: Millis): Millis;
+        /** What records a debit as of a later instant, at most a span from now; default: the policy as it is. */
+        dated?(params: P, span: Millis): P;
       }
     | undefined;
 

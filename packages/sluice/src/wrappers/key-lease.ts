@@ -9,8 +9,12 @@
  *
  * The clock is read at each spend. No timer keeps a lot from being spent late, so a stalled event loop cannot either.
  */
-import type { Decision, Hit, MaybePromise, Millis, PolicyState, Store } from '../contract.ts';
-import type { Lot, Terms } from './lease-terms.ts';
+import type { Decision, Hit, MaybePromise, Millis, Store } from '../contract.ts';
+import { chain } from '../maybe.ts';
+import { FarLine } from './far-line.ts';
+import { leaseDecision } from './lease-decision.ts';
+import { Demand } from './lease-demand.ts';
+import { type Lot, type Terms, usable } from './lease-terms.ts';
 
 /** What the keys of one wrapper share. */
 export interface Node {
@@ -21,26 +25,33 @@ export interface Node {
   roundTrip: Millis;
 }
 
-/** A hit in line. */
-interface Waiting {
-  readonly hit: Hit;
-  resolve(decision: MaybePromise<Decision>): void;
-  reject(error: unknown): void;
-}
-
 /** Hits like this one within a lease's span from which a lease pays. */
-const HITS = 5;
-/** A lot holds what is spent in this part of its life, so that it is used up rather than outlived. */
+const HITS = 3;
+/** While the limit binds, a lot holds what is spent in this part of its life, so that it is used up rather than outlived. */
 const FILL = 0.8;
-/** And no fewer than this, however little is left for a node's share. */
-const SMALLEST = 10;
+/** The limit does not bind while more than this part of it is left. */
+const PLENTY = 1 / 8;
+/** Lots that a hit waits for, if others are served first or units fade on their way; then it asks by itself. */
+const PATIENCE = 4;
+/** Times its cost that are fetched for a hit. */
+const SPARE = 1.25;
 /** Round trips of supply at which the next lot is fetched. */
 const AHEAD = 3;
-/** A dry node asks again after the store's announcement, but no sooner and no later than these parts of the span. */
+/** A dry node asks again after the store's announcement, but no sooner and no later than these parts of the short span. */
 const SOONEST = 0.4;
 const LATEST = 3.2;
+/** Less than this part of a lot is not worth the call that returns it. */
+const WORTH = 1 / 8;
 
-const NONE: Lot = { left: 0, granted: 0, sent: 0, end: -Infinity, counts: -Infinity };
+const NONE: Lot = {
+  left: 0,
+  granted: 0,
+  sent: 0,
+  end: -Infinity,
+  edge: -Infinity,
+  slope: 1,
+  counts: -Infinity,
+};
 
 export class KeyLease {
   /** Whether there was a hit since the last look. */
@@ -50,17 +61,16 @@ export class KeyLease {
   private next: Lot | undefined;
   /** Units left at which the next lot is fetched. */
   private low = 0;
-  /** Units asked for in the last span, those before it fading; and those not yet added. */
-  private heat = 0;
-  private heatAt: Millis;
-  private arrived = 0;
-  /** Those who go to a far store together next. */
-  private readonly line: Waiting[] = [];
-  private travelling = false;
+  private readonly demand: Demand;
+  private far: FarLine | undefined;
   /** True: the store answered. */
   private asking: Promise<boolean> | undefined;
   /** Dry until then. */
   private askAt = -Infinity;
+  /** The limit is thought to bind until then. */
+  private bindsUntil = -Infinity;
+  /** Of the last lot. */
+  private edge: Millis = 0;
   /** The store's last answer, and when it was asked. */
   private answer: Decision | undefined;
   private answerAt: Millis = 0;
@@ -75,20 +85,18 @@ export class KeyLease {
     this.key = key;
     this.terms = terms;
     this.node = node;
-    this.heatAt = node.now();
+    this.demand = new Demand(terms.span, node.now());
   }
 
   take(hit: Hit): MaybePromise<Decision> {
-    const now = this.node.now();
     this.seen = true;
-    this.arrived += hit.cost;
-    return this.spend(hit.cost, now) ? this.decision(true, hit.cost, now) : this.otherwise(hit, now);
+    this.demand.arrived += hit.cost;
+    return this.decide(hit, 0);
   }
 
   peek(hit: Hit): MaybePromise<Decision> {
     const now = this.node.now();
-    const enough = now < this.lot.end && this.lot.left >= hit.cost;
-    return enough ? this.decision(true, 0, now) : this.ask(hit);
+    return usable(this.lot, now) >= hit.cost ? this.decision(true, 0, now) : this.ask(hit);
   }
 
   /** Back to the lot that it came from; what is older goes to the store. */
@@ -117,18 +125,24 @@ export class KeyLease {
     this.next = undefined;
   }
 
-  /** Sends back what can no longer be spent. */
+  /** Ends what can no longer be spent. */
   dropExpired(now: Millis): void {
-    if (now >= this.lot.end && this.lot.left > 0) void this.returned(this.lot, now);
-    if (this.next !== undefined && now >= this.next.end) {
-      void this.returned(this.next, now);
-      this.next = undefined;
-    }
+    if (now >= this.lot.end && !this.renews(this.lot, now)) this.ended(this.lot, now);
+    if (this.next === undefined || now < this.next.end) return;
+    this.ended(this.next, now);
+    this.next = undefined;
+  }
+
+  /** `waited`: for so many lots. */
+  private decide(hit: Hit, waited: number): MaybePromise<Decision> {
+    const now = this.node.now();
+    return this.spend(hit.cost, now) ? this.decision(true, hit.cost, now) : this.otherwise(hit, now, waited);
   }
 
   private spend(cost: number, now: Millis): boolean {
     const { lot } = this;
-    if (lot.left >= cost && now < lot.end) lot.left -= cost;
+    const here = usable(lot, now);
+    if (here >= cost) lot.left = here - cost;
     else if (!this.spendNext(cost, now)) return false;
     if (this.lot.left < this.low) this.fetchAhead(now);
     return true;
@@ -138,36 +152,39 @@ export class KeyLease {
   private spendNext(cost: number, now: Millis): boolean {
     this.dropExpired(now);
     const { lot, next } = this;
-    if (next === undefined || lot.left + next.left < cost) return false;
-    next.left -= cost - lot.left;
-    if (lot.left > 0) lot.left = 0;
+    if (next === undefined) return false;
+    const here = Math.max(0, usable(lot, now));
+    const there = usable(next, now);
+    if (here + there < cost) {
+      // Faded: nothing to wait for.
+      if (here + there < 1) this.next = undefined;
+      return false;
+    }
+    next.left = there - (cost - here);
+    if (lot !== NONE) lot.left = 0;
     this.lot = next;
     this.next = undefined;
     return true;
   }
 
-  private otherwise(hit: Hit, now: Millis): MaybePromise<Decision> {
+  private otherwise(hit: Hit, now: Millis, waited: number): MaybePromise<Decision> {
     if (this.over !== 'no' || hit.cost > this.terms.largest) return this.ask(hit);
     if (now < this.askAt) return this.decision(false, 0, now);
-    if (this.next !== undefined || !this.pays(hit.cost, now)) return this.ask(hit);
-    if (this.node.roundTrip >= this.terms.span) return this.together(hit);
-    return this.fetch(hit.cost, now).then((heard) => (heard ? this.again(hit) : this.ask(hit)));
-  }
-
-  private again(hit: Hit): MaybePromise<Decision> {
-    const now = this.node.now();
-    return this.spend(hit.cost, now) ? this.decision(true, hit.cost, now) : this.otherwise(hit, now);
+    if (this.next !== undefined || waited === PATIENCE || !this.demand.reaches(HITS * hit.cost, now))
+      return this.ask(hit);
+    if (this.isFar()) return this.farLine().join(hit);
+    return this.fetch(hit.cost, now).then((heard) => (heard ? this.decide(hit, waited + 1) : this.ask(hit)));
   }
 
   private fetchAhead(now: Millis): void {
     if (this.asking !== undefined || this.next !== undefined || now < this.askAt || this.over !== 'no')
       return;
-    if (this.pays(1, now) && this.node.roundTrip < this.terms.span) void this.fetch(1, now);
+    if (this.demand.reaches(HITS, now) && !this.isFar()) void this.fetch(1, now);
   }
 
   /** Whether the store answered; one question at a time. */
   private fetch(cost: number, now: Millis): Promise<boolean> {
-    this.asking ??= this.lease(Math.max(cost, this.batch()), now)
+    this.asking ??= this.lease(cost, now)
       .catch(() => false)
       .finally(() => {
         this.asking = undefined;
@@ -175,100 +192,106 @@ export class KeyLease {
     return this.asking;
   }
 
-  private async lease(wanted: number, sent: Millis): Promise<boolean> {
-    const decision = await this.ask({
-      verb: 'take',
-      plan: this.terms.plan,
-      key: this.key,
-      cost: wanted,
-      mode: 'partial',
-      span: 0,
-    });
+  private async lease(cost: number, sent: Millis): Promise<boolean> {
+    const { short, lots, window } = this.terms;
+    const isBinding = this.isBinding(sent);
+    // Some may fade on their way.
+    const wanted = Math.max(Math.ceil(SPARE * cost), this.batch(isBinding, sent));
+    const plan = isBinding ? this.terms.plan : lots;
+    const hit: Hit = { verb: 'take', plan, key: this.key, cost: wanted, mode: 'partial', span: 0 };
+    const decision = await this.ask(hit);
     // An answer in the store's place debited nothing.
     if (decision.source !== 'store') return false;
-    const { span } = this.terms;
     const now = this.node.now();
-    if (decision.taken > 0) await this.keep(this.terms.lot(decision, sent), now);
-    if (decision.taken < wanted) {
-      const spread = span * (1 + this.node.random() / 2);
-      this.askAt = now + Math.max(SOONEST * spread, Math.min(decision.retryAfter, LATEST * spread));
+    if (decision.taken > 0) {
+      const lot = this.terms.lot(decision, sent);
+      this.edge = lot.edge;
+      await this.keep(lot, now);
     }
-    const supply = (AHEAD * this.heat * this.node.roundTrip) / span;
-    this.low = Math.min(supply, decision.taken / 2);
+    if (decision.taken < wanted) {
+      const spread = short * (1 + this.node.random() / 2);
+      this.askAt = now + Math.max(SOONEST * spread, Math.min(decision.retryAfter, LATEST * spread));
+      this.bindsUntil = now + window;
+    }
+    this.low = Math.min(this.demand.within(AHEAD * this.node.roundTrip), decision.taken / 2);
     return true;
   }
 
-  /**
-   * In line for a place in the next group: one question at a time, however many wait, or a slow store would never catch
-   * up. Whoever goes was here before the question was sent, so a late answer is as good as one to a hit of its own.
-   */
-  private together(hit: Hit): Promise<Decision> {
-    return new Promise((resolve, reject) => {
-      this.line.push({ hit, resolve, reject });
-      if (this.line.length === 1 && !this.travelling) void this.travel();
-    });
+  private batch(isBinding: boolean, now: Millis): number {
+    const { span, short, fill, share, smallest } = this.terms;
+    const life = this.lifeOf(isBinding ? short : span, now);
+    const expected = Math.ceil(this.demand.within((isBinding ? FILL : fill) * life));
+    const remaining = this.answer?.remaining ?? 0;
+    // Known to be used up: whatever has come back since is for the first who asks.
+    if (remaining === 0) return expected;
+    return Math.min(expected, Math.ceil(Math.max(remaining / share, smallest)));
   }
 
-  private async travel(): Promise<void> {
-    this.travelling = true;
-    while (this.line.length > 0) {
-      const group = this.line.splice(0);
-      const cost = group.reduce((sum, { hit }) => sum + hit.cost, 0);
-      try {
-        await this.serve(group, await this.ask({ ...group[0].hit, cost, mode: 'partial' }));
-      } catch (error) {
-        for (const waiting of group) waiting.reject(error);
-      }
-    }
-    this.travelling = false;
+  private isBinding(now: Millis): boolean {
+    const { largest, light } = this.terms;
+    if (now < this.bindsUntil || (light < Infinity && !this.demand.staysBelow(light))) return true;
+    return this.answer !== undefined && this.answer.remaining < PLENTY * largest;
   }
 
-  /** First come, first served. An answer in the store's place is for each to hear by itself. */
-  private async serve(group: readonly Waiting[], answer: Decision): Promise<void> {
-    const now = this.node.now();
-    let left = answer.taken;
-    for (const waiting of group) {
-      const { hit } = waiting;
-      if (answer.source !== 'store') waiting.resolve(this.ask(hit));
-      else if (hit.cost <= left) {
-        left -= hit.cost;
-        waiting.resolve({ ...answer, taken: hit.cost });
-      } else {
-        this.askAt = now + Math.max(SOONEST * this.terms.span, answer.retryAfter);
-        waiting.resolve(this.decision(false, 0, now));
-      }
-    }
-    if (answer.source === 'store' && left > 0)
-      await this.ask({ ...group[0].hit, verb: 'refund', cost: left });
+  /** How long a lot would last that is debited now, as far as the last one tells. */
+  private lifeOf(span: Millis, now: Millis): Millis {
+    const ahead = this.edge - now;
+    return ahead > 0 ? Math.max(this.terms.least, Math.min(span, ahead)) : span;
   }
 
   /** A promise only where nobody wants it any more: whoever closes waits until it is back. */
   private keep(lot: Lot, now: Millis): MaybePromise<void> {
     if (this.over === 'forgotten') return;
     if (this.over === 'returned') return this.returned(lot, now);
-    if (this.lot.left > 0 && now < this.lot.end) this.next = lot;
+    const { left, end } = this.lot;
+    if (left > 0 && now < end) this.next = lot;
+    else if (left > 0 && this.renews(this.lot, now))
+      this.lot = { ...lot, left: lot.left + left, granted: lot.granted + left };
     else {
-      void this.returned(this.lot, now);
+      this.ended(this.lot, now);
       this.lot = lot;
     }
+  }
+
+  private renews({ edge }: Lot, now: Millis): boolean {
+    return this.terms.renews && now < edge;
+  }
+
+  private isFar(): boolean {
+    return this.node.roundTrip >= this.terms.short;
+  }
+
+  private farLine(): FarLine {
+    this.far ??= new FarLine(
+      (hit) => this.ask(hit),
+      ({ retryAfter }) => {
+        const now = this.node.now();
+        this.askAt = now + Math.max(SOONEST * this.terms.short, retryAfter);
+        return this.decision(false, 0, now);
+      },
+    );
+    return this.far;
   }
 
   /** Asks the store, and learns from its answer. */
   private ask(hit: Hit): MaybePromise<Decision> {
     const sent = this.node.now();
-    const { store } = this.node;
-    const decision = store.apply(hit.plan === this.terms.plan ? hit : { ...hit, plan: this.terms.plan });
-    return isPromise(decision)
-      ? decision.then((heard) => this.heard(heard, sent))
-      : this.heard(decision, sent);
+    const { plan, lots } = this.terms;
+    const isOurs = hit.plan === plan || hit.plan === lots;
+    return chain(this.node.store.apply(isOurs ? hit : { ...hit, plan }), (decision) => {
+      if (decision.source !== 'store') return decision;
+      this.node.roundTrip += (this.node.now() - sent - this.node.roundTrip) / 8;
+      this.answer = decision;
+      this.answerAt = sent;
+      return decision;
+    });
   }
 
-  private heard(decision: Decision, sent: Millis): Decision {
-    if (decision.source !== 'store') return decision;
-    this.node.roundTrip += (this.node.now() - sent - this.node.roundTrip) / 8;
-    this.answer = decision;
-    this.answerAt = sent;
-    return decision;
+  /** Sends back what is left, if that is worth a call. */
+  private ended(lot: Lot, now: Millis): void {
+    const isWorth = lot.left >= WORTH * lot.granted && (this.terms.isMissed || this.isBinding(now));
+    if (isWorth) void this.returned(lot, now);
+    else if (lot !== NONE) lot.left = 0;
   }
 
   private async returned(lot: Lot | undefined, now: Millis): Promise<void> {
@@ -284,61 +307,12 @@ export class KeyLease {
     }
   }
 
-  /** Whether a lease would be used: enough hits of this cost. */
-  private pays(cost: number, now: Millis): boolean {
-    const { span } = this.terms;
-    const spans = Math.max((now - this.heatAt) / span, 1e-9);
-    const faded = Math.exp(-spans);
-    this.heat = this.heat * faded + (this.arrived * (1 - faded)) / spans;
-    this.heatAt = now;
-    this.arrived = 0;
-    return this.heat >= HITS * cost;
-  }
-
-  private batch(): number {
-    const remaining = this.answer?.remaining ?? 0;
-    // Known to be used up: whatever has come back since is for the first who asks.
-    const share = remaining > 0 ? Math.max(Math.ceil(remaining / this.terms.share), SMALLEST) : Infinity;
-    return Math.min(Math.ceil(FILL * this.heat), share);
-  }
-
-  /** The store's last answer, brought up to date with what is held here. */
   private decision(allowed: boolean, taken: number, now: Millis): Decision {
     const answer = this.answer as Decision;
-    const { policies, limit, remaining, resetAfter, policy } = answer;
     const passed = now - this.answerAt;
-    const held = this.next === undefined ? this.lot.left : this.lot.left + this.next.left;
+    const next = this.next === undefined ? 0 : this.next.left;
+    const held = Math.max(0, usable(this.lot, now)) + next;
     const wait = allowed ? 0 : Math.max(this.askAt - now, answer.retryAfter - passed);
-    // Most limiters have one policy, and most decisions are made here: no loop and no closure for it.
-    const states = [later(policies[0], held, passed, wait)];
-    for (let i = 1; i < policies.length; i++) states.push(later(policies[i], held, passed, wait));
-    return {
-      allowed,
-      taken,
-      limit,
-      remaining: allowed ? Math.floor(Math.min(limit, remaining + held)) : 0,
-      retryAfter: wait,
-      resetAfter: Math.max(wait, resetAfter - passed),
-      policy,
-      policies: states,
-      source: 'lease',
-    };
+    return leaseDecision(answer, allowed, taken, held, passed, wait);
   }
-}
-
-/** A policy's numbers as they are now, as far as this node knows. */
-function later(state: PolicyState, held: number, passed: Millis, wait: Millis): PolicyState {
-  const { name, limit, window } = state;
-  return {
-    name,
-    limit,
-    window,
-    remaining: Math.floor(Math.min(limit, state.remaining + held)),
-    retryAfter: wait,
-    resetAfter: Math.max(wait, state.resetAfter - passed),
-  };
-}
-
-function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown }).then === 'function';
 }

@@ -15,7 +15,7 @@ import {
 import { conformance, type ManualClock } from '../../src/testing/index.ts';
 import { askedStore, settled } from './asked.ts';
 
-/** 1,000 at once, 100 a second: leases of one second, of a store that runs 900. */
+/** 1,000 at once, 100 a second: leases of 2.5 s, of which half is kept back: the store runs 875. */
 const BUCKET = gcra({ limit: 100, per: '1s', burst: 1000 });
 /** Nothing comes back for a day: leases of five seconds. */
 const DAY = fixedWindow({ limit: 1000, per: '1d', align: 'first' });
@@ -45,8 +45,8 @@ async function warm(limiter: Limiter<MaybePromise<Decision>>, key = 'alice'): Pr
 
 test('the first hits of a key ask the store one by one, later ones are answered at once', async () => {
   const limiter = limiterOf(BUCKET);
-  for (let i = 0; i < 4; i++) await limiter.take('alice');
-  expect(asked).toEqual(['take 1', 'take 1', 'take 1', 'take 1']);
+  for (let i = 0; i < 2; i++) await limiter.take('alice');
+  expect(asked).toEqual(['take 1', 'take 1']);
   for (let i = 0; i < 100; i++) await limiter.take('alice');
   expect(asked.length).toBeLessThan(20);
   expect(limiter.take('alice')).not.toBeInstanceOf(Promise);
@@ -58,23 +58,23 @@ test('a decision from a lease counts what is held here and what the store had le
   const decision = limiter.take('alice') as Decision;
   expect(decision).toMatchObject({
     limit: 1000,
-    remaining: 900 - 42,
+    remaining: 875 - 42,
     taken: 1,
     retryAfter: 0,
     source: 'lease',
   });
   expect(decision.policies).toHaveLength(1);
-  expect(decision.policies[0]).toMatchObject({ name: 'default', limit: 1000, remaining: 900 - 42 });
+  expect(decision.policies[0]).toMatchObject({ name: 'default', limit: 1000, remaining: 875 - 42 });
 });
 
 describe('an expired lease is never spent', () => {
-  /** A second, less what clocks may differ by. */
-  const LIFE = 999;
+  /** Five seconds, less what clocks may differ by. */
+  const LIFE = 4995;
   /** As in a stalled event loop: the time passes and no timer fires. */
   const stalled = () => ({ clock: { now: () => clock.now(), after: () => () => {} } });
 
   test('although no timer ended it', async () => {
-    const limiter = limiterOf(BUCKET, stalled());
+    const limiter = limiterOf(DAY, stalled());
     await warm(limiter);
     const start = clock.now();
     clock.set(start + LIFE - 0.01);
@@ -88,7 +88,7 @@ describe('an expired lease is never spent', () => {
   });
 
   test('and its life begins when it is asked for, not when it arrives', async () => {
-    const limiter = limiterOf(BUCKET, stalled());
+    const limiter = limiterOf(DAY, stalled());
     await warm(limiter);
     const sent = clock.now() + LIFE;
     clock.set(sent);
@@ -107,11 +107,42 @@ describe('an expired lease is never spent', () => {
   });
 });
 
+test('units of a bucket fade: half-way through a lease, no more than half of it can be spent', async () => {
+  const limiter = limiterOf(BUCKET);
+  await warm(limiter);
+  const spendHere = (): number => {
+    for (let spent = 0; ; spent++) if (limiter.take('alice') instanceof Promise) return spent;
+  };
+  spendHere();
+  await settled();
+  const granted = Number(asked.at(-1)?.split(' ')[2]);
+  expect(granted).toBeGreaterThan(20);
+  clock.set(clock.now() + 1250);
+  const spent = spendHere();
+  expect(spent).toBeGreaterThan(granted / 4);
+  expect(spent).toBeLessThanOrEqual(granted / 2);
+});
+
+test('what is left of a window’s lease is renewed by the next one: no call returns it, and none of it is lost', async () => {
+  const limiter = limiterOf(DAY);
+  let taken = 0;
+  for (let i = 0; i < 400; i++) {
+    const { allowed } = await limiter.take('alice');
+    taken += allowed ? 1 : 0;
+    clock.advance(100);
+    await settled();
+  }
+  expect(asked.filter((what) => what.startsWith('refund'))).toEqual([]);
+  clock.advance(60_000);
+  await settled();
+  expect((await createLimiter(DAY, { store, name: 'leases' }).peek('alice')).remaining).toBe(1000 - taken);
+});
+
 test('a rare key never gets a lease', async () => {
   const limiter = limiterOf(BUCKET);
   for (let i = 0; i < 20; i++) {
     await limiter.take('alice');
-    clock.advance(400);
+    clock.advance(1500);
   }
   expect(new Set(asked)).toEqual(new Set(['take 1']));
 });
@@ -233,10 +264,10 @@ describe('other verbs', () => {
 
   test('partial and always takes and reservations are the store’s, by the reduced policy', async () => {
     const limiter = limiterOf(BUCKET);
-    expect(await limiter.take('alice', { cost: 5000, mode: 'partial' })).toMatchObject({ taken: 900 });
+    expect(await limiter.take('alice', { cost: 5000, mode: 'partial' })).toMatchObject({ taken: 875 });
     await limiter.take('bob', { cost: 3, mode: 'always' });
-    expect((await limiter.reserve('bob', 900)).delay).toBe(30);
-    expect(asked).toEqual(['take partial 5000', 'take always 3', 'reserve 900']);
+    expect((await limiter.reserve('bob', 875)).delay).toBe(30);
+    expect(asked).toEqual(['take partial 5000', 'take always 3', 'reserve 875']);
   });
 
   test('a reset forgets the lease: nothing that was debited before is returned after', async () => {
@@ -282,7 +313,7 @@ describe('other verbs', () => {
 
   test('acquire waits for its turn', async () => {
     const limiter = limiterOf(BUCKET);
-    await limiter.take('alice', 900);
+    await limiter.take('alice', 875);
     let passed = false;
     const turn = limiter.acquire('alice', 10).then(() => (passed = true));
     await settled();
@@ -299,7 +330,7 @@ describe('a store that does not answer', () => {
     await warm(limiter);
     store.apply = () => Promise.reject(new Error('gone'));
     expect(limiter.take('alice')).toMatchObject({ allowed: true, source: 'lease' });
-    clock.set(clock.now() + 1000);
+    clock.set(clock.now() + 2500);
     await expect(limiter.take('alice')).rejects.toThrow('gone');
   });
 
@@ -375,7 +406,7 @@ describe('a store that takes longer than a lease', () => {
     await wait();
     await wait();
     const allowed = (await Promise.all(crowd)).map((decision) => decision.allowed);
-    // 900 of the reduced burst, and what came back while the second question was on its way.
+    // 875 of the reduced burst, and what came back while the second question was on its way.
     expect(allowed.filter(Boolean).length).toBeGreaterThan(850);
     expect(allowed.filter(Boolean).length).toBeLessThanOrEqual(1000);
     expect(allowed.indexOf(false)).toBeGreaterThan(0);

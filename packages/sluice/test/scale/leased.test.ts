@@ -3,6 +3,7 @@ import {
   type Decision,
   fixedWindow,
   gcra,
+  type Hit,
   leakyBucket,
   leased,
   type Policies,
@@ -67,10 +68,14 @@ describe('the same judges find', () => {
     'a store whose bucket is not reduced: %s',
     async (name) => {
       const judged = LEASABLE[name];
-      const plan = planSent(judged.policies, 'simulated');
-      expect(await found(judged, surging(judged), { tamper: (hit) => ({ ...hit, plan }) })).toBeGreaterThan(
-        0,
-      );
+      const { policies: asWritten } = planSent(judged.policies, 'simulated');
+      const tamper = (hit: Hit): Hit => {
+        const policies = hit.plan.policies.map((policy, i) =>
+          policy.algorithm.lease?.leak === undefined ? policy : asWritten[i],
+        );
+        return { ...hit, plan: { ...hit.plan, policies } };
+      };
+      expect(await found(judged, surging(judged), { tamper })).toBeGreaterThan(0);
     },
   );
 
@@ -78,7 +83,13 @@ describe('the same judges find', () => {
     const judged = LEASABLE['sliding log'];
     const plan = planSent(judged.policies, 'simulated');
     const load = [steady(judged.policies, 4, 400, 60_000)];
-    expect(await found(judged, load, { tamper: (hit) => ({ ...hit, plan }) })).toBeGreaterThan(0);
+    const later = (decision: Decision): Decision => ({
+      ...decision,
+      policies: decision.policies.map((policy) => ({ ...policy, resetAfter: policy.resetAfter + 400 })),
+    });
+    const wrap = (store: Store, machine: Machine) =>
+      leased({ ...store, apply: async (hit) => later(await store.apply(hit)) }, { nodes: 4, ...machine });
+    expect(await found(judged, load, { tamper: (hit) => ({ ...hit, plan }), wrap })).toBeGreaterThan(0);
     expect(await found(judged, load, {})).toBe(0);
   });
 
@@ -109,29 +120,30 @@ describe('the same judges find', () => {
   });
 }, 60_000);
 
-describe('at a burst of 10,000 and 16 nodes, under twice the load that passes', () => {
+describe('at a burst of 10,000 and 16 nodes', () => {
   const NODES = 16;
-  const GOALS: Readonly<Record<string, { policies: Policies; callsPerDecision: number }>> = {
-    gcra: { policies: gcra({ limit: 1000, per: '1s', burst: 10_000 }), callsPerDecision: 0.02 },
-    'leaky bucket': {
-      policies: leakyBucket({ size: 10_000, dripSize: 50, dripRate: '50ms' }),
-      callsPerDecision: 0.02,
-    },
-    'fixed window': { policies: fixedWindow({ limit: 10_000, per: '10s' }), callsPerDecision: 0.02 },
-    'sliding window': { policies: slidingWindow({ limit: 10_000, per: '10s' }), callsPerDecision: 0.02 },
-    // Its leases are shorter, since what they delay is kept back from the rate.
-    'sliding log': { policies: slidingLog({ limit: 10_000, per: '10s' }), callsPerDecision: 0.05 },
+  const GOALS: Readonly<Record<string, Policies>> = {
+    gcra: gcra({ limit: 1000, per: '1s', burst: 10_000 }),
+    'leaky bucket': leakyBucket({ size: 10_000, dripSize: 50, dripRate: '50ms' }),
+    'fixed window': fixedWindow({ limit: 10_000, per: '10s' }),
+    'sliding window': slidingWindow({ limit: 10_000, per: '10s' }),
+    'sliding log': slidingLog({ limit: 10_000, per: '10s' }),
   };
-  test.each(Object.keys(GOALS))(
-    'nothing above the limit passes, 95 in 100 of what direct checks admit do, and the store hears little: %s',
-    async (name) => {
-      const { policies, callsPerDecision } = GOALS[name];
-      const load = steady(policies, NODES, 2000, 40_000);
+  const LOADS = { 'half the load that passes': 500, 'twice the load that passes': 2000 };
+  const cases = Object.entries(LOADS).flatMap(([load, perSecond]) =>
+    Object.entries(GOALS).map(([name, policies]) => [load, name, policies, perSecond] as const),
+  );
+  test.each(cases)(
+    'under %s nothing above the limit passes, 95 in 100 of what direct checks admit do, and the store is asked 0.02 times a decision: %s',
+    async (_, name, policies, perSecond) => {
+      // A log gets longer lots only after it was watched for a while.
+      const length = name === 'sliding log' && perSecond === 500 ? 120_000 : 40_000;
+      const load = steady(policies, NODES, perSecond, length);
       const direct = await simulate(load);
       const course = await withLeases(load);
       expect(overAdmitted(policies, course.spends)).toBe(0);
       expect(total(course.spends) / total(direct.spends)).toBeGreaterThanOrEqual(0.95);
-      expect(course.calls / course.decisions).toBeLessThanOrEqual(callsPerDecision);
+      expect(course.calls / course.decisions).toBeLessThanOrEqual(0.02);
     },
     60_000,
   );

@@ -121,5 +121,6 @@ test('close returns what a process holds; one that is killed costs at most its l
   const spends = await harvest();
   expect(total(spends)).toBe(500);
   expect(after).toBeLessThan(10_000 - 500);
-  expect(after).toBeGreaterThan(10_000 - 500 - 0.8 * 300);
+  // At first as much as three times what was asked for until then.
+  expect(after).toBeGreaterThan(10_000 - 500 - 3 * 1.1 * 250);
 }, 30_000);

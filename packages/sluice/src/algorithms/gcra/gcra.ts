@@ -47,7 +47,7 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
   },
   clearIn: (_, row, at, now) => debt(row, at, now),
   spending: { cells: [0], full: (p) => p.credit, unit: (p) => p.interval },
-  lease: { reduced: (p, span) => evenly(p.interval, p.burst - leak(p, span)), leak },
+  lease: { reduced: (p, span) => evenly(p.interval, p.burst - leak(p, span) / 2), leak },
 };
 
 /** A clock that goes back raises the debt by as much: nothing is minted, nobody waits longer than that. */

@@ -88,11 +88,13 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     return copy;
   },
   widest: (p) => HEADER + 2 * (Math.max(2 * p.entries, 3) + 1),
-  // Remembers each debit for a span longer, so that it outlives the last unit spent of it.
+  // A debit is remembered for a short span longer, or is dated to the end of a sub-window: so that it outlives the last
+  // unit spent of it.
   lease: {
-    part: 1 / 25,
-    reduced: (p, span) => ({ params: { ...p, per: p.per + span }, limit: p.limit }),
-    lasts: (_, resetAfter) => resetAfter,
+    shortPart: 1 / 25,
+    reduced: (p, _, short) => ({ params: { ...p, per: p.per + short }, limit: p.limit }),
+    lasts: (p, resetAfter) => resetAfter - p.per,
+    dated: (p, span) => ({ ...p, step: Math.max(p.step, span) }),
   },
 };
 
