@@ -101,6 +101,14 @@ test('statuses say code, limit with its name and unit, what remains, and when it
   });
 });
 
+test('of limits that have as much left, the headers are those of the first', async () => {
+  const { ask } = await shop();
+  await ask(of('writer=w'), of('writer=w'));
+  const { statuses, responseHeadersToAdd } = await ask(of('tenant=t', 'user=u'), of('writer=w'));
+  expect(statuses.map(({ limitRemaining }: { limitRemaining: number }) => limitRemaining)).toEqual([2, 2]);
+  expect(responseHeadersToAdd[0]).toEqual({ key: 'RateLimit-Limit', value: '3' });
+});
+
 test('a part of a second until the reset is a second', async () => {
   const { ask } = await shop({ store: memory({ clock: manualClock(NOW + 300) }) });
   const { statuses, responseHeadersToAdd } = await ask(of('path=/pay'));

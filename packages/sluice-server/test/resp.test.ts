@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import fc from 'fast-check';
 import { memory, StoreUnavailable } from 'sluice';
 import { manualClock } from 'sluice/testing';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openResp } from '../src/doors/resp.ts';
 import { certificates, command, later, opened, socketTo, talk } from './doors.ts';
 
@@ -152,6 +152,31 @@ test.each([
     expect(heard).toBe(`${PONG}-ERR Protocol error: ${message}\r\n`);
   },
 );
+
+test('the end of a length that is too long is not waited for', async () => {
+  const { port } = await opened(openResp, LIMITS);
+  const socket = socketTo(port);
+  socket.write(`*${'0'.repeat(30)}`);
+  const [heard] = (await once(socket, 'data')) as [Buffer];
+  expect(heard.toString()).toBe('-ERR Protocol error: invalid multibulk length\r\n');
+});
+
+test('bytes that are no UTF-8 are the key of nobody else', async () => {
+  const { port } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
+  const ask = (bytes: string): Promise<string> => talk(port, command('THROTTLE', bytes, 'api', '10'));
+  const used = cell(0, 10, 0, -1, 60);
+  for (const bytes of ['\xff', '\xc3\xbf', '\xc3', '\xef\xbf\xbd']) expect(await ask(bytes)).toBe(used);
+});
+
+test('who does not hang up after the last word is cut off', async () => {
+  const { port } = await opened(openResp, LIMITS);
+  const socket = socketTo(port);
+  socket.write(command('QUIT'));
+  await once(socket, 'data');
+  const clients = async (): Promise<string> => talk(port, command('INFO', 'clients'));
+  expect(await clients()).toContain('connected_clients:2');
+  await vi.waitFor(async () => expect(await clients()).toContain('connected_clients:1'), { timeout: 10_000 });
+});
 
 test('a web page that makes a browser send commands is not heard', async () => {
   const { port } = await opened(openResp, LIMITS);

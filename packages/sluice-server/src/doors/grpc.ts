@@ -44,8 +44,6 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
       callback({ code, details: message });
     };
     try {
-      // Nobody waits for the answer any more: nothing is counted.
-      if (call.cancelled) throw new Refusal(status.CANCELLED, 'cancelled');
       if (tokens !== undefined && !isToken(tokenOf(call), tokens()))
         throw new Refusal(status.UNAUTHENTICATED, 'a bearer token is needed');
       const response = shouldRateLimit(core, call.request, maxKey);

@@ -28,11 +28,13 @@ export class SpaceSaving {
     this.size = size;
   }
 
-  see(name: string): void {
+  see(given: string): void {
+    // Copied before it is looked for: what is remembered is hashed once.
+    const name = own(given);
     const known = this.counters.get(name);
     if (known !== undefined) known.count++;
-    else if (this.counters.size < this.size) this.add({ name: own(name), count: 1, error: 0 });
-    else if (this.size > 0) this.replace(this.leastSeen(), own(name));
+    else if (this.counters.size < this.size) this.add({ name, count: 1, error: 0 });
+    else if (this.size > 0) this.replace(this.leastSeen(), name);
   }
 
   /** What counted another goes on with this name. */
