@@ -1,7 +1,10 @@
+import { memory, StoreUnavailable } from 'sluice';
 import { describe, expect, test } from 'vitest';
+import { openHttp } from '../src/http/http.ts';
 import { createLive } from '../src/http/live.ts';
 import { routesOf } from '../src/http/routes.ts';
 import { createLog } from '../src/log.ts';
+import { later, opened } from './doors.ts';
 import { serving, type Serving } from './serving.ts';
 
 const LIMITS = `
@@ -263,4 +266,20 @@ test('keys of every kind are apart', async () => {
   ];
   for (const key of keys)
     expect(await answer(post('/v1/take', { limit: 'api', key }))).toMatchObject([200, { remaining: 2 }]);
+});
+
+test('where the store fails for some of a list, a problem stands in their place', async () => {
+  let asked = 0;
+  const store = later(memory(), () => (asked++ === 1 ? new StoreUnavailable('deadline') : 0));
+  const { port } = await opened(openHttp, LIMITS, { store });
+  const response = await fetch(`http://127.0.0.1:${port}/v1/take`, {
+    method: 'POST',
+    body: JSON.stringify(['a', 'b', 'c'].map((key) => ({ limit: 'api', key }))),
+  });
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject([
+    { allowed: true },
+    { type: 'urn:sluice:store-unavailable', status: 503, fault: 'deadline' },
+    { allowed: true },
+  ]);
 });
