@@ -47,7 +47,10 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     return full === 0 ? 0 : row[at + 1] + (passed + Math.ceil(full / p.dripSize)) * p.dripRate - now;
   },
   spending: { cells: [0], full: (p) => p.size, unit: () => 1 },
-  lease: { reduced: (p, span) => steps(p.size - (leak(p, span) + p.dripSize) / 2, p.dripSize, p.dripRate), leak },
+  lease: {
+    reduced: (p, span) => steps(p.size - (leak(p, span) + p.dripSize) / 2, p.dripSize, p.dripRate),
+    leak,
+  },
 };
 
 function drips(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
