@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
+import { openHttp } from '../src/http/http.ts';
+import { opened, socketTo } from './doors.ts';
 import { started, take, temporaryFile } from './serving.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
@@ -103,4 +105,18 @@ describe('SIGTERM', () => {
     expect(await take(server.url, 'a', 'x')).toMatchObject({ allowed: true });
     expect(await server.gone).toBe(0);
   });
+});
+
+test('while it drains, an answer says that it is the last of its connection', async () => {
+  const { port, door } = await opened(openHttp, 'limits: { api: 3/h }');
+  const socket = socketTo(port);
+  const ask = async (): Promise<string> => {
+    socket.write('GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n');
+    return String((await once(socket, 'data'))[0]);
+  };
+  expect(await ask()).toContain('Connection: keep-alive');
+  const drained = door.drain(5000);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(await ask()).toContain('Connection: close');
+  await drained;
 });
