@@ -47,6 +47,8 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   /** Of each plan, by key; null: checked directly. */
   const byPlan = new WeakMap<Plan, Map<string, Count> | null>();
   const counts = new Set<Count>();
+  /** Pushes and pulls on their way. */
+  const underWay = new Set<Promise<void>>();
   let stop: (() => void) | undefined;
   let nextSync: Millis = 0;
   let closed = false;
@@ -143,11 +145,16 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
       stop = undefined;
       for (const count of counts) {
         if (!count.seen && count.passed === 0 && count.pushing === 0) forget(count);
-        else if (count.pushing === 0 && count.answer !== undefined) void sync(count);
+        else if (count.pushing === 0 && count.answer !== undefined) start(count);
         count.seen = false;
       }
       if (counts.size > 0) schedule();
     });
+  }
+
+  function start(count: Count): void {
+    const done = sync(count).finally(() => underWay.delete(done));
+    underWay.add(done);
   }
 
   /** Pushes what passed; if nothing did, just asks. Never twice: nobody knows whether it arrived. */
@@ -184,12 +191,15 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     };
   }
 
-  /** Pushes what is left to tell. */
+  /** Pushes what is left to tell, and waits for what is under way. */
   async function close(): Promise<void> {
     closed = true;
     stop?.();
-    await Promise.all([...counts].filter(({ passed }) => passed > 0).map(sync));
-    for (const count of counts) forget(count);
+    for (const count of counts) {
+      if (count.passed > 0) start(count);
+      forget(count);
+    }
+    await Promise.all(underWay);
     await store.close();
   }
 

@@ -180,6 +180,22 @@ describe('one node', () => {
     expect(asked).toEqual(['take 1', 'take always 3']);
   });
 
+  test('close waits for a push that is on its way', async () => {
+    const wrapped = synced(store, { every: EVERY, clock });
+    const limiter = createLimiter('10/h', { store: wrapped });
+    await limiter.take('alice');
+    void limiter.take('alice', 3);
+    const apply = store.apply.bind(store);
+    store.apply = async (hit) => {
+      await settled();
+      return apply(hit);
+    };
+    store.close = () => void asked.push('close');
+    clock.advance(EVERY);
+    await wrapped.close();
+    expect(asked).toEqual(['take 1', 'take always 3', 'close']);
+  });
+
   test('a push without an answer is not sent again: the next hit asks', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
