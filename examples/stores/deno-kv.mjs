@@ -14,13 +14,19 @@ export function denoKv(kv) {
     },
     async put(key, value, version, expiresInMs) {
       const place = ['sluice', key];
-      const result = await kv
-        .atomic()
-        // A versionstamp of null: there must be nothing.
-        .check({ key: place, versionstamp: version ?? null })
-        .set(place, value, { expireIn: expiresInMs })
-        .commit();
-      return result.ok;
+      try {
+        const result = await kv
+          .atomic()
+          // A versionstamp of null: there must be nothing.
+          .check({ key: place, versionstamp: version ?? null })
+          .set(place, value, { expireIn: expiresInMs })
+          .commit();
+        return result.ok;
+      } catch (error) {
+        // A local file that another process just writes to: nothing was written.
+        if (error?.message === 'database is locked') return false;
+        throw error;
+      }
     },
   };
 }
