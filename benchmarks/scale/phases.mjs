@@ -13,9 +13,9 @@ const hurried = { keys: 1, inFlight: 256, span: 400 };
 const open = { ...hurried, limits: { limit: 1e8, per: '1s', burst: 1e9 }, isBounded: false };
 
 export const phases = {
-  half: { ...paced, perSecond: RATE / 2, span: 1000 },
-  // Long enough for the burst to be spent, and then for the rate to count.
-  twice: { ...paced, perSecond: RATE * 2, span: 3000 },
+  // Long enough for a node's first calls not to count for much, for the burst to be spent, and then for the rate to count.
+  half: { ...paced, perSecond: RATE / 2, span: 4000 },
+  twice: { ...paced, perSecond: RATE * 2, span: 4000 },
   // Mostly denied; slower, so that a denial lasts for a millisecond.
   flood: { ...hurried, limits: { limit: RATE / 10, per: '1s', burst: BURST }, isBounded: true },
   open,

@@ -40,8 +40,8 @@ on an empty store for each, warmed up with other keys and other nodes; contender
 server and harness share the machine: more nodes are not more cores. Direct checks that are under way at once travel
 together, so a script call carries several. A decision that passed lies somewhere between question and answer: units are
 above the bound only if they were asked for and answered within a window that allows fewer. What could have passed is the
-burst and what comes back, or all that was asked for if that is less. Leases keep back a tenth of the burst, once, and last
-a tenth of the time in which it comes back: under half the load, each of 16 nodes makes some 30 decisions in that time. At
+burst and what comes back, or all that was asked for if that is less. Leases keep back an eighth of the burst, once, and last
+a quarter of the time in which it comes back: under half the load, each of 16 nodes makes some 78 decisions in that time. At
 ${number(limit)} a second a denial lasts 0.1 ms: little for denyCache to remember. ipc: one of the processes decides for all.
 Postgres: an unlogged table, fsync off, 8 connections a process.`;
 
