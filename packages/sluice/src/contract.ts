@@ -121,6 +121,23 @@ export interface Plan {
   readonly inherit?: Inheritance | undefined;
 }
 
+/** Rows that grow live outside the table; their one cell in it points here. 0 points to a row of zeros. */
+export interface GrownRows {
+  get(pointer: number): Cells;
+  /** Puts a row in the place of another and returns where it is now. */
+  put(pointer: number, row: Cells): number;
+}
+
+/** Applies a hit to the key's row, which starts at an offset. `blockedUntil`: the end of a block by hand. */
+export type Decide = (
+  hit: Hit,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  blockedUntil: Millis,
+  grown: GrownRows,
+) => Decision;
+
 export interface Inheritance {
   /** What stays: the units that were used, those that were left, or the share of them. */
   readonly keeps: 'additive' | 'as-is' | 'proportional';
@@ -129,6 +146,10 @@ export interface Inheritance {
    * for 'as-is' also until when that matters. Zeros: under none yet.
    */
   readonly offset: number;
+  /** Decides on the row made one that this plan could have written, and notes under which numbers it is now. */
+  decide(inner: Decide, ...about: Parameters<Decide>): Decision;
+  /** How much longer the row is needed by any plan that wrote it. */
+  keptFor(cells: Cells, start: number, now: Millis): Millis;
 }
 
 /** 'whole': all or nothing. 'partial': as much as fits. 'always': every attempt counts, refused ones too. */

@@ -5,23 +5,24 @@ import { SluiceError } from './errors.ts';
 /** Milliseconds, or text: '250ms' '10s' '1m' '2h' '1d' '1w' '1h30m'. */
 export type Duration = Millis | string;
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-const WEEK = 7 * DAY;
-
-const UNITS: ReadonlyMap<string, Millis> = new Map([
-  ...named(1, 'ms', 'millisecond', 'milliseconds'),
-  ...named(SECOND, 's', 'sec', 'secs', 'second', 'seconds'),
-  ...named(MINUTE, 'm', 'min', 'mins', 'minute', 'minutes'),
-  ...named(HOUR, 'h', 'hr', 'hrs', 'hour', 'hours'),
-  ...named(DAY, 'd', 'day', 'days'),
-  ...named(WEEK, 'w', 'week', 'weeks'),
+/** Each unit by all its names, and how many of the one before it make one. */
+const UNITS: ReadonlyMap<string, Millis> = unitsOf([
+  [1, 'ms millisecond milliseconds'],
+  [1000, 's sec secs second seconds'],
+  [60, 'm min mins minute minutes'],
+  [60, 'h hr hrs hour hours'],
+  [24, 'd day days'],
+  [7, 'w week weeks'],
 ]);
 
-function named(millis: Millis, ...names: string[]): [string, Millis][] {
-  return names.map((name) => [name, millis]);
+function unitsOf(steps: readonly (readonly [times: number, names: string])[]): Map<string, Millis> {
+  const units = new Map<string, Millis>();
+  let millis = 1;
+  for (const [times, names] of steps) {
+    millis *= times;
+    for (const name of names.split(' ')) units.set(name, millis);
+  }
+  return units;
 }
 
 const PART = /(\d+(?:\.\d+)?)\s*([a-z]+)\s*/gy;

@@ -4,15 +4,7 @@
  * The functions below pass on the same five things: the policies, the cells and where in them the row starts, the time,
  * and where grown rows are. They are arguments and not an object, because this is the path that every check takes.
  */
-import type { Cells, Decision, Hit, Millis, PlacedPolicy, Plan, PolicyState } from './contract.ts';
-import { convert, keptFor, sign } from './inherit.ts';
-
-/** Rows that grow live outside the table; their one cell in it points here. 0 points to a row of zeros. */
-export interface GrownRows {
-  get(pointer: number): Cells;
-  /** Puts a row in the place of another and returns where it is now. */
-  put(pointer: number, row: Cells): number;
-}
+import type { Cells, Decision, GrownRows, Hit, Millis, PlacedPolicy, Plan, PolicyState } from './contract.ts';
 
 type Policies = readonly PlacedPolicy[];
 
@@ -28,34 +20,9 @@ export function decide(
   blockedUntil: Millis,
   grown: GrownRows,
 ): Decision {
-  if (hit.plan.inherit !== undefined) return decideConverted(hit, cells, at, now, blockedUntil, grown);
-  return decideHere(hit, cells, at, now, blockedUntil, grown);
-}
-
-/** On a copy that is as this plan would have written it: what does not write must not convert either. */
-function decideConverted(
-  hit: Hit,
-  cells: Cells,
-  at: number,
-  now: Millis,
-  blockedUntil: Millis,
-  grown: GrownRows,
-): Decision {
-  const { plan } = hit;
-  const row = cells.slice(at, at + plan.width);
-  convert(plan, row, now);
-  const decision = decideHere(hit, row, 0, now, blockedUntil, grown);
-  if (!writes(hit, decision, blockedUntil > now)) return decision;
-  sign(plan, row, decision, now);
-  cells.set(row, at);
-  return decision;
-}
-
-function writes({ verb, plan }: Hit, { taken, allowed }: Decision, blocked: boolean): boolean {
-  if (verb === 'peek' || verb === 'reset') return false;
-  if (verb !== 'take' && verb !== 'reserve') return true;
-  if (taken > 0) return true;
-  return verb === 'take' && !allowed && !blocked && plan.policies.some((p) => p.algorithm.countsDenials);
+  const { inherit } = hit.plan;
+  if (inherit === undefined) return decideHere(hit, cells, at, now, blockedUntil, grown);
+  return inherit.decide(decideHere, hit, cells, at, now, blockedUntil, grown);
 }
 
 function decideHere(
@@ -70,25 +37,19 @@ function decideHere(
   const { verb, cost } = hit;
   const block = blockedUntil > now ? blockedUntil - now : 0;
 
-  if (verb === 'take' && hit.mode === 'whole') {
-    if (policies.length === 1 && block === 0 && !policies[0].grows)
-      return takeOne(policies[0], cells, at, now, cost);
-    const passes = block === 0 && waitFor(policies, cells, at, now, grown, cost) === 0;
-    if (passes) charge(policies, cells, at, now, grown, cost);
-    else if (block === 0) strike(policies, cells, at, now);
-    return describe(policies, cells, at, now, grown, block, passes, passes ? cost : 0, cost);
-  }
-  if (verb === 'take' && hit.mode === 'partial') {
-    const taken = block === 0 ? fitting(policies, cells, at, now, grown, cost) : 0;
-    if (taken > 0) charge(policies, cells, at, now, grown, taken);
-    else if (block === 0) strike(policies, cells, at, now);
-    return describe(policies, cells, at, now, grown, block, taken > 0, taken, Math.min(cost, 1));
-  }
   if (verb === 'take') {
-    const passes = block === 0 && waitFor(policies, cells, at, now, grown, cost) === 0;
-    charge(policies, cells, at, now, grown, cost);
-    if (!passes && block === 0) strike(policies, cells, at, now);
-    return describe(policies, cells, at, now, grown, block, passes, cost, cost);
+    const { mode } = hit;
+    if (mode === 'whole' && policies.length === 1 && block === 0 && !policies[0].grows)
+      return takeOne(policies[0], cells, at, now, cost);
+    const partial = mode === 'partial';
+    const part = partial ? fitting(policies, cells, at, now, grown, cost) : cost;
+    const fits = partial ? part > 0 : waitFor(policies, cells, at, now, grown, cost) === 0;
+    const passes = fits && block === 0;
+    const charged = passes || mode === 'always';
+    if (charged) charge(policies, cells, at, now, grown, part);
+    if (!fits && block === 0) strike(policies, cells, at, now);
+    const asked = partial ? Math.min(cost, 1) : cost;
+    return describe(policies, cells, at, now, grown, block, passes, charged ? part : 0, asked);
   }
   if (verb === 'reserve') {
     const delay = block === 0 ? delayOf(policies, cells, at, now, grown, cost) : Infinity;
@@ -98,11 +59,18 @@ function decideHere(
     // Booked: what it waits for is its turn, not what a second one like it would wait for.
     return booked ? { ...decision, retryAfter: delay } : decision;
   }
-  if (verb === 'refund' || verb === 'release')
+  // A fresh row has nothing to give back, and stays one: stamped with the time, it would bind a clock that then goes back.
+  if ((verb === 'refund' || verb === 'release') && !isFresh(hit.plan, cells, at))
     give(policies, cells, at, now, grown, cost, verb === 'release');
   const asked = verb === 'peek' ? cost : 1;
   const passes = block === 0 && waitFor(policies, cells, at, now, grown, asked) === 0;
   return describe(policies, cells, at, now, grown, block, passes, 0, asked);
+}
+
+/** A row of zeros. */
+export function isFresh(plan: Plan, cells: Cells, at: number): boolean {
+  for (let i = at; i < at + plan.width; i++) if (cells[i] !== 0) return false;
+  return true;
 }
 
 /** The check that most limiters make, one policy and all or nothing: the same in a third less time. */
@@ -129,16 +97,24 @@ function takeOne(policy: PlacedPolicy, cells: Cells, at: number, now: Millis, co
 
 /** Until a whole row is as good as new. */
 export function clearIn(plan: Plan, cells: Cells, at: number, now: Millis, grown: GrownRows): Millis {
-  let longest = plan.inherit === undefined ? 0 : keptFor(plan, cells, at, now);
+  let longest = plan.inherit?.keptFor(cells, at, now) ?? 0;
   const { policies } = plan;
   for (let i = 0; i < policies.length; i++) {
-    const { algorithm, params, offset, grows } = policies[i];
-    const wait = grows
-      ? algorithm.clearIn(params, grown.get(cells[at + offset]), 0, now)
-      : algorithm.clearIn(params, cells, at + offset, now);
+    const policy = policies[i];
+    const row = rowOf(policy, cells, at, grown);
+    const wait = policy.algorithm.clearIn(policy.params, row, startOf(policy, at), now);
     if (wait > longest) longest = wait;
   }
   return longest;
+}
+
+/** The array that holds a policy's part, and where in it that starts. */
+function rowOf({ grows, offset }: PlacedPolicy, cells: Cells, at: number, grown: GrownRows): Cells {
+  return grows ? grown.get(cells[at + offset]) : cells;
+}
+
+function startOf({ grows, offset }: PlacedPolicy, at: number): number {
+  return grows ? 0 : at + offset;
 }
 
 /** The longest wait: every policy must pass. */
@@ -152,10 +128,9 @@ function waitFor(
 ): Millis {
   let longest = 0;
   for (let i = 0; i < policies.length; i++) {
-    const { algorithm, params, offset, grows } = policies[i];
-    const wait = grows
-      ? algorithm.waitFor(params, grown.get(cells[at + offset]), 0, now, cost)
-      : algorithm.waitFor(params, cells, at + offset, now, cost);
+    const policy = policies[i];
+    const row = rowOf(policy, cells, at, grown);
+    const wait = policy.algorithm.waitFor(policy.params, row, startOf(policy, at), now, cost);
     if (wait > longest) longest = wait;
   }
   return longest;
@@ -172,10 +147,9 @@ function fitting(
 ): number {
   if (waitFor(policies, cells, at, now, grown, cost) === 0) return cost;
   let least = cost;
-  for (const { algorithm, params, offset, grows } of policies) {
-    const free = grows
-      ? algorithm.available(params, grown.get(cells[at + offset]), 0, now)
-      : algorithm.available(params, cells, at + offset, now);
+  for (const policy of policies) {
+    const row = rowOf(policy, cells, at, grown);
+    const free = policy.algorithm.available(policy.params, row, startOf(policy, at), now);
     if (free < least) least = free;
   }
   const units = Math.floor(least);
@@ -206,16 +180,15 @@ function charge(
   cost: number,
 ): void {
   for (let i = 0; i < policies.length; i++) {
-    const { algorithm, params, offset, grows } = policies[i];
+    const policy = policies[i];
+    const { algorithm, params, offset } = policy;
     if (algorithm.countsDenials) continue;
-    if (grows) {
-      const pointer = cells[at + offset];
-      const row = (algorithm.roomy as NonNullable<typeof algorithm.roomy>)(params, grown.get(pointer), now);
-      cells[at + offset] = grown.put(pointer, row);
-      algorithm.take(params, row, 0, now, cost);
-    } else {
-      algorithm.take(params, cells, at + offset, now, cost);
+    let row = rowOf(policy, cells, at, grown);
+    if (algorithm.roomy !== undefined) {
+      row = algorithm.roomy(params, row, now);
+      cells[at + offset] = grown.put(cells[at + offset], row);
     }
+    algorithm.take(params, row, startOf(policy, at), now, cost);
   }
 }
 
@@ -236,10 +209,10 @@ function give(
   cost: number,
   heldOnly: boolean,
 ): void {
-  for (const { algorithm, params, offset, grows } of policies) {
+  for (const policy of policies) {
+    const { algorithm, params } = policy;
     if (heldOnly && !algorithm.holds) continue;
-    if (grows) algorithm.give(params, grown.get(cells[at + offset]), 0, now, cost);
-    else algorithm.give(params, cells, at + offset, now, cost);
+    algorithm.give(params, rowOf(policy, cells, at, grown), startOf(policy, at), now, cost);
   }
 }
 
@@ -266,27 +239,15 @@ export function decisionOf(states: PolicyState[], block: Millis, allowed: boolea
   let binding = states[0];
   for (let i = 1; i < states.length; i++) if (isNearer(states[i], binding)) binding = states[i];
   const { name, limit, remaining, retryAfter, resetAfter } = binding;
-  if (block > retryAfter) {
-    return {
-      allowed,
-      taken,
-      limit,
-      remaining: 0,
-      retryAfter: block,
-      resetAfter: Math.max(block, resetAfter),
-      policy: 'block',
-      policies: states,
-      source: 'store',
-    };
-  }
+  const blocked = block > retryAfter;
   return {
     allowed,
     taken,
     limit,
-    remaining,
-    retryAfter,
-    resetAfter,
-    policy: name,
+    remaining: blocked ? 0 : remaining,
+    retryAfter: blocked ? block : retryAfter,
+    resetAfter: blocked ? Math.max(block, resetAfter) : resetAfter,
+    policy: blocked ? 'block' : name,
     policies: states,
     source: 'store',
   };
@@ -307,8 +268,8 @@ function stateOf(
   cost: number,
 ): PolicyState {
   const { algorithm, params, limit } = policy;
-  const row = policy.grows ? grown.get(cells[at + policy.offset]) : cells;
-  const start = policy.grows ? 0 : at + policy.offset;
+  const row = rowOf(policy, cells, at, grown);
+  const start = startOf(policy, at);
   const free = algorithm.available(params, row, start, now);
   return {
     name: policy.name,

@@ -3,23 +3,14 @@
  * A denial is never an error; only `run` and `limitedFetch` turn one into an exception: they have no other way to say it.
  */
 import type { Decision } from './contract.ts';
+import { MISTAKES, show, SluiceError } from './mistakes.ts';
 
-export const ERRORS = {
-  ERR_COST: 'must be a finite number, 0 or more',
-  ERR_DURATION:
-    "must be a positive span: milliseconds, or text such as '250ms', '10s', '1m', '2h', '1d' or '1h30m'",
-  ERR_NUMBER: 'must be a finite number above 0',
-  ERR_INTEGER: 'must be a whole number, 1 or more',
-  ERR_CHOICE: 'must be one of the listed values',
-  ERR_UNKNOWN_OPTION: 'is not an option here',
-  ERR_MISSING_OPTION: 'is required',
-  ERR_OPTIONS: 'must be an object with options',
-  ERR_POLICY: "must be a policy: text such as '100/min', or what gcra() and its siblings return",
+export { SluiceError };
+
+const MORE = {
   ERR_POLICY_TEXT:
     "must read like '100/min', '10/s burst 20', '5000/day fixed-window' or several joined by '&'",
   ERR_TIME_ZONE: 'must be an IANA time zone such as Europe/Berlin',
-  ERR_TIER: 'is not a tier of this limiter',
-  ERR_KEY: 'must be a string',
   ERR_ADDRESS: 'has no address of its client: say which proxy is trusted (trustProxy), or give a key',
   ERR_TRUST_PROXY:
     "must be false, a number of proxies, CIDRs, 'loopback', 'private', 'cloudflare', 'fly', 'vercel', 'nginx' or { header }",
@@ -30,21 +21,14 @@ export const ERRORS = {
   ERR_STORE_UNAVAILABLE: 'is not available',
 } as const;
 
+/** Marked as pure, so that a bundler may leave out what an application does not throw. */
+export const ERRORS: typeof MISTAKES & typeof MORE = /* @__PURE__ */ Object.assign({}, MISTAKES, MORE);
+
 export type ErrorCode = keyof typeof ERRORS;
 
-/** A mistake in what the caller passed: which option, and the value it got. */
-export class SluiceError extends RangeError {
-  readonly code: ErrorCode;
-  readonly option: string;
-  readonly value: unknown;
-
-  constructor(code: ErrorCode, option: string, value: unknown, hint = '') {
-    super(`${option} ${ERRORS[code]}${hint && ` (${hint})`}; got ${show(value)} [${code}]`);
-    this.name = 'SluiceError';
-    this.code = code;
-    this.option = option;
-    this.value = value;
-  }
+/** A mistake that only some parts of Sluice can point out. */
+export function mistake(code: ErrorCode, option: string, value: unknown, hint = ''): SluiceError {
+  return new SluiceError(code, option, value, hint, ERRORS[code]);
 }
 
 /** What a caller of `acquire` gets when the limiter is closed before its turn. */
@@ -132,12 +116,4 @@ function faultOf(message: string): StoreFault {
 export function faultIn(error: unknown): StoreFault {
   if (error instanceof StoreUnavailable || error instanceof StoreError) return error.fault;
   return faultOf(String((error as Error | undefined)?.message ?? error));
-}
-
-function show(value: unknown): string {
-  if (typeof value === 'string')
-    return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
-  if (typeof value === 'function') return 'a function';
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
-  return String(value);
 }

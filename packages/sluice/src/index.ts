@@ -31,19 +31,18 @@ export {
 } from './errors.ts';
 export {
   type AcquireOptions,
-  type CostOptions,
   createLimiter,
   type Limiter,
   type LimiterOptions,
   type PolicySource,
   type Reservation,
   type ReserveOptions,
-  type TakeOptions,
 } from './limiter.ts';
 export type { ManyDecision, ManyItem } from './many.ts';
 export type { Policies } from './plan.ts';
 export { type CasOptions, type CasService, casStore, type CasValue } from './stores/cas/cas.ts';
 export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
+export type { CostOptions, TakeOptions, Verbs } from './verbs.ts';
 export { leased, type LeasedOptions } from './wrappers/leased.ts';
 export { metered, type Observer, type Outcome } from './wrappers/metered.ts';
 export { synced, type SyncedOptions } from './wrappers/synced.ts';

@@ -4,7 +4,56 @@
  *
  * tail.lua and stores/redis/script.ts mirror this: the same arithmetic in the same order.
  */
-import type { Cells, Decision, Inheritance, Millis, PlacedPolicy, Plan } from './contract.ts';
+import type { Cells, Decision, Hit, Inheritance, Millis, PlacedPolicy, Plan } from './contract.ts';
+import { isFresh } from './engine.ts';
+import { SluiceError } from './errors.ts';
+import { numbered } from './placement.ts';
+
+/** What becomes of a key's state when its limit changes. */
+export type Inherit = Inheritance['keeps'] | 'reset';
+
+export const INHERIT: readonly Inherit[] = ['as-is', 'proportional', 'additive', 'reset'];
+
+/** The plan, taking over what other numbers wrote under its name. `base`: of a tier, which reads its rows if it can. */
+export function inheriting(plan: Plan, keeps: Inherit, base?: Plan): Plan {
+  // After a 'reset' nothing is shared.
+  if (keeps === 'reset') return { ...plan, name: plan.name + numbered(plan.id) };
+  for (const { algorithm } of plan.policies) {
+    // What records units is additive as it is; what only watches others has none to keep.
+    if (algorithm.spending !== undefined || algorithm.countsDenials || keeps === 'additive') continue;
+    const hint = `${algorithm.name} has only 'additive' and 'reset'`;
+    throw new SluiceError('ERR_CHOICE', 'createLimiter.inherit', keeps, hint);
+  }
+  const variant = `+${keeps}`;
+  const signature = plan.signature + variant;
+  const signed = plan.policies.filter(({ algorithm }) => algorithm.spending !== undefined);
+  const inherit: Inheritance = {
+    keeps,
+    offset: plan.width,
+    decide(inner, hit, cells, at, now, blockedUntil, grown) {
+      // On a copy: what does not write must not convert either.
+      const row = cells.slice(at, at + taker.width);
+      convert(taker, row, now);
+      const idle = (hit.verb === 'refund' || hit.verb === 'release') && isFresh(taker, row, 0);
+      const decision = inner(hit, row, 0, now, blockedUntil, grown);
+      if (idle || !writes(hit, decision, blockedUntil > now)) return decision;
+      sign(taker, row, decision, now);
+      cells.set(row, at);
+      return decision;
+    },
+    keptFor: (cells, start, now) => keptFor(taker, cells, start, now),
+  };
+  const taker: Taker = {
+    ...plan,
+    variant: base === undefined || base.signature === signature ? variant : signature,
+    width: plan.width + signatureWidth(keeps) * signed.length,
+    signature,
+    inherit,
+  };
+  return taker;
+}
+
+type Taker = Plan & { readonly inherit: Inheritance };
 
 /** Float error of many conversions, and far less than anybody counts in. */
 const NEAR = 1e-9;
@@ -12,13 +61,13 @@ const NEAR = 1e-9;
 type Spending = NonNullable<PlacedPolicy['algorithm']['spending']>;
 
 /** A signature: full, unit and, where it is the units left that stay, until when the policy's part is not clear. */
-export function signatureWidth(keeps: Inheritance['keeps']): number {
+function signatureWidth(keeps: Inheritance['keeps']): number {
   return keeps === 'as-is' ? 3 : 2;
 }
 
 /** Makes the row one that this plan could have written. What is signed with the same numbers, or not at all, stays. */
-export function convert({ policies, inherit }: Plan, row: Cells, now: Millis): void {
-  const { keeps, offset } = inherit as Inheritance;
+function convert({ policies, inherit }: Taker, row: Cells, now: Millis): void {
+  const { keeps, offset } = inherit;
   let at = offset;
   for (const policy of policies) {
     const { algorithm, params, offset: start } = policy;
@@ -44,8 +93,8 @@ export function convert({ policies, inherit }: Plan, row: Cells, now: Millis): v
 }
 
 /** Once something was charged, under which numbers that was; and until when that matters. */
-export function sign({ policies, inherit }: Plan, row: Cells, decision: Decision, now: Millis): void {
-  const { keeps, offset } = inherit as Inheritance;
+function sign({ policies, inherit }: Taker, row: Cells, decision: Decision, now: Millis): void {
+  const { keeps, offset } = inherit;
   let at = offset;
   for (let i = 0; i < policies.length; i++) {
     const { algorithm, params } = policies[i];
@@ -59,9 +108,16 @@ export function sign({ policies, inherit }: Plan, row: Cells, decision: Decision
   }
 }
 
+function writes({ verb, plan }: Hit, { taken, allowed }: Decision, blocked: boolean): boolean {
+  if (verb === 'peek' || verb === 'reset') return false;
+  if (verb !== 'take' && verb !== 'reserve') return true;
+  if (taken > 0) return true;
+  return verb === 'take' && !allowed && !blocked && plan.policies.some((p) => p.algorithm.countsDenials);
+}
+
 /** How much longer a row is needed by any plan that wrote it. */
-export function keptFor({ width, inherit }: Plan, cells: Cells, start: number, now: Millis): Millis {
-  const { keeps, offset } = inherit as Inheritance;
+function keptFor({ width, inherit }: Taker, cells: Cells, start: number, now: Millis): Millis {
+  const { keeps, offset } = inherit;
   let longest = 0;
   if (keeps === 'as-is')
     for (let at = offset + 2; at < width; at += 3) longest = Math.max(longest, cells[start + at] - now);

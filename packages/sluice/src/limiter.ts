@@ -1,36 +1,19 @@
 /** What a person holds in hand: verbs over a key. The limiter turns them into hits; the store decides. */
-import type { Answer, Decision, Hit, MaybePromise, Millis, Mode, Plan, Store, Verb } from './contract.ts';
+import type { Answer, Decision, MaybePromise, Millis, Plan, Store } from './contract.ts';
+import { storeOf } from './default-store.ts';
 import { type Duration, duration } from './duration.ts';
 import { DeniedError, SluiceError } from './errors.ts';
+import { INHERIT, type Inherit } from './inherit.ts';
 import { type ManyDecision, type ManyItem, takeMany } from './many.ts';
-import { all, chain, unheard } from './maybe.ts';
-import { bound, cost as checkCost, known, oneOf } from './options.ts';
-import { type Inherit, type Policies, planOf } from './plan.ts';
-import { memory } from './stores/memory/memory.ts';
+import { chain, unheard } from './maybe.ts';
+import { bound, keyOf, known, oneOf } from './options.ts';
+import { type Policies, planOf } from './plan.ts';
+import { type CostOptions, optionsOf, type Plans, type Verbs, verbsOf } from './verbs.ts';
 import { waitingRoom } from './waiting.ts';
-
-export interface CostOptions {
-  /** Default 1; 0 peeks. */
-  readonly cost?: number | undefined;
-  readonly tier?: string | undefined;
-}
-
-export interface TakeOptions extends CostOptions {
-  /** Default 'whole'. */
-  readonly mode?: Mode | undefined;
-}
 
 export interface ReserveOptions extends CostOptions {
   /** The longest delay that is welcome; a longer one books nothing. Default: no bound. */
   readonly maxDelay?: Duration | undefined;
-}
-
-export interface AcquireOptions extends CostOptions {
-  /** After this long the answer is a denial; 0: only if it passes at once. Default: wait as long as it takes. */
-  readonly timeout?: Duration | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Higher goes first; default 0. */
-  readonly priority?: number | undefined;
 }
 
 export interface Reservation<R extends MaybePromise<Decision> = Decision> {
@@ -42,27 +25,21 @@ export interface Reservation<R extends MaybePromise<Decision> = Decision> {
   cancel(): R | undefined;
 }
 
-export interface Limiter<R extends MaybePromise<Decision> = Decision> {
-  /** Charges if every policy allows. */
-  take(key: string, options?: number | TakeOptions): R;
-  /** The same answer, nothing written. */
-  peek(key: string, options?: number | CostOptions): R;
-  /** Gives back; never above full. */
-  refund(key: string, options?: number | CostOptions): R;
-  /** Gives back only what is held: concurrency. */
-  release(key: string, options?: number | CostOptions): R;
+export interface AcquireOptions extends CostOptions {
+  /** After this long the answer is a denial; 0: only if it passes at once. Default: wait as long as it takes. */
+  readonly timeout?: Duration | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Higher goes first; default 0. */
+  readonly priority?: number | undefined;
+}
+
+export interface Limiter<R extends MaybePromise<Decision> = Decision> extends Verbs<R> {
   /** Charges now, even for a turn in the future. */
   reserve(key: string, options?: number | ReserveOptions): Answer<R, Reservation<R>>;
   /** Waits for the turn: first come first served per key and priority. A timeout answers with a denial, an abort rejects. */
   acquire(key: string, options?: number | AcquireOptions): Promise<Decision>;
   /** acquire, call, release. Rejects with a DeniedError when the turn does not come. */
   run<T>(key: string, call: () => MaybePromise<T>, options?: number | AcquireOptions): Promise<T>;
-  /** Whether what a key takes is held until `release`. */
-  holds(key: string, tier?: string): boolean;
-  /** Denies the key for a while, whatever it has left. */
-  block(key: string, span: Duration): R;
-  /** As if the key had never been seen. */
-  reset(key: string): R;
   /** Several keys, of this or other limiters, all or nothing. */
   takeMany(items: readonly ManyItem<R>[]): Answer<R, ManyDecision>;
   /** Ends all waiting, and the store if it is the limiter's own. */
@@ -113,129 +90,63 @@ export function createLimiter(
       throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, 'for inherit');
   }
   bound('createLimiter.maxWaiting', maxWaiting);
-  if (given !== undefined && typeof given?.apply !== 'function')
-    throw new SluiceError('ERR_OPTIONS', 'createLimiter.store', given, 'a store');
-  const store: Store = given ?? memory();
-  const base = typeof policies === 'function' ? undefined : planOf(policies, name, undefined, inherit);
-  const planForKey =
-    typeof policies === 'function' ? plansByKey(policies, name ?? 'sluice', inherit) : undefined;
-  const tierPlans = new Map(
-    Object.entries(tiers).map(([tier, own]) => [
-      tier,
-      planOf(own, name ?? base?.name ?? 'sluice', base, inherit),
-    ]),
-  );
-
-  function planFor(key: string, tier: string | undefined): Plan {
-    if (typeof key !== 'string') throw new SluiceError('ERR_KEY', 'key', key);
-    if (tier === undefined) return base ?? (planForKey as (key: string) => Plan)(key);
-    const plan = tierPlans.get(tier);
-    if (plan === undefined)
-      throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...tierPlans.keys()].join(', ')}`);
-    return plan;
-  }
-
-  function hit(verb: Verb, key: string, cost: number, tier?: string, mode: Mode = 'whole', span = 0): Hit {
-    return { verb, plan: planFor(key, tier), key, cost, mode, span };
-  }
-
-  const peek = (key: string, cost: number, tier?: string) => store.apply(hit('peek', key, cost, tier));
-
-  function take(key: string, cost: number, tier?: string, mode: Mode = 'whole'): MaybePromise<Decision> {
-    return cost === 0 ? peek(key, 0, tier) : store.apply(hit('take', key, cost, tier, mode));
-  }
-
-  function giveBack(verb: 'refund' | 'release' | 'reset', key: string, cost: number, tier?: string) {
-    const answer = store.apply(hit(verb, key, cost, tier));
-    if (isWaitedFor) room.nudge(key);
-    return answer;
-  }
-
-  /** Tiers of other algorithms have rows of their own, and all have after a 'reset'. The answer is that of the limiter's own policies. */
-  function everywhere(key: string, act: (tier?: string) => MaybePromise<Decision>): MaybePromise<Decision> {
-    const own = planFor(key, undefined);
-    const others = [...tierPlans]
-      .filter(([, { name, variant }]) => name !== own.name || variant !== own.variant)
-      .map(([tier]) => act(tier));
-    return chain(all([act(), ...others]), ([own]) => own);
-  }
-
-  const holds = (key: string, tier?: string): boolean =>
-    planFor(key, tier).policies.some(({ algorithm }) => algorithm.holds);
-
+  const store = storeOf(given);
+  const plans = plansOf(policies, name, tiers, inherit);
+  /** Takes a turn, up to so long from now. */
+  const book = (key: string, cost: number, tier: string | undefined, span: Millis) =>
+    store.apply({ verb: 'reserve', plan: plans.of(keyOf(key), tier), key, cost, mode: 'whole', span });
   let isWaitedFor = false;
+  const verbs = verbsOf(store, plans, (key) => {
+    if (isWaitedFor) room.nudge(key);
+  });
   const room = waitingRoom(
     {
-      takeNow: (key, cost, tier) => store.apply(hit('reserve', key, cost, tier)),
-      peek,
-      refund: (key, cost, tier) => giveBack('refund', key, cost, tier),
-      isHeld: holds,
+      takeNow: (key, cost, tier) => book(key, cost, tier, 0),
+      peek: (key, cost, tier) => verbs.peek(key, { cost, tier }),
+      refund: (key, cost, tier) => verbs.refund(key, { cost, tier }),
+      isHeld: verbs.holds,
     },
     store.clock,
     maxWaiting,
   );
 
   async function acquire(key: string, options?: number | AcquireOptions): Promise<Decision> {
-    const { cost, tier, timeout, signal, priority = 0 } = optionsOf<AcquireOptions>(options, ACQUIRE);
-    planFor(key, tier);
+    const {
+      cost,
+      tier,
+      timeout = Infinity,
+      signal,
+      priority = 0,
+    } = optionsOf<AcquireOptions>(options, ACQUIRE);
+    plans.of(keyOf(key), tier); // A key or a tier that is none is told at once.
     if (typeof priority !== 'number' || Number.isNaN(priority))
       throw new SluiceError('ERR_NUMBER', 'priority', priority);
-    const patience =
-      timeout === undefined || timeout === Infinity
-        ? Infinity
-        : timeout === 0
-          ? 0
-          : duration('timeout', timeout);
+    const patience = timeout === Infinity || timeout === 0 ? timeout : duration('timeout', timeout);
     isWaitedFor = true;
     return room.wait(key, { cost, tier, signal, priority, timeout: patience });
   }
 
   const limiter: Limiter<MaybePromise<Decision>> = {
-    take(key, options) {
-      if (options === undefined)
-        return store.apply({
-          verb: 'take',
-          plan: planFor(key, undefined),
-          key,
-          cost: 1,
-          mode: 'whole',
-          span: 0,
-        });
-      if (typeof options === 'number') return take(key, checkCost(options));
-      const { cost, tier, mode = 'whole' } = optionsOf<TakeOptions>(options, TAKE);
-      return take(key, cost, tier, oneOf('mode', mode, MODES));
-    },
-    peek(key, options) {
-      const { cost, tier } = optionsOf<CostOptions>(options, COST);
-      return peek(key, cost, tier);
-    },
-    refund(key, options) {
-      const { cost, tier } = optionsOf<CostOptions>(options, COST);
-      return giveBack('refund', key, cost, tier);
-    },
-    release(key, options) {
-      const { cost, tier } = optionsOf<CostOptions>(options, COST);
-      return giveBack('release', key, cost, tier);
-    },
+    ...verbs,
     reserve(key, options) {
-      const { cost, tier, maxDelay } = optionsOf<ReserveOptions>(options, RESERVE);
-      const longest =
-        maxDelay === undefined || maxDelay === Infinity ? Infinity : duration('maxDelay', maxDelay);
-      const answer =
-        cost === 0 ? peek(key, 0, tier) : store.apply(hit('reserve', key, cost, tier, 'whole', longest));
-      return chain(answer, (decision) => {
-        const booked = cost === 0 ? decision.allowed : decision.taken === cost;
-        let cancelled = !booked;
-        return {
-          decision: booked ? { ...decision, allowed: true, retryAfter: 0 } : decision,
-          delay: booked ? decision.retryAfter : Infinity,
-          cancel() {
-            if (cancelled) return undefined;
-            cancelled = true;
-            return giveBack('refund', key, cost, tier);
-          },
-        };
-      });
+      const { cost, tier, maxDelay = Infinity } = optionsOf<ReserveOptions>(options, RESERVE);
+      const longest = maxDelay === Infinity ? Infinity : duration('maxDelay', maxDelay);
+      return chain(
+        cost === 0 ? verbs.peek(key, { cost, tier }) : book(key, cost, tier, longest),
+        (decision) => {
+          const booked = cost === 0 ? decision.allowed : decision.taken === cost;
+          let cancelled = !booked;
+          return {
+            decision: booked ? { ...decision, allowed: true, retryAfter: 0 } : decision,
+            delay: booked ? decision.retryAfter : Infinity,
+            cancel() {
+              if (cancelled) return undefined;
+              cancelled = true;
+              return verbs.refund(key, { cost, tier });
+            },
+          };
+        },
+      );
     },
     acquire,
     async run(key, call, options) {
@@ -246,15 +157,9 @@ export function createLimiter(
         return await call();
       } finally {
         // The call is done, whatever becomes of the lease: it ends by itself.
-        unheard(() => giveBack('release', key, cost, tier));
+        unheard(() => verbs.release(key, { cost, tier }));
       }
     },
-    holds,
-    block(key, span) {
-      const length = duration('block', span);
-      return everywhere(key, (tier) => store.apply(hit('block', key, 0, tier, 'whole', length)));
-    },
-    reset: (key) => everywhere(key, (tier) => giveBack('reset', key, 0, tier)),
     takeMany: (items) => takeMany<MaybePromise<Decision>>(limiter, items),
     close() {
       room.close();
@@ -264,21 +169,38 @@ export function createLimiter(
   return limiter;
 }
 
-const INHERIT = ['as-is', 'proportional', 'additive', 'reset'] as const;
-const MODES = ['whole', 'partial', 'always'] as const;
-const COST = ['cost', 'tier'] as const;
-const TAKE = ['cost', 'tier', 'mode'] as const;
 const RESERVE = ['cost', 'tier', 'maxDelay'] as const;
 const ACQUIRE = ['cost', 'tier', 'timeout', 'signal', 'priority'] as const;
 
-function optionsOf<T extends CostOptions>(
-  options: number | T | undefined,
-  names: readonly (keyof T & string)[],
-): T & { cost: number } {
-  if (options === undefined) return { cost: 1 } as T & { cost: number };
-  if (typeof options === 'number') return { cost: checkCost(options) } as T & { cost: number };
-  const { cost = 1 } = known('options', options, names);
-  return { ...options, cost: checkCost(cost) };
+function plansOf(
+  policies: PolicySource,
+  name: string | undefined,
+  tiers: { readonly [tier: string]: Policies },
+  inherit: Inherit | undefined,
+): Plans {
+  const ofKey = typeof policies === 'function' ? plansByKey(policies, name ?? 'sluice', inherit) : undefined;
+  const base = ofKey === undefined ? planOf(policies as Policies, name, undefined, inherit) : undefined;
+  const own = ofKey ?? (() => base as Plan);
+  const byTier = new Map(
+    Object.entries(tiers).map(([tier, policies]) => [
+      tier,
+      planOf(policies, name ?? base?.name ?? 'sluice', base, inherit),
+    ]),
+  );
+  return {
+    of(key, tier) {
+      if (tier === undefined) return base ?? own(key);
+      const plan = byTier.get(tier);
+      if (plan !== undefined) return plan;
+      throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...byTier.keys()].join(', ')}`);
+    },
+    /** Tiers of other algorithms have rows of their own, and all have after a 'reset'. */
+    all(key) {
+      const first = own(key);
+      const apart = ({ name, variant }: Plan) => name !== first.name || variant !== first.variant;
+      return [first, ...[...byTier.values()].filter(apart)];
+    },
+  };
 }
 
 /** Plans for what the function returns, each made once. Texts are remembered up to a bound, objects while they live. */

@@ -55,3 +55,8 @@ export function cost(value: unknown, option = 'cost'): number {
     throw new SluiceError('ERR_COST', option, value);
   return value;
 }
+
+export function keyOf(value: unknown): string {
+  if (typeof value !== 'string') throw new SluiceError('ERR_KEY', 'key', value);
+  return value;
+}

@@ -70,6 +70,9 @@ export interface Amount {
   readonly atOnce: number;
 }
 
+/** The most hits before all keys are new. */
+const RENEWED = 200;
+
 /** So many random hits, from a seed. Rejects with the first decision that differs. */
 export async function compare(
   policies: Policies,
@@ -80,14 +83,18 @@ export async function compare(
 ): Promise<void> {
   const clock: ManualClock = manualClock(START);
   const draw = random(seed);
-  const here = createLimiter(policies, { ...options, store: memory({ clock }) });
-  const there = createLimiter(policies, { ...options, store: make(clock) });
-  for (let done = 0; done < hits; ) {
+  const stores: readonly Store[] = [memory({ clock }), make(clock)];
+  let limiters: Limiter<MaybePromise<Decision>>[] = [];
+  for (let done = 0, renewed = 0; done < hits; ) {
+    // Keys are new again and again: much happens only to the first hits of a key.
+    if (done >= renewed) {
+      const name = `${options.name} ${done}`;
+      limiters = stores.map((store) => createLimiter(policies, { ...options, name, store }));
+      renewed = done + 1 + draw(RENEWED);
+    }
     clock.set(clock.now() + someGap(draw));
     const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw));
-    const expected: unknown[] = [];
-    for (const ask of asks) expected.push(ask(here));
-    const actual = asks.map((ask) => ask(there));
+    const [expected, actual] = limiters.map((limiter) => asks.map((ask) => ask(limiter)));
     expect(await Promise.all(actual)).toEqual(await Promise.all(expected));
     done += asks.length;
   }

@@ -88,7 +88,7 @@ describe('guessing', () => {
 
 test('a message about an option shows at most a hundred characters of what it got', () => {
   const secret = 'x'.repeat(100_000);
-  const error = new SluiceError('ERR_POLICY_TEXT', 'policy', secret);
+  const error = new SluiceError('ERR_POLICY', 'policy', secret);
   expect(error.message.length).toBeLessThan(400);
   expect(() => createLimiter(secret)).toThrow(
     expect.objectContaining({ message: expect.stringMatching(/^.{0,1000}$/s) }),

@@ -11,9 +11,9 @@ const folders = readdirSync(join(src, 'algorithms'), { withFileTypes: true })
   .map((entry) => entry.name);
 
 /** Algorithms of which some bytes are left. */
-async function algorithmsWith(name: string): Promise<string[]> {
+async function algorithmsWith(name: string, entry = 'index'): Promise<string[]> {
   const { metafile } = await build({
-    stdin: { contents: `import { ${name} } from './index.ts'; console.log(${name});`, resolveDir: src },
+    stdin: { contents: `import { ${name} } from './${entry}.ts'; console.log(${name});`, resolveDir: src },
     bundle: true,
     minify: true,
     write: false,
@@ -48,6 +48,11 @@ describe('importing one name', () => {
       expect(await algorithmsWith(name)).toEqual([]);
     },
   );
+
+  it('createLimiter of the small entry keeps no algorithm but the one beside it', async () => {
+    expect(await algorithmsWith('createLimiter', 'core')).toEqual([]);
+    expect(await algorithmsWith('createLimiter, gcra', 'core')).toEqual(['gcra']);
+  });
 
   it('createLimiter keeps at most the algorithms that a text can name', async () => {
     const kept = await algorithmsWith('createLimiter');

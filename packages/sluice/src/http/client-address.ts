@@ -1,5 +1,5 @@
 /** Who asks: the address of a client behind the proxies that are trusted, and no other. */
-import { SluiceError } from '../errors.ts';
+import { mistake, SluiceError } from '../errors.ts';
 import { known } from '../options.ts';
 import { contains, formatPrefix, formatV4, isMappedV4, parseAddress, parseRange, type Range } from './ip.ts';
 
@@ -69,7 +69,7 @@ export function clientAddressBy(options: ClientAddressOptions): (request: Reques
     const address = claimed(request, connection);
     if (address !== undefined) return subject(address, ipv6Prefix);
     if (request.socket) return UNKNOWN;
-    throw new SluiceError('ERR_ADDRESS', 'request', request);
+    throw mistake('ERR_ADDRESS', 'request', request);
   };
 }
 
@@ -79,7 +79,7 @@ function claimedBy(trust: TrustProxy): Claim {
   if (trust === false) return (_, connection) => connection;
   if (typeof trust === 'number') {
     if (!Number.isSafeInteger(trust) || trust < 0)
-      throw new SluiceError('ERR_TRUST_PROXY', 'clientAddress.trustProxy', trust);
+      throw mistake('ERR_TRUST_PROXY', 'clientAddress.trustProxy', trust);
     return (request, connection) => {
       const chain = forwarded(request);
       return trust === 0 || chain.length === 0 ? connection : chain[Math.max(0, chain.length - trust)];
@@ -90,7 +90,7 @@ function claimedBy(trust: TrustProxy): Claim {
   if (typeof trust === 'string' || isList(trust)) return fromChain(rangesOf(trust));
   if (typeof trust === 'object' && trust !== null && typeof trust.header === 'string')
     return fromHeader(trust);
-  throw new SluiceError('ERR_TRUST_PROXY', 'clientAddress.trustProxy', trust);
+  throw mistake('ERR_TRUST_PROXY', 'clientAddress.trustProxy', trust);
 }
 
 /** Back from the connection, over every address that is trusted, to the first that is not. */
@@ -157,7 +157,7 @@ function rangesOf(texts: string | readonly string[]): Range[] {
 }
 
 function refuse(word: unknown): never {
-  throw new SluiceError('ERR_TRUST_PROXY', 'clientAddress.trustProxy', word);
+  throw mistake('ERR_TRUST_PROXY', 'clientAddress.trustProxy', word);
 }
 
 function isList(value: unknown): value is readonly string[] {

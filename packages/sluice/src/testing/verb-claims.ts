@@ -1,5 +1,5 @@
 /** What each verb and mode does, and what holds for any key. */
-import { fixedWindow, gcra, leakyBucket, penalty, slidingLog } from '../index.ts';
+import { fixedWindow, gcra, leakyBucket, pacer, penalty, slidingLog } from '../index.ts';
 import { type ClaimSteps, denied, peek, refund, type Step, take } from './steps.ts';
 
 export const VERB_CLAIMS: readonly ClaimSteps[] = [
@@ -67,6 +67,15 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
       [0, take(6), denied(Infinity, 5)],
       [0, (limiter) => limiter.refund('never seen', 3), { remaining: 5 }],
       [0, (limiter) => limiter.take('never seen', 6), { allowed: false, remaining: 5 }],
+    ],
+  },
+  {
+    name: 'a refund to a key without state leaves none, which would bind a clock that then goes back',
+    policies: pacer({ limit: 10, per: '1s', maxBurst: 3 }),
+    steps: [
+      [5000, refund(2), { allowed: true }],
+      [5000, (limiter) => limiter.release('k'), { allowed: true }],
+      [3000, take(), { allowed: true, taken: 1, resetAfter: 100 }],
     ],
   },
   {

@@ -73,7 +73,6 @@ export function decideAll(
 
 function apply(row: Row, hit: Hit, now: Millis): Decision {
   const { verb } = hit;
-  let asked = hit;
   if (verb === 'block') row.blockedUntil = now + hit.span;
   if (verb === 'reset') {
     // A row that was ever written has an expiry: so this also clears what another plan left there.
@@ -81,10 +80,7 @@ function apply(row: Row, hit: Hit, now: Millis): Decision {
     row.cells.fill(0);
     row.grown = new RowHeap();
   }
-  // A fresh row has nothing to give back, and need not be written to say so.
-  if ((verb === 'refund' || verb === 'release') && row.cells.every((cell) => cell === 0))
-    asked = { ...hit, verb: 'peek', cost: 1 };
-  return decide(asked, row.cells, 0, now, row.blockedUntil, row.grown);
+  return decide(hit, row.cells, 0, now, row.blockedUntil, row.grown);
 }
 
 /** The row as this plan reads it. */

@@ -10,7 +10,8 @@
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import type { Decision, Hit, Mode, Params, Plan, Policy, Verb } from '../../contract.ts';
 import { SluiceError } from '../../errors.ts';
-import { type Inherit, planOf } from '../../plan.ts';
+import type { Inherit } from '../../inherit.ts';
+import { planOf } from '../../plan.ts';
 
 type HitLine = [plan: number, verb: Verb, key: string, cost: number, mode: Mode, span: number | null];
 export type Ask = readonly [plans: readonly string[], hits: readonly HitLine[]];

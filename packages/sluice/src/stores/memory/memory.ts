@@ -22,8 +22,7 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
   const { maxKeys = Infinity, clock: given } = known('memory', options, ['maxKeys', 'clock']);
   bound('memory.maxKeys', maxKeys);
   const clock = clockOf('memory.clock', given);
-  const spaces = new Map<string, Space>();
-  const blocks = new Map<string, Blocks>();
+  const groups = new Map<string, Group>();
   let byPlan = new WeakMap<Plan, Space>();
   let lastPlan: Plan | undefined;
   let lastSpace: Space | undefined;
@@ -37,97 +36,73 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
     return space;
   }
 
-  /** Plans of one name and signature share their rows, up to a bound; what comes after has rows of its own. */
   function spaceFor(plan: Plan): Space {
-    const blocked = blocks.get(plan.name) ?? new Blocks(maxKeys);
-    blocks.set(plan.name, blocked);
-    for (let i = 0; ; i++) {
-      const id = JSON.stringify([plan.name, plan.signature, i]);
-      const space = spaces.get(id) ?? new Space(plan, maxKeys, blocked);
-      spaces.set(id, space);
-      if (space.admits(plan)) return space;
-    }
+    const group = groups.get(plan.name) ?? { spaces: [], blocks: undefined };
+    groups.set(plan.name, group);
+    const known = group.spaces.find((space) => space.admits(plan));
+    if (known !== undefined) return known;
+    const space = new Space(plan, maxKeys, group);
+    group.spaces.push(space);
+    return space;
   }
 
   return {
     clock,
     apply: (hit) => spaceOf(hit.plan).apply(hit, clock.now()),
     close() {
-      spaces.clear();
-      blocks.clear();
+      groups.clear();
       byPlan = new WeakMap();
       lastPlan = undefined;
     },
     get size() {
       let size = 0;
-      for (const { table } of spaces.values()) size += table.size;
-      for (const { table } of blocks.values()) size += table?.size ?? 0;
+      for (const { spaces, blocks } of groups.values())
+        size += spaces.reduce((sum, { table }) => sum + table.size, blocks?.size ?? 0);
       return size;
     },
   };
 }
 
-/** Blocks by hand, of all plans of a name. They are rare, so they have a table of their own instead of a cell in every row. */
-class Blocks implements RowKind {
-  readonly width = 1;
-  table: Table | undefined;
-  private readonly maxKeys: number;
-
-  constructor(maxKeys: number) {
-    this.maxKeys = maxKeys;
-  }
-
-  set(key: string, now: Millis, until: Millis): void {
-    this.table ??= new Table(this, this.maxKeys);
-    const found = this.table.find(key);
-    const at = found < 0 ? this.table.add(key, now) : found;
-    this.table.cells[at] = until;
-  }
-
-  until(key: string): Millis {
-    if (this.table === undefined) return 0;
-    const at = this.table.find(key);
-    return at < 0 ? 0 : this.table.cells[at];
-  }
-
-  clearIn(cells: Cells, at: number, now: Millis): Millis {
-    return cells[at] - now;
-  }
-
-  forget(): void {}
+/** What all limiters of a name share. */
+interface Group {
+  readonly spaces: Space[];
+  /** Blocks by hand are rare, so they have a table of their own instead of a cell in every row. */
+  blocks: Table | undefined;
 }
+
+const BLOCK: RowKind = { width: 1, clearIn: (cells, at, now) => cells[at] - now, forget() {} };
 
 /** So many plans share rows at most: a row may be forgotten only when it is clear by all of them. */
 const SHARING = 16;
 
-/** The rows of one limiter, or of some that share a name and read each other's rows. */
+/** The rows of plans that share a name and a signature, and read each other's rows. */
 class Space implements RowKind {
   readonly width: number;
   readonly table: Table;
-  private readonly plans: Plan[] = [];
-  private readonly grown = new RowHeap();
-  private readonly fresh: Cells;
-  private readonly blocks: Blocks;
+  readonly #plans: Plan[];
+  readonly #grown = new RowHeap();
+  readonly #group: Group;
+  readonly #maxKeys: number;
 
-  constructor(plan: Plan, maxKeys: number, blocks: Blocks) {
+  constructor(plan: Plan, maxKeys: number, group: Group) {
     this.width = plan.width;
-    this.fresh = new Float64Array(plan.width);
     this.table = new Table(this, maxKeys);
-    this.blocks = blocks;
+    this.#plans = [plan];
+    this.#group = group;
+    this.#maxKeys = maxKeys;
   }
 
-  /** Whether this plan's rows are here. */
+  /** Whether this plan's rows are here; from now on, if there is room for it. */
   admits(plan: Plan): boolean {
-    if (this.plans.some(({ id }) => id === plan.id)) return true;
-    return this.plans.length < SHARING && this.plans.push(plan) > 0;
+    const plans = this.#plans;
+    if (plans[0].signature !== plan.signature) return false;
+    return plans.some(({ id }) => id === plan.id) || (plans.length < SHARING && plans.push(plan) > 0);
   }
 
   apply(hit: Hit, now: Millis): Decision {
     const { verb, key } = hit;
     const { table } = this;
-    if (verb === 'block') this.blocks.set(key, now, now + hit.span);
-    else if (verb === 'reset') this.blocks.set(key, now, 0);
-    const until = this.blocks.until(key);
+    const until = this.#blockedUntil(hit, now);
 
     let at = table.find(key);
     if (at < 0 && (verb === 'take' || verb === 'reserve')) at = table.add(key, now);
@@ -135,23 +110,37 @@ class Space implements RowKind {
       this.forget(table.cells, at);
       table.cells.fill(0, at, at + this.width);
     }
-    if (at >= 0) return decide(hit, table.cells, at, now, until, this.grown);
-    // A key without a row has nothing to give back, and needs no row to say so.
-    const peek: Hit = { ...hit, verb: 'peek', cost: verb === 'peek' ? hit.cost : 1 };
-    return decide(peek, this.fresh, 0, now, until, this.grown);
+    if (at >= 0) return decide(hit, table.cells, at, now, until, this.#grown);
+    // What takes nothing, and has nothing to give back, leaves no row.
+    return decide(hit, new Float64Array(this.width), 0, now, until, this.#grown);
+  }
+
+  /** The end of a block by hand, after the hit has changed it. */
+  #blockedUntil({ verb, key, span }: Hit, now: Millis): Millis {
+    const group = this.#group;
+    if (verb === 'block') group.blocks ??= new Table(BLOCK, this.#maxKeys);
+    const table = group.blocks;
+    if (table === undefined) return 0;
+    let at = table.find(key);
+    if (verb === 'block') {
+      if (at < 0) at = table.add(key, now);
+      table.cells[at] = now + span;
+    }
+    if (at >= 0 && verb === 'reset') table.cells[at] = 0;
+    return at < 0 ? 0 : table.cells[at];
   }
 
   clearIn(cells: Cells, at: number, now: Millis): Millis {
     let longest = 0;
-    for (let i = 0; i < this.plans.length; i++) {
-      const wait = clearIn(this.plans[i], cells, at, now, this.grown);
+    for (let i = 0; i < this.#plans.length; i++) {
+      const wait = clearIn(this.#plans[i], cells, at, now, this.#grown);
       if (wait > longest) longest = wait;
     }
     return longest;
   }
 
   forget(cells: Cells, at: number): void {
-    const [plan] = this.plans as [Plan];
-    for (const { grows, offset } of plan.policies) if (grows) this.grown.forget(cells[at + offset]);
+    for (const { grows, offset } of this.#plans[0].policies)
+      if (grows) this.#grown.forget(cells[at + offset]);
   }
 }

@@ -6,7 +6,7 @@
  * newest, nothing is written and the newest comes back. A decision that writes nothing is read for.
  */
 import type { Millis } from '../../contract.ts';
-import { SluiceError, type StoreFault, StoreUnavailable } from '../../errors.ts';
+import { mistake, type StoreFault, StoreUnavailable } from '../../errors.ts';
 import type { Found, Rows } from '../cas/swap-store.ts';
 import type { Run, Statement } from './client.ts';
 import { migration, statementsFor } from './sql.ts';
@@ -140,7 +140,7 @@ function codeOf(error: unknown): string {
 function explained(error: unknown, table: string): unknown {
   const code = codeOf(error);
   if (code === NO_TABLE)
-    return new SluiceError('ERR_TABLE', 'postgres.table', table, `make it with\n${migration({ table })}`);
+    return mistake('ERR_TABLE', 'postgres.table', table, `make it with\n${migration({ table })}`);
   const fault = FAULTS[code] ?? FAULTS[code.slice(0, 3)] ?? FAULTS[code.slice(0, 2)];
   return fault === undefined ? error : new StoreUnavailable(fault, error);
 }

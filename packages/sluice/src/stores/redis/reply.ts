@@ -2,8 +2,8 @@
  * What the script replied, put into words. It sends the row as it is now, and the engine that serves the memory store says
  * what is left: not the server's work, and bound to be the same. `head.lua` has the layout.
  */
-import type { Decision, Hit, Plan } from '../../contract.ts';
-import { decisionOf, describe, type GrownRows, unitsOf } from '../../engine.ts';
+import type { Decision, GrownRows, Hit, Plan } from '../../contract.ts';
+import { decisionOf, describe, unitsOf } from '../../engine.ts';
 import { StoreError } from '../../errors.ts';
 
 const PASSED = '1'.charCodeAt(0);

@@ -145,6 +145,8 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
       each(parts, ({ id }) => `if clear${id} > longest then longest = clear${id} end\n`) + inherited.longest,
     numbers: parts.map(({ id }) => `free${id}, wait${id}, clear${id}`).join(', '),
     cells: cells.join(', '),
+    /** Not fresh. */
+    used: [...cells.map((cell) => `${cell} ~= 0`), ...grown.map(({ row }) => `${row}.tail > 0`)].join(' or '),
     stored: stored.join(', '),
     zeros: stored.map(() => '0').join(', '),
     rows: grown.map(({ row }) => row).join(', '),

@@ -52,10 +52,10 @@ for j = 1, #KEYS do
       local allowed, taken, block, delay, charged, final = 0, 0, 0, 0, 0, false
       if verb == 'b' then
         blocked_until, write = now + span, true
-      elseif verb == 'f' then
+      elseif verb == 'f' and («used») then
         «give»
         write = true
-      elseif verb == 'l' then
+      elseif verb == 'l' and («used») then
         «release»
         write = true
       end

@@ -138,13 +138,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
       slot = -1;
     }
     scratch.load(plan, rows.head, slot);
-    // A key without a row has nothing to give back.
-    const asked: Hit =
-      slot < 0 && verb !== 'take' && verb !== 'reserve'
-        ? { ...hit, verb: 'peek', cost: verb === 'peek' ? hit.cost : 1 }
-        : hit;
-    const decision = decide(asked, scratch.cells, 0, at, until, scratch);
-    if (isUntouched(asked, decision) || !scratch.changed(plan)) return decision;
+    const decision = decide(hit, scratch.cells, 0, at, until, scratch);
+    if (isUntouched(hit, decision) || !scratch.changed(plan)) return decision;
     // Another plan that reads this row may need it for longer: its end never comes nearer.
     let clearAt = slot < 0 ? 0 : rows.clearAt(slot);
     for (const { resetAfter } of decision.policies) clearAt = Math.max(clearAt, at + resetAfter);

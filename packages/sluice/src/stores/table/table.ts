@@ -19,21 +19,17 @@ export interface RowKind {
 }
 
 /** A slot is looked for from `position(high)` on, to the next free one. `low` 0 marks a free slot. */
-class Generation {
+interface Generation {
   readonly capacity: number;
   readonly cells: Float64Array;
   readonly tags: Int32Array;
-  /** Slots used at which the next generation starts. */
-  readonly full: number;
   /** Slots that are not free: rows, and marks of evicted ones. */
-  used = 0;
+  used: number;
+}
 
-  constructor(capacity: number, stride: number) {
-    this.capacity = capacity;
-    this.cells = new Float64Array(capacity * stride);
-    this.tags = new Int32Array(this.cells.buffer);
-    this.full = Math.floor(capacity * FULL);
-  }
+function generationOf(capacity: number, stride: number): Generation {
+  const cells = new Float64Array(capacity * stride);
+  return { capacity, cells, tags: new Int32Array(cells.buffer), used: 0 };
 }
 
 const SMALLEST = 32;
@@ -57,78 +53,79 @@ let seeded = false;
 export class Table {
   /** The array that holds the row last found or added. */
   cells: Float64Array;
-  private readonly kind: RowKind;
-  private readonly stride: number;
-  private readonly maxKeys: number;
-  private current: Generation;
+  readonly #kind: RowKind;
+  readonly #stride: number;
+  readonly #maxKeys: number;
+  #current: Generation;
   private old: Generation | undefined;
   /** Old slots before this one have moved. */
-  private moved = 0;
+  #moved = 0;
   /** Rows in old slots that have not. */
-  private waiting = 0;
-  private rows = 0;
-  private hand = 0;
+  #waiting = 0;
+  #rows = 0;
+  #hand = 0;
   /** The free slot at which the last search ended. */
-  private free = 0;
+  #free = 0;
 
   constructor(kind: RowKind, maxKeys: number) {
     // Not earlier: while modules load, Workers have no random numbers to give.
     if (!seeded) crypto.getRandomValues(new Uint32Array(seed.buffer));
     seeded = true;
-    this.kind = kind;
-    this.stride = kind.width + 1;
-    this.maxKeys = maxKeys;
-    this.current = new Generation(SMALLEST, this.stride);
-    this.cells = this.current.cells;
+    this.#kind = kind;
+    this.#stride = kind.width + 1;
+    this.#maxKeys = maxKeys;
+    this.#current = generationOf(SMALLEST, this.#stride);
+    this.cells = this.#current.cells;
   }
 
   /** Rows kept, those included that could be forgotten. */
   get size(): number {
-    return this.rows + this.waiting;
+    return this.#rows + this.#waiting;
   }
 
   /** Where the key's row starts in `cells`; −1: it has none. */
   find(key: string): number {
     fingerprint(key, seed);
-    const { current, old } = this;
-    const slot = this.search(current);
+    const current = this.#current;
+    const old = this.old;
+    const slot = this.#search(current);
     if (slot >= 0) {
       this.cells = current.cells;
-      return slot * this.stride + 1;
+      return slot * this.#stride + 1;
     }
     if (old === undefined) return -1;
-    const before = this.search(old);
-    if (before < this.moved) return -1;
+    const before = this.#search(old);
+    if (before < this.#moved) return -1;
     this.cells = old.cells;
-    return before * this.stride + 1;
+    return before * this.#stride + 1;
   }
 
   /** Adds a row of zeros for the key that was just looked for in vain, and says where it starts in `cells`. */
   add(key: string, now: Millis): number {
-    const { current } = this;
-    if (this.size >= this.maxKeys) this.evict(now);
-    let slot = this.free;
-    if (this.old === undefined && current.used < current.full) {
-      this.occupy(current, slot, high, low);
+    const current = this.#current;
+    if (this.size >= this.#maxKeys) this.#evict(now);
+    let slot = this.#free;
+    if (this.old === undefined && current.used < current.capacity * FULL) {
+      this.#occupy(current, slot, high, low);
     } else {
-      if (this.old === undefined) this.turnOver(now);
-      else this.move(STEP, now);
+      if (this.old === undefined) this.#turnOver(now);
+      else this.#move(now);
       fingerprint(key, seed);
-      slot = this.claim(this.current, high, low);
+      slot = this.#claim(this.#current, high, low);
     }
-    this.cells = this.current.cells;
-    return slot * this.stride + 1;
+    this.cells = this.#current.cells;
+    return slot * this.#stride + 1;
   }
 
   /** The slot of the fingerprint just made; −1 if it has none, and then `free` is where it would be. */
-  private search({ tags, capacity }: Generation): number {
-    const step = 2 * this.stride;
+  #search({ tags, capacity }: Generation): number {
+    const step = 2 * this.#stride;
     let slot = position(high, capacity);
     for (;;) {
       const tag = tags[slot * step];
       if (tag === low && tags[slot * step + 1] === high) return slot;
       if (tag === 0) {
-        this.free = slot;
+        this.#free = slot;
         return -1;
       }
       if (++slot === capacity) slot = 0;
@@ -136,85 +133,88 @@ export class Table {
   }
 
   /** Takes the first free slot for a fingerprint that is not in this generation. */
-  private claim(generation: Generation, tagHigh: number, tagLow: number): number {
+  #claim(generation: Generation, tagHigh: number, tagLow: number): number {
     const { tags, capacity } = generation;
-    const step = 2 * this.stride;
+    const step = 2 * this.#stride;
     let slot = position(tagHigh, capacity);
     while (tags[slot * step] !== 0) if (++slot === capacity) slot = 0;
-    this.occupy(generation, slot, tagHigh, tagLow);
+    this.#occupy(generation, slot, tagHigh, tagLow);
     return slot;
   }
 
-  private occupy(generation: Generation, slot: number, tagHigh: number, tagLow: number): void {
-    const at = 2 * slot * this.stride;
+  #occupy(generation: Generation, slot: number, tagHigh: number, tagLow: number): void {
+    const at = 2 * slot * this.#stride;
     generation.tags[at] = tagLow;
     generation.tags[at + 1] = tagHigh;
     generation.used++;
-    this.rows++;
+    this.#rows++;
   }
 
   /** Starts a generation that is half full once all that lives has moved, and the keys that come meanwhile. */
-  private turnOver(now: Millis): void {
-    const full = this.current;
-    const living = this.living(full, now) + full.capacity / STEP;
+  #turnOver(now: Millis): void {
+    const full = this.#current;
+    const { capacity } = full;
+    const living = this.#living(full, now) + capacity / STEP;
     this.old = full;
-    this.moved = 0;
-    this.waiting = this.rows;
-    this.rows = 0;
-    const least = Math.min(full.capacity, SHRUNK);
-    this.current = new Generation(Math.max(least, Math.ceil(living / ROOMY)), this.stride);
-    this.move(STEP, now);
+    this.#moved = 0;
+    this.#waiting = this.#rows;
+    this.#rows = 0;
+    const least = Math.min(capacity, SHRUNK);
+    this.#current = generationOf(Math.max(least, Math.ceil(living / ROOMY)), this.#stride);
+    this.#move(now);
   }
 
   /** How many rows live on, from a sample. */
-  private living(generation: Generation, now: Millis): number {
+  #living(generation: Generation, now: Millis): number {
     const samples = Math.min(SAMPLE, generation.capacity);
     let living = 0;
     for (let i = 0; i < samples; i++) {
       const slot = Math.floor((i * generation.capacity) / samples);
-      if (this.isRow(generation, slot) && this.clearIn(generation, slot, now) > 0) living++;
+      if (this.#isRow(generation, slot) && this.#clearIn(generation, slot, now) > 0) living++;
     }
     return (living / samples) * generation.capacity;
   }
 
   /** Moves the next slots of the old generation; all of them at once should the new one ever fill up before. */
-  private move(slots: number, now: Millis): void {
-    const { old, current, stride } = this;
-    if (old === undefined) return;
-    const crowded = current.used + slots > current.full;
-    if (crowded) this.makeRoom();
-    const end = Math.min(old.capacity, crowded ? old.capacity : this.moved + slots);
-    for (let slot = this.moved; slot < end; slot++) {
-      if (!this.isRow(old, slot)) continue;
-      this.waiting--;
-      if (this.clearIn(old, slot, now) > 0) this.copy(old, slot, this.current);
-      else this.kind.forget(old.cells, slot * stride + 1);
+  #move(now: Millis): void {
+    const old = this.old as Generation;
+    const { used, capacity } = this.#current;
+    const crowded = used + STEP > capacity * FULL;
+    if (crowded) this.#makeRoom();
+    const end = Math.min(old.capacity, crowded ? old.capacity : this.#moved + STEP);
+    for (let slot = this.#moved; slot < end; slot++) {
+      if (!this.#isRow(old, slot)) continue;
+      this.#waiting--;
+      if (this.#clearIn(old, slot, now) > 0) this.#copy(old, slot);
+      else this.#kind.forget(old.cells, slot * this.#stride + 1);
     }
-    this.moved = end;
+    this.#moved = end;
     if (end === old.capacity) this.old = undefined;
   }
 
   /** The sample was wrong by far: a new generation in place of the current one, large enough for everything. */
-  private makeRoom(): void {
-    const crowded = this.current;
-    this.current = new Generation(Math.ceil((this.rows + this.waiting) / ROOMY) + SMALLEST, this.stride);
-    this.rows = 0;
+  #makeRoom(): void {
+    const crowded = this.#current;
+    this.#current = generationOf(Math.ceil((this.#rows + this.#waiting) / ROOMY) + SMALLEST, this.#stride);
+    this.#rows = 0;
     for (let slot = 0; slot < crowded.capacity; slot++) {
-      if (this.isRow(crowded, slot)) this.copy(crowded, slot, this.current);
+      if (this.#isRow(crowded, slot)) this.#copy(crowded, slot);
     }
   }
 
-  private copy(from: Generation, slot: number, to: Generation): void {
-    const { stride } = this;
-    const target = this.claim(to, from.tags[2 * slot * stride + 1], from.tags[2 * slot * stride]) * stride;
-    for (let cell = 1; cell < stride; cell++) to.cells[target + cell] = from.cells[slot * stride + cell];
+  #copy({ tags, cells }: Generation, slot: number): void {
+    const stride = this.#stride;
+    const at = slot * stride;
+    const to = this.#current;
+    const target = this.#claim(to, tags[2 * at + 1], tags[2 * at]) * stride;
+    for (let cell = 1; cell < stride; cell++) to.cells[target + cell] = cells[at + cell];
   }
 
   /** Of some neighbours, the row nearest to clear goes: a key that is blocked for long outlives any flood of new ones. */
-  private evict(now: Millis): void {
+  #evict(now: Millis): void {
     // Where most rows are: the last few of a generation might all be blocked ones.
-    const generation = this.old !== undefined && this.waiting > this.rows ? this.old : this.current;
-    const first = generation === this.old ? this.moved : 0;
+    const generation = this.old !== undefined && this.#waiting > this.#rows ? this.old : this.#current;
+    const first = generation === this.old ? this.#moved : 0;
     let victim = -1;
     let soonest = Infinity;
     for (
@@ -222,30 +222,30 @@ export class Table {
       (seen < CANDIDATES || victim < 0) && looked < generation.capacity;
       looked++
     ) {
-      if (++this.hand >= generation.capacity || this.hand < first) this.hand = first;
-      if (!this.isRow(generation, this.hand)) continue;
+      if (++this.#hand >= generation.capacity || this.#hand < first) this.#hand = first;
+      if (!this.#isRow(generation, this.#hand)) continue;
       seen++;
-      const wait = this.clearIn(generation, this.hand, now);
+      const wait = this.#clearIn(generation, this.#hand, now);
       if (victim < 0 || wait < soonest) {
-        victim = this.hand;
+        victim = this.#hand;
         soonest = wait;
       }
     }
     if (victim < 0) return;
-    this.kind.forget(generation.cells, victim * this.stride + 1);
-    generation.tags[2 * victim * this.stride] = EVICTED;
-    generation.tags[2 * victim * this.stride + 1] = EVICTED;
-    if (generation === this.old) this.waiting--;
-    else this.rows--;
+    this.#kind.forget(generation.cells, victim * this.#stride + 1);
+    const at = 2 * victim * this.#stride;
+    generation.tags.fill(EVICTED, at, at + 2);
+    if (generation === this.old) this.#waiting--;
+    else this.#rows--;
   }
 
-  private isRow({ tags }: Generation, slot: number): boolean {
-    const at = 2 * slot * this.stride;
+  #isRow({ tags }: Generation, slot: number): boolean {
+    const at = 2 * slot * this.#stride;
     return tags[at] !== 0 && !(tags[at] === EVICTED && tags[at + 1] === EVICTED);
   }
 
-  private clearIn(generation: Generation, slot: number, now: Millis): Millis {
-    return this.kind.clearIn(generation.cells, slot * this.stride + 1, now);
+  #clearIn(generation: Generation, slot: number, now: Millis): Millis {
+    return this.#kind.clearIn(generation.cells, slot * this.#stride + 1, now);
   }
 }
 

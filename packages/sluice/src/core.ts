@@ -1,0 +1,58 @@
+/**
+ * `sluice/core`, the small limiter: every algorithm as a value, every store, the verbs that ask it once. What needs more code than many
+ * pages want to load (policies as text, tiers, waiting, several keys at once) is in `sluice`.
+ */
+import type { Decision, MaybePromise, Policy, Store } from './contract.ts';
+import { storeOf } from './default-store.ts';
+import { SluiceError } from './errors.ts';
+import { known } from './options.ts';
+import { isPolicy, place } from './placement.ts';
+import { type Verbs, verbsOf } from './verbs.ts';
+
+export * from './algorithms/index.ts';
+export type * from './contract.ts';
+export { type ErrorCode, SluiceError } from './errors.ts';
+export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
+export type { CostOptions, TakeOptions, Verbs } from './verbs.ts';
+
+export interface CoreLimiter<R extends MaybePromise<Decision> = Decision> extends Verbs<R> {
+  /** Ends the store if it is the limiter's own. */
+  close(): MaybePromise<void>;
+}
+
+export interface CoreLimiterOptions {
+  /** Keeps this limiter's keys apart; limiters with the same name share them. */
+  readonly name?: string | undefined;
+}
+
+/** A policy, or several by name. */
+export type CorePolicies = Policy | { readonly [name: string]: Policy };
+
+/** In memory, answers come at once; with another store, as that store answers. */
+export function createLimiter(
+  policies: CorePolicies,
+  options?: CoreLimiterOptions & { readonly store?: undefined },
+): CoreLimiter;
+export function createLimiter<R extends MaybePromise<Decision>>(
+  policies: CorePolicies,
+  options: CoreLimiterOptions & { readonly store: Store<R> },
+): CoreLimiter<R>;
+export function createLimiter(
+  policies: CorePolicies,
+  options: CoreLimiterOptions & { readonly store?: Store | undefined } = {},
+): CoreLimiter<MaybePromise<Decision>> {
+  const { name, store: given } = known('createLimiter', options, ['name', 'store']);
+  const store = storeOf(given);
+  const plan = place(isPolicy(policies) ? { default: policies } : policies, name);
+  const plans = {
+    of(_key: string, tier: string | undefined) {
+      if (tier === undefined) return plan;
+      throw new SluiceError('ERR_TIER', 'tier', tier);
+    },
+    all: () => [plan],
+  };
+  return {
+    ...verbsOf(store, plans, () => {}),
+    close: () => (given === undefined ? store.close() : undefined),
+  };
+}

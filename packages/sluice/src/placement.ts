@@ -1,0 +1,46 @@
+/** Policies with names, side by side in one row. */
+import type { PlacedPolicy, Plan, Policy } from './contract.ts';
+import { digest } from './digest.ts';
+import { SluiceError } from './errors.ts';
+
+export type NamedPolicies = Readonly<Record<string, Policy>>;
+
+/** Without a name, limiters of the same policies share keys. A tier is placed beside its `base`. */
+export function place(named: NamedPolicies, name?: string, base?: Plan): Plan {
+  const policies: PlacedPolicy[] = [];
+  let width = 0;
+  for (const [policyName, policy] of Object.entries(named ?? {})) {
+    if (!isPolicy(policy)) throw new SluiceError('ERR_POLICY', 'policies', named, policyName);
+    const { algorithm, params, limit, window } = policy;
+    const grows = algorithm.roomy !== undefined;
+    policies.push({ algorithm, params, limit, window, name: policyName, offset: width, grows });
+    width += grows ? 1 : algorithm.width(params);
+  }
+  if (!policies.some((policy) => !policy.algorithm.countsDenials)) {
+    throw new SluiceError('ERR_POLICY', 'policies', named, 'at least one that denies by itself');
+  }
+  const id = policies.map(describe).join('&');
+  const signature = policies.map((policy) => policy.algorithm.name).join('&');
+  return {
+    name: name ?? base?.name ?? signature + numbered(id),
+    variant: base === undefined || base.signature === signature ? '' : signature,
+    id,
+    policies,
+    width,
+    signature,
+  };
+}
+
+/** What in a name stands for a plan's numbers. */
+export function numbered(id: string): string {
+  return `~${digest(id).toString(36)}`;
+}
+
+/** A caller's value may be anything. */
+export function isPolicy(value: unknown): value is Policy {
+  return typeof value === 'object' && value !== null && 'algorithm' in value && 'params' in value;
+}
+
+function describe({ algorithm, params }: Policy): string {
+  return [algorithm.name, ...Object.values(params)].join(':');
+}
