@@ -4,7 +4,7 @@ import { manualClock } from 'sluice/testing';
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../src/config/config.ts';
 import { type Core, createCore } from '../src/core/core.ts';
-import type { Descriptor, RateLimitAnswer } from '../src/core/descriptors.ts';
+import { type Descriptor, Descriptors, type RateLimitAnswer } from '../src/core/descriptors.ts';
 import { showConfig } from '../src/http/rlconfig.ts';
 
 const NOON = Date.UTC(2026, 0, 1, 12);
@@ -276,4 +276,12 @@ test('the configuration is shown as loaded', () => {
     'shop.plan_paid: unit=MINUTE requests_per_unit=30, shadow_mode: false',
     'shop.region_eu: unit=DAY requests_per_unit=15, shadow_mode: false',
   ]);
+});
+
+test('limits that requests bring are kept up to a number', () => {
+  const { domains } = parseConfig([{ file: 'rl.yaml', text: BASIC }]);
+  const descriptors = new Descriptors(domains, memory(), () => {});
+  for (let i = 1; i <= 1500; i++)
+    void descriptors.decide('shop', [{ ...descriptor('a=1'), limit: { requestsPerUnit: i, unit: 'hour' } }]);
+  expect((Reflect.get(descriptors, 'overrides') as Map<string, unknown>).size).toBe(1000);
 });

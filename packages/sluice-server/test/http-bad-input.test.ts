@@ -59,6 +59,12 @@ describe('bad input', () => {
       400,
       /hitsAddend/,
     ],
+    [
+      '/json',
+      { domain: 'edge', descriptors: [{ entries: [{ key: 'ip', value: 'é'.repeat(512) }] }] },
+      400,
+      /must have at most 1024 bytes/,
+    ],
   ];
   test.each(cases)('%s %j', async (path, body, status, detail) => {
     const { post } = await serving(LIMITS);

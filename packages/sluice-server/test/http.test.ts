@@ -283,3 +283,12 @@ test('where the store fails for some of a list, a problem stands in their place'
     { allowed: true },
   ]);
 });
+
+test('with --shadow every limit decides and counts, and none denies', async () => {
+  const { url, post } = await serving(LIMITS, { shadow: true });
+  const question = { limit: 'api', key: 'alice', cost: 2 };
+  expect(await (await post('/v1/take', question)).json()).not.toHaveProperty('shadowed');
+  expect(await (await post('/v1/take', question)).json()).toMatchObject({ allowed: true, shadowed: true });
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toContain('sluice_decisions_total{limit="api",outcome="shadowed"} 1');
+});

@@ -331,3 +331,11 @@ test('a HEAD of the stream ends at once', async () => {
   });
   expect(status).toBe(200);
 });
+
+test('a stream is no request: how long somebody looks is not how long an answer took', async () => {
+  const { url } = await serving(LIMITS);
+  const stream = await listen(url);
+  await stream.next('config');
+  stream.close();
+  expect(await (await fetch(`${url}/metrics`)).text()).not.toContain('route="/live"');
+});

@@ -285,6 +285,18 @@ test('spans leave in batches, and a queue that nobody empties is bounded', async
   expect(sizes).toEqual([512, 512, 512, 512, 512]);
 });
 
+test('what came while a batch was on its way does not wait for the clock', async () => {
+  const found = await collector();
+  const pusher = createSpanPusher(
+    { url: `${found.url}/v1/traces`, every: 60_000 },
+    {},
+    createLog(() => {}),
+  );
+  for (let i = 0; i < 1024; i++) pusher.add(span);
+  await vi.waitFor(() => expect(spansOf(found)).toHaveLength(1024), soon);
+  await pusher.close();
+});
+
 test('a collector with a certificate of its own is known by its authority', async () => {
   const { ca, cert, key } = certificates();
   let heard = 0;

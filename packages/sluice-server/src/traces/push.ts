@@ -44,10 +44,10 @@ export function createSpanPusher(options: PushOptions, resource: Attributes, log
   let isFailing = false;
   let sending: Promise<void> | undefined;
 
-  async function send(patience: Millis): Promise<void> {
+  async function send(): Promise<void> {
     const spans = queue.splice(0, BATCH);
     try {
-      await post(bodyOf(spans, resource), patience);
+      await post(bodyOf(spans, resource), timeout);
       if (isFailing) log.info('spans are pushed again', { dropped });
       isFailing = false;
       dropped = 0;
@@ -61,10 +61,17 @@ export function createSpanPusher(options: PushOptions, resource: Attributes, log
   /** One batch at a time. */
   function flush(): void {
     if (sending !== undefined || queue.length === 0) return;
-    sending = send(timeout).finally(() => {
+    sending = send().finally(() => {
       sending = undefined;
       if (queue.length >= BATCH) flush();
     });
+  }
+
+  async function sendAll(): Promise<void> {
+    while (sending !== undefined || queue.length > 0) {
+      flush();
+      await sending;
+    }
   }
 
   const timer = setInterval(flush, every).unref();
@@ -76,9 +83,8 @@ export function createSpanPusher(options: PushOptions, resource: Attributes, log
     },
     async close() {
       clearInterval(timer);
-      const end = performance.now() + PATIENCE;
-      await Promise.race([sending, new Promise((resolve) => setTimeout(resolve, PATIENCE).unref())]);
-      while (queue.length > 0 && performance.now() < end) await send(end - performance.now());
+      await Promise.race([sendAll(), new Promise((resolve) => setTimeout(resolve, PATIENCE).unref())]);
+      queue.length = 0;
       post.close();
     },
   };
