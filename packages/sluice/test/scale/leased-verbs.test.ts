@@ -138,6 +138,15 @@ test('what is left of a window’s lease is renewed by the next one: no call ret
   expect((await createLimiter(DAY, { store, name: 'leases' }).peek('alice')).remaining).toBe(1000 - taken);
 });
 
+test('what is left of a window’s lease is not spent in the next window', async () => {
+  const limiter = limiterOf(DAY, { clock: { now: () => clock.now(), after: () => () => {} } });
+  await warm(limiter);
+  clock.set(clock.now() + 86_400_000);
+  let allowed = 0;
+  for (let i = 0; i < 1500; i++) if ((await limiter.take('alice')).allowed) allowed++;
+  expect(allowed).toBe(1000);
+});
+
 test('a rare key never gets a lease', async () => {
   const limiter = limiterOf(BUCKET);
   for (let i = 0; i < 20; i++) {
