@@ -13,6 +13,8 @@ free, clear = (@3 - debt + FORGIVEN) * @4, debt
 local debt = $1 - (now - $2)
 if not (debt > 0) then debt = 0 end
 $1, $2 = debt + cost * @1, now
+--- clear
+clear = max(0, $1 - (now - $2))
 --- give
 local debt = $1 - (now - $2)
 if not (debt > 0) then debt = 0 end

@@ -133,6 +133,10 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
       parts,
       (part) => `${block(part, 'look')}if wait${part.id} > longest then longest = wait${part.id} end\n`,
     ),
+    // Of what a charge has left, narrow rows need only how long it lasts.
+    'look again': each(parts, (part) =>
+      block(part, grown.length === 0 && has('clear')(part) ? 'clear' : 'look'),
+    ),
     charge: each(charged, (part) => block(part, 'take')) + inherited.sign,
     strike: each(struck, (part) => `${block(part, 'take')}write = true\n`),
     give: each(charged, (part) => block(part, 'give')),
@@ -158,6 +162,7 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
   const text = [
     SHELL.head['text'],
     `local CELLS, STORED, REPORT = ${[cells.length, stored.length, 3 * parts.length].map(format).join(', ')}`,
+    `local WHOLE = '<c3' .. string.sub(STORED, 2)`,
     `local LENGTH, FIRST_WORD = ${length + 40 * grown.length}, ${2 + numbers.length}`,
     ...(grown.length > 0 ? [SHELL.grown['functions'], ...functions] : []),
     // Twice: what is put in has places of its own.

@@ -46,7 +46,7 @@ for j = 1, #KEYS do
         «strike»
       end
       if write then
-        «look»
+        «look again»
       end
     else
       local allowed, taken, block, delay, charged, final = 0, 0, 0, 0, 0, false
