@@ -149,7 +149,7 @@ export interface Inheritance {
   /** Decides on the row made one that this plan could have written, and notes under which numbers it is now. */
   decide(inner: Decide, ...about: Parameters<Decide>): Decision;
   /** How much longer the row is needed by any plan that wrote it. */
-  keptFor(cells: Cells, start: number, now: Millis): Millis;
+  keptFor(plan: Plan, cells: Cells, start: number, now: Millis): Millis;
 }
 
 /** 'whole': all or nothing. 'partial': as much as fits. 'always': every attempt counts, refused ones too. */

@@ -97,7 +97,7 @@ function takeOne(policy: PlacedPolicy, cells: Cells, at: number, now: Millis, co
 
 /** Until a whole row is as good as new. */
 export function clearIn(plan: Plan, cells: Cells, at: number, now: Millis, grown: GrownRows): Millis {
-  let longest = plan.inherit?.keptFor(cells, at, now) ?? 0;
+  let longest = plan.inherit?.keptFor(plan, cells, at, now) ?? 0;
   const { policies } = plan;
   for (let i = 0; i < policies.length; i++) {
     const policy = policies[i];

@@ -27,31 +27,27 @@ export function inheriting(plan: Plan, keeps: Inherit, base?: Plan): Plan {
   const variant = `+${keeps}`;
   const signature = plan.signature + variant;
   const signed = plan.policies.filter(({ algorithm }) => algorithm.spending !== undefined);
-  const inherit: Inheritance = {
-    keeps,
-    offset: plan.width,
-    decide(inner, hit, cells, at, now, blockedUntil, grown) {
-      // On a copy: what does not write must not convert either.
-      const row = cells.slice(at, at + taker.width);
-      convert(taker, row, now);
-      const idle = (hit.verb === 'refund' || hit.verb === 'release') && isFresh(taker, row, 0);
-      const decision = inner(hit, row, 0, now, blockedUntil, grown);
-      if (idle || !writes(hit, decision, blockedUntil > now)) return decision;
-      sign(taker, row, decision, now);
-      cells.set(row, at);
-      return decision;
-    },
-    keptFor: (cells, start, now) => keptFor(taker, cells, start, now),
-  };
-  const taker: Taker = {
+  return {
     ...plan,
     variant: base === undefined || base.signature === signature ? variant : signature,
     width: plan.width + signatureWidth(keeps) * signed.length,
     signature,
-    inherit,
+    inherit: { keeps, offset: plan.width, decide, keptFor },
   };
-  return taker;
 }
+
+/** On a copy: what does not write must not convert either. */
+const decide: Inheritance['decide'] = (inner, hit, cells, at, now, blockedUntil, grown) => {
+  const plan = hit.plan as Taker;
+  const row = cells.slice(at, at + plan.width);
+  convert(plan, row, now);
+  const idle = (hit.verb === 'refund' || hit.verb === 'release') && isFresh(plan, row, 0);
+  const decision = inner(hit, row, 0, now, blockedUntil, grown);
+  if (idle || !writes(hit, decision, blockedUntil > now)) return decision;
+  sign(plan, row, decision, now);
+  cells.set(row, at);
+  return decision;
+};
 
 type Taker = Plan & { readonly inherit: Inheritance };
 
@@ -116,8 +112,8 @@ function writes({ verb, plan }: Hit, { taken, allowed }: Decision, blocked: bool
 }
 
 /** How much longer a row is needed by any plan that wrote it. */
-function keptFor({ width, inherit }: Taker, cells: Cells, start: number, now: Millis): Millis {
-  const { keeps, offset } = inherit;
+function keptFor({ width, inherit }: Plan, cells: Cells, start: number, now: Millis): Millis {
+  const { keeps, offset } = inherit as Inheritance;
   let longest = 0;
   if (keeps === 'as-is')
     for (let at = offset + 2; at < width; at += 3) longest = Math.max(longest, cells[start + at] - now);
