@@ -104,7 +104,7 @@ export function createLimiter(
       takeNow: (key, cost, tier) => book(key, cost, tier, 0),
       peek: (key, cost, tier) => verbs.peek(key, { cost, tier }),
       refund: (key, cost, tier) => verbs.refund(key, { cost, tier }),
-      isHeld: verbs.holds,
+      isHeld: (key, tier) => verbs.holds(key, tier),
     },
     store.clock,
     maxWaiting,

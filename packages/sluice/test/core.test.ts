@@ -23,7 +23,7 @@ function someVerb(draw: (below: number) => number): Ask {
     (limiter) => (draw(20) === 0 ? limiter.block(key, 300) : limiter.take(key, cost)),
     (limiter) => (draw(20) === 0 ? limiter.reset(key) : limiter.take(key, cost)),
   ];
-  return asks[draw(asks.length)] as Ask;
+  return asks[draw(asks.length)];
 }
 
 test.each(Object.entries(CASES))('decides as the whole limiter does: %s', (_, { policies }) => {
@@ -63,8 +63,9 @@ test.each(Object.entries(STORES))(
 
 test('answers at once in memory, and with a promise where the store does', () => {
   const limiter = core.createLimiter(core.gcra({ limit: 1, per: '1s' }));
-  expectTypeOf(limiter.take).returns.toEqualTypeOf<Decision>();
-  expect(limiter.take('a').allowed).toBe(true);
+  const first = limiter.take('a');
+  expectTypeOf(first).toEqualTypeOf<Decision>();
+  expect(first.allowed).toBe(true);
   expect(limiter.take('a').allowed).toBe(false);
 });
 
