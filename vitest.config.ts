@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
@@ -18,6 +19,8 @@ export default defineConfig({
       },
     ],
     reporters: ['default'],
+    // Most tests wait for servers and processes of theirs: two at a time, also on two cores.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     // Coverage makes a tight loop ten times slower; a hang is still found.
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -29,11 +29,11 @@ export async function openTelemetry({ otlp: metrics, traces, log }: TelemetryOpt
   if (metrics === undefined && traces === undefined)
     return { tracer: undefined, pushMetrics: () => nothing, endSpans: nothing };
   const otlp = await optional('pushing to a collector', OTLP, () => import('./metrics/otlp.ts'));
-  const resource = otlp.ownResource();
-  const spans = traces && createSpanPusher(traces, resource.attributes, log);
+  const attributes = otlp.ownAttributes();
+  const spans = traces && createSpanPusher(traces, attributes, log);
   return {
     tracer: spans && createTracer((span) => spans.add(span), traces),
-    pushMetrics: (families) => (metrics ? otlp.pushMetrics(families, log, metrics, resource) : nothing),
+    pushMetrics: (families) => (metrics ? otlp.pushMetrics(families, log, metrics, attributes) : nothing),
     endSpans: () => spans?.close() ?? nothing(),
   };
 }

@@ -8,7 +8,6 @@ import {
   defaultResource,
   detectResources,
   envDetector,
-  type Resource,
   resourceFromAttributes,
   serviceInstanceIdDetector,
 } from '@opentelemetry/resources';
@@ -34,6 +33,9 @@ export interface OtlpOptions {
   readonly every?: Millis | undefined;
 }
 
+/** Of our own: the declarations of this package name no other that may be missing. */
+type Attributes = Readonly<Record<string, string | number | boolean>>;
+
 /** How long a collector that does not answer may delay the end of the server. */
 const PATIENCE: Millis = 2000;
 
@@ -45,7 +47,7 @@ export function pushMetrics(
   families: () => readonly Family[],
   log: Log,
   { endpoint, every = 60_000 }: OtlpOptions,
-  resource: Resource,
+  attributes: Attributes,
 ): () => Promise<void> {
   // The exporter reads the environment by itself: endpoint, headers, timeout, compression, certificates.
   const exporter = new OTLPMetricExporter({
@@ -58,15 +60,15 @@ export function pushMetrics(
     exportIntervalMillis: every,
     metricProducers: [producer(families)],
   });
-  const provider = new MeterProvider({ resource, readers: [reader] });
+  const provider = new MeterProvider({ resource: resourceFromAttributes(attributes), readers: [reader] });
   return () => provider.shutdown({ timeoutMillis: PATIENCE }).catch(() => {});
 }
 
 /** Who sends it: for metrics and spans the same. */
-export function ownResource(): Resource {
+export function ownAttributes(): Attributes {
   const own = resourceFromAttributes({ 'service.name': 'sluice-server', 'service.version': VERSION });
   const detected = detectResources({ detectors: [serviceInstanceIdDetector, envDetector] });
-  return defaultResource().merge(own).merge(detected);
+  return defaultResource().merge(own).merge(detected).attributes as Attributes;
 }
 
 /** Says in the log when pushing begins to fail, and when it works again. */
