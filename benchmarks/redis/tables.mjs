@@ -28,8 +28,7 @@ const notes = (
 contenders in turn; client and server share the machine. live: the key is there; idle: a key never seen before; denied: nothing passes. Keys are 12
 characters, and each library adds its prefix. The bare EVALSHA takes the client’s time; Sluice asks the server for it.
 The peers but @upstash/ratelimit and rolling-rate-limiter count in fixed windows: less work than GCRA. rolling-rate-limiter
-records denied checks, too, so its denied figure rises with their number; its log was filled by one ZADD. A denial is
-remembered from when it was asked for, so the next question may reach the store a moment early, and is denied once more.`;
+records denied checks, too, so its denied figure rises with their number; its log was filled by one ZADD.`;
 
 function loadTable({ alone, many }, two) {
   const cells = (figures, name, figure, format) => {

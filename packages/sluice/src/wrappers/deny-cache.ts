@@ -15,7 +15,7 @@ interface Denial {
   readonly decision: Decision;
   readonly plan: string;
   readonly cost: number;
-  /** When the hit was sent: the server decided later, so this never holds too long. */
+  /** When the answer came. The server decided a moment before: it would pass by the time it is asked again. */
   readonly since: Millis;
   /** When it is over: units that may be asked for at once, as the last answer said. */
   room: number;
@@ -65,7 +65,6 @@ export function denyCache(
 
   /** `over`: the denial that the hit asks about, alone. */
   async function ask(hit: Hit, id: string, over?: Denial): Promise<Decision> {
-    const since = performance.now();
     const before = givenBack;
     const decision = await store.apply(hit);
     if (decision.source !== 'store') return decision;
@@ -73,8 +72,10 @@ export function denyCache(
     if (allowed && over !== undefined) over.room = remaining;
     // Used up: the next one is likely to be denied, and should ask alone, too.
     const denied = allowed ? remaining < hit.cost && !denials.has(id) : retryAfter < Infinity;
-    if (denied && before === givenBack)
+    if (denied && before === givenBack) {
+      const since = performance.now();
       remember(id, { decision, plan: hit.plan.id, cost: hit.cost, since, room: 0 });
+    }
     return decision;
   }
 
