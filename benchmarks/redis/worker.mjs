@@ -11,7 +11,8 @@ const [scenario, name, port, scaleText, ...rest] = process.argv.slice(2);
 const scale = Number(scaleText);
 const [, inFlight = 1] = rest.map(Number);
 
-const PATIENCE = 300 * Math.max(scale, 0.1);
+/** Milliseconds of a measurement, after half as many to warm up: less would measure how the client's code is compiled. */
+const PATIENCE = 1000 * Math.max(scale, 0.1);
 const scenarios = {
   load: () => load(workloads[rest[0]].make(scale)),
   bytes: fill,
