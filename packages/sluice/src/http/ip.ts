@@ -13,8 +13,8 @@ export function parseAddress(text: string): Address | undefined {
     const v4 = parseV4(text);
     return v4 && [0, 0, 0, 0, 0, 0xffff, ...v4];
   }
-  const [bare, zone] = text.split('%', 2);
-  if (zone === '') return undefined;
+  const [bare, zone, more] = text.split('%');
+  if (zone === '' || more !== undefined) return undefined;
   const halves = bare.split('::');
   if (halves.length > 2) return undefined;
   const head = groupsOf(halves[0], halves.length === 1);

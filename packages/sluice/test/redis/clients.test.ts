@@ -113,7 +113,8 @@ describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
     const gate = limiterFor(concurrency({ limit: 2, lease: '1m' }));
     const results = await Promise.all([1, 2].map((value) => gate.run('a', () => value)));
     expect(results).toEqual([1, 2]);
-    expect(await gate.peek('a')).toMatchObject({ remaining: 2 });
+    // Nobody waits for the release, and through a pool it may be overtaken.
+    await expect.poll(() => gate.peek('a')).toMatchObject({ remaining: 2 });
   });
 
   test('counts in calendar windows', async () => {
