@@ -82,6 +82,9 @@ const peersAllowed = { 'middleware/nest.ts': ['@nestjs/common', '@nestjs/core', 
 /** Past this many lines a file holds a second idea. Generated files (their first line says so) may be longer. */
 const maxLines = 350;
 
+/** @type {Record<string, number>} A drop-in is one file, so this one is as long as the API it replaces: seven classes. */
+const longer = { 'compat/rate-limiter-flexible.ts': 600 };
+
 // ── The check ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const packageFolder = join(dirname(fileURLToPath(import.meta.url)), '../packages/sluice');
@@ -139,7 +142,8 @@ for (const file of files) {
   const text = readFileSync(join(src, file), 'utf8');
   const lines = text.split('\n').length - 1;
   const generated = /generated/i.test(text.split('\n', 1)[0] ?? '');
-  if (lines > maxLines && !generated) problems.push(`${file}: ${lines} lines\n    rule: at most ${maxLines}`);
+  const most = longer[file] ?? maxLines;
+  if (lines > most && !generated) problems.push(`${file}: ${lines} lines\n    rule: at most ${most}`);
 
   const rule = ruleOf(file);
   if (!rule) {

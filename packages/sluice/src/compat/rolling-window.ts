@@ -65,7 +65,11 @@ const LIMIT = ['interval', 'maxInInterval', 'minDifference', 'buckets'] as const
 /** A log this short is exact whatever `buckets` says: 16 bytes an entry. */
 const SHORT = 1000;
 
-export function rateLimiterFactory(options: RateLimiterFactoryOptions): RollingLimiter {
+/** Older versions handed the limiter to a callback. */
+export function rateLimiterFactory(
+  options: RateLimiterFactoryOptions,
+  callback?: Callback<RollingLimiter>,
+): RollingLimiter {
   const limits = limitsOf(options);
   const { mode = 'binary', namespace, redis } = options;
   oneOf('options.mode', mode, Object.keys(MODES));
@@ -94,14 +98,16 @@ export function rateLimiterFactory(options: RateLimiterFactoryOptions): RollingL
     };
   }
 
-  return ((...args: unknown[]) => {
-    const callback = typeof args.at(-1) === 'function' ? (args.pop() as Callback<RollingResult>) : undefined;
+  const rolling = ((...args: unknown[]) => {
+    const done = typeof args.at(-1) === 'function' ? (args.pop() as Callback<RollingResult>) : undefined;
     const [first, second] = args as [string | number | undefined, number | undefined];
     const alone = typeof first === 'number' && second === undefined;
     const n = whole('n', (alone ? first : second) ?? 1);
     const id = alone ? '' : (first ?? '');
-    return answer(attempt(typeof id === 'number' ? String(id) : id, n), callback);
+    return answer(attempt(typeof id === 'number' ? String(id) : id, n), done);
   }) as RollingLimiter;
+  if (callback !== undefined) queueMicrotask(() => callback(null, rolling));
+  return rolling;
 }
 
 function limitsOf(options: RateLimiterFactoryOptions): readonly RollingLimit[] {

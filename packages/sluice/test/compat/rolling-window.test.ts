@@ -203,6 +203,16 @@ describe('how a limiter of rateLimiterFactory is called', () => {
     expect(await heard((callback) => limiter('u', 4, callback))).toEqual([null, left(4, 0, 1_000_000)]);
   });
 
+  test('the factory hands the limiter to a callback, too', async () => {
+    const heard: unknown[] = [];
+    const limiter = rateLimiterFactory({ interval: 1000, maxInInterval: 5 }, (...args) =>
+      heard.push(...args),
+    );
+    expect(heard).toEqual([]);
+    await limiter('u');
+    expect(heard).toEqual([null, limiter]);
+  });
+
   test('a fault reaches the callback as its first argument, and otherwise rejects', async () => {
     const limiter = rateLimiterFactory({
       ...options,
