@@ -4,7 +4,16 @@
  * The functions below pass on the same five things: the policies, the cells and where in them the row starts, the time,
  * and where grown rows are. They are arguments and not an object, because this is the path that every check takes.
  */
-import type { Cells, Decision, GrownRows, Hit, Millis, PlacedPolicy, Plan, PolicyState } from './contract.ts';
+import type {
+  Cells,
+  Decide,
+  Decision,
+  GrownRows,
+  Millis,
+  PlacedPolicy,
+  Plan,
+  PolicyState,
+} from './contract.ts';
 
 type Policies = readonly PlacedPolicy[];
 
@@ -12,33 +21,18 @@ type Policies = readonly PlacedPolicy[];
  * Applies a hit to the key's row and says what came of it.
  * `blockedUntil` is the end of a block by hand; keeping it, and forgetting a row on 'reset', is the store's part.
  */
-export function decide(
-  hit: Hit,
-  cells: Cells,
-  at: number,
-  now: Millis,
-  blockedUntil: Millis,
-  grown: GrownRows,
-): Decision {
+export const decide: Decide = (hit, cells, at, now, blockedUntil, grown) => {
   const { inherit } = hit.plan;
   if (inherit === undefined) return decideHere(hit, cells, at, now, blockedUntil, grown);
   return inherit.decide(decideHere, hit, cells, at, now, blockedUntil, grown);
-}
+};
 
-function decideHere(
-  hit: Hit,
-  cells: Cells,
-  at: number,
-  now: Millis,
-  blockedUntil: Millis,
-  grown: GrownRows,
-): Decision {
+const decideHere: Decide = (hit, cells, at, now, blockedUntil, grown) => {
   const { policies } = hit.plan;
-  const { verb, cost } = hit;
+  const { verb, cost, mode } = hit;
   const block = blockedUntil > now ? blockedUntil - now : 0;
 
   if (verb === 'take') {
-    const { mode } = hit;
     if (mode === 'whole' && policies.length === 1 && block === 0 && !policies[0].grows)
       return takeOne(policies[0], cells, at, now, cost);
     const partial = mode === 'partial';
@@ -65,7 +59,7 @@ function decideHere(
   const asked = verb === 'peek' ? cost : 1;
   const passes = block === 0 && waitFor(policies, cells, at, now, grown, asked) === 0;
   return describe(policies, cells, at, now, grown, block, passes, 0, asked);
-}
+};
 
 /** A row of zeros. */
 export function isFresh(plan: Plan, cells: Cells, at: number): boolean {
