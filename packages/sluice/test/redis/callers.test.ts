@@ -40,7 +40,7 @@ describe('whoever is called or calls', () => {
       await limiter.take('a');
       const ill = await Promise.all([limiter.take('a'), limiter.take('b')]);
       expect(ill.every(({ source }) => source === 'fallback')).toBe(true);
-      await until(async () => (await limiter.take('a')).source === 'store', 2000);
+      await until(async () => (await limiter.take('a')).source === 'store');
     } finally {
       client.close();
     }
@@ -58,7 +58,7 @@ describe('whoever is called or calls', () => {
       await Promise.all([limiter.take('a'), limiter.take('b'), limiter.take('c')]);
       proxy.mute = false;
       proxy.cut();
-      await until(async () => (await limiter.take('a')).source === 'store', 2000);
+      await until(async () => (await limiter.take('a')).source === 'store');
     } finally {
       client.disconnect();
       await proxy.stop();
@@ -130,7 +130,7 @@ describe('whoever is called or calls', () => {
       const frail = createLimiter(gcra({ limit: 10, per: '1h' }), { store, name: 'frail' });
       const { error } = await outcome(() => sound.takeMany([{ key: 'a' }, { limiter: frail, key: 'a' }]));
       expect(error).toBeInstanceOf(StoreUnavailable);
-      await until(async () => (await sound.peek('a')).remaining === 10, 1000);
+      await until(async () => (await sound.peek('a')).remaining === 10);
     } finally {
       client.close();
     }
@@ -159,7 +159,7 @@ describe('whoever is called or calls', () => {
       const settled = await Promise.race([checks.then(() => 'settled'), sleep(1000, 'hung')]);
       expect(settled).toBe('settled');
       well = true;
-      await until(async () => (await limiter.take('a')).source === 'store', 1000);
+      await until(async () => (await limiter.take('a')).source === 'store');
     } finally {
       client.close();
       await unhandled.stop();

@@ -34,7 +34,7 @@ describe('processes whose clocks are an hour apart', () => {
   let hammers: Hammer[] = [];
   beforeAll(async () => {
     hammers = await Promise.all([-HOUR, 0, HOUR].map((skew) => hammer(server.port, 'ioredis', skew)));
-  }, 20_000);
+  }, 60_000);
   afterAll(() => Promise.all(hammers.map((one) => one.stop())));
 
   test.each(['gcra', 'slidingLog', 'fixedWindow', 'slidingWindow', 'two policies'] as const)(
@@ -45,12 +45,13 @@ describe('processes whose clocks are an hour apart', () => {
       for (const one of hammers) admitted += (await one.strike(blow)).admitted;
       expect(admitted).toBe(100);
       const waits: number[] = [];
+      const began = performance.now();
       for (const one of hammers) {
         const damage = await one.strike(blow);
         expect(damage.admitted).toBe(0);
         waits.push(damage.retryAfter);
       }
-      expect(Math.max(...waits) - Math.min(...waits)).toBeLessThan(5000);
+      expect(Math.max(...waits) - Math.min(...waits)).toBeLessThan(1000 + performance.now() - began);
     },
   );
 });
@@ -133,6 +134,7 @@ describe('FLUSHALL', () => {
     ['fixedWindow', fixedWindow({ limit: 500, per: '365d', align: 'first' })],
   ])('while checks run admits one burst more: %s', async (name, policy) => {
     const control = ioredis(server.port);
+    await control.ping();
     try {
       const store = redis(client, { deadline: '5s' });
       const limiter = createLimiter(policy, { store, name: `flushed ${name}` });

@@ -100,7 +100,8 @@ function gone({ process: { exitCode, signalCode } }: Server): boolean {
 }
 
 function startNode(): Promise<Server> {
-  const args = '--cluster-enabled yes --cluster-node-timeout 1000 --repl-diskless-sync-delay 0'.split(' ');
+  // On a busy machine a node may well be silent for a second.
+  const args = '--cluster-enabled yes --cluster-node-timeout 5000 --repl-diskless-sync-delay 0'.split(' ');
   return redisServer({ args });
 }
 

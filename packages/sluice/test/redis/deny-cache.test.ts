@@ -14,7 +14,7 @@ import { redis, type RedisOptions } from '../../src/stores/redis/index.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';
 import { ioredis } from './clients.ts';
 import { redisServer, type Server } from './server.ts';
-import { inFlight, until } from './watch.ts';
+import { inFlight, unpunctuality, until } from './watch.ts';
 
 let server: Server;
 let client: Redis;
@@ -80,14 +80,14 @@ describe('a flood on a denied key', () => {
     const limiter = cached(slidingLog({ limit: 1, per: '200ms' }));
     const start = performance.now();
     const decided: Dated[] = [];
-    while (performance.now() - start < FLOOD) {
+    let passed = 0;
+    while (performance.now() - start < FLOOD || passed < 3) {
       const sent = performance.now();
       const decision = await limiter.take('a');
       if (decision.source === 'store') decided.push({ ...decision, sent, answered: performance.now() });
+      if (decision.allowed) passed++;
       await immediate();
     }
-    const passed = decided.filter(({ allowed }) => allowed).length;
-    expect(passed).toBeGreaterThanOrEqual(3);
     expect(passed).toBeLessThanOrEqual((performance.now() - start) / 200 + 1);
     return decided;
   }
@@ -99,8 +99,12 @@ describe('a flood on a denied key', () => {
       expect(decided[i + 1].answered - sent).toBeGreaterThanOrEqual(retryAfter);
   });
 
-  /** What reached the store during a flood of 256 at once, and when. */
-  async function crowd(policies: Policies, before: number): Promise<Dated[]> {
+  /** What reached the store during a flood of 256 at once, and when. Ends not before it saw enough. */
+  async function crowd(
+    policies: Policies,
+    before: number,
+    isEnough: (decided: readonly Dated[]) => boolean,
+  ): Promise<Dated[]> {
     const store = redis(client, { deadline: '5s' });
     const decided: Dated[] = [];
     const watched: typeof store = {
@@ -117,7 +121,7 @@ describe('a flood on a denied key', () => {
     const start = performance.now();
     await Promise.all(
       Array.from({ length: 256 }, async () => {
-        while (performance.now() - start < FLOOD) {
+        while (performance.now() - start < FLOOD || !isEnough(decided)) {
           await limiter.take('a');
           await immediate();
         }
@@ -132,15 +136,19 @@ describe('a flood on a denied key', () => {
     ['five at a time', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 5],
     ['five at a time, and nothing known', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 0],
   ])('of 256 at once asks for one denial per retryAfter: %s', async (_, policy, before) => {
-    const decided = await crowd(policy, before);
-    const denied = decided.filter(({ allowed }) => !allowed);
-    const known = before === 0 ? denied[0].answered : 0;
-    const steady = denied.filter(({ sent }) => sent > known);
-    expect(steady.length).toBeGreaterThanOrEqual(2);
+    const deniedOf = (decided: readonly Dated[]): Dated[] => decided.filter(({ allowed }) => !allowed);
+    const steadyOf = (denied: readonly Dated[]): Dated[] => {
+      const known = before === 0 ? (denied[0]?.answered ?? Infinity) : 0;
+      return denied.filter(({ sent }) => sent > known);
+    };
+    const decided = await crowd(policy, before, (sofar) => {
+      const denied = deniedOf(sofar);
+      return steadyOf(denied).length >= 2 && sofar.length - denied.length >= 2 * policy.limit;
+    });
+    const steady = steadyOf(deniedOf(decided));
     // The cache's own time was taken a moment before.
     for (const [i, { sent, retryAfter }] of steady.slice(0, -1).entries())
       expect(steady[i + 1].sent - sent).toBeGreaterThan(retryAfter - 2);
-    expect(decided.length - denied.length).toBeGreaterThanOrEqual(2 * policy.limit);
   });
 
   test('does not wait in line for a store that fails', async () => {
@@ -158,16 +166,19 @@ describe('a flood on a denied key', () => {
     well = false;
     await new Promise((resolve) => setTimeout(resolve, retryAfter + 1));
     const start = performance.now();
+    const late = unpunctuality();
     const answers = await Promise.allSettled(Array.from({ length: 64 }, () => limiter.take('a')));
     expect(answers.every(({ status }) => status === 'rejected')).toBe(true);
-    expect(performance.now() - start).toBeLessThan(500);
+    expect(performance.now() - start).toBeLessThan(500 + late.stop());
   });
 
   test('is told how long it still lasts', async () => {
     const limiter = cached(HOURLY);
     const plain = createLimiter(HOURLY, { store: redis(other, { deadline: '5s' }), name: 'denied' });
     await limiter.take('a', 10);
+    const asked = performance.now();
     const first = await limiter.take('a');
+    const underway = performance.now() - asked;
     expect(first).toMatchObject({ allowed: false, source: 'store' });
     let last = first.retryAfter;
     for (let i = 0; i < 5; i++) {
@@ -182,8 +193,9 @@ describe('a flood on a denied key', () => {
         source: 'deny-cache',
       });
       expect(cachedDenial.retryAfter).toBeLessThan(last);
-      // Never longer than the server would say; the half millisecond is between the two clocks.
-      expect(cachedDenial.retryAfter).toBeLessThanOrEqual(truth + 0.5);
+      // Not longer than the server would say, but for the time that the denial was on its way; the half millisecond is
+      // between the two clocks.
+      expect(cachedDenial.retryAfter).toBeLessThanOrEqual(truth + underway + 0.5);
       expect(cachedDenial.policies[0].retryAfter).toBe(cachedDenial.retryAfter);
       expect(cachedDenial.resetAfter).toBeLessThan(first.resetAfter);
       last = cachedDenial.retryAfter;
@@ -193,9 +205,9 @@ describe('a flood on a denied key', () => {
   test('ends when it was announced to', async () => {
     const limiter = cached(gcra({ limit: 1, per: '150ms' }));
     await limiter.take('a');
-    const denied = await limiter.take('a');
     const start = performance.now();
-    await until(async () => (await limiter.take('a')).allowed, 2000, 1);
+    const denied = await limiter.take('a');
+    await until(async () => (await limiter.take('a')).allowed, 10_000, 1);
     expect(performance.now() - start).toBeGreaterThan(denied.retryAfter - 10);
   });
 });
@@ -250,7 +262,7 @@ describe('what gives something back ends a denial', () => {
   });
 
   test('a cancelled reservation', async () => {
-    const limiter = cached(gcra({ limit: 10, per: '100ms' }));
+    const limiter = cached(gcra({ limit: 10, per: '1m' }));
     const turn = await limiter.reserve('a', 10);
     expect((await limiter.take('a', 10)).source).toBe('store');
     await turn.cancel();
@@ -263,7 +275,7 @@ describe('what gives something back ends a denial', () => {
     expect(await limiter.take('a')).toMatchObject({ allowed: false, policy: 'block', source: 'store' });
     expect(await limiter.take('a')).toMatchObject({ allowed: false, policy: 'block', source: 'deny-cache' });
     await limiter.block('a', '20ms');
-    await until(async () => (await limiter.take('a')).allowed, 2000, 5);
+    await until(async () => (await limiter.take('a')).allowed);
   });
 
   test('a denial on its way is not remembered after a reset', async () => {

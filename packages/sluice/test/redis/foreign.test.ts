@@ -38,11 +38,11 @@ test('a deadline that was met keeps no process alive', () => {
     const { redis } = await import('./dist/stores/redis/index.js');
     const { Redis } = await import('ioredis');
     const client = new Redis(${inject('redisPort')});
-    await createLimiter('5/s', { store: redis(client, { deadline: '20s' }), name: 'alive' }).take('k');
+    await createLimiter('5/s', { store: redis(client, { deadline: '25s' }), name: 'alive' }).take('k');
     client.disconnect();`;
   const began = performance.now();
   execFileSync(process.execPath, ['--input-type=module', '-e', script], {
     cwd: new URL('../..', import.meta.url),
   });
-  expect(performance.now() - began).toBeLessThan(10_000);
+  expect(performance.now() - began).toBeLessThan(20_000);
 });

@@ -58,7 +58,11 @@ describe.each(Object.entries(MANY))('%s', (kind, { policy, inherit, counts }) =>
 
   test('one more is a mistake, told by its number', async () => {
     const most = Math.max(...counts);
-    const limiter = createLimiter(policies(most + 1), { name, inherit, store: redis(client) });
+    const limiter = createLimiter(policies(most + 1), {
+      name,
+      inherit,
+      store: redis(client, { deadline: '30s' }),
+    });
     await expect(limiter.take('a')).rejects.toMatchObject({ code: 'ERR_POLICY', value: most + 1 });
   });
 });

@@ -118,14 +118,14 @@ async function loading(): Promise<Sulk> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-loading-'));
   let server = await redisServer({ args: ['--enable-debug-command', 'yes', '--rdbcompression', 'no'] });
   const { port } = server;
-  // 5 ms for each of 2,000 keys; it listens after each of them.
-  const args = ['--dir', dir, '--key-load-delay', '5000', '--loading-process-events-interval-bytes', '1024'];
+  // 10 ms for each of 4,000 keys; it listens after each of them.
+  const args = ['--dir', dir, '--key-load-delay', '10000', '--loading-process-events-interval-bytes', '1024'];
   const control = ioredis(port, { enableReadyCheck: false });
   return {
     port,
     async refuse() {
       const [, own] = await control.config('GET', 'dir');
-      await control.debug('POPULATE', '2000', 'key', '2048');
+      await control.debug('POPULATE', '4000', 'key', '2048');
       await control.save();
       cpSync(join(own, 'dump.rdb'), join(dir, 'dump.rdb'));
       await server.stop();
@@ -158,7 +158,7 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
     await sulk.refuse();
     // A client that lost its connection on the way has another one.
     await until(() => clients.every(({ status }) => status === 'ready'));
-  }, 20_000);
+  }, 60_000);
   afterAll(async () => {
     for (const client of clients) client.disconnect();
     for (const other of others) await other.close();
@@ -177,8 +177,10 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
   }
 
   /** Takes until the server itself has refused: a busy machine may be too late to hear of it. All in time. */
-  async function refused(limiter: Limiter<Promise<Decision>>, welcome: readonly StoreFault[]): Promise<void> {
+  async function refused(client: RedisClient, welcome: readonly StoreFault[]): Promise<void> {
     await until(async () => {
+      // A new one each time: the breaker of the last one may be open.
+      const limiter = limiterWith(client, 'throw');
       const late = unpunctuality();
       const results = await Promise.all(['a', 'b', 'c'].map((key) => outcome(() => limiter.take(key))));
       const lateness = late.stop();
@@ -191,17 +193,16 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
       const others = faults.filter((one) => !welcome.includes(one));
       expect(others.filter((one) => one !== 'deadline' && one !== 'circuit-open')).toEqual([]);
       return others.length === 0;
-    }, 3000);
+    });
   }
 
-  test(`is a StoreUnavailable with fault '${fault}', in time`, () =>
-    refused(limiterWith(clients[0], 'throw'), [fault]));
+  test(`is a StoreUnavailable with fault '${fault}', in time`, () => refused(clients[0], [fault]));
 
   test.each(OTHERS)(`is so through %s, too`, (name) => {
     const { client } = others[OTHERS.findIndex(([other]) => other === name)];
     // Those that wait for a loading server in their own way have not asked it at the deadline.
     const welcome: StoreFault[] = fault === 'loading' ? [fault, 'deadline', 'connection'] : [fault];
-    return refused(limiterWith(client, 'throw'), welcome);
+    return refused(client, welcome);
   });
 
   test.each([
@@ -230,7 +231,8 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
     }
     // A server that refuses at once may also be asked on.
     expect(['', 'open']).toContain(events.map(({ type }) => type).join(' '));
-    if (events.length > 0) expect(events[0]).toMatchObject({ fault });
+    // A busy machine may be too late to hear why, five times in a row.
+    if (events.length > 0) expect([fault, 'deadline']).toContain((events[0] as { fault: StoreFault }).fault);
     await sulk.relent();
     const took = await until(async () => (await limiter.take('a')).source === 'store');
     expect(took).toBeLessThanOrEqual(1000);

@@ -30,7 +30,8 @@ async function startSentinel(master: number): Promise<{ readonly port: number; s
       `dir ${dir}`,
       'bind 127.0.0.1',
       `sentinel monitor ${NAME} 127.0.0.1 ${master} 2`,
-      `sentinel down-after-milliseconds ${NAME} 500`,
+      // On a busy machine a master may well be silent for half a second.
+      `sentinel down-after-milliseconds ${NAME} 1500`,
       `sentinel failover-timeout ${NAME} 3000`,
     ].join('\n'),
   );
@@ -119,11 +120,16 @@ interface Row {
   strange: unknown;
 }
 
+const isClosed = (events: readonly BreakerEvent[]): boolean => events.at(-1)?.type !== 'open';
+
 describe('a master that is killed while checks run', () => {
   const LIMIT = 1_000_000;
   const rows = new Map<string, Row>();
   const unhandled = rejections();
-  let killed = 0;
+  /** When it was told to end, and when it had. */
+  let [killing, killed] = [Infinity, Infinity];
+  /** When the sentinels had named another. */
+  let succeeded = Infinity;
   let lateness = 0;
 
   beforeAll(async () => {
@@ -144,8 +150,8 @@ describe('a master that is killed while checks run', () => {
       const { value, error, took } = await outcome(() => row.limiter.take('a'));
       row.slowest = Math.max(row.slowest, took);
       if (value?.allowed) row.admitted.push(performance.now());
-      if (value?.allowed && killed > 0 && row.back === 0 && row.events.length > 0)
-        row.back = performance.now() - killed;
+      if (value?.allowed && row.back === 0 && performance.now() > succeeded)
+        row.back = performance.now() - succeeded;
       if (error === undefined) return;
       if (!(error instanceof StoreUnavailable)) row.strange = error;
       // While the breaker is open, nothing is sent.
@@ -160,13 +166,22 @@ describe('a master that is killed while checks run', () => {
       }),
     );
     await sleep(2 * LAG);
+    await until(() => all.every(({ admitted, events }) => admitted.length > 100 && isClosed(events)));
+    for (const { events } of all) events.length = 0;
+    killing = performance.now();
     await master.stop('SIGKILL');
     killed = performance.now();
+    const control = ioredis(sentinels[0].port);
+    const named = async (): Promise<number> =>
+      Number(((await control.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME)) as string[])[1]);
+    await until(async () => (await named()) !== master.port, 30_000);
+    control.disconnect();
+    succeeded = performance.now();
     await outcome(() => until(() => all.every(({ back }) => back > 0), 15_000));
     running = false;
     await Promise.all(checking);
     lateness = late.stop();
-  }, 60_000);
+  }, 90_000);
 
   afterAll(async () => {
     for (const { connected } of rows.values()) await connected.close();
@@ -177,7 +192,6 @@ describe('a master that is killed while checks run', () => {
   test.each(Object.keys(CLIENTS))('has a successor, and nothing hangs in between: %s', async (name) => {
     const row = rows.get(name)!;
     const before = row.admitted.filter((at) => at < killed);
-    expect(before.length, 'admitted before').toBeGreaterThan(100);
     expect(row.slowest).toBeLessThanOrEqual(DEADLINE + 10 + lateness);
     expect(row.strange).toBe(undefined);
     expect(row.back, 'back after').toBeGreaterThan(0);
@@ -189,6 +203,6 @@ describe('a master that is killed while checks run', () => {
     const counted = LIMIT - (await answered(row.limiter)).remaining;
     const { length } = row.admitted;
     expect(counted).toBeLessThanOrEqual(length + row.unknown);
-    expect(length - counted).toBeLessThanOrEqual(before.filter((at) => at > killed - LAG).length);
+    expect(length - counted).toBeLessThanOrEqual(before.filter((at) => at > killing - LAG).length);
   });
 });

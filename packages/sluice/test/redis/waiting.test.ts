@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, expect, inject, test } from 'vitest';
 import { concurrency, createLimiter, gcra, type Policies } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
+import { until } from './watch.ts';
 
 const clients: Redis[] = [];
 afterAll(() => {
@@ -63,6 +64,8 @@ test('run holds a place over Redis, and frees it', async () => {
     Array.from({ length: 8 }, () =>
       limiter.run('k', async () => {
         most = Math.max(most, ++inFlight);
+        // The first waits for the second.
+        await until(() => most > 1);
         await new Promise((resolve) => setTimeout(resolve, 20));
         inFlight--;
       }),

@@ -3,19 +3,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { runInNewContext } from 'node:vm';
 import { setFlagsFromString } from 'node:v8';
 
-/** Polls until it is true. Returns how long that took. */
+/** Polls until it is true. Returns how long that took, without the time for which this machine stood still. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   within = 10_000,
   every = 5,
 ): Promise<number> {
   const start = performance.now();
-  while (!(await condition())) {
-    if (performance.now() - start > within)
-      throw new Error(`not true within ${within} ms: ${String(condition)}`);
-    await sleep(every);
+  const late = unpunctuality();
+  const spent = (): number => performance.now() - start - late.total();
+  try {
+    while (!(await condition())) {
+      if (spent() > within) throw new Error(`not true within ${within} ms: ${String(condition)}`);
+      await sleep(every);
+    }
+    return spent();
+  } finally {
+    late.stop();
   }
-  return performance.now() - start;
 }
 
 export interface Outcome<T> {
@@ -53,24 +58,61 @@ export function rejections(): { readonly seen: unknown[]; stop(): Promise<void> 
   };
 }
 
-/**
- * The longest that this process kept a timer waiting: on a busy machine nothing can be more punctual than this, and a
- * hang is still far beyond it.
- */
-export function unpunctuality(): { stop(): number } {
-  let worst = 0;
+/** A timer that is this late, in milliseconds, was kept waiting by the machine. */
+const STANDSTILL = 10;
+
+export interface Unpunctuality {
+  /**
+   * The longest that this process kept a timer waiting, and what the timer called: two ticks in a row. On a busy machine
+   * nothing can be more punctual than this, and a hang is still far beyond it.
+   */
+  stop(): number;
+  /** All the time, so far, for which it kept timers waiting. */
+  total(): number;
+  /** The most CPU time that it spent between two ticks: how much of its lateness is its own doing, at most. */
+  busiest(): number;
+}
+
+export function unpunctuality(): Unpunctuality {
+  let [worst, last, sum, busiest] = [0, 0, 0, 0];
   let due = performance.now() + 2;
+  let burnt = process.cpuUsage();
+  const overdue = (now = performance.now()): number => Math.max(0, now - due);
+  const counted = (late: number): number => (late > STANDSTILL ? late : 0);
   const timer = setInterval(() => {
+    // All between this instant and the next one counts.
     const now = performance.now();
-    worst = Math.max(worst, now - due);
+    const late = overdue(now);
     due = now + 2;
+    worst = Math.max(worst, last + late);
+    last = late;
+    sum += counted(late);
+    const { user, system } = process.cpuUsage(burnt);
+    busiest = Math.max(busiest, (user + system) / 1000);
+    burnt = process.cpuUsage();
   }, 2);
   return {
     stop() {
       clearInterval(timer);
-      return Math.max(worst, performance.now() - due);
+      return Math.max(worst, last + overdue());
     },
+    total: () => sum + counted(overdue()),
+    busiest: () => busiest,
   };
+}
+
+/** Once more when it failed and this machine stood still for as long meanwhile: then the failure says nothing. */
+export async function punctually<T>(standstill: number, run: () => Promise<T>): Promise<T> {
+  for (let triesLeft = 4; ; triesLeft--) {
+    const late = unpunctuality();
+    try {
+      return await run();
+    } catch (error) {
+      if (late.stop() < standstill || triesLeft === 0) throw error;
+    } finally {
+      late.stop();
+    }
+  }
 }
 
 /** Bytes in use once garbage is gone. */
