@@ -23,7 +23,7 @@ export function durableStorage(storage) {
 export class Limits {
   constructor({ storage }) {
     this.storage = storage;
-    this.limiter = createLimiter('100/min', { store: casStore(durableStorage(storage)), name: 'api' });
+    this.limiter = createLimiter('100/h', { store: casStore(durableStorage(storage)), name: 'api' });
   }
 
   async fetch(request) {

@@ -92,7 +92,7 @@ beforeAll(() => {
   installSluice(project);
   link('ioredis', project);
   cpSync(join(root, 'runtimes/claims'), join(project, 'claims'), { recursive: true });
-  cpSync(join(root, 'examples/stores/deno-kv.mjs'), join(project, 'claims/store.mjs'));
+  cpSync(join(root, 'examples/stores'), join(project, 'claims/stores'), { recursive: true });
 }, 300_000);
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
@@ -122,6 +122,12 @@ describe('the packed package', { timeout: 60_000 }, () => {
 
 it('the example of a store on Deno KV meets every claim of stores', async () => {
   const { passed, failed } = await on('deno', 'deno-kv.mjs');
+  expect(failed).toEqual([]);
+  expect(passed.length).toBe(ofStores);
+});
+
+it.each(others)('the example of a store on SQLite meets them over node:sqlite of Node %s', async (major) => {
+  const { passed, failed } = await on(`node ${major}`, 'sqlite.mjs');
   expect(failed).toEqual([]);
   expect(passed.length).toBe(ofStores);
 });
