@@ -83,7 +83,9 @@ describe('an example', () => {
   });
 
   it.each(stories)('prints what it promises, and ends: %s', { timeout: 60_000 }, async (file) => {
-    const env = { ...process.env, NO_COLOR: '1', REDIS_URL: `redis://127.0.0.1:${inject('redisPort')}/13` };
+    const before = readdirSync(TMPDIR);
+    const redis = `redis://127.0.0.1:${inject('redisPort')}/13`;
+    const env = { ...process.env, NO_COLOR: '1', REDIS_URL: redis, TMPDIR };
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, file)], {
       env,
       timeout: 50_000,
@@ -91,6 +93,7 @@ describe('an example', () => {
     const promised = [...textOf(file).matchAll(/\/\/ → (.*)$/gm)].map((match) => match[1]);
     expect(promised.length).toBeGreaterThan(0);
     expect(stdout.trimEnd().split('\n')).toEqual(promised);
+    expect(readdirSync(TMPDIR)).toEqual(before);
   });
 
   it.each([...servers, ...stories])('is short and says how to run it: %s', (file) => {
@@ -98,10 +101,27 @@ describe('an example', () => {
     expect(textOf(file)).toContain(`node examples/${file}\n`);
   });
 
+  it.each(readdirSync(join(folder, 'stores')))('of a store has a program that runs it: %s', (file) =>
+    expect(textOf(file)).toMatch(new RegExp(`(import|export) .* from '\\./stores/${file}'`)),
+  );
+
+  it('without the memcached that it needs says what to install', async () => {
+    const started = promisify(execFile)(process.execPath, [join(folder, 'memcached.mjs')], {
+      env: { PATH: TMPDIR, TMPDIR },
+      timeout: 50_000,
+    });
+    await expect(started).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('apt-get install'),
+    });
+  });
+
   it.each(servers)('says how to ask it: %s', (file) => expect(textOf(file)).toMatch(/^\/\/.*\bcurl /m));
 
   it('stands in the list', () => {
-    const listed = [...textOf('README.md').matchAll(/^\| \[([^\]]+)\]\(\1\) \|/gm)].map((match) => match[1]);
+    const listed = [...textOf('README.md').matchAll(/\| \[([^\]]+)\]\(\1\) (?=\|)/g)].map(
+      (match) => match[1],
+    );
     const stores = readdirSync(join(folder, 'stores')).map((file) => `stores/${file}`);
     expect(listed.toSorted()).toEqual([...examples, ...stores].toSorted());
   });

@@ -1,0 +1,37 @@
+// One limit for several machines, here two clients, over DynamoDB: an emulator in this process, dynalite, in place of
+// AWS. Needs `npm install @aws-sdk/client-dynamodb`.
+//
+//   npm run build && node examples/dynamodb.mjs
+
+import { once } from 'node:events';
+import { DynamoDB, waitUntilTableExists } from '@aws-sdk/client-dynamodb';
+import dynalite from 'dynalite';
+import { casStore, createLimiter } from 'sluice';
+import { dynamodb } from './stores/dynamodb.mjs';
+
+const emulator = dynalite({ createTableMs: 0 }).listen(0, '127.0.0.1');
+await once(emulator, 'listening');
+const settings = {
+  maxAttempts: 1, // a call that is made again after a lost reply would charge twice
+  // Yours has a region and credentials, and no endpoint.
+  endpoint: `http://127.0.0.1:${emulator.address().port}`,
+  region: 'local',
+  credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+};
+const clients = [new DynamoDB(settings), new DynamoDB(settings)];
+await clients[0].createTable({
+  TableName: 'limits',
+  AttributeDefinitions: [{ AttributeName: 'key', AttributeType: 'S' }],
+  KeySchema: [{ AttributeName: 'key', KeyType: 'HASH' }],
+  BillingMode: 'PAY_PER_REQUEST',
+}); // and updateTimeToLive on `expires`, which the emulator does not know
+await waitUntilTableExists({ client: clients[0], maxWaitTime: 60 }, { TableName: 'limits' });
+
+const limiters = clients.map((client) =>
+  createLimiter('100/h', { store: casStore(dynamodb(client, 'limits'), { deadline: '5s' }), name: 'api' }),
+);
+const answers = limiters.flatMap((limiter) => Array.from({ length: 60 }, () => limiter.take('alice')));
+const passed = (await Promise.all(answers)).filter(({ allowed }) => allowed);
+console.log('120 asked of two limiters,', passed.length, 'passed'); // → 120 asked of two limiters, 100 passed
+for (const client of clients) client.destroy();
+emulator.close();

@@ -1,0 +1,36 @@
+// One limit for all processes of a machine, kept in a file of SQLite: it survives a restart.
+//
+//   npm run build && node examples/sqlite.mjs
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { casStore, createLimiter } from 'sluice';
+import { sqlite } from './stores/sqlite.mjs';
+
+const folder = mkdtempSync(join(tmpdir(), 'limits-'));
+
+async function limiter() {
+  const store = casStore(sqlite(await opened(join(folder, 'limits.db'))), { deadline: '5s' });
+  return createLimiter('100/h', { store, name: 'api' });
+}
+
+const [one, other] = [await limiter(), await limiter()];
+const answers = Array.from({ length: 60 }, () => [one.take('alice'), other.take('alice')]).flat();
+const passed = (await Promise.all(answers)).filter(({ allowed }) => allowed);
+console.log('120 asked of two limiters,', passed.length, 'passed'); // → 120 asked of two limiters, 100 passed
+console.log('after a restart:', (await (await limiter()).peek('alice')).remaining); // → after a restart: 0
+rmSync(folder, { recursive: true });
+
+/** SQLite is part of Node from 22.5 on; before that, here is one in WebAssembly. */
+async function opened(file) {
+  const ofNode = await import('node:sqlite').catch(() => undefined);
+  if (ofNode) return new ofNode.DatabaseSync(file);
+  const { default: wasm } = await import('node-sqlite3-wasm');
+  const db = new wasm.Database(file);
+  const prepare = (sql) => ({
+    get: (...values) => db.get(sql, values) ?? undefined,
+    run: (...values) => db.run(sql, values),
+  });
+  return { exec: (sql) => db.exec(sql), prepare };
+}
