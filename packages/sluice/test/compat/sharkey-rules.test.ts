@@ -101,6 +101,18 @@ test('what is negative but not used is not looked at', () => {
   expect(translateLimit({ key: 'k', duration: -5 }, 1)).toBe(null);
 });
 
+test('without a factor it is 1', () => {
+  expect(translateLimit({ type: 'bucket', key: 'k', size: 5 })).toEqual(scaled([5, 1000, 1], 1));
+});
+
+test.each([
+  [{ size: 0 }, 'size must be a finite number above 0 (at least 1); got 0'],
+  [{ minInterval: -1 }, 'minInterval must be a finite number above 0; got -1'],
+])('a refusal says what would do: %j', (numbers, message) => {
+  const type = 'size' in numbers ? 'bucket' : undefined;
+  expect(() => translateLimit({ key: 'k', type, ...numbers } as RateLimit)).toThrow(message);
+});
+
 const UNLIMITED = {
   blocked: false,
   remaining: Number.MAX_SAFE_INTEGER,
