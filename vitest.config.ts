@@ -21,9 +21,10 @@ export default defineConfig({
     reporters: ['default'],
     // Most tests wait for servers and processes of theirs: two at a time, also on two cores.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    // Coverage makes a tight loop ten times slower; a hang is still found.
-    testTimeout: 30_000,
+    // Coverage makes a tight loop ten times slower, and so does a busy machine; a hang is still found.
+    testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 10_000 } },
     globalSetup: ['packages/sluice/test/servers.ts'],
     coverage: {
       provider: 'v8',

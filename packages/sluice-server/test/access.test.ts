@@ -80,7 +80,7 @@ describe('reset and block', () => {
       ).status;
     expect([await reset('old'), await reset('new'), await reset('#')]).toEqual([200, 401, 401]);
     writeFileSync(file, 'new\n');
-    await expect.poll(() => reset('new'), { timeout: 5000 }).toBe(200);
+    await expect.poll(() => reset('new'), { timeout: 10_000 }).toBe(200);
     expect(await reset('old')).toBe(401);
   });
 });

@@ -48,7 +48,7 @@ test('RESP: every take that was counted was answered', async () => {
   });
   await endedUnderLoad(server, () => answered);
   await Promise.all(clients);
-  const { post } = await serving(limits, { store: { url: store } });
+  const { post } = await serving(limits, { store: { url: store, deadline: '10s' } });
   const left = (await (await post('/v1/peek', { limit: name, key: 'x' })).json()) as { remaining: number };
   expect(MOST - left.remaining).toBe(answered);
 });
@@ -87,7 +87,7 @@ test('gRPC: every call that was counted was answered', async () => {
   await Promise.all(clients);
   // Those who came too late hear so, and may ask another server.
   expect([...codes]).toEqual([status.UNAVAILABLE]);
-  const { post } = await serving(limits, { store: { url: store } });
+  const { post } = await serving(limits, { store: { url: store, deadline: '10s' } });
   const peek = { domain: 'd', descriptors: [{ entries: [{ key, value: 'x' }], hitsAddend: 0 }] };
   const { statuses } = (await (await post('/json', peek)).json()) as {
     statuses: { limitRemaining: number }[];

@@ -1,8 +1,10 @@
 /** GET /live: what packages/playground/LIVE.md promises, and its bounds. */
+import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
+import { punctually, unpunctuality } from '../../sluice/test/redis/watch.ts';
 import { createMetrics } from '../src/metrics/metrics.ts';
 import { quantilesBetween, Spread } from '../src/metrics/spread.ts';
 import { type Serving, serving, started, temporaryFile } from './serving.ts';
@@ -68,6 +70,9 @@ async function listen(url: string, headers: Record<string, string> = {}): Promis
   };
 }
 
+/** What has to happen within one second, between two snapshots. */
+const within = <T>(run: () => Promise<T>) => punctually(100, run);
+
 function takes(server: Serving, limit: string, key: string, times: number): Promise<unknown> {
   return server.post(
     '/v1/take',
@@ -75,63 +80,65 @@ function takes(server: Serving, limit: string, key: string, times: number): Prom
   );
 }
 
-test('a stream begins with the configuration, then counts what happens in each second', async () => {
-  const server = await serving(LIMITS);
-  const stream = await listen(server.url);
-  const config = await stream.next('config');
-  expect(config).toMatchObject({
-    version: expect.stringMatching(/^\d+\.\d+/),
-    source: expect.stringContaining('limits.yaml'),
-    error: null,
-    limits: [
-      { name: 'api', policies: '10/h', shadow: false },
-      { name: 'soft', policies: '2/h', shadow: true },
-      { name: 'edge.ip', policies: '2 per hour', shadow: false, descriptor: true },
-      { name: 'edge.open', policies: 'unlimited', shadow: false, descriptor: true },
-    ],
-  });
-  expect(Math.abs(Number(config['loadedAt']) - Date.now())).toBeLessThan(20_000);
-  expect(Number(config['startedAt'])).toBeLessThanOrEqual(Number(config['loadedAt']));
+test('a stream begins with the configuration, then counts what happens in each second', () =>
+  within(async () => {
+    const server = await serving(LIMITS);
+    const stream = await listen(server.url);
+    const config = await stream.next('config');
+    expect(config).toMatchObject({
+      version: expect.stringMatching(/^\d+\.\d+/),
+      source: expect.stringContaining('limits.yaml'),
+      error: null,
+      limits: [
+        { name: 'api', policies: '10/h', shadow: false },
+        { name: 'soft', policies: '2/h', shadow: true },
+        { name: 'edge.ip', policies: '2 per hour', shadow: false, descriptor: true },
+        { name: 'edge.open', policies: 'unlimited', shadow: false, descriptor: true },
+      ],
+    });
+    expect(Math.abs(Number(config['loadedAt']) - Date.now())).toBeLessThan(20_000);
+    expect(Number(config['startedAt'])).toBeLessThanOrEqual(Number(config['loadedAt']));
 
-  await takes(server, 'api', 'ann', 13);
-  await takes(server, 'soft', 'ben', 5);
-  await server.post('/json', { domain: 'edge', descriptors: [{ entries: [{ key: 'ip', value: '1' }] }] });
-  const first = await stream.next('snapshot');
-  expect(first).toMatchObject({
-    limits: [
-      // Above 80 % of ten: the ninth and the tenth.
-      { name: 'api', allowed: 10, denied: 3, near: 2, shadowed: 0 },
-      { name: 'soft', allowed: 2, denied: 0, near: 1, shadowed: 3 },
-      { name: 'edge.ip', allowed: 1, denied: 0, near: 0, shadowed: 0 },
-    ],
-    topDenied: [
-      { limit: 'api', key: 'ann', denied: 3 },
-      { limit: 'soft', key: 'ben', denied: 3 },
-    ],
-    store: { kind: 'memory', up: true, breaker: 'closed', p99: null, faults: 0, fallbacks: 0 },
-  });
-  expect(Number(first['span'])).toBeGreaterThan(100);
-  expect(Math.abs(Number(first['at']) - Date.now())).toBeLessThan(2000);
-  const { p50, p99, max } = first['latency'] as Record<string, number>;
-  expect(0 < p50 && p50 <= p99 && p99 <= max && max < 1000).toBe(true);
+    await takes(server, 'api', 'ann', 13);
+    await takes(server, 'soft', 'ben', 5);
+    await server.post('/json', { domain: 'edge', descriptors: [{ entries: [{ key: 'ip', value: '1' }] }] });
+    const first = await stream.next('snapshot');
+    expect(first).toMatchObject({
+      limits: [
+        // Above 80 % of ten: the ninth and the tenth.
+        { name: 'api', allowed: 10, denied: 3, near: 2, shadowed: 0 },
+        { name: 'soft', allowed: 2, denied: 0, near: 1, shadowed: 3 },
+        { name: 'edge.ip', allowed: 1, denied: 0, near: 0, shadowed: 0 },
+      ],
+      topDenied: [
+        { limit: 'api', key: 'ann', denied: 3 },
+        { limit: 'soft', key: 'ben', denied: 3 },
+      ],
+      store: { kind: 'memory', up: true, breaker: 'closed', p99: null, faults: 0, fallbacks: 0 },
+    });
+    expect(Number(first['span'])).toBeGreaterThan(100);
+    expect(Math.abs(Number(first['at']) - Date.now())).toBeLessThan(2000);
+    const { p50, p99, max } = first['latency'] as Record<string, number>;
+    expect(0 < p50 && p50 <= p99 && p99 <= max && max < 1000).toBe(true);
 
-  // Nothing happened: it says so all the same.
-  const second = await stream.next('snapshot');
-  expect(second).toMatchObject({ limits: [], latency: null });
-  expect(Number(second['span'])).toBeGreaterThan(900);
-});
+    // Nothing happened: it says so all the same.
+    const second = await stream.next('snapshot');
+    expect(second).toMatchObject({ limits: [], latency: null });
+    expect(Number(second['span'])).toBeGreaterThan(900);
+  }));
 
-test('streams that began at other times each count their own span', async () => {
-  const server = await serving(LIMITS);
-  const early = await listen(server.url);
-  await takes(server, 'api', 'ann', 4);
-  const late = await listen(server.url);
-  await takes(server, 'api', 'ann', 1);
-  const [one, two] = await Promise.all([early.next('snapshot'), late.next('snapshot')]);
-  expect(one['limits']).toMatchObject([{ allowed: 5 }]);
-  expect(two['limits']).toMatchObject([{ allowed: 1 }]);
-  expect(Number(two['span'])).toBeLessThan(Number(one['span']));
-});
+test('streams that began at other times each count their own span', () =>
+  within(async () => {
+    const server = await serving(LIMITS);
+    const early = await listen(server.url);
+    await takes(server, 'api', 'ann', 4);
+    const late = await listen(server.url);
+    await takes(server, 'api', 'ann', 1);
+    const [one, two] = await Promise.all([early.next('snapshot'), late.next('snapshot')]);
+    expect(one['limits']).toMatchObject([{ allowed: 5 }]);
+    expect(two['limits']).toMatchObject([{ allowed: 1 }]);
+    expect(Number(two['span'])).toBeLessThan(Number(one['span']));
+  }));
 
 test('a configuration that changes is told at once, and so is one that is refused', async () => {
   const file = temporaryFile('limits: { a: 1/h }');
@@ -183,11 +190,13 @@ test('a drain ends the streams, and no new one begins', async () => {
   const stream = await listen(server.url);
   await stream.next('config');
   const start = performance.now();
+  const late = unpunctuality();
   server.process.kill('SIGTERM');
   await stream.ended;
   expect(await server.gone).toBe(0);
   // Not the ten seconds after which connections are cut.
-  expect(performance.now() - start).toBeLessThan(5000);
+  expect(performance.now() - start - late.total()).toBeLessThan(5000);
+  late.stop();
 });
 
 test('after the end nothing is said, though a slow reader is still there', async () => {
@@ -234,10 +243,14 @@ test('whoever does not read costs no memory, and hears everything of the time in
   });
   const { port } = server.address() as { port: number };
   const socket = connect(port, '127.0.0.1');
-  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-  let text = '';
-  socket.once('data', () => socket.pause());
   socket.setEncoding('latin1');
+  let text = '';
+  socket.on('data', (piece) => {
+    text += String(piece);
+  });
+  socket.once('data', () => socket.pause());
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await once(server, 'request');
   let decided = 0;
   let most = 0;
   const stuck = performance.now() + 10_000;
@@ -263,12 +276,9 @@ test('whoever does not read costs no memory, and hears everything of the time in
       (sum, [, count]) => sum + Number(count),
       0,
     );
-  socket.on('data', (piece) => {
-    text += String(piece);
-  });
   socket.resume();
-  // All but what came before the first look, and what the paused socket swallowed first.
-  await expect.poll(allowed, { timeout: 5000 }).toBeGreaterThan(decided - 8);
+  // All but what came before the first look.
+  await expect.poll(allowed, { timeout: 10_000 }).toBeGreaterThan(decided - 8);
   expect(allowed()).toBeLessThanOrEqual(decided);
 });
 

@@ -112,7 +112,7 @@ describe('a megabyte is read in one pass', () => {
 
   test('RESP in pieces of one byte', () => {
     const parser = new RespParser({ maxArguments: 10, maxBytes: 2_000_000 });
-    const start = performance.now();
+    const start = process.cpuUsage();
     for (const sign of '*1\r\n$200000\r\n') parser.push(sign);
     let command: string[] | undefined;
     for (let i = 0; i < 200_000; i++) {
@@ -121,7 +121,7 @@ describe('a megabyte is read in one pass', () => {
     }
     parser.push('\r\n');
     expect((command ?? parser.next())?.[0]?.length).toBe(200_000);
-    expect(performance.now() - start).toBeLessThan(3000);
+    expect(process.cpuUsage(start).user).toBeLessThan(3e6);
   });
 });
 

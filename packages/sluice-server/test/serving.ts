@@ -93,7 +93,7 @@ export async function started(...args: string[]): Promise<Started> {
   const child = run('serve', '--http', '127.0.0.1:0', ...args);
   let seen = 0;
   async function says(words: string): Promise<void> {
-    for (let tries = 0; tries < 1000; tries++) {
+    for (let tries = 0; tries < 2500; tries++) {
       const at = child.output().indexOf(words, seen);
       if (at >= 0) {
         seen = at + words.length;

@@ -9,11 +9,16 @@ import { serving, take, temporaryFile } from './serving.ts';
 
 /** What the command prints, and its exit code. */
 async function sluice(...args: string[]): Promise<[code: number, printed: string]> {
+  const { code, printed } = running(...args);
+  return [await code, printed()];
+}
+
+function running(...args: string[]): { readonly code: Promise<number>; readonly printed: () => string } {
   let printed = '';
   const write = (text: string) => {
     printed += text;
   };
-  return [await main(args, { out: write, err: write }), printed];
+  return { code: main(args, { out: write, err: write }), printed: () => printed };
 }
 
 describe('traffic', () => {
@@ -248,17 +253,17 @@ describe('sluice top', () => {
     const first = await serving('limits: { a: 2/h }');
     const port = Number(new URL(first.url).port);
     await take(first.url, 'a', 'x');
-    const followed = sluice('top', first.url, '--times', '40', '--every', '50ms');
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const { code, printed } = running('top', first.url, '--times', '40', '--every', '50ms');
+    const soon = { timeout: 10_000 };
+    await expect.poll(printed, soon).toMatch(/ {2}a\n/);
     await first.drain({ timeout: 0 });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await expect.poll(printed, soon).toContain('does not answer');
     const address = { host: '127.0.0.1', port };
     const second = await serving('limits: { b: 2/h }', { doors: { http: { address } } });
     await take(second.url, 'b', 'x');
-    const [code, printed] = await followed;
-    expect(code).toBe(0);
-    expect(printed).toMatch(/ {2}a\n.*does not answer.* {2}b\n/s);
-    expect(printed).not.toMatch(/ -\d/);
+    expect(await code).toBe(0);
+    expect(printed()).toMatch(/ {2}a\n.*does not answer.* {2}b\n/s);
+    expect(printed()).not.toMatch(/ -\d/);
   });
 
   test('a server that is not there is said', async () => {

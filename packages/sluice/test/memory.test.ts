@@ -282,7 +282,7 @@ describe('memory', () => {
       abort.abort();`;
     const out = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
       cwd: new URL('..', import.meta.url),
-      timeout: 20_000,
+      timeout: 50_000,
     });
     expect(out.toString()).toBe('ended\n');
   });

@@ -31,11 +31,19 @@ describe('script injection', () => {
     const tiers = Object.fromEntries(HOSTILE.map((tier) => [tier, '2/h']));
     const cached = async () =>
       Number(/number_of_cached_scripts:(\d+)/.exec(await client.info('memory'))?.[1]);
-    const first = createLimiter('2/h', { store: redis(client), name: `${own} warm`, tiers });
+    const first = createLimiter('2/h', {
+      store: redis(client, { deadline: '10s' }),
+      name: `${own} warm`,
+      tiers,
+    });
     await first.take('k', { tier: HOSTILE[0] });
     const before = await cached();
     for (const text of HOSTILE) {
-      const limiter = createLimiter('2/h', { store: redis(client), name: `${own} ${text}`, tiers });
+      const limiter = createLimiter('2/h', {
+        store: redis(client, { deadline: '10s' }),
+        name: `${own} ${text}`,
+        tiers,
+      });
       const decisions = [];
       for (let i = 0; i < 3; i++) decisions.push(await limiter.take(text, { tier: text }));
       expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false]);
@@ -53,7 +61,7 @@ describe('script injection', () => {
 describe('key floods', () => {
   test('keys of a megabyte take no more room than others', async () => {
     const long = 'x'.repeat(1_000_000);
-    const limiter = createLimiter('2/h', { store: redis(client), name: own });
+    const limiter = createLimiter('2/h', { store: redis(client, { deadline: '10s' }), name: own });
     await limiter.take(long);
     const keys = (await client.keys(`${own}:*`)).filter((key) => key.startsWith(`${own}:{`));
     expect(Math.max(...keys.map((key) => key.length))).toBeLessThan(400);

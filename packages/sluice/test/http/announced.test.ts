@@ -203,9 +203,9 @@ describe('reading headers', () => {
 
   test('a long header is read in one pass', () => {
     const long = (text: string) => ({ get: () => text.repeat(50_000 / text.length) });
-    const start = performance.now();
+    const start = process.cpuUsage();
     for (const text of ['"', '\\"', '"\\"', ',', ';', '"a";r=0,', '=', ' ', 'a ', '1.'])
       announcedWait(429, long(text), START);
-    expect(performance.now() - start).toBeLessThan(2000);
+    expect(process.cpuUsage(start).user).toBeLessThan(2e6);
   });
 });

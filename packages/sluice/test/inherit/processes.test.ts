@@ -16,7 +16,7 @@ let hammers: Hammer[] = [];
 beforeAll(async () => {
   server = await redisServer();
   hammers = await Promise.all([hammer(server.port, 'ioredis'), hammer(server.port, 'node-redis')]);
-}, 30_000);
+}, 60_000);
 
 afterAll(async () => {
   await Promise.all(hammers.map((one) => one.stop()));

@@ -65,13 +65,14 @@ describe('when the one that serves', () => {
     await sleep(300);
     first.child.kill('SIGKILL');
     const after = await answers;
-    for (const { slowest } of after) expect(slowest).toBeLessThan(1500);
+    const lateness = Math.max(...after.map((answer) => answer.lateness));
+    for (const { slowest } of after) expect(slowest).toBeLessThan(1500 + 2 * lateness);
     // Once by the dead one's count, once by the new one's.
     expect(total(after)).toBeLessThanOrEqual(2 * LIMIT);
     // The breaker of each must see that the store is back.
     for (const one of others) {
       const source = async () => (await one.ask({ ...task('probe'), checks: 1 })).sources;
-      await expect.poll(source, { timeout: 2000 }).toEqual({ store: 1 });
+      await expect.poll(source, { timeout: 10_000 }).toEqual({ store: 1 });
     }
     const again = await Promise.all(others.map((one) => one.ask(task('new key'))));
     expect(again.map(({ sources }) => sources)).toEqual(again.map(() => ({ store: 100 })));
@@ -89,26 +90,34 @@ describe('when the one that serves', () => {
     first.child.kill('SIGSTOP');
     const stopped = await other.ask({ limit: 5, key: 'key', lanes: 4, checks: 100 });
     expect(stopped.sources).toEqual({ fallback: 100 });
-    expect(stopped.slowest).toBeLessThan(1000);
+    expect(stopped.slowest).toBeLessThan(1000 + 2 * stopped.lateness);
     first.child.kill('SIGCONT');
     await expect
       .poll(async () => (await other.ask({ ...task('key'), checks: 1 })).sources, { timeout: 10_000 })
       .toEqual({ store: 1 });
   });
 
-  test('loses the file of its socket, all meet again at one', { timeout: 30_000 }, async () => {
+  test('loses the file of its socket, all meet again at one', { timeout: 60_000 }, async () => {
     const options = { path: socketPath(), deadline: '5s' };
     const old = await Promise.all([1, 2].map(() => checker(options)));
     await Promise.all(old.map((one) => one.ask(task('warm'))));
     rmSync(options.path);
     const all = [...old, await checker(options)];
     await sleep(3000);
-    const answers = await Promise.all(all.map((one) => one.ask(task('key'))));
-    expect(total(answers)).toBe(LIMIT);
+    let tries = 0;
+    const admitted = async (): Promise<number> => {
+      const key = `key ${++tries}`;
+      return total(await Promise.all(all.map((one) => one.ask(task(key)))));
+    };
+    // On a busy machine they may need a little longer; then it stays so.
+    await expect.poll(admitted, { timeout: 10_000, interval: 500 }).toBe(LIMIT);
+    expect(await admitted()).toBe(LIMIT);
   });
 
   test('is not there and nobody else may serve, a check fails at once', async () => {
-    const limiter = createLimiter('5/s', { store: ipc({ path: socketPath(), serve: false }) });
+    const limiter = createLimiter('5/s', {
+      store: ipc({ path: socketPath(), serve: false, deadline: '30s' }),
+    });
     const error = await limiter.take('k').then(
       () => undefined,
       (thrown: StoreUnavailable) => thrown,
@@ -216,11 +225,12 @@ test('keeps no process alive, neither the one that serves nor one that asks', ()
     const { createLimiter } = await import('./dist/index.js');
     const { ipc } = await import('./dist/stores/ipc/index.js');
     const path = process.argv[1];
-    await createLimiter('5/h', { store: ipc({ path }), name: 'x' }).take('k');
-    console.log((await createLimiter('5/h', { store: ipc({ path }), name: 'x' }).take('k')).remaining);`;
+    const store = () => ipc({ path, deadline: '60s' });
+    await createLimiter('5/h', { store: store(), name: 'x' }).take('k');
+    console.log((await createLimiter('5/h', { store: store(), name: 'x' }).take('k')).remaining);`;
   const out = execFileSync(process.execPath, ['--input-type=module', '-e', script, socketPath()], {
     cwd: new URL('../..', import.meta.url),
-    timeout: 5000,
+    timeout: 25_000,
   });
   expect(out.toString()).toBe('3\n');
 });

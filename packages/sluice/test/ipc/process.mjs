@@ -3,7 +3,7 @@
  * A process of its own that checks over a socket: started by `processes.ts`, or forked by node:cluster, told what to do
  * by messages. It runs what was built, because Node 20 runs no TypeScript.
  *
- * env IPC: options of ipc() as JSON. Message: { limit, key, lanes, checks }, answered by { admitted, sources, slowest }.
+ * env IPC: options of ipc() as JSON. Message: { limit, key, lanes, checks }, answered by { admitted, sources, slowest, lateness }.
  */
 import { createLimiter, fixedWindow, gcra } from '../../dist/index.js';
 import { ipc } from '../../dist/stores/ipc/index.js';
@@ -20,7 +20,13 @@ async function work({ limit, key, lanes, checks }) {
     },
     { store, name: 'test' },
   );
-  const answer = { admitted: 0, sources: {}, slowest: 0 };
+  const answer = { admitted: 0, sources: {}, slowest: 0, lateness: 0 };
+  // The longest that this process kept a timer waiting.
+  let due = performance.now() + 2;
+  const ticking = setInterval(() => {
+    answer.lateness = Math.max(answer.lateness, performance.now() - due);
+    due = performance.now() + 2;
+  }, 2);
   let left = checks;
   await Promise.all(
     Array.from({ length: lanes }, async () => {
@@ -38,6 +44,7 @@ async function work({ limit, key, lanes, checks }) {
       }
     }),
   );
+  clearInterval(ticking);
   process.send?.(answer);
 }
 process.send?.('ready');

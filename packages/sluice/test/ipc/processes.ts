@@ -19,6 +19,8 @@ export interface Answer {
   readonly sources: Readonly<Record<string, number>>;
   /** Milliseconds. */
   readonly slowest: number;
+  /** How long the process itself kept a timer waiting, at most, in milliseconds. */
+  readonly lateness: number;
 }
 
 export interface Checker {

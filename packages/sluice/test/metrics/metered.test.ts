@@ -43,6 +43,8 @@ function recorder(): Observer & { readonly told: Told[] } {
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
 /** A client whose server is not there. */
+/** A busy machine may be slow. */
+const patient = { deadline: '10s' } as const;
 const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
 describe.each(['memory', 'redis 7'])('a metered store on %s', (name) => {
@@ -116,7 +118,7 @@ describe('metered', () => {
   test('what a server answers is timed, and told before its caller goes on', async () => {
     const observer = recorder();
     const name = `metered ${process.pid}`;
-    const limiter = createLimiter('2/h', { store: metered(redis(client), observer), name });
+    const limiter = createLimiter('2/h', { store: metered(redis(client, patient), observer), name });
     const start = performance.now();
     for (const outcome of ['allowed', 'allowed', 'denied']) {
       await limiter.take('alice');
@@ -130,7 +132,7 @@ describe('metered', () => {
 
   test('where a store answers some at once and others later, only those that came later are timed', async () => {
     const observer = recorder();
-    const inner = redis(client);
+    const inner = redis(client, patient);
     const store = metered(leased(inner, { nodes: 1 }), observer);
     const limiter = createLimiter('100000/s burst 100000', { store, name: `leased ${process.pid}` });
     for (let i = 0; i < 50; i++) await limiter.take('hot');
@@ -145,7 +147,7 @@ describe('metered', () => {
 
   test('a fault is told with its kind, and the caller gets the same error', async () => {
     const observer = recorder();
-    const limiter = createLimiter('2/h', { store: metered(redis(nobody), observer), name: 'far' });
+    const limiter = createLimiter('2/h', { store: metered(redis(nobody, patient), observer), name: 'far' });
     const error: unknown = await limiter.take('alice').catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StoreUnavailable);
     expect(observer.told).toMatchObject([{ what: 'take', limiter: 'far', fault: 'connection' }]);
@@ -183,7 +185,9 @@ describe('metered', () => {
     };
     const local = createLimiter('5/h', { store: metered(memory(), throwing, rejecting, observer) });
     expect(local.take('alice').allowed).toBe(true);
-    const far = createLimiter('5/h', { store: metered(redis(nobody), throwing, rejecting, observer) });
+    const far = createLimiter('5/h', {
+      store: metered(redis(nobody, patient), throwing, rejecting, observer),
+    });
     await expect(far.take('alice')).rejects.toThrow(StoreUnavailable);
     expect(observer.told.map(({ fault }) => fault)).toEqual([undefined, 'connection']);
     await unhandled.stop();

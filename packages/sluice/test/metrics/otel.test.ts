@@ -18,6 +18,8 @@ import { redis } from '../../src/stores/redis/index.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
+/** A busy machine may be slow. */
+const patient = { deadline: '10s' } as const;
 const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
 /** The real SDK, exporting to memory. */
@@ -85,9 +87,9 @@ describe('otel metrics', () => {
     const { meter, collect, provider } = sdk();
     const metrics = otelMetrics(meter);
     const name = `otel ${process.pid}`;
-    const near = createLimiter('100/h', { store: metered(redis(client), metrics), name });
+    const near = createLimiter('100/h', { store: metered(redis(client, patient), metrics), name });
     for (let i = 0; i < 10; i++) await near.take('alice');
-    const far = createLimiter('100/h', { store: metered(redis(nobody), metrics), name: 'far' });
+    const far = createLimiter('100/h', { store: metered(redis(nobody, patient), metrics), name: 'far' });
     await far.take('alice').catch(() => {});
     const collected = await collect();
     expect(points(collected.get('sluice.store.errors'))).toEqual([[{ 'error.type': 'connection' }, 1]]);
@@ -161,7 +163,7 @@ describe('otel spans', () => {
   test('a hit that a server answers is a span, within what was active where it was asked', async () => {
     const { tracer, spans } = recording();
     const name = `spans ${process.pid}`;
-    const limiter = createLimiter('1/h', { store: metered(redis(client), otelSpans(tracer)), name });
+    const limiter = createLimiter('1/h', { store: metered(redis(client, patient), otelSpans(tracer)), name });
     await Promise.all([
       active.run('first', () => limiter.take('alice')),
       active.run('second', () => limiter.take('alice')),
@@ -185,7 +187,10 @@ describe('otel spans', () => {
 
   test('a fault is a span with an error', async () => {
     const { tracer, spans } = recording();
-    const limiter = createLimiter('1/h', { store: metered(redis(nobody), otelSpans(tracer)), name: 'far' });
+    const limiter = createLimiter('1/h', {
+      store: metered(redis(nobody, patient), otelSpans(tracer)),
+      name: 'far',
+    });
     await limiter.take('alice').catch(() => {});
     expect(spans).toMatchObject([
       {

@@ -101,14 +101,17 @@ export function unpunctuality(): Unpunctuality {
   };
 }
 
-/** Once more when it failed and this machine stood still for as long meanwhile: then the failure says nothing. */
+/**
+ * Once more when it failed and this machine stood still meanwhile, for so many milliseconds in all: then the failure says
+ * nothing. On a punctual machine, a failure is one.
+ */
 export async function punctually<T>(standstill: number, run: () => Promise<T>): Promise<T> {
   for (let triesLeft = 4; ; triesLeft--) {
     const late = unpunctuality();
     try {
       return await run();
     } catch (error) {
-      if (late.stop() < standstill || triesLeft === 0) throw error;
+      if (late.total() < standstill || triesLeft === 0) throw error;
     } finally {
       late.stop();
     }

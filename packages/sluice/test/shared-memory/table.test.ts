@@ -256,16 +256,20 @@ describe('a holder of the lock that dies', () => {
   }
 
   test('before it changed anything leaves the old row, and blocks for a tenth of a second', () => {
-    const { handle, dies, lives, row, put, get } = setUp();
-    put(dies, tag, row(1, 2));
-    dies.open(tag, 0);
-    const began = performance.now();
-    expect(get(lives, tag, 1)).toBe(2);
-    const blocked = performance.now() - began;
-    expect(blocked).toBeGreaterThan(90);
-    expect(blocked).toBeLessThan(1000);
-    expect(put(lives, tag, row(3, 4))).toBe(true);
-    audit(handle);
+    // The machine itself may hold one up: the least of three counts.
+    const blocked = [1, 2, 3].map(() => {
+      const { handle, dies, lives, row, put, get } = setUp();
+      put(dies, tag, row(1, 2));
+      dies.open(tag, 0);
+      const began = performance.now();
+      expect(get(lives, tag, 1)).toBe(2);
+      const took = performance.now() - began;
+      expect(put(lives, tag, row(3, 4))).toBe(true);
+      audit(handle);
+      return took;
+    });
+    expect(Math.min(...blocked)).toBeGreaterThan(90);
+    expect(Math.min(...blocked)).toBeLessThan(1000);
   });
 
   test.each(['short', 'long'] as const)(

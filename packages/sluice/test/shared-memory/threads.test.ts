@@ -44,21 +44,28 @@ describe('a thread that is terminated while it holds the lock', () => {
   const policy = fixedWindow({ limit: 10, per: '365d', align: 'first' });
 
   test('blocks others for a bounded time, and has charged nothing', async () => {
-    const store = sharedMemory({ maxKeys: 1000 });
-    const limiter = createLimiter(policy, { store, name: 'test' });
-    limiter.take('one key');
-    const signals = signalWords();
-    const worker = start({ task: 'hold', handle: store.handle, signals, policies: 'window', limit: 10 });
-    while (Atomics.load(signals, 0) === 0) await sleep(5);
-    await worker.terminate();
-    const began = performance.now();
-    expect(limiter.take('one key').remaining).toBe(8);
-    const first = performance.now() - began;
-    expect(first).toBeGreaterThan(50);
-    expect(first).toBeLessThan(1000);
-    for (let i = 0; i < 1000; i++) limiter.take(`key ${i}`);
-    expect(performance.now() - began - first).toBeLessThan(500);
-    audit(store.handle);
+    const firsts: number[] = [];
+    const others: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      const store = sharedMemory({ maxKeys: 1000 });
+      const limiter = createLimiter(policy, { store, name: 'test' });
+      limiter.take('one key');
+      const signals = signalWords();
+      const worker = start({ task: 'hold', handle: store.handle, signals, policies: 'window', limit: 10 });
+      while (Atomics.load(signals, 0) === 0) await sleep(5);
+      await worker.terminate();
+      const began = performance.now();
+      expect(limiter.take('one key').remaining).toBe(8);
+      const first = performance.now() - began;
+      for (let i = 0; i < 1000; i++) limiter.take(`key ${i}`);
+      firsts.push(first);
+      others.push(performance.now() - began - first);
+      audit(store.handle);
+    }
+    // The machine itself may hold one up: the least of three counts.
+    expect(Math.min(...firsts)).toBeGreaterThan(50);
+    expect(Math.min(...firsts)).toBeLessThan(1000);
+    expect(Math.min(...others)).toBeLessThan(500);
   });
 
   test('but was only stopped makes its check anew: nothing is lost, nothing twice', async () => {

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, inject, test } from 'vitest';
 import { createLimiter, memory, slidingLog } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
+import { punctually } from '../redis/watch.ts';
 import { random, someGap, someVerb } from '../differential.ts';
 import { CASES } from '../policies.ts';
 import {
@@ -116,12 +117,12 @@ describe('5. rewards that mint', () => {
 describe('11. checks that take as long as there were hits', () => {
   test('Redis replies with as many bytes for 5,000 recorded hits as for 5', async () => {
     const limiter = createLimiter(slidingLog({ limit: 10_000, per: '1h' }), {
-      store: redis(client),
+      store: redis(client, { deadline: '10s' }),
       name: own,
     });
-    const few = await bytesOf(() => limiter.take('few'), 5);
+    const few = await bytesOf(() => limiter.take('few'), 20);
     for (let i = 0; i < 50; i++) await Promise.all(Array.from({ length: 100 }, () => limiter.take('many')));
-    const many = await bytesOf(() => limiter.take('many'), 5);
+    const many = await bytesOf(() => limiter.take('many'), 20);
     expect(many).toBeLessThan(few + 200);
   });
 
@@ -187,7 +188,10 @@ describe('12. resets that leave −1', () => {
 
   test('on Redis nothing is left of the key', async () => {
     for (const [name, policy] of Object.entries(kinds(3, 60_000))) {
-      const limiter = createLimiter(policy, { store: redis(client), name: `${own} reset ${name}` });
+      const limiter = createLimiter(policy, {
+        store: redis(client, { deadline: '10s' }),
+        name: `${own} reset ${name}`,
+      });
       await limiter.take('k', 2);
       await limiter.reset('k');
       await limiter.refund('k', 2);
@@ -230,14 +234,20 @@ describe('14. stores that disagree', () => {
     'with exponentialBackoff, memory has forgotten what Redis still refuses',
     async () => {
       const { local, redis: onRedis } = fastifyStores();
-      const stores = [new local(false, true), new onRedis(false, true, client, `${own} fastify `)];
       const WINDOW = 400;
-      const current = (store: (typeof stores)[number]) =>
-        incr(store, 'k', WINDOW, 1).then((hit) => hit.current);
-      for (let i = 0; i < 4; i++) await Promise.all(stores.map(current));
-      // Redis waits for four windows.
-      await sleep(WINDOW + 50);
-      expect(await Promise.all(stores.map(current))).toEqual([1, 5]);
+      let tries = 0;
+      await punctually(100, async () => {
+        const stores = [
+          new local(false, true),
+          new onRedis(false, true, client, `${own} fastify ${++tries} `),
+        ];
+        const current = (store: (typeof stores)[number]) =>
+          incr(store, 'k', WINDOW, 1).then((hit) => hit.current);
+        for (let i = 0; i < 4; i++) await Promise.all(stores.map(current));
+        // Redis waits for four windows.
+        await sleep(WINDOW + 50);
+        expect(await Promise.all(stores.map(current))).toEqual([1, 5]);
+      });
     },
   );
 });

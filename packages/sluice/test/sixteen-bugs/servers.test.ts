@@ -12,7 +12,7 @@ import {
   StoreUnavailable,
 } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
-import { outcome } from '../redis/watch.ts';
+import { outcome, unpunctuality } from '../redis/watch.ts';
 import { redisServer, type Server } from '../redis/server.ts';
 import { type Flexible, peer, type RateLimitRedis, type Rolling } from './peers.ts';
 import { kinds } from './stores.ts';
@@ -50,11 +50,13 @@ describe('15. callers that hang when the store hangs', () => {
       // What the stop before this one held up comes first.
       await client.ping();
       await whileStopped(async () => {
+        const late = unpunctuality();
         const outcomes = await Promise.all(
           Array.from({ length: 200 }, (_, i) => outcome(() => limiter.take(`key ${i}`))),
         );
+        const lateness = late.stop();
         for (const { value, error, took } of outcomes) {
-          expect(took).toBeLessThan(1000);
+          expect(took).toBeLessThan(1000 + lateness);
           if (onFailure === 'throw') expect(error).toBeInstanceOf(StoreUnavailable);
           else expect(value).toMatchObject({ allowed, source: 'fallback' });
         }
@@ -151,9 +153,10 @@ describe('20. limiters that keep their process alive', () => {
   peer<Rolling>('rolling-rate-limiter', 'in memory, each key holds it for a window', async (rolling) => {
     const before = timers();
     const limiter = new rolling.InMemoryRateLimiter({ interval: 3_600_000, maxInInterval: 5 });
-    const keys = Array.from({ length: 20 }, (_, i) => `key ${i}`);
+    const keys = Array.from({ length: 40 }, (_, i) => `key ${i}`);
     for (const key of keys) await limiter.limit(key);
-    expect(timers()).toBeGreaterThanOrEqual(before + 20);
+    // Timers of others may have ended meanwhile.
+    expect(timers()).toBeGreaterThanOrEqual(before + 30);
     for (const key of keys) await limiter.clear(key);
   });
 });

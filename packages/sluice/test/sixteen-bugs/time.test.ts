@@ -55,7 +55,7 @@ describe('1. windows of 30 days that never limit', () => {
   });
 
   test('in real time, too: a key stays used up or blocked, and whoever waits is not woken', async () => {
-    const stores: Store[] = [memory(), sharedMemory({ maxKeys: 100 }), redis(client)];
+    const stores: Store[] = [memory(), sharedMemory({ maxKeys: 100 }), redis(client, { deadline: '10s' })];
     for (const store of stores) {
       const limiter = createLimiter(slidingLog({ limit: 1, per: '30d' }), { store, name: own });
       await limiter.take('k');
@@ -116,7 +116,10 @@ describe('2. durations below a second that block for ever', () => {
 
   test('what Redis keeps of a window of 250 ms is gone soon after it', async () => {
     for (const [name, policy] of Object.entries(kinds(2, 250))) {
-      const limiter = createLimiter(policy, { store: redis(client), name: `${own} short ${name}` });
+      const limiter = createLimiter(policy, {
+        store: redis(client, { deadline: '10s' }),
+        name: `${own} short ${name}`,
+      });
       await limiter.take('k', 2);
       const left = await client.pttl(`${own} short ${name}:{k}`);
       expect(left).not.toBe(-1);
@@ -156,11 +159,11 @@ describe("6. clients' clocks that mint", () => {
         window: '3/h sliding-window',
         year: fixedWindow({ limit: 3, align: 'year' }),
       };
-      const first = createLimiter(policies, { store: redis(client), name });
+      const first = createLimiter(policies, { store: redis(client, { deadline: '10s' }), name });
       await first.take('k', 3);
       const before = await first.peek('k');
       skewed(by);
-      const other = createLimiter(policies, { store: redis(client), name });
+      const other = createLimiter(policies, { store: redis(client, { deadline: '10s' }), name });
       for (let i = 0; i < 5; i++) expect((await other.take('k')).allowed).toBe(false);
       vi.restoreAllMocks();
       const after = await other.take('k');

@@ -7,7 +7,8 @@ import { duration } from '../../src/duration.ts';
 import { soak, summary } from './soak.ts';
 
 const SPAN = duration('--for', process.env['SLUICE_SOAK_FOR'] ?? '12s');
-const SEED = Number(process.env['SLUICE_SOAK_SEED'] ?? Date.now() % 1e6);
+/** `npm run soak` draws one; here it is the same each time. */
+const SEED = Number(process.env['SLUICE_SOAK_SEED'] ?? 7);
 const isAlone = process.env['SLUICE_SOAK_FOR'] !== undefined;
 
 test(`nothing is wrong after ${SPAN / 1000} s in trouble, seed ${SEED}`, {
