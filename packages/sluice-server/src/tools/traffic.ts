@@ -17,7 +17,7 @@ export function parseTraffic(text: string): Traffic {
     return kind === 'steady' ? steady(gap) : poisson(gap);
   }
   const [, size, every] = BURST.exec(text) ?? [];
-  if (every !== undefined) return bursts(Number(size), spanOf('--traffic', every));
+  if (every !== undefined && Number(size) > 0) return bursts(Number(size), spanOf('--traffic', every));
   throw new UsageError(`--traffic must read like steady:12/s, poisson:12/s or burst:100@10s; got ${text}`);
 }
 
