@@ -102,6 +102,16 @@ export async function shot(page: Page, name: string, isWhole = false): Promise<v
   await page.screenshot({ path: join(artefacts, `${name}.png`), fullPage: isWhole });
 }
 
+/** What is seen once it stays the same: on a busy machine a last frame may come late. What always moves fails. */
+export async function settled<T>(see: () => Promise<T>): Promise<T> {
+  for (let triesLeft = 5; ; triesLeft--) {
+    const before = await see();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    if ((await see()) === before) return before;
+    if (triesLeft === 0) throw new Error('it never stands still');
+  }
+}
+
 /** The numbers beside a lane's picture, by their names. */
 export async function statsOf(page: Page, lane: number): Promise<Record<string, string>> {
   const rows = page.locator('.lane').nth(lane).locator('.stats div');

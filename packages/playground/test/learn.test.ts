@@ -4,9 +4,9 @@ import { CHAPTERS } from '../src/learn/chapters.ts';
 import { createInstance, SHOWN } from '../src/learn/instance.ts';
 import { fromQuery } from '../src/model/state.ts';
 import { read } from '../src/model/policy.ts';
-import { faultsOf, openSite, type Site, shot } from './browser.ts';
+import { faultsOf, openSite, settled, type Site, shot } from './browser.ts';
 
-vi.setConfig({ testTimeout: 30_000 });
+vi.setConfig({ testTimeout: 60_000 });
 
 let site: Site;
 beforeAll(async () => {
@@ -44,19 +44,14 @@ test('every picture is alive: it moves, and answers who asks', async () => {
   for (let i = 0; i < CHAPTERS.length; i++) {
     const figure = page.locator('figure').nth(i);
     await figure.scrollIntoViewIfNeeded();
-    await page.waitForTimeout(150);
     const picture = () =>
       figure.locator('canvas').evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
     const before = await picture();
-    await page.waitForTimeout(200);
-    expect(await picture()).not.toBe(before);
+    await expect.poll(picture).not.toBe(before);
     for (let j = 0; j < 3; j++) await figure.getByRole('button', { name: 'Ask ×5' }).click();
     expect(await figure.getByRole('status').textContent()).toMatch(/^[0-5] of 5 passed$/);
     await figure.getByRole('button', { name: 'Pause' }).click();
-    await page.waitForTimeout(50);
-    const still = await picture();
-    await page.waitForTimeout(150);
-    expect(await picture()).toBe(still);
+    await settled(picture);
   }
   await page.evaluate(() => scrollTo(0, 0));
   await shot(page, 'learn', true);
@@ -71,11 +66,8 @@ test('who asked for less motion gets still pictures', async () => {
       .locator('figure canvas')
       .first()
       .evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
-  await page.waitForTimeout(200);
-  const before = await picture();
-  expect(before.length).toBeGreaterThan(3000);
-  await page.waitForTimeout(300);
-  expect(await picture()).toBe(before);
+  await expect.poll(async () => (await picture()).length).toBeGreaterThan(3000);
+  await settled(picture);
   await page.context().close();
 });
 

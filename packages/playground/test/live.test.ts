@@ -6,7 +6,7 @@ import { freePort, redisServer } from '../../sluice/test/redis/server.ts';
 import { type Started, started, temporaryFile } from '../../sluice-server/test/serving.ts';
 import { faultsOf, openSite, type Site, shot } from './browser.ts';
 
-vi.setConfig({ testTimeout: 30_000 });
+vi.setConfig({ testTimeout: 60_000 });
 
 let site: Site;
 let page: Page | undefined;
@@ -60,9 +60,14 @@ function takes(server: Started, limit: string, key: string, count: number): Prom
   );
 }
 
-/** Until the test is over: `count` takes ten times a second. */
+/** Until the test is over: `count` takes ten times a second, those that a busy machine forgot with the next ones. */
 function traffic(server: () => Started, limit: string, key: string, count: number): void {
-  const timer = setInterval(() => void takes(server(), limit, key, count).catch(() => {}), 100);
+  let last = performance.now();
+  const timer = setInterval(() => {
+    const due = Math.min(10, Math.floor((performance.now() - last) / 100 + 0.1));
+    last = due < 10 ? last + 100 * due : performance.now();
+    if (due > 0) void takes(server(), limit, key, count * due).catch(() => {});
+  }, 100);
   onTestFinished(() => clearInterval(timer));
 }
 
@@ -97,15 +102,21 @@ test('rates, near misses, denied keys and latency are those of the traffic', asy
 test('near the limit, and who is denied most often, to the last one', async () => {
   const server = await serve(temporaryFile(LIMITS));
   const own = await look(server);
+  // Shown for a second: looked at from inside.
+  const near = own.waitForFunction(() => {
+    const facts = [...document.querySelectorAll('.now dl div')];
+    const fact = facts.find((one) => one.textContent?.includes('Near the limit'));
+    return Number.parseFloat(fact?.querySelector('dd')?.textContent ?? '') > 1;
+  });
   // Of twenty, the last four pass near the limit; 37 do not pass.
   await takes(server, 'login', 'mallory', 57);
   await takes(server, 'login', 'eve', 23);
   const entry = { entries: [{ key: 'remote_address', value: '192.0.2.1' }] };
   for (let i = 0; i < 5; i++) await post(server, '/json', { domain: 'edge', descriptors: [entry] });
-  await expect.poll(() => perSecond('Near the limit')).toBeGreaterThan(3);
+  await near;
   const top = own.locator('.top-denied li');
   await expect
-    .poll(() => top.allTextContents(), { timeout: 5000 })
+    .poll(() => top.allTextContents(), { timeout: 10_000 })
     .toEqual(['mallory login37', 'eve login3', '192.0.2.1 edge.remote_address2']);
   // One of Envoy's limits has no key to look up.
   expect(await top.nth(0).getByRole('button').isEnabled()).toBe(true);
@@ -117,20 +128,20 @@ test('near the limit, and who is denied most often, to the last one', async () =
 test('a Redis that dies opens the breaker, and one that comes back closes it', async () => {
   const redis = await redisServer();
   const store = `redis://127.0.0.1:${redis.port}`;
-  const server = await serve(temporaryFile(LIMITS), '--store', store, '--deadline', '100ms');
+  const server = await serve(temporaryFile(LIMITS), '--store', store, '--deadline', '1s');
   const own = await look(server);
   traffic(() => server, 'api', 'ann', 5);
   await expect.poll(() => fact('Store p99')).toMatch(/^[\d.]+ ms$/);
-  expect([await fact('Store: redis'), await fact('Breaker')]).toEqual(['up', 'closed']);
+  const health = async () => [await fact('Store: redis'), await fact('Breaker')];
+  await expect.poll(health).toEqual(['up', 'closed']);
   await redis.stop();
   await own.locator('dd.denied', { hasText: 'open' }).waitFor();
-  expect(await fact('Store: redis')).toBe('down');
+  await expect.poll(health).toEqual(['down', 'open']);
   await expect.poll(async () => Number.parseFloat(await fact('Faults'))).toBeGreaterThan(0);
   await shot(own, 'live-store-down', true);
   const again = await redisServer({ port: redis.port });
   onTestFinished(() => again.stop());
-  await expect.poll(() => fact('Store: redis'), { timeout: 15_000 }).toBe('up');
-  expect(await fact('Breaker')).toBe('closed');
+  await expect.poll(health, { timeout: 20_000 }).toEqual(['up', 'closed']);
 });
 
 test('a configuration that changes appears with its time, a wrong one with its fault', async () => {
@@ -146,8 +157,8 @@ test('a configuration that changes appears with its time, a wrong one with its f
   await shot(own, 'live-refused', true);
   writeFileSync(file, 'limits: { a: 2/h, b: 3/h }');
   await row('3/h').waitFor();
-  expect(await own.getByRole('alert').count()).toBe(0);
-  await expect.poll(() => about.textContent()).toMatch(/2 limits, loaded [0-3] s ago/);
+  await expect.poll(() => own.getByRole('alert').count()).toBe(0);
+  await expect.poll(() => about.textContent()).toMatch(/2 limits, loaded \d s ago/);
 });
 
 test('a key is looked up; blocking and resetting it need the admin token', async () => {
@@ -212,7 +223,7 @@ test('a server that stands still is taken for lost, and heard again when it goes
   const own = await look(server);
   await expect.poll(() => fact('Store: memory')).toBe('up');
   server.process.kill('SIGSTOP');
-  await own.getByText('the server says nothing').waitFor({ timeout: 8000 });
+  await own.getByText('the server says nothing').waitFor({ timeout: 20_000 });
   server.process.kill('SIGCONT');
   await own.locator('.status', { hasText: 'Connected' }).waitFor({ timeout: 10_000 });
 });
