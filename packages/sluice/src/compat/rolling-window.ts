@@ -261,7 +261,7 @@ const ABOVE = 2 ** 40;
  * Every attempt counts, and none is refused by the log itself. At least `entries` are kept apart; beyond that and beyond
  * the limit the oldest merge, which shows only in how much was too much.
  */
-function countPast(log: Policy, entries = 0): Policy {
+function countPast(log: Policy, entries: number): Policy {
   const limit = log.limit + ABOVE;
   return {
     ...log,

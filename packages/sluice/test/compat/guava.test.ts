@@ -131,6 +131,14 @@ describe('the API', () => {
     expect(await limiter.acquire()).toBe(0.6);
   });
 
+  test('what is not used is kept for one second unless it is told', () => {
+    const { clock, limiter } = open(2);
+    limiter.reserve();
+    clock.advance(60_000);
+    // The two that were kept, then one every half second: the third is owed by the fourth.
+    expect([1, 1, 1, 1].map((permits) => limiter.reserve(permits))).toEqual([0, 0, 0, 500]);
+  });
+
   test('tryAcquire passes with a timeout of exactly the wait, and not with a microsecond less', async () => {
     const { limiter } = open(5, { sleep: () => undefined });
     limiter.reserve();

@@ -189,6 +189,8 @@ describe('how a limiter of rateLimiterFactory is called', () => {
     expect(await limiter(undefined, 2)).toEqual(left(2, 0, 1_000_000));
     expect(await limiter('u')).toEqual(left(1, 4, 0));
     expect(await limiter('u', 4)).toEqual(left(4, 0, 1_000_000));
+    expect(await limiter('7', 3)).toEqual(left(3, 2, 1_000_000));
+    expect(await limiter(7 as unknown as string, 2)).toEqual(left(2, 0, 1_000_000));
   });
 
   test('the same with a callback, which alone hears of it', async () => {
