@@ -52,7 +52,7 @@ const takes = (limiter: Limiter<Promise<Decision>>, count: number) =>
   Promise.all(Array.from({ length: count }, () => limiter.take('k')));
 
 describe('compare and swap', () => {
-  for (const claim of conformance((clock) => casStore(countingService(), { clock })))
+  for (const claim of conformance((clock) => casStore(countingService(), { ...patient, clock })))
     test(claim.name, claim.run);
 });
 

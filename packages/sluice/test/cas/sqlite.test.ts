@@ -10,6 +10,7 @@ import { type AnyService, example } from './services.ts';
 
 const { sqlite } = await example('sqlite.mjs');
 const folder = mkdtempSync(join(tmpdir(), 'sluice-sqlite-'));
+const patient = { deadline: '30s' } as const;
 const databases: sqlite3.Database[] = [];
 
 function open(file = ':memory:') {
@@ -29,14 +30,14 @@ afterAll(() => {
 });
 
 describe('SQLite', () => {
-  for (const claim of conformance((clock) => casStore(open().service, { clock })))
+  for (const claim of conformance((clock) => casStore(open().service, { ...patient, clock })))
     test(claim.name, claim.run);
 
   test('two connections to one file are admitted exactly the limit, and a third finds it used up', async () => {
     const file = join(folder, 'limits.db');
     const limiterOn = () =>
       createLimiter(slidingLog({ limit: 60, per: '1d' }), {
-        store: casStore(open(file).service, { deadline: '30s' }),
+        store: casStore(open(file).service, patient),
         name: 'api',
       });
     let admitted = 0;
@@ -54,7 +55,7 @@ describe('SQLite', () => {
 
   test('expired rows go, fifty writes later at the latest', async () => {
     const { db, service } = open();
-    const limiter = createLimiter('1000/h', { store: casStore(service), name: 'api' });
+    const limiter = createLimiter('1000/h', { store: casStore(service, patient), name: 'api' });
     db.run("INSERT INTO sluice VALUES ('old', x'00', 1, ?), ('live', x'00', 1, ?)", [
       Date.now() - 1,
       Date.now() + 60_000,
