@@ -14,8 +14,8 @@ import { serving, type Serving, temporaryFolder } from './serving.ts';
 
 /** Node refuses more than 16 KiB of headers. */
 const LONGEST = 15_000;
-/** Of the machine's work. What is quadratic takes a second or more for one such header. */
-const SOON = 600_000;
+/** Microseconds of work. What is quadratic takes 400,000 for one such header. */
+const SOON = 120_000;
 
 const PAGE = ['if-none-match', 'accept-encoding', 'accept', 'cookie', 'range'];
 const ASKED = ['authorization', 'traceparent', 'tracestate', 'content-type', 'origin', 'x-forwarded-for'];
@@ -69,9 +69,14 @@ describe('a header as long as Node takes', () => {
     await ask(url + path, method, {});
     for (const part of PARTS) {
       const value = `x${part.repeat(Math.floor(LONGEST / part.length))}x`;
-      const start = process.cpuUsage();
-      const status = await ask(url + path, method, { [name]: value });
-      expect([part, status < 500, process.cpuUsage(start).user < SOON]).toEqual([part, true, true]);
+      // The least of three: a machine may have had other things to do.
+      let least = Infinity;
+      for (let tries = 0; tries < 3 && least > SOON; tries++) {
+        const start = process.cpuUsage();
+        expect(await ask(url + path, method, { [name]: value })).toBeLessThan(500);
+        least = Math.min(least, process.cpuUsage(start).user);
+      }
+      expect([part, least < SOON]).toEqual([part, true]);
     }
   });
 

@@ -147,8 +147,8 @@ describe('11. checks that take as long as there were hits', () => {
       await limiter.take('few');
       for (let i = 0; i < 300; i++)
         await Promise.all(Array.from({ length: 100 }, () => limiter.take('many')));
-      // Each look at an entry is a call: thirty thousand of them take tens of milliseconds.
-      expect(await work('many')).toBeLessThan(10 * (await work('few')) + 1000);
+      // Thirty thousand entries looked at would take more than a millisecond.
+      expect(await work('many')).toBeLessThan(4 * (await work('few')) + 200);
     } finally {
       alone.disconnect();
       await server.stop();
