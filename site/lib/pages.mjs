@@ -88,13 +88,7 @@ const GUIDES = [
   'metrics',
 ];
 
-const OTHERS = [
-  'docs/sixteen-bugs.md',
-  'examples/README.md',
-  'SECURITY.md',
-  'CHANGELOG.md',
-  'CONTRIBUTING.md',
-];
+const OTHERS = ['examples/README.md', 'SECURITY.md', 'CHANGELOG.md', 'CONTRIBUTING.md'];
 
 /** @param {readonly string[]} reference the generated pages */
 export function sidebar(reference) {

@@ -99,6 +99,7 @@ describe('llms.txt', () => {
     const targets = lines.map((line) => /\]\(\/(.+?)\)/.exec(line)?.[1] ?? line);
     expect(targets.filter((file) => !site.files.includes(file))).toEqual([]);
     expect(new Set(targets).size).toBe(pages().length - 2);
+    expect(targets).toHaveLength(pages().length - 2);
     expect(lines.filter((line) => /\): .{20}/.test(line)).length).toBeGreaterThan(lines.length / 2);
   });
 
