@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, inject, test, vi } from 'vitest';
 import type {} from '../../sluice/test/servers.ts';
+import { punctually } from '../../sluice/test/redis/watch.ts';
 import { run, started, take, temporaryFile, temporaryFolder } from './serving.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
@@ -243,19 +244,22 @@ describe('with Redis', () => {
     expect(answers.filter(({ allowed }) => allowed)).toHaveLength(10);
   });
 
-  test('leases are returned on SIGTERM', async () => {
-    const name = `leased-${process.pid}`;
-    const file = temporaryFile(`limits: { ${name}: 10000/h }`);
-    const first = await started('--config', file, ...store, '--leased', '2');
-    for (let i = 0; i < 40; i++) await Promise.all([1, 2, 3, 4, 5].map(() => take(first.url, name, 'x')));
-    first.process.kill('SIGTERM');
-    expect(await first.gone).toBe(0);
-    const second = await started('--config', file, ...store, '--leased', '2');
-    const response = await fetch(`${second.url}/v1/peek`, {
-      method: 'POST',
-      body: JSON.stringify({ limit: name, key: 'x' }),
-    });
-    const { remaining, limit } = (await response.json()) as { remaining: number; limit: number };
-    expect(limit - remaining).toBeLessThanOrEqual(220);
-  });
+  // Units fade while they are held: on a machine that stands still, more of them.
+  let tries = 0;
+  test('leases are returned on SIGTERM', () =>
+    punctually(300, async () => {
+      const name = `leased-${process.pid}-${++tries}`;
+      const file = temporaryFile(`limits: { ${name}: 10000/h }`);
+      const first = await started('--config', file, ...store, '--leased', '2');
+      for (let i = 0; i < 40; i++) await Promise.all([1, 2, 3, 4, 5].map(() => take(first.url, name, 'x')));
+      first.process.kill('SIGTERM');
+      expect(await first.gone).toBe(0);
+      const second = await started('--config', file, ...store, '--leased', '2');
+      const response = await fetch(`${second.url}/v1/peek`, {
+        method: 'POST',
+        body: JSON.stringify({ limit: name, key: 'x' }),
+      });
+      const { remaining, limit } = (await response.json()) as { remaining: number; limit: number };
+      expect(limit - remaining).toBeLessThanOrEqual(220);
+    }));
 });

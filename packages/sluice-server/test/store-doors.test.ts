@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { expect, inject, test } from 'vitest';
 import { redisServer } from '../../sluice/test/redis/server.ts';
+import { punctually } from '../../sluice/test/redis/watch.ts';
 import { command, talk } from './doors.ts';
 import { clientOf, RATE_LIMIT } from './grpc-client.ts';
 import { serving, type Started, started, temporaryFile } from './serving.ts';
@@ -63,39 +64,36 @@ async function taken(port: number, name: string, count: number): Promise<number>
 
 test('two servers that lease admit no more than the limit, and what one did not spend the other can', async () => {
   const limit = 2000;
-  const name = `both-${process.pid}`;
-  const file = temporaryFile(`limits: { ${name}: ${limit}/3650d }`);
-  const args = [
-    '--config',
-    file,
-    '--store',
-    `redis://127.0.0.1:${inject('redisPort')}`,
-    '--leased',
-    '2',
-    '--deadline',
-    '10s',
-  ];
-  const servers = await Promise.all([1, 2].map(() => started('--resp', '127.0.0.1:0', ...args)));
-  const ports = await Promise.all(
-    servers.map(async (server) => {
-      await server.says('"door":"resp"');
-      return Number(/"resp","address":"127\.0\.0\.1:(\d+)"/.exec(server.output())?.[1]);
-    }),
-  );
-  const both = async (count: number): Promise<number> =>
-    (await Promise.all(ports.map((port) => taken(port, name, count)))).reduce((a, b) => a + b);
-  let admitted = 0;
-  for (let i = 0; i < 12; i++) admitted += await both(50);
-  expect(admitted).toBe(1200);
-  const [first] = servers as [Started];
-  first.process.kill('SIGTERM');
-  expect(await first.gone).toBe(0);
-  const [, port = 0] = ports;
-  // Denials are remembered for a moment, so the last ones may pass a little later. Units fade while they are held: a few
-  // never pass.
-  await expect
-    .poll(async () => (admitted += await taken(port, name, 100)), { timeout: 15_000, interval: 50 })
-    .toBeGreaterThanOrEqual(limit - 10);
-  admitted += await taken(port, name, 500);
-  expect(admitted).toBeLessThanOrEqual(limit);
+  const totals: number[] = [];
+  // Units fade while they are held: on a machine that stands still, more of them.
+  await punctually(300, async () => {
+    const name = `both-${process.pid}-${totals.push(0)}`;
+    const file = temporaryFile(`limits: { ${name}: ${limit}/3650d }`);
+    const store = `redis://127.0.0.1:${inject('redisPort')}`;
+    const args = ['--config', file, '--store', store, '--leased', '2', '--deadline', '10s'];
+    const servers = await Promise.all([1, 2].map(() => started('--resp', '127.0.0.1:0', ...args)));
+    const ports = await Promise.all(
+      servers.map(async (server) => {
+        await server.says('"door":"resp"');
+        return Number(/"resp","address":"127\.0\.0\.1:(\d+)"/.exec(server.output())?.[1]);
+      }),
+    );
+    const take = async (port: number, count: number): Promise<number> => {
+      const passed = await taken(port, name, count);
+      return (totals[totals.length - 1] += passed);
+    };
+    for (let i = 0; i < 12; i++) await Promise.all(ports.map((port) => take(port, 50)));
+    expect(totals.at(-1)).toBe(1200);
+    const [first] = servers as [Started];
+    first.process.kill('SIGTERM');
+    expect(await first.gone).toBe(0);
+    const [, port = 0] = ports;
+    // Denials are remembered for a moment, so the last ones may pass a little later. Units fade while they are held: a few
+    // never pass.
+    await expect
+      .poll(() => take(port, 100), { timeout: 15_000, interval: 50 })
+      .toBeGreaterThanOrEqual(limit - 10);
+    await take(port, 500);
+  });
+  for (const admitted of totals) expect(admitted).toBeLessThanOrEqual(limit);
 }, 60_000);
