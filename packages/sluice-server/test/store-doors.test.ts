@@ -80,7 +80,8 @@ test('two servers that lease admit no more than the limit, and what one did not 
     );
     const take = async (port: number, count: number): Promise<number> => {
       const passed = await taken(port, name, count);
-      return (totals[totals.length - 1] += passed);
+      totals[totals.length - 1] += passed;
+      return totals.at(-1) ?? 0;
     };
     for (let i = 0; i < 12; i++) await Promise.all(ports.map((port) => take(port, 50)));
     expect(totals.at(-1)).toBe(1200);
