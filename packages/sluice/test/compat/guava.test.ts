@@ -149,6 +149,15 @@ describe('the API', () => {
     expect(limiter.reserve()).toBe(600);
   });
 
+  test('without a timeout tryAcquire waits for nothing, however short', async () => {
+    const { limiter } = open(1000);
+    expect([await limiter.tryAcquire(), await limiter.tryAcquire(), limiter.reserve()]).toEqual([
+      true,
+      false,
+      1,
+    ]);
+  });
+
   test('a call books its turn before it waits, so two at once wait one after the other', async () => {
     const { clock, limiter } = open(10);
     const waits = Promise.all([limiter.acquire(), limiter.acquire(), limiter.acquire()]);
