@@ -39,7 +39,14 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     const store = memory({ maxKeys });
     return { store, name: 'memory', keepsKeys: false, size: () => store.size };
   }
-  const [client, close] = await clientOf(url, options.onError ?? (() => {}));
+  const [client, close] = await clientOf(url, options.onError ?? (() => {})).catch((error: unknown) => {
+    // As URL and decodeURIComponent say it, which would show a stack and not what to do.
+    const isMalformed = error instanceof URIError || (error as { code?: unknown }).code === 'ERR_INVALID_URL';
+    if (!isMalformed) throw error;
+    throw new UsageError(
+      `--store cannot be read; in a password, % is written %25, / is %2F and @ is %40; got ${withoutPassword(url)}`,
+    );
+  });
   const guards = {
     deadline: options.deadline,
     onFailure: options.onFailure,
@@ -97,7 +104,8 @@ async function clientOf(url: string, onError: (error: Error) => void): Promise<C
       `--store must be memory, redis://host:port, rediss://…, redis+cluster://host:port,host:port, redis+sentinel://name@host:port,host:port or postgres://…; got ${withoutPassword(url)}`,
     );
   const hosts = nodes.split(',').map(hostOf);
-  const [name = '', password] = (user ?? '').split(':', 2).map(decodeURIComponent);
+  // Up to the first colon: a password may hold more of them.
+  const [name = '', password] = (user ?? '').split(/:(.*)/s, 2).map(decodeURIComponent);
   const tls = secure === undefined ? {} : { tls: {} };
   const client =
     kind === 'cluster'

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readArgs } from '../src/args.ts';
-import { UsageError } from '../src/store.ts';
+import { openStore, UsageError } from '../src/store.ts';
 import { TELEMETRY_FLAGS, tracesOf } from '../src/telemetry-flags.ts';
 import { readMetrics, showTop } from '../src/tools/top.ts';
 import { parseTraffic, randomFrom } from '../src/tools/traffic.ts';
@@ -195,5 +195,18 @@ describe('what tools and variables tell', () => {
         expect(typeof headersOf(noise)).toBe('object');
       }),
     );
+  });
+
+  test.each([
+    'redis://u:hunter2%@a:1',
+    'redis://u:hunter2@[',
+    'redis://u:hunter2@a:99999',
+    'rediss+cluster://u:hunter2%zz@a:1',
+    'redis+cluster://u:hunter2@a:1,b:99999',
+    'redis+sentinel://main:%hunter2@a:1',
+  ])('a store that cannot be read is a UsageError, without its password: %s', async (url) => {
+    const error: unknown = await openStore({ url }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(UsageError);
+    expect((error as Error).message).not.toContain('hunter2');
   });
 });

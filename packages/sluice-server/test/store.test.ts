@@ -66,15 +66,16 @@ async function fourTakes({ post }: Serving): Promise<boolean[]> {
   return allowed;
 }
 
-test('a Redis Cluster keeps the limits', async () => {
+test('a Redis Cluster keeps the limits, also with a colon in its password', async () => {
+  const password = 'a:b%';
   const node = await redisServer({
-    args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+    args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1', '--requirepass', password],
   });
-  const client = new Redis(node.port, '127.0.0.1');
+  const client = new Redis(node.port, '127.0.0.1', { password });
   await client.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
   await expect.poll(() => client.call('CLUSTER', 'INFO'), { timeout: 10_000 }).toContain('cluster_state:ok');
   client.disconnect();
-  const url = `redis+cluster://127.0.0.1:${node.port}`;
+  const url = `redis+cluster://default:a:b%25@127.0.0.1:${node.port}`;
   const server = await serving(LIMITS, { store: { url, deadline: '5s' } });
   expect(await fourTakes(server)).toEqual([true, true, true, false]);
   await server.drain();
