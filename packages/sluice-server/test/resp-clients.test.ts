@@ -8,6 +8,7 @@ import { createClient } from 'redis';
 import { memory } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { expect, onTestFinished, test } from 'vitest';
+import { PATIENT } from '../../sluice/test/redis/clients.ts';
 import { openResp } from '../src/doors/resp.ts';
 import { certificates, opened } from './doors.ts';
 
@@ -78,7 +79,8 @@ test.each([ProtocolVersion.RESP2, ProtocolVersion.RESP3])(
   'valkey-glide with protocol %i',
   async (protocol) => {
     const port = await start();
-    const client = await GlideClient.createClient({ addresses: [{ host: '127.0.0.1', port }], protocol });
+    const addresses = [{ host: '127.0.0.1', port }];
+    const client = await GlideClient.createClient({ addresses, protocol, ...PATIENT });
     onTestFinished(() => client.close());
     expect(await client.customCommand(['CL.THROTTLE', 'k', '15', '30', '60'])).toEqual([0, 16, 15, -1, 2]);
     expect(await client.customCommand(['THROTTLE', 'k', 'api', '11'])).toEqual([1, 10, 10, -1, 0]);

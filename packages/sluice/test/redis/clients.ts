@@ -15,6 +15,9 @@ const RETRY = 50;
 /** As the store's page advises: by default, ioredis and iovalkey send again what got no reply. */
 const ONCE = { maxRetriesPerRequest: 0 };
 
+/** valkey-glide has deadlines of its own, a quarter of a second each. */
+export const PATIENT = { requestTimeout: 30_000, advancedConfiguration: { connectionTimeout: 30_000 } };
+
 export function ioredis(port: number, options: object = {}): Redis {
   return new Redis({ port, retryStrategy: () => RETRY, ...options }).on('error', () => {});
 }
@@ -44,7 +47,8 @@ export const CLIENTS: Readonly<Record<string, (port: number) => Promise<Connecte
   },
   async 'valkey-glide'(port) {
     Logger.setLoggerConfig('off');
-    const client = await GlideClient.createClient({ addresses: [{ host: '127.0.0.1', port }] });
+    const addresses = [{ host: '127.0.0.1', port }];
+    const client = await GlideClient.createClient({ addresses, ...PATIENT });
     return { client, close: () => client.close() };
   },
   async 'an object with send'(port) {

@@ -5,7 +5,7 @@ import { GlideClusterClient, Logger } from '@valkey/valkey-glide';
 import { Cluster as RedisCluster, Redis } from 'ioredis';
 import { Cluster as ValkeyCluster } from 'iovalkey';
 import { createCluster } from 'redis';
-import type { Connected } from './clients.ts';
+import { type Connected, PATIENT } from './clients.ts';
 import { redisServer, type Server } from './server.ts';
 import { until } from './watch.ts';
 
@@ -130,7 +130,7 @@ export const CLUSTER_CLIENTS: Readonly<Record<string, (ports: readonly number[])
   async 'valkey-glide'(ports) {
     const addresses = ports.map((port) => ({ host: '127.0.0.1', port }));
     Logger.setLoggerConfig('off');
-    const client = await GlideClusterClient.createClient({ addresses });
+    const client = await GlideClusterClient.createClient({ addresses, ...PATIENT });
     return { client, close: () => client.close() };
   },
 };

@@ -12,13 +12,30 @@ export interface Server {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
+/**
+ * Below the ports that the system hands out to whoever asks for any: a server that is started again finds its own free.
+ * A cluster's bus takes the port 10,000 above.
+ */
+const [FIRST, COUNT] = [10_000, 12_000];
+/** Another one in each process. */
+let next = 131 * process.pid;
+
+/** Whoever else comes for one gets another. */
 export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = FIRST + (next++ % COUNT);
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
   const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as { port: number };
-  await new Promise((resolve) => probe.close(resolve));
-  // A cluster's bus takes the port 10,000 above.
-  return port + 10_000 < 65_536 ? port : freePort();
+  const isOpen = await new Promise<boolean>((resolve) => {
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => resolve(true));
+  });
+  if (isOpen) await new Promise((resolve) => probe.close(resolve));
+  return isOpen;
 }
 
 /** redis-server with nothing kept on disk. Without a port it tries some: a free one, or its bus, may be taken meanwhile. */
