@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { link, unpack } from '../../packages/sluice/test/packed.ts';
+import { freePort } from '../../packages/sluice/test/redis/server.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const page = readFileSync(join(root, 'docs/start.md'), 'utf8');
@@ -39,7 +40,7 @@ test('the first limit prints what the page says', () => {
 
 test('the server answers as the page shows', async () => {
   writeFileSync(join(folder, 'server.mjs'), blockAfter('Save this as `server.mjs`'));
-  const port = 20_000 + (process.pid % 20_000);
+  const port = await freePort();
   server = spawn(process.execPath, ['server.mjs'], {
     cwd: folder,
     env: { ...process.env, PORT: String(port) },
