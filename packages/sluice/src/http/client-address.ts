@@ -51,6 +51,7 @@ export type HeadersLike =
 /** What a connection without an address is called: a Unix socket, or a client that has gone. */
 const UNKNOWN = 'unknown';
 
+/** The address that a request counts for, seen through the proxies that are trusted; of IPv6 the prefix. */
 export function clientAddress(request: RequestLike, options: ClientAddressOptions = {}): string {
   return clientAddressBy(options)(request);
 }

@@ -79,6 +79,7 @@ interface Entry extends Charge {
   open: boolean;
 }
 
+/** What every middleware is made of: a function from a request to a verdict. */
 export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View<Q>): Guard<Q> {
   const options: GuardOptions<Q> = isLimiter(given) ? { limiter: given } : checked(given);
   const { skip, shadow = false, onDenied, onUnavailable, status = 429, body, headers } = options;

@@ -1,3 +1,4 @@
+/** What stands between a request and a limiter: addresses, keys, headers, the guard of the middlewares, and `limitedFetch`. */
 export {
   clientAddress,
   type ClientAddressOptions,

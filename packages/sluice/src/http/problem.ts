@@ -15,6 +15,7 @@ export const PROBLEM_TYPE = 'application/problem+json';
 
 const TYPES = 'https://iana.org/assignments/http-problem-types#';
 
+/** The body of a refusal: problem details, RFC 9457. */
 export function problem(decision: Decision, status = 429): Problem {
   const { policy, policies, retryAfter } = decision;
   const violated = policies.filter((state) => state.retryAfter > 0).map(({ name }) => name);

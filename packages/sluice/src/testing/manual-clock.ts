@@ -9,6 +9,7 @@ export interface ManualClock extends Clock {
   set(instant: Millis): void;
 }
 
+/** A clock that moves only when it is told to, and then wakes whoever waits. */
 export function manualClock(start: Millis = 0): ManualClock {
   const alarms = new Alarms();
   let time = start;

@@ -32,6 +32,7 @@ interface Book {
   stopSweeping: (() => void) | undefined;
 }
 
+/** Debits batches from the store and spends them here: most answers come at once, and never more passes than the limit. */
 export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePromise<Decision>> {
   const {
     lease = '5s',

@@ -19,6 +19,7 @@ export interface Observer {
   failed?(hit: Hit, error: unknown, fault: StoreFault, took: Millis | undefined): void;
 }
 
+/** The same store, and what became of each hit is told. */
 export function metered<R extends MaybePromise<Decision>>(
   store: Store<R>,
   ...observers: readonly Observer[]

@@ -36,6 +36,7 @@ interface Count {
   seen: boolean;
 }
 
+/** Counts here and tells the store once an interval: answers come at once, and the limit is kept roughly. */
 export function synced(store: Store, options: SyncedOptions): Store<MaybePromise<Decision>> {
   const {
     every,

@@ -21,6 +21,7 @@ export const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
   lease: undefined,
 };
 
+/** At most so many at once: a place is held until it is released, or until its lease ends. */
 export function concurrency(options: ConcurrencyOptions): Policy {
   const { limit, lease } = known('concurrency', options, ['limit', 'lease']);
   const params: SlidingLogParams = {

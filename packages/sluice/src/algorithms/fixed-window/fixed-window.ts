@@ -114,6 +114,7 @@ const NOMINAL: Readonly<Record<CalendarUnit, Duration>> = {
   year: '365d',
 };
 
+/** A count that starts anew with each window: of a fixed length, from the first request on, or of the calendar. */
 export function fixedWindow(options: FixedWindowOptions): Policy {
   const {
     limit,

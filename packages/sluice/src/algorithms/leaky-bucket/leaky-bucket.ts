@@ -72,6 +72,7 @@ function leak({ dripSize, dripRate }: LeakyBucketParams, span: Millis): number {
   return Math.ceil(span / dripRate) * dripSize;
 }
 
+/** A bucket that fills with what is taken and empties in drips. It counts, it does not queue. */
 export function leakyBucket(options: LeakyBucketOptions): Policy {
   const {
     size,

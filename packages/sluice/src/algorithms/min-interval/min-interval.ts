@@ -34,6 +34,7 @@ export const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
   },
 };
 
+/** The least time between two actions. */
 export function minInterval(options: MinIntervalOptions): Policy {
   const { every } = known('minInterval', options, ['every']);
   const params: MinIntervalParams = { every: duration('minInterval.every', every) };

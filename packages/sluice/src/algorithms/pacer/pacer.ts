@@ -106,6 +106,7 @@ function price(p: PacerParams, stored: number, amount: number): number {
 /** A rate next to nothing still has an interval that can be added up. */
 const SLOWEST = 1e200;
 
+/** A smooth outflow: each passes once the one before is paid for, and its own cost delays the next. */
 export function pacer(options: PacerOptions): Policy {
   const {
     limit,

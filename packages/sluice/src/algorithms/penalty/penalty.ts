@@ -61,6 +61,7 @@ function quiet(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
   return row[at + 1] + p.within <= now + FORGIVEN;
 }
 
+/** Denials by the policies beside it lead to a block, which grows each time. */
 export function penalty(options: PenaltyOptions): Policy {
   const {
     after,

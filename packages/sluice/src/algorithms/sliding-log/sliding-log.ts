@@ -145,6 +145,7 @@ function forgetEmpty(row: Cells, at: number): void {
   if (row[at] === row[at + 1]) row[at] = row[at + 1] = row[at + 2] = 0;
 }
 
+/** A log of what was taken when: never more than the limit in any window. */
 export function slidingLog(options: SlidingLogOptions): Policy {
   const { limit, per, resolution = 'exact' } = known('slidingLog', options, ['limit', 'per', 'resolution']);
   positive('slidingLog.limit', limit);

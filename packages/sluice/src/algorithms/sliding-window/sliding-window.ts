@@ -88,6 +88,7 @@ function roll(p: SlidingWindowParams, row: Cells, at: number, now: Millis): void
   row[at] = start;
 }
 
+/** Two counters, the older one fading: a window without a jump at its edge. */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
   const { limit, per } = known('slidingWindow', options, ['limit', 'per']);
   const params: SlidingWindowParams = {

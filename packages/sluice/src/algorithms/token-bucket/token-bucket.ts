@@ -17,6 +17,7 @@ export interface TokenBucketOptions {
   readonly continuous?: boolean | undefined;
 }
 
+/** Tokens that come back, evenly or in steps, up to what the bucket holds. */
 export function tokenBucket(options: TokenBucketOptions): Policy {
   const {
     capacity,

@@ -1,3 +1,4 @@
+/** One limit for the processes of a machine, without Redis. */
 export type {
   BreakerEvent,
   OnFailure,

@@ -23,6 +23,7 @@ export interface IpcOptions extends ResilientOptions {
 /** Unix has 108 bytes for it, macOS 104, its end included. */
 const LONGEST_PATH = 103;
 
+/** A store for the processes of a machine: one of them decides, the others ask it over a socket. */
 export function ipc(options: IpcOptions): Store<Promise<Decision>> {
   const { path, serve, store, algorithms, ...rest } = known('ipc', options, [
     'path',

@@ -18,6 +18,7 @@ export interface MemoryStore extends Store<Decision> {
   readonly size: number;
 }
 
+/** The default store: all in this process, answers at once. */
 export function memory(options: MemoryOptions = {}): MemoryStore {
   const { maxKeys = Infinity, clock: given } = known('memory', options, ['maxKeys', 'clock']);
   bound('memory.maxKeys', maxKeys);

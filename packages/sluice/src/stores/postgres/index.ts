@@ -1,3 +1,4 @@
+/** One limit for many processes, in the database that you have. */
 export type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
 export type {
   BreakerEvent,

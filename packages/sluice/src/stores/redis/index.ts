@@ -1,3 +1,4 @@
+/** One limit for many processes, on Redis or Valkey. */
 export type {
   BreakerEvent,
   OnFailure,

@@ -1,3 +1,4 @@
+/** One limit for all worker threads of a process. */
 export {
   type AttachOptions,
   attachSharedMemory,
