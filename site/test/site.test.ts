@@ -60,6 +60,25 @@ describe('the site', () => {
       expect(reference).toContain(words);
   });
 
+  it('has a sentence about every function of the reference, but for those that keep others’ names', () => {
+    const silent = site.files
+      .filter((file) => /^reference\/sluice(?!\/compat).*\.md$/.test(file))
+      .flatMap((page) =>
+        site
+          .read(page)
+          .split(/^## (?=\w+\(\))/m)
+          .slice(1)
+          .filter((part) => {
+            const [, ...lines] = (
+              part.replaceAll(/^```[\s\S]*?^```$/gm, '').split(/^### (?!Call)/m)[0] ?? ''
+            ).split('\n');
+            return lines.every((line) => line === '' || line.startsWith('###'));
+          })
+          .map((part) => `${page}: ${part.split(' ')[0]}`),
+      );
+    expect(silent).toEqual([]);
+  });
+
   it('finds guides, errors and the reference by its search', () => {
     const index = site.files.find((file) => /@localSearchIndexroot\..*\.js$/.test(file)) ?? '';
     for (const address of ['/guides/llm-tokens.html', '/errors/ERR_COST.html', '/reference/sluice.html'])
