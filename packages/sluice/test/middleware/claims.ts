@@ -168,7 +168,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect(second.status).toBe(429);
       expect(await second.json()).toMatchObject({ 'violated-policies': ['login'] });
       expect(second.headers.get('ratelimit')).toMatch(/^"default";r=\d;t=60,"login";r=0;t=\d+$/);
-      await vi.waitFor(() => expect(forAll.peek('k').remaining).toBe(1));
+      await expect.poll(() => forAll.peek('k').remaining).toBe(1);
       expect((await get()).status).toBe(200);
       expect((await get('/login?status=200')).status).toBe(429);
     });
@@ -183,7 +183,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       const get = await serve({ limiter: two(), key: () => false }, { login });
       for (let i = 0; i < 4; i++) {
         expect((await get('/login?status=200')).status).toBe(200);
-        await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(2));
+        await expect.poll(() => limiter.peek('k').remaining).toBe(2);
       }
       expect((await get('/login?status=401')).status).toBe(401);
       expect((await get('/login?status=401')).status).toBe(401);
@@ -195,11 +195,11 @@ export function middlewareClaims(framework: string, start: Start): void {
       const gate = aGate();
       const get = await serve({ limiter, key: () => 'k' }, { slow: () => gate.opened });
       const slow = get('/slow');
-      await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(0));
+      await expect.poll(() => limiter.peek('k').remaining).toBe(0);
       expect((await get()).status).toBe(429);
       gate.open();
       expect((await slow).status).toBe(200);
-      await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+      await expect.poll(() => limiter.peek('k').remaining).toBe(1);
       expect((await get()).status).toBe(200);
     });
 
@@ -210,10 +210,10 @@ export function middlewareClaims(framework: string, start: Start): void {
       const get = await serve({ limiter, key: () => 'k' }, { slow: () => gate.opened });
       const leaving = new AbortController();
       const slow = get('/slow', { signal: leaving.signal });
-      await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(0));
+      await expect.poll(() => limiter.peek('k').remaining).toBe(0);
       leaving.abort();
       await expect(slow).rejects.toThrow(/abort/i);
-      await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+      await expect.poll(() => limiter.peek('k').remaining).toBe(1);
       expect((await get()).status).toBe(200);
     });
 
@@ -225,7 +225,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       const get = await serve({ limiter, key: () => 'k' });
       for (let i = 0; i < 2; i++) {
         expect((await get('/', { method: 'HEAD' })).status).toBe(200);
-        await vi.waitFor(() => expect(limiter.peek('k').policies[0]?.remaining).toBe(1));
+        await expect.poll(() => limiter.peek('k').policies[0]?.remaining).toBe(1);
       }
       const response = await get('/', { method: 'HEAD' });
       expect(response.status).toBe(429);

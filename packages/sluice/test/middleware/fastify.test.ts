@@ -206,8 +206,8 @@ describe('in Fastify', () => {
     await expect(fetch(url, { headers: { connection: 'close' }, signal: leaving.signal })).rejects.toThrow(
       /abort/i,
     );
-    await vi.waitFor(() => expect(ended).toHaveBeenCalledWith({ status: 200, aborted: true }));
-    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+    await expect.poll(() => ended).toHaveBeenCalledWith({ status: 200, aborted: true });
+    await expect.poll(() => limiter.peek('k').remaining).toBe(1);
     expect(handled).not.toHaveBeenCalled();
   });
 
@@ -222,7 +222,7 @@ describe('in Fastify', () => {
       const [headers] = await once(stream, 'response');
       expect(headers).toMatchObject({ ':status': 200, 'ratelimit-policy': '"default";q=1;w=60' });
       expect(await text(stream)).toBe('0');
-      await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+      await expect.poll(() => limiter.peek('k').remaining).toBe(1);
     }
     client.destroy();
     await server.close();

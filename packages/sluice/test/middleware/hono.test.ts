@@ -1,7 +1,7 @@
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import { requestId } from 'hono/request-id';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { concurrency, createLimiter, fixedWindow } from '../../src/index.ts';
 import { rateLimit } from '../../src/middleware/hono.ts';
 import { middlewareClaims } from './claims.ts';
@@ -65,7 +65,7 @@ describe('Hono:', () => {
       throw 'text';
     });
     await expect(Promise.resolve(app.request('/'))).rejects.toBe('text');
-    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+    await expect.poll(() => limiter.peek('k').remaining).toBe(1);
   });
 
   it('where no platform tells the address, the answer is 500 and says so to the error handler', async () => {

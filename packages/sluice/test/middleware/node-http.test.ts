@@ -78,17 +78,17 @@ describe('HTTP/2:', () => {
       const settle = (_: unknown, outcome: Outcome) => void outcomes.push(outcome);
       const { open, close } = await serve({ limiter, key: asked, settle }, () => {});
       const stream = open();
-      await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+      await expect.poll(() => asked).toHaveBeenCalled();
       const closed = new Promise((resolve) => stream.on('close', resolve));
       stream.close(constants.NGHTTP2_CANCEL);
       await closed;
       // The server has heard of it once it has answered something that was asked later.
       const ping = open();
-      await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(2));
+      await expect.poll(() => asked).toHaveBeenCalledTimes(2);
       ping.close();
       decisions[0]?.('k');
-      await vi.waitFor(() => expect(outcomes[0]).toMatchObject({ aborted: true }));
-      await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+      await expect.poll(() => outcomes[0]).toMatchObject({ aborted: true });
+      await expect.poll(() => limiter.peek('k').remaining).toBe(1);
       close();
     },
   );

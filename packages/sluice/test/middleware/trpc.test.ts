@@ -8,7 +8,7 @@ import {
 import { initTRPC, TRPCError } from '@trpc/server';
 import { type CreateHTTPContextOptions, createHTTPHandler } from '@trpc/server/adapters/standalone';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { concurrency, createLimiter, type Decision, fixedWindow } from '../../src/index.ts';
 import { rateLimit } from '../../src/middleware/trpc.ts';
 import { redis } from '../../src/stores/redis/index.ts';
@@ -132,9 +132,9 @@ describe('tRPC 11:', () => {
     const settle: AnyOptions['settle'] = (_, { status }) => (status === 401 ? 1 : 0);
     const { client } = await serve({ limiter, key: () => 'k', settle });
     await client.hello.query();
-    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(2));
+    await expect.poll(() => limiter.peek('k').remaining).toBe(2);
     expect(await codeOf(client.login.query())).toBe('UNAUTHORIZED');
-    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+    await expect.poll(() => limiter.peek('k').remaining).toBe(1);
   });
 
   it('what a call holds is released when it is done', async () => {
@@ -145,11 +145,11 @@ describe('tRPC 11:', () => {
     });
     const { client } = await serve({ limiter, key: () => 'k' }, unlimited, () => gate);
     const slow = client.slow.query();
-    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(0));
+    await expect.poll(() => limiter.peek('k').remaining).toBe(0);
     expect(await codeOf(client.hello.query())).toBe('TOO_MANY_REQUESTS');
     open();
     await slow;
-    await vi.waitFor(() => expect(limiter.peek('k').remaining).toBe(1));
+    await expect.poll(() => limiter.peek('k').remaining).toBe(1);
   });
 
   it('in shadow, a denial is only reported', async () => {
