@@ -169,9 +169,12 @@ test('a body that ends early is no fault of the server', async () => {
   const server = await serving(LIMITS);
   const socket = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1' });
   socket.write('POST /v1/take HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{', () => socket.destroy());
-  await vi.waitFor(async () => {
-    const metrics = await (await fetch(`${server.url}/metrics`)).text();
-    expect(metrics).toContain('sluice_requests_total{door="http",route="/v1/take",code="400"} 1');
-  });
+  await vi.waitFor(
+    async () => {
+      const metrics = await (await fetch(`${server.url}/metrics`)).text();
+      expect(metrics).toContain('sluice_requests_total{door="http",route="/v1/take",code="400"} 1');
+    },
+    { timeout: 10_000 },
+  );
   expect(server.lines.filter((line) => line.includes('"error"'))).toEqual([]);
 });

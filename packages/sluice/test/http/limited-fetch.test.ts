@@ -36,6 +36,9 @@ async function passing<T>(
   return promise;
 }
 
+/** A busy machine may need longer than a second. */
+const SOON = { timeout: 10_000 };
+
 /** fetch, and when it was called. */
 function stamps(clock: { now(): number }) {
   const sent: number[] = [];
@@ -306,7 +309,7 @@ describe('retries', () => {
     }, clock);
     const polite = limitedFetch(fetch, { clock, retryRatio: 1 });
     for (let i = 0; i < 20; i++) expect(await (await polite(url)).text()).toBe('done');
-    await vi.waitUntil(() => open === 0);
+    await vi.waitUntil(() => open === 0, SOON);
     expect(visits.length).toBe(40);
   });
 });
@@ -417,10 +420,10 @@ describe('a limiter', () => {
     const call = limitedFetch(fetch, { limiter: counted, random: () => 0 })(url).catch(
       (error: unknown) => error,
     );
-    await vi.waitUntil(() => isOpen && asked === 2);
+    await vi.waitUntil(() => isOpen && asked === 2, SOON);
     await limiter.close();
     expect(await call).toBeInstanceOf(ClosedError);
-    await vi.waitUntil(() => !isOpen);
+    await vi.waitUntil(() => !isOpen, SOON);
   });
 
   test('lets nobody go while the server is to be left alone, spaces those who waited, and loses no turn', async () => {
@@ -434,7 +437,7 @@ describe('a limiter', () => {
     const polite = limitedFetch(stamped, { limiter, clock, random: () => 0 });
     const calls = Array.from({ length: 20 }, () => polite(url));
     // The first answer is here before the second one's turn.
-    await vi.waitUntil(() => visits.length === 1);
+    await vi.waitUntil(() => visits.length === 1, SOON);
     for (let i = 0; i < 50; i++) await settled();
     const statuses = (await passing(Promise.all(calls), clock, 10)).map(({ status }) => status);
     expect(statuses).toEqual(Array(20).fill(200));
@@ -512,7 +515,7 @@ describe('an abort', () => {
   async function aborted(options: LimitedFetchOptions, url: string, waiting: () => unknown) {
     const abort = new AbortController();
     const call = limitedFetch(fetch, options)(url, { signal: abort.signal }).catch((error: unknown) => error);
-    await vi.waitUntil(waiting, { timeout: 10_000 });
+    await vi.waitUntil(waiting, SOON);
     await settled();
     abort.abort(reason);
     expect(await call).toBe(reason);
@@ -553,7 +556,7 @@ describe('an abort', () => {
     const { clock, waits, pending } = watchedClock();
     await aborted({ clock }, url, () => waits.length === 1);
     expect([visits.length, waits.length, pending.size]).toEqual([1, 1, 0]);
-    await vi.waitUntil(() => closed, { timeout: 10_000 });
+    await vi.waitUntil(() => closed, SOON);
   });
 
   test('while waiting for an announced reset leaves no timer', async () => {
