@@ -20,7 +20,8 @@ if (cluster.isPrimary) {
   for (let i = 0; i < 4; i++) cluster.fork({ LIMITS: path });
   cluster.once('listening', (_worker, { port }) => console.log(`listening on http://localhost:${port}`));
 } else {
-  const store = ipc({ path: process.env['LIMITS'] ?? '', serve: false });
+  // 200 ms unless given; these processes have only just started.
+  const store = ipc({ path: process.env['LIMITS'] ?? '', serve: false, deadline: '5s' });
   const limiter = createLimiter('10/min', { store, name: 'api' });
   const answer = withRateLimit(limiter, (_request, response) => response.end(`from ${process.pid}\n`));
   createServer(answer).listen(Number(process.env['PORT'] ?? 3000));
