@@ -5,6 +5,7 @@ import { Miniflare } from 'miniflare';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { memory } from '../../src/index.ts';
 import { conformance } from '../../src/testing/index.ts';
+import { races } from './races.ts';
 
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -12,13 +13,17 @@ const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const WORKER = `
   import { casStore } from 'sluice';
   import { conformance } from ${JSON.stringify(pathOf('../../src/testing/index.ts'))};
+  import { races } from ${JSON.stringify(pathOf('./races.ts'))};
   import { durableStorage, Limits } from ${JSON.stringify(pathOf('../../../../examples/stores/durable-object.mjs'))};
 
   export { Limits };
 
   export class Claims {
     constructor({ storage }) {
-      this.claims = conformance((clock) => casStore(durableStorage(storage), { clock, deadline: '30s' }));
+      this.claims = [
+        ...conformance((clock) => casStore(durableStorage(storage), { clock, deadline: '30s' })),
+        ...races(() => durableStorage(storage)),
+      ];
     }
     async fetch(request) {
       const name = new URL(request.url).searchParams.get('claim');
@@ -39,6 +44,11 @@ const WORKER = `
     },
   };
 `;
+
+/** Here only the names of the claims are asked for. */
+const noService = (): never => {
+  throw new Error('there is none here');
+};
 
 describe('a Durable Object', () => {
   let worker: Miniflare;
@@ -71,7 +81,7 @@ describe('a Durable Object', () => {
     return fetch(url, { headers: { connection: 'close' } });
   }
 
-  for (const { name } of conformance(() => memory()))
+  for (const { name } of [...conformance(() => memory()), ...races(noService)])
     test(name, async () => expect(await (await ask({ claim: name })).text()).toBe('holds'));
 
   test('admits exactly its limit of requests that come at once, and keeps keys apart', async () => {

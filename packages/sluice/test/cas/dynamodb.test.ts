@@ -7,6 +7,7 @@ import dynalite from 'dynalite';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { casStore, createLimiter, gcra, slidingLog } from '../../src/index.ts';
 import { conformance } from '../../src/testing/index.ts';
+import { races } from './races.ts';
 import { type AnyService, example } from './services.ts';
 
 const { dynamodb } = await example('dynamodb.mjs');
@@ -84,38 +85,7 @@ describe('DynamoDB', () => {
     expect((await limiterOn(serviceOn(connected())).take('k')).allowed).toBe(false);
   });
 
-  test.each([0, 1])('a race for a row with %i used is run again, on what the winner left', async (used) => {
-    const policy = gcra({ limit: 10, per: '1d' });
-    const name = `race ${used}`;
-    const winner = createLimiter(policy, { store: casStore(serviceOn(connected()), patient), name });
-    await winner.take('k', used);
-    const puts: boolean[] = [];
-    const put: AnyService['put'] = async (...row) => {
-      if (puts.length === 0) await winner.take('k', 4);
-      const written = await shared.put(...row);
-      puts.push(written);
-      return written;
-    };
-    const loser = createLimiter(policy, {
-      store: casStore({ get: (key) => shared.get(key), put }, patient),
-      name,
-    });
-    expect((await loser.take('k', 5)).remaining).toBe(1 - used);
-    expect(puts).toEqual([false, true]);
-  });
-
-  test('a put that comes too late says so and writes nothing, with a version and without', async () => {
-    const [first, second] = [Uint8Array.of(1), Uint8Array.of(2)];
-    expect(await shared.put('late', first, undefined, 60_000)).toBe(true);
-    expect(await shared.put('late', second, undefined, 60_000)).toBe(false);
-    const before = await shared.get('late');
-    expect(before?.value).toEqual(first);
-    expect(await shared.put('late', second, before?.version, 60_000)).toBe(true);
-    const after = await shared.get('late');
-    expect(after?.version).not.toBe(before?.version);
-    expect(await shared.put('late', first, before?.version, 60_000)).toBe(false);
-    expect(await shared.get('late')).toEqual(after);
-  });
+  for (const claim of races(() => serviceOn(connected()))) test(claim.name, claim.run);
 
   test('a row expires in whole seconds, when it is clear or at most a second later', async () => {
     const before = Date.now();

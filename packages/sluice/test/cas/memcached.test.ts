@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { casStore, createLimiter, gcra } from '../../src/index.ts';
 import { conformance } from '../../src/testing/index.ts';
 import { freePort, listening } from '../redis/server.ts';
+import { races } from './races.ts';
 import { type AnyService, example } from './services.ts';
 
 type Memcached = AnyService & { close(): void };
@@ -33,6 +34,8 @@ describe('Memcached', () => {
   // A server for all claims: each has a name of its own.
   for (const claim of conformance((clock) => casStore(shared, { ...patient, clock })))
     test(claim.name, claim.run);
+
+  for (const claim of races(() => shared)) test(claim.name, claim.run);
 
   test('four connections are admitted exactly the limit', async () => {
     const services = Array.from({ length: 4 }, () => connected());

@@ -6,6 +6,7 @@ import sqlite3 from 'node-sqlite3-wasm';
 import { afterAll, describe, expect, test } from 'vitest';
 import { casStore, createLimiter, slidingLog } from '../../src/index.ts';
 import { conformance } from '../../src/testing/index.ts';
+import { races } from './races.ts';
 import { type AnyService, example } from './services.ts';
 
 const { sqlite } = await example('sqlite.mjs');
@@ -32,6 +33,8 @@ afterAll(() => {
 describe('SQLite', () => {
   for (const claim of conformance((clock) => casStore(open().service, { ...patient, clock })))
     test(claim.name, claim.run);
+
+  for (const claim of races(() => open(join(folder, 'races.db')).service)) test(claim.name, claim.run);
 
   test('two connections to one file are admitted exactly the limit, and a third finds it used up', async () => {
     const file = join(folder, 'limits.db');
