@@ -1,10 +1,20 @@
-// The claims of every store over node:sqlite, by way of the example. Only on Node, from 22.5 on.
+// The claims of every store over node:sqlite, by way of the example, and those of several who write. Only on Node, from
+// 22.5 on.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { casStore } from 'sluice';
 import { conformance } from 'sluice/testing';
+import { races } from './races.mjs';
 import { judged } from './run.mjs';
 import { sqlite } from './stores/sqlite.mjs';
 
-const make = (/** @type {any} */ clock) =>
-  casStore(sqlite(new DatabaseSync(':memory:')), { clock, deadline: 5000 });
-console.log(JSON.stringify(await judged(conformance(make))));
+const folder = mkdtempSync(join(tmpdir(), 'sluice-sqlite-'));
+const open = (file = ':memory:') => sqlite(new DatabaseSync(file));
+const claims = [
+  ...conformance((clock) => casStore(open(), { clock, deadline: 5000 })),
+  ...races(() => open(join(folder, 'races.db'))),
+];
+console.log(JSON.stringify(await judged(claims)));
+rmSync(folder, { recursive: true });
