@@ -41,6 +41,7 @@ export interface MultiPrecisionOptions extends RateLimitOptions {
   readonly client?: object | undefined;
 }
 
+/** Rules over several identifiers at once; in memory without a `client`. */
 export function createMultiPrecision<R extends Rule>(
   rules: readonly R[],
   options: MultiPrecisionOptions = {},

@@ -33,6 +33,7 @@ export interface SluiceThrottlerStorage {
 /** More hits than anybody keeps a log of. */
 const MOST_HITS = 2 ** 52;
 
+/** For the module's option `storage`. */
 export function sluiceStore(options: SluiceStoreOptions = {}): SluiceThrottlerStorage {
   const { store, prefix } = placeOf(options, 'nestjs-throttler');
   const limiterOf = limitersOf(store);

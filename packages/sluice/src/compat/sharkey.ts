@@ -101,6 +101,7 @@ const UNLIMITED: LimitInfo = {
   fullResetMs: 0,
 };
 
+/** The service, with what Sharkey injects as options. */
 export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): SkRateLimiterService {
   known('createSkRateLimiterService', options, ['store', 'clock', 'factor', 'disabled']);
   const { store, clock, factor, disabled = false } = options;
@@ -246,6 +247,7 @@ export type HeaderTarget =
   | { setHeader(name: string, value: string): unknown }
   | { header(name: string, value: string): unknown };
 
+/** Sets them on a response. */
 export function sendRateLimitHeaders(reply: HeaderTarget, info: LimitInfo): void {
   for (const [name, value] of rateLimitHeaders(info)) {
     if ('setHeader' in reply) reply.setHeader(name, value);

@@ -21,10 +21,15 @@ export interface Rate {
   readonly period: Millis;
 }
 
+/** So many a second. */
 export const perSec = (count: number): Rate => ({ count, period: 1000 });
+/** So many a minute. */
 export const perMin = (count: number): Rate => ({ count, period: 60_000 });
+/** So many an hour. */
 export const perHour = (count: number): Rate => ({ count, period: 3_600_000 });
+/** So many a day. */
 export const perDay = (count: number): Rate => ({ count, period: 86_400_000 });
+/** So many in each period. */
 export const perDuration = (count: number, period: Millis): Rate => ({ count, period });
 
 /** The rate may be called `rate` or, as in Go, `maxRate`. */
