@@ -6,7 +6,7 @@ export const MISTAKES = {
   ERR_DURATION: "must be a positive span: milliseconds, or text such as '1h30m'",
   ERR_NUMBER: 'must be a finite number above 0',
   ERR_INTEGER: 'must be a whole number, 1 or more',
-  ERR_CHOICE: 'must be one of the listed values',
+  ERR_CHOICE: 'must be one of these',
   ERR_UNKNOWN_OPTION: 'is not an option here',
   ERR_MISSING_OPTION: 'is required',
   ERR_OPTIONS: 'must be an object with options',
@@ -37,7 +37,7 @@ export class SluiceError extends RangeError {
 export function show(value: unknown): string {
   if (typeof value === 'string')
     return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  if (Array.isArray(value)) return 'an array';
   if (typeof value === 'function') return 'a function';
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
-  return String(value);
+  return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }
