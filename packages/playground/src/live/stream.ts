@@ -98,11 +98,15 @@ function lost(error: unknown): Connection {
 /** Calls back with each whole event of the text that arrives in pieces. */
 export function eventParser(onEvent: (name: string, data: string) => void): (piece: string) => void {
   let rest = '';
+  /** The last piece ended with a return: a line feed that follows belongs to it. */
+  let isReturned = false;
   let name = '';
   let data: string[] = [];
   return (piece) => {
-    const lines = (rest + piece).split(/\r\n|\n|\r/);
+    if (piece === '') return;
+    const lines = (rest + (isReturned ? piece.replace(/^\n/, '') : piece)).split(/\r\n|\n|\r/);
     rest = lines.pop() as string;
+    isReturned = piece.endsWith('\r');
     for (const line of lines) {
       const [, field = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
       if (line === '') {

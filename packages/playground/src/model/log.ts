@@ -117,9 +117,13 @@ function bareLine(line: string): Line | undefined {
   return { time: instant(time), name };
 }
 
-/** Epoch seconds or milliseconds, or a date as ISO 8601 has it. */
+/** Dates end here, in the year 275760; so do ours. */
+const LAST: Millis = 8e15;
+
+/** Epoch seconds or milliseconds, or a date as ISO 8601 has it. NaN: none of these. */
 function instant(value: unknown): Millis {
   const number = typeof value === 'number' ? value : Number(value);
   if (value === '' || Number.isNaN(number)) return Date.parse(String(value));
-  return Math.abs(number) < 1e11 ? number * 1000 : number;
+  const millis = Math.abs(number) < 1e11 ? number * 1000 : number;
+  return Math.abs(millis) < LAST ? millis : Number.NaN;
 }

@@ -128,18 +128,17 @@ function placeOf(piece: string, why: string): Place | undefined {
     : undefined;
 }
 
-/** The option that the library names, with its value. */
+/** The words that are to blame, or the option that the library names, with its value. */
 function placeInOptions(piece: string, error: SluiceError | Unreadable): Place | undefined {
-  const words = error instanceof Unreadable ? error.words : error.option.split('.').at(-1);
-  const start = words === undefined ? -1 : piece.search(new RegExp(`\\b${escaped(words)}`));
-  if (words === undefined || start < 0) return undefined;
-  if (error instanceof Unreadable) return [start, start + words.length];
-  const [member = words] = /^[^,}]*/.exec(piece.slice(start)) ?? [];
+  if (error instanceof Unreadable) {
+    const start = piece.indexOf(error.words);
+    return start < 0 ? undefined : [start, start + error.words.length];
+  }
+  const name = error.option.split('.').at(-1);
+  const start = [...piece.matchAll(/\w+/g)].find(([word]) => word === name)?.index;
+  if (start === undefined) return undefined;
+  const [member = ''] = /^[^,}]*/.exec(piece.slice(start)) ?? [];
   return [start, start + member.trimEnd().length];
-}
-
-function escaped(text: string): string {
-  return text.replace(/[^\w\s]/g, '\\$&');
 }
 
 /** Throws where the library does; of a text that it accepts, reading the rest needs no care. */
