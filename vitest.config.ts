@@ -26,6 +26,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
     globalSetup: ['packages/sluice/test/servers.ts'],
+    setupFiles: ['packages/sluice/test/seed.ts'],
     coverage: {
       provider: 'v8',
       include: ['packages/*/src/**/*.ts'],
