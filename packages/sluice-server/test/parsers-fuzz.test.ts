@@ -11,6 +11,7 @@ import { SERVE_FLAGS, tokenOf } from '../src/serve.ts';
 import { openStore, UsageError } from '../src/store.ts';
 import { splitCsv } from '../src/tools/csv.ts';
 import { FORMATS, formatOf, readerOf } from '../src/tools/log-lines.ts';
+import { ladderOf } from '../src/tools/suggest.ts';
 import { parseTraffic } from '../src/tools/traffic.ts';
 
 function unless<T>(refusal: new (...words: never[]) => Error, make: () => T): T | undefined {
@@ -78,6 +79,19 @@ describe('logs that are replayed', () => {
   });
 });
 
+test('any policy to suggest from has a ladder of limits, or is a mistake that says so', () => {
+  const signs = [...' /&_-'.split(''), '10', '0', 's', '10s', 'burst 20', 'sliding-log', '9'.repeat(400)];
+  const policy = fc.array(fc.constantFrom(...signs), { maxLength: 8 }).map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(fc.oneof(anyText, policy), (text) => {
+      const ladder = unless(UsageError, () => ladderOf(text, 1));
+      ladder?.try({ at: 1000, key: 'a', cost: 1 });
+      expect(ladder === undefined || (ladder.best(0.9)?.share ?? 1) <= 1).toBe(true);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
 describe('a megabyte is read in one pass', () => {
   const PARTS = [...' ,"[]{}:/?-\\\t1a'.split(''), 'a b c [d] "', '""', '","', '{"a":', 'a ', '1 '];
   const COMMON = '1.1.1.1 - - [10/Oct/2024:13:55:36 -0700] "';
@@ -92,6 +106,7 @@ describe('a megabyte is read in one pass', () => {
     'the path of combined': (text) => readerOf('combined', undefined, '')(`${COMMON}GET ${text}`),
     traffic: (text) => unless(UsageError, () => parseTraffic(text)),
     'the rate of traffic': (text) => unless(UsageError, () => parseTraffic(`steady:${text}/s`)),
+    'a policy to suggest from': (text) => unless(UsageError, () => ladderOf(`1/${text}`, 1)),
     RESP: (text) =>
       unless(ProtocolError, () => {
         const parser = new RespParser({ maxArguments: 1000, maxBytes: 2_000_000 });
