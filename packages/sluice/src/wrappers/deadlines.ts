@@ -11,6 +11,13 @@ export interface Deadlines {
   set(expire: () => void): () => void;
 }
 
+/**
+ * After sockets have been looked at. A process that was held up for longer than the span, by a long computation say, finds
+ * its timers due before it has read the answers that came meanwhile.
+ */
+const soon: (run: () => void) => unknown =
+  (globalThis as { setImmediate?: (run: () => void) => unknown }).setImmediate ?? setTimeout;
+
 export function deadlines(span: Millis): Deadlines {
   let queue: Deadline[] = [];
   let head = 0;
@@ -42,7 +49,7 @@ export function deadlines(span: Millis): Deadlines {
   function arm(): void {
     if (head === queue.length) return;
     timer?.ref?.();
-    timer ??= setTimeout(ring, Math.max(0, Math.ceil(queue[head].due - performance.now())));
+    timer ??= setTimeout(() => soon(ring), Math.max(0, Math.ceil(queue[head].due - performance.now())));
   }
 
   return {

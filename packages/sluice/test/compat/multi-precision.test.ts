@@ -3,6 +3,7 @@ import { afterAll, describe, expect, inject, test } from 'vitest';
 import { createMultiPrecision, RateLimit, type Rule } from '../../src/compat/multi-precision.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
+import { punctually } from '../redis/watch.ts';
 import { type MakeStore, STORES } from '../stores.ts';
 import { agrees, Ledger, load, sort } from '../vectors/vector.ts';
 
@@ -147,17 +148,18 @@ describe('RateLimit of ratelimit.js', () => {
       expect(call((...args) => resolve(args))).toBeUndefined();
     });
 
-  test('answers callbacks, with or without a weight', async () => {
-    const limiter = new RateLimit(client, [{ interval: 3600, limit: 3 }], { prefix: ownName() });
-    expect(await heard((callback) => limiter.incr('127.0.0.1', callback))).toEqual([null, false]);
-    expect(await heard((callback) => limiter.incr(['127.0.0.1'], 2, callback))).toEqual([null, false]);
-    expect(await heard((callback) => limiter.incr('127.0.0.1', undefined, callback))).toEqual([null, true]);
-    expect(await heard((callback) => limiter.check('127.0.0.1', callback))).toEqual([null, true]);
-    expect(await heard((callback) => limiter.violatedRules('127.0.0.1', callback))).toEqual([
-      null,
-      [{ interval: 3600, limit: 3 }],
-    ]);
-  });
+  test('answers callbacks, with or without a weight', () =>
+    punctually(100, async () => {
+      const limiter = new RateLimit(client, [{ interval: 3600, limit: 3 }], { prefix: ownName() });
+      expect(await heard((callback) => limiter.incr('127.0.0.1', callback))).toEqual([null, false]);
+      expect(await heard((callback) => limiter.incr(['127.0.0.1'], 2, callback))).toEqual([null, false]);
+      expect(await heard((callback) => limiter.incr('127.0.0.1', undefined, callback))).toEqual([null, true]);
+      expect(await heard((callback) => limiter.check('127.0.0.1', callback))).toEqual([null, true]);
+      expect(await heard((callback) => limiter.violatedRules('127.0.0.1', callback))).toEqual([
+        null,
+        [{ interval: 3600, limit: 3 }],
+      ]);
+    }));
 
   test('tells a callback of a fault', async () => {
     const limiter = new RateLimit({ send: () => Promise.reject(new Error('down')) }, [[60, 1]]);
@@ -166,25 +168,27 @@ describe('RateLimit of ratelimit.js', () => {
     await expect(limiter.incr('a')).rejects.toThrow('down');
   });
 
-  test('instances side by side with one prefix do not disturb each other; a new limit takes over the count', async () => {
-    const prefix = ownName();
-    const hour = (limit: number): Rule => ({ interval: 3600, limit, precision: 60 });
-    const free = new RateLimit(client, [hour(2)], { prefix });
-    const paid = new RateLimit(client, [hour(2), [86_400, 10, 3600]], { prefix });
-    expect([await free.incr('a', 2), await paid.incr('a', 2)]).toEqual([false, false]);
-    expect([await free.check('a'), await paid.check('a')]).toEqual([true, true]);
-    const raised = new RateLimit(client, [hour(3)], { prefix });
-    expect([await raised.incr('a'), await raised.incr('a')]).toEqual([false, true]);
-  });
+  test('instances side by side with one prefix do not disturb each other; a new limit takes over the count', () =>
+    punctually(100, async () => {
+      const prefix = ownName();
+      const hour = (limit: number): Rule => ({ interval: 3600, limit, precision: 60 });
+      const free = new RateLimit(client, [hour(2)], { prefix });
+      const paid = new RateLimit(client, [hour(2), [86_400, 10, 3600]], { prefix });
+      expect([await free.incr('a', 2), await paid.incr('a', 2)]).toEqual([false, false]);
+      expect([await free.check('a'), await paid.check('a')]).toEqual([true, true]);
+      const raised = new RateLimit(client, [hour(3)], { prefix });
+      expect([await raised.incr('a'), await raised.incr('a')]).toEqual([false, true]);
+    }));
 
-  test('with clientPrefix the prefix is left to the client', async () => {
-    const prefix = ownName();
-    const prefixed = new Redis(inject('redisPort'), '127.0.0.1', { keyPrefix: `${prefix} ` });
-    await new RateLimit(prefixed, [[3600, 2]], { prefix, clientPrefix: true }).incr('a');
-    const keys = await client.keys(`${prefix}*`);
-    prefixed.disconnect();
-    expect(keys).toEqual([`${prefix} ratelimit 1x3600000:{a}`]);
-  });
+  test('with clientPrefix the prefix is left to the client', () =>
+    punctually(100, async () => {
+      const prefix = ownName();
+      const prefixed = new Redis(inject('redisPort'), '127.0.0.1', { keyPrefix: `${prefix} ` });
+      await new RateLimit(prefixed, [[3600, 2]], { prefix, clientPrefix: true }).incr('a');
+      const keys = await client.keys(`${prefix}*`);
+      prefixed.disconnect();
+      expect(keys).toEqual([`${prefix} ratelimit 1x3600000:{a}`]);
+    }));
 
   describe('four clients at once', () => {
     const storm = async (ids: readonly string[]) => {

@@ -15,6 +15,7 @@ import {
 import { type Decision, type Hit, memory, SluiceError, type Store } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
+import { punctually } from '../redis/watch.ts';
 import { STORES } from '../stores.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
@@ -135,13 +136,14 @@ const failing: Store<Promise<Decision>> = {
 };
 
 describe('RateLimiterRedis', () => {
-  test('counts on the server of its client, for all who have its prefix', async () => {
-    const options = { points: 2, duration: 100, storeClient: client, keyPrefix: freshPrefix() };
-    await new RateLimiterRedis(options).consume('a');
-    await new RateLimiterRedis(options).consume('a');
-    await expect(new RateLimiterRedis(options).consume('a')).rejects.toBeInstanceOf(RateLimiterRes);
-    await new RateLimiterRedis({ ...options, keyPrefix: freshPrefix() }).consume('a');
-  });
+  test('counts on the server of its client, for all who have its prefix', () =>
+    punctually(100, async () => {
+      const options = { points: 2, duration: 100, storeClient: client, keyPrefix: freshPrefix() };
+      await new RateLimiterRedis(options).consume('a');
+      await new RateLimiterRedis(options).consume('a');
+      await expect(new RateLimiterRedis(options).consume('a')).rejects.toBeInstanceOf(RateLimiterRes);
+      await new RateLimiterRedis({ ...options, keyPrefix: freshPrefix() }).consume('a');
+    }));
 
   test('100 calls at once pass as often as there are points', async () => {
     const store = redis(client, { deadline: '30s' });

@@ -297,3 +297,24 @@ describe('a bad network', () => {
     30_000,
   );
 });
+
+test('a process that computes for longer than the deadline still hears what was answered meanwhile', async () => {
+  const server = await redisServer();
+  const client = ioredis(server.port);
+  const events: BreakerEvent[] = [];
+  const store = redis(client, { deadline: DEADLINE, onEvent: (event) => events.push(event) });
+  const limiter = createLimiter(MANY, { store });
+  await until(async () => (await outcome(() => limiter.peek('a'))).value !== undefined);
+  events.length = 0;
+  for (let round = 0; round < 5; round++) {
+    const answers = Array.from({ length: 10 }, () => limiter.take('a'));
+    // By then they have left.
+    await immediate();
+    const end = performance.now() + 4 * DEADLINE;
+    while (performance.now() < end);
+    expect((await Promise.all(answers)).every(({ allowed }) => allowed)).toBe(true);
+  }
+  expect(events).toEqual([]);
+  client.disconnect();
+  await server.stop();
+});
