@@ -1,0 +1,84 @@
+/** The pages of the repository, and the blocks of code in them. What the words of a block mean: docs.test.ts. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root: string = fileURLToPath(new URL('../../../../', import.meta.url));
+
+/** Paths with forward slashes, from the root. */
+export function markdownIn(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+    if (entry.isDirectory())
+      return /^(node_modules|dist|coverage|generated|\..*)$/.test(entry.name) ? [] : markdownIn(path);
+    return entry.name.endsWith('.md') ? [path] : [];
+  });
+}
+
+export const pages: readonly string[] = markdownIn('');
+
+export function textOf(page: string): string {
+  return readFileSync(join(root, page), 'utf8');
+}
+
+export interface Block {
+  readonly page: string;
+  /** Of the fence, from 1. */
+  readonly line: number;
+  readonly language: string;
+  readonly words: readonly string[];
+  /** Of the file that it is, without its ending, if it begins with `// name.ts`. */
+  readonly name: string | undefined;
+  readonly code: string;
+}
+
+/** Whatever may open or close a block in Markdown. */
+const FENCE = /^[\s>]*(?:```|~~~)/;
+
+/** Of all languages. One that is fenced in another way than the others is an error: nobody would see it. */
+export function blocksOf(page: string): Block[] {
+  const lines = textOf(page).split('\n');
+  const blocks: Block[] = [];
+  for (let i = 0; i < lines.length; i++) {
+    if (!FENCE.test(lines[i] ?? '')) continue;
+    const start = i;
+    while (++i < lines.length && !FENCE.test(lines[i] ?? ''));
+    const fence = /^```(\w*)((?: \w+)*)$/.exec(lines[start] ?? '');
+    if (fence === null || lines[i] !== '```') throw new Error(`${page}:${start + 1}: what a fence`);
+    const code = lines.slice(start + 1, i);
+    blocks.push({
+      page,
+      line: start + 1,
+      language: fence[1] ?? '',
+      words: (fence[2] ?? '').split(' ').filter((word) => word !== ''),
+      name: /^\/\/ ([\w-]+)\.(?:ts|m?js)\b/.exec(code[0] ?? '')?.[1],
+      code: code.join('\n'),
+    });
+  }
+  return blocks;
+}
+
+/** What it says that it prints, in order. */
+export function promised(code: string): string[] {
+  const promises: string[] = [];
+  let open = false;
+  for (const line of code.split('\n')) {
+    const [, text] = /\/\/ → (.*)$/.exec(line) ?? [];
+    const [, more] = /^\s*\/\/(.*)$/.exec(line) ?? [];
+    if (text !== undefined) promises.push(text);
+    else if (open && more !== undefined) promises.push(`${promises.pop()} ${more}`);
+    open = text !== undefined ? /^\s*\/\//.test(line) : open && more !== undefined;
+  }
+  return promises;
+}
+
+const { exports: entries } = JSON.parse(textOf('packages/sluice/package.json')) as {
+  exports: Record<string, { default?: string }>;
+};
+
+/** The file in which the sources of 'sluice/http' start. */
+export function sourceOf(entry: string): string {
+  const built = entries[entry.replace('sluice', '.')]?.default;
+  if (built === undefined) throw new Error(`${entry} is not exported`);
+  return join(root, 'packages/sluice/src', built.replace('./dist/', '').replace(/\.js$/, '.ts'));
+}

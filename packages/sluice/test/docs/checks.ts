@@ -1,0 +1,45 @@
+/** What a block must do that has a process of its own, beside printing what it promises. */
+import { existsSync } from 'node:fs';
+import { expect } from 'vitest';
+import { createLimiter } from '../../src/index.ts';
+import { ipc } from '../../src/stores/ipc/index.ts';
+import { until } from '../redis/watch.ts';
+import type { Place } from './machine.ts';
+
+/** Passes as many as its policy says, and more only for the time that this takes. */
+export async function refusesInTheEnd(port: number): Promise<void> {
+  // As Cloudflare's front sends it; others do not look at it.
+  const headers = { 'cf-connecting-ip': '192.0.2.1' };
+  const ask = () => fetch(`http://127.0.0.1:${port}/`, { headers });
+  let response = await ask();
+  expect([response.status, (await response.text()).trim()]).toEqual([200, 'hello']);
+  const limit = Number(/q=(\d+)/.exec(response.headers.get('ratelimit-policy') ?? '')?.[1]);
+  expect(response.headers.get('ratelimit')).toMatch(new RegExp(`;r=${limit - 1};`));
+  let passed = 0;
+  for (; response.status === 200 && passed < 3 * limit; passed++) {
+    response = await ask();
+    await response.text();
+  }
+  expect([response.status, response.headers.has('retry-after')]).toEqual([429, true]);
+  expect(passed).toBeGreaterThanOrEqual(limit);
+}
+
+/** What certain blocks must do. By their page, and their name if they have one. */
+export const CHECKS: Readonly<Record<string, (place: Place) => Promise<void>>> = {
+  async 'docs/guides/metrics.md'({ port }) {
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(text).toMatch(
+      /^sluice_decisions_total\{limiter="api",policy="default",outcome="allowed"\} \d{3}$/m,
+    );
+    expect(text).toMatch(/^sluice_decisions_total\{limiter="api",policy="default",outcome="denied"\} 1$/m);
+  },
+  /** It decides for processes that do not decide themselves. */
+  async 'packages/sluice/src/stores/ipc/README.md limits'({ socket }) {
+    await until(() => existsSync(socket));
+    const stores = [ipc({ path: socket, serve: false }), ipc({ path: socket, serve: false })];
+    const [one, other] = stores.map((store) => createLimiter('10/h', { store, name: 'api' }));
+    expect(await one?.take('alice', 7)).toMatchObject({ allowed: true, source: 'store' });
+    expect(await other?.take('alice', 5)).toMatchObject({ allowed: false, source: 'store' });
+    for (const store of stores) await store.close();
+  },
+};

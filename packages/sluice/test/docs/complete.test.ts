@@ -1,0 +1,129 @@
+/** What pages owe: links that lead somewhere, and a page, a picture or a line in a table for all that should have one. */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import * as sluice from '../../src/index.ts';
+import * as testing from '../../src/testing/index.ts';
+import { blocksOf, markdownIn, pages, promised, root, textOf } from './blocks.ts';
+
+const algorithmsFolder = join(root, 'packages/sluice/src/algorithms');
+
+describe('a link', () => {
+  /** As GitHub names a heading. */
+  const anchorOf = (heading: string) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-');
+  const anchorsOf = (text: string) => [...text.matchAll(/^#+ (.+)$/gm)].map((match) => anchorOf(match[1]));
+
+  it.each(pages)('resolves: %s', (page) => {
+    const text = textOf(page).replaceAll(/^```[\s\S]*?^```$/gm, '');
+    const broken = [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+      .map((match) => match[1])
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => {
+        const [path = '', anchor] = target.split('#');
+        const file = path === '' ? join(root, page) : resolve(root, dirname(page), path);
+        if (!existsSync(file)) return true;
+        return anchor !== undefined && !anchorsOf(readFileSync(file, 'utf8')).includes(anchor);
+      });
+    expect(broken).toEqual([]);
+  });
+});
+
+describe('an error code', () => {
+  const codes = Object.keys(sluice.ERRORS);
+  const documented = markdownIn('docs/errors').map((page) => page.replace(/^.*\/|\.md$/g, ''));
+
+  it('has a page, and each page a code', () => {
+    expect(documented.toSorted()).toEqual(codes.toSorted());
+  });
+
+  it.each(documented)('is explained with what causes it and what to do: %s', (code) => {
+    const page = `docs/errors/${code}.md`;
+    expect(textOf(page)).toMatch(new RegExp(`^# ${code}\n`));
+    expect(textOf(page)).toMatch(/^## What to do$/m);
+    const examples = blocksOf(page).filter(({ words }) => words.includes('throws'));
+    expect(examples.flatMap((example) => promised(example.code)).join('\n')).toContain(`[${code}]`);
+  });
+});
+
+describe('an algorithm', () => {
+  const folders = readdirSync(algorithmsFolder, { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  );
+  const names = folders.map((entry) => entry.name);
+  const headings = ['Rule', 'Picture', 'When to use it', 'At worst', 'Numbers', 'Cells'];
+  // By a path that the type check does not follow: the script is JavaScript and belongs to another project.
+  const script = pathToFileURL(join(root, 'scripts/draw-algorithms.mjs')).href;
+  const drawing = import(/* @vite-ignore */ script) as Promise<{
+    readonly PICTURES: Record<string, unknown>;
+    readonly render: (name: string, library: object) => string;
+  }>;
+
+  it.each(names)('has a page with all its headings and its picture: %s', (name) => {
+    const text = textOf(`packages/sluice/src/algorithms/${name}/README.md`);
+    expect([...text.matchAll(/^## (.+)$/gm)].map((match) => match[1])).toEqual(headings);
+    expect(text).toContain(`](${name}.svg)`);
+  });
+
+  it.each(names)('has a picture that is current and small: %s', async (name) => {
+    const { render } = await drawing;
+    const file = join(algorithmsFolder, name, `${name}.svg`);
+    expect(
+      render(name, { ...sluice, ...testing }) === readFileSync(file, 'utf8'),
+      'node scripts/draw-algorithms.mjs',
+    ).toBe(true);
+    expect(statSync(file).size).toBeLessThan(15_000);
+  });
+
+  it('has its folder for each picture', async () => {
+    expect(Object.keys((await drawing).PICTURES).toSorted()).toEqual(names.toSorted());
+  });
+
+  it.each(names)('stands in the table of the README: %s', (name) => {
+    expect(textOf('README.md')).toContain(`](packages/sluice/src/algorithms/${name}/README.md)`);
+  });
+});
+
+describe('the README', () => {
+  const verbs = Object.keys(sluice.createLimiter('1/s'));
+
+  it.each(verbs)('has the verb in its table: %s', (verb) => {
+    expect(textOf('README.md')).toMatch(new RegExp(`^\\| \`${verb}\\(`, 'm'));
+  });
+
+  it.each([
+    'allowed',
+    'taken',
+    'limit',
+    'remaining',
+    'retryAfter',
+    'resetAfter',
+    'policy',
+    'policies',
+    'source',
+  ])('explains the field of a decision: %s', (field) =>
+    expect(textOf('README.md')).toMatch(new RegExp(`^\\| \`${field}\``, 'm')),
+  );
+});
+
+describe('a decision record', () => {
+  const records = readdirSync(join(root, 'docs/decisions')).filter((name) => /^\d/.test(name));
+
+  it('has the next number', () => {
+    expect(records.map((name) => Number(name.slice(0, 4)))).toEqual(records.map((_, i) => i + 1));
+  });
+
+  it.each(records)('says context, decision and consequences, and is listed: %s', (name) => {
+    const text = textOf(`docs/decisions/${name}`);
+    expect([...text.matchAll(/^## (.+)$/gm)].map((match) => match[1])).toEqual([
+      'Context',
+      'Decision',
+      'Consequences',
+    ]);
+    expect(textOf('docs/decisions/README.md')).toContain(`](${name})`);
+  });
+});

@@ -1,0 +1,133 @@
+/**
+ * What a reader has at hand, and the tests have in its place: a real one each time, started for the first block that
+ * names it. `stopMachine` ends all of them.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Redis } from 'ioredis';
+import { inject } from 'vitest';
+import { postgresServer } from '../postgres/server.ts';
+import { startCluster } from '../redis/cluster.ts';
+import { freePort } from '../redis/server.ts';
+import { type Block, root } from './blocks.ts';
+
+/** Of one run of a block. */
+export interface Place {
+  readonly port: number;
+  readonly socket: string;
+}
+
+const ended: (() => unknown)[] = [];
+
+export async function stopMachine(): Promise<void> {
+  for (const end of ended.splice(0).reverse()) await end();
+}
+
+function once<T>(start: () => Promise<T>): () => Promise<T> {
+  let started: Promise<T> | undefined;
+  return () => (started ??= start());
+}
+
+let sockets = 0;
+const folder = once(async () => {
+  const path = mkdtempSync(join(tmpdir(), 'sluice-docs-'));
+  ended.push(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+});
+
+export async function newPlace(): Promise<Place> {
+  return { port: await freePort(), socket: join(await folder(), `${++sockets}.sock`) };
+}
+
+/** A database of its own, since the server is shared with other tests. */
+const redisUrl = `redis://127.0.0.1:${inject('redisPort')}/15`;
+const redis = once(async () => {
+  const client = new Redis(redisUrl);
+  ended.push(() => client.disconnect());
+  return client;
+});
+
+const cluster = once(async () => {
+  const started = await startCluster();
+  ended.push(() => started.stop());
+  return started;
+});
+
+const database = once(async () => {
+  const started = await postgresServer();
+  ended.push(() => started.stop());
+  return started;
+});
+
+/** By a path that the type check does not follow: the server is another project. */
+const serverSources = pathToFileURL(join(root, 'packages/sluice-server/src/index.ts')).href;
+
+interface SluiceServer {
+  readonly addresses: { readonly resp: { readonly port: number } };
+  drain(options: { timeout: number }): Promise<void>;
+}
+
+/** redis-cell's command, answered by Sluice's own server. */
+async function cell(): Promise<string> {
+  const { createLog, startServer } = (await import(/* @vite-ignore */ serverSources)) as {
+    readonly createLog: (write: (line: string) => void) => unknown;
+    readonly startServer: (options: object) => Promise<SluiceServer>;
+  };
+  const server = await startServer({
+    config: [join(root, 'packages/sluice-server/limits.sample.yaml')],
+    store: { url: 'memory' },
+    doors: { resp: { address: { host: '127.0.0.1', port: 0 } } },
+    log: createLog(() => {}),
+    watch: false,
+  });
+  ended.push(() => server.drain({ timeout: 0 }));
+  return `redis://127.0.0.1:${server.addresses.resp.port}`;
+}
+
+/** Text of blocks, and what it becomes. */
+const STAND_INS: Readonly<Record<string, (place: Place) => string | Promise<string>>> = {
+  async "'redis://localhost'"() {
+    // Each block finds it empty.
+    await (await redis()).flushdb();
+    return `'${redisUrl}'`;
+  },
+  "'redis://redis-cell'": async () => `'${await cell()}'`,
+  "host: 'redis-1', port: 6379": async () =>
+    `host: '127.0.0.1', port: ${(await cluster()).nodes[0].server.port}`,
+  "process.env['DATABASE_URL']": async () => `'${(await database()).url}'`,
+  "'/run/api/limits.sock'": ({ socket }) => `'${socket}'`,
+  'listen(3000)': ({ port }) => `listen(${port})`,
+  'port: 3000': ({ port }) => `port: ${port}`,
+  // It cannot be installed any more; the drop-in is called as it was.
+  "import rateLimiterFactory from '@risingstack/rate-limiter'": () =>
+    "import { rateLimiterFactory } from 'sluice/compat/rolling-window'",
+};
+
+/** Services that Nest hands over as `this.rateLimiterService`, by page: what the page offers instead, called alike. */
+const INJECTED: Readonly<Record<string, string>> = {
+  'docs/migrate/sharkey.md': `
+    import { createSkRateLimiterService } from 'sluice/compat/sharkey';
+    const rateLimiterService = createSkRateLimiterService();`,
+  'docs/migrate/misskey.md': `
+    import { memory } from 'sluice';
+    import { createRateLimiterService } from '${join(root, 'packages/sluice/test/compat/misskey-guide.ts')}';
+    const attempt = createRateLimiterService(memory());
+    const rateLimiterService = {
+      async limit(...args) {
+        const refused = await attempt(...args);
+        if (refused !== null) throw refused;
+      },
+    };`,
+};
+
+/** The block's code on this machine. */
+export async function onThisMachine({ page, code }: Block, place: Place): Promise<string> {
+  let here = code;
+  for (const [text, standIn] of Object.entries(STAND_INS))
+    if (code.includes(text)) here = here.replaceAll(text, await standIn(place));
+  if (!code.includes('this.rateLimiterService')) return here;
+  const service = INJECTED[page] ?? '';
+  return `${service}\nawait (async function () {\n${here}\n}).call({ rateLimiterService });`;
+}
