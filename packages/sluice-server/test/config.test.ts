@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -168,13 +168,6 @@ describe('files', () => {
 
   test('that are not there are a fault', () => {
     expect(() => loadConfig([join(folder, 'none.yaml')])).toThrow(/none\.yaml:1:1: cannot be read: ENOENT/);
-  });
-
-  test('the examples of the page are good', () => {
-    const page = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
-    const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)];
-    expect(blocks).toHaveLength(2);
-    for (const [, text = ''] of blocks) expect(() => parse(text)).not.toThrow();
   });
 
   test('the sample is good', () => {

@@ -10,7 +10,12 @@ import {
   Metadata,
   type ServiceDefinition,
 } from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
+import {
+  loadSync,
+  type MessageTypeDefinition,
+  type Options,
+  type PackageDefinition,
+} from '@grpc/proto-loader';
 import { onTestFinished } from 'vitest';
 
 const OPTIONS = { defaults: true, arrays: true, enums: String, longs: Number };
@@ -21,15 +26,24 @@ const own = loadSync(['ratelimit.proto', 'health.proto'], {
 });
 
 /** The files of Envoy as grpc-js-xds carries them: older than some fields, and not written by us. */
-export function envoysOwn(): ServiceDefinition {
+function envoys(file: string, options: Options): PackageDefinition {
   const require = createRequire(import.meta.url);
   const index = require.resolve('@grpc/grpc-js-xds');
   const deps = join(dirname(dirname(dirname(index))), 'deps');
-  const loaded = loadSync('envoy/service/ratelimit/v3/rls.proto', {
-    ...OPTIONS,
-    includeDirs: ['envoy-api', 'xds', 'protoc-gen-validate', 'googleapis'].map((name) => join(deps, name)),
-  });
+  const includeDirs = ['envoy-api', 'xds', 'protoc-gen-validate', 'googleapis'].map((name) =>
+    join(deps, name),
+  );
+  return loadSync(file, { ...options, includeDirs });
+}
+
+export function envoysOwn(): ServiceDefinition {
+  const loaded = envoys('envoy/service/ratelimit/v3/rls.proto', OPTIONS);
   return loaded['envoy.service.ratelimit.v3.RateLimitService'] as ServiceDefinition;
+}
+
+/** With fields as they are written in Envoy's configuration. */
+export function envoysMessage(file: string, name: string): MessageTypeDefinition<object, object> {
+  return envoys(file, { keepCase: true, enums: String })[name] as MessageTypeDefinition<object, object>;
 }
 
 export const RATE_LIMIT = own['envoy.service.ratelimit.v3.RateLimitService'] as ServiceDefinition;

@@ -3,11 +3,17 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { writeFileSync } from 'node:fs';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { reading } from '../../sluice/test/docs/reading.ts';
 import { punctually, unpunctuality } from '../../sluice/test/redis/watch.ts';
 import { createMetrics } from '../src/metrics/metrics.ts';
 import { quantilesBetween, Spread } from '../src/metrics/spread.ts';
+import { listen } from './live-stream.ts';
 import { type Serving, serving, started, temporaryFile } from './serving.ts';
+
+const block = reading('packages/playground/LIVE.md');
+const configShown = JSON.parse(block('json', '"version"')) as Record<string, unknown>;
+const snapshotShown = JSON.parse(block('json', '"span"')) as Record<string, unknown>;
 
 const LIMITS = `
 limits:
@@ -20,55 +26,6 @@ descriptors:
   - key: open
     rate_limit: { unlimited: true }
 `;
-
-interface Heard {
-  readonly name: string;
-  readonly data: Record<string, unknown>;
-}
-
-interface Listener {
-  next(name: string): Promise<Record<string, unknown>>;
-  readonly ended: Promise<void>;
-  close(): void;
-}
-
-/** Reads the stream as it comes. */
-async function listen(url: string, headers: Record<string, string> = {}): Promise<Listener> {
-  const control = new AbortController();
-  onTestFinished(() => control.abort());
-  const response = await fetch(`${url}/live`, { headers, signal: control.signal });
-  expect(response.status).toBe(200);
-  expect(response.headers.get('content-type')).toBe('text/event-stream');
-  expect(response.headers.get('cache-control')).toBe('no-store');
-  const events: Heard[] = [];
-  let wake = (): void => {};
-  const ended = (async () => {
-    let rest = '';
-    const decoder = new TextDecoder();
-    for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
-      const texts = (rest + decoder.decode(piece, { stream: true })).split('\n\n');
-      rest = texts.pop() ?? '';
-      for (const text of texts) {
-        const [, name = '', data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(text) ?? [];
-        events.push({ name, data: JSON.parse(data) as Heard['data'] });
-      }
-      wake();
-    }
-  })().catch(() => {});
-  return {
-    ended,
-    close: () => control.abort(),
-    async next(name) {
-      for (;;) {
-        const at = events.findIndex((event) => event.name === name);
-        if (at >= 0) return (events.splice(0, at + 1).at(-1) as Heard).data;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    },
-  };
-}
 
 /** What has to happen within one second, between two snapshots. */
 const within = <T>(run: () => Promise<T>) => punctually(100, run);
@@ -125,6 +82,29 @@ test('a stream begins with the configuration, then counts what happens in each s
     const second = await stream.next('snapshot');
     expect(second).toMatchObject({ limits: [], latency: null });
     expect(Number(second['span'])).toBeGreaterThan(900);
+  }));
+
+/** Every member, and of what type it is. */
+function shapeOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return typeof value;
+  if (Array.isArray(value)) return value.map(shapeOf);
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
+}
+
+test('the page shows what a server with these limits says, member by member', () =>
+  within(async () => {
+    const descriptors = '[{ key: remote_address, rate_limit: { unit: second, requests_per_unit: 10 } }]';
+    const limits = `limits: { api: 10/s burst 20 }\ndomain: edge\ndescriptors: ${descriptors}`;
+    const url = `redis://127.0.0.1:${inject('redisPort')}`;
+    const server = await serving(limits, { store: { url, deadline: '10s' } });
+    const stream = await listen(server.url);
+    const config = await stream.next('config');
+    expect(shapeOf(config)).toEqual(shapeOf(configShown));
+    expect(config['limits']).toEqual(configShown['limits']);
+    await takes(server, 'api', '203.0.113.9', 50);
+    const snapshot = await stream.next('snapshot');
+    expect(shapeOf(snapshot)).toEqual(shapeOf(snapshotShown));
+    expect(snapshot['store']).toMatchObject({ kind: 'redis', up: true, breaker: 'closed' });
   }));
 
 test('streams that began at other times each count their own span', () =>

@@ -1,0 +1,232 @@
+/** What the page of the server shows: its commands are typed, its files are served, its answers are compared. Needs the build. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { textOf } from '../../sluice/test/docs/blocks.ts';
+import { commandsIn, reading } from '../../sluice/test/docs/reading.ts';
+import { collector } from './collector.ts';
+import { envoysMessage } from './grpc-client.ts';
+import { run, type Serving, serving, started, temporaryFile } from './serving.ts';
+
+const block = reading('packages/sluice-server/README.md');
+const beginning = commandsIn(block('sh', 'curl'));
+const limits = block('yaml', 'limits:');
+const descriptors = block('yaml', 'descriptors:\n');
+const mistakes = block('', 'sluice check');
+const answer = block('json', '"allowed": true');
+const filter = block('yaml', 'envoy.filters.http.ratelimit');
+const redisCli = block('', 'redis-cli');
+const pushing = commandsIn(block('sh', '--otlp-endpoint'));
+const trying = commandsIn(block('sh', 'sluice simulate'));
+
+const shell = promisify(execFile);
+const typed = async (line: string): Promise<string> => (await shell('sh', ['-c', line])).stdout;
+
+/** Words of `sluice …`, with files and servers of ours for those that it names. */
+function argumentsOf(line: string, places: Readonly<Record<string, string>>): string[] {
+  const [program, ...words] = (line.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll(`'`, ''));
+  expect(program).toBe('sluice');
+  for (const place of Object.keys(places)) expect(words).toContain(place);
+  return words.map((word) => places[word] ?? word);
+}
+
+/** Exit code 0, and what was printed. */
+async function printedBy(args: readonly string[]): Promise<string> {
+  const { output, gone } = run(...args);
+  expect(await gone, output()).toBe(0);
+  return output();
+}
+
+test('the first two commands work, and the answer is the one that is shown', async () => {
+  const [serve = '', curl = '', ...more] = beginning;
+  expect(more).toEqual([]);
+  const [verb, ...args] = argumentsOf(serve, { 'limits.yaml': temporaryFile(limits) });
+  expect(verb).toBe('serve');
+  const { url } = await started(...args);
+  expect(curl).toContain('http://localhost:8080/');
+  const said = await typed(`${curl.replace('http://localhost:8080', url)} --silent`);
+  expect(JSON.parse(said)).toEqual(JSON.parse(answer));
+});
+
+test.each([
+  ['limits', limits],
+  ['descriptors', descriptors],
+])('sluice check finds nothing wrong with the %s', async (_, text) => {
+  await printedBy(['check', temporaryFile(text)]);
+});
+
+test('mistakes are told as shown', async () => {
+  const [line = '', ...shown] = mistakes.split('\n');
+  const file = temporaryFile(`limits:
+  search:
+    policies: 5/s
+    polices: 5/s
+  export:
+    policies: { algorithm: gcra, limit: -1, per: 1s }
+`);
+  const { output, gone } = run(...argumentsOf(line.replace('$ ', ''), { 'limits.yaml': file }));
+  expect(await gone).toBe(1);
+  expect(output().trim().split('\n')).toEqual(shown.map((text) => text.replace('limits.yaml', file)));
+});
+
+interface Answer {
+  readonly policy: string;
+  readonly policies: readonly { readonly name: string; readonly retryAfter: number | null }[];
+}
+
+async function take(server: Serving, limit: string, key: string, more: object = {}): Promise<Answer> {
+  const response = await server.post('/v1/take', { limit, key, ...more });
+  expect(response.status).toBe(200);
+  return (await response.json()) as Answer;
+}
+
+describe('the limits of the page', () => {
+  const shadow = /^ +shadow: true .*\n/m;
+
+  test('do what stands beside them', async () => {
+    expect(limits).toMatch(shadow);
+    const server = await serving(limits.replace(shadow, ''));
+    const search = (key: string, more?: object) => take(server, 'search', key, more);
+    // Whole, unless a take says otherwise.
+    expect(await search('bob', { cost: 11 })).toMatchObject({ allowed: false, limit: 10 });
+    expect(await search('bob', { cost: 11, mode: 'partial' })).toMatchObject({ allowed: true, taken: 10 });
+    expect(await search('pete', { cost: 101, tier: 'pro' })).toMatchObject({ allowed: false, limit: 100 });
+    // Overrides, whatever tier is named.
+    for (let i = 0; i < 3; i++)
+      expect(await search('health-probe', { cost: 1e6 })).toMatchObject({ allowed: true });
+    expect(await search('known-scraper')).toMatchObject({ allowed: false, retryAfter: null });
+    expect(await search('partner-7', { cost: 100 })).toMatchObject({ allowed: true, limit: 100 });
+    expect(await search('partner-7', { cost: 101 })).toMatchObject({ allowed: false });
+    expect(await search('alice', { cost: 10 })).toMatchObject({ allowed: true, limit: 10 });
+    expect(await search('alice', { cost: 11, tier: 'pro' })).toMatchObject({ allowed: false, limit: 10 });
+    // All of the month's, in one go.
+    expect(await take(server, 'export', 'x', { cost: 100 })).toMatchObject({ allowed: true, limit: 100 });
+    expect(await take(server, 'export', 'x', { cost: 101 })).toMatchObject({ allowed: false });
+  });
+
+  test('of a login lock out who goes on after five attempts', async () => {
+    const server = await serving(limits);
+    const answers: Answer[] = [];
+    for (let i = 0; i < 9; i++) answers.push(await take(server, 'login', 'eve'));
+    expect(answers).toMatchObject(Array.from({ length: 9 }, (_, i) => ({ allowed: i < 5 })));
+    expect(answers[5]?.policy).toBe('attempts');
+    const lockout = (answer?: Answer) =>
+      answer?.policies.find(({ name }) => name === 'lockout')?.retryAfter ?? 0;
+    expect(answers.map((answer) => lockout(answer) > 0).indexOf(true)).toBeGreaterThan(5);
+    expect(lockout(answers.at(-1))).toBeGreaterThan(200_000);
+    expect(lockout(answers.at(-1))).toBeLessThanOrEqual(300_000);
+  });
+
+  test('in shadow deny nobody, and count', async () => {
+    const server = await serving(limits);
+    for (const key of ['bob', 'known-scraper'])
+      expect(await take(server, 'search', key, { cost: 1000 })).toMatchObject({ allowed: true });
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toContain('sluice_decisions_total{limit="search",outcome="shadowed"} 2');
+  });
+});
+
+describe("Envoy's format", () => {
+  const asking = (server: Serving, hitsAddend: number, ...entries: [key: string, value: string][]) =>
+    server
+      .post('/json', {
+        domain: 'edge',
+        hitsAddend,
+        descriptors: [{ entries: entries.map(([key, value]) => ({ key, value })) }],
+      })
+      .then(async (response) => ((await response.json()) as { overallCode: string }).overallCode);
+
+  test('the limits of the page apply to addresses, and to what begins with /login', async () => {
+    const server = await serving(descriptors);
+    expect(await asking(server, 10, ['remote_address', '192.0.2.1'])).toBe('OK');
+    expect(await asking(server, 11, ['remote_address', '192.0.2.2'])).toBe('OVER_LIMIT');
+    const ip = ['remote_address', '192.0.2.3'] as [string, string];
+    expect(await asking(server, 6, ['path', '/login/again'], ip)).toBe('OVER_LIMIT');
+    // With policies, what was refused was not counted.
+    expect(await asking(server, 5, ['path', '/login'], ip)).toBe('OK');
+    expect(await asking(server, 1000, ['path', '/logout'], ip)).toBe('OK');
+  });
+
+  test("the filter has the fields of Envoy's own message, and the domain of the page", () => {
+    const [one] = parse(filter) as { name: string; typed_config: Record<string, unknown> }[];
+    const { '@type': type, ...fields } = one?.typed_config ?? {};
+    const name = 'envoy.extensions.filters.http.ratelimit.v3.RateLimit';
+    expect(type).toBe(`type.googleapis.com/${name}`);
+    const message = envoysMessage('envoy/extensions/filters/http/ratelimit/v3/rate_limit.proto', name);
+    // What it does not know would be lost on the way.
+    expect(message.deserialize(message.serialize(fields))).toEqual(fields);
+    expect(fields['domain']).toBe((parse(descriptors) as { domain: string }).domain);
+  });
+});
+
+test('redis-cli is answered as shown', async () => {
+  const args = ['--config', temporaryFile(limits), '--resp', '127.0.0.1:0'];
+  const server = await started(...args);
+  await server.says('"door":"resp"');
+  const port = Number(/"door":"resp","address":"127\.0\.0\.1:(\d+)"/.exec(server.output())?.[1]);
+  const [first = '', second = ''] = redisCli.split(/^\$ /m).slice(1);
+  for (const [session, replies] of [
+    [first, first.trim().split('\n').slice(1)],
+    // Alice has an override, so that the tier changes nothing.
+    [second, ['0', '10', '9', '-1', '1']],
+  ] as const) {
+    const [line = ''] = session.split('\n');
+    expect(line).toContain('redis-cli -p 6380 ');
+    const said = await typed(line.replace('-p 6380', `-p ${port}`));
+    expect(said.trim().split('\n')).toEqual(replies);
+  }
+});
+
+test('metrics are pushed to the collector that the command names', async () => {
+  const [line = '', ...more] = pushing;
+  expect(more).toEqual([]);
+  const { url, received } = await collector();
+  const places = { 'limits.yaml': temporaryFile(limits), 'http://localhost:4318': url };
+  const server = await started(...argumentsOf(line, places).slice(1));
+  server.process.kill('SIGTERM');
+  expect(await server.gone).toBe(0);
+  expect(received.map(({ path }) => path)).toContain('/v1/metrics');
+});
+
+describe('trying limits', () => {
+  const [simulate = '', replay = '', ...more] = trying;
+
+  test('on made-up traffic: what is above the rate is denied', async () => {
+    expect(more).toEqual([]);
+    const printed = await printedBy(argumentsOf(simulate, {}));
+    const [, requests = 0, allowed = 0] = (/(\d+) requests: (\d+) allowed/.exec(printed) ?? []).map(Number);
+    // 12 a second for ten minutes, of which 10 pass and 20 at once.
+    expect(requests).toBeGreaterThan(6900);
+    expect(requests).toBeLessThan(7500);
+    expect(allowed).toBeLessThanOrEqual(10 * 600 + 20);
+    expect(allowed).toBeGreaterThan(5800);
+  });
+
+  test('on a log: who is denied, and which limit would do', async () => {
+    const line = (ip: string, second: number): string =>
+      `${ip} - - [10/Oct/2026:13:55:${String(second).padStart(2, '0')} +0000] "GET / HTTP/1.1" 200 23 "-" "curl/8"`;
+    const log = Array.from({ length: 60 }, (_, i) => [
+      line('192.0.2.1', i),
+      ...Array.from({ length: 3 }, () => line('192.0.2.2', i)),
+    ]);
+    const file = temporaryFile(log.flat().join('\n'), 'access.log');
+    const printed = await printedBy(argumentsOf(replay, { 'access.log': file }));
+    // The quiet one's 60, and of the other's 180 a burst and one a second.
+    expect(printed).toContain(`240 requests: ${60 + 60 + 59} allowed`);
+    expect(printed).toMatch(/denied most often\n +61 {2}192\.0\.2\.2\n$/);
+    expect(printed).toContain('to let 99.9 % pass: 91/min (100.000 %)');
+  });
+});
+
+test('flags and paths that the page names are those of the server', async () => {
+  const page = textOf('packages/sluice-server/README.md');
+  const help = await printedBy(['--help']);
+  const flags = new Set(page.match(/(?<![\w-])--(?!help)[a-z][a-z-]+/g));
+  expect([...flags].filter((flag) => !help.includes(`${flag} `))).toEqual([]);
+  const server = await serving(limits);
+  const calls = [...page.matchAll(/^\| `(GET|POST) (\/\S*)` \|/gm)];
+  expect(calls.length).toBeGreaterThan(10);
+  for (const [, method = '', path = ''] of calls.filter(([, , path]) => path !== '/live'))
+    expect((await fetch(server.url + path, { method })).status, path).not.toBe(404);
+});

@@ -1,0 +1,181 @@
+/**
+ * What readers are told to type. Commands of the repository must exist, down to their flags; all others are run by the
+ * test that reads their page (reading.ts). And no block is of a kind that nobody looks at.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { duration } from '../../src/duration.ts';
+import { type Block, blocksOf, pages, root, textOf } from './blocks.ts';
+import { commandsIn, isOfRepository, needsReader } from './reading.ts';
+
+const blocks = pages.flatMap(blocksOf);
+const tests = ['packages', 'site']
+  .flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
+  )
+  .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules/'));
+
+interface Manifest {
+  readonly name: string;
+  readonly workspaces?: readonly string[];
+  readonly scripts?: Readonly<Record<string, string>>;
+  readonly [field: string]: unknown;
+}
+
+const manifestOf = (folder: string): Manifest => JSON.parse(textOf(join(folder, 'package.json'))) as Manifest;
+/** Folders of the lock's workspaces, and the root. */
+const locked = (JSON.parse(textOf('package-lock.json')) as { packages: Record<string, Manifest> }).packages;
+const folders = Object.keys(locked).filter((path) => !path.includes('node_modules/'));
+
+// ── Commands ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function workspace(name: string): string {
+  const folder = folders.find((path) => manifestOf(path).name === name);
+  if (folder === undefined) throw new Error(`there is no workspace ${name}`);
+  return folder;
+}
+
+/** The script is there, and so is each program, file or script that it names. */
+function checkScript(name: string, folder = ''): void {
+  const script = manifestOf(folder).scripts?.[name];
+  if (script === undefined) throw new Error(`${folder}/package.json has no script ${name}`);
+  for (const command of script.split(' && ')) {
+    const [program = '', first = ''] = command.split(' ');
+    const [, inner, other = ''] = /^npm run ([\w:]+).* --workspace (\S+)/.exec(command) ?? [];
+    if (inner !== undefined) checkScript(inner, workspace(other));
+    else if (program === 'npm') check(command);
+    else if (program === 'node') expect(existsSync(join(root, folder, first)), command).toBe(true);
+    else expect(existsSync(join(root, 'node_modules/.bin', program)), command).toBe(true);
+  }
+}
+
+/** With one flag more, which nobody knows: it is the first that is refused, if the others are good. */
+function checkArguments(file: string, args: string): void {
+  const { stderr } = spawnSync(process.execPath, [file, ...args.split(' '), '--nobody-knows-it'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  expect(stderr).toContain(`Unknown option '--nobody-knows-it'`);
+}
+
+function checkBenchmark(args: string): void {
+  checkArguments('benchmarks/run.mjs', args);
+  for (const suite of args.split(' ').filter((word) => !word.startsWith('--')))
+    expect(existsSync(join(root, 'benchmarks', suite, 'suite.mjs')), suite).toBe(true);
+}
+
+function checkSoak(args: string): void {
+  checkArguments('scripts/soak.mjs', args);
+  duration('--for', /--for (\S+)/.exec(args)?.[1] ?? '1s');
+}
+
+/** Some test lies there, and one of those has the words in a title. Pages are titles of docs.test.ts. */
+function checkTests(path = '', title = ''): void {
+  const there = tests.filter((file) => file === path || file.startsWith(path === '' ? '' : `${path}/`));
+  expect(there, path).not.toEqual([]);
+  const titles = there.flatMap((file) => textOf(file).match(/\b(test|it|describe)\b.*\(\s*[`'"].*/g) ?? []);
+  if (there.includes('packages/sluice/test/docs.test.ts')) titles.push(...pages);
+  expect(
+    titles.filter((line) => line.includes(title)),
+    title,
+  ).not.toEqual([]);
+}
+
+/** The lock says what the manifests say; otherwise `npm ci` refuses. */
+function checkLock(): void {
+  for (const folder of folders)
+    for (const field of ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'])
+      expect(locked[folder]?.[field], `${folder} ${field}`).toEqual(manifestOf(folder)[field]);
+}
+
+/** Every command of the repository is of one of these forms. */
+const FORMS: readonly (readonly [RegExp, (...groups: string[]) => void])[] = [
+  [/^npm ci$/, checkLock],
+  [/^npm (?:run )?([\w:]+)$/, (script) => checkScript(script)],
+  [/^npm run ([\w:]+) -w (\S+)$/, (script, name) => checkScript(script, workspace(name))],
+  [/^npm run bench -- (.+)$/, checkBenchmark],
+  [/^npm run soak -- (.+)$/, checkSoak],
+  [
+    /^(?:SEED=\d+ )?npx vitest(?: run)?(?: ([\w./-]+))?(?: -t (?:'(.+)'|(\S+)))?$/,
+    (path, ...titles) => checkTests(path, titles.join('')),
+  ],
+  [
+    /^node (scripts\/[\w-]+\.mjs)( --write)?$/,
+    (file) => expect(existsSync(join(root, file)), file).toBe(true),
+  ],
+];
+
+function check(command: string): void {
+  for (const part of command.split(' && ')) {
+    const fits = FORMS.flatMap(([form, look]) => {
+      const match = form.exec(part);
+      return match === null ? [] : [() => look(...match.slice(1))];
+    });
+    expect(fits.length, `a form of command that nobody has dealt with: ${part}`).toBeGreaterThan(0);
+    fits[0]?.();
+  }
+}
+
+const commands = blocks.filter(({ language }) => language === 'sh').flatMap(({ code }) => commandsIn(code));
+/** In the middle of a sentence. */
+const mentioned = pages
+  .flatMap((page) => [...textOf(page).matchAll(/`([^`\n]+)`/g)].map((match) => match[1] ?? ''))
+  .filter((code) => isOfRepository(code.replace(/^SEED=\d+ /, '')));
+
+test.each([...new Set([...commands.filter(isOfRepository), ...mentioned])])('exists: %s', check);
+
+test('a command that is not there, or has another flag, is noticed', () => {
+  for (const wrong of [
+    'npm run tset',
+    'npm run build -w sluice-playgroud',
+    'npm run bench -- memroy',
+    'npm run bench -- memory --quik',
+    'npm run soak -- --for 30x',
+    'npm run soak -- --fro 30s',
+    'npx vitest run packages/sluice/test/wating.test.ts',
+    "npx vitest run packages/sluice/test/sixteen-bugs -t '5. awards'",
+    'npm run build && npm publish',
+    'node scripts/check-import.mjs',
+  ])
+    expect(() => check(wrong), wrong).toThrow();
+});
+
+test.each([
+  [
+    'CONTRIBUTING.md',
+    'less than 90 % of all lines is a failure',
+    'vitest.config.ts',
+    'thresholds: { lines: 90 }',
+  ],
+  ['CONTRIBUTING.md', '# ten minutes of mixed load', 'scripts/soak.mjs', `default: '10m'`],
+  [
+    'README.md',
+    'its page on http://127.0.0.1:8080',
+    'packages/sluice-server/src/serve.ts',
+    "host: '127.0.0.1', port: 8080",
+  ],
+])('%s: what is said beside a command is so: %s', (page, words, file, proof) => {
+  expect(textOf(page)).toContain(words);
+  expect(textOf(file)).toContain(proof);
+});
+
+// ── Kinds of blocks ──────────────────────────────────────────────────────────────────────────────────────────────
+
+const placeOf = ({ page, line }: Block): string => `${page}:${line}`;
+
+describe('a block', () => {
+  test('is in a language that tests know, or shows an output or a drawing', () => {
+    const known = ['', 'ts', 'js', 'sh', 'yaml', 'json', 'lua'];
+    expect(blocks.filter(({ language }) => !known.includes(language)).map(placeOf)).toEqual([]);
+  });
+
+  test('that is neither code nor a command of the repository belongs to a test that reads its page', () => {
+    const read = tests
+      .map(textOf)
+      .flatMap((text) => [...text.matchAll(/\breading\('(.+?)'\)/g)].map((match) => match[1]));
+    const unread = blocks.filter((block) => needsReader(block) && !read.includes(block.page));
+    expect(unread.map(placeOf)).toEqual([]);
+  });
+});

@@ -1,0 +1,150 @@
+/** Commands that readers type on a machine of their own, typed here. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { clientAddress, type TrustProxy } from '../../src/http/index.ts';
+import { link } from '../packed.ts';
+import { freePort } from '../redis/server.ts';
+import { punctually } from '../redis/watch.ts';
+import { textOf } from './blocks.ts';
+import { commandsIn, reading } from './reading.ts';
+
+const run = promisify(execFile);
+
+/** What it prints. */
+async function typed(lines: string, cwd?: string): Promise<string> {
+  const { stdout } = await run('sh', ['-ec', lines], { cwd, encoding: 'utf8' });
+  return stdout;
+}
+
+/** The commands, with a server of ours for the one that they name. */
+function addressed(lines: string, theirs: string, port: number): string {
+  expect(lines).toContain(theirs);
+  return lines.replaceAll(theirs, `http://127.0.0.1:${port}/`);
+}
+
+describe('decision 13', () => {
+  const block = reading('docs/decisions/0013-the-clock-is-read-once-per-check.md');
+  const line = block('sh', 'node -e');
+
+  test('what a reading of the clock costs is printed', async () => {
+    expect(await typed(line)).toMatch(/^\d+\.\d+ ns\n$/);
+  });
+});
+
+describe('start in five minutes', () => {
+  const block = reading('docs/start.md');
+  const page = textOf('docs/start.md');
+  const install = block('sh', 'npm install');
+  const server = block('js', 'app.listen');
+  const asking = block('sh', 'curl');
+  const shown = block('', 'HTTP/1.1 429');
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-typed-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('what is installed is what the first steps import', async () => {
+    const commands = commandsIn(install);
+    const [, packages = ''] = /^npm install (.*)$/.exec(commands.pop() ?? '') ?? [];
+    await typed(commands.join('\n'), folder);
+    const steps = page.split('\n## 4.')[0] ?? '';
+    const imported = [...steps.matchAll(/^import .* from '([\w-]+)/gm)].map((match) => match[1]);
+    expect(new Set(packages.split(' '))).toEqual(new Set(imported));
+    // As if they had been fetched.
+    for (const name of packages.split(' ')) link(name, join(folder, 'limits'));
+  });
+
+  /** What differs from one moment to the next: seconds until something. */
+  const still = (text: string): string =>
+    text.replaceAll(/;t=\d+/g, ';t=…').replace(/^(Retry-After: )\d+$/, '$1…');
+
+  test('the server answers as the page shows', () =>
+    // Whoever is slow finds a request more.
+    punctually(500, async () => {
+      writeFileSync(join(folder, 'limits/server.mjs'), server);
+      const port = await freePort();
+      const child = spawn(process.execPath, ['server.mjs'], {
+        cwd: join(folder, 'limits'),
+        env: { ...process.env, PORT: String(port) },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      await once(child.stdout, 'data');
+      const printed = await typed(addressed(asking, 'http://localhost:3000/', port));
+      const lines = printed.split(/\r?\n/);
+      expect(lines.slice(0, 4)).toEqual(['200', '200', '200', '429']);
+      const answer = lines.slice(4).map((line) => still(line).replace(/; charset=.*$/, ''));
+      for (const line of shown.split('\n').map(still)) {
+        const isCut = line.endsWith(' …');
+        const fits = answer.filter((other) => (isCut ? other.startsWith(line.slice(0, -2)) : other === line));
+        expect(fits, line).toHaveLength(1);
+      }
+    }));
+});
+
+describe('behind proxies', () => {
+  const block = reading('docs/guides/behind-proxies.md');
+  const page = textOf('docs/guides/behind-proxies.md');
+  const lie = block('sh', 'X-Forwarded-For: 6.6.6.6');
+
+  /** Addresses of this machine: its own one, and the proxy's. */
+  const [client, proxy] = ['127.0.0.2', '127.0.0.3'];
+
+  async function listening(listener: RequestListener): Promise<number> {
+    const server = createServer(listener);
+    onTestFinished(() => void server.close());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return (server.address() as AddressInfo).port;
+  }
+
+  /** Of a line for nginx. */
+  const [, header = ''] = /`proxy_set_header (\S+) \$remote_addr;`/.exec(page) ?? [];
+
+  /** Adds to one header and overwrites the other. */
+  const forwardTo =
+    (port: number): RequestListener =>
+    ({ headers, socket: { remoteAddress = '' }, url }, response) => {
+      const forwarded = {
+        ...headers,
+        'x-forwarded-for': `${String(headers['x-forwarded-for'])}, ${remoteAddress}`,
+        [header.toLowerCase()]: remoteAddress,
+      };
+      request({ port, host: '127.0.0.1', localAddress: proxy, path: url, headers: forwarded }, (answer) =>
+        answer.pipe(response),
+      ).end();
+    };
+
+  /** The key that a server logs. */
+  async function keyOf(trustProxy?: TrustProxy): Promise<string> {
+    const server = await listening((asked, response) =>
+      response.end(clientAddress(asked, trustProxy === undefined ? {} : { trustProxy })),
+    );
+    const port = await listening(forwardTo(server));
+    return typed(`${addressed(lie, 'https://example.com/', port)} --silent --interface ${client}`);
+  }
+
+  const right: readonly [trustProxy: TrustProxy][] = [
+    [1],
+    [proxy],
+    [[proxy, '192.0.2.7']],
+    ['nginx'],
+    [{ header: 'x-real-ip', from: [proxy] }],
+  ];
+  test.each(right)(
+    "a header that lies is not believed, the key is one's own address: %j",
+    async (trustProxy) => {
+      expect(await keyOf(trustProxy)).toBe(client);
+    },
+  );
+
+  test('the check finds out who believes too little, and too much', async () => {
+    expect(await keyOf()).toBe(proxy);
+    expect(await keyOf(2)).toBe('6.6.6.6');
+    expect(page).toContain('It must be your own address: not 6.6.6.6, and not a proxy');
+  });
+});
