@@ -1,11 +1,13 @@
-/** The end of a server: real processes and signals. Needs the build. */
+/** The end of a server: real processes and signals, for which it needs the build; and what comes at the last moment. */
 import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { punctually, unpunctuality } from '../../sluice/test/redis/watch.ts';
+import { openResp } from '../src/doors/resp.ts';
 import { openHttp } from '../src/http/http.ts';
-import { opened, socketTo } from './doors.ts';
+import { command, opened, socketTo } from './doors.ts';
 import { started, take, temporaryFile } from './serving.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -126,4 +128,84 @@ test('while it drains, an answer says that it is the last of its connection', as
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(await ask()).toContain('Connection: close');
   await drained;
+});
+
+describe('at the last moment', () => {
+  /** The loop has looked at its sockets, and looks at its timers next. */
+  const looked = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  /** For so many milliseconds nothing else is done here. */
+  function holdUp(span: number): void {
+    const end = performance.now() + span;
+    while (performance.now() < end);
+  }
+
+  /** All that is heard until the server hangs up. */
+  async function heardBy(socket: Socket): Promise<string> {
+    let heard = '';
+    socket.on('data', (chunk) => (heard += String(chunk)));
+    await Promise.race([once(socket, 'end'), once(socket, 'close')]);
+    socket.end();
+    return heard;
+  }
+
+  test('HTTP: who has connected is let in, though the server has not seen it yet', async () => {
+    const { port, door } = await opened(openHttp, 'limits: { api: 3/h }');
+    // The system's answer comes while the loop looks at sockets: it will not look at them again in this turn.
+    await stat('.');
+    const socket = socketTo(port);
+    // Node connects in its next tick, and the system shakes hands without the server.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    const drained = door.drain(5000);
+    socket.write('GET /healthcheck HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    expect(await heardBy(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    await drained;
+  });
+
+  test('HTTP: what was said before idle connections are cut is answered, though timers are looked at before sockets', () =>
+    punctually(300, async () => {
+      const { port, door } = await opened(openHttp, 'limits: { api: 3/h }');
+      const socket = socketTo(port);
+      const ask = 'GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n';
+      socket.write(ask);
+      await once(socket, 'data');
+      const drained = door.drain(5000);
+      // They are cut after a second.
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      await looked();
+      socket.write(ask);
+      holdUp(500);
+      expect(await heardBy(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+      await drained;
+    }));
+
+  // Half a second that this machine stands still are the client's.
+  const within = <T>(run: () => Promise<T>) => punctually(200, run);
+
+  test('RESP: what was said before the end is answered, though timers are looked at before sockets', () =>
+    within(async () => {
+      const { port, door } = await opened(openResp, 'limits: { api: 3/h }');
+      const socket = socketTo(port);
+      socket.write(command('ping'));
+      await once(socket, 'data');
+      await looked();
+      socket.write(command('echo', 'last'));
+      const drained = door.drain(5000);
+      holdUp(20);
+      expect(await heardBy(socket)).toBe('$4\r\nlast\r\n');
+      await drained;
+    }));
+
+  test('RESP: a silent client may say one more thing', () =>
+    within(async () => {
+      const { port, door } = await opened(openResp, 'limits: { api: 3/h }');
+      const socket = socketTo(port);
+      await once(socket, 'connect');
+      const heard = heardBy(socket);
+      const drained = door.drain(5000);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      socket.write(command('echo', 'last'));
+      expect(await heard).toBe('$4\r\nlast\r\n');
+      await drained;
+    }));
 });
