@@ -38,6 +38,12 @@ declare const Deno: {
   serve(handler: (request: Request, info: { remoteAddr: unknown }) => Answer): unknown;
 };`;
 
+/**
+ * Milliseconds. Readers have the usual deadlines, and so have the blocks. Where this process was late by some, the threads
+ * and processes that blocks wait for were by more.
+ */
+const LATE = 20;
+
 const blocks = pages.flatMap(blocksOf).filter(({ language }) => /^(ts|js)$/.test(language));
 
 /** Those that need a process of their own. */
@@ -118,7 +124,8 @@ async function printedApart(block: Block, runtime: Runtime): Promise<string[]> {
       await refusesInTheEnd(place.port);
     }
     await checkOf(block)?.(place);
-    await until(() => running.isOver() || running.lines().length >= promisedApart(block).length);
+    const lines = promisedApart(block).length;
+    await until(() => running.isOver() || running.failure() !== undefined || running.lines().length >= lines);
   } finally {
     await running.stop();
     // If it failed, then this says more about it than what was thrown here.
@@ -160,8 +167,7 @@ describe('a code block', () => {
   });
 
   it.each(together)('runs: %s', (_, block) =>
-    // Readers have the usual deadline, and so have the blocks.
-    punctually(100, async () => {
+    punctually(LATE, async () => {
       const printed = await printedBy(block);
       const promises = promised(block.code);
       if (promises.length > 0 || has(block, 'throws'))
@@ -170,7 +176,7 @@ describe('a code block', () => {
   );
 
   it.each(apart)('runs: %s, in a process of its own, on %s', (_, runtime, block) =>
-    punctually(100, async () => {
+    punctually(LATE, async () => {
       const printed = await printedApart(block, runtime);
       const promises = promisedApart(block);
       if (promises.length > 0) expect(printed.map(plain)).toEqual(promises.map(plain).toSorted());

@@ -44,7 +44,8 @@ export function blocksOf(page: string): Block[] {
     const start = i;
     while (++i < lines.length && !FENCE.test(lines[i] ?? ''));
     const fence = /^```(\w*)((?: \w+)*)$/.exec(lines[start] ?? '');
-    if (fence === null || lines[i] !== '```') throw new Error(`${page}:${start + 1}: what a fence`);
+    if (fence === null || lines[i] !== '```')
+      throw new Error(`${page}:${start + 1}: no fence that tests read`);
     const code = lines.slice(start + 1, i);
     blocks.push({
       page,

@@ -1,5 +1,5 @@
 /** What a block must do that has a process of its own, beside printing what it promises. */
-import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
 import { expect } from 'vitest';
 import { createLimiter } from '../../src/index.ts';
 import { ipc } from '../../src/stores/ipc/index.ts';
@@ -14,7 +14,7 @@ export async function refusesInTheEnd(port: number): Promise<void> {
   let response = await ask();
   expect([response.status, (await response.text()).trim()]).toEqual([200, 'hello']);
   const limit = Number(/q=(\d+)/.exec(response.headers.get('ratelimit-policy') ?? '')?.[1]);
-  expect(response.headers.get('ratelimit')).toMatch(new RegExp(`;r=${limit - 1};`));
+  expect(response.headers.get('ratelimit') ?? 'no header').toMatch(new RegExp(`;r=${limit - 1};`));
   let passed = 0;
   for (; response.status === 200 && passed < 3 * limit; passed++) {
     response = await ask();
@@ -22,6 +22,15 @@ export async function refusesInTheEnd(port: number): Promise<void> {
   }
   expect([response.status, response.headers.has('retry-after')]).toEqual([429, true]);
   expect(passed).toBeGreaterThanOrEqual(limit);
+}
+
+/** Whether somebody listens. The file alone says that somebody is about to. */
+function isServed(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
 }
 
 /** What certain blocks must do. By their page, and their name if they have one. */
@@ -35,7 +44,7 @@ export const CHECKS: Readonly<Record<string, (place: Place) => Promise<void>>> =
   },
   /** It decides for processes that do not decide themselves. */
   async 'packages/sluice/src/stores/ipc/README.md limits'({ socket }) {
-    await until(() => existsSync(socket));
+    await until(() => isServed(socket));
     const stores = [ipc({ path: socket, serve: false }), ipc({ path: socket, serve: false })];
     const [one, other] = stores.map((store) => createLimiter('10/h', { store, name: 'api' }));
     expect(await one?.take('alice', 7)).toMatchObject({ allowed: true, source: 'store' });

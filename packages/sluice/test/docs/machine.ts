@@ -96,7 +96,12 @@ const STAND_INS: Readonly<Record<string, (place: Place) => string | Promise<stri
   "'redis://redis-cell'": async () => `'${await cell()}'`,
   "host: 'redis-1', port: 6379": async () =>
     `host: '127.0.0.1', port: ${(await cluster()).nodes[0].server.port}`,
-  "process.env['DATABASE_URL']": async () => `'${(await database()).url}'`,
+  async "process.env['DATABASE_URL']"() {
+    const started = await database();
+    // Readers have to make the table.
+    await started.pool().query('DROP TABLE IF EXISTS sluice');
+    return `'${started.url}'`;
+  },
   "'/run/api/limits.sock'": ({ socket }) => `'${socket}'`,
   'listen(3000)': ({ port }) => `listen(${port})`,
   'port: 3000': ({ port }) => `port: ${port}`,

@@ -16,7 +16,7 @@ export interface Running {
   /** What it has printed. */
   lines(): string[];
   isOver(): boolean;
-  /** What it said when it ended by itself, in an error. */
+  /** What it said when it, or a process that it started, ended in an error. */
   failure(): string | undefined;
   stop(): Promise<void>;
 }
@@ -64,8 +64,8 @@ function spawned(port: number, command: string, ...args: readonly string[]): Run
     child,
     lines: () => printed.split('\n').slice(0, -1),
     isOver: () => child.exitCode !== null || child.signalCode !== null,
-    // Without a code it was stopped.
-    failure: () => (child.exitCode ? `${errors}\nended with ${child.exitCode}` : undefined),
+    // Without a code it runs, or was stopped. Node signs what it says of an error that nobody caught.
+    failure: () => (child.exitCode || /^Node\.js v\d/m.test(errors) ? errors || 'it failed' : undefined),
     async stop() {
       child.kill('SIGKILL');
       await closed;
