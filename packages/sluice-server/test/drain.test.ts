@@ -196,6 +196,22 @@ describe('at the last moment', () => {
       await drained;
     }));
 
+  test('RESP: what was said before a silent client is cut is answered, though timers are looked at before sockets', () =>
+    punctually(300, async () => {
+      const { port, door } = await opened(openResp, 'limits: { api: 3/h }');
+      const socket = socketTo(port);
+      socket.write(command('ping'));
+      await once(socket, 'data');
+      const drained = door.drain(5000);
+      // It is cut after half a second.
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await looked();
+      socket.write(command('echo', 'last'));
+      holdUp(500);
+      expect(await heardBy(socket)).toBe('$4\r\nlast\r\n');
+      await drained;
+    }));
+
   test('RESP: a silent client may say one more thing', () =>
     within(async () => {
       const { port, door } = await opened(openResp, 'limits: { api: 3/h }');

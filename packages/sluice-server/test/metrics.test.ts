@@ -3,6 +3,7 @@ import { createLimiter, memory } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { describe, expect, test } from 'vitest';
 import { createMetrics } from '../src/metrics/metrics.ts';
+import { Sampled } from '../src/metrics/sampled.ts';
 import { SpaceSaving } from '../src/metrics/space-saving.ts';
 
 describe('space-saving', () => {
@@ -29,6 +30,39 @@ describe('space-saving', () => {
         },
       ),
     );
+  });
+});
+
+describe('a sample', () => {
+  const SIZE = 64;
+
+  /** What the sketch makes of those that are seen. */
+  function sampled(names: Iterable<string>): { counts: Map<string, number>; named: number } {
+    const sketch = new Sampled(SIZE);
+    let named = 0;
+    for (const name of names) {
+      if (!sketch.isNext()) continue;
+      sketch.see(name);
+      named++;
+    }
+    return { counts: new Map(sketch.top(SIZE).map(({ name, count }) => [name, count])), named };
+  }
+
+  test('of few is all of them', () => {
+    const { counts, named } = sampled(Array.from({ length: SIZE ** 2 }, (_, i) => String(i % 50)));
+    expect(named).toBe(SIZE ** 2);
+    expect(counts.get('7')).toBe(82);
+  });
+
+  test('of many is a few, who stand for all, also if somebody comes in step', () => {
+    const MANY = 400_000;
+    const names = Array.from({ length: MANY }, (_, i) => (i % 8 === 0 ? 'in step' : `guest ${i}`));
+    const { counts, named } = sampled(names);
+    expect(named).toBeLessThan(MANY / 16);
+    const sum = [...counts.values()].reduce((a, b) => a + b);
+    // By chance it is off by about √(400,000 · 64 / 3).
+    expect(Math.abs(sum - MANY)).toBeLessThan(20_000);
+    expect(Math.abs((counts.get('in step') ?? 0) - MANY / 8)).toBeLessThan(MANY / SIZE + 10_000);
   });
 });
 

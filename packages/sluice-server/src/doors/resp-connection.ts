@@ -1,12 +1,11 @@
 /**
  * One client. Commands are answered in the order in which they came, also when a store answers later; answers of one
- * chunk leave in one write. Nothing grows without bound: who does not read its answers, or has too many of them under
- * way, is not read from.
+ * turn of the loop leave in one write. Nothing grows without bound: who does not read its answers, or has too many of
+ * them under way, is not read from.
  */
 import type { Socket } from 'node:net';
 import { StoreError, StoreUnavailable } from 'sluice';
 import type { Core } from '../core/core.ts';
-import { isPromise } from '../core/maybe.ts';
 import { own } from '../core/own.ts';
 import type { Log } from '../log.ts';
 import type { Tracer } from '../traces/tracer.ts';
@@ -25,6 +24,8 @@ export interface Service {
   readonly tracer?: Tracer | undefined;
   /** Counts. */
   answered(times: number): void;
+  /** Runs it once all that has come in this turn of the loop, from whomever, is read. */
+  afterReading(work: () => void): void;
 }
 
 export interface Connection {
@@ -67,15 +68,18 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   const session: Session = { id, protocol: 2, name: '', isTrusted: !isClosed, isLeaving: false };
   const parser = new RespParser(isClosed ? STRANGER : bounds);
   const waiting: Slot[] = [];
-  const batch = { name: '', code: 'ok' as Code, times: 0 };
+  const batch = { name: '', code: 'ok' as Code, times: 0, start: 0 };
   let known = UNKNOWN;
   let held = 0;
   let out = '';
   let isFull = false;
   let isEnded = false;
   let isFlushing = false;
+  let isWriting = false;
   let isDraining = false;
   let isLate = false;
+  let isDry = false;
+  let hasAnswered = false;
   let idle: NodeJS.Timeout | undefined;
 
   function isBlocked(): boolean {
@@ -140,16 +144,17 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
 
   /** Answers of a kind that leave together are reported together. */
   function count(name: string, code: Code, start: number): void {
-    if (name !== batch.name || code !== batch.code) {
-      reportBatch(start);
+    if (name !== batch.name || code !== batch.code) reportBatch();
+    if (batch.times === 0) {
       batch.name = name;
       batch.code = code;
+      batch.start = start;
     }
     batch.times++;
   }
 
-  function reportBatch(start: number): void {
-    if (batch.times > 0) report(batch.name, batch.code, batch.times, start);
+  function reportBatch(): void {
+    if (batch.times > 0) report(batch.name, batch.code, batch.times, batch.start);
     batch.times = 0;
   }
 
@@ -161,7 +166,7 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     const tell = tracer && tellerOf(tracer, command, words, start);
     try {
       const answer = answerTo(command, words, session);
-      if (isPromise(answer)) sayLater(answer, label, start, tell);
+      if (typeof answer !== 'string') sayLater(answer, label, start, tell);
       else {
         tell?.(answer);
         say(answer);
@@ -174,14 +179,12 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
       count(label, 'error', start);
     }
     if (command === undefined && BROWSERS.has(word.toLowerCase())) session.isLeaving = true;
-    if (session.isTrusted) parser.bounds = bounds;
+    if (session.isTrusted && parser.bounds !== bounds) parser.bounds = bounds;
   }
 
-  /** Reads on where reading is allowed, and writes. */
-  function run(): void {
+  /** Where reading is allowed. */
+  function read(): void {
     const start = performance.now();
-    let isDry = false;
-    let hasAnswered = false;
     try {
       while (!session.isLeaving && !isBlocked()) {
         const words = parser.next();
@@ -197,19 +200,39 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
       count('protocol', 'error', start);
       session.isLeaving = true;
     }
+  }
+
+  function write(): void {
     flush();
-    reportBatch(start);
+    reportBatch();
     // While draining: one more answer, and the client knows.
     if (isDraining && isDry && (isLate || (hasAnswered && !parser.isMidway))) session.isLeaving = true;
+    hasAnswered = false;
     const isStopped = isBlocked();
     if (!session.isLeaving && isStopped !== socket.isPaused()) socket[isStopped ? 'pause' : 'resume']();
     if ((session.isLeaving || (isEnded && !isStopped)) && waiting.length === 0) leave();
   }
 
+  function writeLater(): void {
+    isWriting = false;
+    write();
+  }
+
+  function run(): void {
+    read();
+    write();
+  }
+
+  /** Sockets have been looked at since the timer: where the process was held up, words wait there unread. */
+  function late(): void {
+    isLate = true;
+    run();
+  }
+
   /** The last word is said. What still comes is not read as commands. */
   function leave(): void {
     session.isLeaving = true;
-    if (socket.writableEnded) return;
+    if (socket.writableEnded || socket.destroyed) return;
     clearTimeout(idle);
     socket.end();
     socket.resume();
@@ -234,14 +257,14 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     hear(text) {
       if (session.isLeaving) return;
       parser.push(text);
-      run();
+      read();
+      if (isWriting) return;
+      isWriting = true;
+      service.afterReading(writeLater);
     },
     drain(moment) {
       isDraining = true;
-      idle ??= setTimeout(() => {
-        isLate = true;
-        run();
-      }, moment);
+      idle ??= setTimeout(() => setImmediate(late), moment);
     },
   };
 }

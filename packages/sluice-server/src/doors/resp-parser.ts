@@ -34,9 +34,9 @@ export class RespParser {
   private pieces = 0;
   /** No progress before so many more bytes are there. */
   private wanted = 1;
-  /** Arguments that the command under way has; 0: none is under way. */
-  private expected = 0;
+  /** The command under way; none has as many arguments as are there. */
   private args: string[] = [];
+  private there = 0;
   private bytes = 0;
   /** Length of the argument that comes next; -1: not known yet. */
   private length = -1;
@@ -57,113 +57,123 @@ export class RespParser {
 
   /** Part of a command has come. */
   get isMidway(): boolean {
-    return this.expected > 0 || this.at < this.text.length;
+    return this.there < this.args.length || this.at < this.text.length;
   }
 
   /** The next command, or undefined until more comes. Throws a ProtocolError. */
   next(): string[] | undefined {
-    const left = this.text.length - this.at;
-    if (left < this.wanted) return undefined;
-    const command = this.expected === 0 ? this.begin() : this.goOn();
-    if (command !== undefined) {
-      this.wanted = 1;
-      this.expected = 0;
-      this.bytes = 0;
-    }
-    return command;
+    if (this.text.length - this.at < this.wanted) return undefined;
+    return this.there < this.args.length ? this.goOn() : this.begin();
   }
 
   private begin(): string[] | undefined {
-    while (this.at < this.text.length) {
-      if (this.text.charCodeAt(this.at) !== STAR) {
+    const { text } = this;
+    while (this.at < text.length) {
+      if (text.charCodeAt(this.at) !== STAR) {
         const words = this.inline();
         if (words === undefined || words.length > 0) return words;
         continue;
       }
-      const count = this.number('multibulk length');
-      if (count === undefined) return undefined;
+      const count = numberAt(text, this.at, 'multibulk length');
+      if (count === PARTIAL) return this.wait(this.at);
+      this.at = lineEnd;
       // Nothing asked, nothing answered.
       if (count <= 0) continue;
       if (count > this.bounds.maxArguments) throw new ProtocolError('invalid multibulk length');
-      this.expected = count;
-      this.args = [];
+      this.args = Array<string>(count);
+      this.there = 0;
+      this.bytes = 0;
       return this.goOn();
     }
+    this.wanted = 1;
     return undefined;
   }
 
   private goOn(): string[] | undefined {
     const { text, args } = this;
-    while (args.length < this.expected) {
-      if (this.length < 0 && !this.readLength()) return undefined;
-      const end = this.at + this.length;
-      if (text.length < end + 2) {
-        this.wanted = end + 2 - this.at;
-        return undefined;
+    const { maxBytes } = this.bounds;
+    let { at, there, length, bytes } = this;
+    for (; there < args.length; there++) {
+      if (length < 0) {
+        const found = at < text.length ? lengthAt(text, at) : PARTIAL;
+        if (found !== PARTIAL) {
+          at = lineEnd;
+          bytes += found;
+          if (found < 0 || bytes > maxBytes) throw new ProtocolError('invalid bulk length');
+          length = found;
+        }
+      }
+      const end = at + length;
+      if (length < 0 || text.length < end + 2) {
+        this.there = there;
+        this.length = length;
+        this.bytes = bytes;
+        return this.wait(at, end + 2);
       }
       if (text.charCodeAt(end) !== CR || text.charCodeAt(end + 1) !== LF)
         throw new ProtocolError('an argument is longer than its length');
-      args.push(text.slice(this.at, end));
-      this.at = end + 2;
-      this.length = -1;
+      args[there] = text.slice(at, end);
+      at = end + 2;
+      length = -1;
     }
+    this.at = at;
+    this.there = there;
+    this.length = -1;
+    this.wanted = 1;
     return args;
   }
 
-  private readLength(): boolean {
-    this.wanted = 1;
-    if (this.at >= this.text.length) return false;
-    if (this.text.charCodeAt(this.at) !== DOLLAR)
-      throw new ProtocolError(`expected '$', got '${this.sign()}'`);
-    const length = this.number('bulk length');
-    if (length === undefined) return false;
-    this.bytes += length;
-    if (length < 0 || this.bytes > this.bounds.maxBytes) throw new ProtocolError('invalid bulk length');
-    this.length = length;
-    return true;
-  }
-
-  /** The number after the first sign of a line; undefined until the line is whole. */
-  private number(what: string): number | undefined {
-    const { text } = this;
-    let at = this.at + 1;
-    const isNegative = text.charCodeAt(at) === MINUS;
-    if (isNegative) at++;
-    const from = at;
-    let value = 0;
-    for (; at < text.length; at++) {
-      const digit = text.charCodeAt(at) - 48;
-      if (digit >= 0 && digit <= 9) value = value * 10 + digit;
-      else break;
-    }
-    if (at - this.at > MAX_LENGTH_LINE) throw new ProtocolError(`invalid ${what}`);
-    if (at >= text.length) return this.wait();
-    if (at === from || text.charCodeAt(at) !== CR) throw new ProtocolError(`invalid ${what}`);
-    if (at + 1 >= text.length) return this.wait();
-    if (text.charCodeAt(at + 1) !== LF) throw new ProtocolError(`invalid ${what}`);
-    this.at = at + 2;
-    return isNegative ? -value : value;
-  }
-
-  private wait(): undefined {
-    this.wanted = this.text.length - this.at + 1;
+  /** Goes on from `at` once more has come, or all before `end`. */
+  private wait(at: number, end = 0): undefined {
+    this.at = at;
+    this.wanted = Math.max(end, this.text.length + 1) - at;
   }
 
   private inline(): string[] | undefined {
     const end = this.text.indexOf('\n', this.at);
     const size = (end < 0 ? this.text.length : end) - this.at;
     if (size > Math.min(MAX_INLINE, this.bounds.maxBytes)) throw new ProtocolError('too big inline request');
-    if (end < 0) return this.wait();
+    if (end < 0) return this.wait(this.at);
     const words = wordsOf(this.text.slice(this.at, end));
     if (words.length > this.bounds.maxArguments) throw new ProtocolError('too many words');
     this.at = end + 1;
+    this.wanted = 1;
     return words;
   }
+}
 
-  private sign(): string {
-    const sign = this.text[this.at] ?? '';
-    return sign > ' ' && sign <= '~' ? sign : '?';
+/** Where the line ends that was last read. */
+let lineEnd = 0;
+/** The line has not come to its end. */
+const PARTIAL = -(2 ** 30);
+
+/** Of an argument, or PARTIAL. */
+function lengthAt(text: string, at: number): number {
+  if (text.charCodeAt(at) === DOLLAR) return numberAt(text, at, 'bulk length');
+  const sign = text[at];
+  throw new ProtocolError(`expected '$', got '${sign > ' ' && sign <= '~' ? sign : '?'}'`);
+}
+
+/** The number after the first sign of a line, or PARTIAL. */
+function numberAt(text: string, start: number, what: string): number {
+  let at = start + 1;
+  const isNegative = text.charCodeAt(at) === MINUS;
+  if (isNegative) at++;
+  const from = at;
+  let value = 0;
+  let code = 0;
+  for (; at < text.length; at++) {
+    code = text.charCodeAt(at);
+    if (code < 48 || code > 57) break;
+    value = value * 10 + code - 48;
   }
+  if (at - start > MAX_LENGTH_LINE) throw new ProtocolError(`invalid ${what}`);
+  if (at >= text.length) return PARTIAL;
+  if (at === from || code !== CR) throw new ProtocolError(`invalid ${what}`);
+  if (at + 1 >= text.length) return PARTIAL;
+  if (text.charCodeAt(at + 1) !== LF) throw new ProtocolError(`invalid ${what}`);
+  lineEnd = at + 2;
+  return isNegative ? -value : value;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', a: '\x07' };

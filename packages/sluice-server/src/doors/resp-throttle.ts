@@ -75,11 +75,13 @@ function counted({ store, metrics }: Core): Store {
   };
 }
 
-function cellReply([limited, limit, remaining, retryAfter, resetAfter]: ClThrottleReply): string {
-  return replyOf(limited, limit, remaining, retryAfter, resetAfter);
+function cellReply(reply: ClThrottleReply): string {
+  return replyOf(reply[0], reply[1], reply[2], reply[3], reply[4]);
 }
 
-/** Of few parts: those that are put together here are taken apart again when the answer is written. */
+/** Who is denied asks again at once, and hears the same. */
+const last = { limited: -1, limit: 0, remaining: 0, retryAfter: 0, resetAfter: 0, text: '' };
+
 function replyOf(
   limited: number,
   limit: number,
@@ -87,8 +89,27 @@ function replyOf(
   retryAfter: number,
   resetAfter: number,
 ): string {
+  const isSame =
+    resetAfter === last.resetAfter &&
+    retryAfter === last.retryAfter &&
+    remaining === last.remaining &&
+    limit === last.limit &&
+    limited === last.limited;
+  if (isSame) {
+    // Puts its parts together, for this time and those to come.
+    last.text.charCodeAt(0);
+    return last.text;
+  }
+  // Of few parts: those that are put together here are taken apart again when the answer is written.
   const middle = retryAfter === -1 ? '\r\n:-1\r\n:' : `\r\n:${retryAfter}\r\n:`;
-  return `${headOf(limited, limit)}${remaining}${middle}${resetAfter}\r\n`;
+  const text = `${headOf(limited, limit)}${remaining}${middle}${resetAfter}\r\n`;
+  last.limited = limited;
+  last.limit = limit;
+  last.remaining = remaining;
+  last.retryAfter = retryAfter;
+  last.resetAfter = resetAfter;
+  last.text = text;
+  return text;
 }
 
 /** Most answers begin like one before. */

@@ -18,6 +18,7 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
   const connections = new Set<Connection>();
   /** With those that are still shaking hands. */
   const sockets = new Set<Socket>();
+  let writers: (() => void)[] = [];
   let ids = 0;
   let answers = 0;
   const service: Service = {
@@ -29,12 +30,22 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
     answered(times) {
       answers += times;
     },
+    afterReading(work) {
+      if (writers.push(work) === 1) setImmediate(writeAll);
+    },
     commands: commandsOf(core, options, {
       connections: () => connections.size,
       commands: () => answers,
       port: () => portOf(server),
     }),
   };
+
+  /** In a row: were each client written to at once, each would be woken alone, which takes longer than most commands. */
+  function writeAll(): void {
+    const ready = writers;
+    writers = [];
+    for (const write of ready) write();
+  }
 
   function welcome(given: Socket): void {
     const socket = hearing(given, (text) => connection.hear(text));

@@ -1,7 +1,8 @@
 /** What the server counts. Memory is bounded whatever is asked: labels come from the configuration, up to a number. */
 import type { Decision, Millis, StoreFault } from 'sluice';
 import { exposition, type Family, Histogram, type Sample } from 'sluice/prometheus';
-import { type Seen, SpaceSaving } from './space-saving.ts';
+import type { Seen } from './space-saving.ts';
+import { Sampled } from './sampled.ts';
 import { Spread } from './spread.ts';
 
 export interface MetricsOptions {
@@ -61,7 +62,7 @@ interface DoorCounts {
   readonly time: Histogram;
 }
 
-/** Counters of the sketch: an error is at most a 256th of all denials. */
+/** Counters of the sketch: it is wrong by at most a 256th of all denials. */
 const SKETCH = 256;
 const LONGEST_KEY = 200;
 /** In no limit's name. */
@@ -74,7 +75,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const doors = new Map<string, DoorCounts>();
   const storeTime = new Histogram();
   const [latency, storeLatency] = [new Spread(), new Spread()];
-  const denied = new SpaceSaving(SKETCH);
+  const denied = new Sampled(SKETCH);
   const more: (() => Family[])[] = [];
   const reloads = { good: 0, bad: 0, isGood: true, at: Date.now() };
   let isStoreUp = true;
@@ -172,7 +173,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       }
       if (lenient) counts.shadowed++;
       else counts.denied++;
-      if (topKeys > 0) denied.see(limit + SEPARATOR + key.slice(0, LONGEST_KEY));
+      if (topKeys > 0 && denied.isNext()) denied.see(limit + SEPARATOR + key.slice(0, LONGEST_KEY));
     },
     stored(took, { source }) {
       if (source === 'fallback') {

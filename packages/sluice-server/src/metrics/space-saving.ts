@@ -28,20 +28,22 @@ export class SpaceSaving {
     this.size = size;
   }
 
-  see(given: string): void {
+  /** `times`: that often at once. */
+  see(given: string, times = 1): void {
     // Copied before it is looked for: what is remembered is hashed once.
     const name = own(given);
     const known = this.counters.get(name);
-    if (known !== undefined) known.count++;
-    else if (this.counters.size < this.size) this.add({ name, count: 1, error: 0 });
-    else if (this.size > 0) this.replace(this.leastSeen(), name);
+    if (known !== undefined) known.count += times;
+    else if (this.counters.size < this.size) this.add({ name, count: times, error: 0 });
+    else if (this.size > 0) this.replace(this.leastSeen(), name, times);
   }
 
   /** What counted another goes on with this name. */
-  private replace(counter: Counter, name: string): void {
+  private replace(counter: Counter, name: string, times: number): void {
     this.counters.delete(counter.name);
     counter.name = name;
-    counter.error = counter.count++;
+    counter.error = counter.count;
+    counter.count += times;
     this.add(counter);
   }
 

@@ -12,7 +12,7 @@ import {
   type Store,
 } from '../index.ts';
 import { known } from '../options.ts';
-import { chain } from '../maybe.ts';
+import { isPromise } from '../maybe.ts';
 import { cellCounter, nanos } from './shared/cells.ts';
 
 /** Whole numbers, or their digits, as the command has them. The limit is `maxBurst` + 1; `quantity` is 1 unless given. */
@@ -67,23 +67,27 @@ export function createClThrottle(
     'cl.throttle',
   );
 
-  return (...args) => {
-    if (args.length !== 4 && args.length !== 5)
+  return (key, maxBurst, perPeriod, period, howMany = 1, ...more) => {
+    if (period === undefined || more.length > 0)
       throw new CellError('ERR_OPTIONS', 'takes key, max_burst, count, period and perhaps quantity');
-    const [key, maxBurst, perPeriod, period, howMany = 1] = args;
     const limit = integer(maxBurst) + 1;
     const interval = intervalOf(integer(perPeriod), integer(period));
     const quantity = integer(howMany);
     if (interval === 0) throw new CellError('ERR_NUMBER', 'a rate of zero lets nothing pass');
     // With a negative rate nothing passes, not even a quantity of 0.
     const decision = count(key, Math.abs(interval) / 1e6, interval > 0 ? limit : -1, quantity);
-    return chain(decision, ({ allowed, remaining, retryAfter, resetAfter }): ClThrottleReply => {
-      const reset = seconds(resetAfter);
-      if (allowed || quantity < 0) return [0, limit, remaining, -1, reset];
-      if (retryAfter === Infinity) return [1, limit, remaining, -1, reset];
-      return [1, limit, remaining, Math.max(1, seconds(retryAfter)), Math.max(1, reset)];
-    });
+    return isPromise(decision)
+      ? decision.then((later) => replyOf(later, limit, quantity))
+      : replyOf(decision, limit, quantity);
   };
+}
+
+function replyOf(decision: Decision, limit: number, quantity: number): ClThrottleReply {
+  const { allowed, remaining, retryAfter, resetAfter } = decision;
+  const reset = seconds(resetAfter);
+  if (allowed || quantity < 0) return [0, limit, remaining, -1, reset];
+  if (retryAfter === Infinity) return [1, limit, remaining, -1, reset];
+  return [1, limit, remaining, Math.max(1, seconds(retryAfter)), Math.max(1, reset)];
 }
 
 /** In whole nanoseconds. */

@@ -6,30 +6,27 @@ import { kept } from './kept.ts';
 const READY = 1000;
 
 /**
- * Makes a plan for each set of numbers, once. When a row is clear must not depend on them: all plans have one id, so
+ * Makes a plan for each pair of numbers, once. When a row is clear must not depend on them: all plans have one id, so
  * that any number of them may share the rows of `name`.
  */
-export function plansFor<N extends readonly number[]>(
+export function plansFor(
   name: string,
-  policyOf: (...numbers: N) => Policy,
-): (...numbers: N) => Plan {
+  policyOf: (first: number, second: number) => Policy,
+): (first: number, second?: number) => Plan {
   const plans = kept<Plan>(READY);
   // Calls mostly bring the numbers that the last one brought, and to write numbers as text takes a while.
-  let last: N | undefined;
-  let lastPlan: Plan | undefined;
-  return (...numbers) => {
-    if (lastPlan !== undefined && numbers.every((number, i) => number === last?.[i])) return lastPlan;
-    const plan = planOf(numbers);
-    last = numbers;
-    lastPlan = plan;
-    return plan;
+  let last: { readonly first: number; readonly second: number; readonly plan: Plan } | undefined;
+  return (first, second = 0) => {
+    if (last === undefined || first !== last.first || second !== last.second)
+      last = { first, second, plan: planOf(first, second) };
+    return last.plan;
   };
 
-  function planOf(numbers: N): Plan {
-    const key = numbers.join(' ');
+  function planOf(first: number, second: number): Plan {
+    const key = `${first} ${second}`;
     const ready = plans.get(key);
     if (ready !== undefined) return ready;
-    const policy = policyOf(...numbers);
+    const policy = policyOf(first, second);
     const { algorithm, params } = policy;
     const plan: Plan = {
       name,
