@@ -1,8 +1,9 @@
 /**
  * The server's three doors, next to redis-server that does the same by a script: requests per second, p99, and the CPU
- * time that a request costs the server. Clients are redis-benchmark, wrk and h2load. Fresh processes each time,
- * contenders take turns, medians count.
+ * time that a request costs the server. Clients are redis-benchmark, wrk and h2load. At the RESP door the contenders'
+ * processes live side by side and take short turns, since the machine's speed drifts; medians count.
  */
+import { median } from '../report.mjs';
 import { takeTurns } from '../turns.mjs';
 import { h2load, KEY, redisBenchmark, wrk } from './load.mjs';
 import { startRedis, startSluice } from './servers.mjs';
@@ -28,35 +29,54 @@ const CALLS = {
 const PIPELINES = [1, 16, 64];
 
 export async function run({ quick }) {
-  const rounds = quick ? 1 : 3;
-  const scale = quick ? 0.01 : 1;
-  const resp = {};
-  for (const pipeline of PIPELINES) {
-    const requests = Math.ceil((pipeline === 1 ? 60_000 : 300_000) * scale);
-    const options = { requests, connections: CONNECTIONS, pipeline };
-    resp[pipeline] = await takeTurns(`pipeline ${pipeline}`, Object.keys(CALLS), rounds, (name) =>
-      askResp(CALLS[name], options, Math.ceil(WARM_UP * scale)),
-    );
-  }
-  const doors = await takeTurns('doors', ['http', 'grpc'], rounds, (door) => askDoor(door, scale));
-  const redis = await startRedis();
-  await redis.stop();
-  return describe({ resp, doors, rounds, connections: CONNECTIONS, version: redis.version });
+  const sizes = quick ? { sets: 1, turns: 1, scale: 0.01 } : { sets: 3, turns: 8, scale: 1 };
+  const { resp, version } = await measureResp(sizes);
+  const doors = await takeTurns('doors', ['http', 'grpc'], sizes.sets, (door) => askDoor(door, sizes.scale));
+  return describe({ resp, doors, sizes, connections: CONNECTIONS, version });
 }
 
-async function askResp({ start, words }, options, warmup) {
-  const server = await start();
-  try {
-    const ask = (more) => redisBenchmark(server.ports.resp, { ...options, ...more }, words(server));
-    await ask({ requests: warmup, pipeline: 16 });
-    const before = server.cpu();
-    const found = await ask();
-    const cpu = (server.cpu() - before) / options.requests;
-    await checkAnswers(server, 'resp', warmup + options.requests);
-    return { ...found, cpu };
-  } finally {
-    await server.stop();
+/** Medians by pipeline and call. */
+async function measureResp({ sets, turns, scale }) {
+  const names = Object.keys(CALLS);
+  const found = Object.fromEntries(
+    PIPELINES.map((pipeline) => [pipeline, Object.fromEntries(names.map((name) => [name, []]))]),
+  );
+  let version;
+  for (let set = 0; set < sets; set++) {
+    const servers = await Promise.all(names.map((name) => CALLS[name].start()));
+    version = servers[names.indexOf('INCR')].version;
+    try {
+      for (const [i, name] of names.entries()) await askResp(servers[i], name, 16, WARM_UP * scale);
+      for (const pipeline of PIPELINES) {
+        const requests = (pipeline === 1 ? 20_000 : 100_000) * scale;
+        for (let turn = 0; turn < turns; turn++)
+          for (const [i, name] of names.entries())
+            found[pipeline][name].push(await askResp(servers[i], name, pipeline, requests));
+      }
+      for (const server of servers) await checkAnswers(server);
+    } finally {
+      await Promise.all(servers.map((server) => server.stop()));
+    }
   }
+  const resp = mapped(found, (calls) => mapped(calls, mediansOf));
+  return { resp, version };
+}
+
+async function askResp(server, name, pipeline, requests) {
+  const before = server.cpu();
+  const options = { requests, connections: CONNECTIONS, pipeline };
+  const answer = await redisBenchmark(server.ports.resp, options, CALLS[name].words(server));
+  server.asked = (server.asked ?? 0) + requests;
+  server.turns = (server.turns ?? 0) + 1;
+  return { ...answer, cpu: (server.cpu() - before) / requests };
+}
+
+function mediansOf(all) {
+  return mapped(all[0], (_, figure) => median(all.map((one) => one[figure])));
+}
+
+function mapped(object, change) {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]));
 }
 
 async function askDoor(door, scale) {
@@ -79,8 +99,9 @@ async function askDoor(door, scale) {
 }
 
 /** An error is quick to say: what was asked must be answered well. redis-benchmark asks for CONFIG first, twice. */
-async function checkAnswers(server, door, asked) {
+async function checkAnswers(server) {
   if (server.answered === undefined) return;
-  const { good, bad } = await server.answered(door);
-  if (good < asked || bad > 4) throw new Error(`${good} of ${asked} answers were good, ${bad} were errors`);
+  const { good, bad } = await server.answered('resp');
+  if (good < server.asked || bad > 4 * server.turns)
+    throw new Error(`${good} of ${server.asked} answers were good, ${bad} were errors`);
 }

@@ -5,7 +5,7 @@ const thousands = (value) => `${(value / 1000).toFixed(1)}k`;
 const ratio = (value) => `${value.toFixed(2)}×`;
 const OWN = { 'CL.THROTTLE': 'EVALSHA', THROTTLE: 'EVALSHA', 'CL.THROTTLE, denied': 'EVALSHA, denied' };
 
-export function describe({ resp, doors, rounds, connections, version }) {
+export function describe({ resp, doors, sizes, connections, version }) {
   return [
     `${connections} connections of redis-benchmark, 10k keys in random order: requests per second, p99 in ms, CPU µs of the server per\nrequest. EVALSHA is a minimal GCRA script (gcra.lua) on redis-server ${version}; INCR no limit at all.\n`,
     respTable(resp),
@@ -13,7 +13,7 @@ export function describe({ resp, doors, rounds, connections, version }) {
     doorTable(doors, resp[1].EVALSHA),
     '\nGoals\n',
     table(['goal', 'measured', ''], goals(resp)),
-    `\nMedian of ${rounds} rounds, fresh processes for each, contenders in turn; client and server share the machine. All in memory,\nnobody is denied but where it says so, and the server's metrics are on.`,
+    `\nRESP: medians of ${sizes.sets} sets of ${sizes.turns} short turns, contenders side by side in processes of their own. Other doors: medians of ${sizes.sets}\nrounds, fresh processes for each. Client and server share the machine. All in memory, nobody is denied but where it says\nso, and the server's metrics are on.`,
   ].join('\n');
 }
 
