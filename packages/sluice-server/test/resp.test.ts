@@ -6,6 +6,7 @@ import { memory, StoreUnavailable } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { expect, test, vi } from 'vitest';
 import { punctually, unpunctuality } from '../../sluice/test/redis/watch.ts';
+import { ProtocolError, RespParser } from '../src/doors/resp-parser.ts';
 import { openResp } from '../src/doors/resp.ts';
 import { certificates, command, later, opened, socketTo, talk } from './doors.ts';
 
@@ -153,6 +154,29 @@ test.each([
     expect(heard).toBe(`${PONG}-ERR Protocol error: ${message}\r\n`);
   },
 );
+
+test('the bytes of a command are counted over all chunks in which it comes', () => {
+  const parser = new RespParser({ maxArguments: 10, maxBytes: 10 });
+  for (let i = 0; i < 2; i++) {
+    for (const chunk of ['*2\r\n$6\r\nabc', 'def\r\n$4\r\nghi']) {
+      parser.push(chunk);
+      expect(parser.next()).toBe(undefined);
+    }
+    parser.push('j\r\n');
+    expect(parser.next()).toEqual(['abcdef', 'ghij']);
+  }
+  parser.push('*2\r\n$6\r\nabcdef\r\n');
+  expect(parser.next()).toBe(undefined);
+  parser.push('$5\r\n');
+  expect(() => parser.next()).toThrow(new ProtocolError('invalid bulk length'));
+});
+
+test('an answer that differs from the one before only in its limit is told', async () => {
+  const { port } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
+  const asked =
+    command('CL.THROTTLE', 'a', '4', '10', '1') + command('CL.THROTTLE', 'b', '5', '10', '1', '2');
+  expect(await talk(port, asked)).toBe(cell(0, 5, 4, -1, 1) + cell(0, 6, 4, -1, 1));
+});
 
 test('the end of a length that is too long is not waited for', async () => {
   const { port } = await opened(openResp, LIMITS);

@@ -32,9 +32,7 @@ export class RespParser {
   private text = '';
   private at = 0;
   private pieces = 0;
-  /** No progress before so many more bytes are there. */
-  private wanted = 1;
-  /** The command under way; none has as many arguments as are there. */
+  /** Of the command under way; none is once all of them are there. */
   private args: string[] = [];
   private there = 0;
   private bytes = 0;
@@ -62,7 +60,6 @@ export class RespParser {
 
   /** The next command, or undefined until more comes. Throws a ProtocolError. */
   next(): string[] | undefined {
-    if (this.text.length - this.at < this.wanted) return undefined;
     return this.there < this.args.length ? this.goOn() : this.begin();
   }
 
@@ -75,7 +72,7 @@ export class RespParser {
         continue;
       }
       const count = numberAt(text, this.at, 'multibulk length');
-      if (count === PARTIAL) return this.wait(this.at);
+      if (count === PARTIAL) return undefined;
       this.at = lineEnd;
       // Nothing asked, nothing answered.
       if (count <= 0) continue;
@@ -85,7 +82,6 @@ export class RespParser {
       this.bytes = 0;
       return this.goOn();
     }
-    this.wanted = 1;
     return undefined;
   }
 
@@ -105,10 +101,11 @@ export class RespParser {
       }
       const end = at + length;
       if (length < 0 || text.length < end + 2) {
+        this.at = at;
         this.there = there;
         this.length = length;
         this.bytes = bytes;
-        return this.wait(at, end + 2);
+        return undefined;
       }
       if (text.charCodeAt(end) !== CR || text.charCodeAt(end + 1) !== LF)
         throw new ProtocolError('an argument is longer than its length');
@@ -119,25 +116,17 @@ export class RespParser {
     this.at = at;
     this.there = there;
     this.length = -1;
-    this.wanted = 1;
     return args;
-  }
-
-  /** Goes on from `at` once more has come, or all before `end`. */
-  private wait(at: number, end = 0): undefined {
-    this.at = at;
-    this.wanted = Math.max(end, this.text.length + 1) - at;
   }
 
   private inline(): string[] | undefined {
     const end = this.text.indexOf('\n', this.at);
     const size = (end < 0 ? this.text.length : end) - this.at;
     if (size > Math.min(MAX_INLINE, this.bounds.maxBytes)) throw new ProtocolError('too big inline request');
-    if (end < 0) return this.wait(this.at);
+    if (end < 0) return undefined;
     const words = wordsOf(this.text.slice(this.at, end));
     if (words.length > this.bounds.maxArguments) throw new ProtocolError('too many words');
     this.at = end + 1;
-    this.wanted = 1;
     return words;
   }
 }
