@@ -12,14 +12,18 @@ let lastSeed: Int32Array | undefined;
 
 /** Sets `high` and `low`. A key asked for again at once is not hashed again. The seed: two words that never change. */
 export function fingerprint(key: string, seed: Int32Array): void {
-  if (seed === lastSeed && isLast(key)) return;
-  const k0 = seed[0];
-  const k1 = seed[1];
-  let v0 = k0;
-  let v1 = k1;
-  let v2 = 0x6c796765 ^ k0;
-  let v3 = 0x74656462 ^ k1;
   const length = key.length;
+  // To compare a key that was cut from a longer text takes longer than to hash it: its last letter first.
+  const isLast =
+    length === last.length &&
+    key.charCodeAt(length - 1) === last.charCodeAt(length - 1) &&
+    key === last &&
+    seed === lastSeed;
+  if (isLast) return;
+  let v0 = seed[0];
+  let v1 = seed[1];
+  let v2 = 0x6c796765 ^ v0;
+  let v3 = 0x74656462 ^ v1;
   const even = length & ~1;
   for (let i = 0; i <= even; i += 2) {
     // The last word holds the length and the odd unit: a string and its longer twin with NULs differ.
@@ -57,10 +61,4 @@ export function fingerprint(key: string, seed: Int32Array): void {
   low = v0 ^ v2 || 1;
   last = key;
   lastSeed = seed;
-}
-
-/** A look at one letter first: a key that was cut from a longer text is compared more slowly than it is hashed. */
-function isLast(key: string): boolean {
-  const end = key.length - 1;
-  return end === last.length - 1 && (end < 0 || key.charCodeAt(end) === last.charCodeAt(end)) && key === last;
 }

@@ -69,7 +69,7 @@ export class Table {
 
   constructor(kind: RowKind, maxKeys: number) {
     // Not earlier: while modules load, Workers have no random numbers to give.
-    if (!seeded) crypto.getRandomValues(new Uint32Array(seed.buffer));
+    if (!seeded) crypto.getRandomValues(seed);
     seeded = true;
     this.#kind = kind;
     this.#stride = kind.width + 1;
