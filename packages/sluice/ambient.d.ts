@@ -16,7 +16,7 @@ interface AbortSignal {
 }
 
 declare const crypto: {
-  getRandomValues<T extends Uint8Array | Uint32Array>(array: T): T;
+  getRandomValues<T extends Uint8Array | Int32Array | Uint32Array>(array: T): T;
   readonly subtle: { digest(algorithm: 'SHA-256', bytes: Uint8Array): Promise<ArrayBuffer> };
 };
 
