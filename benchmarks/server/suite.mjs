@@ -16,23 +16,29 @@ const WARM_UP = 300_000;
 const OPEN = [1_000_000, 1_000_000, 1_000_000];
 const FULL = [0, 1, 86_400];
 
-/** The same question, asked of either server. */
+/** The same question, asked of either server. `beside`: what it is compared with. */
 const CALLS = {
-  'CL.THROTTLE': { start: startSluice, words: () => ['CL.THROTTLE', KEY, ...OPEN, 1] },
-  THROTTLE: { start: startSluice, words: () => ['THROTTLE', KEY, 'api'] },
+  'CL.THROTTLE': { start: startSluice, words: () => ['CL.THROTTLE', KEY, ...OPEN, 1], beside: 'EVALSHA' },
+  THROTTLE: { start: startSluice, words: () => ['THROTTLE', KEY, 'api'], beside: 'EVALSHA' },
   EVALSHA: { start: startRedis, words: ({ script }) => ['EVALSHA', script, 1, KEY, ...OPEN, 1] },
   INCR: { start: startRedis, words: () => ['INCR', KEY] },
-  'CL.THROTTLE, denied': { start: startSluice, words: () => ['CL.THROTTLE', KEY, ...FULL, 1] },
+  'CL.THROTTLE, denied': {
+    start: startSluice,
+    words: () => ['CL.THROTTLE', KEY, ...FULL, 1],
+    beside: 'EVALSHA, denied',
+  },
   'EVALSHA, denied': { start: startRedis, words: ({ script }) => ['EVALSHA', script, 1, KEY, ...FULL, 1] },
 };
 
 const PIPELINES = [1, 16, 64];
+/** Of the other doors. */
+const ROUNDS = 3;
 
 export async function run({ quick }) {
-  const sizes = quick ? { sets: 1, turns: 1, scale: 0.01 } : { sets: 3, turns: 8, scale: 1 };
+  const sizes = quick ? { sets: 1, turns: 1, scale: 0.01 } : { sets: 5, turns: 6, scale: 1 };
   const { resp, version } = await measureResp(sizes);
-  const doors = await takeTurns('doors', ['http', 'grpc'], sizes.sets, (door) => askDoor(door, sizes.scale));
-  return describe({ resp, doors, sizes, connections: CONNECTIONS, version });
+  const doors = await takeTurns('doors', ['http', 'grpc'], ROUNDS, (door) => askDoor(door, sizes.scale));
+  return describe({ resp, doors, sizes, rounds: ROUNDS, connections: CONNECTIONS, version });
 }
 
 /** Medians by pipeline and call. */
@@ -58,7 +64,9 @@ async function measureResp({ sets, turns, scale }) {
       await Promise.all(servers.map((server) => server.stop()));
     }
   }
-  const resp = mapped(found, (calls) => mapped(calls, mediansOf));
+  const resp = mapped(found, (calls) =>
+    mapped(calls, (all, name) => ({ ...mediansOf(all), times: timesOf(all, calls[CALLS[name].beside]) })),
+  );
   return { resp, version };
 }
 
@@ -69,6 +77,11 @@ async function askResp(server, name, pipeline, requests) {
   server.asked = (server.asked ?? 0) + requests;
   server.turns = (server.turns ?? 0) + 1;
   return { ...answer, cpu: (server.cpu() - before) / requests };
+}
+
+/** How many times as many requests as the other had in the same turn; undefined: there is no other. */
+function timesOf(all, others) {
+  return others && median(all.map(({ perSecond }, turn) => perSecond / others[turn].perSecond));
 }
 
 function mediansOf(all) {

@@ -3,9 +3,8 @@ import { table } from '../report.mjs';
 
 const thousands = (value) => `${(value / 1000).toFixed(1)}k`;
 const ratio = (value) => `${value.toFixed(2)}×`;
-const OWN = { 'CL.THROTTLE': 'EVALSHA', THROTTLE: 'EVALSHA', 'CL.THROTTLE, denied': 'EVALSHA, denied' };
 
-export function describe({ resp, doors, sizes, connections, version }) {
+export function describe({ resp, doors, sizes, rounds, connections, version }) {
   return [
     `${connections} connections of redis-benchmark, 10k keys in random order: requests per second, p99 in ms, CPU µs of the server per\nrequest. EVALSHA is a minimal GCRA script (gcra.lua) on redis-server ${version}; INCR no limit at all.\n`,
     respTable(resp),
@@ -13,14 +12,14 @@ export function describe({ resp, doors, sizes, connections, version }) {
     doorTable(doors, resp[1].EVALSHA),
     '\nGoals\n',
     table(['goal', 'measured', ''], goals(resp)),
-    `\nRESP: medians of ${sizes.sets} sets of ${sizes.turns} short turns, contenders side by side in processes of their own. Other doors: medians of ${sizes.sets}\nrounds, fresh processes for each. Client and server share the machine. All in memory, nobody is denied but where it says\nso, and the server's metrics are on.`,
+    `\nRESP: medians of ${sizes.sets} sets of ${sizes.turns} short turns, contenders side by side in processes of their own; goals: medians of the\nratios within a turn. Other doors: medians of ${rounds} rounds, fresh processes for each. Client and server share the machine.\nAll in memory, nobody is denied but where it says so, and the server's metrics are on.`,
   ].join('\n');
 }
 
 function respTable(resp) {
   const pipelines = Object.keys(resp);
   const rows = Object.keys(resp[pipelines[0]]).map((name) => [
-    OWN[name] === undefined ? `redis-server ${name}` : `sluice ${name}`,
+    resp[pipelines[0]][name].times === undefined ? `redis-server ${name}` : `sluice ${name}`,
     ...pipelines.map((pipeline) => {
       const { perSecond, p99, cpu } = resp[pipeline][name];
       return `${thousands(perSecond)} · ${p99.toFixed(2)} · ${cpu.toFixed(1)}`;
@@ -45,8 +44,8 @@ function doorTable(doors, evalsha) {
 
 function goals(resp) {
   const rows = (pipeline, goal) =>
-    [Object.keys(OWN).filter((name) => !name.endsWith('denied')), ['CL.THROTTLE, denied']].map((names) => {
-      const found = names.map((own) => resp[pipeline][own].perSecond / resp[pipeline][OWN[own]].perSecond);
+    [['CL.THROTTLE', 'THROTTLE'], ['CL.THROTTLE, denied']].map((names) => {
+      const found = names.map((name) => resp[pipeline][name].times);
       return [
         `${pipeline === 1 ? 'one by one' : `pipeline ${pipeline}`}: ≥ ${goal}× EVALSHA`,
         names.map((name, i) => `${name} ${ratio(found[i])}`).join('; '),

@@ -49,9 +49,9 @@ describe('a sample', () => {
   }
 
   test('of few is all of them', () => {
-    const { counts, named } = sampled(Array.from({ length: SIZE ** 2 }, (_, i) => String(i % 50)));
-    expect(named).toBe(SIZE ** 2);
-    expect(counts.get('7')).toBe(82);
+    const { counts, named } = sampled(Array.from({ length: SIZE ** 2 / 4 }, (_, i) => String(i % 50)));
+    expect(named).toBe(SIZE ** 2 / 4);
+    expect(counts.get('7')).toBe(21);
   });
 
   test('of many is a few, who stand for all, also if somebody comes in step', () => {

@@ -1,7 +1,8 @@
 /**
  * The sketch of who is seen most often, from a sample once there is much to see: naming each would take longer than
  * deciding it. Of n that were seen the sketch alone is wrong by up to n / size, and a sample of each step-th by about
- * √(n · step). The step grows so slowly that the latter stays the smaller one.
+ * √(n · share · step) for who has this share of them. The step grows so slowly that the latter stays the smaller one for
+ * all who have less than a quarter; for others it is small beside what they have.
  */
 import { type Seen, SpaceSaving } from './space-saving.ts';
 
@@ -16,7 +17,7 @@ export class Sampled {
 
   constructor(size: number) {
     this.sketch = new SpaceSaving(size);
-    this.exact = size * size;
+    this.exact = (size * size) / 4;
   }
 
   /** Counts one more, and says whether it must be named. */
