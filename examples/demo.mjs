@@ -1,6 +1,6 @@
 // @ts-check
 // A look at Sluice in the terminal: the same traffic through several limits on a manual clock, then callers who wait
-// in real time. Run: npm start. Ends by itself; without a terminal, or with NO_COLOR, the output is plain text.
+// in real time. Run: node examples/demo.mjs. Ends by itself; without a terminal, or with NO_COLOR, the output is plain text.
 
 import {
   concurrency,

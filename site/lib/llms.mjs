@@ -44,7 +44,8 @@ export function summaryOf(text) {
 
 /** With links that hold on the site. @param {string} page @param {string} base */
 function markdownOf(page, base) {
-  return textOf(page).replaceAll(/\]\(([^)\s]+)\)/g, (all, href) => {
+  // Pictures have no copy in text.
+  return textOf(page).replaceAll(/(?<!!\[[^\]]*)\]\(([^)\s]+)\)/g, (all, href) => {
     const target = targetOf(page, href);
     return target === undefined ? all : `](${base}${target.href.slice(1)})`;
   });

@@ -96,6 +96,13 @@ describe('an example', () => {
     expect(readdirSync(TMPDIR)).toEqual(before);
   });
 
+  it('the demo shows every algorithm, and ends', { timeout: 60_000 }, async () => {
+    const env = { ...process.env, NO_COLOR: '1' };
+    const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'demo.mjs')], { env });
+    expect(stdout.match(/^.* [.x#]{60,} +\d+ of 31$/gm)).toHaveLength(11);
+    expect(stdout).toMatch(/allowed false, retry after \d+ ms\.\s*$/);
+  });
+
   it.each([...servers, ...stories])('is short and says how to run it: %s', (file) => {
     expect(textOf(file).split('\n').length - 1).toBeLessThanOrEqual(40);
     expect(textOf(file)).toContain(`node examples/${file}\n`);

@@ -1,6 +1,8 @@
 -- Mirrors fixed-window.ts on a calendar. Numbers: limit, then the starts of six units around now, in order, which the
 -- caller knows and a server does not. Cells: start, count.
 --- look
+-- A caller whose clock is far off knows other units: it is told the time, and asks again. Nothing was written yet.
+if now < @2 or now >= @7 then error('CLOCK ' .. now) end
 local ends = INF
 for i = 6, 1, -1 do
   local edge = select(i, @2, @3, @4, @5, @6, @7)

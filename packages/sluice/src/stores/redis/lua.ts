@@ -9,7 +9,7 @@ export const ALGORITHMS: Readonly<Record<string, Sections>> = {
     "holds": ""
   },
   'calendar-window': {
-    "look": "local ends = INF\nfor i = 6, 1, -1 do\nlocal edge = select(i, @2, @3, @4, @5, @6, @7)\nif edge > $1 then ends = edge end\nend\nlocal count = 0\nif $2 ~= 0 and ends > now + FORGIVEN then count = $2 end\nwait, clear = 0, 0\nif cost > @1 then\nwait = INF\nelseif count + cost > @1 then\nwait = ends - now\nend\nif count ~= 0 then clear = ends - now end\nfree = @1 - count\n",
+    "look": "if now < @2 or now >= @7 then error('CLOCK ' .. now) end\nlocal ends = INF\nfor i = 6, 1, -1 do\nlocal edge = select(i, @2, @3, @4, @5, @6, @7)\nif edge > $1 then ends = edge end\nend\nlocal count = 0\nif $2 ~= 0 and ends > now + FORGIVEN then count = $2 end\nwait, clear = 0, 0\nif cost > @1 then\nwait = INF\nelseif count + cost > @1 then\nwait = ends - now\nend\nif count ~= 0 then clear = ends - now end\nfree = @1 - count\n",
     "take": "local ends, start = INF, @2\nfor i = 6, 1, -1 do\nlocal edge = select(i, @2, @3, @4, @5, @6, @7)\nif edge > $1 then ends = edge end\nif edge <= now + FORGIVEN then start = max(start, edge) end\nend\nif $2 == 0 or ends <= now + FORGIVEN then $1, $2 = start, 0 end\n$2 = $2 + cost\n",
     "give": "local ends = INF\nfor i = 6, 1, -1 do\nlocal edge = select(i, @2, @3, @4, @5, @6, @7)\nif edge > $1 then ends = edge end\nend\nif ends <= now + FORGIVEN then $2 = 0 end\n$2 = max(0, $2 - cost)\n"
   },

@@ -103,14 +103,11 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
       const time = clock === undefined ? '' : String(clock.now());
       const keys = batch.map(({ hit }) => keyOf(prefix, hit.key, hit.plan.variant));
       const distinct = keys.length > 1 && new Set(keys).size === keys.length;
-      const args = [
-        `${connection.binary ? '' : 'x'}${distinct ? 'd' : ''}${time}`,
-        script.mark,
-        ...script.args(clock?.now() ?? Date.now()),
-      ];
+      const head = [`${connection.binary ? '' : 'x'}${distinct ? 'd' : ''}${time}`, script.mark];
       const words = batch.map(({ hit }) => wordOf(hit));
-      args.push(...(words.every((word) => word === words[0]) ? [words[0]] : words));
-      settle(line.plan, batch, await evaluate(script, keys, args));
+      const hits = words.every((word) => word === words[0]) ? [words[0]] : words;
+      const argsAt = (now: Millis) => [...head, ...script.args(now), ...hits];
+      settle(line.plan, batch, await evaluate(script, keys, argsAt));
     } catch (error) {
       for (const pending of batch) pending.reject(error);
     }
@@ -122,8 +119,9 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
   async function evaluate(
     script: ScriptPlan,
     keys: readonly string[],
-    args: readonly string[],
+    argsAt: (now: Millis) => readonly string[],
   ): Promise<unknown> {
+    let args = argsAt(clock?.now() ?? Date.now());
     let known = true;
     for (let tries = 1; ; tries++) {
       try {
@@ -131,7 +129,10 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
           ? connection.evaluate('EVALSHA', script.sha, keys, args)
           : connection.evaluate('EVAL', script.source, keys, args));
       } catch (error) {
+        const [, time] = /\bCLOCK ([\d.]+)/.exec(String(error)) ?? [];
         if (known && /noscript/i.test(String(error))) known = false;
+        // Ours is far from the server's: the calendar's edges once more, by that.
+        else if (time !== undefined && tries < REDIRECTS) args = argsAt(Number(time));
         else if (connection.cluster && tries < REDIRECTS && /\b(moved|ask|tryagain)\b/i.test(String(error)))
           await pause();
         else throw error;
