@@ -162,6 +162,29 @@ describe('at the last moment', () => {
     await drained;
   });
 
+  test.each([
+    [
+      'HTTP',
+      openHttp,
+      'GET /healthcheck HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+      /^HTTP\/1\.1 200 OK\r\n/,
+    ],
+    ['RESP', openResp, command('ping'), /^\+PONG\r\n$/],
+  ] as const)(
+    '%s: all who have connected are let in, though one is accepted at a time',
+    async (_, open, words, answer) => {
+      const { port, door } = await opened(open, 'limits: { api: 3/h }');
+      await stat('.');
+      const sockets = Array.from({ length: 20 }, () => socketTo(port));
+      await new Promise<void>((resolve) => process.nextTick(resolve));
+      const drained = door.drain(5000);
+      for (const socket of sockets) socket.write(words);
+      const heard = await Promise.all(sockets.map(heardBy));
+      expect(heard.filter((text) => !answer.test(text))).toEqual([]);
+      await drained;
+    },
+  );
+
   test('HTTP: what was said before idle connections are cut is answered, though timers are looked at before sockets', () =>
     punctually(300, async () => {
       const { port, door } = await opened(openHttp, 'limits: { api: 3/h }');

@@ -132,6 +132,8 @@ test.each([
   ["expected '$', got '?'", '*1\r\n\r\n'],
   ['invalid bulk length', '*1\r\n$x\r\n'],
   ['invalid bulk length', '*1\r\n$-1\r\n'],
+  ['invalid bulk length', '*1\r\n$-2\r\n'],
+  ['invalid bulk length', '*1\r\n$-1073741824\r\n'],
   ['invalid bulk length', '*1\r\n$1048577\r\n'],
   ['invalid bulk length', '*2\r\n$4\r\nping\r\n$1048573\r\n'],
   ['an argument is longer than its length', '*1\r\n$4\r\npingpong'],
@@ -152,6 +154,14 @@ test.each([
     socket.write(Buffer.from(`${command('PING')}${bytes}${command('PING')}`, 'latin1'));
     await once(socket, 'end');
     expect(heard).toBe(`${PONG}-ERR Protocol error: ${message}\r\n`);
+  },
+);
+
+test.each([0, -1, -2, -1073741824, -999999999])(
+  'a command of %i words is none, and the next is answered',
+  async (count) => {
+    const { port } = await opened(openResp, LIMITS);
+    expect(await talk(port, `*${count}\r\n${command('ping')}`)).toBe(PONG);
   },
 );
 

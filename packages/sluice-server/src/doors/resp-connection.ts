@@ -210,7 +210,7 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     hasAnswered = false;
     const isStopped = isBlocked();
     if (!session.isLeaving && isStopped !== socket.isPaused()) socket[isStopped ? 'pause' : 'resume']();
-    if ((session.isLeaving || (isEnded && !isStopped)) && waiting.length === 0) leave();
+    if ((session.isLeaving || (isEnded && isDry && !isStopped)) && waiting.length === 0) leave();
   }
 
   function writeLater(): void {
@@ -257,6 +257,7 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     hear(text) {
       if (session.isLeaving) return;
       parser.push(text);
+      isDry = false;
       read();
       if (isWriting) return;
       isWriting = true;

@@ -133,8 +133,8 @@ export class RespParser {
 
 /** Where the line ends that was last read. */
 let lineEnd = 0;
-/** The line has not come to its end. */
-const PARTIAL = -(2 ** 30);
+/** The line has not come to its end. No number that a client can say. */
+const PARTIAL = -2;
 
 /** Of an argument, or PARTIAL. */
 function lengthAt(text: string, at: number): number {
@@ -143,7 +143,7 @@ function lengthAt(text: string, at: number): number {
   throw new ProtocolError(`expected '$', got '${sign > ' ' && sign <= '~' ? sign : '?'}'`);
 }
 
-/** The number after the first sign of a line, or PARTIAL. */
+/** The number after the first sign of a line, or PARTIAL. Of those below 0, all are -1. */
 function numberAt(text: string, start: number, what: string): number {
   let at = start + 1;
   const isNegative = text.charCodeAt(at) === MINUS;
@@ -162,7 +162,7 @@ function numberAt(text: string, start: number, what: string): number {
   if (at + 1 >= text.length) return PARTIAL;
   if (text.charCodeAt(at + 1) !== LF) throw new ProtocolError(`invalid ${what}`);
   lineEnd = at + 2;
-  return isNegative ? -value : value;
+  return isNegative ? -1 : value;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', a: '\x07' };

@@ -3,6 +3,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { createServer as createSecureServer, Server as SecureServer } from 'node:tls';
 import type { Core } from '../core/core.ts';
 import type { Door, DoorOptions } from '../door.ts';
+import { letIn } from '../let-in.ts';
 import { commandsOf } from './resp-commands.ts';
 import { type Connection, serveClient, type Service } from './resp-connection.ts';
 import { hearing } from './resp-socket.ts';
@@ -20,6 +21,8 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
   const sockets = new Set<Socket>();
   let writers: (() => void)[] = [];
   let ids = 0;
+  /** While draining: how long a silent client has. */
+  let moment: number | undefined;
   let answers = 0;
   const service: Service = {
     core,
@@ -51,6 +54,7 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
     const socket = hearing(given, (text) => connection.hear(text));
     const connection = serveClient(socket, ++ids, service);
     connections.add(connection);
+    if (moment !== undefined) connection.drain(moment);
     socket.on('close', () => connections.delete(connection));
   }
 
@@ -86,10 +90,12 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
   return {
     address: { host: address.host, port: portOf(server) },
     async drain(timeout) {
+      await letIn(server);
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
-      for (const connection of connections) connection.drain(Math.min(LAST_WORDS, timeout));
+      moment = Math.min(LAST_WORDS, timeout);
+      for (const connection of connections) connection.drain(moment);
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, timeout);

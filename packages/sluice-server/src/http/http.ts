@@ -4,6 +4,7 @@ import { createServer as createSecureServer, Server as SecureServer } from 'node
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Core } from '../core/core.ts';
 import type { Door, DoorOptions } from '../door.ts';
+import { letIn } from '../let-in.ts';
 import type { Work } from '../traces/tracer.ts';
 import { checkAccess, checkOrigin } from './access.ts';
 import { HttpProblem, problemReply, type Reply } from './reply.ts';
@@ -83,8 +84,7 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
   return {
     address: { host: address.host, port: (server.address() as AddressInfo).port },
     async drain(timeout) {
-      // Those who have connected are let in.
-      await looked();
+      await letIn(server);
       const closed = stopListening(server);
       // Only now: whoever hears to close would connect again.
       isDraining = true;

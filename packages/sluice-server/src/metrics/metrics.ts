@@ -62,7 +62,7 @@ interface DoorCounts {
   readonly time: Histogram;
 }
 
-/** Counters of the sketch: it is wrong by at most a 256th of all denials. */
+/** Counters of the sketch, which by itself is wrong by at most a 256th of all denials; see sampled.ts. */
 const SKETCH = 256;
 const LONGEST_KEY = 200;
 /** In no limit's name. */
@@ -129,7 +129,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     return [
       family('sluice.decisions', 'counter', 'Takes decided, by limit and outcome.', outcomes()),
       family('sluice.near_limit', 'counter', 'Takes that passed near the limit.', near),
-      family('sluice.top_denied', 'gauge', 'Keys denied most often (space-saving estimate).', top),
+      family(
+        'sluice.top_denied',
+        'gauge',
+        'Keys denied most often (space-saving estimate, of a sample).',
+        top,
+      ),
       family('sluice.requests', 'counter', 'Requests answered, by door, route and code.', answered),
       family(
         'sluice.request.duration',
