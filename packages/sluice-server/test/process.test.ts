@@ -20,6 +20,28 @@ import { run, started, take, temporaryFile, temporaryFolder } from './serving.ts
 
 vi.setConfig({ testTimeout: 30_000 });
 
+describe('when nobody reads what is printed any more', () => {
+  test('a tool ends, and says nothing of it', async () => {
+    const tool = run('simulate', '10/s', '--traffic', 'steady:5/s', '--for', '10m');
+    tool.process.stdout?.destroy();
+    expect(await tool.gone).toBe(0);
+    expect(tool.output()).toBe('');
+  });
+
+  test('a server goes on, and drains in the end', async () => {
+    const server = await started('--config', temporaryFile('limits: { api: 3/h }'));
+    server.process.stdout?.destroy();
+    // It is said twice: the first finds nobody, the second a stream that is no more.
+    for (let i = 0; i < 2; i++) {
+      server.process.kill('SIGHUP');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(await take(server.url, 'api', 'k')).toMatchObject({ allowed: true });
+    server.process.kill('SIGTERM');
+    expect(await server.gone).toBe(0);
+  });
+});
+
 describe('sluice check', () => {
   test('says good, with exit code 0', async () => {
     const { output, gone } = run('check', temporaryFile('limits: { a: 1/s }\n---\ndomain: d\n'));
