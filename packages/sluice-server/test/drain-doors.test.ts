@@ -5,7 +5,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { ChannelCredentials, Client, status } from '@grpc/grpc-js';
-import { expect, inject, test, vi } from 'vitest';
+import { expect, inject, onTestFinished, test, vi } from 'vitest';
+import { punctually } from '../../sluice/test/redis/watch.ts';
 import { command } from './doors.ts';
 import { RATE_LIMIT } from './grpc-client.ts';
 import { type Started, serving, started, temporaryFile } from './serving.ts';
@@ -94,3 +95,32 @@ test('gRPC: every call that was counted was answered', async () => {
   };
   expect(MOST - (statuses[0]?.limitRemaining ?? 0)).toBe(answered);
 });
+
+test('gRPC: who has connected before the end is let in and answered, though the server has not seen it yet', () =>
+  // For what comes while it drains it has 300 ms.
+  punctually(100, async () => {
+    const limits =
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: hour, requests_per_unit: 1000 } }]';
+    const server = await started('--grpc', '127.0.0.1:0', '--config', temporaryFile(limits));
+    const port = await portOf(server, 'grpc');
+    const { path, requestSerialize, responseDeserialize } = RATE_LIMIT['ShouldRateLimit'];
+    const request = { domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'x' }] }] };
+    server.process.kill('SIGSTOP');
+    const answers = Array.from({ length: 20 }, () => {
+      const client = new Client(`127.0.0.1:${port}`, ChannelCredentials.createInsecure(), {
+        'grpc.use_local_subchannel_pool': 1,
+      });
+      onTestFinished(() => client.close());
+      return new Promise<string>((resolve) => {
+        client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (error) =>
+          resolve(error?.message ?? 'answered'),
+        );
+      });
+    });
+    // The system shakes hands without the server.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    server.process.kill('SIGTERM');
+    server.process.kill('SIGCONT');
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['answered']));
+    expect(await server.gone).toBe(0);
+  }));

@@ -17,6 +17,9 @@ type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
 /** Of one connection, at once. */
 const MOST_CALLS = 1000;
 
+/** While draining, calls are taken for so long: who has just connected hears from us before it calls. */
+const LAST_WORDS = 300;
+
 export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> {
   const { address, maxMessage, maxKey, isHealthy, tokens, log, tracer } = options;
   const services = loadServices();
@@ -69,6 +72,7 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
     async drain(timeout) {
       health.close();
       const cut = setTimeout(() => server.forceShutdown(), timeout);
+      await new Promise((resolve) => setTimeout(resolve, Math.min(LAST_WORDS, timeout)));
       await new Promise<void>((resolve) => {
         server.tryShutdown(() => resolve());
       });
