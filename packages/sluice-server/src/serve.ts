@@ -12,9 +12,9 @@ export const SERVE_FLAGS: Flags = {
     many: true,
     help: 'limits: a YAML file or a folder of them; may stand several times',
   },
-  http: { value: 'HOST:PORT', help: 'the HTTP door; default 127.0.0.1:8080 if no door is named' },
-  grpc: { value: 'HOST:PORT', help: "the gRPC door: Envoy's rate limit service" },
-  resp: { value: 'HOST:PORT', help: 'the RESP door: CL.THROTTLE for Redis clients' },
+  http: { value: 'HOST:PORT', help: 'the HTTP door; if no door is named, all three: this on 127.0.0.1:8080' },
+  grpc: { value: 'HOST:PORT', help: "the gRPC door: Envoy's rate limit service; on 127.0.0.1:8081" },
+  resp: { value: 'HOST:PORT', help: 'the RESP door: CL.THROTTLE for Redis clients; on 127.0.0.1:6380' },
   store: {
     value: 'URL',
     help: 'memory (default), redis://…, redis+cluster://…, redis+sentinel://…, postgres://…',
@@ -52,6 +52,8 @@ export const SERVE_FLAGS: Flags = {
 };
 
 const DOOR_NAMES: readonly DoorName[] = ['http', 'grpc', 'resp'];
+/** Where all of them are, if none is named. */
+const PORTS: Readonly<Record<DoorName, number>> = { http: 8080, grpc: 8081, resp: 6380 };
 
 function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean): ServerOptions {
   const config = args.all('config');
@@ -89,14 +91,14 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
   };
 }
 
-function doorsOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['doors'] {
-  const doors: Partial<Record<DoorName, NonNullable<ServerOptions['doors'][DoorName]>>> = {};
-  for (const name of DOOR_NAMES) {
-    const address = args.address(name);
-    if (address !== undefined) doors[name] = { address, tokens: tokensOf(name, args, env) };
-  }
-  if (Object.keys(doors).length > 0) return doors;
-  return { http: { address: { host: '127.0.0.1', port: 8080 }, tokens: tokensOf('http', args, env) } };
+/** Those that are named; all three if none is. */
+export function doorsOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['doors'] {
+  const named = DOOR_NAMES.filter((name) => args.address(name) !== undefined);
+  const opened = (named.length > 0 ? named : DOOR_NAMES).map((name) => {
+    const address = args.address(name) ?? { host: '127.0.0.1', port: PORTS[name] };
+    return [name, { address, tokens: tokensOf(name, args, env) }] as const;
+  });
+  return Object.fromEntries(opened);
 }
 
 /** Files are read anew once a second at most, so that tokens can be exchanged without a restart. */

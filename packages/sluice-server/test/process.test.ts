@@ -16,6 +16,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, inject, test, vi } from 'vitest';
 import type {} from '../../sluice/test/servers.ts';
 import { punctually } from '../../sluice/test/redis/watch.ts';
+import { readArgs } from '../src/args.ts';
+import { doorsOf, SERVE_FLAGS } from '../src/serve.ts';
 import { run, started, take, temporaryFile, temporaryFolder } from './serving.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
@@ -40,6 +42,18 @@ describe('when nobody reads what is printed any more', () => {
     server.process.kill('SIGTERM');
     expect(await server.gone).toBe(0);
   });
+});
+
+test('doors that are named are opened, and all three if none is', () => {
+  const portsOf = (...argv: string[]) =>
+    Object.entries(doorsOf(readArgs(argv, SERVE_FLAGS, {}), {})).map(([name, door]) => [name, door?.address]);
+  const local = (port: number) => ({ host: '127.0.0.1', port });
+  expect(portsOf()).toEqual([
+    ['http', local(8080)],
+    ['grpc', local(8081)],
+    ['resp', local(6380)],
+  ]);
+  expect(portsOf('--resp', '127.0.0.1:7')).toEqual([['resp', local(7)]]);
 });
 
 describe('sluice check', () => {

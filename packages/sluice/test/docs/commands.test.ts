@@ -152,9 +152,9 @@ test.each([
   ['CONTRIBUTING.md', '# ten minutes of mixed load', 'scripts/soak.mjs', `default: '10m'`],
   [
     'README.md',
-    'its page on http://127.0.0.1:8080',
+    'its page is on http://127.0.0.1:8080',
     'packages/sluice-server/src/serve.ts',
-    "host: '127.0.0.1', port: 8080",
+    '{ http: 8080, grpc: 8081, resp: 6380 }',
   ],
 ])('%s: what is said beside a command is so: %s', (page, words, file, proof) => {
   expect(textOf(page)).toContain(words);
