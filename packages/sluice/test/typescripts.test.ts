@@ -29,7 +29,7 @@ function namesOf(name: string, isWanted: (entry: string) => boolean = () => true
 
 /** Their declarations are their framework's, which takes a compiler longer than all else together. */
 const framed = ['./fastify', './hono', './nest'];
-const inBrowsers = ['.', './http', './fetch', './testing'];
+const inBrowsers = ['.', './core', './http', './fetch', './testing'];
 
 const NODE = { lib: ['es2023'], types: ['node'] };
 const NODENEXT = { module: 'nodenext', moduleResolution: 'nodenext' };
@@ -47,6 +47,8 @@ const CONFIGS = {
     files: ['frameworks.ts', 'framework-names.ts'],
   },
 };
+/** Enough between two versions that check all: every entry, and some of them as a bundler finds them. */
+const inBetween = ['nodenext.json', 'browser.json'];
 const withoutFrameworks = Object.keys(CONFIGS).filter((config) => config !== 'frameworks.json');
 
 beforeAll(() => {
@@ -83,7 +85,10 @@ afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 it.each([
   ['5.4', Object.keys(CONFIGS)],
+  ['5.5', inBetween],
   ['5.6', withoutFrameworks],
+  ['5.7', inBetween],
+  ['5.8', inBetween],
   ['5.9', withoutFrameworks],
   ['6.0', withoutFrameworks],
 ])('TypeScript %s finds nothing wrong', { timeout: 120_000 }, async (version, configs) => {
