@@ -1,14 +1,11 @@
 // @ts-check
 /**
  * Bar charts of the tables that the benchmarks write: `section | column | unit`. `column + column` puts bars beside each
- * other; a fourth part is what the names of the rows begin with.
+ * other, and so does a column whose cells say `before → after`; a fourth part is what the names of the rows begin with.
  */
 
 import { textOf } from './pages.mjs';
 
-const WIDTH = 720;
-const NAMES = 250;
-const ROW = 22;
 /** @type {Record<string, number>} */
 const UNITS = { k: 1e3, M: 1e6 };
 
@@ -31,17 +28,32 @@ export function barsOf(results, section, columns) {
     const places = columns.map((column) => head.indexOf(column));
     if (places.includes(-1)) continue;
     return rows.flatMap((row) =>
-      places.flatMap((place, i) => {
-        const text = row[place] ?? '';
-        const [, digits, unit = ''] = /^([\d.]+)([kM]?)/.exec(text.replaceAll(',', '')) ?? [];
-        const value = Number(digits) * (UNITS[unit] ?? 1);
-        return Number.isFinite(value)
-          ? [{ name: row[0] ?? '', series: columns.length > 1 ? (columns[i] ?? '') : '', value, text }]
-          : [];
-      }),
+      places.flatMap((place, i) =>
+        barsIn(row[0] ?? '', row[place] ?? '', columns.length > 1 ? (columns[i] ?? '') : ''),
+      ),
     );
   }
   throw new Error(`benchmarks/RESULTS.md has no column ${columns.join(', ')} in section ${section}`);
+}
+
+/** Of `before → after` both, or none if one was not measured. @param {string} name @param {string} cell @param {string} series @returns {Bar[]} */
+function barsIn(name, cell, series) {
+  const [before = '', after] = cell.split(' → ');
+  const parts =
+    after === undefined
+      ? [{ series, text: cell }]
+      : [
+          { series: 'before', text: before },
+          { series: 'after', text: after },
+        ];
+  const bars = parts.map((part) => ({ name, ...part, value: numberIn(part.text) }));
+  return bars.every(({ value }) => Number.isFinite(value)) ? bars : [];
+}
+
+/** @param {string} text */
+function numberIn(text) {
+  const [, digits, unit = ''] = /^([\d.]+)([kM]?)/.exec(text.replaceAll(',', '')) ?? [];
+  return Number(digits) * (UNITS[unit] ?? 1);
 }
 
 /** @param {string} line */
@@ -57,26 +69,28 @@ function draw(bars, title, unit) {
   const middle = sorted[sorted.length >> 1] ?? 0;
   // One that is far out would make all others alike: it is cut, and its label says so.
   const full = sorted.findLast((value) => value <= middle * 8) ?? middle;
-  const room = WIDTH - NAMES - 140;
+  const isOneRow = bars.every(({ name }) => name === bars[0]?.name);
+  const kinds = bars.map(kindOf);
+  // Where nobody else is shown, all are ours.
+  const isAlone = !kinds.includes('own');
   const lines = bars.map(({ name, series, value, text }, i) => {
-    const cut = value > full;
-    const y = i * ROW;
-    const length = (Math.min(value, full) / full) * room;
-    const kind = /sluice|leased/i.test(series || name)
-      ? 'own'
-      : /^(a bare|nothing but|PING)/.test(name)
-        ? 'bare'
-        : 'peer';
-    const label = series === '' || bars[i - 1]?.name !== name ? name : '';
-    const shown = `${text.replace(/ \((?![\d.]+×).*$/, '')}${cut ? ' … cut' : ''}`;
+    const label = isOneRow ? series || name : bars[i - 1]?.name === name ? '' : name;
+    const shown = `${text.replace(/ \((?![\d.]+×).*$/, '')}${value > full ? ' … cut' : ''}`;
+    const part = (Math.min(value, full) / full).toFixed(4);
     return [
-      `<text x="${NAMES - 8}" y="${y + 15}" text-anchor="end">${escaped(label)}</text>`,
-      `<rect class="${kind}" x="${NAMES}" y="${y + 4}" width="${length.toFixed(1)}" height="${ROW - 8}" rx="2"/>`,
-      `<text class="figure" x="${(NAMES + length + 6).toFixed(1)}" y="${y + 15}">${escaped(shown)}</text>`,
+      `<span class="name">${escaped(label)}</span>`,
+      `<span class="measure"><span class="bar ${isAlone ? 'own' : kinds[i]}" style="--part: ${part}"></span>`,
+      `<span class="figure">${escaped(shown)}</span></span>`,
     ].join('');
   });
-  const height = bars.length * ROW + 4;
-  return `<figure class="chart"><svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escaped(title)}">${lines.join('')}</svg><figcaption>${escaped(unit)}</figcaption></figure>\n`;
+  return `<figure class="chart"><div class="bars" role="img" aria-label="${escaped(title)}">${lines.join('')}</div><figcaption>${escaped(unit)}</figcaption></figure>\n`;
+}
+
+/** Ours, somebody else's, or what no limiter can be faster than. @param {Bar} bar */
+function kindOf({ name, series }) {
+  if (series === 'after' || /sluice|leased/i.test(series === 'before' ? '' : `${name} ${series}`))
+    return 'own';
+  return /^(a bare|nothing but|PING|redis-server INCR)/.test(name) ? 'bare' : 'peer';
 }
 
 /** @param {string} text */

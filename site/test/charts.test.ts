@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { barsOf, chartOf } from '../lib/charts.mjs';
+import { textOf } from '../lib/pages.mjs';
 
 const RESULTS = `
 <!-- speed:start -->
@@ -11,6 +12,11 @@ const RESULTS = `
 |------------|--------------:|---------:|
 | sluice     | 12.5k (1.0×)  | 3.5M     |
 | other, 1.2 | 1,200 (0.1×)  |          |
+
+| drop-in |     µs a call |
+|---------|--------------:|
+| one     | 1.50 → 0.25   |
+| other   |    – → 3      |
 <!-- speed:end -->
 `;
 
@@ -27,6 +33,35 @@ test('an empty cell is no bar, and two columns stand beside each other', () => {
     ['slow', 3_500_000],
     ['fast', 1200],
   ]);
+});
+
+test('before and after are two bars, and none where one of them was not measured', () => {
+  expect(barsOf(RESULTS, 'speed', ['µs a call'])).toEqual([
+    { name: 'one', series: 'before', value: 1.5, text: '1.50' },
+    { name: 'one', series: 'after', value: 0.25, text: '0.25' },
+  ]);
+});
+
+test('ours are drawn as ours, beside others and alone', () => {
+  const kinds = (marker: string) =>
+    [...chartOf(marker).matchAll(/class="bar (\w+)"/g)].map((match) => match[1] ?? '');
+  expect(kinds('server | one by one | requests')).toEqual(['own', 'own', 'peer', 'bare', 'own', 'peer']);
+  expect(new Set(kinds('server | requests/s | requests'))).toEqual(new Set(['own']));
+  expect(kinds('compat | CPU, µs a call | µs').slice(0, 2)).toEqual(['peer', 'own']);
+});
+
+test('a row by itself is named by its columns', () => {
+  const chart = chartOf('memory | 1,000 + 10,000 | ns | sluice');
+  expect([...chart.matchAll(/class="name">([^<]*)/g)].map((match) => match[1])).toEqual(['1,000', '10,000']);
+});
+
+test('what was measured has a chart, every section of it', () => {
+  const sections = [...textOf('benchmarks/RESULTS.md').matchAll(/<!-- (\w+):start -->/g)].map(
+    (match) => match[1],
+  );
+  const charts = [...textOf('docs/benchmarks.md').matchAll(/<!-- chart: (\w+) \|/g)].map((match) => match[1]);
+  expect(sections.length).toBeGreaterThanOrEqual(7);
+  expect(new Set(charts)).toEqual(new Set(sections));
 });
 
 test('a column that is not there ends the build', () => {
