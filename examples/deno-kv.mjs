@@ -14,7 +14,9 @@ import { denoKv } from './stores/deno-kv.mjs';
 if (globalThis.Deno === undefined) {
   const deno = join(import.meta.dirname, '../node_modules/.bin/deno'); // of npm
   const flags = ['--no-check', '--node-modules-dir=manual', '--unstable-kv', '--allow-all'];
-  process.exit(spawnSync(deno, ['run', ...flags, import.meta.filename], { stdio: 'inherit' }).status ?? 1);
+  const { error, status } = spawnSync(deno, ['run', ...flags, import.meta.filename], { stdio: 'inherit' });
+  if (error) console.error('There is no Deno here: `npm ci` at the root of the repository brings it');
+  process.exit(status ?? 1);
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'limits-'));

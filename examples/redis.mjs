@@ -9,7 +9,16 @@ import { Redis } from 'ioredis';
 import { createLimiter } from 'sluice';
 import { redis } from 'sluice/redis';
 
-const client = new Redis(process.env['REDIS_URL'] ?? 'redis://localhost:6379', { maxRetriesPerRequest: 0 });
+const url = process.env['REDIS_URL'] ?? 'redis://localhost:6379';
+const client = new Redis(url, { maxRetriesPerRequest: 0, lazyConnect: true });
+client.on('error', () => {}); // it connects anew by itself
+await client.connect().catch(() => {
+  const { host, port } = client.options;
+  console.error(
+    `No Redis at ${host}:${port}: start redis-server or docker run -p 6379:6379 redis, or set REDIS_URL`,
+  );
+  process.exit(1);
+});
 const limiter = createLimiter('100/h', {
   name: 'example',
   store: redis(client, {
@@ -26,9 +35,6 @@ if (process.send) {
   const machines = Array.from({ length: 3 }, () => fork(new URL(import.meta.url)));
   const counts = await Promise.all(machines.map(async (machine) => (await once(machine, 'message'))[0]));
   console.log(counts.length, 'processes asked 180 times'); // → 3 processes asked 180 times
-  console.log(
-    counts.reduce((sum, count) => sum + count),
-    'passed',
-  ); // → 100 passed
+  console.log(`${counts.reduce((sum, count) => sum + count)} passed`); // → 100 passed
 }
 client.disconnect();

@@ -4,7 +4,16 @@
  * prints what its comments promise (`// → text`).
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -112,14 +121,53 @@ describe('an example', () => {
     expect(textOf(file)).toMatch(new RegExp(`(import|export) .* from '\\./stores/${file}'`)),
   );
 
-  it('without the memcached that it needs says what to install', async () => {
-    const started = promisify(execFile)(process.execPath, [join(folder, 'memcached.mjs')], {
-      env: { PATH: TMPDIR, TMPDIR },
-      timeout: 50_000,
+  describe('without what it needs says so in one line, and fails', () => {
+    /** What it prints, and its exit code. */
+    async function failure(file: string, env: NodeJS.ProcessEnv) {
+      const options = { env: { TMPDIR, ...env }, timeout: 50_000 };
+      const started = promisify(execFile)(process.execPath, [file], options);
+      const { code, stdout, stderr } = await started.then(
+        (printed) => ({ code: 0, ...printed }),
+        (error: { code: number; stdout: string; stderr: string }) => error,
+      );
+      return { code, stdout, stderr };
+    }
+
+    const one = (part: string) => expect.stringMatching(new RegExp(`^[^\\n]*${part}[^\\n]*\\n$`));
+
+    it.each([
+      ['nobody listens', 'redis://127.0.0.1:1', '127.0.0.1:1'],
+      ['there is no such machine', 'redis://:secret@no-redis.invalid:7000', 'no-redis.invalid:7000'],
+    ])('a Redis: %s', async (_, REDIS_URL, address) => {
+      const { code, stdout, stderr } = await failure(join(folder, 'redis.mjs'), { REDIS_URL });
+      expect({ code, stdout, stderr }).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: one(`${address}: .*redis-server`),
+      });
+      expect(stderr).toMatch(/docker run .*REDIS_URL/);
+      expect(stderr).not.toContain('secret');
     });
-    await expect(started).rejects.toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('apt-get install'),
+
+    it('a memcached', async () => {
+      const found = await failure(join(folder, 'memcached.mjs'), { PATH: TMPDIR });
+      expect(found).toEqual({ code: 1, stdout: '', stderr: one('apt-get install') });
+    });
+
+    it('a Deno', async () => {
+      const elsewhere = join(TMPDIR, 'elsewhere/examples');
+      cpSync(folder, elsewhere, { recursive: true });
+      mkdirSync(join(TMPDIR, 'elsewhere/node_modules'));
+      symlinkSync(join(root, 'packages/sluice'), join(TMPDIR, 'elsewhere/node_modules/sluice'), 'junction');
+      const found = await failure(join(elsewhere, 'deno-kv.mjs'), {});
+      expect(found).toEqual({ code: 1, stdout: '', stderr: one('npm ci') });
+    });
+
+    it('stands among the needs', () => {
+      const needs = /\| needs \|.*?\n\n/s.exec(textOf('README.md'))?.[0] ?? '';
+      const named = [...needs.matchAll(/^\| (\S+\.mjs) \|/gm)].map((match) => match[1]);
+      const needy = examples.filter((file) => /process\.env\['\w+_URL'\]|spawn\('/.test(textOf(file)));
+      expect(named.toSorted()).toEqual(needy.toSorted());
     });
   });
 
