@@ -1,4 +1,5 @@
 /** Equal deadlines fall due in the order they were set: a queue and one timer serve them all. */
+import { LONGEST_TIMEOUT } from '../clock.ts';
 import type { Millis } from '../contract.ts';
 
 interface Deadline {
@@ -49,7 +50,8 @@ export function deadlines(span: Millis): Deadlines {
   function arm(): void {
     if (head === queue.length) return;
     timer?.ref?.();
-    timer ??= setTimeout(() => soon(ring), Math.max(0, Math.ceil(queue[head].due - performance.now())));
+    const left = Math.max(0, Math.ceil(queue[head].due - performance.now()));
+    timer ??= setTimeout(() => soon(ring), Math.min(left, LONGEST_TIMEOUT));
   }
 
   return {

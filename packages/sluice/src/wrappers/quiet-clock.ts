@@ -1,8 +1,6 @@
 /** This machine's monotonic clock. Its timers keep no process alive. */
+import { LONGEST_TIMEOUT } from '../clock.ts';
 import type { Clock, Millis } from '../contract.ts';
-
-/** setTimeout fires at once above this. */
-const LONGEST_TIMEOUT = 2 ** 31 - 1;
 
 /** A delay that is too long for a timer ends early: whoever sets one looks at the clock again. */
 export const quietClock: Clock = {

@@ -64,6 +64,24 @@ describe('15. callers that hang when the store hangs', () => {
     }
   });
 
+  test('who declares nothing hears of it, too, and soon', async () => {
+    await client.ping();
+    const never = { get: () => new Promise<undefined>(() => {}), put: async () => true };
+    const stores = [redis(client), casStore(never)];
+    await whileStopped(async () => {
+      for (const store of stores) {
+        const limiter = createLimiter('100/min', { store, name: own });
+        const late = unpunctuality();
+        const answer = outcome(() => limiter.take('k'));
+        const first = await Promise.race([answer, sleep(5000, undefined)]);
+        expect(first?.error).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE', fault: 'deadline' });
+        // 200 ms.
+        expect(first?.took).toBeGreaterThan(150);
+        expect(first?.took).toBeLessThan(1000 + late.stop());
+      }
+    });
+  });
+
   peer<RateLimitRedis>('rate-limit-redis', 'a check is not answered', async ({ RedisStore }) => {
     const sendCommand = (...[word = '', ...rest]: string[]) => client.call(word, ...rest);
     const store = new RedisStore({ sendCommand, prefix: own });
@@ -120,8 +138,12 @@ describe('16. calls made at once that overrun the limit', () => {
       '64 calls over four stores, 10 pass: %s',
       async (kind, policy) => {
         const limiters = make().map((store) => createLimiter(policy, { store, name: `${own} ${kind}` }));
-        const calls = Array.from({ length: 64 }, async (_unused, i) => limiters[i % 4].take('k'));
-        expect((await Promise.all(calls)).filter((decision) => decision.allowed).length).toBe(10);
+        const calls = (key: string) =>
+          Promise.all(Array.from({ length: 64 }, async (_unused, i) => limiters[i % 4].take(key)));
+        expect((await calls('k')).filter(({ allowed }) => allowed).length).toBe(10);
+        // The same of a key that is there already: what is read then must not be old.
+        await limiters[0].take('known');
+        expect((await calls('known')).filter(({ allowed }) => allowed).length).toBe(9);
       },
     );
   });
