@@ -3,7 +3,7 @@ import type { Clock, Millis } from './contract.ts';
 import { SluiceError } from './errors.ts';
 
 /** setTimeout fires at once above this. */
-export const LONGEST_TIMEOUT = 2 ** 31 - 1;
+export const LONGEST_TIMEOUT: Millis = 2 ** 31 - 1;
 
 /** A clock over a reading function. One waits for it by timers, which hold the process only while somebody waits. */
 export function clockFrom(now: () => Millis): Clock {
