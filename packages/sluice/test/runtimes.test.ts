@@ -3,7 +3,7 @@
  * versions from runtimes/engines/nodes, Bun, Deno and workerd from the devDependencies.
  */
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -71,17 +71,25 @@ async function on(runtime: string, file: string, ...args: readonly string[]): Pr
   return JSON.parse(stdout) as Results;
 }
 
-async function onWorkerd(): Promise<Results> {
+/** `flags`: with 'nodejs_compat' it has modules of Node. */
+async function onWorkerd(file: string, flags: readonly string[] = []): Promise<Results> {
   const { outputFiles } = await build({
-    entryPoints: [join(project, 'claims/worker.mjs')],
+    entryPoints: [join(project, 'claims', file)],
     bundle: true,
     write: false,
     format: 'esm',
     platform: 'neutral',
     target: 'es2022',
+    external: flags.length > 0 ? ['node:*'] : [],
   });
   const script = outputFiles[0]?.text ?? '';
-  const worker = new Miniflare({ modules: true, script, compatibilityDate: '2026-01-01', port: 0 });
+  const worker = new Miniflare({
+    modules: true,
+    script,
+    compatibilityDate: '2026-01-01',
+    compatibilityFlags: [...flags],
+    port: 0,
+  });
   try {
     const response = await fetch(await worker.ready);
     return (await response.json()) as Results;
@@ -90,12 +98,52 @@ async function onWorkerd(): Promise<Results> {
   }
 }
 
+/** All entries with the names of their values. */
+const LISTED = Object.entries(
+  JSON.parse(readFileSync(join(root, 'packages/sluice/exports.json'), 'utf8')) as Record<
+    string,
+    { readonly values: readonly string[] }
+  >,
+).map(([entry, { values }]) => [entry.replace('.', 'sluice'), values.toSorted()] as const);
+/** Nest itself is for Node. */
+const NEST = 'sluice/nest';
+/** These import modules of Node, which workerd has only if it is told so. */
+const OF_NODE = [
+  'sluice/redis',
+  'sluice/ipc',
+  'sluice/diagnostics',
+  'sluice/compat/rolling-window',
+  'sluice/compat/rate-limiter-flexible',
+  'sluice/compat/multi-precision',
+];
+
+/** Imports them all, so that one that cannot be loaded fails; `last` says what becomes of the claims. */
+function importing(entries: typeof LISTED, last: string): string {
+  return [
+    `import { claimsOf } from './entries.mjs';`,
+    `import { judged } from './run.mjs';`,
+    ...entries.map(([name], i) => `import * as entry${i} from '${name}';`),
+    `const found = judged(claimsOf({`,
+    ...entries.map(([name, values], i) => `  '${name}': [entry${i}, ${JSON.stringify(values)}],`),
+    `}));`,
+    last,
+  ].join('\n');
+}
+
 beforeAll(async () => {
   if (others.length > 0) engines('nodes');
   installSluice(project);
-  link('ioredis', project);
+  for (const name of ['ioredis', '@nestjs/common', '@nestjs/core', '@nestjs/websockets', 'reflect-metadata'])
+    link(name, project);
   cpSync(join(root, 'runtimes/claims'), join(project, 'claims'), { recursive: true });
   cpSync(join(root, 'examples/stores'), join(project, 'claims/stores'), { recursive: true });
+  const withFlag = LISTED.filter(([name]) => name !== NEST);
+  const plain = withFlag.filter(([name]) => !OF_NODE.includes(name));
+  const print = 'console.log(JSON.stringify(await found));';
+  const answer = 'export default { fetch: async () => Response.json(await found) };';
+  writeFileSync(join(project, 'claims/all.mjs'), importing(LISTED, print));
+  writeFileSync(join(project, 'claims/all-but-nest.mjs'), importing(withFlag, answer));
+  writeFileSync(join(project, 'claims/without-node.mjs'), importing(plain, answer));
   await build({
     entryPoints: [join(root, 'packages/sluice/test/cas/races.ts')],
     outfile: join(project, 'claims/races.mjs'),
@@ -110,7 +158,7 @@ describe('the packed package', { timeout: 60_000 }, () => {
   const seen = new Map<string, Results>();
 
   it.each([...Object.keys(COMMANDS), 'workerd'])('core and fetch meet every claim on %s', async (runtime) => {
-    const results = runtime === 'workerd' ? await onWorkerd() : await on(runtime, 'print.mjs');
+    const results = runtime === 'workerd' ? await onWorkerd('worker.mjs') : await on(runtime, 'print.mjs');
     seen.set(runtime, results);
     expect(results.failed).toEqual([]);
   });
@@ -121,6 +169,21 @@ describe('the packed package', { timeout: 60_000 }, () => {
     for (const [runtime, { passed }] of seen)
       expect({ runtime, passed }).toEqual({ runtime, passed: expected });
     expect(seen.size).toBe(Object.keys(COMMANDS).length + 1);
+  });
+
+  it.each(Object.keys(COMMANDS))('every entry loads, and has what it lists, on %s', async (runtime) => {
+    const { passed, failed } = await on(runtime, 'all.mjs');
+    expect(failed).toEqual([]);
+    expect(passed).toEqual(LISTED.map(([name]) => name));
+  });
+
+  it.each([
+    ['without-node.mjs', [], 1 + OF_NODE.length],
+    ['all-but-nest.mjs', ['nodejs_compat'], 1],
+  ])('so does it on workerd, %s, flags %j, all but %i', async (file, flags, missing) => {
+    const { passed, failed } = await onWorkerd(file, flags);
+    expect(failed).toEqual([]);
+    expect(passed.length).toBe(LISTED.length - missing);
   });
 
   it.each(Object.keys(COMMANDS))('the Redis store meets every claim of stores on %s', async (runtime) => {
