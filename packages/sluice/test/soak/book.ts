@@ -1,50 +1,107 @@
 /** What passed, and whether it was too much: never more than `burst` and what `rate` brings, in any window. */
 
-interface Entry {
-  /** By this process's clock: decided not before `asked` and not after `told`. */
-  readonly asked: number;
-  readonly told: number;
-  readonly units: number;
+/** Milliseconds by a clock that nobody can set, the same in all processes of this machine. */
+export const steady = (): number => Number(process.hrtime.bigint()) / 1e6;
+
+/** One instant by two clocks. Servers tell the time by the machine's, which may be set while they count. */
+export interface Instant {
+  readonly steady: number;
+  readonly machine: number;
 }
 
+export const instant = (): Instant => ({ steady: steady(), machine: Date.now() });
+/** For stores that decide by the steady clock. */
+export const steadily = (time: number): Instant => ({ steady: time, machine: time });
+
+/** While a store lost what it knew, by the steady clock. `to` is Infinity until it is over. */
+export interface Loss {
+  readonly from: number;
+  to: number;
+}
+
+export interface BookOptions {
+  readonly burst: number;
+  /** Units a millisecond. */
+  readonly rate: number;
+  /** Milliseconds that the store's idea of the time may be behind; default 0. */
+  readonly behind?: number;
+  /** Milliseconds by which a reading of the clock may be too low: `Date.now` cuts off. Default 0. */
+  readonly grain?: number;
+  /** Milliseconds for which units may still be spent that were taken before a loss; default 0. */
+  readonly kept?: number;
+}
+
+/** Entries. Their numbers have room from the beginning, so that the book does not look like a leak. */
+const ROOM = 20_000;
+const [ASKED, TOLD, FROM, TO, UNITS, WIDTH] = [0, 1, 2, 3, 4, 5];
+
 export class Book {
-  private entries: Entry[] = [];
-  private readonly burst: number;
-  private readonly rate: number;
+  private readonly numbers = new Float64Array(ROOM * WIDTH);
+  private size = 0;
+  private readonly options: Required<BookOptions>;
 
-  /** `rate`: units a millisecond. */
-  constructor(burst: number, rate: number) {
-    this.burst = burst;
-    this.rate = rate;
+  constructor(options: BookOptions) {
+    this.options = { behind: 0, grain: 0, kept: 0, ...options };
   }
 
-  add(asked: number, told: number, units: number): void {
-    this.entries.push({ asked, told, units });
+  get isFull(): boolean {
+    return this.size === ROOM;
   }
 
-  get size(): number {
-    return this.entries.length;
+  /**
+   * Units that passed `delay` after a decision that was made between the two instants.
+   * If the clock was set between them, the decision may have seen the time before and after.
+   */
+  add(asked: Instant, told: Instant, units: number, delay = 0): void {
+    if (this.isFull) throw new Error('a full book must be settled first');
+    const { behind, grain } = this.options;
+    const took = told.steady - asked.steady;
+    const from = Math.min(asked.machine, told.machine - took) - behind;
+    const to = Math.max(told.machine, asked.machine + took) + grain;
+    this.numbers.set(
+      [asked.steady + delay, told.steady + delay, from + delay, to + delay, units],
+      WIDTH * this.size++,
+    );
   }
 
   /**
    * Units above the bound, in the worst of all windows; and forgets.
-   *
-   * In the order of the answers, entries i to j were decided between the earliest `asked` from i on and the `told` of j,
-   * so their units are at most burst + rate × that span.
+   * A store that lost its rows lets a burst more pass, so windows lie between two losses.
    */
-  excess(): number {
-    const entries = this.entries.sort((a, b) => a.told - b.told);
-    this.entries = [];
-    const earliest = new Float64Array(entries.length + 1).fill(Infinity);
-    for (let i = entries.length - 1; i >= 0; i--)
-      earliest[i] = Math.min(earliest[i + 1], entries[i]?.asked ?? Infinity);
-    let [sum, least, worst] = [0, Infinity, 0];
-    for (const [i, { told, units }] of entries.entries()) {
-      least = Math.min(least, sum - this.rate * earliest[i]);
-      sum += units;
-      worst = Math.max(worst, sum - this.rate * told - least - this.burst);
+  excess(losses: readonly Loss[] = []): number {
+    const told = (entry: number) => this.numbers[WIDTH * entry + TOLD];
+    const order = Uint32Array.from({ length: this.size }, (_, i) => i).sort((a, b) => told(a) - told(b));
+    this.size = 0;
+    let [worst, at, start] = [0, 0, -Infinity];
+    for (const { from, to } of [...losses, { from: Infinity, to: Infinity }]) {
+      const first = at;
+      while (at < order.length && told(order[at]) <= from) at++;
+      const within = order
+        .subarray(first, at)
+        .filter((entry) => this.numbers[WIDTH * entry + ASKED] >= start);
+      worst = Math.max(worst, this.excessOf(within));
+      start = to + this.options.kept;
     }
     // Float error of sums of thousands.
     return worst < 1e-6 ? 0 : worst;
+  }
+
+  /**
+   * In the order of the answers, entries i to j were decided between the earliest `from` from i on and the latest `to` up
+   * to j, so their units are at most burst + rate × that span.
+   */
+  private excessOf(order: Uint32Array): number {
+    const { burst, rate } = this.options;
+    const number = (i: number, which: number) => this.numbers[WIDTH * order[i] + which];
+    const earliest = new Float64Array(order.length + 1).fill(Infinity);
+    for (let i = order.length - 1; i >= 0; i--) earliest[i] = Math.min(earliest[i + 1], number(i, FROM));
+    let [sum, least, latest, worst] = [0, Infinity, -Infinity, 0];
+    for (let i = 0; i < order.length; i++) {
+      least = Math.min(least, sum - rate * earliest[i]);
+      latest = Math.max(latest, number(i, TO));
+      sum += number(i, UNITS);
+      worst = Math.max(worst, sum - rate * latest - least - burst);
+    }
+    return worst;
   }
 }

@@ -15,7 +15,6 @@ import {
   slidingWindow,
   StoreUnavailable,
 } from '../../src/index.ts';
-import { redis } from '../../src/stores/redis/index.ts';
 import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { type Ask, random, someGap, someVerb } from '../differential.ts';
@@ -28,7 +27,7 @@ import {
   slidingWindowModel,
 } from '../models.ts';
 import { CASES } from '../policies.ts';
-import { connect, type Scene } from './scene.ts';
+import type { Backend, Scene } from './scene.ts';
 
 const START = 1_700_000_000_000;
 const names = Object.keys(CASES);
@@ -41,54 +40,70 @@ function someDouble(draw: (below: number) => number): Ask {
   return (limiter) => limiter.takeMany([{ key }, { key: 'key 9', cost }]);
 }
 
-/** Redis through a bad network against memory: the same to the last bit, whatever happens, or a fault. */
-export const differs: Scene = async (stage) => {
-  const draw = random(stage.seed);
-  const client = connect(stage);
-  let pairs = 0;
-  while (!stage.isOver()) {
-    if (stage.trouble.epoch % 2 === 1) {
-      await sleep(10);
-      continue;
-    }
-    const [name, other] = [names[draw(names.length)], names[draw(names.length)]];
-    const clock = manualClock(START + draw(1e9));
-    const isTiered = draw(3) === 0;
-    const tiers = isTiered ? { other: CASES[other]?.policies ?? '' } : {};
-    const options = { name: `soak ${++pairs}`, tiers };
-    const policies = CASES[name]?.policies ?? '';
-    const here = createLimiter(policies, { ...options, store: memory({ clock }) });
-    const there = createLimiter(policies, { ...options, store: redis(client, { clock, deadline: '2s' }) });
-    const { epoch } = stage.trouble;
-    for (let step = 0; step < 300 && !stage.isOver(); step++) {
-      clock.set(clock.now() + someGap(draw));
-      const asks = isTiered
-        ? [draw(3) === 0 ? someDouble(draw) : someVerb(draw)]
-        : Array.from({ length: 1 + draw(12) }, () => someVerb(draw));
-      const expected = await Promise.all(asks.map((ask) => ask(here)));
-      const answers = await Promise.allSettled(asks.map((ask) => ask(there)));
-      // What the server forgot, or may have counted without an answer, the model does not know.
-      if (stage.trouble.epoch !== epoch) break;
-      const failed = answers.filter((answer) => answer.status === 'rejected');
-      for (const { reason } of failed)
-        if (!(reason instanceof StoreUnavailable)) stage.wrong('redis = memory', String(reason));
-      if (failed.length > 0) {
-        stage.unavailable('redis = memory');
-        await sleep(20);
+/** Of each pair: rows on a clock of our own are kept for a day. */
+const STEPS = 300;
+/** Longer than any fault but those that lose what the store knew. */
+const DEADLINE = 3000;
+
+/** A store in trouble against one in memory: the same to the last bit, whatever happens, or a fault. */
+export function sameAsMemory(backend: Backend): Scene {
+  const scene = `${backend.name}: same as memory`;
+  return async (stage) => {
+    const { trouble } = backend;
+    const draw = random(stage.seed);
+    const connection = backend.connect();
+    let pairs = 0;
+    while (!stage.isOver()) {
+      if (trouble.epoch % 2 === 1) {
+        await sleep(10);
+        continue;
+      }
+      const [name, other] = [names[draw(names.length)], names[draw(names.length)]];
+      const clock = manualClock(START + draw(1e9));
+      const isTiered = draw(3) === 0;
+      const tiers = isTiered ? { other: CASES[other]?.policies ?? '' } : {};
+      const options = { name: `soak ${++pairs}`, tiers };
+      const policies = CASES[name]?.policies ?? '';
+      const { epoch } = trouble;
+      const store = connection.store({ clock, deadline: DEADLINE });
+      const here = createLimiter(policies, { ...options, store: memory({ clock }) });
+      const there = createLimiter(policies, { ...options, store });
+      for (let step = 0; step < STEPS && !stage.isOver(); step++) {
+        clock.set(clock.now() + someGap(draw));
+        const atOnce = isTiered || !backend.isInOrder ? 1 : 1 + draw(12);
+        const asks = Array.from({ length: atOnce }, () =>
+          isTiered && draw(3) === 0 ? someDouble(draw) : someVerb(draw),
+        );
+        const expected = await Promise.all(asks.map((ask) => ask(here)));
+        const answers = await Promise.allSettled(asks.map((ask) => ask(there)));
+        // What the store forgot, or may have counted without an answer, the model does not know.
+        if (trouble.epoch !== epoch) break;
+        const failed = answers.filter((answer) => answer.status === 'rejected');
+        for (const { reason } of failed)
+          if (!(reason instanceof StoreUnavailable)) stage.wrong(scene, String(reason));
+        if (failed.length > 0) {
+          stage.unavailable(scene);
+          await sleep(20);
+          break;
+        }
+        const told = answers.map((answer) => (answer as PromiseFulfilledResult<unknown>).value);
+        stage.checked(scene, asks.length);
+        stage.denied(scene, told.filter(isDenial).length);
+        if (step % 20 === 0) await sleep(1);
+        if (isDeepStrictEqual(told, expected)) continue;
+        const at = told.findIndex((one, i) => !isDeepStrictEqual(one, expected[i]));
+        const pair = JSON.stringify([told[at], expected[at]]);
+        stage.wrong(scene, `${name}, pair ${pairs}, step ${step}.${at}: ${pair}`);
         break;
       }
-      const told = answers.map((answer) => (answer as PromiseFulfilledResult<unknown>).value);
-      stage.checked('redis = memory', asks.length);
-      if (isDeepStrictEqual(told, expected)) continue;
-      const at = told.findIndex((one, i) => !isDeepStrictEqual(one, expected[i]));
-      const pair = JSON.stringify([told[at], expected[at]]);
-      stage.wrong('redis = memory', `${name}, pair ${pairs}, step ${step}.${at}: ${pair}`);
-      break;
+      await store.close();
     }
-    await there.close();
-  }
-  client.disconnect();
-};
+    await connection.close();
+  };
+}
+
+const isDenial = (answer: unknown): boolean =>
+  (answer as { allowed?: unknown } | undefined)?.allowed === false;
 
 /** A policy with small numbers, and its model. */
 function someModel(draw: (below: number) => number): [policy: Policy, model: Model, limit: number] {
@@ -115,14 +130,21 @@ function someModel(draw: (below: number) => number): [policy: Policy, model: Mod
 export const models: Scene = async (stage) => {
   const draw = random(stage.seed + 1);
   const clock = manualClock(START);
-  const open = () => [memory({ clock, maxKeys: 100 }), sharedMemory({ clock, maxKeys: 100 })];
+  const open = () => ({
+    memory: memory({ clock, maxKeys: 100 }),
+    'shared memory': sharedMemory({ clock, maxKeys: 100 }),
+  });
   let stores = open();
   for (let round = 0; !stage.isOver(); round++) {
     const [policy, model, limit] = someModel(draw);
     // The same stores for many rounds: rows come and go as keys do. But a store has a table for every few policies.
     if (round % 200 === 0) stores = open();
-    const limiters: Limiter<MaybePromise<Decision>>[] = stores.map((store) =>
-      createLimiter(policy, { store, name: policy.algorithm.name }),
+    const name = policy.algorithm.name;
+    const limiters = Object.entries(stores).map(
+      ([store, each]): [string, Limiter<MaybePromise<Decision>>] => [
+        `${store}: models`,
+        createLimiter(policy, { store: each, name }),
+      ],
     );
     for (let step = 0; step < 60; step++) {
       clock.advance([0, draw(50), draw(700), draw(500) === 0 ? draw(1e9) : 1][draw(4)] ?? 0);
@@ -130,15 +152,13 @@ export const models: Scene = async (stage) => {
       const allowed = cost <= model.available(clock.now());
       if (allowed) model.take(clock.now(), cost);
       const remaining = Math.min(limit, Math.max(0, Math.floor(model.available(clock.now()))));
-      for (const limiter of limiters) {
+      for (const [scene, limiter] of limiters) {
         const decision = await limiter.take(`key ${round}`, cost);
+        stage.checked(scene);
+        if (!allowed) stage.denied(scene);
         if (decision.allowed !== allowed || decision.remaining !== remaining)
-          stage.wrong(
-            'models',
-            `${policy.algorithm.name}: ${JSON.stringify([decision, allowed, remaining])}`,
-          );
+          stage.wrong(scene, `${name}: ${JSON.stringify([decision, allowed, remaining])}`);
       }
-      stage.checked('models', limiters.length);
     }
     await sleep(10);
   }

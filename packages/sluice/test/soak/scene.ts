@@ -1,28 +1,47 @@
 /** What all scenes of a soak share. */
-import { Redis } from 'ioredis';
+import type { Decision, Millis, Store } from '../../src/index.ts';
+import type { ManualClock } from '../../src/testing/index.ts';
 import type { Trouble } from './trouble.ts';
 
 export interface Stage {
-  readonly trouble: Trouble;
   readonly seed: number;
   /** Asked again and again: whether to come to an end. */
   isOver(): boolean;
-  /** Decisions that were checked, by scene. */
+  /** Decisions that were checked. */
   checked(scene: string, count?: number): void;
-  /** Of them denied, where a bound is watched: without denials it was not reached. */
-  denied(scene: string): void;
+  /** Of them denied: without denials no bound was reached. */
+  denied(scene: string, count?: number): void;
   /** Answered with a fault, as it must be when the store cannot be asked. */
   unavailable(scene: string): void;
+  /** Rows that a store keeps now, and the most that there may be. */
+  rows(scene: string, count: number, most: number): void;
   /** What must never be. */
   wrong(scene: string, what: string): void;
 }
 
-/** Runs until the stage is over, and says what it was doing if it falls. */
+/** Runs until the stage is over. Its name in all that it tells is 'store: what is looked at'. */
 export type Scene = (stage: Stage) => Promise<void>;
 
-/** As the store's page advises: what got no reply may have been counted, and is not sent again. */
-export function connect({ trouble }: Stage): Redis {
-  const client = new Redis(trouble.port, '127.0.0.1', { retryStrategy: () => 50, maxRetriesPerRequest: 0 });
-  client.on('error', () => {});
-  return client;
+/** What a process of its own would have. */
+export interface Connection {
+  store(options: StoreOptions): Store<Promise<Decision>>;
+  close(): void | Promise<void>;
+}
+
+export interface StoreOptions {
+  readonly deadline: Millis;
+  /** In place of the server's time. */
+  readonly clock?: ManualClock | undefined;
+}
+
+/** A server, or what stands for one, that gets into trouble. */
+export interface Backend {
+  readonly name: string;
+  readonly trouble: Trouble;
+  connect(): Connection;
+  /** Hits of one tick are decided in their order, also in trouble. */
+  readonly isInOrder: boolean;
+  /** How many rows of limiters of this name it keeps. */
+  rows(name: string): Promise<number>;
+  stop(): Promise<void>;
 }

@@ -1,12 +1,20 @@
 /** All scenes at once, in trouble, for a while; then a verdict. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { leased } from '../../src/index.ts';
 import { random } from '../differential.ts';
 import { rejections } from '../redis/watch.ts';
-import { differs, models } from './exact-scenes.ts';
-import { Footprint, type Growth } from './footprint.ts';
-import { direct, flood, leases, threads, waiting } from './real-scenes.ts';
-import type { Stage } from './scene.ts';
-import { trouble } from './trouble.ts';
+import { steady } from './book.ts';
+import { clusterBackend, postgresBackend, redisBackend, valkeyBackend } from './backends.ts';
+import { neverOver } from './bound-scenes.ts';
+import { models, sameAsMemory } from './exact-scenes.ts';
+import { Footprints } from './footprint.ts';
+import { ipcBackend, ipcProcesses } from './ipc-backend.ts';
+import { flood, rowsHere, rowsOf } from './row-scenes.ts';
+import type { Scene, Stage } from './scene.ts';
+import { countOf, inUse, Tallies, type Verdict } from './tally.ts';
+import { sharedMemoryBackend, threads } from './threads-scene.ts';
+import type { Trouble } from './trouble.ts';
+import { waiting } from './waiting-scene.ts';
 
 export interface SoakOptions {
   /** Milliseconds. */
@@ -17,105 +25,183 @@ export interface SoakOptions {
   readonly print: (line: string) => void;
 }
 
-export interface Verdict {
-  /** What must never be; the first hundred. */
-  readonly wrong: readonly string[];
-  /** Decisions that were checked, by scene. */
-  readonly checked: Readonly<Record<string, number>>;
-  readonly denied: Readonly<Record<string, number>>;
-  readonly unavailable: Readonly<Record<string, number>>;
-  readonly faults: Readonly<Record<string, number>>;
-  readonly growth: Growth;
+/** Until then the heap and the code still find their size. */
+const WARM_UP = 1 / 3;
+/** Milliseconds. The last part has no faults: everything must be well again. */
+const calmOf = (span: number): number => Math.max(span / 20, 3000);
+/** On a busy machine a fault may last longer than it should; then the rest does, too. */
+const CALM = 2500;
+const SAMPLES = 60;
+/** Milliseconds between two samples at least: to collect all garbage takes a while, in which nothing is checked. */
+const SELDOM = 1000;
+
+interface Cast {
+  readonly scenes: readonly Scene[];
+  /** By store; one may have two, which do not know of each other. */
+  readonly troubles: readonly (readonly [store: string, trouble: Trouble])[];
+  stop(): Promise<void>;
 }
 
-/** Until then the heap and the code still find their size. */
-const WARM_UP = 0.3;
-/** The last part has no faults: everything must be well again. */
-const calmOf = (span: number): number => Math.max(span / 20, 3000);
-const SAMPLES = 40;
+async function cast(): Promise<Cast> {
+  const [redis, valkey, cluster, postgres, ipc, processes] = await Promise.all([
+    redisBackend(),
+    valkeyBackend(),
+    clusterBackend(),
+    postgresBackend(),
+    ipcBackend(),
+    ipcProcesses(),
+  ]);
+  const shared = threads();
+  const backends = [redis, valkey, cluster, postgres, ipc];
+  return {
+    scenes: [
+      models,
+      flood,
+      rowsHere,
+      shared.scene,
+      processes.scene,
+      waiting(redis),
+      ...[sharedMemoryBackend, ...backends].map(sameAsMemory),
+      ...[redis, cluster, postgres].map(rowsOf),
+      neverOver(redis, { scene: 'redis: never over', limit: 200 }),
+      // A lease lasts a quarter of the window at most.
+      neverOver(redis, {
+        scene: 'redis: never over, leased',
+        limit: 1000,
+        kept: 300,
+        wrap: (store) => leased(store, { nodes: 4 }),
+      }),
+      neverOver(cluster, { scene: 'redis cluster: never over', limit: 100 }),
+      // It decides by this process's idea of the server's time, which is behind by the way of the quickest reply so far.
+      neverOver(postgres, { scene: 'postgres: never over', limit: 60, behind: 50, deadline: 1000 }),
+    ],
+    troubles: [
+      ...backends.map(({ name, trouble }) => [name, trouble] as const),
+      ['ipc', processes.trouble],
+      ['shared memory', shared.trouble],
+    ],
+    async stop() {
+      await Promise.all([...backends, processes].map((one) => one.stop()));
+    },
+  };
+}
 
 export async function soak({ span, seed, every, print }: SoakOptions): Promise<Verdict> {
+  const company = await cast();
+  const { scenes, troubles } = company;
+  const tallies = new Tallies();
+  const wrong: string[] = [];
   const start = performance.now();
   const elapsed = () => performance.now() - start;
-  const checked: Record<string, number> = {};
-  const denied: Record<string, number> = {};
-  const unavailable: Record<string, number> = {};
-  const sinceCalm: Record<string, number> = {};
-  const wrong: string[] = [];
-  const isCalm = () => elapsed() > span - calmOf(span);
-  const add = (counts: Record<string, number>, name: string, count: number) => {
-    counts[name] = (counts[name] ?? 0) + count;
-  };
-  const server = await trouble();
+  /** Since the last fault. */
+  let calmSince = Infinity;
   const stage: Stage = {
-    trouble: server,
     seed,
-    isOver: () => elapsed() > span,
+    isOver: () => elapsed() > Math.max(span, calmSince + CALM),
     checked(scene, count = 1) {
-      add(checked, scene, count);
-      if (isCalm()) add(sinceCalm, scene, count);
+      const tally = tallies.of(scene);
+      tally.checked += count;
+      if (calmSince < Infinity) tally.calm += count;
     },
-    denied: (scene) => add(denied, scene, 1),
-    unavailable: (scene) => add(unavailable, scene, 1),
+    denied(scene, count = 1) {
+      tallies.of(scene).denied += count;
+    },
+    unavailable(scene) {
+      tallies.of(scene).unavailable++;
+    },
+    rows(scene, count, most) {
+      const { warm, most: seen = 0 } = tallies.of(scene).rows ?? {};
+      const isWarm = elapsed() > span * WARM_UP;
+      tallies.of(scene).rows = {
+        warm: isWarm ? (warm ?? count) : count,
+        end: count,
+        most: Math.max(seen, count),
+      };
+      if (count > most) stage.wrong(scene, `${count} rows are kept, where ${most} can be in use`);
+    },
     wrong(scene, what) {
-      if (wrong.length < 100) wrong.push(`${scene}: ${what.slice(0, 1000)}`);
+      tallies.of(scene).wrong++;
+      if (wrong.length < 100) wrong.push(`${seconds(elapsed())}, ${scene}: ${what.slice(0, 1000)}`);
     },
   };
 
   const unheard = rejections();
-  const footprint = new Footprint();
-  let last = { heap: 0, resident: 0 };
+  const clock = clockWatch();
+  const footprints = new Footprints();
+  let last = footprints.sample();
+  const faults = (): number => troubles.reduce((sum, [, { counts }]) => sum + countOf(counts), 0);
+  const line = (): string =>
+    `${seconds(elapsed()).padStart(5)}  ${tallies.total('checked').toLocaleString('en')} checked, ${wrong.length} wrong, ` +
+    `${tallies.total('unavailable').toLocaleString('en')} unavailable, ${faults()} faults, ${inUse(last)}`;
   async function watch(): Promise<void> {
-    await sleep(span * WARM_UP);
     while (!stage.isOver()) {
-      last = footprint.sample();
-      await sleep((span * (1 - WARM_UP)) / SAMPLES);
+      await sleep(Math.min(Math.max(span / SAMPLES, SELDOM), every));
+      clock.look();
+      // What was let go at the end says nothing.
+      if (!stage.isOver()) last = footprints.sample();
     }
   }
+  async function disturb(): Promise<void> {
+    const left = (): number => span - calmOf(span) - elapsed();
+    await Promise.all(troubles.map(([, trouble], i) => trouble.make(random(seed + i), left)));
+    calmSince = elapsed();
+  }
   async function tell(): Promise<void> {
-    while (!stage.isOver()) {
-      await sleep(Math.min(every, span));
-      print(
-        `${seconds(elapsed())}  ${total(checked)} checked, ${wrong.length} wrong, ${total(unavailable)} unavailable, ` +
-          `${total(server.counts)} faults, heap ${mega(last.heap)}, resident ${mega(last.resident)}`,
-      );
+    for (let next = every; !stage.isOver(); ) {
+      await sleep(50);
+      if (elapsed() < next) continue;
+      print(line());
+      next += every;
     }
   }
 
   print(`soak of ${seconds(span)}, seed ${seed}`);
-  const scenes = { differs, models, direct, leases, threads, flood, waiting };
-  await Promise.all([
-    ...Object.values(scenes).map((scene) => scene(stage)),
-    server.make(random(seed + 2), isCalm),
-    watch(),
-    tell(),
-  ]);
-  await server.stop();
+  print(line());
+  try {
+    await Promise.all([...scenes.map((scene) => scene(stage)), disturb(), watch(), tell()]);
+  } finally {
+    await company.stop();
+  }
   await unheard.stop();
   for (const error of unheard.seen) stage.wrong('all', `nobody caught: ${String(error)}`);
-  for (const scene of Object.keys(checked))
-    if (sinceCalm[scene] === undefined) stage.wrong(scene, 'did not go on after the last fault');
-  return { wrong, checked, denied, unavailable, faults: server.counts, growth: footprint.growth() };
+  for (const [scene, { calm, denied }] of Object.entries(tallies.scenes)) {
+    if (calm === 0) stage.wrong(scene, 'did not go on after the last fault');
+    if (denied === 0 && !scene.endsWith(': rows')) stage.wrong(scene, 'no limit was ever reached');
+  }
+  return {
+    wrong,
+    scenes: tallies.scenes,
+    faults: byStore(troubles),
+    memory: footprints.result(WARM_UP),
+    clockSet: clock.steps,
+  };
 }
 
-export function summary({ wrong, checked, denied, unavailable, faults, growth }: Verdict): string {
-  const list = (counts: Readonly<Record<string, number>>) =>
-    Object.entries(counts)
-      .map(([name, count]) => `${name} ${count.toLocaleString('en')}`)
-      .join(', ');
-  return [
-    `checked       ${list(checked)}`,
-    `denied        ${list(denied)}`,
-    `unavailable   ${list(unavailable)}`,
-    `faults        ${list(faults)}`,
-    `memory        heap ${mega(growth.heap)} and resident ${mega(growth.resident)} more at the end than after the warm-up`,
-    `wrong         ${wrong.length === 0 ? 'nothing' : `\n  ${wrong.join('\n  ')}`}`,
-  ].join('\n');
+/** How often the machine's clock was set, and by how many milliseconds. */
+function clockWatch(): { readonly steps: readonly number[]; look(): void } {
+  const offset = (): number => Date.now() - steady();
+  const steps: number[] = [];
+  let last = offset();
+  return {
+    steps,
+    look() {
+      const step = offset() - last;
+      // It is read in whole milliseconds.
+      if (Math.abs(step) < 3) return;
+      steps.push(step);
+      last += step;
+    },
+  };
+}
+
+function byStore(troubles: Cast['troubles']): Record<string, Record<string, number>> {
+  const faults: Record<string, Record<string, number>> = {};
+  for (const [store, { counts }] of troubles) {
+    faults[store] ??= {};
+    for (const [name, count] of Object.entries(counts))
+      faults[store][name] = (faults[store][name] ?? 0) + count;
+  }
+  return faults;
 }
 
 const seconds = (millis: number): string => `${(millis / 1000).toFixed(0)} s`;
-const mega = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
-const total = (counts: Readonly<Record<string, number>>): string =>
-  Object.values(counts)
-    .reduce((sum, count) => sum + count, 0)
-    .toLocaleString('en');

@@ -1,94 +1,86 @@
-/** A Redis behind a bad network, which is stopped, killed and emptied now and then. */
+/** What happens to a store while it is asked: one fault at a time, all kinds of them, in another order each round. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
-import { type Middleman, proxyTo } from '../redis/proxy.ts';
-import { redisServer, type Server } from '../redis/server.ts';
+import type { Middleman } from '../redis/proxy.ts';
+import { type Loss, steady } from './book.ts';
 
-export interface Trouble {
-  /** Of the network's near end. */
-  readonly port: number;
-  /** Grows whenever the server loses what it knew; odd while that happens. */
-  readonly epoch: number;
-  readonly counts: Readonly<Record<string, number>>;
-  /** One fault at a time, with a pause after each, until `isOver`. */
-  make(draw: (below: number) => number, isOver: () => boolean): Promise<void>;
-  stop(): Promise<void>;
+export type Draw = (below: number) => number;
+
+export interface Fault {
+  /** Milliseconds that it needs at most, on a machine that is not busy; default 1500. */
+  readonly needs?: number;
+  act(draw: Draw): Promise<unknown>;
 }
 
-export async function trouble(): Promise<Trouble> {
-  let server: Server = await redisServer();
-  const { port } = server;
-  const network: Middleman = await proxyTo(port);
-  const admin = new Redis(port, '127.0.0.1', { retryStrategy: () => 50 });
-  admin.on('error', () => {});
+export type Faults = Readonly<Record<string, Fault>>;
+
+export interface Trouble {
+  /** Whenever the store lost what it knew. */
+  readonly losses: readonly Loss[];
+  /** Another number after each loss; odd while one happens. */
+  readonly epoch: number;
+  readonly counts: Readonly<Record<string, number>>;
+  /** Makes faults, with a pause after each, as long as there is time `left` for one, in milliseconds. */
+  make(draw: Draw, left: () => number): Promise<void>;
+}
+
+/** Faults that lose what the store knew do it within `losing`. `pause`: milliseconds after each, and up to twice as many. */
+export function troubleBy(faultsOf: (losing: Losing) => Faults, pause = 400): Trouble {
+  const losses: Loss[] = [];
   const counts: Record<string, number> = {};
-  let epoch = 0;
-
-  async function losing(act: () => Promise<unknown>): Promise<void> {
-    epoch++;
+  const faults = faultsOf(async (act) => {
+    const loss = { from: steady(), to: Infinity };
+    losses.push(loss);
     await act();
-    epoch++;
-  }
-
-  const faults: Readonly<Record<string, (draw: (below: number) => number) => Promise<unknown>>> = {
-    'script flush': async (draw) => {
-      for (let i = 0; i < 10; i++) {
-        await admin.script('FLUSH');
-        await sleep(draw(60));
-      }
-    },
-    flushall: () => losing(() => admin.flushall()),
-    latency: async (draw) => {
-      network.latency = 5 + draw(60);
-      await sleep(500 + draw(500));
-      network.latency = 0;
-    },
-    'lost replies': async (draw) => {
-      network.loss = 0.02;
-      await sleep(500 + draw(500));
-      network.loss = 0;
-    },
-    silence: async (draw) => {
-      network.mute = true;
-      await sleep(100 + draw(300));
-      network.mute = false;
-      network.cut();
-    },
-    cut: async () => network.cut(),
-    stop: async (draw) => {
-      server.process.kill('SIGSTOP');
-      await sleep(100 + draw(700));
-      server.process.kill('SIGCONT');
-    },
-    kill: (draw) =>
-      losing(async () => {
-        await server.stop('SIGKILL');
-        await sleep(draw(500));
-        server = await redisServer({ port });
-      }),
-  };
-  const names = Object.keys(faults);
-
+    loss.to = steady();
+  });
   return {
-    port: network.port,
+    losses,
     get epoch() {
-      return epoch;
+      return 2 * losses.length - (losses.at(-1)?.to === Infinity ? 1 : 0);
     },
     counts,
-    async make(draw, isOver) {
-      // All of them come, in another order each round.
-      for (let round: string[] = []; !isOver(); ) {
-        if (round.length === 0) round = [...names];
+    async make(draw, left) {
+      for (let round: string[] = []; ; ) {
+        if (round.length === 0) round = Object.keys(faults);
         const [name = ''] = round.splice(draw(round.length), 1);
-        await faults[name]?.(draw);
+        const { needs = 1500 } = faults[name];
+        // The rest of the round may be shorter.
+        if (left() < needs && round.length > 0) continue;
+        if (left() < needs) return;
+        await faults[name].act(draw);
         counts[name] = (counts[name] ?? 0) + 1;
-        await sleep(200 + draw(800));
+        await sleep(pause + draw(pause));
       }
     },
-    async stop() {
-      admin.disconnect();
-      await network.stop();
-      await server.stop();
+  };
+}
+
+export type Losing = (act: () => Promise<unknown>) => Promise<void>;
+
+export function networkFaults(network: Middleman): Faults {
+  return {
+    latency: {
+      async act(draw) {
+        network.latency = 5 + draw(60);
+        await sleep(500 + draw(500));
+        network.latency = 0;
+      },
     },
+    'lost replies': {
+      async act(draw) {
+        network.loss = 0.02;
+        await sleep(500 + draw(500));
+        network.loss = 0;
+      },
+    },
+    silence: {
+      async act(draw) {
+        network.mute = true;
+        await sleep(100 + draw(300));
+        network.mute = false;
+        network.cut();
+      },
+    },
+    cut: { act: async () => network.cut() },
   };
 }

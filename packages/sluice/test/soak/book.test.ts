@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { Book, type Instant, steadily } from './book.ts';
+
+const OPTIONS = { burst: 10, rate: 0.1 };
+
+/** So many in turn, one every `gap` milliseconds, each decided when it was asked. `clock`: what the machine's says then. */
+function bookOf(units: number, gap: number, clock = (time: number): number => time): Book {
+  const book = new Book(OPTIONS);
+  for (let i = 0; i < units; i++) {
+    const at: Instant = { steady: i * gap, machine: clock(i * gap) };
+    book.add(at, at, 1);
+  }
+  return book;
+}
+
+test('what the bound allows is no excess, and one unit more is one', () => {
+  // A burst of ten, and one every ten milliseconds.
+  const allowed = (more: number): Book => {
+    const book = bookOf(0, 0);
+    for (let i = 0; i < 10 + more; i++) book.add(steadily(0), steadily(0), 1);
+    for (let i = 1; i < 50; i++) book.add(steadily(10 * i), steadily(10 * i), 1);
+    return book;
+  };
+  expect(allowed(0).excess()).toBe(0);
+  expect(allowed(1).excess()).toBeCloseTo(1, 6);
+});
+
+test('what passes too often adds up, however long it takes', () => {
+  expect(bookOf(500, 9.9).excess()).toBe(0);
+  expect(bookOf(500, 9).excess()).toBeCloseTo(500 - 10 - 0.1 * 9 * 499, 6);
+});
+
+test('a clock that was set forward or back is not taken for an excess', () => {
+  // A burst, and after 50 ms what came back by the clock that the server goes by, which was set meanwhile.
+  const passed = (set: number, machine: number): number => {
+    const book = new Book(OPTIONS);
+    book.add(steadily(0), steadily(0), 10);
+    const at = { steady: 50, machine };
+    book.add(at, at, (50 + set) * OPTIONS.rate);
+    return book.excess();
+  };
+  expect(passed(0, 50)).toBe(0);
+  expect(passed(14, 64)).toBe(0);
+  expect(passed(-14, 36)).toBe(0);
+  expect(passed(14, 50)).toBeCloseTo(1.4, 6);
+  // Set back while an answer was on its way: it may have been decided before or after.
+  const back = new Book(OPTIONS);
+  back.add({ steady: 0, machine: 0 }, { steady: 100, machine: -14 }, 20);
+  expect(back.excess()).toBe(0);
+});
+
+test('a store that lost its rows may let a burst more pass, but only while it lost them', () => {
+  const twice = (): Book => {
+    const book = new Book({ ...OPTIONS, kept: 5 });
+    for (const time of [0, 40]) for (let i = 0; i < 10; i++) book.add(steadily(time), steadily(time + 1), 1);
+    return book;
+  };
+  expect(twice().excess()).toBeGreaterThan(5);
+  expect(twice().excess([{ from: 10, to: 30 }])).toBe(0);
+  expect(twice().excess([{ from: 60, to: 70 }])).toBeGreaterThan(5);
+  // What was asked before all that was held is gone says nothing.
+  const held = twice();
+  for (let i = 0; i < 10; i++) held.add(steadily(33), steadily(34), 1);
+  expect(held.excess([{ from: 10, to: 30 }])).toBe(0);
+});
