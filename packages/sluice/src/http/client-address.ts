@@ -165,10 +165,12 @@ function isList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((word) => typeof word === 'string');
 }
 
+const MAPPED = /^::ffff:\d+\.[\d.]+$/;
+
 function subject(text: string, ipv6Prefix: number): string {
   // Most addresses need no parsing: IPv4, alone or mapped by a server that listens on both.
   if (!text.includes(':')) return text;
-  if (text.startsWith('::ffff:') && text.includes('.')) return text.slice(7);
+  if (MAPPED.test(text)) return text.slice(7);
   const address = parseAddress(text);
   if (address === undefined) return text;
   return isMappedV4(address) ? formatV4(address) : formatPrefix(address, ipv6Prefix);

@@ -161,6 +161,7 @@ function quoted(name: string): string {
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 function byteSequence(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  return `:${btoa(String.fromCharCode(...bytes))}:`;
+  let bytes = '';
+  for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
+  return `:${btoa(bytes)}:`;
 }

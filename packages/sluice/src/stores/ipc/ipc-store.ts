@@ -6,7 +6,7 @@ import type { Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
 import { StoreError } from '../../errors.ts';
 import { dial, isNobody, stand } from './election.ts';
 import { type Decide, serve } from './server.ts';
-import { answersIn, askLine, decisionFrom, lineReader, planText } from './wire.ts';
+import { answersIn, askLine, decisionFrom, isDecisionLine, lineReader, planText } from './wire.ts';
 
 interface Pending {
   readonly hit: Hit;
@@ -123,7 +123,11 @@ export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions
     };
     socket.unref();
     socket.setEncoding('utf8');
-    const read = lineReader((line) => settle(sent.shift() ?? [], answersIn(line)));
+    const read = lineReader((line) => {
+      // If this throws, who asked is refused with the others.
+      const answers = answersIn(line);
+      settle(sent.shift() ?? [], answers);
+    });
     socket.on('data', (piece: string) => {
       try {
         read(piece);
@@ -158,11 +162,11 @@ export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions
   };
 }
 
-function settle(batch: readonly Pending[], answers: ReturnType<typeof answersIn>): void {
+function settle(batch: readonly Pending[], answers: readonly unknown[]): void {
   for (const [i, { hit, resolve, reject }] of batch.entries()) {
     const answer = answers[i];
-    if (Array.isArray(answer)) resolve(decisionFrom(answer, hit));
-    else reject(new StoreError(answer ?? 'no answer'));
+    if (isDecisionLine(answer, hit)) resolve(decisionFrom(answer, hit));
+    else reject(new StoreError(typeof answer === 'string' ? answer : 'no answer'));
   }
 }
 

@@ -81,10 +81,24 @@ export function answerLine(answers: readonly (Decision | { error: string })[]): 
   return `${JSON.stringify(lines)}\n`;
 }
 
-/** An answer as text is an error's. */
-export function answersIn(line: string): (DecisionLine | string)[] {
-  return JSON.parse(line) as (DecisionLine | string)[];
+/** What a line answers, one thing for each hit. Throws if it is no answer at all. */
+export function answersIn(line: string): readonly unknown[] {
+  const answers: unknown = JSON.parse(line);
+  if (!Array.isArray(answers)) throw new TypeError('no list of answers');
+  return answers;
 }
+
+/** Whether an answer is a decision on this hit. As text it is an error's. */
+export function isDecisionLine(answer: unknown, { plan }: Hit): answer is DecisionLine {
+  if (!Array.isArray(answer) || answer.length !== STATES + 3 * plan.policies.length) return false;
+  return answer.every((value: unknown, i) => {
+    if (i === 0) return typeof value === 'boolean';
+    return i === 6 || i === 7 ? typeof value === 'string' : value === null || typeof value === 'number';
+  });
+}
+
+/** Where the policies' own numbers begin. */
+const STATES = 8;
 
 export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
   const number = (i: number): number => (line[i] ?? Infinity) as number;
@@ -101,9 +115,9 @@ export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
       name,
       limit,
       window,
-      remaining: number(8 + 3 * i),
-      retryAfter: number(9 + 3 * i),
-      resetAfter: number(10 + 3 * i),
+      remaining: number(STATES + 3 * i),
+      retryAfter: number(STATES + 1 + 3 * i),
+      resetAfter: number(STATES + 2 + 3 * i),
     })),
   };
 }
