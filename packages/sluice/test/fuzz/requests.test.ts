@@ -156,8 +156,8 @@ describe('fields of a response', () => {
   test('a partition key of a megabyte is written as any other', () => {
     const key = 'é'.repeat(500_000);
     const decision = createLimiter('5/min').take('k');
-    const [[, value = ''] = []] = rateLimitHeaders(decision, { partitionKey: key });
-    const [, told = ''] = /;pk=:(.*):$/.exec(value) ?? [];
-    expect(Buffer.from(told, 'base64').toString() === key).toBe(true);
+    const [[, value]] = rateLimitHeaders(decision, { partitionKey: key });
+    const told = /;pk=:(.*):$/.exec(value)?.[1];
+    expect(Buffer.from(told ?? '', 'base64').toString() === key).toBe(true);
   });
 });

@@ -2,7 +2,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, inject, test, vi } from 'vitest';
-import { createLimiter, fixedWindow, leased, memory, slidingLog, type Store } from '../../src/index.ts';
+import {
+  createLimiter,
+  fixedWindow,
+  leased,
+  memory,
+  slidingLog,
+  type Store,
+  synced,
+} from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { random } from '../differential.ts';
@@ -81,6 +89,7 @@ describe('1. windows of 30 days that never limit', () => {
       memory(),
       redis(client, { deadline: '30d' }),
       leased(redis(client, { deadline: '10s' })),
+      synced(redis(client, { deadline: '10s' }), { every: '30d' }),
     ];
     for (const [i, store] of stores.entries()) {
       const limiter = createLimiter('100000/365d', { store, name: `${own} timers ${i}` });
