@@ -41,7 +41,7 @@ const decideHere: Decide = (hit, cells, at, now, blockedUntil, grown) => {
     const passes = fits && block === 0;
     const charged = passes || mode === 'always';
     if (charged) charge(policies, cells, at, now, grown, part);
-    if (!fits && block === 0) strike(policies, cells, at, now);
+    if (!fits && block === 0) charge(policies, cells, at, now, grown, 1, true);
     const asked = partial ? Math.min(cost, 1) : cost;
     return describe(policies, cells, at, now, grown, block, passes, charged ? part : 0, asked);
   }
@@ -93,13 +93,21 @@ function takeOne(policy: PlacedPolicy, cells: Cells, at: number, now: Millis, co
 export function clearIn(plan: Plan, cells: Cells, at: number, now: Millis, grown: GrownRows): Millis {
   let longest = plan.inherit?.keptFor(plan, cells, at, now) ?? 0;
   const { policies } = plan;
-  for (let i = 0; i < policies.length; i++) {
-    const policy = policies[i];
+  for (const policy of policies) {
     const row = rowOf(policy, cells, at, grown);
     const wait = policy.algorithm.clearIn(policy.params, row, startOf(policy, at), now);
     if (wait > longest) longest = wait;
   }
   return longest;
+}
+
+/** A row is worth more than this only while it denies. */
+export const DENIED = 1e24;
+
+/** What would be lost with a row: 0 once it is clear, more the longer it is not, and the fewer units are left to take. */
+export function worth(plan: Plan, cells: Cells, at: number, now: Millis, grown: GrownRows): number {
+  const left = unitsLeft(plan.policies, cells, at, now, grown, 1e9);
+  return clearIn(plan, cells, at, now, grown) / (left > 0 ? left : 1e-30);
 }
 
 /** The array that holds a policy's part, and where in it that starts. */
@@ -121,8 +129,7 @@ function waitFor(
   cost: number,
 ): Millis {
   let longest = 0;
-  for (let i = 0; i < policies.length; i++) {
-    const policy = policies[i];
+  for (const policy of policies) {
     const row = rowOf(policy, cells, at, grown);
     const wait = policy.algorithm.waitFor(policy.params, row, startOf(policy, at), now, cost);
     if (wait > longest) longest = wait;
@@ -140,14 +147,26 @@ function fitting(
   cost: number,
 ): number {
   if (waitFor(policies, cells, at, now, grown, cost) === 0) return cost;
-  let least = cost;
+  const units = unitsLeft(policies, cells, at, now, grown, cost);
+  return units >= 1 && waitFor(policies, cells, at, now, grown, units) === 0 ? units : 0;
+}
+
+/** Whole units that every policy has, `most` at most. */
+function unitsLeft(
+  policies: Policies,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  grown: GrownRows,
+  most: number,
+): number {
+  let least = most;
   for (const policy of policies) {
     const row = rowOf(policy, cells, at, grown);
     const free = policy.algorithm.available(policy.params, row, startOf(policy, at), now);
     if (free < least) least = free;
   }
-  const units = Math.floor(least);
-  return units >= 1 && waitFor(policies, cells, at, now, grown, units) === 0 ? units : 0;
+  return Math.floor(least);
 }
 
 /** The wait for a turn that can be booked; Infinity where a policy that has to be waited for cannot be overdrawn. */
@@ -165,6 +184,7 @@ function delayOf(
   return waitFor(fixed, cells, at, now, grown, cost) === 0 ? delay : Infinity;
 }
 
+/** A denial is charged to the policies that count them, everything else to the others. */
 function charge(
   policies: Policies,
   cells: Cells,
@@ -172,25 +192,17 @@ function charge(
   now: Millis,
   grown: GrownRows,
   cost: number,
+  denial = false,
 ): void {
-  for (let i = 0; i < policies.length; i++) {
-    const policy = policies[i];
+  for (const policy of policies) {
     const { algorithm, params, offset } = policy;
-    if (algorithm.countsDenials) continue;
+    if ((algorithm.countsDenials ?? false) !== denial) continue;
     let row = rowOf(policy, cells, at, grown);
     if (algorithm.roomy !== undefined) {
       row = algorithm.roomy(params, row, now);
       cells[at + offset] = grown.put(cells[at + offset], row);
     }
     algorithm.take(params, row, startOf(policy, at), now, cost);
-  }
-}
-
-/** Tells the policies that count denials of one. */
-function strike(policies: Policies, cells: Cells, at: number, now: Millis): void {
-  for (let i = 0; i < policies.length; i++) {
-    const { algorithm, params, offset } = policies[i];
-    if (algorithm.countsDenials) algorithm.take(params, cells, at + offset, now, 1);
   }
 }
 
@@ -222,9 +234,7 @@ export function describe(
   taken: number,
   cost: number,
 ): Decision {
-  const states = [stateOf(policies[0], cells, at, now, grown, allowed, cost)];
-  for (let i = 1; i < policies.length; i++)
-    states.push(stateOf(policies[i], cells, at, now, grown, allowed, cost));
+  const states = policies.map((policy) => stateOf(policy, cells, at, now, grown, allowed, cost));
   return decisionOf(states, block, allowed, taken);
 }
 

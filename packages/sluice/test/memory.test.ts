@@ -12,7 +12,7 @@ describe('table', () => {
   /** Rows of one cell, the instant at which they are clear. */
   const kind = {
     width: 1,
-    clearIn: (cells: Float64Array, at: number, now: number) => cells[at] - now,
+    worth: (cells: Float64Array, at: number, now: number) => cells[at] - now,
     forget() {},
   };
 
@@ -30,7 +30,7 @@ describe('table', () => {
           // A row may be gone only when it is clear; a row that is there holds what was written.
           if (at < 0) expect(known === undefined || known <= now).toBe(true);
           else expect(table.cells[at]).toBe(known);
-          if (at < 0) at = table.add(`key ${key}`, now);
+          if (at < 0) at = table.add(now);
           table.cells[at] = now + wait;
           map.set(key, now + wait);
         }
@@ -47,12 +47,12 @@ describe('table', () => {
     // A sample is taken before there is an old generation: all of it looks dead, so the next one starts far too small.
     const migrates = () => (table as unknown as { old: unknown }).old !== undefined;
     const table = new Table(
-      { ...kind, clearIn: (cells, at, now) => (migrates() ? cells[at] - now : 0) },
+      { ...kind, worth: (cells, at, now) => (migrates() ? cells[at] - now : 0) },
       Infinity,
     );
     for (let i = 0; i < 20_000; i++) {
       table.find(`key ${i}`);
-      const at = table.add(`key ${i}`, START);
+      const at = table.add(START);
       table.cells[at] = START + i + 1;
     }
     expect(table.size).toBe(20_000);
@@ -120,7 +120,7 @@ describe('fingerprint', () => {
   test('is another one in another process', () => {
     const script = `
       const { Table } = await import('./dist/stores/table/table.js');
-      new Table({ width: 1, clearIn: () => 0, forget() {} }, Infinity).find('a');
+      new Table({ width: 1, worth: () => 0, forget() {} }, Infinity).find('a');
       const { high, low } = await import('./dist/stores/table/fingerprint.js');
       console.log(high, low);`;
     const runs = [1, 2, 3].map(() =>

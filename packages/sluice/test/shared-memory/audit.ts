@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import {
   CHAIN,
-  CHAIN_LENGTH,
+  chainLength,
   COUNT,
   FREE_SLOT,
   FREE_UNIT,
@@ -45,7 +45,7 @@ export function audit(handle: SharedArrayBuffer): { rows: number; units: number 
     const held = linked.flatMap((index) => {
       const units: number[] = [];
       let unit = words[slotOf(index) + CHAIN];
-      for (let i = 0; i < words[slotOf(index) + CHAIN_LENGTH]; i++) {
+      for (let i = 0; i < chainLength(layout, slotOf(index)); i++) {
         units.push(unit);
         unit = words[head + unitLinksAt + unit - 1];
       }

@@ -96,7 +96,7 @@ function compared({ steps }: Scenario): readonly Step[] {
 function why({ quota, maxKeys }: Scenario): string | undefined {
   if (quota.emissionIntervalNs < FINEST_INTERVAL_NS) return 'an interval below 0.1 ms';
   return maxKeys > 0
-    ? 'forgets the key used longest ago, where Sluice forgets the one nearest to clear'
+    ? 'forgets the key used longest ago, where Sluice forgets one with much left, and soon clear'
     : undefined;
 }
 

@@ -1,13 +1,13 @@
 /** All in this process, answered at once. */
 import { clockOf, type GivenClock } from '../../clock.ts';
 import type { Cells, Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
-import { clearIn, decide } from '../../engine.ts';
+import { decide, worth } from '../../engine.ts';
 import { bound, known } from '../../options.ts';
 import { RowHeap } from '../table/grown-rows.ts';
 import { type RowKind, Table } from '../table/table.ts';
 
 export interface MemoryOptions {
-  /** Keys kept per limiter (and as many blocks by hand); when all of them live, the one nearest to clear makes room. Default: no bound. */
+  /** Keys kept per limiter (and as many blocks by hand); when all of them live, one with much left, and soon clear, makes room. Default: no bound. */
   readonly maxKeys?: number | undefined;
   /** Where the time comes from; default: a monotonic clock. One without `after` is waited for with setTimeout. */
   readonly clock?: GivenClock | undefined;
@@ -71,7 +71,7 @@ interface Group {
   blocks: Table | undefined;
 }
 
-const BLOCK: RowKind = { width: 1, clearIn: (cells, at, now) => cells[at] - now, forget() {} };
+const BLOCK: RowKind = { width: 1, worth: (cells, at, now) => cells[at] - now, forget() {} };
 
 /** So many plans share rows at most: a row may be forgotten only when it is clear by all of them. */
 const SHARING = 16;
@@ -106,7 +106,7 @@ class Space implements RowKind {
     const until = this.#blockedUntil(hit, now);
 
     let at = table.find(key);
-    if (at < 0 && (verb === 'take' || verb === 'reserve')) at = table.add(key, now);
+    if (at < 0 && (verb === 'take' || verb === 'reserve')) at = table.add(now);
     if (at >= 0 && verb === 'reset') {
       this.forget(table.cells, at);
       table.cells.fill(0, at, at + this.width);
@@ -124,20 +124,17 @@ class Space implements RowKind {
     if (table === undefined) return 0;
     let at = table.find(key);
     if (verb === 'block') {
-      if (at < 0) at = table.add(key, now);
+      if (at < 0) at = table.add(now);
       table.cells[at] = now + span;
     }
     if (at >= 0 && verb === 'reset') table.cells[at] = 0;
     return at < 0 ? 0 : table.cells[at];
   }
 
-  clearIn(cells: Cells, at: number, now: Millis): Millis {
-    let longest = 0;
-    for (let i = 0; i < this.#plans.length; i++) {
-      const wait = clearIn(this.#plans[i], cells, at, now, this.#grown);
-      if (wait > longest) longest = wait;
-    }
-    return longest;
+  worth(cells: Cells, at: number, now: Millis): number {
+    let most = 0;
+    for (const plan of this.#plans) most = Math.max(most, worth(plan, cells, at, now, this.#grown));
+    return most;
   }
 
   forget(cells: Cells, at: number): void {

@@ -11,7 +11,7 @@
 import { SluiceError } from '../../errors.ts';
 
 /** Also the layout's version: threads with another Sluice refuse the buffer. */
-const MAGIC = 0x534c5531;
+const MAGIC = 0x534c5532;
 
 /** Words of the header. */
 const STRIPES = 1;
@@ -44,11 +44,11 @@ export const LATEST_CELL = 5;
 export const JOURNAL = 16;
 const HEAD = 32;
 
-/** Words and cells of a slot: tag (low, high), chain (first unit + 1, how many), clear at, then the row. */
+/** Words and cells of a slot: tag (low, high), chain (first unit + 1, how many and what is left), clear at, then the row. */
 export const SLOT = 16;
 export const TAG_HIGH = 1;
 export const CHAIN = 2;
-export const CHAIN_LENGTH = 3;
+export const LENGTH_AND_LEFT = 3;
 export const CLEAR_CELL = 2;
 export const ROW_CELL = 3;
 /** Cells of a row that lie in the slot: two policies of two cells, or one of each sort. */
@@ -114,6 +114,16 @@ export function layoutOf(buffer: unknown): Layout {
   const words = new Int32Array(buffer);
   const [stripes, slots, units] = [words[STRIPES], words[SLOTS], words[UNITS]];
   return { words, cells: new Float64Array(buffer), stripes, slots, units, ...measure(slots, units) };
+}
+
+/** Units of a slot's chain. */
+export function chainLength({ words }: Layout, slot: number): number {
+  return words[slot + LENGTH_AND_LEFT] & 0xff_ffff;
+}
+
+/** What could still be taken when the row was written, up to 255. */
+export function leftIn({ words }: Layout, slot: number): number {
+  return words[slot + LENGTH_AND_LEFT] >>> 24;
 }
 
 /** Where a stripe's head is. */

@@ -6,10 +6,11 @@
  * before leaves the old row, whoever dies after leaves the new one, for the next to copy.
  */
 import type { Millis } from '../../contract.ts';
+import { DENIED } from '../../engine.ts';
 import { StoreError } from '../../errors.ts';
 import {
   CHAIN,
-  CHAIN_LENGTH,
+  chainLength,
   CLEAR_CELL,
   COUNT,
   FREE_SLOT,
@@ -20,7 +21,10 @@ import {
   INLINE,
   JOURNAL,
   JOURNAL_SLOT,
+  LATEST_CELL,
+  LENGTH_AND_LEFT,
   type Layout,
+  leftIn,
   ROW_CELL,
   SLOT,
   TAG_HIGH,
@@ -29,8 +33,9 @@ import {
 import { Lock } from './lock.ts';
 import { freeChain, rebuildUnits, unitsFor, writeChain } from './units.ts';
 
-/** Rows compared when one has to go. */
+/** Rows compared when one has to go; so many at most while all of them deny. */
 const CANDIDATES = 16;
+const MOST = 256;
 
 export class Rows {
   readonly layout: Layout;
@@ -71,8 +76,17 @@ export class Rows {
     return this.layout.cells[slot / 2 + CLEAR_CELL];
   }
 
-  /** Replaces the row of the key, or adds it when it has no slot. Nothing changes if the lock was lost. */
-  write(slot: number, clearAt: Millis, row: Float64Array, length: number): void {
+  /** As in engine.ts, by what was left when the row was written: below 0 once it is clear. */
+  private worth(slot: number): number {
+    const now = this.layout.cells[this.head / 2 + LATEST_CELL];
+    return (this.clearAt(slot) - now) / (leftIn(this.layout, slot) || 1e-30);
+  }
+
+  /**
+   * Replaces the row of the key, or adds it when it has no slot. `left`: whole units that could still be taken.
+   * Nothing changes if the lock was lost.
+   */
+  write(slot: number, clearAt: Millis, left: number, row: Float64Array, length: number): void {
     const { layout, head } = this;
     const { words, cells } = layout;
     // What follows takes no time: only before can a slow thread have been taken for dead.
@@ -80,12 +94,12 @@ export class Rows {
     const units = unitsFor(length);
     if (units > 0) this.makeUnits(units, slot);
     const place = slot < 0 ? this.freeSlot() : slot;
-    const [oldChain, oldUnits] = [words[place + CHAIN], slot < 0 ? 0 : words[place + CHAIN_LENGTH]];
+    const [oldChain, oldUnits] = [words[place + CHAIN], slot < 0 ? 0 : chainLength(layout, place)];
     const journal = head + JOURNAL;
     words[journal] = this.low;
     words[journal + TAG_HIGH] = this.high;
     words[journal + CHAIN] = units > 0 ? writeChain(layout, head, row, length) : 0;
-    words[journal + CHAIN_LENGTH] = units;
+    words[journal + LENGTH_AND_LEFT] = units | (Math.min(left, 255) << 24);
     cells[journal / 2 + CLEAR_CELL] = clearAt;
     for (let cell = 0; cell < INLINE; cell++)
       cells[journal / 2 + ROW_CELL + cell] = cell < length ? row[cell] : 0;
@@ -109,7 +123,7 @@ export class Rows {
     words[head + slotLinksAt + index] = words[head + FREE_SLOT];
     words[head + FREE_SLOT] = index + 1;
     words[head + COUNT]--;
-    freeChain(this.layout, head, words[slot + CHAIN], words[slot + CHAIN_LENGTH]);
+    freeChain(this.layout, head, words[slot + CHAIN], chainLength(this.layout, slot));
   }
 
   get size(): number {
@@ -170,34 +184,47 @@ export class Rows {
     words[this.head + COUNT]++;
   }
 
-  /** A slot that nobody uses; of a full stripe, that of the row nearest to clear among some. */
+  /** A slot that nobody uses; in a full stripe, one that was taken from the row worth least among some. */
   private freeSlot(): number {
     const { words, slots, slotLinksAt } = this.layout;
     const { head } = this;
     if (words[head + FREE_SLOT] === 0) {
       if (words[head + FRESH_SLOT] < slots) return this.slotAt(words[head + FRESH_SLOT]++);
-      // Evenly spread: keys that came together, such as those of one attack, lie side by side.
-      words[head + HAND] = (words[head + HAND] + 1) % slots;
-      let victim = -1;
-      for (let i = 0; i < CANDIDATES; i++) {
-        const slot = this.slotAt((words[head + HAND] + Math.floor((i * slots) / CANDIDATES)) % slots);
-        if (victim < 0 || this.clearAt(slot) < this.clearAt(victim)) victim = slot;
-      }
-      this.forget(victim);
+      this.forget(this.worthLeast());
     }
     const index = words[head + FREE_SLOT] - 1;
     words[head + FREE_SLOT] = words[head + slotLinksAt + index];
     return this.slotAt(index);
   }
 
-  /** Sees to it that so many units are left. Of the other rows with units, the nearest to clear goes first. */
+  /** Of a full stripe. */
+  private worthLeast(): number {
+    const { words, slots } = this.layout;
+    const hand = this.head + HAND;
+    let victim = -1;
+    let least = Infinity;
+    for (let i = 0; i < CANDIDATES || (least > DENIED && i < MOST); i++) {
+      if (i % CANDIDATES === 0) words[hand] = (words[hand] + 1) % slots;
+      // Evenly spread: keys that came together, such as those of one attack, lie side by side.
+      const apart = Math.floor(((i % CANDIDATES) * slots) / CANDIDATES);
+      const slot = this.slotAt((words[hand] + apart) % slots);
+      const worth = this.worth(slot);
+      if (victim < 0 || worth < least) {
+        victim = slot;
+        least = worth;
+      }
+    }
+    return victim;
+  }
+
+  /** Sees to it that so many units are left. Of the other rows with units, the one worth least goes first. */
   private makeUnits(units: number, own: number): void {
     const { words } = this.layout;
     while (words[this.head + UNITS_LEFT] < units) {
       let victim = -1;
       for (const slot of this.used()) {
-        if (slot === own || words[slot + CHAIN_LENGTH] === 0) continue;
-        if (victim < 0 || this.clearAt(slot) < this.clearAt(victim)) victim = slot;
+        if (slot === own || chainLength(this.layout, slot) === 0) continue;
+        if (victim < 0 || this.worth(slot) < this.worth(victim)) victim = slot;
       }
       if (victim < 0)
         throw new StoreError('OOM, no room in sharedMemory for a row of this length: raise logEntries');

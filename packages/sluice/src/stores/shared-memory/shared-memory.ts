@@ -12,6 +12,7 @@ import {
   LATEST_CELL,
   type Layout,
   layoutOf,
+  leftIn,
   SEED,
   THREADS,
   UNIT,
@@ -27,7 +28,7 @@ export interface AttachOptions {
 }
 
 export interface SharedMemoryOptions extends AttachOptions {
-  /** Keys kept, over all limiters, blocks by hand included; when all of them live, the one nearest to clear makes room. */
+  /** Keys kept, over all limiters, blocks by hand included; when all of them live, one with much left, and soon clear, makes room. */
   readonly maxKeys: number;
   /** Entries of logs (slidingLog, concurrency) kept, over all keys; default 8 × maxKeys. */
   readonly logEntries?: number | undefined;
@@ -91,9 +92,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
 
   /** The time in the stripe that is open: no thread sees it go back. A clock that was given may. */
   function now(): Millis {
-    if (given !== undefined) return time();
     const latest = rows.head / 2 + LATEST_CELL;
-    cells[latest] = Math.max(cells[latest], time());
+    cells[latest] = given === undefined ? Math.max(cells[latest], time()) : time();
     return cells[latest];
   }
 
@@ -120,7 +120,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     return locked(key, space.block, (slot) => {
       if (verb === 'block') {
         block[0] = now() + span;
-        rows.write(slot, block[0], block, 1);
+        rows.write(slot, block[0], 0, block, 1);
         return block[0];
       }
       if (slot < 0) return 0;
@@ -140,10 +140,15 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     scratch.load(plan, rows.head, slot);
     const decision = decide(hit, scratch.cells, 0, at, until, scratch);
     if (isUntouched(hit, decision) || !scratch.changed(plan)) return decision;
-    // Another plan that reads this row may need it for longer: its end never comes nearer.
-    let clearAt = slot < 0 ? 0 : rows.clearAt(slot);
-    for (const { resetAfter } of decision.policies) clearAt = Math.max(clearAt, at + resetAfter);
-    rows.write(slot, clearAt, scratch.next, scratch.length);
+    // Another plan that reads this row may need it more: until it is clear, its end never comes nearer, nor is more left.
+    const lives = slot >= 0 && rows.clearAt(slot) > at;
+    let clearAt = lives ? rows.clearAt(slot) : 0;
+    let left = lives ? leftIn(layout, slot) : Infinity;
+    for (const { resetAfter, remaining } of decision.policies) {
+      clearAt = Math.max(clearAt, at + resetAfter);
+      left = Math.min(left, remaining);
+    }
+    rows.write(slot, clearAt, left, scratch.next, scratch.length);
     return decision;
   }
 

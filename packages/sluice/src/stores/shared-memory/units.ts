@@ -1,7 +1,7 @@
 /** Cells beyond those in the slot: chains of units, of one stripe. Whoever calls holds the stripe's lock. */
 import {
   CHAIN,
-  CHAIN_LENGTH,
+  chainLength,
   FREE_UNIT,
   FRESH_UNIT,
   INLINE,
@@ -16,15 +16,16 @@ export function unitsFor(cells: number): number {
 }
 
 /** Cells of the row in a slot, its unused ones included. */
-export function cellsIn({ words }: Layout, slot: number): number {
-  return INLINE + words[slot + CHAIN_LENGTH] * UNIT;
+export function cellsIn(layout: Layout, slot: number): number {
+  return INLINE + chainLength(layout, slot) * UNIT;
 }
 
 /** Copies the chain of a slot behind what is in the slot itself. */
 export function readChain(layout: Layout, head: number, slot: number, to: Float64Array): void {
   const { words, cells } = layout;
+  const length = chainLength(layout, slot);
   let unit = words[slot + CHAIN];
-  for (let i = 0, at = INLINE; i < words[slot + CHAIN_LENGTH]; i++, at += UNIT) {
+  for (let i = 0, at = INLINE; i < length; i++, at += UNIT) {
     const from = (head + layout.unitsAt) / 2 + (unit - 1) * UNIT;
     for (let cell = 0; cell < UNIT; cell++) to[at + cell] = cells[from + cell];
     unit = words[head + layout.unitLinksAt + unit - 1];
@@ -70,8 +71,9 @@ export function rebuildUnits(layout: Layout, head: number, slots: readonly numbe
   const { words, unitLinksAt, units } = layout;
   const used = new Uint8Array(units + 1);
   for (const slot of slots) {
+    const length = chainLength(layout, slot);
     let unit = words[slot + CHAIN];
-    for (let i = 0; i < words[slot + CHAIN_LENGTH]; i++) {
+    for (let i = 0; i < length; i++) {
       used[unit] = 1;
       unit = words[head + unitLinksAt + unit - 1];
     }

@@ -6,14 +6,15 @@
  * from the old one, leaving behind what is as good as new. So growing, shrinking and expiry are the same few lines.
  */
 import type { Cells, Millis } from '../../contract.ts';
+import { DENIED } from '../../engine.ts';
 import { fingerprint, high, low } from './fingerprint.ts';
 
 /** What the table must know of the rows it keeps. */
 export interface RowKind {
   /** Cells of a row. */
   readonly width: number;
-  /** Until a row may be forgotten. */
-  clearIn(cells: Cells, at: number, now: Millis): Millis;
+  /** 0: a row may be forgotten. When one has to be, it is the one worth least; above `DENIED`, only if all are. */
+  worth(cells: Cells, at: number, now: Millis): number;
   /** Called before a row is forgotten. */
   forget(cells: Cells, at: number): void;
 }
@@ -43,6 +44,9 @@ const STEP = 16;
 const SAMPLE = 128;
 /** Rows compared when one has to go. */
 const CANDIDATES = 16;
+/** If all of these deny, so many slots are looked at; in vain, then not again for some evictions. */
+const FAR = 1024;
+const REST = 64;
 /** `low` of a slot whose row was evicted; as a fingerprint it would need `high` to be the same, too. */
 const EVICTED = -1;
 
@@ -64,8 +68,7 @@ export class Table {
   #waiting = 0;
   #rows = 0;
   #hand = 0;
-  /** The free slot at which the last search ended. */
-  #free = 0;
+  #rest = 0;
 
   constructor(kind: RowKind, maxKeys: number) {
     // Not earlier: while modules load, Workers have no random numbers to give.
@@ -101,33 +104,22 @@ export class Table {
   }
 
   /** Adds a row of zeros for the key that was just looked for in vain, and says where it starts in `cells`. */
-  add(key: string, now: Millis): number {
-    const current = this.#current;
+  add(now: Millis): number {
     if (this.size >= this.#maxKeys) this.#evict(now);
-    let slot = this.#free;
-    if (this.old === undefined && current.used < current.capacity * FULL) {
-      this.#occupy(current, slot, high, low);
-    } else {
-      if (this.old === undefined) this.#turnOver(now);
-      else this.#move(now);
-      fingerprint(key, seed);
-      slot = this.#claim(this.#current, high, low);
-    }
+    if (this.old !== undefined) this.#move(now);
+    else if (this.#current.used >= this.#current.capacity * FULL) this.#turnOver(now);
     this.cells = this.#current.cells;
-    return slot * this.#stride + 1;
+    return this.#claim(this.#current, high, low) * this.#stride + 1;
   }
 
-  /** The slot of the fingerprint just made; −1 if it has none, and then `free` is where it would be. */
+  /** The slot of the fingerprint just made; −1 if it has none. */
   #search({ tags, capacity }: Generation): number {
     const step = 2 * this.#stride;
     let slot = position(high, capacity);
     for (;;) {
       const tag = tags[slot * step];
       if (tag === low && tags[slot * step + 1] === high) return slot;
-      if (tag === 0) {
-        this.#free = slot;
-        return -1;
-      }
+      if (tag === 0) return -1;
       if (++slot === capacity) slot = 0;
     }
   }
@@ -138,16 +130,11 @@ export class Table {
     const step = 2 * this.#stride;
     let slot = position(tagHigh, capacity);
     while (tags[slot * step] !== 0) if (++slot === capacity) slot = 0;
-    this.#occupy(generation, slot, tagHigh, tagLow);
-    return slot;
-  }
-
-  #occupy(generation: Generation, slot: number, tagHigh: number, tagLow: number): void {
-    const at = 2 * slot * this.#stride;
-    generation.tags[at] = tagLow;
-    generation.tags[at + 1] = tagHigh;
+    tags[slot * step] = tagLow;
+    tags[slot * step + 1] = tagHigh;
     generation.used++;
     this.#rows++;
+    return slot;
   }
 
   /** Starts a generation that is half full once all that lives has moved, and the keys that come meanwhile. */
@@ -170,7 +157,7 @@ export class Table {
     let living = 0;
     for (let i = 0; i < samples; i++) {
       const slot = Math.floor((i * generation.capacity) / samples);
-      if (this.#isRow(generation, slot) && this.#clearIn(generation, slot, now) > 0) living++;
+      if (this.#isRow(generation, slot) && this.#worth(generation, slot, now) > 0) living++;
     }
     return (living / samples) * generation.capacity;
   }
@@ -185,7 +172,7 @@ export class Table {
     for (let slot = this.#moved; slot < end; slot++) {
       if (!this.#isRow(old, slot)) continue;
       this.#waiting--;
-      if (this.#clearIn(old, slot, now) > 0) this.#copy(old, slot);
+      if (this.#worth(old, slot, now) > 0) this.#copy(old, slot);
       else this.#kind.forget(old.cells, slot * this.#stride + 1);
     }
     this.#moved = end;
@@ -210,32 +197,37 @@ export class Table {
     for (let cell = 1; cell < stride; cell++) to.cells[target + cell] = cells[at + cell];
   }
 
-  /** Of some neighbours, the row nearest to clear goes: a key that is blocked for long outlives any flood of new ones. */
+  /** Of some neighbours, in both generations, the row worth least goes: what denies outlives any flood of new keys. */
   #evict(now: Millis): void {
-    // Where most rows are: the last few of a generation might all be blocked ones.
-    const generation = this.old !== undefined && this.#waiting > this.#rows ? this.old : this.#current;
-    const first = generation === this.old ? this.#moved : 0;
+    const { capacity } = this.#current;
+    const far = this.#rest-- > 0 ? 0 : FAR;
+    const generations = this.old === undefined ? [this.#current] : [this.#current, this.old];
+    let home = this.#current;
     let victim = -1;
-    let soonest = Infinity;
+    let least = Infinity;
     for (
       let seen = 0, looked = 0;
-      (seen < CANDIDATES || victim < 0) && looked < generation.capacity;
+      looked < capacity && (victim < 0 || seen < CANDIDATES || (least > DENIED && looked < far));
       looked++
     ) {
-      if (++this.#hand >= generation.capacity || this.#hand < first) this.#hand = first;
-      if (!this.#isRow(generation, this.#hand)) continue;
-      seen++;
-      const wait = this.#clearIn(generation, this.#hand, now);
-      if (victim < 0 || wait < soonest) {
-        victim = this.#hand;
-        soonest = wait;
+      if (++this.#hand >= capacity) this.#hand = 0;
+      for (const generation of generations) {
+        const slot = Math.floor(this.#hand * (generation.capacity / capacity));
+        if ((generation === this.old && slot < this.#moved) || !this.#isRow(generation, slot)) continue;
+        seen++;
+        const worth = this.#worth(generation, slot, now);
+        if (victim >= 0 && worth >= least) continue;
+        home = generation;
+        victim = slot;
+        least = worth;
       }
     }
     if (victim < 0) return;
-    this.#kind.forget(generation.cells, victim * this.#stride + 1);
+    if (least > DENIED && far > 0) this.#rest = REST;
+    this.#kind.forget(home.cells, victim * this.#stride + 1);
     const at = 2 * victim * this.#stride;
-    generation.tags.fill(EVICTED, at, at + 2);
-    if (generation === this.old) this.#waiting--;
+    home.tags.fill(EVICTED, at, at + 2);
+    if (home === this.old) this.#waiting--;
     else this.#rows--;
   }
 
@@ -244,8 +236,8 @@ export class Table {
     return tags[at] !== 0 && !(tags[at] === EVICTED && tags[at + 1] === EVICTED);
   }
 
-  #clearIn(generation: Generation, slot: number, now: Millis): Millis {
-    return this.#kind.clearIn(generation.cells, slot * this.#stride + 1, now);
+  #worth(generation: Generation, slot: number, now: Millis): number {
+    return this.#kind.worth(generation.cells, slot * this.#stride + 1, now);
   }
 }
 
