@@ -121,6 +121,26 @@ describe('sluice replay', () => {
     expect(printed).toMatch(/denied most often\n +150 {2}busy\n$/);
   });
 
+  test.each([
+    ['a minute', 1000, 60, 60, '00:00:59'],
+    ['ten minutes', 10_000, 60, 40, '00:09:45'],
+    ['a day', 600_000, 144, 24, '23:00:00'],
+    ['a month, backwards', -3_600_000, 720, 31, '00:00:00'],
+  ])('has rows that suit a log of %s, and loses nothing', async (_, step, count, rows, last) => {
+    const lines = Array.from({ length: count }, (__, i) => `${start + i * step} k`);
+    const [, printed] = await sluice(
+      'replay',
+      temporaryFile(lines.join('\n'), 'log'),
+      '--policy',
+      '1000/day',
+    );
+    const table = printed.split('\n').filter((line) => /^\d{4}-\d\d-\d\dT/.test(line));
+    expect(table).toHaveLength(rows);
+    expect(table.at(-1)).toContain(`T${last} `);
+    const passed = table.map((line) => Number(line.trim().split(/ +/)[1]));
+    expect(passed.reduce((sum, one) => sum + one, 0)).toBe(count);
+  });
+
   test('reads CSV by the names of its columns', async () => {
     const rows = log.map((line) => line.replace(' ', ',"a, ""b""",'));
     const file = temporaryFile(['at,note,user', ...rows].join('\n'), 'log.csv');

@@ -31,7 +31,7 @@ export const REPLAY_FLAGS: Flags = {
     value: 'NAME',
     help: `what is limited: ${COMMON_KEYS.join(', ')}, or members of json; a+b for both together`,
   },
-  every: { value: 'TIME', help: 'what a row stands for; default 1h' },
+  every: { value: 'TIME', help: 'what a row stands for; default: what makes 60 rows or fewer' },
   top: { value: 'N', help: 'who is denied most often; default 10' },
   html: { value: 'FILE', help: 'also as a page with a chart' },
   suggest: { value: 'SHARE', help: 'the smallest limit that lets so much pass, such as 99.9%' },
@@ -51,8 +51,9 @@ export async function replayCommand(argv: readonly string[], { out, err }: Outpu
     throw new UsageError('which log? sluice replay access.log --policy 10/s');
   const trial = trialOf(args, args.text('policy'));
   const share = shareOf(args);
+  const every = args.text('every');
   const replayed: Replayed = {
-    tally: new Tally(spanOf('--every', args.text('every') ?? '1h')),
+    tally: new Tally(every === undefined ? undefined : spanOf('--every', every)),
     denied: new SpaceSaving(1000),
     // What comes in is seen once.
     ladder: share === undefined ? undefined : ladderOf(trial.text, file === '-' ? 4 : 1),

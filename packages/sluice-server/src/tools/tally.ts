@@ -13,21 +13,31 @@ export interface TallyRow extends Readonly<Row> {
 }
 
 const BAR = 40;
+/** What a row stands for when nobody says: the first with which so many span all. Each is a multiple of the last. */
+const STEPS: readonly Millis[] = [1, 5, 15, 60, 300, 900, 3600, 21_600, 86_400, 604_800].map((s) => s * 1000);
+const MOST_ROWS = 60;
 
 export class Tally {
   allowed = 0;
   denied = 0;
   /** Longest wait that a denial announced. */
   longestWait = 0;
-  private readonly rows = new Map<number, Row>();
+  private rows = new Map<number, Row>();
   /** Traffic comes in order, mostly: the row of the last one is that of the next. */
   private last: Row = { allowed: 0, denied: 0 };
   private lastIndex = Number.NaN;
-  readonly step: Millis;
+  private earliest = Infinity;
+  private latest = -Infinity;
+  /** A row of the table stands for so many ms. */
+  step: Millis;
+  /** Those that it may become. */
+  private longer: readonly Millis[];
 
-  /** A row of the table stands for `step` ms. */
-  constructor(step: Millis) {
-    this.step = step;
+  /** Without a step, rows stand for what suits the traffic. */
+  constructor(step?: Millis) {
+    const steps = step === undefined ? STEPS : [step];
+    this.step = steps[0];
+    this.longer = steps.slice(1);
   }
 
   add(now: Millis, { allowed, retryAfter }: Decision): void {
@@ -43,12 +53,29 @@ export class Tally {
     }
   }
 
-  private rowAt(index: number): Row {
+  private rowAt(at: number): Row {
+    const start = at * this.step;
+    this.earliest = Math.min(this.earliest, start);
+    this.latest = Math.max(this.latest, start);
+    while ((this.latest - this.earliest) / this.step >= MOST_ROWS && this.longer.length > 0) this.lengthen();
+    const index = Math.floor(start / this.step);
     const row = this.rows.get(index) ?? { allowed: 0, denied: 0 };
     this.rows.set(index, row);
     this.last = row;
     this.lastIndex = index;
     return row;
+  }
+
+  /** The next step, and its rows made of the present ones. */
+  private lengthen(): void {
+    const rows = this.inOrder();
+    [this.step, ...this.longer] = this.longer;
+    this.rows = new Map();
+    for (const { start, allowed, denied } of rows) {
+      const index = Math.floor(start / this.step);
+      const row = this.rows.get(index) ?? { allowed: 0, denied: 0 };
+      this.rows.set(index, { allowed: row.allowed + allowed, denied: row.denied + denied });
+    }
   }
 
   get total(): number {
