@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import fc from 'fast-check';
-import { memory, StoreUnavailable } from 'sluice';
+import { type Hit, memory, type Store, StoreUnavailable } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { expect, test, vi } from 'vitest';
 import { punctually, unpunctuality } from '../../sluice/test/redis/watch.ts';
@@ -371,6 +371,26 @@ test('who hangs up and reads late gets all answers, too', async () => {
   expect(heard).toBe(asked * one);
 }, 60_000);
 
+test.each([0, 1])(
+  'nor does a store that answers %s ms later take answers from who hangs up',
+  async (delay) => {
+    const store = memory({ clock: manualClock(0) });
+    const asked = 5000;
+    const soon =
+      delay === 0 ? { ...store, apply: async (hit: Hit) => store.apply(hit) } : later(store, () => delay);
+    const { port } = await opened(openResp, LIMITS, { store: soon as Store });
+    const socket = socketTo(port);
+    socket.end(command('throttle', 'k', 'api').repeat(asked));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    let heard = '';
+    socket.on('data', (chunk) => {
+      heard += chunk.toString();
+    });
+    await once(socket, 'end');
+    expect(heard.split('*5').length - 1).toBe(asked);
+  },
+);
+
 async function answersOf(port: number): Promise<number> {
   return Number(/total_commands_processed:(\d+)/.exec(await talk(port, command('info', 'stats')))?.[1]);
 }
@@ -575,6 +595,25 @@ test('over TLS, clients need a certificate if an authority is given', async () =
   expect(await ask({ cert: clientCert, key: clientKey })).toBe(PONG);
   expect(await ask({})).toBe('refused');
   expect(await talk(port, 'PING\r\n')).not.toContain('PONG');
+});
+
+test('who has connected, and shakes hands only while it drains, is ended as all others are', async () => {
+  const { ca, cert, key } = certificates();
+  const { port, door } = await opened(openResp, LIMITS, { tls: { cert, key } });
+  const socket = socketTo(port);
+  await once(socket, 'connect');
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const late = unpunctuality();
+  const start = performance.now();
+  const drained = door.drain(20_000);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const secure = connectTls({ socket, servername: 'localhost', ca });
+  await once(secure, 'secureConnect');
+  await once(secure.resume(), 'end');
+  secure.end();
+  await drained;
+  expect(performance.now() - start - late.total()).toBeLessThan(5000);
+  late.stop();
 });
 
 test('a port that is taken is an error', async () => {
