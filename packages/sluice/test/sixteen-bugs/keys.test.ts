@@ -60,6 +60,22 @@ describe('7. keys without expiry', () => {
     },
   );
 
+  test.each(Object.entries(kinds(100, 60_000)))(
+    'nor is it without an end, or gone too early, however often it is written: %s',
+    async (kind, policy) => {
+      const name = `${own} ${kind} often`;
+      const limiter = createLimiter(policy, { store: redis(client, { deadline: '30s' }), name });
+      for (let i = 0; i < 40; i++) {
+        const asked = performance.now();
+        const { resetAfter } = await limiter.take('k');
+        const left = await client.pttl(`${name}:{k}`);
+        // Without what has passed since, and what is rounded.
+        const clear = resetAfter - (performance.now() - asked) - 1;
+        expect([i, left >= clear && left <= 3_600_000]).toEqual([i, true]);
+      }
+    },
+  );
+
   test('in memory what is clear makes room, without a timer', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
