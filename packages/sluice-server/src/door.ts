@@ -5,8 +5,11 @@ import type { Live } from './http/live.ts';
 import type { Log } from './log.ts';
 import type { Tracer } from './traces/tracer.ts';
 
+/** Where a door is. */
 export interface Address {
+  /** A name or an address. */
   readonly host: string;
+  /** 0: any that is free. */
   readonly port: number;
 }
 

@@ -1,7 +1,35 @@
 /** The server as a library: for those who embed it, and for doors of their own. */
 export { loadConfig, parseConfig, type ConfigFile } from './config/config.ts';
-export { type Config, ConfigError, type Fault } from './config/model.ts';
+export {
+  type Config,
+  ConfigError,
+  type Domain,
+  type Fault,
+  type Level,
+  type LimitConfig,
+  type Override,
+  type Rate,
+  type Rule,
+  type RuleLimit,
+  type Treatment,
+  type Unit,
+} from './config/model.ts';
 export { type Core, type CoreOptions, createCore, UnknownLimit, type Verdict } from './core/core.ts';
-export type { Descriptor, DescriptorStatus, RateLimitAnswer } from './core/descriptors.ts';
-export { createLog, type Log } from './log.ts';
-export { type RunningServer, type ServerOptions, startServer } from './server.ts';
+export type { CurrentLimit, Descriptor, DescriptorStatus, RateLimitAnswer } from './core/descriptors.ts';
+export type { AskOptions } from './core/limit.ts';
+export type { Entry } from './core/match.ts';
+export type { Address } from './door.ts';
+export { createLog, type Log, type LogLevel, type LogOptions } from './log.ts';
+export type { Counts, Denied, Metrics, MetricsOptions, Totals } from './metrics/metrics.ts';
+export type { OtlpOptions } from './metrics/otlp.ts';
+export {
+  type DoorName,
+  type DrainOptions,
+  type ServerDoor,
+  type RunningServer,
+  type ServerOptions,
+  startServer,
+} from './server.ts';
+export type { StoreOptions } from './store.ts';
+export type { TracesOptions } from './telemetry.ts';
+export type { TlsFiles } from './tls.ts';

@@ -1,19 +1,27 @@
 /** What the server says: a line each, as JSON for machines or as text for a terminal. */
 
-export type Level = 'debug' | 'info' | 'warn' | 'error';
+/** From what only developers want to know to what somebody must look at. */
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** A function for each level; `fields` stand beside the message. */
 export type Log = Readonly<
-  Record<Level, (message: string, fields?: Readonly<Record<string, unknown>>) => void>
+  Record<LogLevel, (message: string, fields?: Readonly<Record<string, unknown>>) => void>
 >;
 
-export const LEVELS: readonly Level[] = ['debug', 'info', 'warn', 'error'];
+export const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-export function createLog(
-  write: (line: string) => void,
-  options: { readonly level?: Level; readonly format?: 'json' | 'text' } = {},
-): Log {
+export interface LogOptions {
+  /** What is below it is not written. Default 'info'. */
+  readonly level?: LogLevel;
+  /** For machines or for a terminal. Default 'json'. */
+  readonly format?: 'json' | 'text';
+}
+
+/** `write` gets whole lines, with their end. */
+export function createLog(write: (line: string) => void, options: LogOptions = {}): Log {
   const { level: least = 'info', format = 'json' } = options;
   const line =
-    (level: Level) =>
+    (level: LogLevel) =>
     (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
       if (LEVELS.indexOf(level) < LEVELS.indexOf(least)) return;
       const time = new Date().toISOString();

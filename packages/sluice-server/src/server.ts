@@ -1,4 +1,5 @@
 /** The whole of it: configuration, store, core, doors; opened together, drained together. */
+import type { Millis } from 'sluice';
 import type { Family } from 'sluice/prometheus';
 import { parseConfig, readFiles } from './config/config.ts';
 import { createCore, type Core } from './core/core.ts';
@@ -17,6 +18,7 @@ import { createTlsReloader, pathsOf, readTls, type TlsFiles } from './tls.ts';
 import { VERSION } from './version.ts';
 import { watchPaths } from './watch.ts';
 
+/** A protocol. */
 export type DoorName = 'http' | 'grpc' | 'resp';
 
 /** A protocol is a line here. */
@@ -27,21 +29,34 @@ const DOORS: Readonly<Record<DoorName, OpenDoor>> = {
   resp: openResp,
 };
 
+/** A door that is to be opened. */
+export interface ServerDoor {
+  /** Port 0: any that is free. */
+  readonly address: Address;
+  /** One of these must be shown; undefined: none is asked for. A function, since files of tokens change. */
+  readonly tokens?: (() => readonly string[]) | undefined;
+}
+
 export interface ServerOptions {
   /** Files, or folders of them. */
   readonly config: readonly string[];
+  /** Where the limits' state lives. */
   readonly store: StoreOptions;
-  readonly doors: Readonly<Partial<Record<DoorName, { address: Address; tokens?: DoorOptions['tokens'] }>>>;
+  /** Those named here are opened. */
+  readonly doors: Readonly<Partial<Record<DoorName, ServerDoor>>>;
   /** Read again when they change. */
   readonly tls?: TlsFiles | undefined;
-  /** Of the HTTP door: see DoorOptions. */
-  readonly adminTokens?: DoorOptions['adminTokens'];
-  readonly page?: DoorOptions['page'];
-  /** Default 1 MiB. */
+  /** Of the HTTP door: one of these must be shown to reset or block a key; it opens everything else, too. */
+  readonly adminTokens?: (() => readonly string[]) | undefined;
+  /** Of the HTTP door: the folder of the built page; default the one that comes with the server. 'none': no page. */
+  readonly page?: string | undefined;
+  /** Bytes of a message; default 1 MiB. */
   readonly maxMessage?: number | undefined;
-  /** Default 1024. */
+  /** Bytes of a key, in UTF-8; default 1024. */
   readonly maxKey?: number | undefined;
+  /** All limits decide and count, none denies. */
   readonly shadow?: boolean | undefined;
+  /** What is counted, and how much of it. */
   readonly metrics?: MetricsOptions | undefined;
   /** Also push the metrics to a collector. */
   readonly otlp?: OtlpOptions | undefined;
@@ -49,11 +64,15 @@ export interface ServerOptions {
   readonly traces?: TracesOptions | undefined;
   /** Look at the files again when they change; default true. */
   readonly watch?: boolean | undefined;
+  /** Where it says what it does: see `createLog`. */
   readonly log: Log;
 }
 
+/** A server whose doors are open. */
 export interface RunningServer {
+  /** To ask the same limits without a door. */
   readonly core: Core;
+  /** Where each door is, with the port that was given where 0 was asked for. */
   readonly addresses: Readonly<Partial<Record<DoorName, Address>>>;
   /** Loads the files again, certificates too. */
   reload(): void;
@@ -61,9 +80,17 @@ export interface RunningServer {
    * Says that it is unhealthy, and after `delay` lets nobody in; answers what has come, returns leases, closes the store.
    * After `timeout` ms, connections are cut off.
    */
-  drain(options?: { readonly delay?: number; readonly timeout?: number }): Promise<void>;
+  drain(options?: DrainOptions): Promise<void>;
 }
 
+export interface DrainOptions {
+  /** So long new clients are still let in, until load balancers have noticed. Default 0. */
+  readonly delay?: Millis;
+  /** After so long, connections are cut off. Default 10 s. */
+  readonly timeout?: Millis;
+}
+
+/** Loads the configuration, opens the store and the doors. Rejects if any of them fails. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { log } = options;
   const files = readFiles(options.config);

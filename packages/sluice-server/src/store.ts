@@ -1,7 +1,8 @@
 /** Where the limits' state lives, by a URL. Clients are loaded when they are needed: both are optional. */
 import { leased, memory, type Decision, type MaybePromise, type Store } from 'sluice';
-import { type BreakerEvent, type OnFailure, redis } from 'sluice/redis';
+import { type BreakerEvent, redis } from 'sluice/redis';
 
+/** Where the limits' state lives, and what is said when it cannot be asked. */
 export interface StoreOptions {
   /** memory, redis://, rediss://, redis+cluster://, redis+sentinel://, postgres://. */
   readonly url: string;
@@ -9,10 +10,13 @@ export interface StoreOptions {
   readonly maxKeys?: number | undefined;
   /** How long a check may take, as a duration. */
   readonly deadline?: string | undefined;
-  readonly onFailure?: Exclude<OnFailure, object> | undefined;
+  /** What is said when the store cannot be asked; default 'throw'. */
+  readonly onFailure?: 'throw' | 'allow' | 'deny' | undefined;
+  /** Remember denials in this process until they end; default false. */
   readonly denyCache?: boolean | undefined;
   /** Strict leases; about how many servers share the store. */
   readonly leases?: { readonly nodes: number } | undefined;
+  /** Called when the breaker opens and when it closes. */
   readonly onEvent?: ((event: BreakerEvent) => void) | undefined;
   /** The client lost its connection, or could not make one. */
   readonly onError?: ((error: Error) => void) | undefined;

@@ -8,7 +8,8 @@ import { createTracer, type Tracer, type TracerOptions } from './traces/tracer.t
 
 const OTLP = '@opentelemetry/sdk-metrics @opentelemetry/exporter-metrics-otlp-http';
 
-export type TracesOptions = PushOptions & TracerOptions;
+/** Where spans are pushed to, and which of them. */
+export interface TracesOptions extends PushOptions, TracerOptions {}
 
 export interface TelemetryOptions {
   readonly otlp?: OtlpOptions | undefined;

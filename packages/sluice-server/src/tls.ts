@@ -7,8 +7,11 @@ import { UsageError } from './store.ts';
 
 /** Paths of PEM files. With `ca`, clients must show a certificate of it. */
 export interface TlsFiles {
+  /** The certificate, and those that lead to its authority. */
   readonly cert: string;
+  /** Its private key. */
   readonly key: string;
+  /** The authority of clients' certificates. */
   readonly ca?: string | undefined;
 }
 

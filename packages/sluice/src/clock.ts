@@ -25,7 +25,9 @@ export function clockFrom(now: () => Millis): Clock {
 
 /** What a store was given as `clock`. One without `after` is waited for with setTimeout. */
 export interface GivenClock {
+  /** Epoch milliseconds, or from any other instant that stays the same. */
   now(): Millis;
+  /** As in `Clock`. */
   after?: Clock['after'];
 }
 

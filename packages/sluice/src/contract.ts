@@ -9,6 +9,7 @@ export type Millis = number;
 /** A table of rows. A row starts at an offset; a row of zeros is a fresh key. */
 export type Cells = Float64Array;
 
+/** At once, or later. */
 export type MaybePromise<T> = T | Promise<T>;
 
 /** `T` when the store answers at once, `Promise<T>` when it answers later. */
@@ -25,6 +26,7 @@ export const FORGIVEN: Millis = 0.0005;
 
 /** Five questions about one policy's part of a row. All of Sluice is built from these. */
 export interface Algorithm<P extends Params = Params> {
+  /** As in a policy's text: 'gcra', 'fixed-window'. */
   readonly name: string;
   /** Float64 cells of a fresh row. */
   width(params: P): number;
@@ -44,8 +46,11 @@ export interface Algorithm<P extends Params = Params> {
    * how much of it is all there is, and what one unit costs. To take 0 must bring these cells up to now.
    */
   readonly spending?: {
+    /** Offsets within its part of the row. */
     readonly cells: readonly number[];
+    /** All there is, in the unit of the cells. */
     full(params: P): number;
+    /** What one unit costs, in the unit of the cells. */
     unit(params: P): number;
   };
 
@@ -88,7 +93,9 @@ export interface Algorithm<P extends Params = Params> {
 
 /** An algorithm with its numbers, and the two that headers announce. */
 export interface Policy {
+  /** By which rules. */
   readonly algorithm: Algorithm;
+  /** With which numbers. */
   readonly params: Params;
   /** The most that passes at once. */
   readonly limit: number;
@@ -98,7 +105,9 @@ export interface Policy {
 
 /** A policy in its place: with its name and where its part of the row starts. */
 export interface PlacedPolicy extends Policy {
+  /** As the limiter's owner called it. */
   readonly name: string;
+  /** Where its part of the row starts. */
   readonly offset: number;
   /** Its part of the row is a single cell that points to a row of its own. */
   readonly grows: boolean;
@@ -108,6 +117,7 @@ export interface PlacedPolicy extends Policy {
 export interface Plan {
   /** The limiter's name: keeps its keys apart from other limiters' in the same store. */
   readonly name: string;
+  /** In the order in which they were given. */
   readonly policies: readonly PlacedPolicy[];
   /** Cells of a row. */
   readonly width: number;
@@ -123,6 +133,7 @@ export interface Plan {
 
 /** Rows that grow live outside the table; their one cell in it points here. 0 points to a row of zeros. */
 export interface GrownRows {
+  /** The row that a cell points to. */
   get(pointer: number): Cells;
   /** Puts a row in the place of another and returns where it is now. */
   put(pointer: number, row: Cells): number;
@@ -138,6 +149,7 @@ export type Decide = (
   grown: GrownRows,
 ) => Decision;
 
+/** How a plan takes over rows that other numbers wrote. */
 export interface Inheritance {
   /** What stays: the units that were used, those that were left, or the share of them. */
   readonly keeps: 'additive' | 'as-is' | 'proportional';
@@ -155,14 +167,20 @@ export interface Inheritance {
 /** 'whole': all or nothing. 'partial': as much as fits. 'always': every attempt counts, refused ones too. */
 export type Mode = 'whole' | 'partial' | 'always';
 
+/** What can be asked of a store. */
 export type Verb = 'take' | 'peek' | 'refund' | 'release' | 'reserve' | 'block' | 'reset';
 
 /** What a limiter asks of a store: data. */
 export interface Hit {
+  /** What is asked. */
   readonly verb: Verb;
+  /** By which policies, of which limiter. */
   readonly plan: Plan;
+  /** Whom it counts for. */
   readonly key: string;
+  /** How much. */
   readonly cost: number;
+  /** What happens when the whole cost does not fit. */
   readonly mode: Mode;
   /** block: how long. reserve: the longest delay that is welcome. */
   readonly span: Millis;
@@ -170,15 +188,23 @@ export interface Hit {
 
 /** One policy's own numbers. */
 export interface PolicyState {
+  /** As the limiter's owner called it. */
   readonly name: string;
+  /** The most that passes at once. */
   readonly limit: number;
+  /** The span in which the limit comes back whole. */
   readonly window: Millis;
+  /** Whole units that it would still let pass now. */
   readonly remaining: number;
+  /** 0 when it allowed; Infinity: this cost can never pass. */
   readonly retryAfter: Millis;
+  /** Until the key is as good as new to it. */
   readonly resetAfter: Millis;
 }
 
+/** What became of a hit. */
 export interface Decision {
+  /** Whether it passed. */
   readonly allowed: boolean;
   /** Charged: the cost, 0, or between the two in partial mode. */
   readonly taken: number;
@@ -194,20 +220,30 @@ export interface Decision {
   readonly policy: string;
   /** Every policy's own numbers, in order. */
   readonly policies: readonly PolicyState[];
+  /** Who decided: the store, or what stands before it. */
   readonly source: 'store' | 'deny-cache' | 'lease' | 'fallback';
 }
 
 /** Tells the time, and wakes those who wait for it. */
 export interface Clock {
+  /** Epoch milliseconds. */
   now(): Millis;
   /** Calls `wake` once, `delay` from now, unless the returned function is called first. */
   after(delay: Millis, wake: () => void): () => void;
+}
+
+/** The part of options that names a store. */
+export interface WithStore<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
+  /** Where the state of keys lives, such as `redis(client)`: the limiter answers when it answers. Default: in memory, at once. */
+  readonly store: Store<R>;
 }
 
 /** Owns atomicity, expiry and the clock. `R` says when the answer comes: `Decision`, or `Promise<Decision>`. */
 export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
   /** By which one waits for what the store announced. */
   readonly clock: Pick<Clock, 'after'>;
+  /** Decides on a hit, atomically, and keeps what comes of it. */
   apply(hit: Hit): R;
+  /** Ends its timers and connections. A client that it was given stays open. */
   close(): MaybePromise<void>;
 }

@@ -2,7 +2,7 @@
  * `sluice/core`, the small limiter: every algorithm as a value, every store, the verbs that ask it once. What needs more code than many
  * pages want to load (policies as text, tiers, waiting, several keys at once) is in `sluice`.
  */
-import type { Decision, MaybePromise, Policy, Store } from './contract.ts';
+import type { Decision, MaybePromise, Policy, Store, WithStore } from './contract.ts';
 import { storeOf } from './default-store.ts';
 import { SluiceError } from './errors.ts';
 import { known } from './options.ts';
@@ -10,16 +10,41 @@ import { isPolicy, place } from './placement.ts';
 import { type Verbs, verbsOf } from './verbs.ts';
 
 export * from './algorithms/index.ts';
-export type * from './contract.ts';
+export type { GivenClock } from './clock.ts';
+export type {
+  Algorithm,
+  Answer,
+  Cells,
+  Clock,
+  Decide,
+  Decision,
+  FORGIVEN,
+  GrownRows,
+  Hit,
+  Inheritance,
+  MaybePromise,
+  Millis,
+  Mode,
+  Params,
+  PlacedPolicy,
+  Plan,
+  Policy,
+  PolicyState,
+  Store,
+  Verb,
+  WithStore,
+} from './contract.ts';
 export { type ErrorCode, SluiceError } from './errors.ts';
 export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
 export type { CostOptions, TakeOptions, Verbs } from './verbs.ts';
 
+/** A limiter without waiting, tiers and takeMany. */
 export interface CoreLimiter<R extends MaybePromise<Decision> = Decision> extends Verbs<R> {
   /** Ends the store if it is the limiter's own. */
   close(): MaybePromise<void>;
 }
 
+/** What a limiter may be told beside its policies; `WithStore` adds its store. */
 export interface CoreLimiterOptions {
   /** Keeps this limiter's keys apart; limiters with the same name share them. */
   readonly name?: string | undefined;
@@ -35,7 +60,7 @@ export function createLimiter(
 ): CoreLimiter;
 export function createLimiter<R extends MaybePromise<Decision>>(
   policies: CorePolicies,
-  options: CoreLimiterOptions & { readonly store: Store<R> },
+  options: CoreLimiterOptions & WithStore<R>,
 ): CoreLimiter<R>;
 export function createLimiter(
   policies: CorePolicies,

@@ -19,12 +19,34 @@ const MORE = {
   ERR_TABLE: 'is not a table of this database',
   ERR_STORE: 'could not decide',
   ERR_STORE_UNAVAILABLE: 'is not available',
-} as const;
+} as const satisfies Partial<Record<ErrorCode, string>>;
 
-/** Marked as pure, so that a bundler may leave out what an application does not throw. */
-export const ERRORS: typeof MISTAKES & typeof MORE = /* @__PURE__ */ Object.assign({}, MISTAKES, MORE);
+/** What each code says. */
+// Marked as pure, so that a bundler may leave out what an application does not throw.
+export const ERRORS: Readonly<Record<ErrorCode, string>> = /* @__PURE__ */ Object.assign({}, MISTAKES, MORE);
 
-export type ErrorCode = keyof typeof ERRORS;
+/** Each has a page that says what it means and what to do. */
+export type ErrorCode =
+  | 'ERR_COST'
+  | 'ERR_DURATION'
+  | 'ERR_NUMBER'
+  | 'ERR_INTEGER'
+  | 'ERR_CHOICE'
+  | 'ERR_UNKNOWN_OPTION'
+  | 'ERR_MISSING_OPTION'
+  | 'ERR_OPTIONS'
+  | 'ERR_POLICY'
+  | 'ERR_TIER'
+  | 'ERR_KEY'
+  | 'ERR_POLICY_TEXT'
+  | 'ERR_TIME_ZONE'
+  | 'ERR_ADDRESS'
+  | 'ERR_TRUST_PROXY'
+  | 'ERR_CLOSED'
+  | 'ERR_DENIED'
+  | 'ERR_TABLE'
+  | 'ERR_STORE'
+  | 'ERR_STORE_UNAVAILABLE';
 
 /** A mistake that only some parts of Sluice can point out. */
 export function mistake(code: ErrorCode, option: string, value: unknown, hint = ''): SluiceError {
@@ -33,6 +55,7 @@ export function mistake(code: ErrorCode, option: string, value: unknown, hint = 
 
 /** What a caller of `acquire` gets when the limiter is closed before its turn. */
 export class ClosedError extends Error {
+  /** Always this one. */
   readonly code: ErrorCode = 'ERR_CLOSED';
 
   constructor() {
@@ -43,7 +66,9 @@ export class ClosedError extends Error {
 
 /** Thrown by `run` and `limitedFetch` alone, when the turn did not come in time. */
 export class DeniedError extends Error {
+  /** Always this one. */
   readonly code: ErrorCode = 'ERR_DENIED';
+  /** What the limiter said in the end. */
   readonly decision: Decision;
 
   constructor(key: string, decision: Decision) {
@@ -86,7 +111,9 @@ const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
 
 /** A store's failure, in its own words. */
 export class StoreError extends Error {
+  /** Always this one. */
   readonly code: ErrorCode = 'ERR_STORE';
+  /** What kind of failure it was, by its words. */
   readonly fault: StoreFault;
 
   constructor(message: string) {
@@ -98,7 +125,9 @@ export class StoreError extends Error {
 
 /** What a check rejects with when its store cannot be asked, and the declared answer to that is 'throw'. */
 export class StoreUnavailable extends Error {
+  /** Always this one. */
   readonly code: ErrorCode = 'ERR_STORE_UNAVAILABLE';
+  /** Why. */
   readonly fault: StoreFault;
 
   constructor(fault: StoreFault, cause?: unknown) {

@@ -1,5 +1,6 @@
 /** Sluice: every classic rate limit, one answer everywhere. */
 export * from './algorithms/index.ts';
+export type { GivenClock } from './clock.ts';
 export type {
   Algorithm,
   Answer,
@@ -17,6 +18,7 @@ export type {
   PolicyState,
   Store,
   Verb,
+  WithStore,
 } from './contract.ts';
 export type { Duration } from './duration.ts';
 export {
@@ -29,6 +31,7 @@ export {
   type StoreFault,
   StoreUnavailable,
 } from './errors.ts';
+export type { Inherit } from './inherit.ts';
 export {
   type AcquireOptions,
   createLimiter,
@@ -38,7 +41,7 @@ export {
   type Reservation,
   type ReserveOptions,
 } from './limiter.ts';
-export type { ManyDecision, ManyItem } from './many.ts';
+export type { ManyDecision, ManyItem, Taker, TakerOptions } from './many.ts';
 export type { Policies } from './plan.ts';
 export { type CasOptions, type CasService, casStore, type CasValue } from './stores/cas/cas.ts';
 export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';

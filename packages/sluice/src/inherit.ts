@@ -9,8 +9,11 @@ import { isFresh } from './engine.ts';
 import { SluiceError } from './errors.ts';
 import { numbered } from './placement.ts';
 
-/** What becomes of a key's state when its limit changes. */
-export type Inherit = Inheritance['keeps'] | 'reset';
+/**
+ * What of a key's state stays when its limit changes: what was used ('additive'), what was left ('as-is'), the share of it
+ * ('proportional'), or nothing ('reset').
+ */
+export type Inherit = 'additive' | 'as-is' | 'proportional' | 'reset';
 
 export const INHERIT: readonly Inherit[] = ['as-is', 'proportional', 'additive', 'reset'];
 

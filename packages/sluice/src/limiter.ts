@@ -1,5 +1,5 @@
 /** What a person holds in hand: verbs over a key. The limiter turns them into hits; the store decides. */
-import type { Answer, Decision, MaybePromise, Millis, Plan, Store } from './contract.ts';
+import type { Answer, Decision, MaybePromise, Millis, Plan, Store, WithStore } from './contract.ts';
 import { storeOf } from './default-store.ts';
 import { type Duration, duration } from './duration.ts';
 import { DeniedError, SluiceError } from './errors.ts';
@@ -16,6 +16,7 @@ export interface ReserveOptions extends CostOptions {
   readonly maxDelay?: Duration | undefined;
 }
 
+/** A turn that is booked, or why it is not. */
 export interface Reservation<R extends MaybePromise<Decision> = Decision> {
   /** `allowed`: booked and charged. */
   readonly decision: Decision;
@@ -28,11 +29,13 @@ export interface Reservation<R extends MaybePromise<Decision> = Decision> {
 export interface AcquireOptions extends CostOptions {
   /** After this long the answer is a denial; 0: only if it passes at once. Default: wait as long as it takes. */
   readonly timeout?: Duration | undefined;
+  /** Aborted, it ends the waiting; nothing is charged then. */
   readonly signal?: AbortSignal | undefined;
   /** Higher goes first; default 0. */
   readonly priority?: number | undefined;
 }
 
+/** Every verb, over a key. `R` says when the store answers: at once, or later. */
 export interface Limiter<R extends MaybePromise<Decision> = Decision> extends Verbs<R> {
   /** Charges now, even for a turn in the future. */
   reserve(key: string, options?: number | ReserveOptions): Answer<R, Reservation<R>>;
@@ -46,6 +49,7 @@ export interface Limiter<R extends MaybePromise<Decision> = Decision> extends Ve
   close(): MaybePromise<void>;
 }
 
+/** What a limiter may be told beside its policies; `WithStore` adds its store. */
 export interface LimiterOptions {
   /** Keeps this limiter's keys apart; limiters with the same name share them, and take over each other's state. */
   readonly name?: string | undefined;
@@ -70,7 +74,7 @@ export function createLimiter(
 ): Limiter;
 export function createLimiter<R extends MaybePromise<Decision>>(
   policies: PolicySource,
-  options: LimiterOptions & { readonly store: Store<R> },
+  options: LimiterOptions & WithStore<R>,
 ): Limiter<R>;
 export function createLimiter(
   policies: PolicySource,

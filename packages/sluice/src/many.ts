@@ -6,27 +6,37 @@ import { all, chain, isPromise, unheard } from './maybe.ts';
 
 /** What takeMany needs of a limiter. */
 export interface Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
+  /** As a limiter's. */
   take(key: string, options: TakerOptions): R;
+  /** As a limiter's. */
   peek(key: string, options: TakerOptions): R;
+  /** As a limiter's. */
   refund(key: string, options: TakerOptions): R;
 }
 
-interface TakerOptions {
+/** What an item costs, and by which tier. */
+export interface TakerOptions {
+  /** Of the item. */
   readonly cost: number;
+  /** Of the item. */
   readonly tier?: string | undefined;
 }
 
+/** One of the keys that are taken together. */
 export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
   /** Default: the limiter that was asked. */
   readonly limiter?: Taker<R> | undefined;
+  /** Whom it counts for. */
   readonly key: string;
   /** Default 1. */
   readonly cost?: number | undefined;
+  /** Of its limiter; default none. */
   readonly tier?: string | undefined;
 }
 
 /** The numbers of the item that binds, and every item's own decision, in order. */
 export interface ManyDecision extends Decision {
+  /** Of every item, in order. */
   readonly decisions: readonly Decision[];
 }
 

@@ -17,8 +17,11 @@ export const MISTAKES = {
 
 /** A mistake in what the caller passed: which option, and the value it got. */
 export class SluiceError extends RangeError {
+  /** Which mistake. */
   readonly code: ErrorCode;
+  /** Where: 'gcra.limit'. */
   readonly option: string;
+  /** What was there. */
   readonly value: unknown;
 
   constructor(code: keyof typeof MISTAKES, option: string, value: unknown, hint?: string);

@@ -4,17 +4,21 @@ import { type Duration, duration } from './duration.ts';
 import { all, chain } from './maybe.ts';
 import { cost as checkCost, keyOf, known, oneOf } from './options.ts';
 
+/** In place of a cost alone. */
 export interface CostOptions {
   /** Default 1; 0 peeks. */
   readonly cost?: number | undefined;
+  /** One of the limiter's tiers; default its own policies. */
   readonly tier?: string | undefined;
 }
 
+/** In place of a cost alone. */
 export interface TakeOptions extends CostOptions {
   /** Default 'whole'. */
   readonly mode?: Mode | undefined;
 }
 
+/** What asks the store once. `R` says when it answers. */
 export interface Verbs<R extends MaybePromise<Decision> = Decision> {
   /** Charges if every policy allows. */
   take(key: string, options?: number | TakeOptions): R;

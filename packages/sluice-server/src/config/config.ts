@@ -6,8 +6,11 @@ import { readLimit } from './limits.ts';
 import { type Config, ConfigError, type Domain, type Fault, type LimitConfig } from './model.ts';
 import { Source, type Value } from './value.ts';
 
+/** A file of limits that was read already. */
 export interface ConfigFile {
+  /** Its name, for messages. */
   readonly file: string;
+  /** What is in it: YAML. */
   readonly text: string;
 }
 
@@ -32,6 +35,7 @@ function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Reads files, or folders of them. Throws a ConfigError with all faults of all files. */
 export function loadConfig(paths: readonly string[]): Config {
   return parseConfig(readFiles(paths));
 }

@@ -3,13 +3,19 @@ import type { Millis, Mode, Policies } from 'sluice';
 
 /** A mistake in a configuration file, where a person can find it. Line and column count from 1. */
 export interface Fault {
+  /** Its name, as it was given. */
   readonly file: string;
+  /** From 1. */
   readonly line: number;
+  /** From 1. */
   readonly column: number;
+  /** What is wrong there. */
   readonly message: string;
 }
 
+/** What is wrong with a configuration: all of it, a line each. */
 export class ConfigError extends Error {
+  /** One by one. */
   readonly faults: readonly Fault[];
 
   constructor(faults: readonly Fault[]) {
@@ -24,6 +30,7 @@ export function showFault({ file, line, column, message }: Fault): string {
   return `${file}:${line}:${column}: ${message}`;
 }
 
+/** A configuration, after every word of it has been checked. */
 export interface Config {
   /** Sluice's own limits, by name. */
   readonly limits: ReadonlyMap<string, LimitConfig>;
@@ -31,10 +38,15 @@ export interface Config {
   readonly domains: ReadonlyMap<string, Domain>;
 }
 
+/** One of Sluice's own limits. */
 export interface LimitConfig {
+  /** By which it is asked for. */
   readonly name: string;
+  /** As for `createLimiter`. */
   readonly policies: Policies;
+  /** As for `createLimiter`. */
   readonly tiers: Readonly<Record<string, Policies>>;
+  /** A key's own counts before patterns, and of these the first that fits. */
   readonly overrides: readonly Override[];
   /** For takes that name no mode of their own. */
   readonly mode: Mode;
@@ -48,11 +60,14 @@ export interface LimitConfig {
 export interface Override {
   /** A key, or a pattern with `*`. */
   readonly keys: string;
+  /** How. */
   readonly treatment: Treatment;
 }
 
+/** Passes always, never, by a tier, or by policies of its own. */
 export type Treatment = 'unlimited' | 'blocked' | { readonly tier: string } | { readonly policies: Policies };
 
+/** Of Envoy's rates. */
 export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
 
 const DAY = 86_400_000;
@@ -68,8 +83,11 @@ export const UNITS: Readonly<Record<Unit, Millis>> = {
   year: 365 * DAY,
 };
 
+/** One of Envoy's domains. */
 export interface Domain {
+  /** By which it is asked for. */
   readonly name: string;
+  /** Its outermost descriptors. */
   readonly level: Level;
 }
 
@@ -83,7 +101,9 @@ export interface Level {
   readonly any: Map<string, Rule>;
 }
 
+/** A descriptor of the configuration. */
 export interface Rule {
+  /** What an entry must be called. */
   readonly key: string;
   /** Undefined: every value. */
   readonly value: string | undefined;
@@ -91,8 +111,11 @@ export interface Rule {
   readonly path: string;
   /** For people, as the original writes it: domain.key_value.key. */
   readonly label: string;
+  /** Undefined: only descriptors below it have limits. */
   readonly limit: RuleLimit | undefined;
+  /** The descriptors below it. */
   readonly level: Level | undefined;
+  /** Decides and counts, but never denies. */
   readonly shadow: boolean;
   /** Never denies; the answer says which descriptors went over. */
   readonly quota: boolean;
@@ -104,9 +127,13 @@ export interface Rule {
   readonly detailed: boolean;
 }
 
+/** What a descriptor allows. */
 export interface RuleLimit {
+  /** Only a rate is counted. */
   readonly kind: 'rate' | 'unlimited' | 'blocked';
+  /** For `replaces` of others. */
   readonly name: string | undefined;
+  /** Names of limits that do not count where this one does. */
   readonly replaces: readonly string[];
   /** What answers call the limit; undefined: it was written as policies. */
   readonly rate: Rate | undefined;
@@ -118,8 +145,11 @@ export interface RuleLimit {
   readonly mode: Mode;
 }
 
+/** As Envoy's service writes it. */
 export interface Rate {
+  /** So many … */
   readonly requestsPerUnit: number;
+  /** … in each of these. */
   readonly unit: Unit;
   /** The window is so many units long. */
   readonly multiplier: number;

@@ -11,24 +11,30 @@ import { chain, isPromise } from './maybe.ts';
 
 /** What became of a take: `shadowed` if the limit would have denied it, had it not been in shadow mode. */
 export interface Verdict extends Decision {
+  /** Only then. */
   readonly shadowed?: true;
 }
 
 export interface CoreOptions {
+  /** Where the state lives; `close` ends it. */
   readonly store: Store;
   /** Whether the store remembers keys as text. Default true. */
   readonly keepsKeys?: boolean | undefined;
+  /** What counts; default: counters of its own. */
   readonly metrics?: Metrics | undefined;
   /** All limits decide and count, none denies. */
   readonly shadow?: boolean | undefined;
 }
 
+/** The limits of a configuration, as every door asks them. */
 export interface Core {
   /** For doors that bring their limits with each request. Keys of limiters on it must not begin with a limit's name. */
   readonly store: Store;
   /** A key that was cut from a long text must then be a copy, or all of that text is kept with it. */
   readonly keepsKeys: boolean;
+  /** The one in force. */
   readonly config: Config;
+  /** What was counted so far. */
   readonly metrics: Metrics;
   /** Envoy's ShouldRateLimit. `hitsAddend` is the cost of descriptors without one of their own; 0 only asks. */
   decide(
@@ -36,10 +42,15 @@ export interface Core {
     descriptors: readonly Descriptor[],
     hitsAddend?: number,
   ): MaybePromise<RateLimitAnswer>;
+  /** As a limiter's, of a limit by its name. Throws an UnknownLimit where there is none, as do the next four. */
   take(limit: string, key: string, options?: AskOptions): MaybePromise<Verdict>;
+  /** The same answer, nothing written. */
   peek(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
+  /** Gives back; never above full. */
   refund(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
+  /** Denies the key for a while, whatever it has left. */
   block(limit: string, key: string, span: Duration): MaybePromise<Decision>;
+  /** As if the key had never been seen. */
   reset(limit: string, key: string): MaybePromise<Decision>;
   /** From the next call on. Limits of the same name go on with the state they have. */
   reload(config: Config): void;
@@ -49,6 +60,7 @@ export interface Core {
 
 /** No limit has this name. */
 export class UnknownLimit extends Error {
+  /** The name that was asked for. */
   readonly limit: string;
 
   constructor(limit: string) {
@@ -58,6 +70,7 @@ export class UnknownLimit extends Error {
   }
 }
 
+/** Limits without a door. The store is the core's from here on. */
 export function createCore(config: Config, options: CoreOptions): Core {
   const { metrics = createMetrics(), shadow: isShadow = false, keepsKeys = true } = options;
   const store = metered(options.store, {

@@ -21,7 +21,9 @@ import { blocked } from './limit.ts';
 import { type Entry, type Match, matchRule } from './match.ts';
 import { all, chain } from './maybe.ts';
 
+/** What a request is, in Envoy's words. */
 export interface Descriptor {
+  /** From the outermost in. */
   readonly entries: readonly Entry[];
   /** In place of the configured limit. */
   readonly limit?: { readonly requestsPerUnit: number; readonly unit: Unit } | undefined;
@@ -31,7 +33,9 @@ export interface Descriptor {
   readonly isNegativeHits?: boolean | undefined;
 }
 
+/** What became of a descriptor. */
 export interface DescriptorStatus {
+  /** As Envoy's service calls it. */
   readonly code: 'OK' | 'OVER_LIMIT';
   /** Undefined: no limit applies. */
   readonly currentLimit?: CurrentLimit | undefined;
@@ -41,14 +45,19 @@ export interface DescriptorStatus {
   readonly resetAfter?: Millis | undefined;
 }
 
+/** The limit that was asked. */
 export interface CurrentLimit {
+  /** If it has one. */
   readonly name: string | undefined;
+  /** So many … */
   readonly requestsPerUnit: number;
   /** Undefined: its span is none of Envoy's. */
   readonly unit: Unit | undefined;
 }
 
+/** What Envoy is told. */
 export interface RateLimitAnswer {
+  /** Whether the request is to be refused. */
   readonly overLimit: boolean;
   /** In the order of the descriptors. */
   readonly statuses: readonly DescriptorStatus[];

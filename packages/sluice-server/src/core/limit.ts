@@ -13,9 +13,11 @@ import {
 import type { LimitConfig, Override } from '../config/model.ts';
 import { fits } from './match.ts';
 
+/** What a call costs, and how it is counted. */
 export interface AskOptions {
   /** Default 1. */
   readonly cost?: number | undefined;
+  /** One of the limit's tiers; default none. */
   readonly tier?: string | undefined;
   /** Default: the limit's own. */
   readonly mode?: Mode | undefined;

@@ -2,8 +2,11 @@
 import { exactId, labelWord } from '../config/descriptors.ts';
 import type { Domain, Level, Rule } from '../config/model.ts';
 
+/** A key and its value, such as `remote_address` and an address. */
 export interface Entry {
+  /** What the configuration calls it. */
   readonly key: string;
+  /** What the request has there. */
   readonly value: string;
 }
 

@@ -5,6 +5,7 @@ import type { Seen } from './space-saving.ts';
 import { Sampled } from './sampled.ts';
 import { Spread } from './spread.ts';
 
+/** What is told apart. */
 export interface MetricsOptions {
   /** Once more than this share of the limit is used, it is near. Default 0.8. */
   readonly nearRatio?: number | undefined;
@@ -14,18 +15,23 @@ export interface MetricsOptions {
   readonly maxLimits?: number | undefined;
 }
 
+/** What the server counts, and how it is shown. */
 export interface Metrics {
   /** A take was decided. `lenient`: a denial was let pass. */
   decided(limit: string, key: string, decision: Decision, lenient: boolean): void;
   /** A store that answers later did so. */
   stored(took: Millis, decision: Decision): void;
+  /** The store could not decide. */
   failed(fault: StoreFault): void;
+  /** The store is not asked for a while, or again. */
   breaker(isOpen: boolean): void;
   /** `times`: several alike that took equally long; default 1. */
   answered(door: string, route: string, code: string, took: Millis, times?: number): void;
+  /** The configuration was read again. */
   reloaded(isGood: boolean): void;
   /** Most often denied, of all limits. */
   topDenied(): Denied[];
+  /** All of it as numbers. */
   families(): Family[];
   /** For Prometheus. */
   text(): string;
@@ -35,24 +41,37 @@ export interface Metrics {
   add(more: () => Family[]): void;
 }
 
+/** A key that was often denied. */
 export interface Denied extends Seen {
+  /** By which limit. */
   readonly limit: string;
 }
 
+/** Counts since the start. */
 export interface Totals {
+  /** By name. */
   readonly limits: ReadonlyMap<string, Readonly<Counts>>;
-  /** See spread.ts. */
+  /** How long answers took: how many, by eighths of powers of two. */
   readonly latency: Float64Array;
+  /** The same, of the store. */
   readonly storeLatency: Float64Array;
+  /** Hits that the store could not decide. */
   readonly faults: number;
+  /** Hits that were answered in its place. */
   readonly fallbacks: number;
+  /** Whether the store is asked now. */
   readonly isStoreUp: boolean;
 }
 
+/** Of one limit. */
 export interface Counts {
+  /** Takes that passed. */
   allowed: number;
+  /** Takes that did not. */
   denied: number;
+  /** Takes that passed only because the limit was in shadow mode. */
   shadowed: number;
+  /** Takes that passed near the limit. */
   near: number;
 }
 

@@ -26,8 +26,9 @@ import type { Family, Histogram, Sample } from 'sluice/prometheus';
 import type { Log } from '../log.ts';
 import { VERSION } from '../version.ts';
 
+/** Where metrics are pushed to. */
 export interface OtlpOptions {
-  /** Of the collector, such as http://localhost:4318. Default: that of OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** Of the collector, such as `http://localhost:4318`. Default: that of OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly endpoint?: string | undefined;
   /** Default a minute. */
   readonly every?: Millis | undefined;

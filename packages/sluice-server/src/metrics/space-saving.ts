@@ -5,7 +5,9 @@
 import { own } from '../core/own.ts';
 
 export interface Seen {
+  /** What was seen. */
   readonly name: string;
+  /** How often, about. */
   readonly count: number;
   /** The count may be too high by so much. */
   readonly error: number;

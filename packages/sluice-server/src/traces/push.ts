@@ -11,8 +11,9 @@ import { VERSION } from '../version.ts';
 import type { Span } from './tracer.ts';
 
 export interface PushOptions {
-  /** The whole of it, such as http://localhost:4318/v1/traces. */
+  /** The whole of it, such as `http://localhost:4318/v1/traces`. */
   readonly url: string;
+  /** Sent with each push, such as a token. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** How long the collector may take. Default 10 s. */
   readonly timeout?: Millis | undefined;

@@ -10,15 +10,20 @@ import { answer, type Callback } from './shared/callback.ts';
 import { countersOf, type Hits, hitsOf, placeOf, type SluiceStoreOptions } from './shared/hit-counter.ts';
 import type { AnyLimiter } from './shared/limiters.ts';
 
+export type { Callback } from './shared/callback.ts';
 export type { SluiceStoreOptions } from './shared/hit-counter.ts';
 
+/** How far a client has come. */
 export interface RouteHits {
+  /** Hits in the current window. */
   current: number;
   /** Milliseconds until `current` starts anew. */
   ttl: Millis;
 }
 
+/** What the plugin calls. */
 export interface RouteStore {
+  /** Counts one hit. */
   incr(key: string | number, callback: Callback<RouteHits>, timeWindow: Millis, max: number): void;
   /** The same, and nothing is counted. */
   read(key: string | number, callback: Callback<RouteHits>, timeWindow: Millis, max: number): void;

@@ -4,6 +4,7 @@
  */
 import { duration } from '../duration.ts';
 import {
+  type Clock,
   createLimiter,
   type Decision,
   type Duration,
@@ -17,6 +18,7 @@ import {
 import { known, notNegative, whole } from '../options.ts';
 import { GRAIN } from './shared/rounding.ts';
 
+/** Of a limiter in this process. */
 export interface RateLimiterOptions {
   /** How long the pace takes from cold to full after a pause; without it, idle time stores a burst. */
   readonly warmup?: Duration | undefined;
@@ -25,11 +27,12 @@ export interface RateLimiterOptions {
   /** Seconds of permits that idle time stores; default 1. Not with a warm-up. */
   readonly maxBurstSeconds?: number | undefined;
   /** Where the time comes from; default: a monotonic clock. */
-  readonly clock?: { now(): Millis } | undefined;
+  readonly clock?: Pick<Clock, 'now'> | undefined;
   /** How to wait; default: by the clock's `after` if it has one, else by a timer. */
   readonly sleep?: ((span: Millis) => MaybePromise<unknown>) | undefined;
 }
 
+/** As Guava's methods are. */
 export interface RateLimiter {
   /** Waits for the turn and says how long, in seconds. */
   acquire(permits?: number): Promise<number>;
@@ -39,9 +42,11 @@ export interface RateLimiter {
   reserve(permits?: number): Millis;
   /** Permits per second. Turns that are booked stay as they are, also what the next one waits for. */
   setRate(permitsPerSecond: number): void;
+  /** Permits per second. */
   getRate(): number;
 }
 
+/** Of a limiter that processes share. */
 export interface DistributedOptions extends Omit<RateLimiterOptions, 'clock'> {
   /** Such as `redis(client)`; the time is the store's. */
   readonly store: Store<MaybePromise<Decision>>;
@@ -53,6 +58,7 @@ export interface DistributedOptions extends Omit<RateLimiterOptions, 'clock'> {
 
 /** The rate is this process's own: what it takes from the shared pace is `permits / rate` seconds. */
 export interface DistributedRateLimiter extends Omit<RateLimiter, 'reserve'> {
+  /** Charges, and says how long to wait before acting. */
   reserve(permits?: number): Promise<Millis>;
 }
 
@@ -138,7 +144,12 @@ function distributed(permitsPerSecond: number, options: DistributedOptions): Dis
 }
 
 /** As Guava's class is used: `RateLimiter.create(5)`. */
-export const RateLimiter: { readonly create: typeof create; readonly distributed: typeof distributed } = {
+export const RateLimiter: {
+  /** In this process. */
+  readonly create: (permitsPerSecond: number, options?: RateLimiterOptions) => RateLimiter;
+  /** For all processes that share the store and the key. */
+  readonly distributed: (permitsPerSecond: number, options: DistributedOptions) => DistributedRateLimiter;
+} = {
   create,
   distributed,
 };

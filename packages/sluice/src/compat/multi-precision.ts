@@ -19,16 +19,17 @@ import { answer, type Callback } from './shared/callback.ts';
 import type { AnyLimiter } from './shared/limiters.ts';
 import { storeOf, type StoreOptions } from './shared/store-of.ts';
 
-type Triple = readonly [duration: number, limit: number, precision?: number | undefined];
+export type { Callback } from './shared/callback.ts';
 
 /** As Carlson writes it, or by name as ratelimit.js does. */
 export type Rule =
-  | Triple
+  | readonly [duration: number, limit: number, precision?: number | undefined]
   | { readonly interval: number; readonly limit: number; readonly precision?: number | undefined };
 
 /** One identifier, or several. */
 export type Ids = string | readonly string[];
 
+/** Beside the rules. */
 export interface RateLimitOptions extends StoreOptions {
   /** Keeps this application's keys apart; default 'ratelimit'. */
   readonly prefix?: string | undefined;
@@ -136,7 +137,7 @@ function windowOf(rule: Rule, what: string): Window {
   return { limit, block: block * 1000, blocks: Math.ceil(interval / block - 1e-9) };
 }
 
-function isTriple(rule: Rule): rule is Triple {
+function isTriple(rule: Rule): rule is Extract<Rule, readonly unknown[]> {
   return Array.isArray(rule);
 }
 

@@ -13,12 +13,17 @@ export type { SluiceStoreOptions } from './shared/hit-counter.ts';
 
 /** What the guard puts into headers: times in whole seconds. */
 export interface ThrottlerRecord {
+  /** In the current window. */
   totalHits: number;
+  /** Until the window ends. */
   timeToExpire: number;
+  /** Whether the guard refuses. */
   isBlocked: boolean;
+  /** Until it refuses no more. */
   timeToBlockExpire: number;
 }
 
+/** What the guard calls. */
 export interface SluiceThrottlerStorage {
   /** Times in milliseconds. */
   increment(

@@ -16,91 +16,28 @@ import {
   StoreUnavailable,
 } from '../index.ts';
 import { known, notNegative, whole } from '../options.ts';
+import {
+  type ConsumeOptions,
+  type Key,
+  type RateLimiterLike,
+  type RateLimiterOptions,
+  type RateLimiterQueueOptions,
+  type RateLimiterRedisOptions,
+  RateLimiterRes,
+} from './shared/flexible-api.ts';
 import { wholeUnits } from './shared/rounding.ts';
-import { type StoreOptions, storeOf } from './shared/store-of.ts';
+import { storeOf, type StoreOptions } from './shared/store-of.ts';
 import { EVER, type Points, pointsIn, type Tally } from './shared/tally.ts';
 
-/** Points belong to a string, or to a number read as one. */
-export type Key = string | number;
-
-/** What limiters are asked for when they are combined; those of rate-limiter-flexible itself have it, too. */
-export interface RateLimiterLike {
-  readonly keyPrefix: string;
-  readonly points?: number | undefined;
-  consume(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
-  penalty(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
-  reward(key: Key, points?: number): Promise<RateLimiterRes>;
-  block(key: Key, secDuration: number): Promise<RateLimiterRes>;
-  set(key: Key, points: number, secDuration: number): Promise<RateLimiterRes>;
-  get(key: Key): Promise<RateLimiterRes | null>;
-  delete(key: Key): Promise<boolean>;
-}
-
-export interface ConsumeOptions {
-  /** Seconds, in place of `duration`, if this call is the first of its window. */
-  readonly customDuration?: number | undefined;
-}
-
-/** What there is of a key. */
-export class RateLimiterRes {
-  /** Until its points are forgotten; −1: never. */
-  readonly msBeforeNext: Millis;
-  readonly remainingPoints: number;
-  /** May be above the limit: refused points are counted, too. */
-  readonly consumedPoints: number;
-  readonly isFirstInDuration: boolean;
-
-  constructor(remainingPoints = 0, msBeforeNext = 0, consumedPoints = 0, isFirstInDuration = false) {
-    this.msBeforeNext = msBeforeNext;
-    this.remainingPoints = remainingPoints;
-    this.consumedPoints = consumedPoints;
-    this.isFirstInDuration = isFirstInDuration;
-  }
-
-  toJSON(): {
-    remainingPoints: number;
-    msBeforeNext: Millis;
-    consumedPoints: number;
-    isFirstInDuration: boolean;
-  } {
-    const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = this;
-    return { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration };
-  }
-
-  toString(): string {
-    return JSON.stringify(this);
-  }
-}
-
-export interface RateLimiterOptions extends StoreOptions {
-  /** So many points may be consumed … */
-  readonly points: number;
-  /** … in so many seconds from the first; 0: ever. */
-  readonly duration: number;
-  /** Keeps the keys of limiters in one store apart; default 'rlflx'. */
-  readonly keyPrefix?: string | undefined;
-  /** Seconds for which a key is blocked when it consumes too much; default 0: until its duration ends. */
-  readonly blockDuration?: number | undefined;
-  /** Delays what passes, so that it is spread over the duration. */
-  readonly execEvenly?: boolean | undefined;
-  /** The least such delay; default: duration / points. */
-  readonly execEvenlyMinDelayMs?: Millis | undefined;
-  /** Asked in the place of a store that fails. */
-  readonly insuranceLimiter?: RateLimiterLike | undefined;
-}
-
-export interface RateLimiterRedisOptions extends RateLimiterOptions {
-  /** ioredis, iovalkey, node-redis or valkey-glide, single, Sentinel or Cluster. Not with `store`. */
-  readonly storeClient?: object | undefined;
-  /** A key with so many consumed points is refused by this process alone, without asking the server. */
-  readonly inMemoryBlockOnConsumed?: number | undefined;
-  /** For so many seconds; default: as long as the server would refuse it. */
-  readonly inMemoryBlockDuration?: number | undefined;
-  /** Reject at once while the client is not connected. */
-  readonly rejectIfRedisNotReady?: boolean | undefined;
-  /** Clients are recognised: this changes nothing. */
-  readonly useRedisPackage?: boolean | undefined;
-}
+export {
+  type ConsumeOptions,
+  type Key,
+  type RateLimiterLike,
+  type RateLimiterOptions,
+  type RateLimiterQueueOptions,
+  type RateLimiterRedisOptions,
+  RateLimiterRes,
+} from './shared/flexible-api.ts';
 
 const OPTIONS = [
   'points',
@@ -124,12 +61,19 @@ const REDIS_OPTIONS = [
 
 /** What the two classes share. Its numbers may be changed while it runs; windows that are open keep their end. */
 class PointLimiter implements RateLimiterLike {
+  /** As in the options. */
   points: number;
+  /** As in the options: seconds. */
   duration: number;
+  /** As in the options: seconds. */
   blockDuration: number;
+  /** As in the options. */
   execEvenly: boolean;
+  /** As in the options. */
   execEvenlyMinDelayMs: Millis | undefined;
+  /** As in the options. */
   readonly keyPrefix: string;
+  /** As in the options. */
   readonly insuranceLimiter: RateLimiterLike | undefined;
   private readonly store: Store<MaybePromise<Decision>>;
   private readonly tally: Points;
@@ -154,14 +98,17 @@ class PointLimiter implements RateLimiterLike {
     this.blocks = blocks;
   }
 
+  /** `duration` in milliseconds. */
   get msDuration(): Millis {
     return this.duration * 1000;
   }
 
+  /** `blockDuration` in milliseconds. */
   get msBlockDuration(): Millis {
     return this.blockDuration * 1000;
   }
 
+  /** With the prefix. */
   getKey(key: Key): string {
     return this.keyPrefix === '' ? nameOf(key) : `${this.keyPrefix}:${nameOf(key)}`;
   }
@@ -231,6 +178,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
+  /** Forgets which keys this process refuses by itself. */
   deleteInMemoryBlockedAll(): void {
     void this.blocks?.store.close();
   }
@@ -304,7 +252,9 @@ export class RateLimiterMemory extends PointLimiter {
 
 /** On the server of `storeClient`, or on the `store` it is given. */
 export class RateLimiterRedis extends PointLimiter {
+  /** As in the options; 0: never. */
   readonly inMemoryBlockOnConsumed: number;
+  /** As in the options: seconds. */
   readonly inMemoryBlockDuration: number;
 
   constructor(options: RateLimiterRedisOptions) {
@@ -375,10 +325,12 @@ export class BurstyRateLimiter {
     this.burst = checked('burstLimiter', burstLimiter);
   }
 
+  /** Of the first. */
   get points(): number | undefined {
     return this.limiter.points;
   }
 
+  /** Asks the first, and if that refuses, the second. */
   async consume(key: Key, points = 1): Promise<RateLimiterRes> {
     const own = await outcome(this.limiter.consume(key, points));
     if (own.passed) return own.res;
@@ -387,6 +339,7 @@ export class BurstyRateLimiter {
     return burst.passed ? res : refuse(res);
   }
 
+  /** null when nothing is consumed at the first. */
   async get(key: Key): Promise<RateLimiterRes | null> {
     const [own, burst] = await Promise.all([this.limiter.get(key), this.burst.get(key)]);
     return own === null ? null : combine(own, burst);
@@ -403,14 +356,9 @@ function combine(own: RateLimiterRes, burst: RateLimiterRes | null): RateLimiter
 /** A limiter of one kind or the other, also a BurstyRateLimiter. */
 export type QueueLimiter = Pick<RateLimiterLike, 'points' | 'consume' | 'get'>;
 
-export interface RateLimiterQueueOptions {
-  /** Calls that may wait per key; one more is rejected. Default: no bound that anybody meets. */
-  readonly maxQueueSize?: number | undefined;
-  /** For tests: tells the time, and wakes those who wait. */
-  readonly clock?: { now(): Millis; after?: Clock['after'] } | undefined;
-}
-
+/** A call that cannot wait, or no longer: the queue is full, it has expired, or it asks for more than there ever is. */
 export class RateLimiterQueueError extends Error {
+  /** More about it, if there is more. */
   readonly extra: string | undefined;
 
   constructor(message: string, extra?: string) {
@@ -428,6 +376,7 @@ interface Waiter {
 
 const DEFAULT_KEY = 'limiter';
 
+/** Calls that wait in line until a limiter lets them pass. */
 export class RateLimiterQueue {
   private readonly limiter: QueueLimiter;
   private readonly maxQueueSize: number;
@@ -444,6 +393,7 @@ export class RateLimiterQueue {
     this.alarms = memory({ clock }).clock;
   }
 
+  /** That may still be removed without waiting. */
   async getTokensRemaining(key: Key = DEFAULT_KEY): Promise<number> {
     const res = await this.limiter.get(key);
     return res === null ? (this.limiter.points ?? 0) : res.remainingPoints;

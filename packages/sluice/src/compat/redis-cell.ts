@@ -4,12 +4,14 @@
  */
 import {
   type Answer,
+  type Clock,
   type Decision,
   type ErrorCode,
   type MaybePromise,
   memory,
   type Millis,
   type Store,
+  type WithStore,
 } from '../index.ts';
 import { known } from '../options.ts';
 import { isPromise } from '../maybe.ts';
@@ -33,17 +35,19 @@ export type ClThrottleReply = [
   resetAfter: number,
 ];
 
+/** The command as a function. */
 export type ClThrottle<R extends MaybePromise<Decision> = Decision> = (
   ...args: ClThrottleArgs
 ) => Answer<R, ClThrottleReply>;
 
 export interface ClThrottleOptions {
   /** Of the store in memory; a store that is given has its own. */
-  readonly clock?: { now(): Millis } | undefined;
+  readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
 /** Arguments that the command would refuse. */
 export class CellError extends RangeError {
+  /** As in Sluice's own errors. */
   readonly code: ErrorCode;
 
   constructor(code: ErrorCode, message: string) {
@@ -56,7 +60,7 @@ export class CellError extends RangeError {
 /** In memory, replies come at once; with another store, as that store answers. */
 export function createClThrottle(options?: ClThrottleOptions & { readonly store?: undefined }): ClThrottle;
 export function createClThrottle<R extends MaybePromise<Decision>>(
-  options: ClThrottleOptions & { readonly store: Store<R> },
+  options: ClThrottleOptions & WithStore<R>,
 ): ClThrottle<R>;
 export function createClThrottle(
   options: ClThrottleOptions & { readonly store?: Store | undefined } = {},

@@ -18,8 +18,13 @@ import type { AnyLimiter } from './shared/limiters.ts';
 import { wholeUnits } from './shared/rounding.ts';
 import { storeOf, type StoreOptions } from './shared/store-of.ts';
 
+export type { Callback } from './shared/callback.ts';
+
+/** So many in any interval of this length. */
 export interface RollingLimit {
+  /** The length of a window. */
   readonly interval: Millis;
+  /** The most that count in any window. */
   readonly maxInInterval: number;
   /** The least time between two actions; default 0. */
   readonly minDifference?: Millis | undefined;
@@ -27,7 +32,8 @@ export interface RollingLimit {
   readonly buckets?: number | undefined;
 }
 
-interface SharedOptions extends StoreOptions {
+/** Beside the limits. */
+export interface RollingOptions extends StoreOptions {
   /** A client of ioredis, iovalkey, node-redis or valkey-glide. Default: in memory. */
   readonly redis?: object | undefined;
   /** 'binary' (default): all or nothing. 'nary': what fits. 'uniform': every attempt counts, also above the limit. */
@@ -36,9 +42,11 @@ interface SharedOptions extends StoreOptions {
   readonly namespace?: string | undefined;
 }
 
-export type RateLimiterFactoryOptions = SharedOptions &
+/** One limit, or several that must all allow. */
+export type RateLimiterFactoryOptions = RollingOptions &
   (RollingLimit | { readonly limits: readonly RollingLimit[] | { readonly [index: string]: RollingLimit } });
 
+/** What became of the actions. */
 export interface RollingResult {
   /** How many of the actions count: all of `n`, none, or in mode 'nary' some. */
   readonly acknowledged: number;
@@ -112,7 +120,7 @@ export function rateLimiterFactory(
 
 function limitsOf(options: RateLimiterFactoryOptions): readonly RollingLimit[] {
   if ('limits' in Object(options)) {
-    const several = options as SharedOptions & { readonly limits: readonly RollingLimit[] };
+    const several = options as RollingOptions & { readonly limits: readonly RollingLimit[] };
     const { limits } = known('options', several, [...SHARED, 'limits']);
     const all = Object.entries(Object(limits) as Record<string, RollingLimit>);
     if (all.length === 0) throw new SluiceError('ERR_OPTIONS', 'options.limits', limits, 'at least one');
@@ -120,7 +128,7 @@ function limitsOf(options: RateLimiterFactoryOptions): readonly RollingLimit[] {
       checkLimit(`options.limits.${index}`, known(`options.limits.${index}`, limit, LIMIT));
     return all.map(([, limit]) => limit);
   }
-  const one = known('options', options as SharedOptions & RollingLimit, [...SHARED, ...LIMIT]);
+  const one = known('options', options as RollingOptions & RollingLimit, [...SHARED, ...LIMIT]);
   checkLimit('options', one);
   return [one];
 }
@@ -143,7 +151,9 @@ function logOf({ interval, maxInInterval, buckets = 10_000 }: RollingLimit, unif
 /* classdojo's rolling-rate-limiter, version 0.4: every attempt counts, blocked ones too. */
 
 export interface RateLimiterOptions extends StoreOptions {
+  /** The length of a window. */
   readonly interval: Millis;
+  /** The most attempts that pass in any window. */
   readonly maxInInterval: number;
   /** The least time between two attempts; default 0. */
   readonly minDifference?: Millis | undefined;
@@ -156,9 +166,13 @@ export interface RedisRateLimiterOptions extends RateLimiterOptions {
   readonly namespace: string;
 }
 
+/** What became of an attempt. */
 export interface RateLimitInfo {
+  /** Whether it is to be refused. */
   readonly blocked: boolean;
+  /** There were too many in the interval. */
   readonly blockedDueToCount: boolean;
+  /** It came too soon after the one before. */
   readonly blockedDueToMinDifference: boolean;
   /** Until an attempt passes if none is made before; whole milliseconds, rounded up. */
   readonly millisecondsUntilAllowed: Millis;
@@ -188,6 +202,7 @@ class RollingRateLimiter {
     return !(await this.#limiter.take(String(id), { mode: 'always' })).allowed;
   }
 
+  /** The same, and why. */
   async limitWithInfo(id: number | string): Promise<RateLimitInfo> {
     const key = String(id);
     // All in one tick: they travel together. If ever somebody comes between, only reasons and wait know of it.
@@ -204,6 +219,7 @@ class RollingRateLimiter {
     return !(await this.#limiter.peek(String(id))).allowed;
   }
 
+  /** The same, and why. */
   async wouldLimitWithInfo(id: number | string): Promise<RateLimitInfo> {
     const now = await this.#limiter.peek(String(id));
     return infoOf(!now.allowed, now, now, Math.max(0, leftOf(now) - 1));

@@ -22,43 +22,62 @@ import { GRAIN, wholeUnits } from './shared/rounding.ts';
 
 /** Empties by `dripSize` (default 1) every `dripRate` ms (default 1000). */
 export interface BucketRateLimit {
+  /** Tells it from the legacy form. */
   readonly type: 'bucket';
+  /** Names the limit: actors have a bucket for each. */
   readonly key: string;
+  /** What the bucket holds: the most that passes at once. */
   readonly size: number;
+  /** Time between two drips. */
   readonly dripRate?: Millis | null | undefined;
+  /** Calls that leave with each drip. */
   readonly dripSize?: number | null | undefined;
 }
 
 /** `max` per `duration`, or one per `minInterval`; with neither of them complete: unlimited. */
 export interface LegacyRateLimit {
+  /** None: tells it from a bucket. */
   readonly type?: undefined;
+  /** Names the limit: actors have a bucket for each. */
   readonly key: string;
+  /** So many calls … */
   readonly max?: number | null | undefined;
+  /** … in this span. */
   readonly duration?: Millis | null | undefined;
+  /** The least time between two calls. */
   readonly minInterval?: Millis | null | undefined;
 }
 
+/** Either form. */
 export type RateLimit = BucketRateLimit | LegacyRateLimit;
 
 /** A limit in whole numbers, as it is applied. */
 export interface TranslatedLimit {
+  /** The most that passes at once. */
   readonly bucketSize: number;
+  /** Time between two drips. */
   readonly dripRate: Millis;
+  /** Calls that leave with each drip. */
   readonly dripSize: number;
   /** In which a full bucket empties. */
   readonly fullResetMs: Millis;
+  /** The same in seconds, rounded up. */
   readonly fullResetSec: number;
 }
 
+/** What became of a call. */
 export interface LimitInfo {
+  /** Whether it is to be refused. */
   readonly blocked: boolean;
   /** Calls that would still pass now. */
   readonly remaining: number;
   /** Until a call passes again; 0 while some remain. Seconds are rounded up, here and below. */
   readonly resetSec: number;
+  /** The same, exactly. */
   readonly resetMs: Millis;
   /** In which the bucket empties, as if its last drip had fallen just now. */
   readonly fullResetSec: number;
+  /** The same, exactly. */
   readonly fullResetMs: Millis;
 }
 
@@ -76,6 +95,7 @@ export interface SkRateLimiterOptions {
   readonly disabled?: boolean | undefined;
 }
 
+/** As the original is called. */
 export interface SkRateLimiterService {
   /** Charges one call if it passes. A bad limit or factor rejects with a SluiceError. */
   readonly limit: (limit: RateLimit, actorOrUser: Actor) => Promise<LimitInfo>;

@@ -4,12 +4,14 @@
  */
 import {
   type Answer,
+  type Clock,
   type Decision,
   type MaybePromise,
   memory,
   type Millis,
   SluiceError,
   type Store,
+  type WithStore,
 } from '../index.ts';
 import { known, notNegative, positive, whole } from '../options.ts';
 import { chain } from '../maybe.ts';
@@ -17,7 +19,9 @@ import { cellCounter, nanos } from './shared/cells.ts';
 
 /** `count` requests per `period`, evenly spaced. */
 export interface Rate {
+  /** Requests. */
   readonly count: number;
+  /** In this span. */
   readonly period: Millis;
 }
 
@@ -38,10 +42,13 @@ export type RateQuota = ({ readonly rate: Rate } | { readonly maxRate: Rate }) &
   readonly maxBurst: number;
 };
 
+/** What became of a request. */
 export interface RateLimitResult {
+  /** Whether it is to be refused. */
   readonly limited: boolean;
   /** `maxBurst` + 1. */
   readonly limit: number;
+  /** That would still pass now. */
   readonly remaining: number;
   /** Until the key is as good as new. */
   readonly resetAfter: Millis;
@@ -49,19 +56,21 @@ export interface RateLimitResult {
   readonly retryAfter: Millis;
 }
 
+/** As the original is called. */
 export interface GcraRateLimiter<R extends MaybePromise<Decision> = Decision> {
   /** Charges `quantity` (default 1) if it passes; 0 looks and charges nothing. */
   rateLimit(key: string, quantity?: number): Answer<R, RateLimitResult>;
 }
 
 export interface GcraRateLimiterOptions {
+  /** What is limited: a rate and a burst. */
   readonly quota: RateQuota;
   /** Keeps keys apart from those of other limiters in the same store; those with the same prefix share them. */
   readonly prefix?: string | undefined;
   /** Keys kept by the store in memory; default: no bound. */
   readonly maxKeys?: number | undefined;
   /** Of the store in memory; a store that is given has its own. */
-  readonly clock?: { now(): Millis } | undefined;
+  readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
 /** In memory, results come at once; with another store, as that store answers. */
@@ -69,7 +78,7 @@ export function createGcraRateLimiter(
   options: GcraRateLimiterOptions & { readonly store?: undefined },
 ): GcraRateLimiter;
 export function createGcraRateLimiter<R extends MaybePromise<Decision>>(
-  options: GcraRateLimiterOptions & { readonly store: Store<R> },
+  options: GcraRateLimiterOptions & WithStore<R>,
 ): GcraRateLimiter<R>;
 export function createGcraRateLimiter(
   options: GcraRateLimiterOptions & { readonly store?: Store | undefined },

@@ -24,11 +24,15 @@ const RANGES: Readonly<Record<string, readonly string[]>> = {
 export type TrustProxy =
   | false
   | number
-  | keyof typeof PLATFORMS
+  | 'cloudflare'
+  | 'fly'
+  | 'vercel'
+  | 'nginx'
   | (string & {})
   | readonly string[]
   | { readonly header: string; readonly from?: readonly string[] | undefined };
 
+/** Which proxies are believed, and how much of an address counts. */
 export interface ClientAddressOptions {
   /** Default false. */
   readonly trustProxy?: TrustProxy | undefined;
@@ -38,12 +42,15 @@ export interface ClientAddressOptions {
 
 /** What is read of a request: Node's and the frameworks' on top of it, or the web standard's. */
 export interface RequestLike {
+  /** Where proxies say who came before. */
   readonly headers: HeadersLike;
+  /** Whose address counts where no proxy is trusted. */
   readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
   /** Of the connection, where a platform tells it otherwise. */
   readonly remoteAddress?: string | undefined;
 }
 
+/** The web standard's, or an object with names in small letters. */
 export type HeadersLike =
   | { get(name: string): string | null }
   | { readonly [name: string]: string | readonly string[] | undefined };

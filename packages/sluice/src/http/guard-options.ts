@@ -7,10 +7,15 @@ import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
 
 /** What a guard needs of a limiter; every limiter of Sluice offers it. */
 export interface GuardLimiter {
+  /** As a limiter's. */
   take(key: string, options: Share & { readonly mode?: Mode }): MaybePromise<Decision>;
+  /** As a limiter's. */
   refund(key: string, options: Share): MaybePromise<Decision>;
+  /** As a limiter's. */
   release(key: string, options: Share): MaybePromise<Decision>;
+  /** As a limiter's. */
   holds(key: string, tier?: string): boolean;
+  /** As a limiter's. */
   takeMany(
     items: readonly { readonly key: string }[],
   ): MaybePromise<{ readonly decisions: readonly Decision[] }>;
@@ -18,12 +23,15 @@ export interface GuardLimiter {
 
 /** What is charged or given back at once. */
 export interface Share {
+  /** How much. */
   readonly cost: number;
+  /** Under which tier. */
   readonly tier?: string | undefined;
 }
 
 /** How a response ended. */
 export interface Outcome {
+  /** Of the response. */
   readonly status: number;
   /** The client left before it was complete. */
   readonly aborted: boolean;
@@ -31,19 +39,23 @@ export interface Outcome {
 
 /** One limiter, and what a request means to it. */
 export interface Limit<Q> {
+  /** Which is asked. */
   readonly limiter: GuardLimiter;
   /** Whom it counts for; default: the client's address. `false`: this limit does not apply. */
   readonly key?: ((request: Q) => MaybePromise<string | false>) | undefined;
   /** Default 1. */
   readonly cost?: number | ((request: Q) => MaybePromise<number>) | undefined;
+  /** One of the limiter's tiers; default none. */
   readonly tier?: string | ((request: Q) => MaybePromise<string | undefined>) | undefined;
   /** What it cost in the end, once the response is out: less is given back, more is charged. Undefined: as it was. */
   readonly settle?: ((request: Q, outcome: Outcome) => MaybePromise<number | undefined>) | undefined;
 }
 
+/** What a request means to limits, and what a client is told. `Q` is the framework's request. */
 export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions {
   /** Several limits, all or nothing: instead of `limiter`, or beside it. */
   readonly limits?: readonly Limit<Q>[] | undefined;
+  /** True: no limit applies to this request. */
   readonly skip?: ((request: Q) => MaybePromise<boolean>) | undefined;
   /** Decide and report, never deny. */
   readonly shadow?: boolean | undefined;

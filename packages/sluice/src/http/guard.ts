@@ -26,15 +26,21 @@ interface Charge extends Share {
   readonly key: string;
 }
 
+/** The answer to a request that does not pass. */
 export interface Refusal {
+  /** 429 or as told; 503 when the store could not be asked. */
   readonly status: number;
+  /** Of the body: a Content-Type. */
   readonly type: string;
+  /** As it is sent. */
   readonly body: string;
 }
 
+/** What a guard says of a request. */
 export interface Verdict {
   /** Undefined where nothing was decided. */
   readonly decision: Decision | undefined;
+  /** To be set on the response, whether it passes or not. */
   readonly headers: readonly HeaderPair[];
   /** What to answer instead of the handler; undefined: go on. */
   readonly refusal: Refusal | undefined;
@@ -42,6 +48,7 @@ export interface Verdict {
   readonly settle: ((outcome: Outcome) => Promise<void>) | undefined;
 }
 
+/** Asked once for each request. */
 export type Guard<Q> = (request: Q) => MaybePromise<Verdict>;
 
 /** Where a framework keeps things. */

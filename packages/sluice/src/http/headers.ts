@@ -19,6 +19,7 @@ export interface HeaderOptions {
   readonly now?: Millis | undefined;
 }
 
+/** A header, ready to be set. */
 export type HeaderPair = readonly [name: string, value: string];
 
 type Write = (decision: Decision, pairs: HeaderPair[]) => void;

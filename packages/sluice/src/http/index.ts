@@ -2,12 +2,20 @@
 export {
   clientAddress,
   type ClientAddressOptions,
+  type HeadersLike,
   type RequestLike,
   type TrustProxy,
 } from './client-address.ts';
 export { createGuard, type Guard, type Refusal, type Verdict, type View } from './guard.ts';
-export type { GuardLimiter, GuardOptions, Limit, Outcome } from './guard-options.ts';
+export type { GuardLimiter, GuardOptions, Limit, Outcome, Share } from './guard-options.ts';
 export { type HeaderOptions, type HeaderPair, type HeaderStyle, rateLimitHeaders } from './headers.ts';
 export { key } from './key.ts';
-export { limitedFetch, type LimitedFetchOptions } from './limited-fetch.ts';
+export {
+  type AnyFetch,
+  type FetchLimiter,
+  type FetchResponse,
+  limitedFetch,
+  type LimitedFetchOptions,
+} from './limited-fetch.ts';
+export type { OutgoingRequest } from './outgoing.ts';
 export { problem, type Problem } from './problem.ts';

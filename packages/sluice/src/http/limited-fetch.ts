@@ -12,18 +12,23 @@ import { announcedWait } from './announced.ts';
 import { type FetchInit, originOf, outgoing, type OutgoingRequest } from './outgoing.ts';
 import { closures, refusal, retryBudget, sleep } from './restraint.ts';
 
-/** What is needed of a limiter; every limiter of Sluice offers it. */
-interface FetchLimiter {
-  acquire(key: string, options: Wish): Promise<Decision>;
+/** What `limitedFetch` needs of a limiter; every limiter of Sluice offers it. */
+export interface FetchLimiter {
+  /** Waits for the turn. */
+  acquire(
+    key: string,
+    options: {
+      readonly cost: number;
+      readonly signal?: AbortSignal | undefined;
+      readonly timeout: Millis;
+    },
+  ): Promise<Decision>;
+  /** Gives back what a call did not need. */
   refund(key: string, options: { readonly cost: number }): MaybePromise<Decision>;
+  /** Gives back what is held. */
   release(key: string, options: { readonly cost: number }): MaybePromise<Decision>;
+  /** Whether what it takes is held until `release`. */
   holds(key: string): boolean;
-}
-
-interface Wish {
-  readonly cost: number;
-  readonly signal?: AbortSignal | undefined;
-  readonly timeout: Millis;
 }
 
 export interface LimitedFetchOptions {
@@ -47,18 +52,24 @@ export interface LimitedFetchOptions {
   readonly retryRatio?: number | undefined;
   /** The first retry comes after a random part of this, or that much after what was announced; doubles. Default 500 ms. */
   readonly backoff?: Duration | undefined;
+  /** In place of the system's: for tests. */
   readonly clock?: Clock | undefined;
+  /** In place of Math.random: for tests. */
   readonly random?: (() => number) | undefined;
 }
 
 /** What fetch answers with, as far as it matters here. */
-interface FetchResponse {
+export interface FetchResponse {
+  /** Says whether to try again. */
   readonly status: number;
+  /** Say how long to wait. */
   readonly headers: { get(name: string): string | null };
+  /** Cancelled when a try is followed by another. */
   readonly body?: unknown;
 }
 
-type AnyFetch = (input: never, init: never) => Promise<FetchResponse>;
+/** The platform's fetch, or one that wraps it. */
+export type AnyFetch = (input: never, init: never) => Promise<FetchResponse>;
 
 const OPTIONS = [
   'limiter',

@@ -6,6 +6,7 @@ export interface OutgoingRequest {
   readonly url: string;
   /** In capitals. */
   readonly method: string;
+  /** As they are sent. */
   readonly headers: Headers;
 }
 

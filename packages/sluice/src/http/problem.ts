@@ -2,10 +2,15 @@
 import type { Decision } from '../contract.ts';
 import { seconds } from './headers.ts';
 
+/** Problem details, as RFC 9457 and the IETF's RateLimit draft have them. */
 export interface Problem {
+  /** A URI that says what kind of problem it is. */
   readonly type: string;
+  /** The same for all of this type. */
   readonly title: string;
+  /** Of the response. */
   readonly status: number;
+  /** When to come again, if ever. */
   readonly detail?: string;
   /** The names of the policies that denied. */
   readonly 'violated-policies': readonly string[];

@@ -8,17 +8,25 @@ import type { Observer, Outcome } from '../wrappers/metered.ts';
 
 /** On 'sluice:decision'. The words are those of `Observer`. */
 export interface DecisionMessage {
+  /** What was asked. */
   readonly hit: Hit;
+  /** What the caller got. */
   readonly decision: Decision;
+  /** Whether something passed. */
   readonly outcome: Outcome;
+  /** How long the store took; undefined: it answered at once. */
   readonly took: Millis | undefined;
 }
 
 /** On 'sluice:fault'. */
 export interface FaultMessage {
+  /** What was asked. */
   readonly hit: Hit;
+  /** What the caller got. */
   readonly error: unknown;
+  /** What kind of failure it was. */
   readonly fault: StoreFault;
+  /** How long it took to fail; undefined: it failed at once. */
   readonly took: Millis | undefined;
 }
 

@@ -1,9 +1,13 @@
 /** Metrics as data, named as OpenTelemetry names them, and the same in Prometheus' text format. */
 
+/** Names and values. */
 export type Labels = Readonly<Record<string, string>>;
 
+/** One number of a metric. */
 export interface Sample {
+  /** What tells it from the others; default none. */
   readonly labels?: Labels | undefined;
+  /** A number, or how many took how long. */
   readonly value: number | Histogram;
 }
 
@@ -11,10 +15,13 @@ export interface Sample {
 export interface Family {
   /** 'sluice.store.duration'. Prometheus' name follows from it: sluice_store_duration_seconds. */
   readonly name: string;
+  /** A counter only grows. */
   readonly type: 'counter' | 'gauge' | 'histogram';
   /** Seconds or bytes. */
   readonly unit?: 's' | 'By' | undefined;
+  /** A sentence for people. */
   readonly help: string;
+  /** One for each set of labels. */
   readonly samples: readonly Sample[];
 }
 
@@ -65,10 +72,13 @@ export const BOUNDS: readonly number[] = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 ];
 
+/** How many took how long. */
 export class Histogram {
+  /** The upper ends of the buckets, in seconds. */
   readonly bounds: readonly number[] = BOUNDS;
   /** Of each bucket alone; the last has no upper bound. */
   readonly counts: number[] = [...BOUNDS, Infinity].map(() => 0);
+  /** Of all, in seconds. */
   sum = 0;
 
   /** `times`: several that took equally long. */

@@ -8,8 +8,9 @@ import type { Observer } from '../wrappers/metered.ts';
 import { BOUNDS, type Labels } from './family.ts';
 import { tally, type TallyOptions } from './tally.ts';
 
-export type OtelOptions = TallyOptions;
+export interface OtelOptions extends TallyOptions {}
 
+/** An observer that OpenTelemetry reads. */
 export interface OtelMetrics extends Required<Observer> {
   /** Nothing is collected from here on. */
   close(): void;

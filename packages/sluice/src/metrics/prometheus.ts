@@ -5,9 +5,11 @@ import { tally, type TallyOptions } from './tally.ts';
 
 export { EXPOSITION_TYPE, exposition, type Family, Histogram, type Labels, type Sample } from './family.ts';
 
-export type PrometheusOptions = TallyOptions;
+export interface PrometheusOptions extends TallyOptions {}
 
+/** An observer that tells Prometheus. */
 export interface PrometheusMetrics extends Required<Observer> {
+  /** The same as numbers, for a format of your own. */
   families(): Family[];
   /** What a scrape answers, with the content type EXPOSITION_TYPE. */
   text(): string;

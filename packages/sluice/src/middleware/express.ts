@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions, type Verdict } from '../http/index.ts';
 import { carryOut, nodeView } from './node.ts';
 
+/** What `app.use` takes. */
 export type ExpressMiddleware<Q> = (
   request: Q,
   response: ServerResponse,

@@ -12,6 +12,8 @@ export interface FastifyRateLimitOptions extends GuardOptions<FastifyRequest> {
   readonly hook?: 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | undefined;
 }
 
+export type { RouteLimits } from './route-limits.ts';
+
 /** In a route's config. False: no limit of any kind. */
 export type FastifyRouteLimits = RouteLimits<FastifyRequest> | false;
 

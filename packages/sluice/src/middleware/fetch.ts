@@ -11,7 +11,9 @@ import { connectionOf, endingOf, refusalOf } from './web.ts';
 
 /** A request on its way through the guard, with what the platform passed beside it: Bun's server, Deno's info. */
 export interface FetchCall {
+  /** The web standard's. */
   readonly request: Request;
+  /** The handler's second argument. */
   readonly context: unknown;
 }
 
@@ -23,6 +25,7 @@ const fetchView: View<FetchCall> = {
   identity: ({ request }) => request,
 };
 
+/** What became of a request, and what is left to do. */
 export interface Checked {
   /** The answer if the request does not pass. */
   readonly refusal: Response | undefined;

@@ -5,10 +5,15 @@ import { carryOut } from './node.ts';
 
 /** What is used of Koa's context. */
 export interface KoaContext {
+  /** Node's request. */
   readonly req: IncomingMessage;
+  /** Node's response. */
   readonly res: ServerResponse;
+  /** Set when a request is refused. */
   status: number;
+  /** Set when a request is refused. */
   body: unknown;
+  /** Sets a header. */
   set(name: string, value: string): void;
 }
 

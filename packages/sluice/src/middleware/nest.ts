@@ -5,7 +5,8 @@
 import {
   type CanActivate,
   ConfigurableModuleBuilder,
-  type ConfigurableModuleCls,
+  type ConfigurableModuleAsyncOptions,
+  type DynamicModule,
   type ExecutionContext,
   HttpException,
   Inject,
@@ -22,10 +23,12 @@ import { carryOut } from './node.ts';
 import { guardForAll, type RouteLimits, withRouteLimits } from './route-limits.ts';
 
 export { requestOf } from './nest-context.ts';
+export type { RouteLimits } from './route-limits.ts';
 
 /** Keys, costs and the like get Nest's ExecutionContext; `requestOf` finds the request in it. */
 export type NestRateLimitOptions = GuardOptions<ExecutionContext>;
 
+/** What `@RateLimit` takes: a limiter, one with its key and cost, or several. */
 export type NestLimits = RouteLimits<ExecutionContext>;
 
 const OPTIONS = 'SLUICE_RATE_LIMIT_OPTIONS';
@@ -52,6 +55,7 @@ export function SkipRateLimit(skip = true): MethodDecorator & ClassDecorator {
 export class RateLimitException extends HttpException {
   /** Undefined: the store could not be asked. */
   readonly decision: Decision | undefined;
+  /** What a client may know of it. */
   readonly extensions: Denial;
 
   constructor(refusal: Refusal, decision: Decision | undefined) {
@@ -62,7 +66,9 @@ export class RateLimitException extends HttpException {
   }
 }
 
-interface Denial {
+/** What a client is told of a denial. */
+export interface Denial {
+  /** 'UNAVAILABLE': the store could not be asked. */
   readonly code: 'RATE_LIMITED' | 'UNAVAILABLE';
   /** Seconds, rounded up; absent if trying again is in vain. */
   readonly retryAfter?: number;
@@ -88,6 +94,7 @@ export class RateLimitGuard implements CanActivate {
     this.forAll = guardForAll(options, nestView);
   }
 
+  /** Throws a RateLimitException, or its like for gateways, when the request does not pass. */
   canActivate(context: ExecutionContext): MaybePromise<boolean> {
     // Bound twice, for all and again for a handler, it counts once.
     const marked = context as { [COUNTED]?: NestRateLimitOptions };
@@ -119,29 +126,45 @@ export class RateLimitGuard implements CanActivate {
 Injectable()(RateLimitGuard);
 Inject(OPTIONS)(RateLimitGuard, undefined, 0);
 
-interface Extras {
+/** Beside the options of the guard. */
+export interface NestModuleExtras {
   /** False: no guard is bound; `@UseGuards`, or APP_GUARD after others of yours, says where. Default true. */
   readonly global: boolean;
 }
 
-const extras: Extras = { global: true };
+const extras: NestModuleExtras = { global: true };
 
-const Base: ConfigurableModuleCls<NestRateLimitOptions, 'forRoot', 'create', Extras> =
-  new ConfigurableModuleBuilder<NestRateLimitOptions>({ optionsInjectionToken: OPTIONS })
-    .setClassMethodName('forRoot')
-    .setExtras(extras, ({ providers = [], ...definition }, { global }) => ({
-      ...definition,
-      global: true,
-      providers: [
-        ...providers,
-        RateLimitGuard,
-        ...(global ? [{ provide: APP_GUARD, useExisting: RateLimitGuard }] : []),
-      ],
-      exports: [OPTIONS, RateLimitGuard],
-    }))
-    .build().ConfigurableModuleClass;
+/** Nest's own type of it says less: its instances could be anything. */
+interface ModuleClass {
+  new (): object;
+  /** With the options themselves. */
+  forRoot(options: NestRateLimitOptions & Partial<NestModuleExtras>): DynamicModule;
+  /** With options that a factory or a class makes, from what is injected into it. */
+  forRootAsync(
+    options: ConfigurableModuleAsyncOptions<NestRateLimitOptions, 'create'> & Partial<NestModuleExtras>,
+  ): DynamicModule;
+}
 
-/** `forRoot(options)`, or `forRootAsync({ useFactory, inject })`. Its guard can be injected everywhere. */
+const Base: ModuleClass = new ConfigurableModuleBuilder<NestRateLimitOptions>({
+  optionsInjectionToken: OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  .setExtras(extras, ({ providers = [], ...definition }, { global }) => ({
+    ...definition,
+    global: true,
+    providers: [
+      ...providers,
+      RateLimitGuard,
+      ...(global ? [{ provide: APP_GUARD, useExisting: RateLimitGuard }] : []),
+    ],
+    exports: [OPTIONS, RateLimitGuard],
+  }))
+  .build().ConfigurableModuleClass;
+
+/**
+ * `forRoot(options)`, or `forRootAsync({ useFactory, inject })`. Its guard can be injected everywhere.
+ * @hideconstructor
+ */
 export class RateLimitModule extends Base {}
 
 Module({})(RateLimitModule);

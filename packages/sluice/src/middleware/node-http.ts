@@ -3,6 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions } from '../http/index.ts';
 import { carryOut, type NodeRequest, type NodeResponse, nodeView } from './node.ts';
 
+export type { NodeRequest, NodeResponse } from './node.ts';
+
 /** Calls the handler if the request passes. A fault of an option's function is answered with 500 and printed. */
 export function withRateLimit<
   Q extends NodeRequest = IncomingMessage,

@@ -3,7 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Refusal, Verdict, View } from '../http/index.ts';
 
+/** Of HTTP/1 or 2. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
+/** Of HTTP/1 or 2. */
 export type NodeResponse = ServerResponse | Http2ServerResponse;
 
 export const nodeView: View<NodeRequest> = {

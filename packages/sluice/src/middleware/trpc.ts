@@ -10,8 +10,11 @@ import {
 
 /** What a middleware of tRPC is told. */
 export interface TrpcCall<C = unknown> {
+  /** The application's context. */
   readonly ctx: C;
+  /** Of the procedure. */
   readonly path: string;
+  /** 'query', 'mutation' or 'subscription'. */
   readonly type: string;
   /** A function of its own for each call of a batch, the same for all its middlewares: that is what a call is known by. */
   readonly getRawInput?: (() => unknown) | undefined;
@@ -33,6 +36,7 @@ const trpcView: View<TrpcCall> = {
 
 /** What tRPC takes for its own error: it goes by the name. */
 export class TooManyRequests extends Error {
+  /** tRPC's own; 'SERVICE_UNAVAILABLE' when the store could not be asked. */
   readonly code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE';
   /** Undefined: the store could not be asked. */
   readonly decision: Verdict['decision'];

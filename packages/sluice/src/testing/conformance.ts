@@ -9,18 +9,19 @@ import { INHERIT_CLAIMS } from './inherit-claims.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { VERB_CLAIMS } from './verb-claims.ts';
 
+/** One thing that every store must do. */
 export interface Claim {
+  /** A sentence that could be false. */
   readonly name: string;
+  /** Rejects if it is. */
   readonly run: () => Promise<void>;
 }
-
-type AnyStore = Store<Decision> | Store<Promise<Decision>> | Store;
 
 /** A multiple of a day, a week and 1000 seconds, so that windows start here. */
 const EPOCH = 1_693_440_000_000 - (1_693_440_000_000 % (86_400_000 * 7 * 125));
 
 /** All claims over stores made by `make`, which must use the clock it is given. */
-export function conformance(make: (clock: ManualClock) => MaybePromise<AnyStore>): Claim[] {
+export function conformance(make: (clock: ManualClock) => MaybePromise<Store>): Claim[] {
   return [...ALGORITHM_CLAIMS, ...VERB_CLAIMS, ...INHERIT_CLAIMS].map(
     ({ name, policies, options, steps }) => ({
       name,

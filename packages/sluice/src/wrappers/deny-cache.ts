@@ -6,6 +6,7 @@
 import type { Decision, Hit, Millis, Plan, Store } from '../contract.ts';
 import { bound, known } from '../options.ts';
 
+/** Of the `denyCache` of a store. */
 export interface DenyCacheOptions {
   /** Denials remembered at once; default 10,000. The oldest goes first. */
   readonly maxKeys?: number | undefined;

@@ -14,6 +14,7 @@ export type Outcome = 'allowed' | 'denied' | undefined;
 
 /** `hit.plan.name` is the limiter's name. `took` is how long the store took; undefined: it answered at once. */
 export interface Observer {
+  /** The caller got a decision. */
   decided?(hit: Hit, decision: Decision, outcome: Outcome, took: Millis | undefined): void;
   /** The caller got an error in place of a decision. */
   failed?(hit: Hit, error: unknown, fault: StoreFault, took: Millis | undefined): void;

@@ -12,20 +12,29 @@ import { deadlines } from './deadlines.ts';
 
 /** Asked in the store's place, such as a local limiter with a share of the limit. */
 export interface Substitute {
+  /** As a limiter's. */
   take(key: string, options: { cost: number; mode?: Mode }): MaybePromise<Decision>;
+  /** As a limiter's. */
   peek(key: string, options: { cost: number }): MaybePromise<Decision>;
+  /** As a limiter's. */
   refund(key: string, options: { cost: number }): MaybePromise<Decision>;
+  /** As a limiter's. */
   release(key: string, options: { cost: number }): MaybePromise<Decision>;
+  /** As a limiter's. */
   block(key: string, span: Millis): MaybePromise<Decision>;
+  /** As a limiter's. */
   reset(key: string): MaybePromise<Decision>;
 }
 
+/** An error, a word, or another limiter that is asked. */
 export type OnFailure = 'throw' | 'allow' | 'deny' | Substitute;
 
+/** The store is not asked for a while, or again. `openFor`: how long it was not. */
 export type BreakerEvent =
   | { readonly type: 'open'; readonly fault: StoreFault; readonly error: unknown }
   | { readonly type: 'close'; readonly openFor: Millis };
 
+/** What becomes of a hit when the store is slow or gone. */
 export interface ResilientOptions {
   /** How long a hit may take; default 200 ms. */
   readonly deadline?: Duration | undefined;

@@ -17,6 +17,7 @@ import { known, oneOf, positive } from '../../options.ts';
 import { CALENDAR_UNITS, type Calendar, type CalendarUnit, calendar } from './calendar.ts';
 
 export interface FixedWindowOptions {
+  /** The most that passes in a window. */
   readonly limit: number;
   /** Not with a calendar unit, which brings its own length. */
   readonly per?: Duration | undefined;
@@ -24,7 +25,7 @@ export interface FixedWindowOptions {
    * 'epoch' (default): windows are multiples of `per` since 1970. 'first': a window opens with the first request.
    * A calendar unit: days, weeks (from Monday), months or years of `timeZone`.
    */
-  readonly align?: 'epoch' | 'first' | CalendarUnit | undefined;
+  readonly align?: 'epoch' | 'first' | 'day' | 'week' | 'month' | 'year' | undefined;
   /** IANA name; default UTC. Only with a calendar unit. */
   readonly timeZone?: string | undefined;
 }

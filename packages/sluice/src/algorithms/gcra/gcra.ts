@@ -12,6 +12,7 @@ import { known, positive } from '../../options.ts';
 export interface GcraOptions {
   /** Units per `per`, sustained. */
   readonly limit: number;
+  /** The span of the rate. */
   readonly per: Duration;
   /** The most that passes at once; default: limit. */
   readonly burst?: number | undefined;

@@ -8,6 +8,7 @@ import { type Duration, duration } from '../../duration.ts';
 import { known, positive } from '../../options.ts';
 
 export interface LeakyBucketOptions {
+  /** What the bucket holds: the most that passes at once. */
   readonly size: number;
   /** Units that leave with each drip; default 1. */
   readonly dripSize?: number | undefined;

@@ -8,6 +8,7 @@ import { type Duration, duration } from '../../duration.ts';
 import { known } from '../../options.ts';
 
 export interface MinIntervalOptions {
+  /** The least time between two actions. */
   readonly every: Duration;
 }
 

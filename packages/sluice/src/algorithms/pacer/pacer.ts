@@ -10,7 +10,9 @@ import { SluiceError } from '../../errors.ts';
 import { cost as checkCost, known, notNegative, oneOf, positive } from '../../options.ts';
 
 export interface PacerOptions {
+  /** Permits per `per`, evenly spaced. */
   readonly limit: number;
+  /** The span of the rate. */
   readonly per: Duration;
   /** How long the pace takes from cold to full after a pause. */
   readonly warmup?: Duration | undefined;

@@ -11,7 +11,9 @@ import { type Duration, duration } from '../../duration.ts';
 import { known, positive, whole } from '../../options.ts';
 
 export interface SlidingLogOptions {
+  /** The most that passes in any window. */
   readonly limit: number;
+  /** The length of a window. */
   readonly per: Duration;
   /** 'exact' (default), or into how many sub-windows `per` is cut: at most that many entries + 1 per key. */
   readonly resolution?: 'exact' | number | undefined;

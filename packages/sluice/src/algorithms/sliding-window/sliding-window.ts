@@ -9,7 +9,9 @@ import { type Duration, duration } from '../../duration.ts';
 import { known, positive } from '../../options.ts';
 
 export interface SlidingWindowOptions {
+  /** The most that passes in a window, by the estimate of two counters. */
   readonly limit: number;
+  /** The length of a window. */
   readonly per: Duration;
 }
 

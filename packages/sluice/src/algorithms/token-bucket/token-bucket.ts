@@ -9,9 +9,11 @@ import { evenly } from '../gcra/gcra.ts';
 import { steps } from '../leaky-bucket/leaky-bucket.ts';
 
 export interface TokenBucketOptions {
+  /** What the bucket holds: the most that passes at once. */
   readonly capacity: number;
   /** Tokens that come back `every` so often. */
   readonly refill: number;
+  /** How often `refill` tokens come back. */
   readonly every: Duration;
   /** true (default): tokens trickle in evenly. false: all `refill` tokens at once, at the end of each `every`. */
   readonly continuous?: boolean | undefined;

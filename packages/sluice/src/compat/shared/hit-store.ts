@@ -6,18 +6,23 @@ import type { AnyLimiter } from './limiters.ts';
 
 /** `resetTime`: when the count starts anew. */
 export interface ClientHits {
+  /** In the current window. */
   totalHits: number;
+  /** The end of the window. */
   resetTime: Date;
 }
 
+/** What the middleware calls. */
 export interface HitStore {
   /** Called by the middleware with its options, before all else. */
   init(options: { readonly windowMs: Millis }): void;
   /** Counts nothing; `undefined`: no hit in the current window. */
   get(key: string): Promise<ClientHits | undefined>;
+  /** Counts one hit. */
   increment(key: string): Promise<ClientHits>;
   /** Takes one hit back, never below 0. */
   decrement(key: string): Promise<void>;
+  /** As if the key had never been seen. */
   resetKey(key: string): Promise<void>;
   /** Only of the default store: nobody can tell which keys of a shared one are whose. */
   readonly resetAll?: () => Promise<void>;
@@ -25,6 +30,7 @@ export interface HitStore {
   shutdown(): Promise<void>;
   /** Whether no other store can count the same keys. */
   readonly localKeys: boolean;
+  /** What its keys begin with. */
   readonly prefix: string;
 }
 

@@ -1,12 +1,12 @@
 /** Where an old API keeps its state: in memory, in the Redis of a client it was given, or in a store of Sluice. */
-import { type Decision, type MaybePromise, memory, type Millis, type Store } from '../../index.ts';
+import { type Clock, type Decision, type MaybePromise, memory, type Store } from '../../index.ts';
 import { redis } from '../../stores/redis/index.ts';
 
 export interface StoreOptions {
   /** Any store of Sluice. It has a clock of its own, so `clock` says nothing then. */
   readonly store?: Store<MaybePromise<Decision>> | undefined;
   /** In place of the process's time, or of the Redis server's: for tests. */
-  readonly clock?: { now(): Millis } | undefined;
+  readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
 export function storeOf({ store, clock }: StoreOptions, client?: object): Store<MaybePromise<Decision>> {

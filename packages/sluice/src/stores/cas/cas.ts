@@ -24,13 +24,15 @@ export interface CasService<Version = unknown> {
   now?(): MaybePromise<Millis>;
 }
 
+/** A value as it was found. */
 export interface CasValue<Version = unknown> {
+  /** What was put there. */
   readonly value: Uint8Array;
   /** Another one after each write, and never the same again, not even after the key had expired. */
   readonly version: Version;
 }
 
-export type CasOptions = GuardedOptions;
+export interface CasOptions extends GuardedOptions {}
 
 /** A store on a key-value service. It never closes the service. */
 export function casStore<Version>(

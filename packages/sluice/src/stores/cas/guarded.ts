@@ -1,5 +1,5 @@
 /** Rows as the store that people use: with what keeps a sick service from harming its callers. */
-import { clockFrom, systemClock } from '../../clock.ts';
+import { clockFrom, type GivenClock, systemClock } from '../../clock.ts';
 import type { Clock, Decision, Millis, Store } from '../../contract.ts';
 import { denyCache as rememberDenials, type DenyCacheOptions } from '../../wrappers/deny-cache.ts';
 import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
@@ -9,7 +9,7 @@ export interface GuardedOptions extends ResilientOptions {
   /** Remember denials in this process until they end; default false. */
   readonly denyCache?: boolean | DenyCacheOptions | undefined;
   /** In place of the service's time: for tests. Rows are then kept a day longer. */
-  readonly clock?: { now(): Millis; after?: Clock['after'] } | undefined;
+  readonly clock?: GivenClock | undefined;
 }
 
 export const GUARDED = ['deadline', 'onFailure', 'maxInFlight', 'onEvent', 'denyCache', 'clock'] as const;

@@ -5,6 +5,7 @@ import { SluiceError } from '../../errors.ts';
 export interface CommandClient {
   /** Keys of one command must share a slot; default false. */
   readonly cluster?: boolean;
+  /** Sends a command and returns the reply; rejects with the server's error. */
   send(command: readonly string[]): Promise<unknown>;
 }
 

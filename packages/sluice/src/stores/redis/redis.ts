@@ -1,5 +1,5 @@
 /** The Redis store as people use it: the script calls, wrapped in what keeps a sick server from harming its callers. */
-import type { Decision, Millis, Store } from '../../contract.ts';
+import type { Clock, Decision, Store } from '../../contract.ts';
 import { known } from '../../options.ts';
 import { denyCache as rememberDenials, type DenyCacheOptions } from '../../wrappers/deny-cache.ts';
 import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
@@ -10,7 +10,7 @@ export interface RedisOptions extends ResilientOptions {
   /** Remember denials in this process until they end; default false. */
   readonly denyCache?: boolean | DenyCacheOptions | undefined;
   /** In place of the server's time: for tests. */
-  readonly clock?: { now(): Millis } | undefined;
+  readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
 /** A store on Redis or Valkey, over a client that you have already. It never closes the client. */
