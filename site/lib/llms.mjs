@@ -27,19 +27,44 @@ export function writeLlms({ outDir, base, pages, sections, title, summary }) {
   write(join(outDir, 'llms-full.txt'), order.join('\n\n---\n\n'));
 }
 
-/** The first sentence below the heading, without Markdown. @param {string} text */
+/** Shorter than this, a sentence says little by itself: 'Koa 2 and 3.' */
+const SHORT = 25;
+
+/**
+ * What a page is about, without Markdown: the first sentence below its heading, or what the heading says after a colon.
+ * @param {string} text
+ */
 export function summaryOf(text) {
-  const body = text
-    .replace(/^---\n[\s\S]*?\n---\n/, '')
-    .replace(/^```[\s\S]*?^```$/gm, '')
-    .replace(/^[#>|!<].*$/gm, '');
-  const paragraph = body.split(/\n\s*\n/).find((part) => part.trim() !== '') ?? '';
-  const plain = paragraph
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
-    .replace(/[*`]/g, '')
-    .replace(/\s+/g, ' ')
-    .trim();
-  return /^.*?[.?!](?= |$)/.exec(plain)?.[0] ?? plain;
+  const body = text.replace(/^---\n[\s\S]*?\n---\n/, '').replace(/^```[\s\S]*?^```$/gm, '');
+  const [, about] = /^# [^\n:]+: (.+)$/m.exec(body) ?? [];
+  const [lead = ''] = body.split(/^## /m);
+  const paragraph =
+    proseOf(lead) ?? (about && `${about.charAt(0).toUpperCase()}${about.slice(1)}.`) ?? proseOf(body);
+  return firstSentence(paragraph ?? '');
+}
+
+/** The first paragraph that is no heading, list, table, quotation, picture or code. @param {string} text */
+function proseOf(text) {
+  const paragraphs = text.split(/\n\s*\n/).map((part) => part.replace(/^\s*\n/, ''));
+  return paragraphs.map((part) => part.replace(/^#.*\n?/, '')).find((part) => /^[^\s#>|!<\-*\d]/.test(part));
+}
+
+/** @param {string} markdown */
+function firstSentence(markdown) {
+  /** What stands in code ends no sentence. @type {string[]} */
+  const codes = [];
+  const plain = markdown
+    .replaceAll(/`([^`]+)`/g, (_, code) => `\0${codes.push(code) - 1}\0`)
+    .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('*', '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    // What a list or a table was to follow.
+    .replace(/:$/, '.');
+  const sentences = plain.match(/.+?[.?!](?= |$)/g) ?? [plain];
+  const [first = '', second = ''] = sentences;
+  const summary = first.length < SHORT ? first + second : first;
+  return summary.replaceAll(/\0(\d+)\0/g, (_, i) => codes[i] ?? '');
 }
 
 /** With links that hold on the site. @param {string} page @param {string} base */
