@@ -1,91 +1,129 @@
 // @ts-check
-/** The reference: a page per entry point of the package, from its types and their comments. */
+/** The reference: a page per entry point of the packages, from their types and comments. */
 
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Application, Comment } from 'typedoc';
+import { Application } from 'typedoc';
+import { summaryOf } from './llms.mjs';
 import { root, textOf } from './pages.mjs';
+import { faultsOf } from './reference-check.mjs';
+import { OPTIONS, tidied } from './reference-form.mjs';
+import { aliasTexts, describe, keepNames, order, plain, silent } from './reference-model.mjs';
 
 /** Outside version control; the site finds pages here, tests of pages do not look. */
 const FOLDER = 'site/generated/reference';
-const SOURCE = 'packages/sluice/src';
+
+/** @typedef {Map<string, string>} Entries names such as 'sluice/redis', and the source that each stands for */
 
 /** The pages, from the root. Written anew if a source has changed. */
 export async function writeReference() {
-  const entries = entryPoints();
-  const stamp = `${newest(join(root, SOURCE))} ${newest(join(root, 'site/lib'))} ${entries.size}`;
+  const packages = publicPackages();
+  const entries = new Map(packages.flatMap(entryPoints));
+  const watched = ['site/lib', ...packages.map((name) => `packages/${name}/src`)];
+  const stamp = `${watched.map((folder) => newest(join(root, folder))).join(' ')} ${[...entries.keys()].join()}`;
   const stampFile = join(root, FOLDER, '.stamp');
   if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
-    await generate(entries);
+    await generate(packages, entries);
     writeFileSync(stampFile, stamp);
   }
-  return [`${FOLDER}/index.md`, ...[...entries.keys()].map((name) => `${FOLDER}/${name}.md`)];
+  return [`${FOLDER}/index.md`, ...[...entries.keys()].map(pageOf)];
 }
 
-/** Names such as 'sluice/redis', and the source that each stands for. */
-function entryPoints() {
+/** @param {string} entry */
+const pageOf = (entry) => `${FOLDER}/${entry}.md`;
+
+/** Those that can be imported. */
+function publicPackages() {
+  return readdirSync(join(root, 'packages')).filter(
+    (name) => JSON.parse(textOf(`packages/${name}/package.json`)).exports !== undefined,
+  );
+}
+
+/** @param {string} name @returns {[string, string][]} */
+function entryPoints(name) {
   /** @type {{ exports: Record<string, string | { default: string }> }} */
-  const { exports } = JSON.parse(textOf('packages/sluice/package.json'));
-  /** @type {Map<string, string>} */
-  const entries = new Map();
-  for (const [path, target] of Object.entries(exports)) {
-    if (typeof target === 'string') continue;
-    const source = target.default.replace('./dist/', `${SOURCE}/`).replace(/\.js$/, '.ts');
-    entries.set(path.replace('.', 'sluice'), join(root, source));
-  }
-  return entries;
+  const { exports } = JSON.parse(textOf(`packages/${name}/package.json`));
+  return Object.entries(exports).flatMap(([path, target]) => {
+    if (typeof target === 'string') return [];
+    const source = target.default.replace('./dist/', `packages/${name}/src/`).replace(/\.js$/, '.ts');
+    return [[path.replace('.', name), join(root, source)]];
+  });
 }
 
-/** @param {string} file */
-const moduleOf = (file) => file.slice(join(root, SOURCE).length + 1).replace(/(?<=.)\/index\.ts$|\.ts$/, '');
+/** As check-exports keeps them. @param {string} name @returns {[string, string[]][]} */
+function exportedNames(name) {
+  /** @type {Record<string, { values: string[], types: string[] }>} */
+  const exports = JSON.parse(textOf(`packages/${name}/exports.json`));
+  return Object.entries(exports).map(([path, { values, types }]) => [
+    path.replace('.', name),
+    [...values, ...types],
+  ]);
+}
 
-/** @param {Map<string, string>} entries */
-async function generate(entries) {
+/**
+ * Fails where a type is mentioned that has no entry, or where something has no comment.
+ * @param {readonly string[]} packages @param {Entries} entries
+ */
+async function generate(packages, entries) {
   const out = join(root, FOLDER);
   rmSync(out, { recursive: true, force: true });
   const app = await Application.bootstrapWithPlugins(
     /** @type {Partial<import('typedoc').TypeDocOptions>} */ ({
+      ...OPTIONS,
       entryPoints: [...entries.values()],
       tsconfig: join(root, 'site/tsconfig.reference.json'),
-      plugin: ['typedoc-plugin-markdown'],
+      // From one package to another by its source: a type has one place.
+      compilerOptions: {
+        paths: Object.fromEntries([...entries].map(([name, file]) => [name, [file]])),
+      },
       outputs: [{ name: 'markdown', path: out }],
-      router: 'module',
-      readme: 'none',
-      name: 'Reference',
-      entryFileName: 'index',
-      excludeInternal: true,
-      excludePrivate: true,
-      excludeExternals: true,
-      disableSources: true,
-      disableGit: true,
-      skipErrorChecking: true,
-      logLevel: 'Error',
-      hideBreadcrumbs: true,
-      hidePageHeader: true,
-      hideGroupHeadings: true,
-      useCodeBlocks: true,
-      useCustomAnchors: true,
-      parametersFormat: 'table',
-      interfacePropertiesFormat: 'table',
-      classPropertiesFormat: 'table',
-      typeDeclarationFormat: 'table',
-      propertyMembersFormat: 'table',
-      tableColumnSettings: { hideModifiers: true, hideInherited: true },
-      typeDeclarationVisibility: 'compact',
-      sort: ['alphabetical'],
-      groupOrder: ['Functions', 'Classes', 'Interfaces', 'Type Aliases', 'Variables'],
     }),
   );
-  const project = await app.convert();
-  if (project === undefined) throw new Error('the reference could not be made');
-  // typedoc names a module after its file: 'stores/redis', or 'index'.
-  const names = new Map([...entries].map(([name, file]) => [moduleOf(file), name]));
-  for (const module of project.children ?? []) {
-    module.name = names.get(module.name) ?? module.name;
-    const about = headOf(entries.get(module.name) ?? '');
-    if (about !== '') module.comment = new Comment([{ kind: 'text', text: about }]);
+  keepNames(app.converter);
+  const aliases = aliasTexts(app.converter);
+  const files = new Map([...entries].map(([name, file]) => [file.replaceAll('\\', '/'), name]));
+  const names = [...entries.keys()];
+  const points = (app.getEntryPoints() ?? [])
+    .map((point) => ({ ...point, displayName: files.get(point.sourceFile.fileName) ?? point.displayName }))
+    // The first one that exports a type has its entry, the others lead there.
+    .sort((a, b) => names.indexOf(a.displayName) - names.indexOf(b.displayName));
+  const project = app.converter.convert(points);
+  describe(project, new Map([...entries].map(([name, file]) => [name, headOf(file)])));
+  for (const name of packages) {
+    project.packageName = name; // typedoc looks at what belongs to this one
+    app.validate(project);
   }
+  const unsaid = silent(project);
+  if (unsaid.length > 0) app.logger.error(`without a comment: ${unsaid.join(', ')}`);
+  if (app.logger.hasErrors() || app.logger.hasWarnings()) throw new Error('the reference is not whole');
+  plain(project);
+  order(project);
   await app.generateOutputs(project);
+  /** @type {Map<string, string>} */
+  const pages = new Map();
+  for (const name of names) {
+    const page = tidied(textOf(pageOf(name)), aliases.get(name) ?? new Map());
+    writeFileSync(join(root, pageOf(name)), page);
+    pages.set(name, page);
+  }
+  const faults = faultsOf(pages, new Map(packages.flatMap(exportedNames)));
+  if (faults.length > 0) throw new Error(`the reference is not whole:\n${faults.join('\n')}`);
+  writeFileSync(join(out, 'index.md'), indexOf(names));
+}
+
+/** @param {readonly string[]} names */
+function indexOf(names) {
+  const rows = names.map((name) => `| [\`${name}\`](${name}.md) | ${summaryOf(textOf(pageOf(name)))} |`);
+  return [
+    '# Reference',
+    '',
+    'Every name that the packages export, with its type and its comment, a page for each path that can be imported.',
+    '',
+    '| import | |',
+    '|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
 }
 
 /** What a file says about itself in its first lines. @param {string} file */

@@ -41,6 +41,7 @@ describe('the site', () => {
     'reference/sluice',
     'reference/sluice/redis',
     'reference/sluice/compat/guava',
+    'reference/sluice-server',
   ])('has the page %s', (page) => expect(site.files).toContain(`${page}.html`));
 
   it('has a page for every error code', () => {
@@ -59,6 +60,17 @@ describe('the site', () => {
     for (const words of ['createLimiter', 'takeMany', 'maxWaiting', 'Charges if every policy allows'])
       expect(reference).toContain(words);
   });
+
+  it.each([
+    ['reference/sluice.md', '[`WithStore`](#withstore)'],
+    ['reference/sluice.md', '`store` | [`Store`](#store)\\<`R`\\> | Where the state of keys lives'],
+    ['reference/sluice.md', '`denyCache?` | `boolean`'],
+    ['reference/sluice.md', '## Taker '],
+    ['reference/sluice.md', '`retryAfter` | [`Millis`]'],
+    ['reference/sluice/otel.md', '`nearRatio?` | `number` | What passes'],
+    ['reference/sluice/http.md', '## FetchLimiter '],
+    ['reference/sluice-server.md', '`maxKey?` | `number` | Bytes of a key'],
+  ])('has a reference, %s, that says %s', (page, words) => expect(site.read(page)).toContain(words));
 
   it('has a sentence about every function of the reference', () => {
     const silent = site.files
@@ -114,13 +126,22 @@ describe('the site', () => {
 });
 
 describe('llms.txt', () => {
-  it('leads to every page as Markdown, with a sentence about most of them', () => {
+  it('leads to every page as Markdown', () => {
     const lines = site.read('llms.txt').match(/^- \[.+$/gm) ?? [];
     const targets = lines.map((line) => /\]\(\/(.+?)\)/.exec(line)?.[1] ?? line);
     expect(targets.filter((file) => !site.files.includes(file))).toEqual([]);
     expect(new Set(targets).size).toBe(pages().length - 2);
     expect(targets).toHaveLength(pages().length - 2);
-    expect(lines.filter((line) => /\): .{20}/.test(line)).length).toBeGreaterThan(lines.length / 2);
+  });
+
+  it('has a whole sentence about every page', () => {
+    const lines = site.read('llms.txt').match(/^- \[.+$/gm) ?? [];
+    const isWhole = (line: string) =>
+      /\]\([^)]+\): .{10,}[.?!]$/.test(line) &&
+      ['()', '[]', '{}'].every(
+        ([open = '', close = '']) => line.split(open).length === line.split(close).length,
+      );
+    expect(lines.filter((line) => !isWhole(line))).toEqual([]);
   });
 
   it('has the whole text beside it', () => {
