@@ -1,6 +1,6 @@
 /** The admin token, and certificates that change. */
 import { writeFileSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
@@ -59,12 +59,37 @@ describe('reset and block', () => {
     expect([refused.status, await refused.json()]).toMatchObject([403, { type: 'urn:sluice:forbidden' }]);
   });
 
+  test('nor does it by a name that is not its own: a page could have that name point to this machine', async () => {
+    const { url } = await serving(LIMITS);
+    const { port } = new URL(url);
+    const asked = (host: string) =>
+      new Promise((resolve, reject) => {
+        const headers = { host, origin: `http://${host}` };
+        request(`${url}/v1/reset`, { method: 'POST', headers, agent: false }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        })
+          .on('error', reject)
+          .end(JSON.stringify(question));
+      });
+    for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, 'localhost'])
+      expect([host, await asked(host)]).toEqual([host, 200]);
+    for (const host of [
+      `evil.test:${port}`,
+      'localhost.evil.test',
+      '127.0.0.1.evil.test',
+      '127.evil.test',
+      'x@localhost',
+    ])
+      expect([host, await asked(host)]).toEqual([host, 403]);
+  });
+
   test('a certificate that clients must show is as good as a token', () => {
     const door = { address: { host: '0.0.0.0', port: 0 } } as DoorOptions;
-    const request = { headers: {} } as IncomingMessage;
-    expect(() => checkAccess(request, 'admin', door)).toThrow('nobody may reset');
-    expect(() => checkAccess(request, 'admin', { ...door, tls: { cert: '' } })).toThrow('nobody may reset');
-    expect(() => checkAccess(request, 'admin', { ...door, tls: { ca: 'ours' } })).not.toThrow();
+    const asked = { headers: {} } as IncomingMessage;
+    expect(() => checkAccess(asked, 'admin', door)).toThrow('nobody may reset');
+    expect(() => checkAccess(asked, 'admin', { ...door, tls: { cert: '' } })).toThrow('nobody may reset');
+    expect(() => checkAccess(asked, 'admin', { ...door, tls: { ca: 'ours' } })).not.toThrow();
   });
 
   test('the token comes from a file that may change', async () => {

@@ -14,10 +14,16 @@ export function checkAccess(
   if (adminTokens !== undefined && isToken(shown, adminTokens())) return;
   if (access === 'admin' && adminTokens !== undefined) throw unauthorized('an admin token is needed');
   if (tokens !== undefined && !isToken(shown, tokens())) throw unauthorized();
+  if (access !== 'admin' || tokens !== undefined || tls?.ca !== undefined) return;
   // Where nobody tells who they are, only those on this machine may reset and block.
-  if (access === 'admin' && tokens === undefined && tls?.ca === undefined && !isLoopback(address))
+  if (!isLoopback(address))
     throw new HttpProblem('forbidden', 'this server has no admin token, so nobody may reset or block');
+  if (!OWN_NAME.test(headers.host ?? 'localhost'))
+    throw new HttpProblem('forbidden', 'this server has no admin token, so it must be asked as localhost');
 }
+
+/** A page elsewhere may have its own name point to this machine; then that name is what a browser asks for. */
+const OWN_NAME = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 
 function unauthorized(detail?: string): HttpProblem {
   return new HttpProblem('unauthorized', detail, {}, [['WWW-Authenticate', 'Bearer realm="sluice"']]);
