@@ -63,3 +63,25 @@ test('a store that lost its rows may let a burst more pass, but only while it lo
   for (let i = 0; i < 10; i++) held.add(steadily(33), steadily(34), 1);
   expect(held.excess([{ from: 10, to: 30 }])).toBe(0);
 });
+
+test('what is given back may pass once more, and only once', () => {
+  const again = (units: number): number => {
+    const book = new Book(OPTIONS);
+    book.add(steadily(0), steadily(1), 10);
+    book.giveBack(2, 3, 4);
+    book.add(steadily(4), steadily(5), units);
+    return book.excess();
+  };
+  expect(again(4)).toBe(0);
+  expect(again(6)).toBeCloseTo(1.5, 6);
+  // Long before the window, it says nothing of it.
+  const later = new Book(OPTIONS);
+  later.giveBack(0, 1, 4);
+  later.add(steadily(100), steadily(100), 14);
+  expect(later.excess()).toBeCloseTo(4, 6);
+  // One that may still arrive counts.
+  const late = new Book(OPTIONS);
+  late.giveBack(0, 200, 4);
+  late.add(steadily(100), steadily(100), 14);
+  expect(late.excess()).toBe(0);
+});

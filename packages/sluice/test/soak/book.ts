@@ -33,11 +33,16 @@ export interface BookOptions {
 
 /** Entries. Their numbers have room from the beginning, so that the book does not look like a leak. */
 const ROOM = 20_000;
+/** Some may be on their way to a book that is not full yet. */
+const SPARE = 100;
 const [ASKED, TOLD, FROM, TO, UNITS, WIDTH] = [0, 1, 2, 3, 4, 5];
+const [GIVEN_ASKED, GIVEN_TOLD, GIVEN_UNITS, GIVEN_WIDTH] = [0, 1, 2, 3];
 
 export class Book {
   private readonly numbers = new Float64Array(ROOM * WIDTH);
   private size = 0;
+  private readonly given = new Float64Array(ROOM * GIVEN_WIDTH);
+  private givenSize = 0;
   private readonly options: Required<BookOptions>;
 
   constructor(options: BookOptions) {
@@ -45,7 +50,7 @@ export class Book {
   }
 
   get isFull(): boolean {
-    return this.size === ROOM;
+    return Math.max(this.size, this.givenSize) >= ROOM - SPARE;
   }
 
   /**
@@ -53,7 +58,7 @@ export class Book {
    * If the clock was set between them, the decision may have seen the time before and after.
    */
   add(asked: Instant, told: Instant, units: number, delay = 0): void {
-    if (this.isFull) throw new Error('a full book must be settled first');
+    if (this.size === ROOM) throw new Error('a full book must be settled first');
     const { behind, grain } = this.options;
     const took = told.steady - asked.steady;
     const from = Math.min(asked.machine, told.machine - took) - behind;
@@ -64,14 +69,28 @@ export class Book {
     );
   }
 
+  /** Units that were given back between these times of the steady clock, or may have been. */
+  giveBack(asked: number, told: number, units: number): void {
+    if (this.givenSize === ROOM) throw new Error('a full book must be settled first');
+    this.given.set([asked, told, units], GIVEN_WIDTH * this.givenSize++);
+  }
+
   /**
    * Units above the bound, in the worst of all windows; and forgets.
    * A store that lost its rows lets a burst more pass, so windows lie between two losses.
    */
   excess(losses: readonly Loss[] = []): number {
     const told = (entry: number) => this.numbers[WIDTH * entry + TOLD];
-    const order = Uint32Array.from({ length: this.size }, (_, i) => i).sort((a, b) => told(a) - told(b));
-    this.size = 0;
+    const order = sorted(this.size, told);
+    const of = (which: number) => (one: number) => this.given[GIVEN_WIDTH * one + which];
+    const given: Given = {
+      units: of(GIVEN_UNITS),
+      asked: of(GIVEN_ASKED),
+      told: of(GIVEN_TOLD),
+      byAsked: sorted(this.givenSize, of(GIVEN_ASKED)),
+      byTold: sorted(this.givenSize, of(GIVEN_TOLD)),
+    };
+    this.size = this.givenSize = 0;
     let [worst, at, start] = [0, 0, -Infinity];
     for (const { from, to } of [...losses, { from: Infinity, to: Infinity }]) {
       const first = at;
@@ -79,7 +98,7 @@ export class Book {
       const within = order
         .subarray(first, at)
         .filter((entry) => this.numbers[WIDTH * entry + ASKED] >= start);
-      worst = Math.max(worst, this.excessOf(within));
+      worst = Math.max(worst, this.excessOf(within, given));
       start = to + this.options.kept;
     }
     // Float error of sums of thousands.
@@ -88,20 +107,46 @@ export class Book {
 
   /**
    * In the order of the answers, entries i to j were decided between the earliest `from` from i on and the latest `to` up
-   * to j, so their units are at most burst + rate × that span.
+   * to j, so their units are at most burst + rate × that span, and what was given back in it: all that may have been.
    */
-  private excessOf(order: Uint32Array): number {
+  private excessOf(order: Uint32Array, given: Given): number {
     const { burst, rate } = this.options;
     const number = (i: number, which: number) => this.numbers[WIDTH * order[i] + which];
     const earliest = new Float64Array(order.length + 1).fill(Infinity);
-    for (let i = order.length - 1; i >= 0; i--) earliest[i] = Math.min(earliest[i + 1], number(i, FROM));
+    const begin = new Float64Array(order.length + 1).fill(Infinity);
+    for (let i = order.length - 1; i >= 0; i--) {
+      earliest[i] = Math.min(earliest[i + 1], number(i, FROM));
+      begin[i] = Math.min(begin[i + 1], number(i, ASKED));
+    }
     let [sum, least, latest, worst] = [0, Infinity, -Infinity, 0];
+    // Given back for sure before the window, and maybe before its end.
+    let [before, beforeAt, until, untilAt] = [0, 0, 0, 0];
     for (let i = 0; i < order.length; i++) {
-      least = Math.min(least, sum - rate * earliest[i]);
+      for (; beforeAt < given.byTold.length && given.told(given.byTold[beforeAt]) < begin[i]; beforeAt++)
+        before += given.units(given.byTold[beforeAt]);
+      least = Math.min(least, sum - before - rate * earliest[i]);
+      for (
+        ;
+        untilAt < given.byAsked.length && given.asked(given.byAsked[untilAt]) <= number(i, TOLD);
+        untilAt++
+      )
+        until += given.units(given.byAsked[untilAt]);
       latest = Math.max(latest, number(i, TO));
       sum += number(i, UNITS);
-      worst = Math.max(worst, sum - rate * latest - least - burst);
+      worst = Math.max(worst, sum - until - rate * latest - least - burst);
     }
     return worst;
   }
+}
+
+interface Given {
+  units(one: number): number;
+  asked(one: number): number;
+  told(one: number): number;
+  readonly byAsked: Uint32Array;
+  readonly byTold: Uint32Array;
+}
+
+function sorted(count: number, by: (index: number) => number): Uint32Array {
+  return Uint32Array.from({ length: count }, (_, i) => i).sort((a, b) => by(a) - by(b));
 }

@@ -14,7 +14,7 @@ import {
   tokenBucket,
 } from '../../src/index.ts';
 import { random } from '../differential.ts';
-import { Book, type Instant, instant, type Loss } from './book.ts';
+import { Book, type Instant, instant, type Loss, steady } from './book.ts';
 import type { Backend, Scene, Stage } from './scene.ts';
 import type { Draw } from './trouble.ts';
 
@@ -56,8 +56,8 @@ interface Asked {
 }
 
 /**
- * Processes' worth of clients on a few keys. Two kinds of keys: with units that are given back a booked turn may come
- * when what it waited for is gone, so turns are booked only where nothing is given back.
+ * Processes' worth of clients on a few keys. Two kinds of keys: where units are given back, a booked turn may come when
+ * what it waited for is gone, so turns are booked only where nothing is.
  */
 export function neverOver(backend: Backend, options: BoundOptions): Scene {
   const { scene, limit, wrap = (store: Store) => store, kept = 0, behind = 0, deadline = 200 } = options;
@@ -138,7 +138,10 @@ async function bookTurn(
   else book.add(asked, told, cost, delay);
 }
 
-/** Takes in all modes, some of which are given back: as if they had never been, or less. */
+/** Milliseconds within which a refund that failed may still arrive. */
+const ON_ITS_WAY = 10_000;
+
+/** Takes in all modes, some of which are given back. */
 async function giveBack(
   limiter: Take,
   book: Book,
@@ -153,8 +156,17 @@ async function giveBack(
   stage.checked(scene);
   if (!answer.allowed) stage.denied(scene);
   const passed = mode === 'partial' ? answer.taken : answer.allowed ? cost : 0;
-  if (passed > 0 && draw(4) === 0) await limiter.refund('given back', passed);
-  else if (passed > 0) book.add(asked, told, passed);
+  if (passed === 0) return;
+  book.add(asked, told, passed);
+  if (draw(4) !== 0) return;
+  const began = steady();
+  let ended = began + ON_ITS_WAY;
+  try {
+    await limiter.refund('given back', passed);
+    ended = steady();
+  } finally {
+    book.giveBack(began, ended, passed);
+  }
 }
 
 /** A key that is blocked lets nothing pass before the block ends, unless the store forgot it. */
@@ -179,7 +191,7 @@ async function blocks(
         );
         if (latest + 1 >= end) break;
         stage.checked(scene);
-        stage.denied(scene);
+        if (!check.answer.allowed) stage.denied(scene);
         const isForgotten = losses.some(({ from, to }) => from <= check.told.steady && to >= asked.steady);
         if (check.answer.allowed && !isForgotten) stage.wrong(scene, 'a blocked key passed');
         await sleep(40);

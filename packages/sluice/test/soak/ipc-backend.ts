@@ -18,6 +18,8 @@ interface Member {
   readonly child: ChildProcess;
   /** When it has ended. */
   readonly gone: Promise<unknown>;
+  /** Called when it has heard of the time, or never will. */
+  heard: () => void;
 }
 
 interface Group {
@@ -41,12 +43,19 @@ async function groupOf(
   async function add(): Promise<void> {
     const child = fork(new URL('./ipc-process.mjs', import.meta.url), {
       env: { ...process.env, IPC: JSON.stringify({ path, ...options }) },
+      // Not those of the tests.
+      execArgv: [],
     });
     child.on('error', () => {});
-    const member = { child, gone: new Promise((resolve) => child.once('exit', resolve)) };
-    child.once('exit', () => members.delete(member));
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    const member: Member = { child, gone, heard: () => {} };
+    child.once('exit', () => {
+      members.delete(member);
+      member.heard();
+    });
     child.on('message', (message) => {
       if (message === 'serves') serving = member;
+      if (message === 'set') member.heard();
     });
     await once(child, 'message');
     await greet(member);
@@ -104,11 +113,11 @@ async function groupOf(
 /** Two processes, one of which serves by the scene's clock; this one only asks. */
 export async function ipcBackend(): Promise<Backend> {
   let told = 0;
-  const tell = (member: Member): Promise<unknown> => {
-    const heard = isSet(member);
-    member.child.send({ now: told });
-    return heard;
-  };
+  const tell = (member: Member): Promise<void> =>
+    new Promise((resolve) => {
+      member.heard = resolve;
+      member.child.send({ now: told });
+    });
   const group = await groupOf(2, { deadline: 3000 }, tell);
 
   /** All hits of a tick wait for the same, and so go on in their order. */
@@ -143,29 +152,12 @@ export async function ipcBackend(): Promise<Backend> {
   };
 }
 
-/** When it has heard of the time, or never will. */
-function isSet({ child, gone }: Member): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      child.off('message', listener);
-      resolve();
-    };
-    const listener = (message: unknown): void => {
-      if (message === 'set') end();
-    };
-    child.on('message', listener);
-    void gone.then(end);
-  });
-}
+/** Limiter, when it was asked and when told, units. */
+type Units = readonly [name: 'gcra' | 'several', asked: number, told: number, units: number];
 
 interface News {
-  /** Limiter, when it was asked and when told, units. */
-  readonly passed: readonly (readonly [
-    name: 'gcra' | 'several',
-    asked: number,
-    told: number,
-    units: number,
-  ])[];
+  readonly passed: readonly Units[];
+  readonly given: readonly Units[];
   readonly wrong: readonly string[];
   readonly rows: number;
   readonly checked: number;
@@ -197,11 +189,12 @@ export async function ipcProcesses(): Promise<Processes> {
     trouble: group.trouble,
     stop: () => group.stop(),
     async scene(stage) {
-      hear = ({ passed, wrong, rows, checked, denied, unavailable, made: count }) => {
+      hear = ({ passed, given, wrong, rows, checked, denied, unavailable, made: count }) => {
         for (const [name, asked, told, units] of passed) {
           if (books[name].isFull) settle(stage, scene, books[name], losses);
           books[name].add(steadily(asked), steadily(told), units);
         }
+        for (const [name, asked, told, units] of given) books[name].giveBack(asked, told, units);
         for (const what of wrong) stage.wrong(scene, what);
         stage.checked(scene, checked);
         stage.denied(scene, denied);

@@ -14,6 +14,9 @@ const { path, deadline, limit } = JSON.parse(process.env['IPC'] ?? '{}');
 const steady = () => Number(process.hrtime.bigint()) / 1e6;
 const tell = (/** @type {unknown} */ message) => void process.send?.(message);
 
+// Whoever started it is gone.
+process.on('disconnect', () => process.exit());
+
 let time = 0;
 let serves = false;
 const rows = limit === undefined ? memory({ clock: { now: () => time } }) : memory();
@@ -27,7 +30,7 @@ const counted = {
 };
 const open = () => ipc({ path, deadline, store: counted });
 
-/** What passed and was not given back, with when; and all that must never be. */
+/** What passed and what was given back, with when; and all that must never be. */
 async function work() {
   const store = open();
   const limiters = {
@@ -43,7 +46,8 @@ async function work() {
   };
   const fresh = createLimiter(gcra({ limit: 5, per: 500 }), { store, name: 'rows' });
   for (;;) {
-    const news = { passed: /** @type {unknown[]} */ ([]), wrong: /** @type {string[]} */ ([]), rows: 0 };
+    const news = { passed: /** @type {unknown[]} */ ([]), given: /** @type {unknown[]} */ ([]) };
+    const wrong = /** @type {string[]} */ ([]);
     const counts = { checked: 0, denied: 0, unavailable: 0, made: 0 };
     for (let i = 0; i < 30; i++) {
       const asked = steady();
@@ -51,27 +55,32 @@ async function work() {
         if (i % 5 === 0) {
           counts.made++;
           const { remaining } = await fresh.take(`new ${process.pid} ${asked}`);
-          if (remaining !== 4) news.wrong.push(`a new key has ${remaining} left`);
+          if (remaining !== 4) wrong.push(`a new key has ${remaining} left`);
         } else {
           const name = i % 2 === 0 ? 'gcra' : 'several';
           const { allowed, taken } = await limiters[name].take('key', 1 + (i % 3));
           const told = steady();
-          if (!allowed) counts.denied++;
-          else if (i % 4 === 0) await limiters[name].refund('key', taken);
-          else news.passed.push([name, asked, told, taken]);
+          if (allowed) news.passed.push([name, asked, told, taken]);
+          else counts.denied++;
+          if (allowed && i % 4 === 0) {
+            // Until it is answered: it may still arrive, but not for long.
+            const given = [name, told, told + 10_000, taken];
+            news.given.push(given);
+            await limiters[name].refund('key', taken);
+            given[2] = steady();
+          }
         }
         counts.checked++;
       } catch (error) {
         const { code } = /** @type {{ code?: unknown }} */ (error);
-        if (code !== 'ERR_STORE_UNAVAILABLE') news.wrong.push(String(error));
+        if (code !== 'ERR_STORE_UNAVAILABLE') wrong.push(String(error));
         counts.unavailable++;
         await sleep(5);
       }
       await sleep(Math.random() * 4);
     }
     // Only who serves keeps rows.
-    if (serves) news.rows = rows.size;
-    tell({ ...news, ...counts });
+    tell({ ...news, ...counts, wrong, rows: serves ? rows.size : 0 });
   }
 }
 

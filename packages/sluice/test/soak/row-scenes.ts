@@ -20,7 +20,7 @@ const STAYS = 4000;
 const LIMIT = 5;
 /** Keys that the shared memory has room for. */
 const ROOM = 1000;
-/** What was made by others, and of this limiter or others in the same store. */
+/** Rows of other limiters in the same store. */
 const SOME = 100;
 
 /** How many rows there may be: as many as were made of late. */

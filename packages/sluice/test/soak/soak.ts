@@ -4,11 +4,13 @@ import { leased } from '../../src/index.ts';
 import { random } from '../differential.ts';
 import { rejections } from '../redis/watch.ts';
 import { steady } from './book.ts';
-import { clusterBackend, postgresBackend, redisBackend, valkeyBackend } from './backends.ts';
 import { neverOver } from './bound-scenes.ts';
+import { clusterBackend } from './cluster-backend.ts';
 import { models, sameAsMemory } from './exact-scenes.ts';
 import { Footprints } from './footprint.ts';
 import { ipcBackend, ipcProcesses } from './ipc-backend.ts';
+import { postgresBackend } from './postgres-backend.ts';
+import { redisBackend, valkeyBackend } from './redis-backend.ts';
 import { flood, rowsHere, rowsOf } from './row-scenes.ts';
 import type { Scene, Stage } from './scene.ts';
 import { countOf, inUse, Tallies, type Verdict } from './tally.ts';
@@ -31,6 +33,12 @@ const WARM_UP = 1 / 3;
 const calmOf = (span: number): number => Math.max(span / 20, 3000);
 /** On a busy machine a fault may last longer than it should; then the rest does, too. */
 const CALM = 2500;
+/** And a scene may have come to nothing yet: for so much longer all go on. */
+const LONGER = 40_000;
+/** Fewer decisions of a scene say nothing. */
+const FEWEST = 20;
+/** How many scenes there are, by what they tell. */
+const SCENES = 22;
 const SAMPLES = 60;
 /** Milliseconds between two samples at least: to collect all garbage takes a while, in which nothing is checked. */
 const SELDOM = 1000;
@@ -95,9 +103,30 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
   const elapsed = () => performance.now() - start;
   /** Since the last fault. */
   let calmSince = Infinity;
+  let isOver = false;
+  /** What has not been seen yet. */
+  function lacking(): string[] {
+    const all = Object.entries(tallies.scenes);
+    const quiet = /: (rows|waiting)$/;
+    return [
+      ...(all.length < SCENES ? [`only ${all.length} scenes`] : []),
+      ...all.filter(([, { checked }]) => checked < FEWEST).map(([scene]) => `${scene}: too few decisions`),
+      ...all
+        .filter(([, { calm }]) => calm === 0)
+        .map(([scene]) => `${scene}: did not go on after the last fault`),
+      ...all
+        .filter(([scene, { denied }]) => denied === 0 && !quiet.test(scene))
+        .map(([scene]) => `${scene}: no limit was ever reached`),
+      ...troubles.filter(([, { counts }]) => countOf(counts) === 0).map(([store]) => `${store}: no fault`),
+    ];
+  }
   const stage: Stage = {
     seed,
-    isOver: () => elapsed() > Math.max(span, calmSince + CALM),
+    isOver() {
+      const end = Math.max(span, calmSince + CALM);
+      isOver ||= elapsed() > end && (elapsed() > end + LONGER || lacking().length === 0);
+      return isOver;
+    },
     checked(scene, count = 1) {
       const tally = tallies.of(scene);
       tally.checked += count;
@@ -132,7 +161,11 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
   const faults = (): number => troubles.reduce((sum, [, { counts }]) => sum + countOf(counts), 0);
   const line = (): string =>
     `${seconds(elapsed()).padStart(5)}  ${tallies.total('checked').toLocaleString('en')} checked, ${wrong.length} wrong, ` +
-    `${tallies.total('unavailable').toLocaleString('en')} unavailable, ${faults()} faults, ${inUse(last)}`;
+    `${tallies.total('unavailable').toLocaleString('en')} unavailable, ${faults()} faults, ${inUse(last)}${waitedFor()}`;
+  const waitedFor = (): string =>
+    elapsed() < span
+      ? ''
+      : troubles.map(([store, { doing }]) => (doing ? `, ${store}: ${doing}` : '')).join('');
   async function watch(): Promise<void> {
     while (!stage.isOver()) {
       await sleep(Math.min(Math.max(span / SAMPLES, SELDOM), every));
@@ -164,10 +197,7 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
   }
   await unheard.stop();
   for (const error of unheard.seen) stage.wrong('all', `nobody caught: ${String(error)}`);
-  for (const [scene, { calm, denied }] of Object.entries(tallies.scenes)) {
-    if (calm === 0) stage.wrong(scene, 'did not go on after the last fault');
-    if (denied === 0 && !scene.endsWith(': rows')) stage.wrong(scene, 'no limit was ever reached');
-  }
+  wrong.push(...lacking());
   return {
     wrong,
     scenes: tallies.scenes,

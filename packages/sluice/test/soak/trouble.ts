@@ -19,6 +19,8 @@ export interface Trouble {
   /** Another number after each loss; odd while one happens. */
   readonly epoch: number;
   readonly counts: Readonly<Record<string, number>>;
+  /** The fault that is under way. */
+  readonly doing: string | undefined;
   /** Makes faults, with a pause after each, as long as there is time `left` for one, in milliseconds. */
   make(draw: Draw, left: () => number): Promise<void>;
 }
@@ -27,6 +29,7 @@ export interface Trouble {
 export function troubleBy(faultsOf: (losing: Losing) => Faults, pause = 400): Trouble {
   const losses: Loss[] = [];
   const counts: Record<string, number> = {};
+  let doing: string | undefined;
   const faults = faultsOf(async (act) => {
     const loss = { from: steady(), to: Infinity };
     losses.push(loss);
@@ -39,6 +42,9 @@ export function troubleBy(faultsOf: (losing: Losing) => Faults, pause = 400): Tr
       return 2 * losses.length - (losses.at(-1)?.to === Infinity ? 1 : 0);
     },
     counts,
+    get doing() {
+      return doing;
+    },
     async make(draw, left) {
       for (let round: string[] = []; ; ) {
         if (round.length === 0) round = Object.keys(faults);
@@ -47,12 +53,21 @@ export function troubleBy(faultsOf: (losing: Losing) => Faults, pause = 400): Tr
         // The rest of the round may be shorter.
         if (left() < needs && round.length > 0) continue;
         if (left() < needs) return;
+        doing = name;
         await faults[name].act(draw);
+        doing = undefined;
         counts[name] = (counts[name] ?? 0) + 1;
         await sleep(pause + draw(pause));
       }
     },
   };
+}
+
+/** Looks again and again, for so many milliseconds at most: whether it came true. What cannot be asked is not true. */
+export async function comesTrue(condition: () => Promise<boolean>, within: number): Promise<boolean> {
+  for (const start = performance.now(); performance.now() - start < within; await sleep(20))
+    if (await condition().catch(() => false)) return true;
+  return false;
 }
 
 export type Losing = (act: () => Promise<unknown>) => Promise<void>;

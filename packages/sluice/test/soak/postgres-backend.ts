@@ -1,0 +1,95 @@
+/** A Postgres behind a network that fails; its table is locked and emptied, its processes are stopped and killed. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { postgres } from '../../src/stores/postgres/index.ts';
+import { postgresServer } from '../postgres/server.ts';
+import { proxyTo } from '../redis/proxy.ts';
+import type { Backend } from './scene.ts';
+import { comesTrue, networkFaults, troubleBy } from './trouble.ts';
+
+export async function postgresBackend(): Promise<Backend> {
+  const server = await postgresServer();
+  const network = await proxyTo(server.port);
+  const admin = server.pool({ max: 3, connectionTimeoutMillis: 5000 });
+  /** Those that serve the stores. */
+  const backends = async (): Promise<number[]> => {
+    const { rows } = await admin.query<{ pid: number }>(
+      "SELECT pid FROM pg_stat_activity WHERE application_name = 'soak'",
+    );
+    return rows.map(({ pid }) => pid);
+  };
+  const signal = (pids: readonly number[], name: NodeJS.Signals): void => {
+    for (const pid of pids) {
+      try {
+        process.kill(pid, name);
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+  };
+  const rowsLike = async (start: string): Promise<number> => {
+    const text = 'SELECT count(*) FROM sluice WHERE starts_with(key, $1)';
+    const { rows } = await admin.query<{ count: string }>(text, [start]);
+    return Number(rows[0]?.count);
+  };
+  return {
+    name: 'postgres',
+    isInOrder: true,
+    trouble: troubleBy((losing) => ({
+      ...networkFaults(network),
+      terminate: {
+        act: () =>
+          admin.query(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'soak'",
+          ),
+      },
+      lock: {
+        async act(draw) {
+          const client = await admin.connect();
+          await client.query('BEGIN; LOCK TABLE sluice IN ACCESS EXCLUSIVE MODE');
+          await sleep(50 + draw(500));
+          await client.query('COMMIT');
+          client.release();
+        },
+      },
+      stop: {
+        async act(draw) {
+          const pids = await backends();
+          signal(pids, 'SIGSTOP');
+          await sleep(100 + draw(500));
+          signal(pids, 'SIGCONT');
+        },
+      },
+      truncate: { act: () => losing(() => admin.query('TRUNCATE sluice')) },
+      // One of its processes dies, so all of them are started anew, and a table that is not logged is empty.
+      crash: {
+        needs: 4000,
+        act: () =>
+          losing(async () => {
+            await admin.query(
+              "INSERT INTO sluice VALUES ('before', '', 1, 'infinity') ON CONFLICT DO NOTHING",
+            );
+            const { rows } = await admin.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+            signal([rows[0].pid], 'SIGKILL');
+            if (!(await comesTrue(async () => (await rowsLike('before')) === 0, 60_000)))
+              throw new Error('Postgres did not come back');
+          }),
+      },
+    })),
+    connect() {
+      const url = server.url.replace(`:${server.port}/`, `:${network.port}/`);
+      const pool = server.pool({
+        connectionString: url,
+        max: 4,
+        application_name: 'soak',
+        connectionTimeoutMillis: 3000,
+      });
+      return { store: (options) => postgres(pool, options), close: () => {} };
+    },
+    rows: (name) => rowsLike(`${name}:`),
+    async stop() {
+      network.cut();
+      await server.stop();
+      await network.stop();
+    },
+  };
+}
