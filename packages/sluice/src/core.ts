@@ -53,11 +53,12 @@ export interface CoreLimiterOptions {
 /** A policy, or several by name. */
 export type CorePolicies = Policy | { readonly [name: string]: Policy };
 
-/** In memory, answers come at once; with another store, as that store answers. */
+/** In memory: answers come at once. */
 export function createLimiter(
   policies: CorePolicies,
   options?: CoreLimiterOptions & { readonly store?: undefined },
 ): CoreLimiter;
+/** With a store, answers come as that store gives them: at once, or as promises. */
 export function createLimiter<R extends MaybePromise<Decision>>(
   policies: CorePolicies,
   options: CoreLimiterOptions & WithStore<R>,

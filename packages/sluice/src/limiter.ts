@@ -67,11 +67,12 @@ export interface LimiterOptions {
 /** Policies, or a function that says which ones a key has. */
 export type PolicySource = Policies | ((key: string) => Policies);
 
-/** In memory, answers come at once; with another store, as that store answers. */
+/** In memory: answers come at once. */
 export function createLimiter(
   policies: PolicySource,
   options?: LimiterOptions & { readonly store?: undefined },
 ): Limiter;
+/** With a store, answers come as that store gives them: at once, or as promises. */
 export function createLimiter<R extends MaybePromise<Decision>>(
   policies: PolicySource,
   options: LimiterOptions & WithStore<R>,
