@@ -8,6 +8,7 @@ import {
   fixedWindow,
   type Limiter,
   memory,
+  pacer,
   penalty,
   type Policies,
   SluiceError,
@@ -75,6 +76,15 @@ describe('7. keys without expiry', () => {
       }
     },
   );
+
+  test('what is never clear ends, too: after a century', async () => {
+    const name = `${own} never clear`;
+    const policy = pacer({ limit: 3, per: '1m', maxBurst: 5, fresh: 'empty' });
+    const limiter = createLimiter(policy, { store: redis(client, { deadline: '30s' }), name });
+    expect(await limiter.take('k')).toMatchObject({ allowed: true, resetAfter: Infinity });
+    const years = (await client.pttl(`${name}:{k}`)) / (365.25 * 86_400_000);
+    expect(years).toBeCloseTo(100, 3);
+  });
 
   test('in memory what is clear makes room, without a timer', () => {
     const clock = manualClock(START);
