@@ -1,6 +1,7 @@
 /** No file, text, link or stream makes the page fall over, show what cannot be, or take its time. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { numbersOf } from '../src/live/answer.ts';
 import { eventParser } from '../src/live/stream.ts';
 import { readLog } from '../src/model/log.ts';
 import { read, write } from '../src/model/policy.ts';
@@ -160,3 +161,13 @@ function tried(make: () => unknown): void {
     expect(String(error)).toContain('holds no line');
   }
 }
+
+test('any answer of a server is shown as numbers', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (body) => {
+      const { allowed, policy, ...numbers } = numbersOf(body);
+      expect([typeof allowed, typeof policy]).toEqual(['boolean', 'string']);
+      expect(Object.values(numbers).every((number) => typeof number === 'number')).toBe(true);
+    }),
+  );
+});

@@ -10,7 +10,7 @@ export interface LimitAnswer {
 }
 
 export function numbersOf(body: unknown): LimitAnswer {
-  const answer = body as Record<string, unknown>;
+  const answer = Object(body) as Record<string, unknown>;
   const number = (name: string) => (typeof answer[name] === 'number' ? answer[name] : Infinity);
   return {
     allowed: answer['allowed'] === true,
