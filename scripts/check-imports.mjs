@@ -83,7 +83,7 @@ const peersAllowed = { 'middleware/nest.ts': ['@nestjs/common', '@nestjs/core', 
 const maxLines = 350;
 
 /** @type {Record<string, number>} A drop-in is one file, so this one is as long as the API it replaces: seven classes. */
-const longer = { 'compat/rate-limiter-flexible.ts': 600 };
+const longer = { 'compat/rate-limiter-flexible.ts': 650 };
 
 // ── The check ────────────────────────────────────────────────────────────────────────────────────────────────────
 
