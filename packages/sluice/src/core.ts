@@ -18,7 +18,6 @@ export type {
   Clock,
   Decide,
   Decision,
-  FORGIVEN,
   GrownRows,
   Hit,
   Inheritance,
