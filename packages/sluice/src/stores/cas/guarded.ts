@@ -1,6 +1,7 @@
 /** Rows as the store that people use: with what keeps a sick service from harming its callers. */
 import { clockFrom, type GivenClock, systemClock } from '../../clock.ts';
 import type { Clock, Decision, Millis, Store } from '../../contract.ts';
+import { duration } from '../../duration.ts';
 import { denyCache as rememberDenials, type DenyCacheOptions } from '../../wrappers/deny-cache.ts';
 import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
 import { type Rows, swapStore } from './swap-store.ts';
@@ -19,13 +20,19 @@ const DAY: Millis = 86_400_000;
 
 export function guarded(rows: Rows, options: GuardedOptions): Store<Promise<Decision>> {
   const { denyCache, clock, ...rest } = options;
-  const store = clock === undefined ? swapStore(rows, systemClock, true, 0) : onClock(rows, clock);
+  const deadline = duration('deadline', rest.deadline ?? 200);
+  const store =
+    clock === undefined ? swapStore(rows, systemClock, true, 0, deadline) : onClock(rows, clock, deadline);
   const safe = resilient(store, rest);
   if (denyCache === undefined || denyCache === false) return safe;
   return rememberDenials(safe, denyCache === true ? {} : denyCache);
 }
 
-function onClock(rows: Rows, clock: NonNullable<GuardedOptions['clock']>): Store<Promise<Decision>> {
+function onClock(
+  rows: Rows,
+  clock: NonNullable<GuardedOptions['clock']>,
+  deadline: Millis,
+): Store<Promise<Decision>> {
   const waitable = clock.after === undefined ? clockFrom(() => clock.now()) : (clock as Clock);
-  return swapStore(rows, waitable, false, DAY);
+  return swapStore(rows, waitable, false, DAY, deadline);
 }

@@ -26,6 +26,8 @@ export interface Rows {
 
 interface Pending {
   readonly hit: Hit;
+  /** Not tried after this: its caller has been told something else by then. */
+  readonly due: Millis;
   readonly resolve: (decision: Decision) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -53,12 +55,14 @@ const LONGEST_PAUSE = 16;
 /**
  * `steady`: time in a row never goes back, although the clocks of several processes differ.
  * `keep`: how much longer than until it is clear a row is kept.
+ * `deadline`: for how long a caller waits. What nobody waits for would keep a slow service from those who do.
  */
 export function swapStore(
   rows: Rows,
   clock: Pick<Clock, 'after'>,
   steady: boolean,
   keep: Millis,
+  deadline: Millis,
 ): Store<Promise<Decision>> {
   /** A key is here while a round is under way. */
   const lines = new Map<string, Line>();
@@ -66,9 +70,9 @@ export function swapStore(
   function apply(hit: Hit): Promise<Decision> {
     return new Promise((resolve, reject) => {
       const id = idOf(hit.plan, hit.key);
-      const pending = { hit, resolve, reject };
       const line = lines.get(id);
       const now = performance.now();
+      const pending = { hit, due: now + deadline, resolve, reject };
       if (line !== undefined && now - line.since < PATIENCE) {
         line.waiting.push(pending);
         return;
@@ -84,13 +88,17 @@ export function swapStore(
 
   async function serve(id: string, line: Line): Promise<void> {
     while (line.waiting.length > 0) {
-      const batch = line.waiting.splice(0);
+      const waiting = line.waiting.splice(0);
       line.since = performance.now();
+      const batch = waiting.filter(({ due }) => due > line.since);
+      for (const { due, reject } of waiting) if (due <= line.since) reject(new StoreUnavailable('deadline'));
+      if (batch.length === 0) continue;
       try {
         const key = isLong(id) ? await digestOf(id) : id;
         const { decisions, lost } = await round(
           key,
           batch.map(({ hit }) => hit),
+          batch[batch.length - 1].due,
         );
         for (const [i, { resolve }] of batch.entries()) resolve(decisions[i]);
         // Whoever won in the end lets the others have a turn; its own callers gather meanwhile.
@@ -103,7 +111,7 @@ export function swapStore(
     if (lines.get(id) === line) lines.delete(id);
   }
 
-  async function round(key: string, hits: readonly Hit[]): Promise<Round> {
+  async function round(key: string, hits: readonly Hit[], due: Millis): Promise<Round> {
     let found = await rows.get(key, false);
     let lost = 0;
     while (lost < TRIES) {
@@ -114,6 +122,7 @@ export function swapStore(
       if (change !== undefined) {
         const instead = await rows.put(key, found, change.value, change.expiresIn);
         if (instead === true) return { decisions, lost };
+        if (performance.now() > due) throw new StoreUnavailable('deadline');
         lost++;
         if (lost === 1 && instead !== false) {
           found = instead;
