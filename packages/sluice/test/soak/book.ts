@@ -34,7 +34,7 @@ export interface BookOptions {
 /** Entries. Their numbers have room from the beginning, so that the book does not look like a leak. */
 const ROOM = 20_000;
 /** Some may be on their way to a book that is not full yet. */
-const SPARE = 100;
+const SPARE = 500;
 const [ASKED, TOLD, FROM, TO, UNITS, WIDTH] = [0, 1, 2, 3, 4, 5];
 const [GIVEN_ASKED, GIVEN_TOLD, GIVEN_UNITS, GIVEN_WIDTH] = [0, 1, 2, 3];
 

@@ -27,6 +27,8 @@ export interface BoundOptions {
   readonly scene: string;
   /** Units that pass at once, and in a second. */
   readonly limit: number;
+  /** The greatest cost; default a tenth of the limit. */
+  readonly largest?: number;
   readonly wrap?: (store: Store) => Store;
   /** Milliseconds; default 200. */
   readonly deadline?: number;
@@ -60,7 +62,15 @@ interface Asked {
  * what it waited for is gone, so turns are booked only where nothing is.
  */
 export function neverOver(backend: Backend, options: BoundOptions): Scene {
-  const { scene, limit, wrap = (store: Store) => store, kept = 0, behind = 0, deadline = 200 } = options;
+  const {
+    scene,
+    limit,
+    largest = limit / 10,
+    wrap = (store: Store) => store,
+    kept = 0,
+    behind = 0,
+    deadline = 200,
+  } = options;
   const { losses } = backend.trouble;
   return async (stage) => {
     const connections = Array.from({ length: NODES }, () => backend.connect());
@@ -78,9 +88,15 @@ export function neverOver(backend: Backend, options: BoundOptions): Scene {
         const kind = draw(2);
         const act = [bookTurn, giveBack][kind];
         if (books[kind].isFull) settle(stage, scene, books[kind], losses);
-        // Enough to come to the limit, however slow the machine is.
-        const cost = 1 + draw(limit / 10);
-        await guarded(stage, scene, () => act(nodes[node], books[kind], cost, stage, scene, draw));
+        // Some at once, so that the limit is reached however slow the machine is; and now and then many, after a pause.
+        const isSurge = draw(20) === 0;
+        if (isSurge) await sleep(draw(200));
+        await Promise.all(
+          Array.from({ length: isSurge ? 30 : 1 + draw(8) }, () => {
+            const cost = 1 + draw(largest);
+            return guarded(stage, scene, () => act(nodes[node], books[kind], cost, stage, scene, draw));
+          }),
+        );
         await sleep(draw(8));
       }
     };

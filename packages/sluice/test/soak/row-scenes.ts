@@ -16,22 +16,26 @@ import type { Backend, Scene, Stage } from './scene.ts';
 
 /** How long a row is needed, in milliseconds, and how much longer it may stay. */
 const LIVES = 500;
-const STAYS = 4000;
+const STAYS = 2500;
 const LIMIT = 5;
 /** Keys that the shared memory has room for. */
 const ROOM = 1000;
 /** Rows of other limiters in the same store. */
-const SOME = 100;
+const SOME = 10;
 
 /** How many rows there may be: as many as were made of late. */
 export class RowCount {
   private readonly made: (readonly [at: number, count: number])[] = [];
+  private since = Infinity;
 
   add(at: number, count: number): void {
+    this.since = Math.min(this.since, at);
     this.made.push([at, count]);
   }
 
   mostAt(now: number): number {
+    // Some may have been made before anybody counted.
+    if (now < this.since + LIVES + STAYS) return Infinity;
     while (this.made.length > 0 && this.made[0][0] < now - LIVES - STAYS) this.made.shift();
     return this.made.reduce((sum, [, count]) => sum + count, SOME);
   }
@@ -49,7 +53,7 @@ async function newKeys(
   const made = new RowCount();
   let looked = steady();
   while (!stage.isOver()) {
-    const keys = Array.from({ length: Math.ceil(aSecond / 50) }, (_, i) => `new ${steady()} ${i}`);
+    const keys = Array.from({ length: aSecond / 10 }, (_, i) => `new ${steady()} ${i}`);
     for (const answer of await Promise.allSettled(keys.map(async (key) => limiter.take(key)))) {
       if (answer.status === 'rejected') {
         if (!(answer.reason instanceof StoreUnavailable)) stage.wrong(scene, String(answer.reason));
@@ -66,7 +70,7 @@ async function newKeys(
       looked = steady();
       stage.rows(scene, await rows(), most(made, looked));
     }
-    await sleep(20);
+    await sleep(100);
   }
 }
 

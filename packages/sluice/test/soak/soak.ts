@@ -75,7 +75,8 @@ async function cast(): Promise<Cast> {
       // A lease lasts a quarter of the window at most.
       neverOver(redis, {
         scene: 'redis: never over, leased',
-        limit: 1000,
+        limit: 150,
+        largest: 5,
         kept: 300,
         wrap: (store) => leased(store, { nodes: 4 }),
       }),
