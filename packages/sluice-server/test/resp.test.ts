@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import fc from 'fast-check';
-import { type Hit, memory, type Store, StoreUnavailable } from 'sluice';
+import { type Hit, memory, StoreUnavailable } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { expect, test, vi } from 'vitest';
 import { punctually, unpunctuality } from '../../sluice/test/redis/watch.ts';
@@ -378,7 +378,7 @@ test.each([0, 1])(
     const asked = 5000;
     const soon =
       delay === 0 ? { ...store, apply: async (hit: Hit) => store.apply(hit) } : later(store, () => delay);
-    const { port } = await opened(openResp, LIMITS, { store: soon as Store });
+    const { port } = await opened(openResp, LIMITS, { store: soon });
     const socket = socketTo(port);
     socket.end(command('throttle', 'k', 'api').repeat(asked));
     await new Promise((resolve) => setTimeout(resolve, 300));
