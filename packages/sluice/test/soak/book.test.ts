@@ -85,3 +85,10 @@ test('what is given back may pass once more, and only once', () => {
   late.add(steadily(100), steadily(100), 14);
   expect(late.excess()).toBe(0);
 });
+
+test('a turn that was booked before a loss is not counted after it', () => {
+  const book = new Book(OPTIONS);
+  book.add(steadily(0), steadily(1), 5, 50);
+  book.add(steadily(40), steadily(41), 10, 0);
+  expect(book.excess([{ from: 10, to: 30 }])).toBe(0);
+});

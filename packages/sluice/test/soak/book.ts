@@ -63,8 +63,9 @@ export class Book {
     const took = told.steady - asked.steady;
     const from = Math.min(asked.machine, told.machine - took) - behind;
     const to = Math.max(told.machine, asked.machine + took) + grain;
+    // A loss between the decision and the turn says nothing of the next window: it was charged to a row that is gone.
     this.numbers.set(
-      [asked.steady + delay, told.steady + delay, from + delay, to + delay, units],
+      [asked.steady, told.steady + delay, from + delay, to + delay, units],
       WIDTH * this.size++,
     );
   }

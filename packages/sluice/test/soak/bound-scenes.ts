@@ -209,7 +209,8 @@ async function blocks(
         stage.checked(scene);
         if (!check.answer.allowed) stage.denied(scene);
         const isForgotten = losses.some(({ from, to }) => from <= check.told.steady && to >= asked.steady);
-        if (check.answer.allowed && !isForgotten) stage.wrong(scene, 'a blocked key passed');
+        if (check.answer.allowed && !isForgotten)
+          stage.wrong(scene, `a blocked key passed, by ${check.answer.source}, ${end - latest} ms too early`);
         await sleep(40);
       }
     });

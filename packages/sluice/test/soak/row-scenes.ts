@@ -16,7 +16,7 @@ import type { Backend, Scene, Stage } from './scene.ts';
 
 /** How long a row is needed, in milliseconds, and how much longer it may stay. */
 const LIVES = 500;
-const STAYS = 2500;
+const STAYS = 4000;
 const LIMIT = 5;
 /** Keys that the shared memory has room for. */
 const ROOM = 1000;

@@ -151,7 +151,9 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
     },
     wrong(scene, what) {
       tallies.of(scene).wrong++;
-      if (wrong.length < 100) wrong.push(`${seconds(elapsed())}, ${scene}: ${what.slice(0, 1000)}`);
+      if (wrong.length >= 100) return;
+      wrong.push(`${seconds(elapsed())}, ${scene}: ${what.slice(0, 1000)}`);
+      print(`wrong: ${wrong[wrong.length - 1]}`);
     },
   };
 
