@@ -54,7 +54,7 @@ const rules = {
     'stores/memory/',
     OWN,
   ],
-  'stores/cas/guarded.ts': [...stores, 'wrappers/', 'stores/cas/'],
+  'stores/cas/guarded.ts': [...stores, 'duration.ts', 'wrappers/', 'stores/cas/'],
   'stores/postgres/': [...stores, 'wrappers/', 'stores/cas/', OWN],
   'stores/redis/redis.ts': ['contract.ts', 'options.ts', 'wrappers/', 'stores/redis/'],
   'stores/redis/index.ts': ['wrappers/', 'stores/redis/'],
