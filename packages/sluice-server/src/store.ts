@@ -1,6 +1,6 @@
 /** Where the limits' state lives, by a URL. Clients are loaded when they are needed: both are optional. */
 import { leased, memory, type Decision, type MaybePromise, type Store } from 'sluice';
-import { type BreakerEvent, redis } from 'sluice/redis';
+import { type BreakerEvent, redis, type RedisClient } from 'sluice/redis';
 
 /** Where the limits' state lives, and what is said when it cannot be asked. */
 export interface StoreOptions {
@@ -65,7 +65,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
 type Guards = Pick<StoreOptions, 'deadline' | 'onFailure' | 'denyCache' | 'onEvent'>;
 
 async function storeOn(url: string, client: object, guards: Guards): Promise<Store<Promise<Decision>>> {
-  if (!isPostgres(url)) return redis(client, guards);
+  if (!isPostgres(url)) return redis(client as RedisClient, guards);
   const { migration, postgres } = await import('sluice/postgres');
   await (client as { query(text: string): Promise<unknown> }).query(migration());
   return postgres(client, guards);

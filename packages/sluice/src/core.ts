@@ -5,7 +5,7 @@
 import type { Decision, MaybePromise, Policy, Store, WithStore } from './contract.ts';
 import { storeOf } from './default-store.ts';
 import { SluiceError } from './errors.ts';
-import { known } from './options.ts';
+import { keyOf, known } from './options.ts';
 import { isPolicy, place } from './placement.ts';
 import { type Verbs, verbsOf } from './verbs.ts';
 
@@ -67,6 +67,7 @@ export function createLimiter(
   options: CoreLimiterOptions & { readonly store?: Store | undefined } = {},
 ): CoreLimiter<MaybePromise<Decision>> {
   const { name, store: given } = known('createLimiter', options, ['name', 'store']);
+  if (name !== undefined) keyOf(name, 'createLimiter.name');
   const store = storeOf(given);
   const plan = place(isPolicy(policies) ? { default: policies } : policies, name);
   const plans = {

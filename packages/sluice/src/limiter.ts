@@ -88,6 +88,7 @@ export function createLimiter(
     maxWaiting = 100_000,
     store: given,
   } = known('createLimiter', options, ['name', 'inherit', 'tiers', 'maxWaiting', 'store']);
+  if (name !== undefined) keyOf(name, 'createLimiter.name');
   if (inherit !== undefined) {
     oneOf('createLimiter.inherit', inherit, INHERIT);
     // A name made from the numbers would change with them.
@@ -197,7 +198,7 @@ function plansOf(
       if (tier === undefined) return base ?? own(key);
       const plan = byTier.get(tier);
       if (plan !== undefined) return plan;
-      throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...byTier.keys()].join(', ')}`);
+      throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...byTier.keys()].join(', ') || 'none'}`);
     },
     /** Tiers of other algorithms have rows of their own, and all have after a 'reset'. */
     all(key) {

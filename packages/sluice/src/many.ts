@@ -55,7 +55,8 @@ export function takeMany<R extends MaybePromise<Decision>>(
   self: Taker<R>,
   items: readonly ManyItem<R>[],
 ): Answer<R, ManyDecision> {
-  if (items.length === 0) throw new SluiceError('ERR_OPTIONS', 'items', items, 'at least one');
+  if (!Array.isArray(items) || items.length === 0)
+    throw new SluiceError('ERR_OPTIONS', 'items', items, '', 'must be a list of at least one');
   const shares: Share[] = [];
   const shareOf = items.map((item) => join(shares, self, item));
   const answer = (decisions: Decision[]): ManyDecision => combine(shareOf.map((share) => decisions[share]));

@@ -56,7 +56,7 @@ export function cost(value: unknown, option = 'cost'): number {
   return value;
 }
 
-export function keyOf(value: unknown): string {
-  if (typeof value !== 'string') throw new SluiceError('ERR_KEY', 'key', value);
+export function keyOf(value: unknown, option = 'key'): string {
+  if (typeof value !== 'string') throw new SluiceError('ERR_KEY', option, value);
   return value;
 }

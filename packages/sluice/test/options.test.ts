@@ -16,6 +16,7 @@ import {
   SluiceError,
   tokenBucket,
 } from '../src/index.ts';
+import { createLimiter as smallLimiter } from '../src/core.ts';
 import { duration } from '../src/duration.ts';
 import { manualClock } from '../src/testing/index.ts';
 
@@ -171,6 +172,14 @@ describe('limiter', () => {
     [() => limiter.block('k', 0), 'ERR_DURATION', 'block'],
     [() => limiter.reserve('k', { maxDelay: -1 }), 'ERR_DURATION', 'maxDelay'],
     [() => limiter.takeMany([]), 'ERR_OPTIONS', 'items'],
+    [() => limiter.takeMany(undefined as never), 'ERR_OPTIONS', 'items'],
+    [() => createLimiter('1/s', { name: 7 as never }), 'ERR_KEY', 'createLimiter.name'],
+    [() => createLimiter('1/s', { name: null as never }), 'ERR_KEY', 'createLimiter.name'],
+    [
+      () => smallLimiter(gcra({ limit: 1, per: '1s' }), { name: {} as never }),
+      'ERR_KEY',
+      'createLimiter.name',
+    ],
     [() => createLimiter('5/s', { store: {} as never }), 'ERR_OPTIONS', 'createLimiter.store'],
     [() => memory({ maxKeys: 0 }), 'ERR_INTEGER', 'memory.maxKeys'],
     [() => memory({ maxKeys: 1.5 }), 'ERR_INTEGER', 'memory.maxKeys'],

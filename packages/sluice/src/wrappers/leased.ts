@@ -11,7 +11,7 @@ import { quietClock } from './quiet-clock.ts';
 
 /** `lease` and `nodes` must be the same in all processes that share a limiter: what the store runs follows from them. */
 export interface LeasedOptions {
-  /** The longest that units are kept here; default 5 s, and never more than a tenth of a policy's window. */
+  /** The longest that units are kept here; default 5 s, and never more than a quarter of a policy's window. */
   readonly lease?: Duration | undefined;
   /** About how many processes share the store; default 8. Limits below 20 units a node are checked directly. */
   readonly nodes?: number | undefined;

@@ -10,7 +10,7 @@ import {
   type Policies,
   slidingLog,
 } from '../../src/index.ts';
-import { redis, type RedisOptions } from '../../src/stores/redis/index.ts';
+import { redis, type RedisClient, type RedisOptions } from '../../src/stores/redis/index.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';
 import { ioredis } from './clients.ts';
 import { redisServer, type Server } from './server.ts';
@@ -46,7 +46,7 @@ async function calls(): Promise<number> {
 function cached(
   policies: Policies,
   denyCache: RedisOptions['denyCache'] = true,
-  over: object = client,
+  over: RedisClient = client,
 ): Limiter<Promise<Decision>> {
   return createLimiter(policies, { store: redis(over, { denyCache, deadline: '5s' }), name: 'denied' });
 }

@@ -1,6 +1,6 @@
 /** Where an old API keeps its state: in memory, in the Redis of a client it was given, or in a store of Sluice. */
 import { type Clock, type Decision, type MaybePromise, memory, type Store } from '../../index.ts';
-import { redis } from '../../stores/redis/index.ts';
+import { redis, type RedisClient } from '../../stores/redis/index.ts';
 
 export interface StoreOptions {
   /** Any store of Sluice. It has a clock of its own, so `clock` says nothing then. */
@@ -10,5 +10,5 @@ export interface StoreOptions {
 }
 
 export function storeOf({ store, clock }: StoreOptions, client?: object): Store<MaybePromise<Decision>> {
-  return store ?? (client === undefined ? memory({ clock }) : redis(client, { clock }));
+  return store ?? (client === undefined ? memory({ clock }) : redis(client as RedisClient, { clock }));
 }

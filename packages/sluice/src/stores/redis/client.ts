@@ -10,7 +10,11 @@ export interface CommandClient {
 }
 
 /** ioredis, iovalkey, node-redis, valkey-glide, single, Sentinel or Cluster; or an object with `send`. */
-export type RedisClient = object;
+export type RedisClient =
+  | CommandClient
+  | { readonly evalshaBuffer: unknown }
+  | { readonly sendCommand: unknown }
+  | { readonly customCommand: unknown };
 
 export interface Connection {
   /** Keys of one call must share a slot. */
@@ -50,7 +54,8 @@ function unknown(client: unknown): SluiceError {
     'ERR_OPTIONS',
     'redis.client',
     client,
-    'a client of ioredis, iovalkey, node-redis or valkey-glide, or an object with send(command)',
+    '',
+    'must be a client of ioredis, iovalkey, node-redis or valkey-glide, or an object with send(command)',
   );
 }
 
