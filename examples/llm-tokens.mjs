@@ -6,8 +6,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLimiter } from 'sluice';
 
-// What the provider allows us, and what we allow each user.
-const provider = createLimiter('60000/min burst 10000');
+// What the provider allows us: 60,000 a minute, burst and rate together. And what we allow each user.
+const provider = createLimiter('50000/min burst 10000');
 const budget = createLimiter({ day: '20000/day fixed-window' });
 
 /** @param {string} user @param {string} prompt @param {number} maxOutput */

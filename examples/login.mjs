@@ -1,5 +1,5 @@
 // @ts-check
-// A login that guessing does not get through, and that no stranger can lock its owner out of. Try it:
+// A login that guessing does not get through, and that nobody can lock its owner out of from elsewhere. Try it:
 //
 //   npm run build && node examples/login.mjs
 //   curl -i -d 'user=alice&password=guess' localhost:3000/login     five failures; then 429, and a block that grows
@@ -12,9 +12,9 @@ import { key } from 'sluice/http';
 
 const perPair = createLimiter({
   attempts: '5/10min sliding-log',
+  day: '20/day sliding-log',
   lockout: penalty({ after: 10, within: '1h', block: '15m' }),
 });
-const perAddress = createLimiter({ address: '50/h' });
 
 /** @param {express.Request} request */
 const address = ({ ip }) => ip ?? '';
@@ -26,7 +26,7 @@ const settle = (_request, { status }) => (status === 401 ? 1 : 0);
 const guessing = rateLimit({
   limits: [
     { limiter: perPair, key: pair, settle },
-    { limiter: perAddress, key: address, settle },
+    { limiter: createLimiter({ address: '50/h' }), key: address, settle },
   ],
 });
 
