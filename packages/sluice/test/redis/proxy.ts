@@ -69,18 +69,20 @@ export async function proxyTo(target: number): Promise<Middleman> {
     });
   });
 
-  /** Passes bytes on after a while, never out of order. */
+  /** Passes bytes on after a while, never out of order: of two timers, the later may ring first, so one serves all. */
   function inOrder(write: (bytes: Buffer) => unknown): (bytes: Buffer, delay: number) => void {
-    let last = 0;
-    return (bytes, delay) => {
-      const pass = (): void => {
+    const line: { readonly bytes: Buffer; readonly due: number }[] = [];
+    function pass(): void {
+      while (line.length > 0 && line[0].due <= performance.now()) {
+        const { bytes } = line.shift() as { bytes: Buffer };
         if (paused) held.push(() => write(bytes));
         else write(bytes);
-      };
-      const now = performance.now();
-      last = Math.max(last, now + delay);
-      if (last <= now) pass();
-      else setTimeout(pass, last - now);
+      }
+      if (line.length > 0) setTimeout(pass, line[0].due - performance.now());
+    }
+    return (bytes, delay) => {
+      line.push({ bytes, due: performance.now() + delay });
+      if (line.length === 1) pass();
     };
   }
 
