@@ -19,6 +19,16 @@ const FLAGS = ['--go', '--dry-run', '--skip-tests'];
 
 class Refusal extends Error {}
 
+/** @type {string[]} What a rehearsal met and the real thing would not survive. */
+const obstacles = [];
+
+/** Refused if it is meant; a rehearsal goes on, and ends with it. @param {boolean} isSo @param {string} why @param {boolean} go */
+function demand(isSo, why, go) {
+  if (isSo) return;
+  if (go) throw new Refusal(why);
+  obstacles.push(why);
+}
+
 /** @param {string} command @param {...string} args */
 function output(command, ...args) {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: 'utf8' });
@@ -85,8 +95,8 @@ function edits(version, repository) {
   return [...texts].filter(([file, text]) => text !== read(file));
 }
 
-/** @param {string} version @param {(what: string, act: () => void) => void} step @param {boolean} tested */
-function prepare(version, step, tested) {
+/** @param {string} version @param {(what: string, act: () => void) => void} step @param {boolean} go @param {boolean} tested */
+function prepare(version, step, go, tested) {
   const current = json('packages/sluice/package.json').version;
   const tags = output('git', 'tag', '--list');
   // The first release has the version that the packages carry from the start.
@@ -94,6 +104,8 @@ function prepare(version, step, tested) {
     throw new Refusal(`${version} is not above ${current}`);
   if (tags.split('\n').includes(`v${version}`)) throw new Refusal(`the tag v${version} is there already`);
   const { repository } = json('package.json');
+  // Nobody could publish the commit that is tagged.
+  demand(repository !== undefined, 'the root package.json has no repository, which provenance names', go);
   const files = edits(version, repository?.url ?? repository);
   if (!tested) step('npm test', () => run('npm', 'test'));
   for (const [file, text] of files) step(`write ${file}`, () => writeFileSync(join(root, file), text));
@@ -114,8 +126,11 @@ function publish(step, go) {
   if (!output('git', 'tag', '--points-at', 'HEAD').split('\n').includes(`v${version}`))
     throw new Refusal(`this commit is not v${version}`);
   for (const name of PUBLISHED) {
-    if (go && json(`packages/${name}/package.json`).repository === undefined)
-      throw new Refusal(`${name} has no repository: set it in the root package.json before the release`);
+    demand(
+      json(`packages/${name}/package.json`).repository !== undefined,
+      `${name} has no repository: set it in the root package.json before the release`,
+      go,
+    );
     // Whoever runs this again after a fault goes on where it stopped.
     if (go && isPublished(`${name}@${version}`)) console.log(`${name}@${version} is published already`);
     else
@@ -137,8 +152,9 @@ try {
     if (go) act();
   };
   if (what === 'publish') publish(step, go);
-  else prepare(what, step, rest.includes('--skip-tests'));
-  if (!go) console.log('nothing was changed; --go does it');
+  else prepare(what, step, go, rest.includes('--skip-tests'));
+  if (!go) console.log(`nothing was changed${obstacles.length === 0 ? '; --go does it' : ''}`);
+  if (obstacles.length > 0) throw new Refusal(`--go would be refused: ${obstacles.join('; ')}`);
 } catch (error) {
   if (!(error instanceof Refusal)) throw error;
   console.error(`release: ${error.message}`);

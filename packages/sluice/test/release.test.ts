@@ -43,6 +43,14 @@ function committed(): void {
   git('commit', '--quiet', '--allow-empty', '--message', 'state');
 }
 
+const url = 'git+https://git.example.org/sluice.git';
+
+function withRepository(): void {
+  const manifest = { ...json('package.json'), repository: { type: 'git', url } };
+  writeFileSync(join(copy, 'package.json'), JSON.stringify(manifest));
+  committed();
+}
+
 beforeEach(() => {
   copy = mkdtempSync(join(tmpdir(), 'sluice-release-'));
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as { packages: object };
@@ -83,6 +91,7 @@ it('a changelog with nothing to say is refused, and so is an unknown flag', () =
 });
 
 it('a rehearsal names every step and changes nothing', () => {
+  withRepository();
   const before = git('rev-parse', 'HEAD');
   const { status, said } = release('9.0.0');
   expect(status).toBe(0);
@@ -95,13 +104,7 @@ it('a rehearsal names every step and changes nothing', () => {
 it('a release has one version everywhere, a dated changelog, a commit and a tag; publishing goes in order', {
   timeout: 60_000,
 }, () => {
-  const manifest = json('package.json');
-  const url = 'git+https://git.example.org/sluice.git';
-  writeFileSync(
-    join(copy, 'package.json'),
-    JSON.stringify({ ...manifest, repository: { type: 'git', url } }),
-  );
-  committed();
+  withRepository();
   expect(release('publish').said).toContain('this commit is not v0.1.0');
   expect(release('9.0.0', '--go', '--skip-tests').status).toBe(0);
 
@@ -135,9 +138,29 @@ it('a release has one version everywhere, a dated changelog, a commit and a tag;
   expect(said).toContain('with tag latest and public access (dry-run)');
 });
 
-it('nothing is published while nobody has said where the repository is', () => {
-  expect(release('9.0.0', '--go', '--skip-tests').status).toBe(0);
-  expect(release('publish', '--go').said).toContain(
-    'sluice has no repository: set it in the root package.json',
-  );
+it('nothing is tagged while nobody has said where the repository is, and a rehearsal says so', () => {
+  const before = git('rev-parse', 'HEAD');
+  const { status, said } = release('9.0.0', '--go', '--skip-tests');
+  expect([status, said]).toEqual([
+    1,
+    'release: the root package.json has no repository, which provenance names\n',
+  ]);
+  expect([git('status', '--porcelain'), git('tag'), git('rev-parse', 'HEAD')]).toEqual(['', '', before]);
+  const rehearsed = release('9.0.0');
+  expect(rehearsed.status).toBe(1);
+  expect(rehearsed.said).toContain('would commit and tag v9.0.0');
+  expect(rehearsed.said).toContain('--go would be refused: the root package.json has no repository');
+  expect(rehearsed.said).not.toContain('--go does it');
+});
+
+it('nothing is published from a tag without a repository, and a rehearsal says so', () => {
+  git('tag', 'v0.1.0');
+  const why = 'sluice has no repository: set it in the root package.json';
+  for (const flags of [['--go'], []]) {
+    const { status, said } = release('publish', ...flags);
+    expect(status).toBe(1);
+    expect(said).toContain(why);
+    expect(said).not.toContain('+ sluice');
+  }
+  expect(release('publish').said).toContain(`--go would be refused: ${why}`);
 });
