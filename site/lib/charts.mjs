@@ -9,6 +9,9 @@ import { textOf } from './pages.mjs';
 /** @type {Record<string, number>} */
 const UNITS = { k: 1e3, M: 1e6 };
 
+/** Names of rows that are ours: itself, and the ways in which several machines share a limit. */
+const OWN = /sluice|leased|synced|denyCache|direct/i;
+
 /** @typedef {{ name: string, series: string, value: number, text: string }} Bar */
 
 /** @param {string} marker */
@@ -75,7 +78,9 @@ function draw(bars, title, unit) {
   const isAlone = !kinds.includes('own');
   const lines = bars.map(({ name, series, value, text }, i) => {
     const label = isOneRow ? series || name : bars[i - 1]?.name === name ? '' : name;
-    const shown = `${text.replace(/ \((?![\d.]+×).*$/, '')}${value > full ? ' … cut' : ''}`;
+    // What stands in brackets is shown where the caption says what it is.
+    const figure = /in brackets/.test(unit) ? text : text.replace(/ \(.*$/, '');
+    const shown = `${figure}${value > full ? ' … cut' : ''}`;
     const part = (Math.min(value, full) / full).toFixed(4);
     return [
       `<span class="name">${escaped(label)}</span>`,
@@ -88,8 +93,7 @@ function draw(bars, title, unit) {
 
 /** Ours, somebody else's, or what no limiter can be faster than. @param {Bar} bar */
 function kindOf({ name, series }) {
-  if (series === 'after' || /sluice|leased/i.test(series === 'before' ? '' : `${name} ${series}`))
-    return 'own';
+  if (series === 'after' || OWN.test(series === 'before' ? '' : `${name} ${series}`)) return 'own';
   return /^(a bare|nothing but|PING|redis-server INCR)/.test(name) ? 'bare' : 'peer';
 }
 

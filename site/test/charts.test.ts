@@ -47,7 +47,20 @@ test('ours are drawn as ours, beside others and alone', () => {
     [...chartOf(marker).matchAll(/class="bar (\w+)"/g)].map((match) => match[1] ?? '');
   expect(kinds('server | one by one | requests')).toEqual(['own', 'own', 'peer', 'bare', 'own', 'peer']);
   expect(new Set(kinds('server | requests/s | requests'))).toEqual(new Set(['own']));
+  expect(kinds('scale | all pass | decisions | 16,')).toEqual(['own', 'own', 'own', 'own']);
   expect(kinds('compat | CPU, µs a call | µs').slice(0, 2)).toEqual(['peer', 'own']);
+});
+
+test('what stands in brackets is shown if the caption says what it is, and only then', () => {
+  const figures = (marker: string) =>
+    [...chartOf(marker).matchAll(/class="figure">([^<]*)/g)].map((match) => match[1] ?? '');
+  const measured = textOf('docs/benchmarks.md').match(/(?<=<!-- chart: ).+(?= -->)/g) ?? [];
+  expect(measured.length).toBeGreaterThan(20);
+  for (const marker of measured)
+    expect([marker, figures(marker).some((figure) => figure.includes('('))]).toEqual([
+      marker,
+      marker.includes('in brackets'),
+    ]);
 });
 
 test('a row by itself is named by its columns', () => {
