@@ -3,7 +3,7 @@
 // is what a stranger needs and nothing else. Needs a build.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,9 +16,12 @@ const env = { ...process.env, PATH: [join(root, 'node_modules/.bin'), process.en
 const problems = [];
 
 /** @param {string} command @param {...string} args */
-function run(command, ...args) {
+const run = (command, ...args) => runIn(root, command, ...args);
+
+/** @param {string} cwd @param {string} command @param {...string} args */
+function runIn(cwd, command, ...args) {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
-    cwd: root,
+    cwd,
     env,
     encoding: 'utf8',
     shell: process.platform === 'win32',
@@ -37,7 +40,7 @@ function checkFiles(name, files) {
   const entries = Object.values(manifest.exports).flatMap((entry) =>
     typeof entry === 'string' ? [entry] : Object.values(entry),
   );
-  const needed = ['LICENSE', 'README.md', ...entries, ...Object.values(manifest.bin ?? {})];
+  const needed = ['LICENSE', 'README.md', 'CHANGELOG.md', ...entries, ...Object.values(manifest.bin ?? {})];
   for (const file of needed)
     if (!files.includes(posix.normalize(file))) problems.push(`${name}: ${file} is not packed`);
 
@@ -52,10 +55,11 @@ function checkFiles(name, files) {
       }
   }
 
-  // npm shows relative links as links into the repository.
-  for (const [, link = ''] of text('README.md').matchAll(/\]\(([^)#\s]+)[^)]*\)/g))
-    if (!/^https?:/.test(link) && !existsSync(join(folder, link)))
-      problems.push(`${name}: README.md links to ${link}, which does not exist`);
+  // Whoever has the package alone has no repository around it.
+  for (const page of files.filter((file) => file.endsWith('.md')))
+    for (const [, link = ''] of text(page).matchAll(/\]\(([^)#\s]+)[^)]*\)/g))
+      if (!/^[a-z]+:/.test(link) && !files.includes(posix.join(posix.dirname(page), link)))
+        problems.push(`${name}: ${page} links to ${link}, which is not packed`);
 
   if (manifest.publishConfig?.provenance !== true)
     problems.push(`${name}: publishConfig.provenance is not true`);
@@ -63,8 +67,15 @@ function checkFiles(name, files) {
     problems.push(`${name}: sideEffects is not false, so bundlers keep what nobody uses`);
 }
 
+/** What npm would do before and after, but for the build. @param {...string} flags */
+function changelogs(...flags) {
+  for (const name of PACKAGES)
+    runIn(join(root, 'packages', name), process.execPath, join(root, 'scripts/copy-changelog.mjs'), ...flags);
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'));
 try {
+  changelogs();
   const workspaces = PACKAGES.flatMap((name) => ['--workspace', name]);
   const packed = run(
     'npm',
@@ -94,6 +105,7 @@ try {
   if (tarballs.length !== PACKAGES.length)
     problems.push(`packed ${tarballs.length} of ${PACKAGES.length} packages`);
 } finally {
+  changelogs('--undo');
   rmSync(folder, { recursive: true, force: true });
 }
 

@@ -1,15 +1,20 @@
 /** What the page of the server shows: its commands are typed, its files are served, its answers are compared. Needs the build. */
 import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { textOf } from '../../sluice/test/docs/blocks.ts';
 import { commandsIn, reading } from '../../sluice/test/docs/reading.ts';
+import { link, unpack } from '../../sluice/test/packed.ts';
 import { collector } from './collector.ts';
 import { envoysMessage } from './grpc-client.ts';
 import { run, type Serving, serving, started, temporaryFile } from './serving.ts';
 
 const block = reading('packages/sluice-server/README.md');
+const installing = commandsIn(block('sh', 'npm install'));
 const beginning = commandsIn(block('sh', 'curl'));
 const limits = block('yaml', 'limits:');
 const descriptors = block('yaml', 'descriptors:\n');
@@ -37,6 +42,23 @@ async function printedBy(args: readonly string[]): Promise<string> {
   expect(await gone, output()).toBe(0);
   return output();
 }
+
+test('what is installed brings the command, from the packed package', async () => {
+  const [install = '', once = '', ...more] = installing;
+  expect([install, ...more]).toEqual(['npm install --global sluice-server']);
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-command-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  for (const name of ['sluice', 'sluice-server'] as const) unpack(name, folder);
+  for (const name of ['@grpc/grpc-js', '@grpc/proto-loader', 'yaml']) link(name, folder);
+  // Links the commands of what lies in node_modules, as an installation does.
+  await shell('npm', ['rebuild', '--offline', '--ignore-scripts'], { cwd: folder });
+  const { stdout } = await shell('sh', ['-c', once], {
+    cwd: folder,
+    env: { ...process.env, npm_config_offline: 'true' },
+  });
+  expect(stdout).toContain('sluice serve');
+  expect(existsSync(join(folder, 'node_modules/.bin/sluice'))).toBe(true);
+}, 60_000);
 
 test('the first two commands work, and the answer is the one that is shown', async () => {
   const [serve = '', curl = '', ...more] = beginning;
@@ -220,7 +242,7 @@ describe('trying limits', () => {
 });
 
 test('flags and paths that the page names are those of the server', async () => {
-  const page = textOf('packages/sluice-server/README.md');
+  const page = textOf('packages/sluice-server/README.md').replaceAll(/^np[mx] .*$/gm, '');
   const help = await printedBy(['--help']);
   const flags = new Set(page.match(/(?<![\w-])--(?!help)[a-z][a-z-]+/g));
   expect([...flags].filter((flag) => !help.includes(`${flag} `))).toEqual([]);

@@ -1,0 +1,26 @@
+/** What a stranger sees first, on the page of the repository and on that of the package. Needs the build. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { installSluice } from '../packed.ts';
+import { blocksOf, promised } from './blocks.ts';
+import { reading } from './reading.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-install-'));
+beforeAll(() => installSluice(folder), 60_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe.each([
+  ['README.md', reading('README.md')('sh', 'npm install')],
+  ['packages/sluice/README.md', reading('packages/sluice/README.md')('sh', 'npm install')],
+])('%s', (page, command) => {
+  test('says what to type, and the first lines then run', () => {
+    expect(command).toBe('npm install sluice');
+    const [first] = blocksOf(page).filter(({ language }) => language === 'ts');
+    writeFileSync(join(folder, 'first.mjs'), first?.code ?? 'throw');
+    const printed = execFileSync(process.execPath, ['first.mjs'], { cwd: folder, encoding: 'utf8' });
+    expect(printed).toBe(promised(first?.code ?? '').join('\n'));
+  });
+});
