@@ -101,13 +101,24 @@ export function clearIn(plan: Plan, cells: Cells, at: number, now: Millis, grown
   return longest;
 }
 
-/** A row is worth more than this only while it denies. */
-export const DENIED = 1e24;
-
-/** What would be lost with a row: 0 once it is clear, more the longer it is not, and the fewer units are left to take. */
+/** What would be lost with a row: 0 once it is clear. Below 0: it denies, and what counts is how far below. */
 export function worth(plan: Plan, cells: Cells, at: number, now: Millis, grown: GrownRows): number {
-  const left = unitsLeft(plan.policies, cells, at, now, grown, 1e9);
-  return clearIn(plan, cells, at, now, grown) / (left > 0 ? left : 1e-30);
+  let most = plan.inherit?.keptFor(plan, cells, at, now) ?? 0;
+  let sign = 1;
+  for (const policy of plan.policies) {
+    const { algorithm, params, limit } = policy;
+    const row = rowOf(policy, cells, at, grown);
+    const start = startOf(policy, at);
+    const free = algorithm.available(params, row, start, now);
+    if (free < 1) sign = -1;
+    most = Math.max(most, lossOf(limit, free, algorithm.clearIn(params, row, start, now)));
+  }
+  return sign * most;
+}
+
+/** Units that would be forgiven times how long they would still count, ten times that where nothing is left. */
+export function lossOf(limit: number, free: number, clear: Millis): number {
+  return (free < limit ? limit - free : 1) * Math.min(clear, 1e15) * (free < 1 ? 10 : 1);
 }
 
 /** The array that holds a policy's part, and where in it that starts. */
@@ -147,26 +158,14 @@ function fitting(
   cost: number,
 ): number {
   if (waitFor(policies, cells, at, now, grown, cost) === 0) return cost;
-  const units = unitsLeft(policies, cells, at, now, grown, cost);
-  return units >= 1 && waitFor(policies, cells, at, now, grown, units) === 0 ? units : 0;
-}
-
-/** Whole units that every policy has, `most` at most. */
-function unitsLeft(
-  policies: Policies,
-  cells: Cells,
-  at: number,
-  now: Millis,
-  grown: GrownRows,
-  most: number,
-): number {
-  let least = most;
+  let least = cost;
   for (const policy of policies) {
     const row = rowOf(policy, cells, at, grown);
     const free = policy.algorithm.available(policy.params, row, startOf(policy, at), now);
     if (free < least) least = free;
   }
-  return Math.floor(least);
+  const units = Math.floor(least);
+  return units >= 1 && waitFor(policies, cells, at, now, grown, units) === 0 ? units : 0;
 }
 
 /** The wait for a turn that can be booked; Infinity where a policy that has to be waited for cannot be overdrawn. */
@@ -241,7 +240,7 @@ export function describe(
 /** The numbers of the policy that binds: the one that waits longest; when none waits, the one with least left. */
 export function decisionOf(states: PolicyState[], block: Millis, allowed: boolean, taken: number): Decision {
   let binding = states[0];
-  for (let i = 1; i < states.length; i++) if (isNearer(states[i], binding)) binding = states[i];
+  for (const state of states) if (isNearer(state, binding)) binding = state;
   const { name, limit, remaining, retryAfter, resetAfter } = binding;
   const blocked = block > retryAfter;
   return {

@@ -12,7 +12,7 @@ describe('table', () => {
   /** Rows of one cell, the instant at which they are clear. */
   const kind = {
     width: 1,
-    worth: (cells: Float64Array, at: number, now: number) => cells[at] - now,
+    worth: (cells: Float64Array, at: number, now: number) => Math.max(0, cells[at] - now),
     forget() {},
   };
 
@@ -47,7 +47,7 @@ describe('table', () => {
     // A sample is taken before there is an old generation: all of it looks dead, so the next one starts far too small.
     const migrates = () => (table as unknown as { old: unknown }).old !== undefined;
     const table = new Table(
-      { ...kind, worth: (cells, at, now) => (migrates() ? cells[at] - now : 0) },
+      { ...kind, worth: (cells, at, now) => (migrates() ? Math.max(0, cells[at] - now) : 0) },
       Infinity,
     );
     for (let i = 0; i < 20_000; i++) {
@@ -204,7 +204,8 @@ describe('memory', () => {
     const before = process.memoryUsage().arrayBuffers;
     for (let i = 0; i < 1_000_000; i++) limiter.take(`flood ${i} ${i * 7919}`);
     expect(store.size).toBeLessThanOrEqual(100_000);
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(30e6);
+    // Two generations, and one that is not collected yet.
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(40e6);
     expect(limiter.take('blocked').allowed).toBe(false);
   });
 

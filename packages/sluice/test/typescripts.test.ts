@@ -110,12 +110,16 @@ it.each(Object.keys(CONFIGS))(
   'TypeScript 7 finds nothing wrong: %s',
   { timeout: 120_000 },
   async (config) => {
-    const args = [join(root, 'node_modules/typescript/bin/tsc'), '--project', config, '--pretty', 'false'];
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const args = [tsc, '--project', config, '--pretty', 'false', '--listFiles'];
     const printed = await promisify(execFile)(process.execPath, args, { cwd: project }).then(
-      () => '',
+      ({ stdout }) => stdout,
       (error: { stdout: string }) => error.stdout,
     );
-    const errors = printed.split('\n').filter((line) => /^\S.*error TS\d+/.test(line));
+    const lines = printed.split('\n');
+    const errors = lines.filter((line) => /\berror TS\d+/.test(line));
     expect(errors.filter((line) => !/^(\.\.\/|node_modules\/(?!sluice))/.test(line))).toEqual([]);
+    for (const file of CONFIGS[config as keyof typeof CONFIGS].files)
+      expect(lines).toContain(join(project, file));
   },
 );

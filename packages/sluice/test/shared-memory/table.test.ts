@@ -152,7 +152,7 @@ describe('bounds', () => {
     const layout = layoutOf(handle);
     const rows = new Rows(layout, 1);
     const put = (low: number, clearAt: number, value: number) => {
-      rows.write(rows.open(low, 0), clearAt, 1, new Float64Array(60).fill(value), 60);
+      rows.write(rows.open(low, 0), clearAt, 0, new Float64Array(60).fill(value), 60);
       rows.close();
     };
     // 8 units, 4 for a row of 60 cells; the second is the nearest to clear, and the one that is written again.
@@ -235,7 +235,7 @@ describe('a holder of the lock that dies', () => {
     const row = (...cells: number[]) => Float64Array.from(cells);
     const long = (value: number) => Float64Array.from({ length: 60 }, () => value);
     const put = (rows: Rows, low: number, cells: Float64Array) => {
-      rows.write(rows.open(low, 0), START, 1, cells, cells.length);
+      rows.write(rows.open(low, 0), START, 0, cells, cells.length);
       return rows.close();
     };
     const get = (rows: Rows, low: number, cell = 0): number | undefined => {
@@ -301,14 +301,14 @@ describe('a holder of the lock that dies', () => {
     put(slow, tag, row(1));
     const slot = slow.open(tag, 0);
     put(lives, tag, row(2));
-    slow.write(slot, START, 1, row(9), 1);
+    slow.write(slot, START, 0, row(9), 1);
     expect(slow.close()).toBe(false);
     expect(get(lives, tag)).toBe(2);
     // Even if it only notices at the last moment.
     slow.open(tag, 0);
     put(lives, tag, row(2));
     Object.assign((slow as unknown as { lock: object }).lock, { isOurs: () => true });
-    slow.write(slot, START, 1, row(9), 1);
+    slow.write(slot, START, 0, row(9), 1);
     expect(slow.close()).toBe(false);
     expect(get(lives, tag)).toBe(2);
   });

@@ -150,8 +150,8 @@ describe('9. blocked keys evicted by a flood', () => {
   );
 
   /** Twenty times as many new keys as there is room for, in a second. */
-  function flood(limiter: Limiter, clock: ManualClock): void {
-    for (let i = 0; i < 20_000; i++) {
+  function flood(limiter: Limiter, clock: ManualClock, keys = 20_000): void {
+    for (let i = 0; i < keys; i++) {
       if (i % 20 === 0) clock.advance(1);
       limiter.take(`flood ${i}`);
     }
@@ -187,6 +187,41 @@ describe('9. blocked keys evicted by a flood', () => {
     flood(limiter, clock);
     const freed = Array.from({ length: most }, (_, i) => limiter.peek(`used up ${i}`).allowed);
     expect(freed.filter(Boolean)).toEqual([]);
+  });
+
+  const several = BOUNDED.flatMap((bounded) =>
+    ['fixed-window', 'sliding-window', 'sliding-log', ''].flatMap((kind) =>
+      [
+        { first: '1/s', gap: 2001 },
+        { first: '1/10min', gap: 1_200_001 },
+      ].map((beside) => ({ ...bounded, ...beside, kind })),
+    ),
+  );
+
+  test.each(several)(
+    '$store, $first beside 5/day $kind: a key that is denied for a moment is not worth a count of the day',
+    ({ make, first, gap, kind }) => {
+      const clock = manualClock(START);
+      const limiter = createLimiter([`${first} ${kind}`, `5/day ${kind}`], { store: make(clock) });
+      for (let guesses = 1; guesses <= 5; guesses++) {
+        expect(limiter.take('guesser').allowed).toBe(true);
+        clock.advance(gap);
+        // Who has used no more than each of the flood may go with it.
+        if (guesses > 1) flood(limiter, clock, 4000);
+      }
+      expect(limiter.take('guesser').allowed).toBe(false);
+    },
+  );
+
+  test.each(BOUNDED)('$store: no flood makes strikes forgotten', ({ make }) => {
+    const clock = manualClock(START);
+    const lockout = penalty({ after: 5, within: '10m', block: '1h' });
+    const limiter = createLimiter({ rate: '1/s', lockout }, { store: make(clock) });
+    for (let i = 0; i < 5; i++) limiter.take('guesser');
+    clock.advance(2000);
+    flood(limiter, clock);
+    limiter.take('guesser');
+    expect(limiter.take('guesser').policy).toBe('lockout');
   });
 
   test.each(BOUNDED)('$store: nor who is blocked by a penalty or by hand', ({ make }) => {

@@ -92,3 +92,18 @@ test('a turn that was booked before a loss is not counted after it', () => {
   book.add(steadily(40), steadily(41), 10, 0);
   expect(book.excess([{ from: 10, to: 30 }])).toBe(0);
 });
+
+test('what was given back counts also for what is told of after the book was settled', () => {
+  const book = new Book(OPTIONS);
+  book.add(steadily(0), steadily(0), 10);
+  book.giveBack(101, 102, 10);
+  expect(book.excess()).toBe(0);
+  // Another process tells late of what it took before and after that.
+  for (const time of [100, 103]) book.add(steadily(time), steadily(time), 10);
+  expect(book.excess()).toBe(0);
+  // Not for ever.
+  book.add(steadily(30_000), steadily(30_000), 1);
+  expect(book.excess()).toBe(0);
+  for (const time of [100, 103]) book.add(steadily(time), steadily(time), 10);
+  expect(book.excess()).toBeCloseTo(9.7, 6);
+});

@@ -35,6 +35,8 @@ export interface BookOptions {
 const ROOM = 20_000;
 /** Some may be on their way to a book that is not full yet. */
 const SPARE = 500;
+/** Milliseconds by which processes may tell of what passed too late. */
+const LATE = 15_000;
 const [ASKED, TOLD, FROM, TO, UNITS, WIDTH] = [0, 1, 2, 3, 4, 5];
 const [GIVEN_ASKED, GIVEN_TOLD, GIVEN_UNITS, GIVEN_WIDTH] = [0, 1, 2, 3];
 
@@ -91,7 +93,7 @@ export class Book {
       byAsked: sorted(this.givenSize, of(GIVEN_ASKED)),
       byTold: sorted(this.givenSize, of(GIVEN_TOLD)),
     };
-    this.size = this.givenSize = 0;
+    const last = order.length === 0 ? -Infinity : told(order[order.length - 1]);
     let [worst, at, start] = [0, 0, -Infinity];
     for (const { from, to } of [...losses, { from: Infinity, to: Infinity }]) {
       const first = at;
@@ -102,8 +104,20 @@ export class Book {
       worst = Math.max(worst, this.excessOf(within, given));
       start = to + this.options.kept;
     }
+    this.size = 0;
+    this.keepGiven(last - LATE);
     // Float error of sums of thousands.
     return worst < 1e-6 ? 0 : worst;
+  }
+
+  /** What passed because of it may be told of after the rest was forgotten. */
+  private keepGiven(since: number): void {
+    let kept = 0;
+    for (let one = 0; one < this.givenSize; one++) {
+      if (this.given[GIVEN_WIDTH * one + GIVEN_TOLD] < since) continue;
+      this.given.copyWithin(GIVEN_WIDTH * kept++, GIVEN_WIDTH * one, GIVEN_WIDTH * (one + 1));
+    }
+    this.givenSize = kept;
   }
 
   /**

@@ -71,7 +71,7 @@ interface Group {
   blocks: Table | undefined;
 }
 
-const BLOCK: RowKind = { width: 1, worth: (cells, at, now) => cells[at] - now, forget() {} };
+const BLOCK: RowKind = { width: 1, worth: (cells, at, now) => Math.min(0, now - cells[at]), forget() {} };
 
 /** So many plans share rows at most: a row may be forgotten only when it is clear by all of them. */
 const SHARING = 16;
@@ -133,7 +133,10 @@ class Space implements RowKind {
 
   worth(cells: Cells, at: number, now: Millis): number {
     let most = 0;
-    for (const plan of this.#plans) most = Math.max(most, worth(plan, cells, at, now, this.#grown));
+    for (const plan of this.#plans) {
+      const own = worth(plan, cells, at, now, this.#grown);
+      if (Math.abs(own) > Math.abs(most)) most = own;
+    }
     return most;
   }
 

@@ -44,11 +44,11 @@ export const LATEST_CELL = 5;
 export const JOURNAL = 16;
 const HEAD = 32;
 
-/** Words and cells of a slot: tag (low, high), chain (first unit + 1, how many and what is left), clear at, then the row. */
+/** Words and cells of a slot: tag (low, high), chain (first unit + 1, how many, and what it weighs), clear at, then the row. */
 export const SLOT = 16;
 export const TAG_HIGH = 1;
 export const CHAIN = 2;
-export const LENGTH_AND_LEFT = 3;
+export const LENGTH_AND_WEIGHT = 3;
 export const CLEAR_CELL = 2;
 export const ROW_CELL = 3;
 /** Cells of a row that lie in the slot: two policies of two cells, or one of each sort. */
@@ -118,12 +118,21 @@ export function layoutOf(buffer: unknown): Layout {
 
 /** Units of a slot's chain. */
 export function chainLength({ words }: Layout, slot: number): number {
-  return words[slot + LENGTH_AND_LEFT] & 0xff_ffff;
+  return words[slot + LENGTH_AND_WEIGHT] & 0xff_ffff;
 }
 
-/** What could still be taken when the row was written, up to 255. */
-export function leftIn({ words }: Layout, slot: number): number {
-  return words[slot + LENGTH_AND_LEFT] >>> 24;
+/** Beside the length: whether a row denied when it was written, and its weight to the next quarter of a power of two. */
+export function weightBits(weight: number, denies: boolean): number {
+  const level = Math.round(4 * Math.log2(Math.min(Math.max(weight, 1), 2 ** 31)));
+  return (level | (denies ? 0x80 : 0)) << 24;
+}
+
+export function weightIn({ words }: Layout, slot: number): number {
+  return 2 ** (((words[slot + LENGTH_AND_WEIGHT] >>> 24) & 0x7f) / 4);
+}
+
+export function deniedIn({ words }: Layout, slot: number): boolean {
+  return words[slot + LENGTH_AND_WEIGHT] < 0;
 }
 
 /** Where a stripe's head is. */

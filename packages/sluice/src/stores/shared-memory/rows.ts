@@ -6,13 +6,13 @@
  * before leaves the old row, whoever dies after leaves the new one, for the next to copy.
  */
 import type { Millis } from '../../contract.ts';
-import { DENIED } from '../../engine.ts';
 import { StoreError } from '../../errors.ts';
 import {
   CHAIN,
   chainLength,
   CLEAR_CELL,
   COUNT,
+  deniedIn,
   FREE_SLOT,
   FRESH_SLOT,
   HAND,
@@ -22,20 +22,20 @@ import {
   JOURNAL,
   JOURNAL_SLOT,
   LATEST_CELL,
-  LENGTH_AND_LEFT,
+  LENGTH_AND_WEIGHT,
   type Layout,
-  leftIn,
   ROW_CELL,
   SLOT,
   TAG_HIGH,
   UNITS_LEFT,
+  weightIn,
 } from './layout.ts';
 import { Lock } from './lock.ts';
 import { freeChain, rebuildUnits, unitsFor, writeChain } from './units.ts';
 
 /** Rows compared when one has to go; so many at most while all of them deny. */
 const CANDIDATES = 16;
-const MOST = 256;
+const MOST = 512;
 
 export class Rows {
   readonly layout: Layout;
@@ -76,17 +76,17 @@ export class Rows {
     return this.layout.cells[slot / 2 + CLEAR_CELL];
   }
 
-  /** As in engine.ts, by what was left when the row was written: below 0 once it is clear. */
+  /** What would be lost with a row: its weight times how long it still counts. 0 or less: it is clear. */
   private worth(slot: number): number {
     const now = this.layout.cells[this.head / 2 + LATEST_CELL];
-    return (this.clearAt(slot) - now) / (leftIn(this.layout, slot) || 1e-30);
+    return weightIn(this.layout, slot) * (this.clearAt(slot) - now);
   }
 
   /**
-   * Replaces the row of the key, or adds it when it has no slot. `left`: whole units that could still be taken.
+   * Replaces the row of the key, or adds it when it has no slot. `weight`: of `weightBits`.
    * Nothing changes if the lock was lost.
    */
-  write(slot: number, clearAt: Millis, left: number, row: Float64Array, length: number): void {
+  write(slot: number, clearAt: Millis, weight: number, row: Float64Array, length: number): void {
     const { layout, head } = this;
     const { words, cells } = layout;
     // What follows takes no time: only before can a slow thread have been taken for dead.
@@ -99,7 +99,7 @@ export class Rows {
     words[journal] = this.low;
     words[journal + TAG_HIGH] = this.high;
     words[journal + CHAIN] = units > 0 ? writeChain(layout, head, row, length) : 0;
-    words[journal + LENGTH_AND_LEFT] = units | (Math.min(left, 255) << 24);
+    words[journal + LENGTH_AND_WEIGHT] = units | weight;
     cells[journal / 2 + CLEAR_CELL] = clearAt;
     for (let cell = 0; cell < INLINE; cell++)
       cells[journal / 2 + ROW_CELL + cell] = cell < length ? row[cell] : 0;
@@ -199,11 +199,12 @@ export class Rows {
 
   /** Of a full stripe. */
   private worthLeast(): number {
-    const { words, slots } = this.layout;
+    const { layout } = this;
+    const { words, slots } = layout;
     const hand = this.head + HAND;
     let victim = -1;
     let least = Infinity;
-    for (let i = 0; i < CANDIDATES || (least > DENIED && i < MOST); i++) {
+    for (let i = 0; i < CANDIDATES || (least > 0 && deniedIn(layout, victim) && i < MOST); i++) {
       if (i % CANDIDATES === 0) words[hand] = (words[hand] + 1) % slots;
       // Evenly spread: keys that came together, such as those of one attack, lie side by side.
       const apart = Math.floor(((i % CANDIDATES) * slots) / CANDIDATES);
@@ -217,19 +218,31 @@ export class Rows {
     return victim;
   }
 
-  /** Sees to it that so many units are left. Of the other rows with units, the one worth least goes first. */
+  /** Sees to it that so many units are left. Of some other rows with units, the one worth least goes first. */
   private makeUnits(units: number, own: number): void {
     const { words } = this.layout;
     while (words[this.head + UNITS_LEFT] < units) {
-      let victim = -1;
-      for (const slot of this.used()) {
-        if (slot === own || chainLength(this.layout, slot) === 0) continue;
-        if (victim < 0 || this.worth(slot) < this.worth(victim)) victim = slot;
-      }
+      const victim = this.longAndWorthLeast(own);
       if (victim < 0)
         throw new StoreError('OOM, no room in sharedMemory for a row of this length: raise logEntries');
       this.forget(victim);
     }
+  }
+
+  /** −1: no other row has units. */
+  private longAndWorthLeast(own: number): number {
+    const { words } = this.layout;
+    const { head } = this;
+    const fresh = words[head + FRESH_SLOT];
+    let victim = -1;
+    for (let i = 0, seen = 0; i < fresh && seen < CANDIDATES; i++) {
+      words[head + HAND] = (words[head + HAND] + 1) % fresh;
+      const slot = this.slotAt(words[head + HAND]);
+      if (words[slot] === 0 || slot === own || chainLength(this.layout, slot) === 0) continue;
+      seen++;
+      if (victim < 0 || this.worth(slot) < this.worth(victim)) victim = slot;
+    }
+    return victim;
   }
 
   private used(): number[] {

@@ -1,7 +1,7 @@
 /** One table for all threads of a process, in a SharedArrayBuffer, answered at once. */
 import { clockOf, type GivenClock } from '../../clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
-import { decide } from '../../engine.ts';
+import { decide, lossOf } from '../../engine.ts';
 import { SluiceError } from '../../errors.ts';
 import { known, whole } from '../../options.ts';
 import { fingerprint, high, low } from '../table/fingerprint.ts';
@@ -12,10 +12,11 @@ import {
   LATEST_CELL,
   type Layout,
   layoutOf,
-  leftIn,
   SEED,
   THREADS,
   UNIT,
+  weightBits,
+  weightIn,
 } from './layout.ts';
 import { Rows } from './rows.ts';
 import { Scratch } from './scratch.ts';
@@ -120,7 +121,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     return locked(key, space.block, (slot) => {
       if (verb === 'block') {
         block[0] = now() + span;
-        rows.write(slot, block[0], 0, block, 1);
+        rows.write(slot, block[0], weightBits(Infinity, true), block, 1);
         return block[0];
       }
       if (slot < 0) return 0;
@@ -140,15 +141,19 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     scratch.load(plan, rows.head, slot);
     const decision = decide(hit, scratch.cells, 0, at, until, scratch);
     if (isUntouched(hit, decision) || !scratch.changed(plan)) return decision;
-    // Another plan that reads this row may need it more: until it is clear, its end never comes nearer, nor is more left.
+    // Another plan that reads this row may need it more: until it is clear, its end never comes nearer, nor does it weigh less.
     const lives = slot >= 0 && rows.clearAt(slot) > at;
     let clearAt = lives ? rows.clearAt(slot) : 0;
-    let left = lives ? leftIn(layout, slot) : Infinity;
-    for (const { resetAfter, remaining } of decision.policies) {
+    let weight = lives ? weightIn(layout, slot) : 0;
+    let loss = 0;
+    let denies = false;
+    for (const { limit, remaining, resetAfter } of decision.policies) {
       clearAt = Math.max(clearAt, at + resetAfter);
-      left = Math.min(left, remaining);
+      loss = Math.max(loss, lossOf(limit, remaining, resetAfter));
+      if (remaining === 0) denies = true;
     }
-    rows.write(slot, clearAt, left, scratch.next, scratch.length);
+    weight = Math.max(weight, loss / (Math.min(clearAt - at, 1e15) || 1));
+    rows.write(slot, clearAt, weightBits(weight, denies), scratch.next, scratch.length);
     return decision;
   }
 

@@ -6,14 +6,13 @@
  * from the old one, leaving behind what is as good as new. So growing, shrinking and expiry are the same few lines.
  */
 import type { Cells, Millis } from '../../contract.ts';
-import { DENIED } from '../../engine.ts';
 import { fingerprint, high, low } from './fingerprint.ts';
 
 /** What the table must know of the rows it keeps. */
 export interface RowKind {
   /** Cells of a row. */
   readonly width: number;
-  /** 0: a row may be forgotten. When one has to be, it is the one worth least; above `DENIED`, only if all are. */
+  /** 0: a row may be forgotten. When one has to be, it is the one nearest to 0. Below 0: it denies. */
   worth(cells: Cells, at: number, now: Millis): number;
   /** Called before a row is forgotten. */
   forget(cells: Cells, at: number): void;
@@ -44,9 +43,8 @@ const STEP = 16;
 const SAMPLE = 128;
 /** Rows compared when one has to go. */
 const CANDIDATES = 16;
-/** If all of these deny, so many slots are looked at; in vain, then not again for some evictions. */
-const FAR = 1024;
-const REST = 64;
+/** While the one that would go denies, so many slots are looked at. */
+const FAR = 512;
 /** `low` of a slot whose row was evicted; as a fingerprint it would need `high` to be the same, too. */
 const EVICTED = -1;
 
@@ -68,7 +66,6 @@ export class Table {
   #waiting = 0;
   #rows = 0;
   #hand = 0;
-  #rest = 0;
 
   constructor(kind: RowKind, maxKeys: number) {
     // Not earlier: while modules load, Workers have no random numbers to give.
@@ -157,7 +154,7 @@ export class Table {
     let living = 0;
     for (let i = 0; i < samples; i++) {
       const slot = Math.floor((i * generation.capacity) / samples);
-      if (this.#isRow(generation, slot) && this.#worth(generation, slot, now) > 0) living++;
+      if (this.#isRow(generation, slot) && this.#worth(generation, slot, now) !== 0) living++;
     }
     return (living / samples) * generation.capacity;
   }
@@ -172,7 +169,7 @@ export class Table {
     for (let slot = this.#moved; slot < end; slot++) {
       if (!this.#isRow(old, slot)) continue;
       this.#waiting--;
-      if (this.#worth(old, slot, now) > 0) this.#copy(old, slot);
+      if (this.#worth(old, slot, now) !== 0) this.#copy(old, slot);
       else this.#kind.forget(old.cells, slot * this.#stride + 1);
     }
     this.#moved = end;
@@ -200,14 +197,13 @@ export class Table {
   /** Of some neighbours, in both generations, the row worth least goes: what denies outlives any flood of new keys. */
   #evict(now: Millis): void {
     const { capacity } = this.#current;
-    const far = this.#rest-- > 0 ? 0 : FAR;
     const generations = this.old === undefined ? [this.#current] : [this.#current, this.old];
     let home = this.#current;
     let victim = -1;
-    let least = Infinity;
+    let least = -Infinity;
     for (
       let seen = 0, looked = 0;
-      looked < capacity && (victim < 0 || seen < CANDIDATES || (least > DENIED && looked < far));
+      looked < capacity && (seen < CANDIDATES || (least < 0 && looked < FAR));
       looked++
     ) {
       if (++this.#hand >= capacity) this.#hand = 0;
@@ -216,14 +212,13 @@ export class Table {
         if ((generation === this.old && slot < this.#moved) || !this.#isRow(generation, slot)) continue;
         seen++;
         const worth = this.#worth(generation, slot, now);
-        if (victim >= 0 && worth >= least) continue;
+        if (Math.abs(worth) > Math.abs(least)) continue;
         home = generation;
         victim = slot;
         least = worth;
       }
     }
     if (victim < 0) return;
-    if (least > DENIED && far > 0) this.#rest = REST;
     this.#kind.forget(home.cells, victim * this.#stride + 1);
     const at = 2 * victim * this.#stride;
     home.tags.fill(EVICTED, at, at + 2);
