@@ -18,6 +18,7 @@ if (cluster.isPrimary) {
   const path = join(mkdtempSync(join(tmpdir(), 'limits-')), 'limits.sock');
   ipc({ path }); // the primary has little else to do, so it decides
   for (let i = 0; i < 4; i++) cluster.fork({ LIMITS: path });
+  cluster.once('exit', (_worker, code) => process.exit(code || 1));
   cluster.once('listening', (_worker, { port }) => console.log(`listening on http://localhost:${port}`));
 } else {
   // 200 ms unless given; these processes have only just started.

@@ -29,7 +29,8 @@ app.post('/login', failedLogins, (_request, response) => {
   response.status(401).send('Wrong password\n');
 });
 
-const server = app.listen(Number(process.env['PORT'] ?? 3000), () => {
+const server = app.listen(Number(process.env['PORT'] ?? 3000), (error) => {
+  if (error) throw error;
   const address = server.address();
   console.log(`listening on http://localhost:${typeof address === 'object' && address?.port}`);
 });

@@ -34,7 +34,8 @@ const app = express().use(express.urlencoded());
 app.post('/login', guessing, (request, response) => {
   response.sendStatus(request.body.password === 'secret' ? 204 : 401);
 });
-const server = app.listen(Number(process.env['PORT'] ?? 3000), () => {
+const server = app.listen(Number(process.env['PORT'] ?? 3000), (error) => {
+  if (error) throw error;
   const bound = server.address();
   console.log(`listening on http://localhost:${typeof bound === 'object' && bound?.port}`);
 });

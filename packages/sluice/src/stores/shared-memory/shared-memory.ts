@@ -192,7 +192,8 @@ function spaceFor(plan: Plan, layout: Layout): Space {
       'ERR_POLICY',
       'policies',
       plan.signature,
-      `a key may need ${widest} cells, and sharedMemory has room for ${room}: logEntries: ${entries}, or a log with a resolution`,
+      `logEntries: ${entries}, or a log with a coarser resolution`,
+      `need up to ${widest} cells for a key, and sharedMemory has room for ${room}`,
     );
   }
   const seed = layout.words.slice(SEED, SEED + 2);
