@@ -23,16 +23,12 @@ const pair = (request) => key(String(request.body?.user ?? '').toLowerCase(), ad
 /** Charged beforehand, given back unless it was wrong. @param {unknown} _request @param {{ status: number }} outcome */
 const settle = (_request, { status }) => (status === 401 ? 1 : 0);
 
-const guessing = rateLimit({
-  limits: [
-    { limiter: perPair, key: pair, settle },
-    { limiter: createLimiter({ address: '50/h' }), key: address, settle },
-  ],
-});
+const perAddress = { limiter: createLimiter({ address: '50/h' }), key: address, settle };
+const guessing = rateLimit({ limits: [{ limiter: perPair, key: pair, settle }, perAddress] });
 
 const app = express().use(express.urlencoded());
-app.post('/login', guessing, (request, response) => {
-  response.sendStatus(request.body.password === 'secret' ? 204 : 401);
+app.post('/login', guessing, ({ body }, response) => {
+  response.sendStatus(body.password === 'secret' ? 204 : 401);
 });
 const server = app.listen(Number(process.env['PORT'] ?? 3000), (error) => {
   if (error) throw error;
