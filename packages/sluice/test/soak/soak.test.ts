@@ -1,5 +1,5 @@
 /**
- * Mixed load on every store while its servers, processes and network fail. Twelve seconds of it with all other tests;
+ * Mixed load on stores while their servers, processes and networks fail. Twelve seconds of it with all other tests;
  * `npm run soak` is ten minutes, `npm run soak -- --for 1h --seed 7` as long and as random as one likes.
  */
 import { expect, test } from 'vitest';
