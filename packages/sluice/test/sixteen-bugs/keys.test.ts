@@ -202,7 +202,10 @@ describe('9. blocked keys evicted by a flood', () => {
     '$store, $first beside 5/day $kind: a key that is denied for a moment is not worth a count of the day',
     ({ make, first, gap, kind }) => {
       const clock = manualClock(START);
-      const limiter = createLimiter([`${first} ${kind}`, `5/day ${kind}`], { store: make(clock) });
+      const policies = [`${first} ${kind}`, `5/day ${kind}`];
+      // In either order.
+      if (first === '1/s') policies.reverse();
+      const limiter = createLimiter(policies, { store: make(clock) });
       for (let guesses = 1; guesses <= 5; guesses++) {
         expect(limiter.take('guesser').allowed).toBe(true);
         clock.advance(gap);
