@@ -46,6 +46,8 @@ export interface ResilientOptions {
   readonly onEvent?: ((event: BreakerEvent) => void) | undefined;
 }
 
+/** How long a hit may take unless told otherwise. */
+export const DEADLINE: Millis = 200;
 /** Failures in a row that open the breaker. */
 const FAILURES = 5;
 /** How often an open breaker tries whether the store is back. */
@@ -60,7 +62,7 @@ export function resilient(
   options: ResilientOptions = {},
 ): Store<Promise<Decision>> {
   const {
-    deadline = 200,
+    deadline = DEADLINE,
     onFailure = 'throw',
     maxInFlight = 10_000,
     onEvent,

@@ -3,7 +3,7 @@ import { clockFrom, type GivenClock, systemClock } from '../../clock.ts';
 import type { Clock, Decision, Millis, Store } from '../../contract.ts';
 import { duration } from '../../duration.ts';
 import { denyCache as rememberDenials, type DenyCacheOptions } from '../../wrappers/deny-cache.ts';
-import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
+import { DEADLINE, resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
 import { type Rows, swapStore } from './swap-store.ts';
 
 export interface GuardedOptions extends ResilientOptions {
@@ -20,7 +20,7 @@ const DAY: Millis = 86_400_000;
 
 export function guarded(rows: Rows, options: GuardedOptions): Store<Promise<Decision>> {
   const { denyCache, clock, ...rest } = options;
-  const deadline = duration('deadline', rest.deadline ?? 200);
+  const deadline = duration('deadline', rest.deadline ?? DEADLINE);
   const store =
     clock === undefined ? swapStore(rows, systemClock, true, 0, deadline) : onClock(rows, clock, deadline);
   const safe = resilient(store, rest);
