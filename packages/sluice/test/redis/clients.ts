@@ -11,9 +11,9 @@ export interface Connected {
 }
 
 /** Back soon after the server is, and quiet about it. */
-const RETRY = 50;
+export const RETRY = 50;
 /** As the store's page advises: by default, ioredis and iovalkey send again what got no reply. */
-const ONCE = { maxRetriesPerRequest: 0 };
+export const ONCE = { maxRetriesPerRequest: 0 };
 
 /** valkey-glide has deadlines of its own, a quarter of a second each. */
 export const PATIENT = { requestTimeout: 30_000, advancedConfiguration: { connectionTimeout: 30_000 } };

@@ -1,14 +1,52 @@
 import { describe, expect, test } from 'vitest';
 import { createLimiter, type Decision, gcra, type Limiter, StoreUnavailable } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
-import { CLIENTS, ioredis } from './clients.ts';
+import { CLIENTS, type Connected, ioredis } from './clients.ts';
+import { CLUSTER_CLIENTS } from './cluster.ts';
 import { proxyTo } from './proxy.ts';
-import { redisServer } from './server.ts';
+import { SENTINEL_CLIENTS, startSentinel } from './sentinel.ts';
+import { redisServer, type Server } from './server.ts';
 import { outcome, rejections, until } from './watch.ts';
 
 const DEADLINE = 50;
 
-describe.each(Object.entries(CLIENTS))('a reply lost after the write, with %s', (name, connect) => {
+/** A client whose way to the server leads through a port. */
+type Connect = (port: number, server: Server) => Promise<Connected>;
+
+const ROWS: Readonly<Record<string, Connect>> = {
+  ...CLIENTS,
+  ...renamed(SENTINEL_CLIENTS, 'by sentinels', (connect) => async (port) => {
+    const sentinel = await startSentinel(port, 1);
+    const connected = await connect([sentinel.port]);
+    return {
+      client: connected.client,
+      async close() {
+        await connected.close();
+        await sentinel.stop();
+      },
+    };
+  }),
+  ...renamed(CLUSTER_CLIENTS, 'in a cluster', (connect) => async (port, server) => {
+    const control = ioredis(server.port);
+    await control.config('SET', 'cluster-announce-ip', '127.0.0.1', 'cluster-announce-port', port);
+    await control.cluster('ADDSLOTSRANGE', 0, 16_383);
+    await until(async () => String(await control.cluster('INFO')).includes('cluster_state:ok'));
+    control.disconnect();
+    return connect([port]);
+  }),
+};
+
+function renamed<T>(
+  clients: Readonly<Record<string, T>>,
+  where: string,
+  through: (connect: T) => Connect,
+): Record<string, Connect> {
+  return Object.fromEntries(
+    Object.entries(clients).map(([name, connect]) => [`${name} ${where}`, through(connect)]),
+  );
+}
+
+describe.each(Object.entries(ROWS))('a reply lost after the write, with %s', (name, connect) => {
   /**
    * Makes hits whose replies are lost, cuts the connection when they have left so many of 100, waits for the client, and
    * returns what is left then.
@@ -18,9 +56,9 @@ describe.each(Object.entries(CLIENTS))('a reply lost after the write, with %s', 
     left: number,
     hits: (limiter: Limiter<Promise<Decision>>) => Promise<unknown>[],
   ) {
-    const server = await redisServer();
+    const server = await redisServer({ args: name.endsWith('cluster') ? ['--cluster-enabled', 'yes'] : [] });
     const proxy = await proxyTo(server.port);
-    const connected = await connect(proxy.port);
+    const connected = await connect(proxy.port, server);
     const plain = ioredis(server.port);
     const unhandled = rejections();
     try {
@@ -39,7 +77,7 @@ describe.each(Object.entries(CLIENTS))('a reply lost after the write, with %s', 
       await until(async () => (await outcome(() => limiter.peek('a'))).value?.source === 'store');
       return (await truth.peek('a')).remaining;
     } finally {
-      connected.close();
+      await connected.close();
       plain.disconnect();
       await proxy.stop();
       await server.stop();

@@ -1,56 +1,19 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
-import { Redis as Valkey } from 'iovalkey';
-import { createSentinel } from 'redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLimiter, type Decision, gcra, type Limiter, StoreUnavailable } from '../../src/index.ts';
 import { type BreakerEvent, redis } from '../../src/stores/redis/index.ts';
 import { type Connected, ioredis } from './clients.ts';
-import { freePort, listening, redisServer, type Server } from './server.ts';
+import { NAME, type Sentinel, SENTINEL_CLIENTS, startSentinel } from './sentinel.ts';
+import { redisServer, type Server } from './server.ts';
 import { outcome, rejections, unpunctuality, until } from './watch.ts';
 
 const DEADLINE = 50;
 /** What a replica on the same machine may not have heard, in milliseconds. */
 const LAG = 500;
-const NAME = 'mymaster';
-
-async function startSentinel(master: number): Promise<{ readonly port: number; stop(): Promise<void> }> {
-  const port = await freePort();
-  const dir = mkdtempSync(join(tmpdir(), 'sluice-sentinel-'));
-  const file = join(dir, 'sentinel.conf');
-  writeFileSync(
-    file,
-    [
-      `port ${port}`,
-      `dir ${dir}`,
-      'bind 127.0.0.1',
-      `sentinel monitor ${NAME} 127.0.0.1 ${master} 2`,
-      // On a busy machine a master may well be silent for half a second.
-      `sentinel down-after-milliseconds ${NAME} 1500`,
-      `sentinel failover-timeout ${NAME} 3000`,
-    ].join('\n'),
-  );
-  const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
-  const gone = once(child, 'exit');
-  await listening(port, child);
-  return {
-    port,
-    async stop() {
-      child.kill('SIGKILL');
-      await gone;
-      rmSync(dir, { recursive: true, force: true });
-    },
-  };
-}
 
 let master: Server;
 let replica: Server;
-let sentinels: Awaited<ReturnType<typeof startSentinel>>[] = [];
+let sentinels: Sentinel[] = [];
 
 beforeAll(async () => {
   const args = ['--repl-diskless-sync-delay', '0'];
@@ -59,7 +22,7 @@ beforeAll(async () => {
   const copy = ioredis(replica.port);
   await until(async () => (await copy.info('replication')).includes('master_link_status:up'));
   copy.disconnect();
-  sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(master.port)));
+  sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(master.port, 2)));
   // They have found each other and the replica.
   for (const { port } of sentinels) {
     const control = ioredis(port);
@@ -75,28 +38,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([...sentinels, master, replica].map((one) => one.stop()));
 });
-
-const CLIENTS: Readonly<Record<string, () => Promise<Connected>>> = {
-  async ioredis() {
-    const client = new Redis({ sentinels: addresses(), name: NAME, retryStrategy: () => 50 });
-    client.on('error', () => {});
-    return { client, close: () => client.disconnect() };
-  },
-  async iovalkey() {
-    const client = new Valkey({ sentinels: addresses(), name: NAME, retryStrategy: () => 50 });
-    client.on('error', () => {});
-    return { client, close: () => client.disconnect() };
-  },
-  async 'node-redis'() {
-    const client = createSentinel({ name: NAME, sentinelRootNodes: addresses() }).on('error', () => {});
-    await client.connect();
-    return { client, close: () => client.destroy() };
-  },
-};
-
-function addresses(): { host: string; port: number }[] {
-  return sentinels.map(({ port }) => ({ host: '127.0.0.1', port }));
-}
 
 /** A later answer: until the old master is a replica, the breaker may open once more. */
 async function answered(limiter: Limiter<Promise<Decision>>): Promise<Decision> {
@@ -133,8 +74,8 @@ describe('a master that is killed while checks run', () => {
   let lateness = 0;
 
   beforeAll(async () => {
-    for (const [name, connect] of Object.entries(CLIENTS)) {
-      const connected = await connect();
+    for (const [name, connect] of Object.entries(SENTINEL_CLIENTS)) {
+      const connected = await connect(sentinels.map(({ port }) => port));
       const events: BreakerEvent[] = [];
       const store = redis(connected.client, { deadline: DEADLINE, onEvent: (event) => events.push(event) });
       const limiter = createLimiter(gcra({ limit: LIMIT, per: '365d' }), { store, name });
@@ -189,20 +130,23 @@ describe('a master that is killed while checks run', () => {
     expect(unhandled.seen).toEqual([]);
   });
 
-  test.each(Object.keys(CLIENTS))('has a successor, and nothing hangs in between: %s', async (name) => {
-    const row = rows.get(name)!;
-    const before = row.admitted.filter((at) => at < killed);
-    expect(row.slowest).toBeLessThanOrEqual(DEADLINE + 10 + lateness);
-    expect(row.strange).toBe(undefined);
-    expect(row.back, 'back after').toBeGreaterThan(0);
-    expect(row.back, 'back after').toBeLessThan(10_000);
-    expect(row.events[0].type).toBe('open');
-    // It may open once more while the old master is made a replica.
-    expect(row.events.map(({ type }) => type)).toContain('close');
+  test.each(Object.keys(SENTINEL_CLIENTS))(
+    'has a successor, and nothing hangs in between: %s',
+    async (name) => {
+      const row = rows.get(name)!;
+      const before = row.admitted.filter((at) => at < killed);
+      expect(row.slowest).toBeLessThanOrEqual(DEADLINE + 10 + lateness);
+      expect(row.strange).toBe(undefined);
+      expect(row.back, 'back after').toBeGreaterThan(0);
+      expect(row.back, 'back after').toBeLessThan(10_000);
+      expect(row.events[0].type).toBe('open');
+      // It may open once more while the old master is made a replica.
+      expect(row.events.map(({ type }) => type)).toContain('close');
 
-    const counted = LIMIT - (await answered(row.limiter)).remaining;
-    const { length } = row.admitted;
-    expect(counted).toBeLessThanOrEqual(length + row.unknown);
-    expect(length - counted).toBeLessThanOrEqual(before.filter((at) => at > killing - LAG).length);
-  });
+      const counted = LIMIT - (await answered(row.limiter)).remaining;
+      const { length } = row.admitted;
+      expect(counted).toBeLessThanOrEqual(length + row.unknown);
+      expect(length - counted).toBeLessThanOrEqual(before.filter((at) => at > killing - LAG).length);
+    },
+  );
 });

@@ -1,0 +1,74 @@
+/** Sentinels, which tell clients who the master is, and the clients that ask them. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { Redis as Valkey } from 'iovalkey';
+import { createSentinel } from 'redis';
+import { type Connected, ONCE, RETRY } from './clients.ts';
+import { freePort, listening } from './server.ts';
+
+export interface Sentinel {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** By this name sentinels know the master. */
+export const NAME = 'mymaster';
+
+export async function startSentinel(master: number, quorum: number): Promise<Sentinel> {
+  const port = await freePort();
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-sentinel-'));
+  const file = join(dir, 'sentinel.conf');
+  writeFileSync(
+    file,
+    [
+      `port ${port}`,
+      `dir ${dir}`,
+      'bind 127.0.0.1',
+      `sentinel monitor ${NAME} 127.0.0.1 ${master} ${quorum}`,
+      // On a busy machine a master may well be silent for half a second.
+      `sentinel down-after-milliseconds ${NAME} 1500`,
+      `sentinel failover-timeout ${NAME} 3000`,
+    ].join('\n'),
+  );
+  const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
+  const gone = once(child, 'exit');
+  await listening(port, child);
+  return {
+    port,
+    async stop() {
+      child.kill('SIGKILL');
+      await gone;
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Every client that knows sentinels, a line each; each set so that it sends nothing twice. */
+export const SENTINEL_CLIENTS: Readonly<
+  Record<string, (sentinels: readonly number[]) => Promise<Connected>>
+> = {
+  async ioredis(ports) {
+    const client = new Redis({ sentinels: at(ports), name: NAME, retryStrategy: () => RETRY, ...ONCE });
+    client.on('error', () => {});
+    return { client, close: () => client.disconnect() };
+  },
+  async iovalkey(ports) {
+    const client = new Valkey({ sentinels: at(ports), name: NAME, retryStrategy: () => RETRY, ...ONCE });
+    client.on('error', () => {});
+    return { client, close: () => client.disconnect() };
+  },
+  async 'node-redis'(ports) {
+    const client = createSentinel({ name: NAME, sentinelRootNodes: at(ports), maxCommandRediscovers: 0 });
+    client.on('error', () => {});
+    await client.connect();
+    return { client, close: () => client.destroy() };
+  },
+};
+
+function at(ports: readonly number[]): { host: string; port: number }[] {
+  return ports.map((port) => ({ host: '127.0.0.1', port }));
+}
