@@ -35,9 +35,19 @@ interface Waiter extends Ticket {
   fail(error: unknown): void;
 }
 
+/** Waiters of one key and priority. */
+interface Lane {
+  readonly priority: number;
+  queue: Waiter[];
+  /** Who stood before this one has left. */
+  head: number;
+  /** How many in the queue have left. */
+  gone: number;
+}
+
 /** Waiters of one key, by priority. */
 interface Line {
-  readonly lanes: { readonly priority: number; readonly queue: Waiter[]; head: number }[];
+  readonly lanes: Lane[];
   /** The head's question is on its way to the store. */
   asking: boolean;
   cancelAlarm: (() => void) | undefined;
@@ -71,12 +81,12 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
       };
       function leave(done: () => void): void {
         if (waiter.gone) return;
-        waiter.gone = true;
+        const isNext = depart(waiter);
         waiting--;
         cancelTimeout?.();
         signal?.removeEventListener('abort', onAbort);
         done();
-        nudge(key);
+        if (isNext) nudge(key);
       }
       waiting++;
       signal?.addEventListener('abort', onAbort);
@@ -102,9 +112,24 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     let place = lanes.findIndex((lane) => lane.priority <= waiter.priority);
     if (place < 0) place = lanes.length;
     if (lanes[place]?.priority !== waiter.priority)
-      lanes.splice(place, 0, { priority: waiter.priority, queue: [], head: 0 });
+      lanes.splice(place, 0, { priority: waiter.priority, queue: [], head: 0, gone: 0 });
     lanes[place]?.queue.push(waiter);
     if (headOf(line) === waiter) nudge(waiter.key);
+  }
+
+  /** True: it stood at the head of its line. */
+  function depart(waiter: Waiter): boolean {
+    const line = lines.get(waiter.key);
+    const isNext = line !== undefined && headOf(line) === waiter;
+    waiter.gone = true;
+    const lane = line?.lanes.find(({ priority }) => priority === waiter.priority);
+    // Many at a time: one by one would copy the rest each time. But a line behind one who waits for long must not grow.
+    if (lane !== undefined && ++lane.gone > 1000 && 2 * lane.gone > lane.queue.length) {
+      lane.queue = lane.queue.filter(({ gone }) => !gone);
+      lane.head = 0;
+      lane.gone = 0;
+    }
+    return isNext;
   }
 
   function nudge(key: string): void {
@@ -156,7 +181,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   ): void {
     if (decision?.allowed && waiter.gone) unheard(() => desk.refund(key, waiter.cost, waiter.tier));
     else if (decision?.allowed || decision?.retryAfter === Infinity) waiter.settle(decision);
-    else if (decision !== undefined && !waiter.gone) {
+    else if (decision !== undefined && headOf(line) === waiter) {
       line.cancelAlarm = clock.after(Math.min(decision.retryAfter, longest), () => {
         line.cancelAlarm = undefined;
         serve(key, line);
@@ -189,11 +214,6 @@ function headOf({ lanes }: Line): Waiter | undefined {
   for (let lane = lanes[0]; lane !== undefined; lane = lanes[0]) {
     const { queue } = lane;
     while (lane.head < queue.length && queue[lane.head]?.gone) lane.head++;
-    // Dropping a few at a time would copy the rest each time.
-    if (lane.head > 1000 && 2 * lane.head > queue.length) {
-      queue.splice(0, lane.head);
-      lane.head = 0;
-    }
     if (lane.head < queue.length) return queue[lane.head];
     lanes.shift();
   }

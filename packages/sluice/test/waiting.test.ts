@@ -1,7 +1,10 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import {
   concurrency,
   createLimiter,
+  type Decision,
   DeniedError,
   fixedWindow,
   gcra,
@@ -9,12 +12,18 @@ import {
   penalty,
   slidingLog,
   SluiceError,
+  type Store,
 } from '../src/index.ts';
 import { manualClock } from '../src/testing/index.ts';
 import { CASES } from './policies.ts';
 
 const START = 1_700_000_000_000;
 const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+function abortable(): { signal: AbortSignal; abort: () => void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort(new Error('left')) };
+}
 
 function open(policies: Parameters<typeof createLimiter>[0], options: { maxWaiting?: number } = {}) {
   const clock = manualClock(START);
@@ -167,6 +176,74 @@ describe('acquire', () => {
     expect(woken.at(-1)).toEqual(['d', 0, false]);
     await pass(2000, 1000);
     expect(woken.map(([who]) => who)).toEqual(['a', 'd', 'b', 'c']);
+  });
+
+  test('who leaves from behind the head asks nothing of the store', async () => {
+    const inner = memory({ clock: manualClock(START) });
+    let asked = 0;
+    const store: Store<Decision> = {
+      clock: inner.clock,
+      apply(hit) {
+        asked++;
+        return inner.apply(hit);
+      },
+      close() {},
+    };
+    const limiter = createLimiter('1/min', { store });
+    limiter.take('k');
+    const patient = limiter.acquire('k');
+    const { signal, abort } = abortable();
+    const others = Array.from({ length: 9 }, () => limiter.acquire('k', { signal }));
+    await settled();
+    const before = asked;
+    abort();
+    expect(await Promise.allSettled(others)).toHaveLength(9);
+    expect(asked).toBe(before);
+    limiter.reset('k');
+    await expect(patient).resolves.toMatchObject({ allowed: true });
+  });
+
+  test('a line forgets who has left, also while its head waits on', async () => {
+    const { limiter } = open('1/min');
+    limiter.take('k');
+    const patient = limiter.acquire('k');
+    const signals: WeakRef<AbortSignal>[] = [];
+    for (let i = 0; i < 5000; i++) {
+      const { signal, abort } = abortable();
+      signals.push(new WeakRef(signal));
+      const waiting = limiter.acquire('k', { signal });
+      await Promise.resolve();
+      abort();
+      await waiting.catch(() => {});
+    }
+    await settled();
+    setFlagsFromString('--expose-gc');
+    (runInNewContext('gc') as () => void)();
+    expect(signals.filter((signal) => signal.deref() !== undefined).length).toBeLessThan(2100);
+    limiter.reset('k');
+    await expect(patient).resolves.toMatchObject({ allowed: true });
+  });
+
+  test('who comes with a higher priority while the head is asked about does not wait for what the head waits for', async () => {
+    const clock = manualClock(START);
+    const inner = memory({ clock });
+    const store: Store<Promise<Decision>> = {
+      clock,
+      apply: async (hit) => {
+        await settled();
+        return inner.apply(hit);
+      },
+      close() {},
+    };
+    const limiter = createLimiter(fixedWindow({ limit: 10, per: '1h' }), { store });
+    await limiter.take('k', 5);
+    const large = limiter.acquire('k', 8);
+    await Promise.resolve();
+    const urgent = limiter.acquire('k', { priority: 1 });
+    for (let i = 0; i < 20; i++) await settled();
+    await expect(Promise.race([urgent, large, settled()])).resolves.toMatchObject({ taken: 1 });
+    await limiter.close();
+    await expect(large).rejects.toThrow();
   });
 
   test('a refund or a reset lets the head pass at once', async () => {
