@@ -61,7 +61,8 @@ export function takeMany<R extends MaybePromise<Decision>>(
   const shareOf = items.map((item) => join(shares, self, item));
   const answer = (decisions: Decision[]): ManyDecision => combine(shareOf.map((share) => decisions[share]));
 
-  const result = chain(all(shares.map((share) => ask(share, 'peek'))), (peeked) => {
+  const result = chain(all(shares.map((share) => askOrFail(share, 'peek'))), (outcomes) => {
+    const peeked = outcomes.map(decisionOrThrow);
     const refused = peeked.findIndex((decision) => !decision.allowed);
     if (refused >= 0) {
       // Taken in earnest, so that a denial counts where denials are counted.
@@ -70,12 +71,10 @@ export function takeMany<R extends MaybePromise<Decision>>(
         return answer(peeked.with(refused, { ...denied, allowed: false, taken: 0 }));
       });
     }
-    return chain(all(shares.map(takeOrFail)), (taken) => {
-      const failed = taken.find((outcome) => 'error' in outcome);
+    return chain(all(shares.map((share) => askOrFail(share, 'take'))), (taken) => {
       const passed = taken.every((outcome) => 'allowed' in outcome && outcome.allowed);
       if (!passed) giveBack(shares.filter((_, i) => 'allowed' in taken[i] && taken[i].allowed));
-      if (failed !== undefined) throw failed.error;
-      const decisions = taken as Decision[];
+      const decisions = taken.map(decisionOrThrow);
       return answer(passed ? decisions : decisions.map((decision) => ({ ...decision, taken: 0 })));
     });
   });
@@ -86,14 +85,21 @@ function ask({ limiter, key, cost, tier }: Share, verb: 'peek' | 'take'): MaybeP
   return limiter[verb](key, { cost, tier });
 }
 
-/** A fault as a value, so that the others' takes are known before it is thrown. */
-function takeOrFail(share: Share): MaybePromise<Decision | { readonly error: unknown }> {
+type Outcome = Decision | { readonly error: unknown };
+
+/** A fault as a value, so that the others' answers are heard before it is thrown. */
+function askOrFail(share: Share, verb: 'peek' | 'take'): MaybePromise<Outcome> {
   try {
-    const decision = ask(share, 'take');
+    const decision = ask(share, verb);
     return isPromise(decision) ? decision.catch((error: unknown) => ({ error })) : decision;
   } catch (error) {
     return { error };
   }
+}
+
+function decisionOrThrow(outcome: Outcome): Decision {
+  if ('error' in outcome) throw outcome.error;
+  return outcome;
 }
 
 function giveBack(shares: readonly Share[]): void {

@@ -42,3 +42,21 @@ test('checks that waited behind another until their time was over are not made',
   await sleep(300);
   expect(puts).toBe(1);
 });
+
+test('a check whose row was read too late is not written', async () => {
+  let puts = 0;
+  const service = {
+    async get() {
+      await sleep(200);
+      return undefined;
+    },
+    put() {
+      puts++;
+      return true;
+    },
+  };
+  const limiter = createLimiter('5/s', { store: casStore(service, { deadline: 100 }) });
+  await expect(limiter.take('key')).rejects.toThrow('deadline');
+  await sleep(200);
+  expect(puts).toBe(0);
+});

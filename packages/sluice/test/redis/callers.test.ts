@@ -85,6 +85,9 @@ describe('whoever is called or calls', () => {
         () => limiter.block('a', 10),
         () => limiter.reset('a'),
         () => limiter.takeMany([{ key: 'a' }, { key: 'b' }]),
+        // The second is refused at once, while the first is on its way.
+        () => limiter.takeMany([{ key: 'a' }, { key: undefined as never }]),
+        () => limiter.takeMany([{ key: 'a' }, { key: 'a', tier: 'none' }]),
       ];
       for (const verb of verbs) {
         const { error } = await outcome(verb);

@@ -26,7 +26,7 @@ export interface Rows {
 
 interface Pending {
   readonly hit: Hit;
-  /** Not tried after this: its caller has been told something else by then. */
+  /** From then on its caller has been told something else. A round goes on while anybody in it waits. */
   readonly due: Millis;
   readonly resolve: (decision: Decision) => void;
   readonly reject: (error: unknown) => void;
@@ -112,6 +112,9 @@ export function swapStore(
   }
 
   async function round(key: string, hits: readonly Hit[], due: Millis): Promise<Round> {
+    const stopIfOver = (): void => {
+      if (performance.now() > due) throw new StoreUnavailable('deadline');
+    };
     let found = await rows.get(key, false);
     let lost = 0;
     while (lost < TRIES) {
@@ -120,9 +123,9 @@ export function swapStore(
       const { decisions, change } = decideAll(hits, numbers, now, keep);
       if (change === undefined && found.sure) return { decisions, lost };
       if (change !== undefined) {
+        stopIfOver();
         const instead = await rows.put(key, found, change.value, change.expiresIn);
         if (instead === true) return { decisions, lost };
-        if (performance.now() > due) throw new StoreUnavailable('deadline');
         lost++;
         if (lost === 1 && instead !== false) {
           found = instead;
@@ -130,6 +133,7 @@ export function swapStore(
         }
         if (lost > 1) await pause(lost);
       }
+      stopIfOver();
       found = await rows.get(key, true);
     }
     throw new StoreUnavailable('overloaded', new Error(`others wrote first, ${TRIES} times`));
