@@ -1,9 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
+import { createLimiter } from 'sluice';
 import { describe, expect, test } from 'vitest';
 import { main } from '../src/cli.ts';
 import { formatOf, readerOf } from '../src/tools/log-lines.ts';
 import { textTrial } from '../src/tools/policy.ts';
+import { Tally } from '../src/tools/tally.ts';
 import { parseTraffic, randomFrom } from '../src/tools/traffic.ts';
 import { serving, take, temporaryFile } from './serving.ts';
 
@@ -139,6 +141,20 @@ describe('sluice replay', () => {
     expect(table.at(-1)).toContain(`T${last} `);
     const passed = table.map((line) => Number(line.trim().split(/ +/)[1]));
     expect(passed.reduce((sum, one) => sum + one, 0)).toBe(count);
+  });
+
+  test('without --every there are never more than 60 rows, wherever the first one begins', () => {
+    const decision = createLimiter('1/s').peek('k');
+    let most = 0;
+    for (const start of [0, 4000, 14_000, 59_000, 3_599_000])
+      for (let seconds = 50; seconds < 5000; seconds++) {
+        const tally = new Tally();
+        tally.add(start, decision);
+        tally.add(start + seconds * 1000, decision);
+        const [first, last] = tally.inOrder();
+        most = Math.max(most, 1 + ((last ?? first).start - first.start) / tally.step);
+      }
+    expect(most).toBe(60);
   });
 
   test('reads CSV by the names of its columns', async () => {

@@ -57,8 +57,10 @@ export class Tally {
     const start = at * this.step;
     this.earliest = Math.min(this.earliest, start);
     this.latest = Math.max(this.latest, start);
-    while ((this.latest - this.earliest) / this.step >= MOST_ROWS && this.longer.length > 0) this.lengthen();
-    const index = Math.floor(start / this.step);
+    const indexOf = (instant: Millis): number => Math.floor(instant / this.step);
+    while (indexOf(this.latest) - indexOf(this.earliest) >= MOST_ROWS && this.longer.length > 0)
+      this.lengthen();
+    const index = indexOf(start);
     const row = this.rows.get(index) ?? { allowed: 0, denied: 0 };
     this.rows.set(index, row);
     this.last = row;

@@ -4,7 +4,7 @@ import type { Algorithm, Decision, Store } from '../../contract.ts';
 import { duration } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
 import { known } from '../../options.ts';
-import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
+import { DEADLINE, resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
 import { memory } from '../memory/memory.ts';
 import { ipcStore } from './ipc-store.ts';
 import { decider } from './server.ts';
@@ -39,7 +39,7 @@ export function ipc(options: IpcOptions): Store<Promise<Decision>> {
   if (!path.startsWith('\\\\') && Buffer.byteLength(path) > LONGEST_PATH)
     throw new SluiceError('ERR_OPTIONS', 'ipc.path', path, `at most ${LONGEST_PATH} bytes`);
   const byName = algorithmsByName('ipc.algorithms', algorithms);
-  const deadline = duration('ipc.deadline', rest.deadline ?? 200);
+  const deadline = duration('ipc.deadline', rest.deadline ?? DEADLINE);
   const decide = serve === false ? undefined : decider(store ?? memory(), byName);
   return resilient(ipcStore({ path, decide, algorithms: byName, deadline }), rest);
 }
