@@ -55,6 +55,8 @@ export function endingOf(request: Request, settle: Verdict['settle']): Ending {
   }
   const leave = (): void => void end(0, true);
   request.signal.addEventListener('abort', leave, { once: true });
+  // While the store was asked: no event tells of it any more, and perhaps nobody reads the response either.
+  if (request.signal.aborted) leave();
   return {
     failed: () => void end(500, false),
     watched(response) {

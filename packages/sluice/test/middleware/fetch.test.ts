@@ -1,6 +1,6 @@
 import { serve } from '@hono/node-server';
 import { expect, it } from 'vitest';
-import { createLimiter } from '../../src/index.ts';
+import { concurrency, createLimiter } from '../../src/index.ts';
 import { rateLimit, withRateLimit } from '../../src/middleware/fetch.ts';
 import { middlewareClaims } from './claims.ts';
 import { running } from './listen.ts';
@@ -34,4 +34,17 @@ it.each([
 it('fetch: the response of an error is passed on as it is', async () => {
   const handler = withRateLimit({ limiter: createLimiter('5/h'), key: () => 'k' }, () => Response.error());
   expect((await handler(new Request('http://localhost/'))).type).toBe('error');
+});
+
+it('fetch: what is held is released if the client left while the key was looked up', async () => {
+  const limiter = createLimiter(concurrency({ limit: 1, lease: '1h' }));
+  const client = new AbortController();
+  const key = async (): Promise<string> => {
+    client.abort();
+    return 'k';
+  };
+  const handler = withRateLimit({ limiter, key }, () => new Response('nobody reads this'));
+  await handler(new Request('http://localhost/', { signal: client.signal }));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(limiter.peek('k').remaining).toBe(1);
 });
