@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo, createServer as createSilent } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import { scrape } from '../../sluice/test/metrics/scrape.ts';
+import { freePort } from '../../sluice/test/redis/server.ts';
 import { unpunctuality } from '../../sluice/test/redis/watch.ts';
 import { type Collector, collector, type Received } from './collector.ts';
 import { run, serving, started, take, temporaryFile } from './serving.ts';
@@ -124,7 +125,8 @@ test('a collector gets the numbers of /metrics, and the last of them when the se
 });
 
 test('a collector that is away is named in the log once, and disturbs no answer', async () => {
-  const gone = await metricsCollector();
+  // One that nobody is given meanwhile.
+  const gone = await metricsCollector(await freePort());
   await gone.close();
   const server = await serving('limits: { api: 1000/h }', { otlp: { endpoint: gone.url, every: 50 } });
   const said = (words: string) => server.lines.filter((line) => line.includes(words)).length;

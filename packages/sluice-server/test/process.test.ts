@@ -20,7 +20,7 @@ import { readArgs } from '../src/args.ts';
 import { doorsOf, SERVE_FLAGS } from '../src/serve.ts';
 import { run, started, take, temporaryFile, temporaryFolder } from './serving.ts';
 
-vi.setConfig({ testTimeout: 30_000 });
+vi.setConfig({ testTimeout: 60_000 });
 
 describe('when nobody reads what is printed any more', () => {
   test('a tool ends, and says nothing of it', async () => {

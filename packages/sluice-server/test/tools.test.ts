@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { createLimiter } from 'sluice';
 import { describe, expect, test } from 'vitest';
+import { freePort } from '../../sluice/test/redis/server.ts';
 import { main } from '../src/cli.ts';
 import { formatOf, readerOf } from '../src/tools/log-lines.ts';
 import { textTrial } from '../src/tools/policy.ts';
@@ -286,16 +287,16 @@ describe('sluice top', () => {
   });
 
   test('a server that was there, and is there again, is followed', async () => {
-    const first = await serving('limits: { a: 2/h }');
-    const port = Number(new URL(first.url).port);
+    // Where nobody else is put meanwhile.
+    const http = { address: { host: '127.0.0.1', port: await freePort() } };
+    const first = await serving('limits: { a: 2/h }', { doors: { http } });
     await take(first.url, 'a', 'x');
     const { code, printed } = running('top', first.url, '--times', '40', '--every', '50ms');
     const soon = { timeout: 10_000 };
     await expect.poll(printed, soon).toMatch(/ {2}a\n/);
     await first.drain({ timeout: 0 });
     await expect.poll(printed, soon).toContain('does not answer');
-    const address = { host: '127.0.0.1', port };
-    const second = await serving('limits: { b: 2/h }', { doors: { http: { address } } });
+    const second = await serving('limits: { b: 2/h }', { doors: { http } });
     await take(second.url, 'b', 'x');
     expect(await code).toBe(0);
     expect(printed()).toMatch(/ {2}a\n.*does not answer.* {2}b\n/s);

@@ -1,5 +1,4 @@
 /** What comes over a socket of other processes, and what becomes part of a statement. */
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -49,7 +48,7 @@ test('whatever is written to the socket, it goes on deciding for others', async 
       stranger.on('error', () => {});
       stranger.resume();
       stranger.end(lines.map((text) => `${text}\n`).join(''));
-      await once(stranger, 'close');
+      await new Promise((resolve) => stranger.once('close', resolve));
       used++;
       expect((await limiter.take('k')).remaining).toBe(1_000_000 - used);
     }),

@@ -144,7 +144,7 @@ test('garbage ends the connection it comes from, and no other', async () => {
     socket.on('error', () => {});
     socket.resume();
     socket.write(garbage);
-    await Promise.race([once(socket, 'close'), once(socket, 'data')]);
+    await new Promise((resolve) => socket.once('close', resolve).once('data', resolve));
     socket.destroy();
   }
   expect((await limiter.take('k')).remaining).toBe(3);

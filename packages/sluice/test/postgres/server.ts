@@ -14,9 +14,19 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** With the table made. Nothing waits for a disk: fsync is off. */
+/** With the table made. It tries some: its port, or the user that it makes if it may, may be made by others meanwhile. */
 export async function postgresServer(): Promise<PostgresServer> {
-  const port = await freePort();
+  for (let triesLeft = 4; ; triesLeft--) {
+    try {
+      return await serverOn(await freePort());
+    } catch (error) {
+      if (triesLeft === 0) throw error;
+    }
+  }
+}
+
+/** Nothing waits for a disk: fsync is off. */
+async function serverOn(port: number): Promise<PostgresServer> {
   const server = new EmbeddedPostgres({
     databaseDir: mkdtempSync(join(tmpdir(), 'sluice-postgres-')),
     port,

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -312,6 +313,8 @@ test('a process that computes for longer than the deadline still hears what was 
     await immediate();
     const end = performance.now() + 4 * DEADLINE;
     while (performance.now() < end);
+    // On a busy machine the server may need longer: whom it answers last, it has answered all before.
+    execFileSync('redis-cli', ['-p', String(server.port), 'PING']);
     expect((await Promise.all(answers)).every(({ allowed }) => allowed)).toBe(true);
   }
   expect(events).toEqual([]);

@@ -29,8 +29,9 @@ export async function startSentinel(master: number, quorum: number): Promise<Sen
       `dir ${dir}`,
       'bind 127.0.0.1',
       `sentinel monitor ${NAME} 127.0.0.1 ${master} ${quorum}`,
-      // On a busy machine a master may well be silent for half a second.
-      `sentinel down-after-milliseconds ${NAME} 1500`,
+      // On a busy machine a master may well be silent for a second. After two in which it stood still itself, a sentinel
+      // does nothing for thirty: so nobody is deposed before he is killed.
+      `sentinel down-after-milliseconds ${NAME} 2500`,
       `sentinel failover-timeout ${NAME} 3000`,
     ].join('\n'),
   );

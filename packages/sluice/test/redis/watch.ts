@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runInNewContext } from 'node:vm';
 import { setFlagsFromString } from 'node:v8';
+import type { Redis } from 'ioredis';
 
 /** Polls until it is true. Returns how long that took, without the time for which this machine stood still. */
 export async function until(
@@ -116,6 +117,14 @@ export async function punctually<T>(standstill: number, run: () => Promise<T>): 
       late.stop();
     }
   }
+}
+
+/** Waits until a replica has heard all that its master did before this was called. */
+export async function replicated(master: Redis, replica: Redis): Promise<void> {
+  const offsetOf = async (server: Redis, field: string): Promise<number> =>
+    Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(await server.info('replication'))?.[1]);
+  const said = await offsetOf(master, 'master_repl_offset');
+  await until(async () => (await offsetOf(replica, 'slave_repl_offset')) >= said);
 }
 
 /** Bytes in use once garbage is gone. */
