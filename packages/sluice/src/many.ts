@@ -1,7 +1,7 @@
 /** Several keys, all or nothing: each by its own limiter, such as per address and per user. */
 import type { Answer, Decision, MaybePromise } from './contract.ts';
 import { SluiceError } from './errors.ts';
-import { cost as checkCost } from './options.ts';
+import { cost as checkCost, known } from './options.ts';
 import { all, chain, isPromise, unheard } from './maybe.ts';
 
 /** What takeMany needs of a limiter. */
@@ -106,16 +106,18 @@ function giveBack(shares: readonly Share[]): void {
   for (const { limiter, key, cost, tier } of shares) unheard(() => limiter.refund(key, { cost, tier }));
 }
 
+const ITEM = ['limiter', 'key', 'cost', 'tier'] as const;
+
 /** The same key named twice is one share with both costs. Returns the share's number. */
 function join(shares: Share[], self: Taker, item: ManyItem): number {
-  const { limiter = self, key, cost = 1, tier } = item;
+  const { limiter = self, key, cost = 1, tier } = known('takeMany', item, ITEM);
   checkCost(cost);
-  const known = shares.findIndex(
+  const same = shares.findIndex(
     (share) => share.limiter === limiter && share.key === key && share.tier === tier,
   );
-  if (known < 0) return shares.push({ limiter, key, cost, tier }) - 1;
-  shares[known].cost += cost;
-  return known;
+  if (same < 0) return shares.push({ limiter, key, cost, tier }) - 1;
+  shares[same].cost += cost;
+  return same;
 }
 
 function combine(decisions: readonly Decision[]): ManyDecision {

@@ -50,6 +50,22 @@ export function oneOf<T extends string>(option: string, value: unknown, choices:
   return value as T;
 }
 
+export function listOf<T>(option: string, value: readonly T[]): readonly T[] {
+  if (!Array.isArray(value)) throw new SluiceError('ERR_OPTIONS', option, value, '', 'must be a list');
+  return value;
+}
+
+/** Those that are there. */
+export function functions<T extends object>(
+  what: string,
+  options: T,
+  names: readonly (keyof T & string)[],
+): void {
+  for (const name of names)
+    if (options[name] !== undefined && typeof options[name] !== 'function')
+      throw new SluiceError('ERR_OPTIONS', `${what}.${name}`, options[name], 'a function');
+}
+
 export function cost(value: unknown, option = 'cost'): number {
   if (typeof value !== 'number' || !(value >= 0) || value === Infinity)
     throw new SluiceError('ERR_COST', option, value);

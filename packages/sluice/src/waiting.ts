@@ -88,8 +88,8 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
         done();
         if (isNext) nudge(key);
       }
-      waiting++;
       signal?.addEventListener('abort', onAbort);
+      waiting++;
       enqueue(waiter);
       if (waiter.gone || timeout === Infinity) return;
       cancelTimeout = clock.after(timeout, () => waiter.settle(refusal(desk, key, cost, tier)));

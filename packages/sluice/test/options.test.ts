@@ -173,6 +173,8 @@ describe('limiter', () => {
     [() => limiter.reserve('k', { maxDelay: -1 }), 'ERR_DURATION', 'maxDelay'],
     [() => limiter.takeMany([]), 'ERR_OPTIONS', 'items'],
     [() => limiter.takeMany(undefined as never), 'ERR_OPTIONS', 'items'],
+    [() => limiter.takeMany([null as never]), 'ERR_OPTIONS', 'takeMany'],
+    [() => limiter.takeMany([{ key: 'k', cots: 2 } as never]), 'ERR_UNKNOWN_OPTION', 'takeMany.cots'],
     [() => createLimiter('1/s', { name: 7 as never }), 'ERR_KEY', 'createLimiter.name'],
     [() => createLimiter('1/s', { name: null as never }), 'ERR_KEY', 'createLimiter.name'],
     [

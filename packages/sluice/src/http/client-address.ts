@@ -96,8 +96,10 @@ function claimedBy(trust: TrustProxy): Claim {
   if (typeof trust === 'string' && Object.hasOwn(PLATFORMS, trust))
     return fromHeader(PLATFORMS[trust as keyof typeof PLATFORMS]);
   if (typeof trust === 'string' || isList(trust)) return fromChain(rangesOf(trust));
-  if (typeof trust === 'object' && trust !== null && typeof trust.header === 'string')
+  if (typeof trust === 'object' && trust !== null && typeof trust.header === 'string') {
+    if (trust.from !== undefined && !isList(trust.from)) refuse(trust.from);
     return fromHeader(trust);
+  }
   throw mistake('ERR_TRUST_PROXY', 'clientAddress.trustProxy', trust);
 }
 

@@ -1,7 +1,7 @@
 /** What a guard can be told, and the checks of it: a mistake comes to light when the guard is made. */
 import type { Decision, MaybePromise, Mode } from '../contract.ts';
 import { SluiceError } from '../errors.ts';
-import { cost as checkCost, known, oneOf } from '../options.ts';
+import { cost as checkCost, functions, known, listOf, oneOf } from '../options.ts';
 import type { ClientAddressOptions } from './client-address.ts';
 import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
 
@@ -100,7 +100,7 @@ export function checked<Q>(options: GuardOptions<Q>): GuardOptions<Q> {
   if (status !== undefined && !(Number.isInteger(status) && status >= 200 && status <= 599))
     throw new SluiceError('ERR_NUMBER', 'rateLimit.status', status, '200 to 599');
   if (headers !== undefined && headers !== false)
-    for (const one of typeof headers === 'string' ? [headers] : headers)
+    for (const one of typeof headers === 'string' ? [headers] : listOf('rateLimit.headers', headers))
       oneOf('rateLimit.headers', one, HEADER_STYLES);
   functions('rateLimit', options, ['skip', 'onDenied', 'onUnavailable', 'body']);
   return options;
@@ -111,7 +111,7 @@ export function limitsOf<Q>(options: GuardOptions<Q>): readonly Limit<Q>[] {
   // Without a limiter these would mean nothing: each of the limits has its own.
   const own = { limiter, key, cost, tier, settle };
   const isOwn = Object.values(own).some((value) => value !== undefined);
-  const found = isOwn ? [own, ...limits] : limits;
+  const found = [...(isOwn ? [own] : []), ...listOf('rateLimit.limits', limits)];
   if (found.length === 0) throw new SluiceError('ERR_MISSING_OPTION', 'rateLimit.limiter', limiter);
   return found.map((limit) => checkedLimit(limit as Limit<Q>));
 }
@@ -123,10 +123,4 @@ function checkedLimit<Q>(limit: Limit<Q>): Limit<Q> {
   if (cost !== undefined && typeof cost !== 'function') checkCost(cost, 'rateLimit.cost');
   functions('rateLimit', limit, ['key', 'settle']);
   return limit;
-}
-
-function functions<T extends object>(what: string, options: T, names: readonly (keyof T & string)[]): void {
-  for (const name of names)
-    if (options[name] !== undefined && typeof options[name] !== 'function')
-      throw new SluiceError('ERR_OPTIONS', `${what}.${name}`, options[name], 'a function');
 }

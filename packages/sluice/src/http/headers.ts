@@ -1,6 +1,6 @@
 /** From a decision to response headers: pairs out, nothing set. */
 import { type Decision, FORGIVEN, type Millis, type PolicyState } from '../contract.ts';
-import { known, oneOf } from '../options.ts';
+import { known, listOf, oneOf } from '../options.ts';
 
 /**
  * 'draft-11': the IETF's RateLimit-Policy and RateLimit, with every policy.
@@ -47,7 +47,7 @@ export function rateLimitHeaders(decision: Decision, options: HeaderOptions = {}
 /** The options are read once: for middlewares. */
 export function headerWriter(options: HeaderOptions): (decision: Decision) => HeaderPair[] {
   const { style = 'draft-11' } = known('rateLimitHeaders', options, OPTIONS);
-  const styles = typeof style === 'string' ? [style] : style;
+  const styles = typeof style === 'string' ? [style] : listOf('rateLimitHeaders.style', style);
   const writes = styles.map((one) => STYLES[oneOf('rateLimitHeaders.style', one, HEADER_STYLES)](options));
   return (decision) => {
     const pairs: HeaderPair[] = [];

@@ -7,7 +7,7 @@ import type { Clock, Decision, MaybePromise, Millis } from '../contract.ts';
 import { type Duration, duration } from '../duration.ts';
 import { DeniedError, SluiceError } from '../errors.ts';
 import { unheard } from '../maybe.ts';
-import { cost as checkCost, known, notNegative, whole } from '../options.ts';
+import { cost as checkCost, functions, known, listOf, notNegative, whole } from '../options.ts';
 import { announcedWait } from './announced.ts';
 import { type FetchInit, originOf, outgoing, type OutgoingRequest } from './outgoing.ts';
 import { closures, refusal, retryBudget, sleep } from './restraint.ts';
@@ -197,7 +197,9 @@ function checked(fetch: unknown, options: LimitedFetchOptions) {
   } = known('limitedFetch', options, OPTIONS);
   if (limiter !== undefined && typeof limiter?.acquire !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'limitedFetch.limiter', limiter, 'a limiter');
+  functions('limitedFetch', options, ['key', 'random']);
   const { maxWait = 30_000, retries = 2, retryOn = [429, 503], retryRatio = 0.2, backoff = 500 } = options;
+  const { retryMethods = IDEMPOTENT } = options;
   return {
     limiter,
     key,
@@ -205,8 +207,8 @@ function checked(fetch: unknown, options: LimitedFetchOptions) {
     respect,
     maxWait: maxWait === 0 || maxWait === Infinity ? maxWait : duration('limitedFetch.maxWait', maxWait),
     retries: retries === 0 ? 0 : whole('limitedFetch.retries', retries),
-    retryOn,
-    retryMethods: (options.retryMethods ?? IDEMPOTENT).map((method) => method.toUpperCase()),
+    retryOn: listOf('limitedFetch.retryOn', retryOn),
+    retryMethods: listOf('limitedFetch.retryMethods', retryMethods).map((method) => method.toUpperCase()),
     retryRatio: notNegative('limitedFetch.retryRatio', retryRatio),
     backoff: duration('limitedFetch.backoff', backoff),
     clock,

@@ -145,6 +145,8 @@ describe('behind proxies', () => {
       '1.2.3',
       '::/129',
       '10.0.0.0/8/8',
+      { header: 'x-real-ip', from: 5 },
+      { header: 'x-real-ip', from: [5] },
     ])
       expect(() => clientAddress(from('::1'), { trustProxy } as ClientAddressOptions)).toThrow(
         expect.objectContaining({ code: 'ERR_TRUST_PROXY' }),

@@ -420,6 +420,8 @@ describe('a mistake in the options comes to light when the guard is made:', () =
     ['a negative cost', { limiter, cost: -1 }, /rateLimit.cost must be/],
     ['a status that no response can have', { limiter, status: 42 }, /rateLimit.status must be/],
     ['an unknown style', { limiter, headers: 'draft-0' }, /draft-11, legacy, github, sharkey/],
+    ['headers that are no list', { limiter, headers: 11 }, /rateLimit.headers must be a list/],
+    ['limits that are no list', { limits: null }, /rateLimit.limits must be a list/],
     ['one among several', { limiter, headers: ['legacy', 'x'] }, /rateLimit.headers must be one of/],
     ['whom to trust', { limiter, trustProxy: 'everybody' }, /trustProxy must be/],
     ['nothing at all', undefined, /rateLimit must be an object/],

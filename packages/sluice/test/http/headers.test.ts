@@ -191,6 +191,9 @@ describe('older styles', () => {
     expect(() => rateLimitHeaders(decision(), { style: 'draft-99' as HeaderStyle })).toThrow(
       expect.objectContaining({ code: 'ERR_CHOICE', option: 'rateLimitHeaders.style', value: 'draft-99' }),
     );
+    expect(() => rateLimitHeaders(decision(), { style: 11 as never })).toThrow(
+      expect.objectContaining({ code: 'ERR_OPTIONS', option: 'rateLimitHeaders.style', value: 11 }),
+    );
     expect(() => rateLimitHeaders(decision(), { styles: 'legacy' } as object)).toThrow(
       expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION' }),
     );

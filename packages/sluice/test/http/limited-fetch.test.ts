@@ -633,6 +633,10 @@ describe('the function', () => {
     [{ retries: 1.5 }, 'limitedFetch.retries', 'ERR_INTEGER'],
     [{ retryRatio: -0.1 }, 'limitedFetch.retryRatio', 'ERR_NUMBER'],
     [{ backoff: 0 }, 'limitedFetch.backoff', 'ERR_DURATION'],
+    [{ retryOn: 429 }, 'limitedFetch.retryOn', 'ERR_OPTIONS'],
+    [{ retryMethods: 'GET' }, 'limitedFetch.retryMethods', 'ERR_OPTIONS'],
+    [{ key: 'origin' }, 'limitedFetch.key', 'ERR_OPTIONS'],
+    [{ random: 0.5 }, 'limitedFetch.random', 'ERR_OPTIONS'],
   ];
   test.each(MISTAKES)('says what is wrong with %o', (options, option, code) => {
     const attempt = () => limitedFetch(fetch, options as LimitedFetchOptions);
