@@ -25,9 +25,14 @@ export async function stopMachine(): Promise<void> {
   for (const end of ended.splice(0).reverse()) await end();
 }
 
+/** If it did not start, the next block tries again. */
 function once<T>(start: () => Promise<T>): () => Promise<T> {
   let started: Promise<T> | undefined;
-  return () => (started ??= start());
+  return () =>
+    (started ??= start().catch((error: unknown) => {
+      started = undefined;
+      throw error;
+    }));
 }
 
 let sockets = 0;
