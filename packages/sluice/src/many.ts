@@ -72,8 +72,9 @@ export function takeMany<R extends MaybePromise<Decision>>(
       });
     }
     return chain(all(shares.map((share) => askOrFail(share, 'take'))), (taken) => {
-      const passed = taken.every((outcome) => 'allowed' in outcome && outcome.allowed);
-      if (!passed) giveBack(shares.filter((_, i) => 'allowed' in taken[i] && taken[i].allowed));
+      const charged = shares.filter((_, i) => taken[i].allowed);
+      const passed = charged.length === shares.length;
+      if (!passed) giveBack(charged);
       const decisions = taken.map(decisionOrThrow);
       return answer(passed ? decisions : decisions.map((decision) => ({ ...decision, taken: 0 })));
     });
@@ -85,7 +86,7 @@ function ask({ limiter, key, cost, tier }: Share, verb: 'peek' | 'take'): MaybeP
   return limiter[verb](key, { cost, tier });
 }
 
-type Outcome = Decision | { readonly error: unknown };
+type Outcome = Decision | { readonly error: unknown; readonly allowed?: undefined };
 
 /** A fault as a value, so that the others' answers are heard before it is thrown. */
 function askOrFail(share: Share, verb: 'peek' | 'take'): MaybePromise<Outcome> {

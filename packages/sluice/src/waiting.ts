@@ -126,8 +126,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     // Many at a time: one by one would copy the rest each time. But a line behind one who waits for long must not grow.
     if (lane !== undefined && ++lane.gone > 1000 && 2 * lane.gone > lane.queue.length) {
       lane.queue = lane.queue.filter(({ gone }) => !gone);
-      lane.head = 0;
-      lane.gone = 0;
+      lane.head = lane.gone = 0;
     }
     return isNext;
   }
@@ -213,7 +212,7 @@ function refusal(desk: Desk, key: string, cost: number, tier: string | undefined
 function headOf({ lanes }: Line): Waiter | undefined {
   for (let lane = lanes[0]; lane !== undefined; lane = lanes[0]) {
     const { queue } = lane;
-    while (lane.head < queue.length && queue[lane.head]?.gone) lane.head++;
+    while (queue[lane.head]?.gone) lane.head++;
     if (lane.head < queue.length) return queue[lane.head];
     lanes.shift();
   }

@@ -115,8 +115,12 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   }
 
   /** Tiers may read the same row. After a reset, what passed before is nobody's. */
-  function forgetAll({ plan, key }: Hit): void {
-    for (const count of counts) if (count.key === key && count.plan.name === plan.name) forget(count);
+  function forgetAll({ verb, plan, key }: Hit): void {
+    for (const count of counts) {
+      if (count.key !== key || count.plan.name !== plan.name) continue;
+      if (verb === 'block') tell(count);
+      forget(count);
+    }
   }
 
   function forget(count: Count): void {
@@ -151,6 +155,10 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
       }
       if (counts.size > 0) schedule();
     });
+  }
+
+  function tell(count: Count): void {
+    if (count.passed > 0) start(count);
   }
 
   function start(count: Count): void {
@@ -197,7 +205,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     closed = true;
     stop?.();
     for (const count of counts) {
-      if (count.passed > 0) start(count);
+      tell(count);
       forget(count);
     }
     await Promise.all(underWay);

@@ -171,6 +171,16 @@ describe('one node', () => {
     expect(await limiter.take('alice')).toMatchObject({ allowed: false, policy: 'block' });
   });
 
+  test('a block loses nothing of what has passed', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+    await limiter.take('alice');
+    void limiter.take('alice', 4);
+    await limiter.block('alice', 1);
+    expect(asked).toEqual(['take 1', 'take always 4', 'block 0']);
+    clock.advance(1);
+    expect(await limiter.peek('alice')).toMatchObject({ allowed: true, remaining: 5 });
+  });
+
   test('close pushes what was not yet told', async () => {
     const wrapped = synced(store, { every: EVERY, clock });
     const limiter = createLimiter('10/h', { store: wrapped });
