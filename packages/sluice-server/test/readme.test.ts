@@ -58,7 +58,7 @@ test('what is installed brings the command, from the packed package', async () =
   });
   expect(stdout).toContain('sluice serve');
   expect(existsSync(join(folder, 'node_modules/.bin/sluice'))).toBe(true);
-}, 60_000);
+}, 120_000);
 
 test('the first two commands work, and the answer is the one that is shown', async () => {
   const [serve = '', curl = '', ...more] = beginning;
