@@ -95,8 +95,9 @@ type Client = readonly [client: object, close: () => MaybePromise<unknown>];
 async function clientOf(url: string, onError: (error: Error) => void): Promise<Client> {
   if (isPostgres(url)) return postgresClient(url, onError);
   const { Redis, Cluster } = await optional('this store', 'ioredis', () => import('ioredis'));
-  // What was sent and not answered may have been counted: nothing is sent twice.
-  const once = { maxRetriesPerRequest: 0 };
+  // What was sent and not answered may have been counted: nothing is sent twice. Who hangs may have a successor: two
+  // seconds without an answer end a connection, and a cluster is asked for its masters every second.
+  const once = { maxRetriesPerRequest: 0, socketTimeout: 2000 };
   if (/^rediss?:\/\//.test(url)) {
     const client = new Redis(url, once);
     client.on('error', onError);
@@ -115,9 +116,18 @@ async function clientOf(url: string, onError: (error: Error) => void): Promise<C
     kind === 'cluster'
       ? new Cluster(hosts, {
           retryDelayOnFailover: 0,
+          slotsRefreshInterval: 1000,
           redisOptions: { ...tls, ...(user !== undefined && { username: name, password: password ?? '' }) },
         })
-      : new Redis({ ...once, ...tls, sentinels: hosts, name, ...(password !== undefined && { password }) });
+      : new Redis({
+          ...once,
+          ...tls,
+          // Without these it speaks plain text to both, whatever `tls` says.
+          ...(secure !== undefined && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+          sentinels: hosts,
+          name,
+          ...(password !== undefined && { password }),
+        });
   client.on('error', onError);
   return [client, () => client.disconnect()];
 }
@@ -132,7 +142,8 @@ function hostOf(text: string): { host: string; port: number } {
 
 async function postgresClient(url: string, onError: (error: Error) => void): Promise<Client> {
   const { default: pg } = await optional('this store', 'pg', () => import('pg'));
-  const pool = new pg.Pool({ connectionString: url, max: 10 });
+  // A connection that hangs is given up then.
+  const pool = new pg.Pool({ connectionString: url, max: 10, query_timeout: 5000 });
   pool.on('error', onError);
   return [pool, () => pool.end()];
 }

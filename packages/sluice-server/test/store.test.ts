@@ -94,6 +94,12 @@ test('a Sentinel is asked for the master', async () => {
   const server = await serving(LIMITS, { store: { url, deadline: '5s' } });
   expect(await fourTakes(server)).toEqual([true, true, true, false]);
   await server.drain();
+  // By its name with TLS, these plain servers are told nothing.
+  const sealed = await serving(LIMITS, {
+    store: { url: url.replace('redis+', 'rediss+'), deadline: '500ms' },
+  });
+  expect((await sealed.post('/v1/take', QUESTION)).status).toBe(503);
+  await sealed.drain();
   sentinel.kill('SIGKILL');
   await master.stop();
 }, 30_000);

@@ -7,7 +7,8 @@ import { migration, postgres } from '../../src/stores/postgres/index.ts';
 import { postgresRows } from '../../src/stores/postgres/rows.ts';
 import { conformance } from '../../src/testing/index.ts';
 import { differential } from '../differential.ts';
-import { punctually } from '../redis/watch.ts';
+import { proxyTo } from '../redis/proxy.ts';
+import { outcome, punctually, until } from '../redis/watch.ts';
 import { type PostgresServer, postgresServer } from './server.ts';
 
 let server: PostgresServer;
@@ -339,6 +340,20 @@ describe('faults', () => {
     await other.query('ROLLBACK');
     other.release();
     expect((await limiter.take('k')).remaining).toBe(3);
+  });
+
+  test('a connection that is silent and never closed is given up for another, with query_timeout', async () => {
+    const proxy = await proxyTo(server.port);
+    const connectionString = server.url.replace(String(server.port), String(proxy.port));
+    const client = server.pool({ connectionString, max: 1, query_timeout: 2000 });
+    const limiter = createLimiter('1000/h', { store: postgres(client, { deadline: 100 }), name: 'silent' });
+    const isAnswered = async () => (await outcome(() => limiter.take('k'))).value?.source === 'store';
+    await until(isAnswered);
+    proxy.mute = true;
+    expect((await outcome(() => limiter.take('k'))).error).toMatchObject({ fault: 'deadline' });
+    proxy.mute = false;
+    expect(await until(isAnswered)).toBeLessThan(5000);
+    await proxy.stop();
   });
 
   test.each([

@@ -109,7 +109,7 @@ function startNode(): Promise<Server> {
 export const CLUSTER_CLIENTS: Readonly<Record<string, (ports: readonly number[]) => Promise<Connected>>> = {
   async ioredis(ports) {
     const nodes = ports.map((port) => ({ host: '127.0.0.1', port }));
-    const client = new RedisCluster(nodes, { retryDelayOnFailover: 0 });
+    const client = new RedisCluster(nodes, { retryDelayOnFailover: 0, slotsRefreshInterval: 1000 });
     client.on('error', () => {});
     return { client, close: () => client.disconnect() };
   },

@@ -48,17 +48,20 @@ export async function startSentinel(master: number, quorum: number): Promise<Sen
   };
 }
 
-/** Every client that knows sentinels, a line each; each set so that it sends nothing twice. */
+/** Nothing is sent twice, and a master that does not answer is left for who took over. */
+const LEAVING = { ...ONCE, socketTimeout: 2000 };
+
+/** Every client that knows sentinels, a line each, set as the store's page advises. */
 export const SENTINEL_CLIENTS: Readonly<
   Record<string, (sentinels: readonly number[]) => Promise<Connected>>
 > = {
   async ioredis(ports) {
-    const client = new Redis({ sentinels: at(ports), name: NAME, retryStrategy: () => RETRY, ...ONCE });
+    const client = new Redis({ sentinels: at(ports), name: NAME, retryStrategy: () => RETRY, ...LEAVING });
     client.on('error', () => {});
     return { client, close: () => client.disconnect() };
   },
   async iovalkey(ports) {
-    const client = new Valkey({ sentinels: at(ports), name: NAME, retryStrategy: () => RETRY, ...ONCE });
+    const client = new Valkey({ sentinels: at(ports), name: NAME, retryStrategy: () => RETRY, ...LEAVING });
     client.on('error', () => {});
     return { client, close: () => client.disconnect() };
   },
