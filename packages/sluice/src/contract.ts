@@ -226,7 +226,7 @@ export interface Decision {
 
 /** Tells the time, and wakes those who wait for it. */
 export interface Clock {
-  /** Epoch milliseconds. */
+  /** Milliseconds since 1970, or since any other instant that stays the same. */
   now(): Millis;
   /** Calls `wake` once, `delay` from now, unless the returned function is called first. */
   after(delay: Millis, wake: () => void): () => void;
