@@ -1,4 +1,4 @@
-/** Express 4 and 5, and whatever else takes `(request, response, next)`: Connect, Polka, Restify. */
+/** Express 4 and 5, and whatever else takes `(request, response, next)`, such as Connect and Polka. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions, type Verdict } from '../http/index.ts';
 import { carryOut, nodeView } from './node.ts';
