@@ -1,5 +1,6 @@
 /** examples/stores/memcached.mjs on a Memcached of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { casStore, createLimiter, gcra } from '../../src/index.ts';
 import { conformance } from '../../src/testing/index.ts';
@@ -61,6 +62,18 @@ describe('Memcached', () => {
     await expect.poll(() => shared.get('short:k'), { timeout: 20_000, interval: 200 }).toBeUndefined();
     await createLimiter(gcra({ limit: 1, per: '365d' }), { store, name: 'long' }).take('k');
     expect(await shared.get('long:k')).toBeDefined();
+  });
+
+  test('a value is kept for as long as it must be, whenever the server’s second ends', async () => {
+    const kept = [0, 250, 500, 750].map(async (phase) => {
+      await sleep(phase);
+      const began = performance.now();
+      await shared.put(`kept:${phase}`, new Uint8Array(8), undefined, 1000);
+      await sleep(900);
+      const found = await shared.get(`kept:${phase}`);
+      return found !== undefined || performance.now() - began >= 1000;
+    });
+    expect(await Promise.all(kept)).toEqual([true, true, true, true]);
   });
 
   test('a server that is not there is a fault of the connection', async () => {

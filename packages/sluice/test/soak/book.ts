@@ -37,7 +37,7 @@ const ROOM = 20_000;
 const SPARE = 500;
 /** Milliseconds by which processes may tell of what passed too late. */
 const LATE = 15_000;
-const [ASKED, TOLD, FROM, TO, UNITS, WIDTH] = [0, 1, 2, 3, 4, 5];
+const [ASKED, TOLD, FROM, TO, UNITS, UNHEARD, WIDTH] = [0, 1, 2, 3, 4, 5, 6];
 const [GIVEN_ASKED, GIVEN_TOLD, GIVEN_UNITS, GIVEN_WIDTH] = [0, 1, 2, 3];
 
 export class Book {
@@ -58,8 +58,9 @@ export class Book {
   /**
    * Units that passed `delay` after a decision that was made between the two instants.
    * If the clock was set between them, the decision may have seen the time before and after.
+   * `unheard`: units of others that whoever decided could not know of.
    */
-  add(asked: Instant, told: Instant, units: number, delay = 0): void {
+  add(asked: Instant, told: Instant, units: number, delay = 0, unheard = 0): void {
     if (this.size === ROOM) throw new Error('a full book must be settled first');
     const { behind, grain } = this.options;
     const took = told.steady - asked.steady;
@@ -67,7 +68,7 @@ export class Book {
     const to = Math.max(told.machine, asked.machine + took) + grain;
     // A loss between the decision and the turn says nothing of the next window: it was charged to a row that is gone.
     this.numbers.set(
-      [asked.steady, told.steady + delay, from + delay, to + delay, units],
+      [asked.steady, told.steady + delay, from + delay, to + delay, units, unheard],
       WIDTH * this.size++,
     );
   }
@@ -122,7 +123,8 @@ export class Book {
 
   /**
    * In the order of the answers, entries i to j were decided between the earliest `from` from i on and the latest `to` up
-   * to j, so their units are at most burst + rate × that span, and what was given back in it: all that may have been.
+   * to j, so their units are at most burst + rate × that span, and what was given back in it: all that may have been;
+   * and what j could not know of.
    */
   private excessOf(order: Uint32Array, given: Given): number {
     const { burst, rate } = this.options;
@@ -148,7 +150,7 @@ export class Book {
         until += given.units(given.byAsked[untilAt]);
       latest = Math.max(latest, number(i, TO));
       sum += number(i, UNITS);
-      worst = Math.max(worst, sum - until - rate * latest - least - burst);
+      worst = Math.max(worst, sum - until - rate * latest - least - burst - number(i, UNHEARD));
     }
     return worst;
   }

@@ -8,13 +8,14 @@ import {
   type Limiter,
   type MaybePromise,
   type Policies,
+  type Reservation,
   slidingLog,
   type Store,
   StoreUnavailable,
   tokenBucket,
 } from '../../src/index.ts';
 import { random } from '../differential.ts';
-import { Book, type Instant, instant, type Loss, steady } from './book.ts';
+import { Book, type Instant, instant, type Loss, steadily, steady } from './book.ts';
 import type { Backend, Scene, Stage } from './scene.ts';
 import type { Draw } from './trouble.ts';
 
@@ -29,7 +30,15 @@ export interface BoundOptions {
   readonly limit: number;
   /** The greatest cost; default a tenth of the limit. */
   readonly largest?: number;
-  readonly wrap?: (store: Store) => Store;
+  readonly wrap?: (store: Store<Promise<Decision>>, stage: Stage) => Store;
+  /** Whenever the store lost what it knew, if another backend's trouble knows that. */
+  readonly losses?: readonly Loss[];
+  /** Decided by a clock that nobody can set. */
+  readonly isSteady?: boolean;
+  /** The longest between two goes of a client, in milliseconds; default 30. Scenes share this process: none must starve the others. */
+  readonly pause?: number;
+  /** No turns are booked. */
+  readonly isNow?: boolean;
   /** Milliseconds; default 200. */
   readonly deadline?: number;
   /** For how long a node may hold units, in milliseconds. */
@@ -66,15 +75,19 @@ export function neverOver(backend: Backend, options: BoundOptions): Scene {
     scene,
     limit,
     largest = limit / 10,
-    wrap = (store: Store) => store,
+    wrap = (store) => store,
     kept = 0,
     behind = 0,
     deadline = 200,
+    losses = backend.trouble.losses,
+    isSteady = false,
+    isNow = false,
+    pause = 30,
   } = options;
-  const { losses } = backend.trouble;
+  const clock = isSteady ? () => steadily(steady()) : instant;
   return async (stage) => {
     const connections = Array.from({ length: NODES }, () => backend.connect());
-    const stores = connections.map((connection) => wrap(connection.store({ deadline })));
+    const stores = connections.map((connection) => wrap(connection.store({ deadline }), stage));
     const tables = Object.entries(policiesOf(limit)).map(([name, policies]) => ({
       nodes: stores.map((store) => createLimiter(policies, { store, name: `${scene} ${name}` })),
       books: ['booked', 'given back'].map(
@@ -86,7 +99,7 @@ export function neverOver(backend: Backend, options: BoundOptions): Scene {
       while (!stage.isOver()) {
         const { nodes, books } = tables[draw(tables.length)];
         const kind = draw(2);
-        const act = [bookTurn, giveBack][kind];
+        const act = [isNow ? takeNow : bookTurn, giveBack][kind];
         if (books[kind].isFull) settle(stage, scene, books[kind], losses);
         // Some at once, so that the limit is reached however slow the machine is; and now and then many, after a pause.
         const isSurge = draw(20) === 0;
@@ -94,15 +107,16 @@ export function neverOver(backend: Backend, options: BoundOptions): Scene {
         await Promise.all(
           Array.from({ length: isSurge ? 30 : 1 + draw(8) }, () => {
             const cost = 1 + draw(largest);
-            return guarded(stage, scene, () => act(nodes[node], books[kind], cost, stage, scene, draw));
+            const turn = { limiter: nodes[node], book: books[kind], cost, stage, scene, draw, clock };
+            return guarded(stage, scene, () => act(turn));
           }),
         );
-        await sleep(draw(8));
+        await sleep(draw(pause));
       }
     };
     await Promise.all([
       ...stores.flatMap((_, node) => Array.from({ length: LANES }, (__, i) => lane(node, i))),
-      blocks(stage, scene, tables[0].nodes[0], losses, behind),
+      blocks(stage, scene, tables[0].nodes[0], losses, behind, clock),
     ]);
     for (const { books } of tables) for (const book of books) settle(stage, scene, book, losses);
     for (const store of stores) await store.close();
@@ -110,7 +124,17 @@ export function neverOver(backend: Backend, options: BoundOptions): Scene {
   };
 }
 
-type Take = Limiter<MaybePromise<Decision>>;
+export type Take = Limiter<MaybePromise<Decision>>;
+
+interface Turn {
+  readonly limiter: Take;
+  readonly book: Book;
+  readonly cost: number;
+  readonly stage: Stage;
+  readonly scene: string;
+  readonly draw: Draw;
+  readonly clock: () => Instant;
+}
 
 export function settle(stage: Stage, scene: string, book: Book, losses: readonly Loss[]): void {
   const excess = book.excess(losses);
@@ -118,36 +142,42 @@ export function settle(stage: Stage, scene: string, book: Book, losses: readonly
 }
 
 /** A fault is an answer if it comes in time. */
-async function guarded(stage: Stage, scene: string, act: () => Promise<void>): Promise<void> {
-  const began = performance.now();
+export async function guarded(stage: Stage, scene: string, act: () => Promise<void>): Promise<void> {
+  const began = steady();
   try {
     await act();
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) stage.wrong(scene, String(error));
-    stage.unavailable(scene);
-    await sleep(5);
+    stage.unavailable(scene, began);
+    await sleep(20);
   }
-  if (performance.now() - began > PATIENCE) stage.wrong(scene, 'a check hung');
+  if (steady() - began > PATIENCE) stage.wrong(scene, 'a check hung');
 }
 
-async function timed<T>(act: () => MaybePromise<T>): Promise<Asked & { readonly answer: T }> {
-  const asked = instant();
+async function timed<T>(
+  clock: () => Instant,
+  act: () => MaybePromise<T>,
+): Promise<Asked & { readonly answer: T }> {
+  const asked = clock();
   const answer = await act();
-  return { asked, told: instant(), answer };
+  return { asked, told: clock(), answer };
 }
 
 /** What passes, and turns up to 50 ms from now. */
-async function bookTurn(
-  limiter: Take,
-  book: Book,
-  cost: number,
-  stage: Stage,
-  scene: string,
-  draw: Draw,
-): Promise<void> {
-  const { asked, told, answer } = await timed(() =>
+async function bookTurn(turn: Turn): Promise<void> {
+  const { limiter, cost, draw } = turn;
+  await passes(turn, () =>
     draw(3) === 0 ? limiter.reserve('booked', { cost, maxDelay: 50 }) : limiter.take('booked', cost),
   );
+}
+
+const takeNow = (turn: Turn): Promise<void> => passes(turn, () => turn.limiter.take('booked', turn.cost));
+
+async function passes(
+  { book, cost, stage, scene, clock }: Turn,
+  act: () => MaybePromise<Decision | Pick<Reservation, 'delay'>>,
+): Promise<void> {
+  const { asked, told, answer } = await timed(clock, act);
   stage.checked(scene);
   const delay = 'delay' in answer ? answer.delay : answer.allowed ? 0 : Infinity;
   if (delay === Infinity) stage.denied(scene);
@@ -158,17 +188,10 @@ async function bookTurn(
 const ON_ITS_WAY = 10_000;
 
 /** Takes in all modes, some of which are given back. */
-async function giveBack(
-  limiter: Take,
-  book: Book,
-  cost: number,
-  stage: Stage,
-  scene: string,
-  draw: Draw,
-): Promise<void> {
+async function giveBack({ limiter, book, cost, stage, scene, draw, clock }: Turn): Promise<void> {
   // What is charged although it is refused would otherwise be all that the key has.
   const mode = draw(16) === 0 ? 'always' : draw(3) === 0 ? 'partial' : 'whole';
-  const { asked, told, answer } = await timed(() => limiter.take('given back', { cost, mode }));
+  const { asked, told, answer } = await timed(clock, () => limiter.take('given back', { cost, mode }));
   stage.checked(scene);
   if (!answer.allowed) stage.denied(scene);
   const passed = mode === 'partial' ? answer.taken : answer.allowed ? cost : 0;
@@ -192,15 +215,16 @@ async function blocks(
   limiter: Take,
   losses: readonly Loss[],
   behind: number,
+  clock: () => Instant,
 ): Promise<void> {
   const SPAN = 300;
   for (let i = 0; !stage.isOver(); i++) {
     await guarded(stage, scene, async () => {
-      const { asked, told } = await timed(() => limiter.block(`blocked ${i % 3}`, SPAN));
+      const { asked, told } = await timed(clock, () => limiter.block(`blocked ${i % 3}`, SPAN));
       // Whether the clock was set back or forth meanwhile, until then the block holds.
       const end = Math.min(asked.machine, told.machine - (told.steady - asked.steady)) + SPAN - behind;
       while (!stage.isOver()) {
-        const check = await timed(() => limiter.take(`blocked ${i % 3}`));
+        const check = await timed(clock, () => limiter.take(`blocked ${i % 3}`));
         const latest = Math.max(
           check.told.machine,
           check.asked.machine + check.told.steady - check.asked.steady,

@@ -27,6 +27,7 @@ import {
   slidingWindowModel,
 } from '../models.ts';
 import { CASES } from '../policies.ts';
+import { steady } from './book.ts';
 import type { Backend, Scene } from './scene.ts';
 
 const START = 1_700_000_000_000;
@@ -74,6 +75,7 @@ export function sameAsMemory(backend: Backend): Scene {
         const asks = Array.from({ length: atOnce }, () =>
           isTiered && draw(3) === 0 ? someDouble(draw) : someVerb(draw),
         );
+        const began = steady();
         const expected = await Promise.all(asks.map((ask) => ask(here)));
         const answers = await Promise.allSettled(asks.map((ask) => ask(there)));
         // What the store forgot, or may have counted without an answer, the model does not know.
@@ -82,14 +84,14 @@ export function sameAsMemory(backend: Backend): Scene {
         for (const { reason } of failed)
           if (!(reason instanceof StoreUnavailable)) stage.wrong(scene, String(reason));
         if (failed.length > 0) {
-          stage.unavailable(scene);
+          stage.unavailable(scene, began);
           await sleep(20);
           break;
         }
         const told = answers.map((answer) => (answer as PromiseFulfilledResult<unknown>).value);
         stage.checked(scene, asks.length);
         stage.denied(scene, told.filter(isDenial).length);
-        if (step % 20 === 0) await sleep(1);
+        if (step % 5 === 0) await sleep(5);
         if (isDeepStrictEqual(told, expected)) continue;
         const at = told.findIndex((one, i) => !isDeepStrictEqual(one, expected[i]));
         const pair = JSON.stringify([told[at], expected[at]]);

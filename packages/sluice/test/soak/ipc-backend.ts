@@ -162,7 +162,8 @@ interface News {
   readonly rows: number;
   readonly checked: number;
   readonly denied: number;
-  readonly unavailable: number;
+  /** When they were asked. */
+  readonly unavailable: readonly number[];
   readonly made: number;
 }
 
@@ -198,7 +199,7 @@ export async function ipcProcesses(): Promise<Processes> {
         for (const what of wrong) stage.wrong(scene, what);
         stage.checked(scene, checked);
         stage.denied(scene, denied);
-        for (let i = 0; i < unavailable; i++) stage.unavailable(scene);
+        for (const asked of unavailable) stage.unavailable(scene, asked);
         made.add(steady(), count);
         if (rows > 0) stage.rows(scene, rows, made.mostAt(steady()));
       };

@@ -48,7 +48,8 @@ async function work() {
   for (;;) {
     const news = { passed: /** @type {unknown[]} */ ([]), given: /** @type {unknown[]} */ ([]) };
     const wrong = /** @type {string[]} */ ([]);
-    const counts = { checked: 0, denied: 0, unavailable: 0, made: 0 };
+    const unavailable = /** @type {number[]} */ ([]);
+    const counts = { checked: 0, denied: 0, made: 0 };
     for (let i = 0; i < 30; i++) {
       const asked = steady();
       try {
@@ -74,13 +75,13 @@ async function work() {
       } catch (error) {
         const { code } = /** @type {{ code?: unknown }} */ (error);
         if (code !== 'ERR_STORE_UNAVAILABLE') wrong.push(String(error));
-        counts.unavailable++;
+        unavailable.push(asked);
         await sleep(5);
       }
       await sleep(Math.random() * 4);
     }
     // Only who serves keeps rows.
-    tell({ ...news, ...counts, wrong, rows: serves ? rows.size : 0 });
+    tell({ ...news, ...counts, unavailable, wrong, rows: serves ? rows.size : 0 });
   }
 }
 

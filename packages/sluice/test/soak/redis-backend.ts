@@ -27,7 +27,12 @@ export async function keysIn(client: Redis, name: string): Promise<number> {
   return count;
 }
 
-export async function redisBackend(): Promise<Backend> {
+export interface RedisBackend extends Backend {
+  /** Of the network before it. */
+  readonly port: number;
+}
+
+export async function redisBackend(): Promise<RedisBackend> {
   let server: Server = await redisServer();
   const { port } = server;
   const network = await proxyTo(port);
@@ -35,6 +40,7 @@ export async function redisBackend(): Promise<Backend> {
   admin.on('error', () => {});
   return {
     name: 'redis',
+    port: network.port,
     isInOrder: true,
     trouble: troubleBy((losing) => ({
       ...networkFaults(network),

@@ -20,8 +20,8 @@ const STAYS = 4000;
 const LIMIT = 5;
 /** Keys that the shared memory has room for. */
 const ROOM = 1000;
-/** Rows of other limiters in the same store. */
-const SOME = 10;
+/** Rows of other limiters in the same store; and Postgres deletes after a hundred writes, if that does not fail. */
+const SOME = 210;
 
 /** How many rows there may be: as many as were made of late. */
 export class RowCount {
@@ -53,11 +53,12 @@ async function newKeys(
   const made = new RowCount();
   let looked = steady();
   while (!stage.isOver()) {
+    const began = steady();
     const keys = Array.from({ length: aSecond / 10 }, (_, i) => `new ${steady()} ${i}`);
     for (const answer of await Promise.allSettled(keys.map(async (key) => limiter.take(key)))) {
       if (answer.status === 'rejected') {
         if (!(answer.reason instanceof StoreUnavailable)) stage.wrong(scene, String(answer.reason));
-        stage.unavailable(scene);
+        stage.unavailable(scene, began);
       } else {
         stage.checked(scene);
         const { allowed, remaining } = answer.value;

@@ -11,8 +11,8 @@ export interface Stage {
   checked(scene: string, count?: number): void;
   /** Of them denied: without denials no bound was reached. */
   denied(scene: string, count?: number): void;
-  /** Answered with a fault, as it must be when the store cannot be asked. */
-  unavailable(scene: string): void;
+  /** Answered with a fault, as it must be when the store cannot be asked. `asked`: when, by the steady clock; default now. */
+  unavailable(scene: string, asked?: number): void;
   /** Rows that a store keeps now, and the most that there may be. */
   rows(scene: string, count: number, most: number): void;
   /** What must never be. */

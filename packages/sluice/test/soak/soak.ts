@@ -1,22 +1,13 @@
 /** All scenes at once, in trouble, for a while; then a verdict. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { leased } from '../../src/index.ts';
 import { random } from '../differential.ts';
-import { rejections } from '../redis/watch.ts';
+import { bytesInUse, rejections } from '../redis/watch.ts';
 import { steady } from './book.ts';
-import { neverOver } from './bound-scenes.ts';
-import { clusterBackend } from './cluster-backend.ts';
-import { models, sameAsMemory } from './exact-scenes.ts';
+import { type Cast, cast } from './cast.ts';
 import { Footprints } from './footprint.ts';
-import { ipcBackend, ipcProcesses } from './ipc-backend.ts';
-import { postgresBackend } from './postgres-backend.ts';
-import { redisBackend, valkeyBackend } from './redis-backend.ts';
-import { flood, rowsHere, rowsOf } from './row-scenes.ts';
-import type { Scene, Stage } from './scene.ts';
-import { countOf, inUse, Tallies, type Verdict } from './tally.ts';
-import { sharedMemoryBackend, threads } from './threads-scene.ts';
-import type { Trouble } from './trouble.ts';
-import { waiting } from './waiting-scene.ts';
+import type { Stage } from './scene.ts';
+import { countOf, mega, storeOf, Tallies, type Verdict } from './tally.ts';
+import { Weather } from './weather.ts';
 
 export interface SoakOptions {
   /** Milliseconds. */
@@ -38,66 +29,21 @@ const LONGER = 40_000;
 /** Fewer decisions of a scene say nothing. */
 const FEWEST = 20;
 /** How many scenes there are, by what they tell. */
-const SCENES = 22;
+const SCENES = 29;
+/**
+ * The part of what is asked in fair weather that may be unavailable, and how much of that says something. There is little
+ * fair weather in a short soak, and a machine that is late elsewhere than here may spoil some of it.
+ */
+const shareOf = (span: number): number => (span > 120_000 ? 0.02 : 0.1);
+const MANY = 300;
 const SAMPLES = 60;
 /** Milliseconds between two samples at least: to collect all garbage takes a while, in which nothing is checked. */
-const SELDOM = 1000;
-
-interface Cast {
-  readonly scenes: readonly Scene[];
-  /** By store; one may have two, which do not know of each other. */
-  readonly troubles: readonly (readonly [store: string, trouble: Trouble])[];
-  stop(): Promise<void>;
-}
-
-async function cast(): Promise<Cast> {
-  const [redis, valkey, cluster, postgres, ipc, processes] = await Promise.all([
-    redisBackend(),
-    valkeyBackend(),
-    clusterBackend(),
-    postgresBackend(),
-    ipcBackend(),
-    ipcProcesses(),
-  ]);
-  const shared = threads();
-  const backends = [redis, valkey, cluster, postgres, ipc];
-  return {
-    scenes: [
-      models,
-      flood,
-      rowsHere,
-      shared.scene,
-      processes.scene,
-      waiting(redis),
-      ...[sharedMemoryBackend, ...backends].map(sameAsMemory),
-      ...[redis, cluster, postgres].map(rowsOf),
-      neverOver(redis, { scene: 'redis: never over', limit: 200 }),
-      // A lease lasts a quarter of the window at most.
-      neverOver(redis, {
-        scene: 'redis: never over, leased',
-        limit: 150,
-        largest: 5,
-        kept: 300,
-        wrap: (store) => leased(store, { nodes: 4 }),
-      }),
-      neverOver(cluster, { scene: 'redis cluster: never over', limit: 100 }),
-      // It decides by this process's idea of the server's time, which is behind by the way of the quickest reply so far.
-      neverOver(postgres, { scene: 'postgres: never over', limit: 60, behind: 50, deadline: 1000 }),
-    ],
-    troubles: [
-      ...backends.map(({ name, trouble }) => [name, trouble] as const),
-      ['ipc', processes.trouble],
-      ['shared memory', shared.trouble],
-    ],
-    async stop() {
-      await Promise.all([...backends, processes].map((one) => one.stop()));
-    },
-  };
-}
+const SELDOM = 2500;
 
 export async function soak({ span, seed, every, print }: SoakOptions): Promise<Verdict> {
   const company = await cast();
   const { scenes, troubles } = company;
+  const weather = new Weather([...troubles, ...company.reasons]);
   const tallies = new Tallies();
   const wrong: string[] = [];
   const start = performance.now();
@@ -132,12 +78,17 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
       const tally = tallies.of(scene);
       tally.checked += count;
       if (calmSince < Infinity) tally.calm += count;
+      if (weather.isFair(storeOf(scene))) tally.fair += count;
     },
     denied(scene, count = 1) {
       tallies.of(scene).denied += count;
     },
-    unavailable(scene) {
-      tallies.of(scene).unavailable++;
+    unavailable(scene, asked) {
+      const tally = tallies.of(scene);
+      tally.unavailable++;
+      if (!weather.isFair(storeOf(scene), asked)) return;
+      tally.fair++;
+      tally.missed++;
     },
     rows(scene, count, most) {
       const { warm, most: seen = 0 } = tallies.of(scene).rows ?? {};
@@ -159,12 +110,17 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
 
   const unheard = rejections();
   const clock = clockWatch();
-  const footprints = new Footprints();
-  let last = footprints.sample();
+  const memory = { heap: new Footprints(), resident: new Footprints(), server: new Footprints() };
+  async function sample(): Promise<void> {
+    memory.heap.add(bytesInUse());
+    memory.resident.add(process.memoryUsage.rss());
+    memory.server.add(await company.resident().catch(() => memory.server.last));
+  }
+  await sample();
   const faults = (): number => troubles.reduce((sum, [, { counts }]) => sum + countOf(counts), 0);
   const line = (): string =>
     `${seconds(elapsed()).padStart(5)}  ${tallies.total('checked').toLocaleString('en')} checked, ${wrong.length} wrong, ` +
-    `${tallies.total('unavailable').toLocaleString('en')} unavailable, ${faults()} faults, ${inUse(last)}${waitedFor()}`;
+    `${tallies.total('unavailable').toLocaleString('en')} unavailable, ${faults()} faults, heap ${mega(memory.heap.last)}${waitedFor()}`;
   const waitedFor = (): string =>
     elapsed() < span
       ? ''
@@ -174,7 +130,7 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
       await sleep(Math.min(Math.max(span / SAMPLES, SELDOM), every));
       clock.look();
       // What was let go at the end says nothing.
-      if (!stage.isOver()) last = footprints.sample();
+      if (!stage.isOver()) await sample();
     }
   }
   async function disturb(): Promise<void> {
@@ -196,16 +152,24 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
   try {
     await Promise.all([...scenes.map((scene) => scene(stage)), disturb(), watch(), tell()]);
   } finally {
+    weather.stop();
     await company.stop();
   }
   await unheard.stop();
   for (const error of unheard.seen) stage.wrong('all', `nobody caught: ${String(error)}`);
   wrong.push(...lacking());
+  for (const [scene, { fair, missed }] of Object.entries(tallies.scenes))
+    if (fair > MANY && missed > shareOf(span) * fair)
+      wrong.push(`${scene}: ${missed} of ${fair} were unavailable, and nothing was the matter`);
   return {
     wrong,
     scenes: tallies.scenes,
     faults: byStore(troubles),
-    memory: footprints.result(WARM_UP),
+    memory: {
+      heap: memory.heap.result(WARM_UP),
+      resident: memory.resident.result(WARM_UP),
+      server: memory.server.result(WARM_UP),
+    },
     clockSet: clock.steps,
   };
 }

@@ -1,5 +1,5 @@
 /** What was counted, by scene and by store. */
-import type { Footprint, Use } from './footprint.ts';
+import type { Footprint } from './footprint.ts';
 
 export interface Rows {
   /** When the warm-up ended, at the end, and the most that were ever seen. */
@@ -15,6 +15,9 @@ export interface Tally {
   wrong: number;
   /** Checked since the last fault. */
   calm: number;
+  /** In fair weather: all that was asked, and that was unavailable. */
+  fair: number;
+  missed: number;
   rows: Rows | undefined;
 }
 
@@ -24,7 +27,16 @@ export class Tallies {
   of(scene: string): Tally {
     const known = this.byScene.get(scene);
     if (known !== undefined) return known;
-    const tally = { checked: 0, denied: 0, unavailable: 0, wrong: 0, calm: 0, rows: undefined };
+    const tally = {
+      checked: 0,
+      denied: 0,
+      unavailable: 0,
+      wrong: 0,
+      calm: 0,
+      fair: 0,
+      missed: 0,
+      rows: undefined,
+    };
     this.byScene.set(scene, tally);
     return tally;
   }
@@ -45,12 +57,13 @@ export interface Verdict {
   readonly scenes: Readonly<Record<string, Tally>>;
   /** By store and kind. */
   readonly faults: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  readonly memory: Footprint;
+  /** Of this process, and of a server that never ends. */
+  readonly memory: Readonly<Record<'heap' | 'resident' | 'server', Footprint>>;
   /** Milliseconds by which the machine's clock was set meanwhile: servers go by it, and so do their books. */
   readonly clockSet: readonly number[];
 }
 
-const COLUMNS = ['checked', 'denied', 'unavailable', 'faults', 'wrong'] as const;
+const COLUMNS = ['checked', 'denied', 'unavailable', 'faults', 'fair', 'missed', 'wrong'] as const;
 
 /** A line for each store. */
 function table({ scenes, faults }: Verdict): string[] {
@@ -76,7 +89,6 @@ function table({ scenes, faults }: Verdict): string[] {
 
 export function summary(verdict: Verdict): string {
   const { wrong, faults, memory, clockSet } = verdict;
-  const { start, warm, end, growth } = memory;
   const list = (counts: Readonly<Record<string, number>>) =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count}`)
@@ -87,15 +99,16 @@ export function summary(verdict: Verdict): string {
     '',
     ...Object.entries(faults).map(([store, counts]) => `faults of ${store}: ${list(counts)}`),
     '',
-    `heap      ${mega(start.heap)} before, ${mega(warm.heap)} after a third, ${mega(end.heap)} at the end; by a line through the last two thirds ${mega(growth.heap)} more`,
-    `resident  ${mega(start.resident)} before, ${mega(warm.resident)} after a third, ${mega(end.resident)} at the end; by a line ${mega(growth.resident)} more`,
+    ...Object.entries(memory).map(
+      ([name, { start, warm, end, growth }]) =>
+        `${name.padEnd(9)} ${mega(start)} before, ${mega(warm)} after a third, ${mega(end)} at the end; by a line through the last two thirds ${mega(growth)} more`,
+    ),
     `clock     ${clockSet.length === 0 ? 'never set' : `set by ${clockSet.map((step) => step.toFixed(0)).join(', ')} ms`}`,
     `wrong     ${wrong.length === 0 ? 'nothing' : `\n  ${wrong.join('\n  ')}`}`,
   ].join('\n');
 }
 
-const storeOf = (scene: string): string => scene.split(':')[0];
+export const storeOf = (scene: string): string => scene.split(':')[0];
 export const countOf = (counts: Readonly<Record<string, number>> = {}): number =>
   Object.values(counts).reduce((sum, count) => sum + count, 0);
-const mega = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
-export const inUse = ({ heap, resident }: Use): string => `heap ${mega(heap)}, resident ${mega(resident)}`;
+export const mega = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;

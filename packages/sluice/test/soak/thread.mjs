@@ -21,5 +21,5 @@ for (;;) {
     takes.push([asked, now(), taken]);
   }
   parentPort?.postMessage(takes);
-  await sleep(20);
+  await sleep(60);
 }

@@ -3,6 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Middleman } from '../redis/proxy.ts';
 import { type Loss, steady } from './book.ts';
 
+/** Milliseconds. In a long soak, after some faults there is a rest: everything must be well then. */
+const [LONG, REST] = [30_000, 4000];
+
 export type Draw = (below: number) => number;
 
 export interface Fault {
@@ -21,6 +24,8 @@ export interface Trouble {
   readonly counts: Readonly<Record<string, number>>;
   /** The fault that is under way. */
   readonly doing: string | undefined;
+  /** When the last fault ended, by the steady clock; Infinity while one is under way. */
+  readonly calmSince: number;
   /** Makes faults, with a pause after each, as long as there is time `left` for one, in milliseconds. */
   make(draw: Draw, left: () => number): Promise<void>;
 }
@@ -30,6 +35,7 @@ export function troubleBy(faultsOf: (losing: Losing) => Faults, pause = 400): Tr
   const losses: Loss[] = [];
   const counts: Record<string, number> = {};
   let doing: string | undefined;
+  let calmSince = -Infinity;
   const faults = faultsOf(async (act) => {
     const loss = { from: steady(), to: Infinity };
     losses.push(loss);
@@ -45,6 +51,9 @@ export function troubleBy(faultsOf: (losing: Losing) => Faults, pause = 400): Tr
     get doing() {
       return doing;
     },
+    get calmSince() {
+      return calmSince;
+    },
     async make(draw, left) {
       for (let round: string[] = []; ; ) {
         if (round.length === 0) round = Object.keys(faults);
@@ -54,10 +63,13 @@ export function troubleBy(faultsOf: (losing: Losing) => Faults, pause = 400): Tr
         if (left() < needs && round.length > 0) continue;
         if (left() < needs) return;
         doing = name;
+        calmSince = Infinity;
         await faults[name].act(draw);
         doing = undefined;
+        calmSince = steady();
         counts[name] = (counts[name] ?? 0) + 1;
         await sleep(pause + draw(pause));
+        if (left() > LONG && draw(4) === 0) await sleep(REST);
       }
     },
   };

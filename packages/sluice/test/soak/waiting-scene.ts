@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { concurrency, createLimiter, DeniedError, gcra, StoreUnavailable } from '../../src/index.ts';
 import { random } from '../differential.ts';
+import { steady } from './book.ts';
 import type { Backend, Scene } from './scene.ts';
 
 const DEADLINE = 200;
@@ -28,7 +29,7 @@ export function waiting(backend: Backend): Scene {
         const options = draw(3) === 0 ? { signal: leave } : { timeout: 1 + draw(40) };
         const isFar = draw(4) === 0;
         const scene = `${isFar ? backend.name : 'memory'}: waiting`;
-        const began = performance.now();
+        const began = steady();
         try {
           if (isFar) {
             const { allowed } = await far.acquire('key', options);
@@ -45,12 +46,12 @@ export function waiting(backend: Backend): Scene {
             );
         } catch (error) {
           if (error instanceof DeniedError) stage.denied(scene);
-          else if (isFar && error instanceof StoreUnavailable) stage.unavailable(scene);
+          else if (isFar && error instanceof StoreUnavailable) stage.unavailable(scene, began);
           else if (error !== leave.reason) stage.wrong(scene, String(error));
         }
-        if (performance.now() - began > PATIENCE + 2 * DEADLINE) stage.wrong(scene, 'a caller hung');
+        if (steady() - began > PATIENCE + 2 * DEADLINE) stage.wrong(scene, 'a caller hung');
         stage.checked(scene);
-        await sleep(draw(3));
+        await sleep(draw(12));
       }
     };
     await Promise.all(Array.from({ length: 12 }, (_, i) => lane(i)));

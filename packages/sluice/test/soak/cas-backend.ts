@@ -1,0 +1,62 @@
+/** casStore over a Memcached behind a network that fails. The server is stopped, killed and emptied. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { casStore } from '../../src/index.ts';
+import { type AnyService, example } from '../cas/services.ts';
+import { proxyTo } from '../redis/proxy.ts';
+import { freePort, listening } from '../redis/server.ts';
+import type { Backend } from './scene.ts';
+import { networkFaults, troubleBy } from './trouble.ts';
+
+export async function casBackend(): Promise<Backend> {
+  const { memcached } = await example('memcached.mjs');
+  const connected = (port: number) =>
+    memcached?.({ port, host: '127.0.0.1' }) as AnyService & { close(): void };
+  const port = await freePort();
+  let server = await serverOn(port);
+  const network = await proxyTo(port);
+  return {
+    name: 'memcached',
+    isInOrder: true,
+    trouble: troubleBy((losing) => ({
+      ...networkFaults(network),
+      stop: {
+        async act(draw) {
+          server.kill('SIGSTOP');
+          await sleep(100 + draw(500));
+          server.kill('SIGCONT');
+        },
+      },
+      kill: {
+        act: (draw) =>
+          losing(async () => {
+            await ended(server);
+            await sleep(draw(500));
+            server = await serverOn(port);
+          }),
+      },
+    })),
+    connect() {
+      const service = connected(network.port);
+      return { store: (options) => casStore(service, options), close: () => service.close() };
+    },
+    rows: async () => 0,
+    async stop() {
+      await ended(server);
+      await network.stop();
+    },
+  };
+}
+
+async function serverOn(port: number): Promise<ChildProcess> {
+  const args = ['-p', String(port), '-l', '127.0.0.1', '-U', '0', '-u', 'nobody'];
+  const child = spawn('memcached', args, { stdio: 'ignore' });
+  await listening(port, child);
+  return child;
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  await gone;
+}

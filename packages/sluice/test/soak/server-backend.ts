@@ -1,0 +1,212 @@
+/** Two of Sluice's servers over one Redis, asked at their HTTP and RESP doors; one of them ends now and then. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import { type Decision, type Hit, memory, type Store, StoreUnavailable } from '../../src/index.ts';
+import { freePort, listening } from '../redis/server.ts';
+import { CAREFUL } from './redis-backend.ts';
+import type { Backend, Connection } from './scene.ts';
+import { troubleBy } from './trouble.ts';
+
+/** It runs what was built. */
+const COMMAND = fileURLToPath(new URL('../../../sluice-server/bin/sluice.js', import.meta.url));
+
+interface Process {
+  readonly http: number;
+  readonly resp: number;
+  child: ChildProcess;
+  /** Its exit code. */
+  gone: Promise<number | null>;
+}
+
+export interface Servers extends Backend {
+  /** Bytes of the one that never ends. */
+  resident(): Promise<number>;
+}
+
+/** The policies of `neverOver`, as a configuration has them. */
+function limitsOf(scene: string, limit: number): string {
+  const rate = { algorithm: 'gcra', limit, per: '1s' };
+  const limits = {
+    [`${scene} gcra`]: { policies: rate },
+    [`${scene} bucket`]: {
+      policies: { algorithm: 'token-bucket', capacity: limit, refill: limit, every: '1s' },
+    },
+    [`${scene} several`]: {
+      policies: {
+        rate,
+        log: { algorithm: 'sliding-log', limit: 3 * limit, per: '2s', resolution: 20 },
+        day: { algorithm: 'fixed-window', limit: 1e9, per: '1d' },
+      },
+    },
+  };
+  return JSON.stringify({ limits });
+}
+
+/** For `neverOver` of this scene and limit. `redisPort`: of the store. */
+export async function serverBackend(scene: string, limit: number, redisPort: number): Promise<Servers> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-soak-'));
+  const config = join(folder, 'limits.yaml');
+  const write = (text: string): void => writeFileSync(config, text);
+  const good = limitsOf(scene, limit);
+  write(good);
+
+  async function start({
+    http,
+    resp,
+  }: Pick<Process, 'http' | 'resp'>): Promise<Pick<Process, 'child' | 'gone'>> {
+    const flags = {
+      config,
+      http: `127.0.0.1:${http}`,
+      resp: `127.0.0.1:${resp}`,
+      store: `redis://127.0.0.1:${redisPort}`,
+      page: 'none',
+    };
+    const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
+    const child = spawn(process.execPath, [COMMAND, 'serve', ...args], { stdio: 'ignore' });
+    const gone = new Promise<number | null>((resolve) => child.once('exit', resolve));
+    for (const port of [http, resp]) await listening(port, child);
+    return { child, gone };
+  }
+  const open = async (): Promise<Process> => {
+    const ports = { http: await freePort(), resp: await freePort() };
+    return { ...ports, ...(await start(ports)) };
+  };
+  const [mortal, lasting] = await Promise.all([open(), open()]);
+  let connections = 0;
+
+  return {
+    name: 'server',
+    isInOrder: false,
+    // Its state is in Redis, which has faults of its own.
+    trouble: troubleBy(
+      () => ({
+        killed: {
+          async act() {
+            mortal.child.kill('SIGKILL');
+            await mortal.gone;
+            Object.assign(mortal, await start(mortal));
+          },
+        },
+        drained: {
+          async act() {
+            mortal.child.kill('SIGTERM');
+            const code = await mortal.gone;
+            if (code !== 0) throw new Error(`the server ended with ${code}`);
+            Object.assign(mortal, await start(mortal));
+          },
+        },
+        stopped: {
+          async act(draw) {
+            const { child } = [mortal, lasting][draw(2)];
+            child.kill('SIGSTOP');
+            await sleep(100 + draw(500));
+            child.kill('SIGCONT');
+          },
+        },
+        // The last good one stays.
+        'bad configuration': {
+          async act(draw) {
+            write('limits: { gcra: nonsense');
+            await sleep(300 + draw(500));
+            write(good);
+          },
+        },
+      }),
+      PAUSE,
+    ),
+    connect() {
+      const number = connections++;
+      const { http, resp } = [mortal, lasting][number % 2];
+      return number % 4 < 2 ? overHttp(http) : overResp(http, resp);
+    },
+    rows: async () => 0,
+    async resident() {
+      const response = await fetch(`http://127.0.0.1:${lasting.http}/metrics`);
+      return Number(/^process_resident_memory_bytes (\S+)/m.exec(await response.text())?.[1]);
+    },
+    async stop() {
+      for (const { child, gone } of [mortal, lasting]) {
+        child.kill('SIGKILL');
+        await gone;
+      }
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** To start a process takes a while. */
+const PAUSE = 1200;
+
+function overHttp(port: number): Connection {
+  return {
+    store: ({ deadline }) => storeBy((hit) => ask(port, hit, deadline)),
+    close: () => {},
+  };
+}
+
+/** Members that each verb is told. */
+const MEMBERS: Readonly<Record<string, (hit: Hit) => object>> = {
+  take: ({ cost, mode }) => ({ cost, mode }),
+  peek: ({ cost }) => ({ cost }),
+  refund: ({ cost }) => ({ cost }),
+  block: ({ span }) => ({ duration: span }),
+};
+
+async function ask(port: number, hit: Hit, deadline: number): Promise<Decision> {
+  const { verb, plan, key } = hit;
+  const body = JSON.stringify({ limit: plan.name, key, ...MEMBERS[verb](hit) });
+  const signal = AbortSignal.timeout(deadline);
+  const [status, text] = await fetch(`http://127.0.0.1:${port}/v1/${verb}`, { method: 'POST', body, signal })
+    .then(async (response) => [response.status, await response.text()] as const)
+    .catch((error: unknown) => {
+      throw new StoreUnavailable('connection', error);
+    });
+  if (status === 503) throw new StoreUnavailable('connection', text);
+  if (status !== 200) throw new Error(`${status} ${text}`);
+  return JSON.parse(text) as Decision;
+}
+
+/** What RESP has no command for goes to the other door. */
+function overResp(http: number, port: number): Connection {
+  const client = new Redis(port, '127.0.0.1', { ...CAREFUL, commandTimeout: 1000 });
+  client.on('error', () => {});
+  async function throttle({ plan, key, cost }: Hit): Promise<Decision> {
+    const reply = await client.call('THROTTLE', key, plan.name, cost).catch((error: Error) => {
+      if (error.name === 'ReplyError' && !error.message.startsWith('UNAVAILABLE')) throw error;
+      throw new StoreUnavailable('connection', error);
+    });
+    const [limited, limit, remaining] = reply as number[];
+    const allowed = limited === 0;
+    const taken = allowed ? cost : 0;
+    return {
+      allowed,
+      taken,
+      limit,
+      remaining,
+      retryAfter: 0,
+      resetAfter: 0,
+      policy: '',
+      policies: [],
+      source: 'store',
+    };
+  }
+  return {
+    store: ({ deadline }) =>
+      storeBy((hit) =>
+        hit.verb === 'take' && hit.mode === 'whole' ? throttle(hit) : ask(http, hit, deadline),
+      ),
+    close: () => client.disconnect(),
+  };
+}
+
+const { clock } = memory();
+const storeBy = (apply: (hit: Hit) => Promise<Decision>): Store<Promise<Decision>> => ({
+  clock,
+  apply,
+  close: () => {},
+});

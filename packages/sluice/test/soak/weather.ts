@@ -1,0 +1,41 @@
+/** Whether a store had any reason not to answer: a fault of its own, or a machine that keeps everybody waiting. */
+import { steady } from './book.ts';
+import type { Trouble } from './trouble.ts';
+
+/** Milliseconds in which clients may still find their way back: after a fault, and after the machine stood still. */
+const AFTER = 1500;
+/** Milliseconds. A timer that is so late was kept waiting by the machine, a quarter of the shortest deadline. */
+const LATE = 50;
+const TICK = 10;
+
+export class Weather {
+  private due = steady() + TICK;
+  private lastLate = -Infinity;
+  private readonly timer = setInterval(() => {
+    this.look();
+    this.due = steady() + TICK;
+  }, TICK);
+  private readonly reasons: readonly (readonly [store: string, trouble: Trouble])[];
+
+  /** `reasons`: whose faults a store feels; there may be several. */
+  constructor(reasons: Weather['reasons']) {
+    this.reasons = reasons;
+  }
+
+  /** Whether what this store was asked at that time of the steady clock should have been answered by now. */
+  isFair(store: string, asked = steady()): boolean {
+    this.look();
+    if (asked < this.lastLate + AFTER) return false;
+    return this.reasons.every(([name, { calmSince }]) => name !== store || asked >= calmSince + AFTER);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  /** Also before the timer's turn has come. */
+  private look(): void {
+    const now = steady();
+    if (now - this.due > LATE) this.lastLate = now;
+  }
+}
