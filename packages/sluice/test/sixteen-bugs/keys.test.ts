@@ -227,6 +227,18 @@ describe('9. blocked keys evicted by a flood', () => {
     expect(limiter.take('guesser').policy).toBe('lockout');
   });
 
+  test.each(['1000/day fixed-window', '1000/day', '100/30d sliding-window', '20/day sliding-log'])(
+    'shared memory: no flood under %s frees who is denied by another limiter for a minute',
+    (other) => {
+      const clock = manualClock(START);
+      const store = sharedMemory({ clock, maxKeys: 1000 });
+      const login = createLimiter('5/min fixed-window', { store, name: 'login' });
+      login.take('guesser', 5);
+      flood(createLimiter(other, { store, name: 'other' }), clock);
+      expect(login.take('guesser').allowed).toBe(false);
+    },
+  );
+
   test.each(BOUNDED)('$store: nor who is blocked by a penalty or by hand', ({ make }) => {
     const clock = manualClock(START);
     const lockout = penalty({ after: 3, within: '1h', block: '2h' });

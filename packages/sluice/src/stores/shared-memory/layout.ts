@@ -11,7 +11,7 @@
 import { SluiceError } from '../../errors.ts';
 
 /** Also the layout's version: threads with another Sluice refuse the buffer. */
-const MAGIC = 0x534c5532;
+const MAGIC = 0x534c5533;
 
 /** Words of the header. */
 const STRIPES = 1;
@@ -116,19 +116,24 @@ export function layoutOf(buffer: unknown): Layout {
   return { words, cells: new Float64Array(buffer), stripes, slots, units, ...measure(slots, units) };
 }
 
+/** Units that a chain may have: a word holds their number, what the row weighs, and whether it denied when it was written. */
+export const MOST_UNITS: number = 2 ** 23 - 1;
+/** The least weight that is told from others, as a power of two; 255 quarters of one above it, the greatest. */
+const LIGHTEST = -56;
+
 /** Units of a slot's chain. */
 export function chainLength({ words }: Layout, slot: number): number {
-  return words[slot + LENGTH_AND_WEIGHT] & 0xff_ffff;
+  return words[slot + LENGTH_AND_WEIGHT] & MOST_UNITS;
 }
 
-/** Beside the length: whether a row denied when it was written, and its weight to the next quarter of a power of two. */
+/** Beside the length: the weight to the next quarter of a power of two. */
 export function weightBits(weight: number, denies: boolean): number {
-  const level = Math.round(4 * Math.log2(Math.min(Math.max(weight, 1), 2 ** 31)));
-  return (level | (denies ? 0x80 : 0)) << 24;
+  const level = Math.round(4 * (Math.log2(weight) - LIGHTEST));
+  return (Math.min(Math.max(level, 0), 255) << 23) | (denies ? 1 << 31 : 0);
 }
 
 export function weightIn({ words }: Layout, slot: number): number {
-  return 2 ** (((words[slot + LENGTH_AND_WEIGHT] >>> 24) & 0x7f) / 4);
+  return 2 ** (((words[slot + LENGTH_AND_WEIGHT] >>> 23) & 255) / 4 + LIGHTEST);
 }
 
 export function deniedIn({ words }: Layout, slot: number): boolean {

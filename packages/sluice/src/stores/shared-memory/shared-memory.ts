@@ -12,6 +12,7 @@ import {
   LATEST_CELL,
   type Layout,
   layoutOf,
+  MOST_UNITS,
   SEED,
   THREADS,
   UNIT,
@@ -64,10 +65,13 @@ export function attachSharedMemory(
   return open(handle, clock);
 }
 
-/** Seeds of the fingerprints by which a plan's rows are found, and its name's blocks. The same in all threads. */
+/** What is made once for a plan. The same in all threads. */
 interface Space {
+  /** Seeds of the fingerprints by which its rows are found, and its name's blocks. */
   readonly row: Int32Array;
   readonly block: Int32Array;
+  /** What would be lost with a row of which all is used up: so rows of all limiters are weighed alike. */
+  readonly most: number;
 }
 
 function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): SharedMemoryStore {
@@ -130,7 +134,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     });
   }
 
-  function decideAt(found: number, hit: Hit, until: Millis): Decision {
+  function decideAt(found: number, hit: Hit, until: Millis, most: number): Decision {
     const { plan, verb } = hit;
     const at = now();
     let slot = found;
@@ -152,7 +156,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
       loss = Math.max(loss, lossOf(limit, remaining, resetAfter));
       if (remaining === 0) denies = true;
     }
-    weight = Math.max(weight, loss / (Math.min(clearAt - at, 1e15) || 1));
+    weight = Math.max(weight, loss / most / (Math.min(clearAt - at, 1e15) || 1));
     rows.write(slot, clearAt, weightBits(weight, denies), scratch.next, scratch.length);
     return decision;
   }
@@ -163,7 +167,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     apply(hit) {
       const space = spaceOf(hit.plan);
       const until = blockedUntil(hit, space);
-      return locked(hit.key, space.row, (slot) => decideAt(slot, hit, until));
+      return locked(hit.key, space.row, (slot) => decideAt(slot, hit, until, space.most));
     },
     /** The memory is there as long as any thread holds it. */
     close() {},
@@ -185,9 +189,9 @@ function spaceFor(plan: Plan, layout: Layout): Space {
   for (const { algorithm, params } of plan.policies) widest += algorithm.widest?.(params) ?? 0;
   // A row and its next version, side by side.
   const units = 2 * unitsFor(widest);
-  if (units > layout.units) {
+  if (units > Math.min(layout.units, 2 * MOST_UNITS)) {
     const entries = Math.ceil((units * layout.stripes * UNIT) / 4);
-    const room = INLINE + Math.floor(layout.units / 2) * UNIT;
+    const room = INLINE + Math.min(Math.floor(layout.units / 2), MOST_UNITS) * UNIT;
     throw new SluiceError(
       'ERR_POLICY',
       'policies',
@@ -201,5 +205,12 @@ function spaceFor(plan: Plan, layout: Layout): Space {
     fingerprint(what, seed);
     return Int32Array.of(high, low);
   };
-  return { row: seedOf(`row ${plan.signature} ${plan.name}`), block: seedOf(`block ${plan.name}`) };
+  return {
+    row: seedOf(`row ${plan.signature} ${plan.name}`),
+    block: seedOf(`block ${plan.name}`),
+    // A penalty has no limit: its strikes count as one unit.
+    most: Math.max(
+      ...plan.policies.map(({ limit, window }) => lossOf(limit === Infinity ? 1 : limit, 0, window)),
+    ),
+  };
 }
