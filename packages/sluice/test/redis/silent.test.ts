@@ -68,17 +68,18 @@ describe.concurrent('a cluster’s master that hangs is left for its successor',
     const args = ['--cluster-enabled', 'yes', '--repl-diskless-sync-delay', '0'];
     const [master, replica] = await Promise.all([redisServer({ args }), redisServer({ args })]);
     const [first, second] = [ioredis(master.port), ioredis(replica.port)];
-    const id = String(await first.cluster('MYID'));
-    await first.cluster('ADDSLOTSRANGE', 0, 16_383);
-    await second.cluster('MEET', '127.0.0.1', String(master.port));
-    await until(async () => (await outcome(() => second.cluster('REPLICATE', id))).value === 'OK');
-    await until(async () => (await second.info('replication')).includes('master_link_status:up'));
-    // Only who knows of the replica can ask it, and one that has not replicated anything is not told of.
-    await until(async () => (await outcome(() => first.set('a', 'a'))).value === 'OK');
-    await until(async () => JSON.stringify(await first.cluster('SLOTS')).includes(`,${replica.port},`));
-    const client = make([master, replica].map(({ port }) => ({ host: '127.0.0.1', port })));
-    client.on('error', () => {});
+    let client: RedisCluster | ValkeyCluster | undefined;
     try {
+      const id = String(await first.cluster('MYID'));
+      await first.cluster('ADDSLOTSRANGE', 0, 16_383);
+      await second.cluster('MEET', '127.0.0.1', String(master.port));
+      await until(async () => (await outcome(() => second.cluster('REPLICATE', id))).value === 'OK');
+      await until(async () => (await second.info('replication')).includes('master_link_status:up'));
+      // Only who knows of the replica can ask it, and one that has not replicated anything is not told of.
+      await until(async () => (await outcome(() => first.set('a', 'a'))).value === 'OK');
+      await until(async () => JSON.stringify(await first.cluster('SLOTS')).includes(`,${replica.port},`));
+      client = make([master, replica].map(({ port }) => ({ host: '127.0.0.1', port })));
+      client.on('error', () => {});
       const limiter = limiterOf(client);
       await until(() => isAnswered(limiter));
       master.process.kill('SIGSTOP');
@@ -87,7 +88,7 @@ describe.concurrent('a cluster’s master that hangs is left for its successor',
       await second.cluster('FAILOVER', 'TAKEOVER');
       expect(await until(() => isAnswered(limiter))).toBeLessThan(5000);
     } finally {
-      client.disconnect();
+      client?.disconnect();
       for (const control of [first, second]) control.disconnect();
       await Promise.all([master.stop(), replica.stop()]);
     }
