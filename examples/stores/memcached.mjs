@@ -22,8 +22,8 @@ export function memcached(address) {
       return line === 'EN' ? undefined : { value: data, version: / c(\d+)/.exec(line)?.[1] ?? '' };
     },
     async put(key, value, version, expiresInMs) {
-      // The server's clock has a tick a second, and the next may come at once: one more.
-      const seconds = Math.ceil(expiresInMs / 1000) + 1;
+      // The server looks at its clock about once a second, and takes whole seconds: it may be two behind, and more when it is busy.
+      const seconds = Math.ceil(expiresInMs / 1000) + 3;
       // Longer ones are taken for instants.
       const expiry = seconds > MONTH ? Math.ceil(Date.now() / 1000) + seconds : seconds;
       // Add, or replace what has this version: HD is done; EX, NF and NS are not.

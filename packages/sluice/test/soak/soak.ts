@@ -7,7 +7,7 @@ import { type Cast, cast } from './cast.ts';
 import { Footprints } from './footprint.ts';
 import type { Stage } from './scene.ts';
 import { countOf, mega, storeOf, Tallies, type Verdict } from './tally.ts';
-import { Weather } from './weather.ts';
+import { isTooMuch, Weather } from './weather.ts';
 
 export interface SoakOptions {
   /** Milliseconds. */
@@ -30,12 +30,6 @@ const LONGER = 40_000;
 const FEWEST = 20;
 /** How many scenes there are, by what they tell. */
 const SCENES = 29;
-/**
- * The part of what is asked in fair weather that may be unavailable, and how much of that says something. There is little
- * fair weather in a short soak, and a machine that is late elsewhere than here may spoil some of it.
- */
-const shareOf = (span: number): number => (span > 120_000 ? 0.02 : 0.1);
-const MANY = 300;
 const SAMPLES = 60;
 /** Milliseconds between two samples at least: to collect all garbage takes a while, in which nothing is checked. */
 const SELDOM = 2500;
@@ -78,7 +72,7 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
       const tally = tallies.of(scene);
       tally.checked += count;
       if (calmSince < Infinity) tally.calm += count;
-      if (weather.isFair(storeOf(scene))) tally.fair += count;
+      if (weather.isFair(storeOf(scene))) tally.fair.add(steady());
     },
     denied(scene, count = 1) {
       tallies.of(scene).denied += count;
@@ -87,8 +81,8 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
       const tally = tallies.of(scene);
       tally.unavailable++;
       if (!weather.isFair(storeOf(scene), asked)) return;
-      tally.fair++;
-      tally.missed++;
+      tally.fair.add(steady());
+      tally.missed.add(steady());
     },
     rows(scene, count, most) {
       const { warm, most: seen = 0 } = tallies.of(scene).rows ?? {};
@@ -159,8 +153,10 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
   for (const error of unheard.seen) stage.wrong('all', `nobody caught: ${String(error)}`);
   wrong.push(...lacking());
   for (const [scene, { fair, missed }] of Object.entries(tallies.scenes))
-    if (fair > MANY && missed > shareOf(span) * fair)
-      wrong.push(`${scene}: ${missed} of ${fair} were unavailable, and nothing was the matter`);
+    if (isTooMuch(missed.count, fair.count))
+      wrong.push(
+        `${scene}: unavailable in ${missed.count} of ${fair.count} tenths of a second of fair weather`,
+      );
   return {
     wrong,
     scenes: tallies.scenes,

@@ -1,5 +1,6 @@
 /** What was counted, by scene and by store. */
 import type { Footprint } from './footprint.ts';
+import { Tenths } from './weather.ts';
 
 export interface Rows {
   /** When the warm-up ended, at the end, and the most that were ever seen. */
@@ -15,9 +16,9 @@ export interface Tally {
   wrong: number;
   /** Checked since the last fault. */
   calm: number;
-  /** In fair weather: all that was asked, and that was unavailable. */
-  fair: number;
-  missed: number;
+  /** In fair weather: when something was asked, and when something was unavailable. */
+  readonly fair: Tenths;
+  readonly missed: Tenths;
   rows: Rows | undefined;
 }
 
@@ -27,14 +28,14 @@ export class Tallies {
   of(scene: string): Tally {
     const known = this.byScene.get(scene);
     if (known !== undefined) return known;
-    const tally = {
+    const tally: Tally = {
       checked: 0,
       denied: 0,
       unavailable: 0,
       wrong: 0,
       calm: 0,
-      fair: 0,
-      missed: 0,
+      fair: new Tenths(),
+      missed: new Tenths(),
       rows: undefined,
     };
     this.byScene.set(scene, tally);
@@ -63,7 +64,7 @@ export interface Verdict {
   readonly clockSet: readonly number[];
 }
 
-const COLUMNS = ['checked', 'denied', 'unavailable', 'faults', 'fair', 'missed', 'wrong'] as const;
+const COLUMNS = ['checked', 'denied', 'unavailable', 'wrong'] as const;
 
 /** A line for each store. */
 function table({ scenes, faults }: Verdict): string[] {
@@ -72,9 +73,13 @@ function table({ scenes, faults }: Verdict): string[] {
     const tallies = Object.entries(scenes)
       .filter(([scene]) => storeOf(scene) === store)
       .map(([, tally]) => tally);
-    const sum = (of: Exclude<(typeof COLUMNS)[number], 'faults'>) =>
-      tallies.reduce((total, tally) => total + tally[of], 0);
-    const numbers = COLUMNS.map((column) => (column === 'faults' ? countOf(faults[store]) : sum(column)));
+    const sum = (of: (tally: Tally) => number) => tallies.reduce((total, tally) => total + of(tally), 0);
+    const numbers = [
+      ...COLUMNS.map((column) => sum((tally) => tally[column])),
+      countOf(faults[store]),
+      sum(({ fair }) => fair.count / 10),
+      sum(({ missed }) => missed.count / 10),
+    ];
     const rows = tallies.flatMap((tally) => tally.rows ?? []);
     return [
       store,
@@ -82,7 +87,10 @@ function table({ scenes, faults }: Verdict): string[] {
       rows.map(({ warm, end, most }) => `${warm} → ${end}, at most ${most}`).join('; '),
     ];
   });
-  return [['store', ...COLUMNS, 'rows after a third → at the end'], ...lines].map(([store, ...rest]) =>
+  return [
+    ['store', ...COLUMNS, 'faults', 'fair, s', 'missed, s', 'rows after a third → at the end'],
+    ...lines,
+  ].map(([store, ...rest]) =>
     [store.padEnd(14), ...rest.slice(0, -1).map((cell) => cell.padStart(11)), `  ${rest.at(-1)}`].join(' '),
   );
 }

@@ -7,6 +7,23 @@ const AFTER = 1500;
 /** Milliseconds. A timer that is so late was kept waiting by the machine, a quarter of the shortest deadline. */
 const LATE = 50;
 const TICK = 10;
+/** Milliseconds. */
+const TENTH = 100;
+
+/** How many tenths of a second there were in which something happened. */
+export class Tenths {
+  count = 0;
+  private last = -1;
+
+  add(at: number): void {
+    const tenth = Math.floor(at / TENTH);
+    if (tenth !== this.last) this.count++;
+    this.last = tenth;
+  }
+}
+
+/** A breaker that has opened needs some of them to close; whether it had to open, a machine that is late elsewhere may decide. */
+export const isTooMuch = (missed: number, fair: number): boolean => missed > 5 + fair / 100;
 
 export class Weather {
   private due = steady() + TICK;
