@@ -292,7 +292,7 @@ describe('a row', () => {
 
 test('keys are short, printable and different, whatever the name and the subject are', async () => {
   const service = countingService();
-  const store = casStore(service, { clock: manualClock() });
+  const store = casStore(service, { ...patient, clock: manualClock() });
   const names = ['api', 'a:b', 'a', 'a@x', '#', 'a%3ab', ' ', 'x'.repeat(300)];
   const subjects = [
     '',

@@ -66,7 +66,7 @@ describe('packages/sluice/src/stores/cas/README.md', () => {
     // With a clock of one's own, rows are kept a day longer.
     const clock = { now: () => 1e12 };
     const limiter = createLimiter(gcra({ limit: 10, per: 1000 }), {
-      store: casStore(service, { clock }),
+      store: casStore(service, { clock, deadline: '30s' }),
       name: 'a',
     });
     await limiter.take('b', 3);

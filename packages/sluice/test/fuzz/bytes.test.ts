@@ -153,7 +153,7 @@ describe('rows of a compare-and-swap store', () => {
         return true;
       },
     };
-    const store = casStore(service, { clock: manualClock(1_700_000_000_000) });
+    const store = casStore(service, { clock: manualClock(1_700_000_000_000), deadline: '30s' });
     return { limiter: createLimiter(policies, { store }), kept: () => kept };
   }
 

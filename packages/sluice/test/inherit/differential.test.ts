@@ -57,7 +57,7 @@ function swapped(clock: ManualClock): AnyStore {
         return true;
       },
     },
-    { clock },
+    { clock, deadline: '30s' },
   );
 }
 
