@@ -221,7 +221,11 @@ test('a master that is killed while checks run costs no more than what its repli
   expect(errors.every((error) => error instanceof StoreUnavailable)).toBe(true);
   for (const { events } of rows) expect(events[0]?.type).toBe('open');
 
-  await until(async () => (await cluster.masterOf(`{${subject}}`)).id !== master.id, 20_000);
+  // For a moment, nobody may.
+  await until(async () => {
+    const { value } = await outcome(() => cluster.masterOf(`{${subject}}`));
+    return value !== undefined && value.id !== master.id;
+  }, 20_000);
   await until(() => cluster.isWell(), 20_000);
   for (const row of rows) {
     const back = await until(
