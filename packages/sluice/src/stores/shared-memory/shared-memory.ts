@@ -1,6 +1,6 @@
 /** One table for all threads of a process, in a SharedArrayBuffer, answered at once. */
 import { clockOf, type GivenClock } from '../../clock.ts';
-import type { Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
+import type { Decision, Hit, Millis, PlacedPolicy, Plan, Store } from '../../contract.ts';
 import { decide, lossOf } from '../../engine.ts';
 import { SluiceError } from '../../errors.ts';
 import { known, whole } from '../../options.ts';
@@ -70,8 +70,8 @@ interface Space {
   /** Seeds of the fingerprints by which its rows are found, and its name's blocks. */
   readonly row: Int32Array;
   readonly block: Int32Array;
-  /** What would be lost with a row of which all is used up: so rows of all limiters are weighed alike. */
-  readonly most: number;
+  /** What losses are divided by, so that those of several limiters compare. */
+  readonly measure: number;
 }
 
 function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): SharedMemoryStore {
@@ -134,7 +134,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     });
   }
 
-  function decideAt(found: number, hit: Hit, until: Millis, most: number): Decision {
+  function decideAt(found: number, hit: Hit, until: Millis, measure: number): Decision {
     const { plan, verb } = hit;
     const at = now();
     let slot = found;
@@ -156,7 +156,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
       loss = Math.max(loss, lossOf(limit, remaining, resetAfter));
       if (remaining === 0) denies = true;
     }
-    weight = Math.max(weight, loss / most / (Math.min(clearAt - at, 1e15) || 1));
+    weight = Math.max(weight, loss / measure / (Math.min(clearAt - at, 1e15) || 1));
     rows.write(slot, clearAt, weightBits(weight, denies), scratch.next, scratch.length);
     return decision;
   }
@@ -167,7 +167,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     apply(hit) {
       const space = spaceOf(hit.plan);
       const until = blockedUntil(hit, space);
-      return locked(hit.key, space.row, (slot) => decideAt(slot, hit, until, space.most));
+      return locked(hit.key, space.row, (slot) => decideAt(slot, hit, until, space.measure));
     },
     /** The memory is there as long as any thread holds it. */
     close() {},
@@ -208,9 +208,15 @@ function spaceFor(plan: Plan, layout: Layout): Space {
   return {
     row: seedOf(`row ${plan.signature} ${plan.name}`),
     block: seedOf(`block ${plan.name}`),
-    // A penalty has no limit: its strikes count as one unit.
-    most: Math.max(
-      ...plan.policies.map(({ limit, window }) => lossOf(limit === Infinity ? 1 : limit, 0, window)),
-    ),
+    measure: Math.max(...plan.policies.map(measureOf)),
   };
+}
+
+/**
+ * Between weighing the share of a limit and weighing its time: by shares alone, whoever is denied by `1/s` would outweigh
+ * who is denied by `5/day`; by time, one request of `1000/day` who is denied by `5/min`.
+ */
+function measureOf({ limit, window }: PlacedPolicy): number {
+  // A penalty has no limit: its strikes count as one unit.
+  return (limit === Infinity ? 1 : limit) * Math.sqrt(window);
 }
