@@ -16,7 +16,7 @@ import {
 } from '../../src/index.ts';
 import { random } from '../differential.ts';
 import { Book, type Instant, instant, type Loss, steadily, steady } from './book.ts';
-import type { Backend, Scene, Stage } from './scene.ts';
+import { type Backend, type Scene, type Stage, stopwatch } from './scene.ts';
 import type { Draw } from './trouble.ts';
 
 /** Milliseconds. A busy machine wakes nobody on time; a hang is far beyond this, and each deadline well within. */
@@ -144,6 +144,7 @@ export function settle(stage: Stage, scene: string, book: Book, losses: readonly
 /** A fault is an answer if it comes in time. */
 export async function guarded(stage: Stage, scene: string, act: () => Promise<void>): Promise<void> {
   const began = steady();
+  const took = stopwatch(stage);
   try {
     await act();
   } catch (error) {
@@ -151,7 +152,7 @@ export async function guarded(stage: Stage, scene: string, act: () => Promise<vo
     stage.unavailable(scene, began);
     await sleep(20);
   }
-  if (steady() - began > PATIENCE) stage.wrong(scene, 'a check hung');
+  if (took() > PATIENCE) stage.wrong(scene, 'a check hung');
 }
 
 async function timed<T>(

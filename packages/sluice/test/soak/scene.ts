@@ -1,6 +1,7 @@
 /** What all scenes of a soak share. */
 import type { Decision, Millis, Store } from '../../src/index.ts';
 import type { ManualClock } from '../../src/testing/index.ts';
+import { steady } from './book.ts';
 import type { Trouble } from './trouble.ts';
 
 export interface Stage {
@@ -15,6 +16,8 @@ export interface Stage {
   unavailable(scene: string, asked?: number): void;
   /** Rows that a store keeps now, and the most that there may be. */
   rows(scene: string, count: number, most: number): void;
+  /** Milliseconds, so far, for which the machine kept this process waiting. */
+  late(): number;
   /** What must never be. */
   wrong(scene: string, what: string): void;
 }
@@ -26,6 +29,12 @@ export type Scene = (stage: Stage) => Promise<void>;
 export interface Connection {
   store(options: StoreOptions): Store<Promise<Decision>>;
   close(): void | Promise<void>;
+}
+
+/** Tells how long something took, without the time for which the machine kept everybody waiting. */
+export function stopwatch(stage: Stage): () => number {
+  const [began, late] = [steady(), stage.late()];
+  return () => steady() - began - (stage.late() - late);
 }
 
 export interface StoreOptions {

@@ -94,6 +94,7 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
       };
       if (count > most) stage.wrong(scene, `${count} rows are kept, where ${most} can be in use`);
     },
+    late: () => weather.late(),
     wrong(scene, what) {
       tallies.of(scene).wrong++;
       if (wrong.length >= 100) return;

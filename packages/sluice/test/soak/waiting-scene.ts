@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { concurrency, createLimiter, DeniedError, gcra, StoreUnavailable } from '../../src/index.ts';
 import { random } from '../differential.ts';
 import { steady } from './book.ts';
-import type { Backend, Scene } from './scene.ts';
+import { type Backend, type Scene, stopwatch } from './scene.ts';
 
 const DEADLINE = 200;
 /** A busy machine wakes nobody on time; a hang is far beyond this. */
@@ -30,6 +30,7 @@ export function waiting(backend: Backend): Scene {
         const isFar = draw(4) === 0;
         const scene = `${isFar ? backend.name : 'memory'}: waiting`;
         const began = steady();
+        const took = stopwatch(stage);
         try {
           if (isFar) {
             const { allowed } = await far.acquire('key', options);
@@ -49,7 +50,7 @@ export function waiting(backend: Backend): Scene {
           else if (isFar && error instanceof StoreUnavailable) stage.unavailable(scene, began);
           else if (error !== leave.reason) stage.wrong(scene, String(error));
         }
-        if (steady() - began > PATIENCE + 2 * DEADLINE) stage.wrong(scene, 'a caller hung');
+        if (took() > PATIENCE + 2 * DEADLINE) stage.wrong(scene, 'a caller hung');
         stage.checked(scene);
         await sleep(draw(12));
       }

@@ -28,8 +28,10 @@ export const isTooMuch = (missed: number, fair: number): boolean => missed > 5 +
 export class Weather {
   private due = steady() + TICK;
   private lastLate = -Infinity;
+  private sum = 0;
   private readonly timer = setInterval(() => {
     this.look();
+    this.sum += this.overdue();
     this.due = steady() + TICK;
   }, TICK);
   private readonly reasons: readonly (readonly [store: string, trouble: Trouble])[];
@@ -46,13 +48,21 @@ export class Weather {
     return this.reasons.every(([name, { calmSince }]) => name !== store || asked >= calmSince + AFTER);
   }
 
+  /** Milliseconds, so far, for which this process kept timers waiting. */
+  late(): number {
+    return this.sum + this.overdue();
+  }
+
   stop(): void {
     clearInterval(this.timer);
   }
 
   /** Also before the timer's turn has come. */
   private look(): void {
-    const now = steady();
-    if (now - this.due > LATE) this.lastLate = now;
+    if (this.overdue() > LATE) this.lastLate = steady();
+  }
+
+  private overdue(): number {
+    return Math.max(0, steady() - this.due);
   }
 }
