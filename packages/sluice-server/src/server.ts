@@ -12,7 +12,7 @@ import type { Log } from './log.ts';
 import { createMetrics, family, type MetricsOptions } from './metrics/metrics.ts';
 import type { OtlpOptions } from './metrics/otlp.ts';
 import { createReloader, sizes } from './reload.ts';
-import { type OpenedStore, openStore, type StoreOptions } from './store.ts';
+import { type OpenedStore, openStore, type StoreOptions, UsageError } from './store.ts';
 import { openTelemetry, type TracesOptions } from './telemetry.ts';
 import { createTlsReloader, pathsOf, readTls, type TlsFiles } from './tls.ts';
 import { VERSION } from './version.ts';
@@ -93,6 +93,9 @@ export interface DrainOptions {
 /** Loads the configuration, opens the store and the doors. Rejects if any of them fails. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { log } = options;
+  for (const name of Object.keys(options.doors))
+    if (!Object.hasOwn(DOORS, name))
+      throw new UsageError(`there is no door ${name}; known: ${Object.keys(DOORS).join(', ')}`);
   const files = readFiles(options.config);
   const config = parseConfig(files);
   const tls = options.tls && readTls(options.tls);

@@ -185,3 +185,8 @@ describe('certificates', () => {
     expect(output()).toMatch(/^sluice: the TLS files cannot be used: .*mismatch.*\nsluice --help/m);
   });
 });
+
+test('a door that there is not is an error, not nothing', async () => {
+  const doors = { htpp: { address: local } } as never;
+  await expect(serving(LIMITS, { doors })).rejects.toThrow('there is no door htpp; known: http, grpc, resp');
+});

@@ -72,9 +72,9 @@ export class DeniedError extends Error {
   readonly decision: Decision;
 
   constructor(key: string, decision: Decision) {
-    super(
-      `${show(key)} ${ERRORS.ERR_DENIED} by policy ${show(decision.policy)}; it may pass in ${decision.retryAfter} ms [ERR_DENIED]`,
-    );
+    const { policy, retryAfter } = decision;
+    const when = retryAfter === Infinity ? 'can never pass' : `may pass in ${retryAfter} ms`;
+    super(`${show(key)} ${ERRORS.ERR_DENIED} by policy ${show(policy)}; it ${when} [ERR_DENIED]`);
     this.name = 'DeniedError';
     this.decision = decision;
   }

@@ -187,6 +187,8 @@ function plansOf(
   const ofKey = typeof policies === 'function' ? plansByKey(policies, name ?? 'sluice', inherit) : undefined;
   const base = ofKey === undefined ? planOf(policies as Policies, name, undefined, inherit) : undefined;
   const own = ofKey ?? (() => base as Plan);
+  if (typeof tiers !== 'object' || tiers === null || Array.isArray(tiers))
+    throw new SluiceError('ERR_OPTIONS', 'createLimiter.tiers', tiers);
   const byTier = new Map(
     Object.entries(tiers).map(([tier, policies]) => [
       tier,

@@ -183,6 +183,8 @@ describe('limiter', () => {
       'createLimiter.name',
     ],
     [() => createLimiter('5/s', { store: {} as never }), 'ERR_OPTIONS', 'createLimiter.store'],
+    [() => createLimiter('5/s', { tiers: null as never }), 'ERR_OPTIONS', 'createLimiter.tiers'],
+    [() => createLimiter('5/s', { tiers: ['9/s'] as never }), 'ERR_OPTIONS', 'createLimiter.tiers'],
     [() => memory({ maxKeys: 0 }), 'ERR_INTEGER', 'memory.maxKeys'],
     [() => memory({ maxKeys: 1.5 }), 'ERR_INTEGER', 'memory.maxKeys'],
     [() => memory({ clock: {} as never }), 'ERR_OPTIONS', 'memory.clock'],

@@ -385,5 +385,7 @@ describe('run', () => {
       code: 'ERR_DENIED',
       decision: { allowed: false, retryAfter: 1000 },
     });
+    const never = limiter.run('k', () => 'never', { cost: 2 });
+    await expect(never).rejects.toThrow(/; it can never pass \[ERR_DENIED\]$/);
   });
 });
