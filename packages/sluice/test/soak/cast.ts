@@ -6,7 +6,7 @@ import { clusterBackend } from './cluster-backend.ts';
 import { denialsKept } from './denials.ts';
 import { models, sameAsMemory } from './exact-scenes.ts';
 import { ipcBackend, ipcProcesses } from './ipc-backend.ts';
-import { spentAtOnce } from './lease-scene.ts';
+import { spentAtOnce, spentInMemory } from './lease-scene.ts';
 import { postgresBackend } from './postgres-backend.ts';
 import { redisBackend, valkeyBackend } from './redis-backend.ts';
 import { flood, rowsHere, rowsOf } from './row-scenes.ts';
@@ -31,7 +31,7 @@ export interface Cast {
 export async function cast(): Promise<Cast> {
   const redis = await redisBackend();
   const [server, valkey, cluster, postgres, cas, ipc, processes] = await Promise.all([
-    serverBackend('server: never over', 100, redis.port),
+    serverBackend('server: never over', 40, redis.port),
     valkeyBackend(),
     clusterBackend(),
     postgresBackend(),
@@ -40,6 +40,7 @@ export async function cast(): Promise<Cast> {
     ipcProcesses(),
   ]);
   const shared = threads();
+  const leases = spentInMemory();
   const backends = [redis, valkey, cluster, postgres, cas, ipc];
   return {
     scenes: [
@@ -61,6 +62,7 @@ export async function cast(): Promise<Cast> {
         wrap: (store) => leased(store, { nodes: 4 }),
       }),
       spentAtOnce(redis),
+      leases.scene,
       toldLate(redis),
       neverOver(redis, {
         scene: 'redis: never over, denials kept',
@@ -86,7 +88,7 @@ export async function cast(): Promise<Cast> {
       }),
       neverOver(server, {
         scene: 'server: never over',
-        limit: 100,
+        limit: 40,
         losses: redis.trouble.losses,
         isNow: true,
         deadline: 1000,
@@ -97,6 +99,7 @@ export async function cast(): Promise<Cast> {
       ...backends.map(({ name, trouble }) => [name, trouble] as const),
       ['ipc', processes.trouble],
       ['shared memory', shared.trouble],
+      ['memory', leases.trouble],
       ['server', server.trouble],
     ],
     reasons: [['server', redis.trouble]],

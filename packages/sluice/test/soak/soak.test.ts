@@ -31,6 +31,7 @@ test(`nothing is wrong after ${SPAN / 1000} s in trouble, seed ${SEED}`, {
 
 /** Kinds of faults. */
 const KINDS: Readonly<Record<string, number>> = {
+  memory: 1,
   redis: 8,
   valkey: 4,
   'redis cluster': 5,

@@ -29,7 +29,7 @@ const LONGER = 40_000;
 /** Fewer decisions of a scene say nothing. */
 const FEWEST = 20;
 /** How many scenes there are, by what they tell. */
-const SCENES = 29;
+const SCENES = 30;
 const SAMPLES = 60;
 /** Milliseconds between two samples at least: to collect all garbage takes a while, in which nothing is checked. */
 const SELDOM = 2500;
