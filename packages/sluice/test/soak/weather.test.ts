@@ -33,8 +33,10 @@ test('a machine that stands still makes no fair weather, and how long it did is 
 
 test('half a second and a hundredth may be missed, however much was asked in it', () => {
   const missed = new Tenths();
-  for (let at = 0; at < 600; at++) missed.add(at);
-  expect(missed.count).toBe(6);
-  expect(isTooMuch(missed.count, 20)).toBe(true);
+  for (let at = 0; at < 800; at++) missed.add(at);
+  expect(missed.count).toBe(8);
+  expect(isTooMuch(missed.count, 200)).toBe(true);
+  expect(isTooMuch(missed.count, 300)).toBe(false);
+  // A short while says nothing.
   expect(isTooMuch(missed.count, 100)).toBe(false);
 });

@@ -22,8 +22,11 @@ export class Tenths {
   }
 }
 
+/** Tenths. Among all other tests a store may be late although this process is not: less than a quarter of a minute says little. */
+const SHORT = 150;
+
 /** A breaker that has opened needs some of them to close; whether it had to open, a machine that is late elsewhere may decide. */
-export const isTooMuch = (missed: number, fair: number): boolean => missed > 5 + fair / 100;
+export const isTooMuch = (missed: number, fair: number): boolean => fair > SHORT && missed > 5 + fair / 100;
 
 export class Weather {
   private due = steady() + TICK;
