@@ -8,7 +8,7 @@ import { type BuiltSite, builtSite, root } from './built.ts';
 let site: BuiltSite;
 beforeAll(async () => {
   site = await builtSite();
-}, 300_000);
+}, 600_000);
 afterAll(() => site?.close());
 
 const pages = () => site.files.filter((file) => file.endsWith('.html'));

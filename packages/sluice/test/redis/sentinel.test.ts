@@ -115,14 +115,14 @@ describe('a master that is killed while checks run', () => {
     const control = ioredis(sentinels[0].port);
     const named = async (): Promise<number> =>
       Number(((await control.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME)) as string[])[1]);
-    await until(async () => (await named()) !== master.port, 60_000);
+    await until(async () => (await named()) !== master.port, 120_000);
     control.disconnect();
     succeeded = performance.now();
     await outcome(() => until(() => all.every(({ back }) => back > 0), 15_000));
     running = false;
     await Promise.all(checking);
     lateness = late.stop();
-  }, 120_000);
+  }, 180_000);
 
   afterAll(async () => {
     for (const { connected } of rows.values()) await connected.close();
