@@ -119,3 +119,14 @@ test('what was given back counts also for what is told of after the book was set
   for (const time of [100, 103]) book.add(steadily(time), steadily(time), 10);
   expect(book.excess()).toBeCloseTo(9.7, 6);
 });
+
+test('what passed lately is not judged: of what was given back before it, the news may be on its way', () => {
+  const passed = (options: { late?: number }): Book => {
+    const book = new Book({ ...OPTIONS, ...options });
+    for (const units of [10, 3]) book.add(steadily(0), steadily(0), units);
+    return book;
+  };
+  expect(passed({}).excess([], 1999)).toBe(0);
+  expect(passed({}).excess([], 2000)).toBe(3);
+  expect(passed({ late: 0 }).excess([], 0)).toBe(3);
+});

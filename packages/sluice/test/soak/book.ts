@@ -29,6 +29,8 @@ export interface BookOptions {
   readonly grain?: number;
   /** Milliseconds for which units may still be spent that were taken before a loss; default 0. */
   readonly kept?: number;
+  /** Milliseconds after which all is known that was given back; default 2000. What is younger is not judged. */
+  readonly late?: number;
 }
 
 /** Entries. Their numbers have room from the beginning, so that the book does not look like a leak. */
@@ -48,7 +50,7 @@ export class Book {
   private readonly options: Required<BookOptions>;
 
   constructor(options: BookOptions) {
-    this.options = { behind: 0, grain: 0, kept: 0, ...options };
+    this.options = { behind: 0, grain: 0, kept: 0, late: 2000, ...options };
   }
 
   get isFull(): boolean {
@@ -83,9 +85,10 @@ export class Book {
    * Units above the bound, in the worst of all windows; and forgets.
    * A store that lost its rows lets a burst more pass, so windows lie between two losses.
    */
-  excess(losses: readonly Loss[] = []): number {
+  excess(losses: readonly Loss[] = [], now = steady()): number {
     const told = (entry: number) => this.numbers[WIDTH * entry + TOLD];
-    const order = sorted(this.size, told);
+    const all = sorted(this.size, told);
+    const order = all.filter((entry) => told(entry) <= now - this.options.late);
     const of = (which: number) => (one: number) => this.given[GIVEN_WIDTH * one + which];
     const given: Given = {
       units: of(GIVEN_UNITS),
@@ -94,7 +97,7 @@ export class Book {
       byAsked: sorted(this.givenSize, of(GIVEN_ASKED)),
       byTold: sorted(this.givenSize, of(GIVEN_TOLD)),
     };
-    const last = order.length === 0 ? -Infinity : told(order[order.length - 1]);
+    const last = all.length === 0 ? -Infinity : told(all[all.length - 1]);
     let [worst, at, start] = [0, 0, -Infinity];
     for (const { from, to } of [...losses, { from: Infinity, to: Infinity }]) {
       const first = at;

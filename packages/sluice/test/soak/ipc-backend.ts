@@ -211,4 +211,5 @@ export async function ipcProcesses(): Promise<Processes> {
 
 /** To start a process takes a while. */
 const PAUSE = 1200;
-const bookOf = (limit: number): Book => new Book({ burst: limit, rate: limit / 1000 });
+/** A process tells of thirty checks at a time. */
+const bookOf = (limit: number): Book => new Book({ burst: limit, rate: limit / 1000, late: 5000 });

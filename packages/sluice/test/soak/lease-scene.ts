@@ -34,7 +34,7 @@ export function spentAtOnce(backend: Backend, clock: () => Instant = instant): S
 
     const lane = async (number: number): Promise<void> => {
       const draw = random(stage.seed + 71 * number);
-      const book = new Book({ burst: LIMIT, rate: LIMIT / PER, kept: LEASE, grain: 1 });
+      const book = new Book({ burst: LIMIT, rate: LIMIT / PER, kept: LEASE, grain: 1, late: 0 });
 
       async function take(
         limiter: Take,

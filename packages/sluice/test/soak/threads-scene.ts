@@ -19,7 +19,7 @@ export interface Threads {
 export function threads(): Threads {
   const scene = 'shared memory: threads';
   const store = sharedMemory({ maxKeys: 100 });
-  const book = new Book({ burst: LIMIT, rate: LIMIT / 1000, behind: AGREED, grain: AGREED });
+  const book = new Book({ burst: LIMIT, rate: LIMIT / 1000, behind: AGREED, grain: AGREED, late: 0 });
   const workers: Worker[] = [];
   let begin = (): void => {};
   return {
