@@ -121,11 +121,9 @@ export interface Plan {
   readonly policies: readonly PlacedPolicy[];
   /** Cells of a row. */
   readonly width: number;
-  /** '' for the limiter's own policies, and for tiers that read the same rows; otherwise what tells them apart. */
-  readonly variant: string;
   /** The policies with all their numbers, in one word. */
   readonly id: string;
-  /** Plans with the same signature read each other's rows. */
+  /** Plans of one name with the same signature share a key's row. Plans with other signatures count apart from them. */
   readonly signature: string;
   /** How it takes over a row that other numbers wrote. Undefined: the row is read as it is. */
   readonly inherit?: Inheritance | undefined;

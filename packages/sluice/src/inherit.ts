@@ -17,24 +17,21 @@ export type Inherit = 'additive' | 'as-is' | 'proportional' | 'reset';
 
 export const INHERIT: readonly Inherit[] = ['as-is', 'proportional', 'additive', 'reset'];
 
-/** The plan, taking over what other numbers wrote under its name. `base`: of a tier, which reads its rows if it can. */
-export function inheriting(plan: Plan, keeps: Inherit, base?: Plan): Plan {
-  // After a 'reset' nothing is shared.
-  if (keeps === 'reset') return { ...plan, name: plan.name + numbered(plan.id) };
+/** The plan, taking over what other numbers wrote under its name. */
+export function inheriting(plan: Plan, keeps: Inherit): Plan {
+  // After a 'reset' no count is shared, only manual blocks.
+  if (keeps === 'reset') return { ...plan, signature: plan.signature + numbered(plan.id) };
   for (const { algorithm } of plan.policies) {
     // What records units is additive as it is; what only watches others has none to keep.
     if (algorithm.spending !== undefined || algorithm.countsDenials || keeps === 'additive') continue;
     const hint = `${algorithm.name} has only 'additive' and 'reset'`;
     throw new SluiceError('ERR_CHOICE', 'createLimiter.inherit', keeps, hint);
   }
-  const variant = `+${keeps}`;
-  const signature = plan.signature + variant;
   const signed = plan.policies.filter(({ algorithm }) => algorithm.spending !== undefined);
   return {
     ...plan,
-    variant: base === undefined || base.signature === signature ? variant : signature,
     width: plan.width + signatureWidth(keeps) * signed.length,
-    signature,
+    signature: `${plan.signature}+${keeps}`,
     inherit: { keeps, offset: plan.width, decide, keptFor },
   };
 }

@@ -185,14 +185,14 @@ function plansOf(
   inherit: Inherit | undefined,
 ): Plans {
   const ofKey = typeof policies === 'function' ? plansByKey(policies, name ?? 'sluice', inherit) : undefined;
-  const base = ofKey === undefined ? planOf(policies as Policies, name, undefined, inherit) : undefined;
+  const base = ofKey === undefined ? planOf(policies as Policies, name, inherit) : undefined;
   const own = ofKey ?? (() => base as Plan);
   if (typeof tiers !== 'object' || tiers === null || Array.isArray(tiers))
     throw new SluiceError('ERR_OPTIONS', 'createLimiter.tiers', tiers);
   const byTier = new Map(
     Object.entries(tiers).map(([tier, policies]) => [
       tier,
-      planOf(policies, name ?? base?.name ?? 'sluice', base, inherit),
+      planOf(policies, name ?? base?.name ?? 'sluice', inherit),
     ]),
   );
   return {
@@ -202,10 +202,10 @@ function plansOf(
       if (plan !== undefined) return plan;
       throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...byTier.keys()].join(', ') || 'none'}`);
     },
-    /** Tiers of other algorithms have rows of their own, and all have after a 'reset'. */
+    /** Tiers with another signature have rows of their own. */
     all(key) {
       const first = own(key);
-      const apart = ({ name, variant }: Plan) => name !== first.name || variant !== first.variant;
+      const apart = ({ signature }: Plan) => signature !== first.signature;
       return [first, ...[...byTier.values()].filter(apart)];
     },
   };
@@ -223,7 +223,7 @@ function plansByKey(
     const policies = policiesOf(key);
     const known = typeof policies === 'string' ? byText.get(policies) : byObject.get(policies);
     if (known !== undefined) return known;
-    const plan = planOf(policies, name, undefined, inherit);
+    const plan = planOf(policies, name, inherit);
     if (typeof policies !== 'string') byObject.set(policies, plan);
     else if (byText.size < 1000) byText.set(policies, plan);
     return plan;

@@ -5,8 +5,8 @@ import { SluiceError } from './errors.ts';
 
 export type NamedPolicies = Readonly<Record<string, Policy>>;
 
-/** Without a name, limiters of the same policies share keys. A tier is placed beside its `base`. */
-export function place(named: NamedPolicies, name?: string, base?: Plan): Plan {
+/** Without a name, limiters of the same policies share keys. */
+export function place(named: NamedPolicies, name?: string): Plan {
   const policies: PlacedPolicy[] = [];
   let width = 0;
   for (const [policyName, policy] of Object.entries(named ?? {})) {
@@ -20,10 +20,9 @@ export function place(named: NamedPolicies, name?: string, base?: Plan): Plan {
     throw new SluiceError('ERR_POLICY', 'policies', named, 'at least one that denies by itself');
   }
   const id = policies.map(describe).join('&');
-  const signature = policies.map((policy) => policy.algorithm.name).join('&');
+  const signature = signatureOf(policies);
   return {
-    name: name ?? base?.name ?? signature + numbered(id),
-    variant: base === undefined || base.signature === signature ? '' : signature,
+    name: name ?? signature + numbered(id),
     id,
     policies,
     width,
@@ -31,7 +30,12 @@ export function place(named: NamedPolicies, name?: string, base?: Plan): Plan {
   };
 }
 
-/** What in a name stands for a plan's numbers. */
+/** Names what is stored in a row: plans with the same algorithms in the same order read each other's rows. */
+export function signatureOf(policies: readonly Policy[]): string {
+  return policies.map((policy) => policy.algorithm.name).join('&');
+}
+
+/** A suffix that stands for a plan's numbers. */
 export function numbered(id: string): string {
   return `~${digest(id).toString(36)}`;
 }

@@ -12,9 +12,9 @@ export type Policies =
   | readonly (string | Policy)[]
   | { readonly [name: string]: string | Policy };
 
-export function planOf(policies: Policies, name?: string, base?: Plan, inherit?: Inherit): Plan {
-  const plan = place(namedPolicies(policies), name, base);
-  return inherit === undefined ? plan : inheriting(plan, inherit, base);
+export function planOf(policies: Policies, name?: string, inherit?: Inherit): Plan {
+  const plan = place(namedPolicies(policies), name);
+  return inherit === undefined ? plan : inheriting(plan, inherit);
 }
 
 function namedPolicies(policies: unknown): NamedPolicies {

@@ -1,5 +1,5 @@
 /** The verbs that ask about now. What books a turn, waits for one, or spans several keys is built on them: limiter.ts. */
-import type { Decision, Hit, MaybePromise, Millis, Mode, Plan, Store, Verb } from './contract.ts';
+import type { Decision, Hit, MaybePromise, Mode, Plan, Store, Verb } from './contract.ts';
 import { type Duration, duration } from './duration.ts';
 import { all, chain } from './maybe.ts';
 import { cost as checkCost, keyOf, known, oneOf } from './options.ts';
@@ -39,7 +39,7 @@ export interface Verbs<R extends MaybePromise<Decision> = Decision> {
 /** Which plans a limiter has. */
 export interface Plans {
   of(key: string, tier: string | undefined): Plan;
-  /** Those whose rows a block or a reset must reach; the first one's answer counts. */
+  /** Those whose rows a reset must reach; the first one's answer counts. */
   all(key: string): readonly Plan[];
 }
 
@@ -62,13 +62,6 @@ export function verbsOf(
     return answer;
   }
 
-  function everywhere(verb: 'block' | 'reset', key: string, span: Millis): MaybePromise<Decision> {
-    const hits = plans
-      .all(keyOf(key))
-      .map((plan): Hit => ({ verb, plan, key, cost: 0, mode: 'whole', span }));
-    return chain(all(hits.map((hit) => store.apply(hit))), ([own]) => own);
-  }
-
   return {
     take(key, options) {
       if (options === undefined)
@@ -83,9 +76,13 @@ export function verbsOf(
     refund: (key, options) => giveBack('refund', key, options),
     release: (key, options) => giveBack('release', key, options),
     holds: (key, tier) => planOf(key, tier).policies.some(({ algorithm }) => algorithm.holds),
-    block: (key, span) => everywhere('block', key, duration('block', span)),
+    /** A manual block belongs to the limiter's name, so one hit reaches every tier and version. */
+    block: (key, span) => ask('block', key, 0, undefined, 'whole', duration('block', span)),
     reset(key) {
-      const answer = everywhere('reset', key, 0);
+      const hits = plans
+        .all(keyOf(key))
+        .map((plan): Hit => ({ verb: 'reset', plan, key, cost: 0, mode: 'whole', span: 0 }));
+      const answer = chain(all(hits.map((hit) => store.apply(hit))), ([own]) => own);
       given(key);
       return answer;
     },

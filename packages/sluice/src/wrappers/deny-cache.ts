@@ -36,7 +36,7 @@ export function denyCache(
   let givenBack = 0;
 
   function apply(hit: Hit): Promise<Decision> {
-    const id = `${hit.plan.name}\0${hit.plan.variant}\0${hit.key}`;
+    const id = `${hit.plan.name}\0${hit.plan.signature}\0${hit.key}`;
     if (hit.verb !== 'take' && hit.verb !== 'peek') {
       if (hit.verb === 'reserve') return store.apply(hit);
       givenBack++;

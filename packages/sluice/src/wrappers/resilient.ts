@@ -53,7 +53,7 @@ const FAILURES = 5;
 /** How often an open breaker tries whether the store is back. */
 const PROBE_EVERY = 100;
 /** A row beside the key's own, in the same slot of a cluster. */
-const PROBE = 'probe';
+const PROBE = ':~probe';
 /** Faults of one key or one hit, which say nothing of the store's health. */
 const LOCAL_FAULTS: ReadonlySet<StoreFault> = new Set(['wrong-type', 'overloaded', 'script']);
 
@@ -150,7 +150,7 @@ export function resilient(
   function probe(hit: Hit): void {
     nextProbe = performance.now() + PROBE_EVERY;
     if (inFlight >= maxInFlight) return;
-    const plan = { ...hit.plan, variant: PROBE };
+    const plan = { ...hit.plan, name: hit.plan.name + PROBE };
     ask({ ...hit, plan, verb: 'block', cost: 0, span: 1 }).catch(() => {});
   }
 

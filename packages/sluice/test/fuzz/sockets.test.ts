@@ -22,9 +22,9 @@ test('whatever is written to the socket, it goes on deciding for others', async 
     fc.string(),
     fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.stringify(value)),
     fc
-      .tuple(odd, odd, odd, odd, odd)
-      .map(([name, variant, params, limit, window]) =>
-        JSON.stringify([name, variant, [['p', 'gcra', params, limit, window]], false]),
+      .tuple(odd, odd, odd, odd)
+      .map(([name, params, limit, window]) =>
+        JSON.stringify([name, [['p', 'gcra', params, limit, window]], false]),
       ),
   );
   const hit = fc.oneof(

@@ -172,7 +172,7 @@ test('a probe of the breaker leaves a block by hand alone', async () => {
   await limiter.block('k', '1h');
   const probe: typeof client = {
     ...client,
-    apply: (hit) => client.apply({ ...hit, plan: { ...hit.plan, variant: 'probe' } }),
+    apply: (hit) => client.apply({ ...hit, plan: { ...hit.plan, name: 'api:~probe' } }),
   };
   await createLimiter('5/h', { store: probe, name: 'api' }).block('k', 1);
   await sleep(5);

@@ -32,7 +32,6 @@ export function plansFor(
       name,
       policies: [{ ...policy, name: 'default', offset: 0, grows: false }],
       width: algorithm.width(params),
-      variant: '',
       id: algorithm.name,
       signature: algorithm.name,
     };

@@ -10,10 +10,9 @@ const LONGEST = 200;
 const ODD = /[^!-$&-~]/g;
 const ODD_IN_NAME = /[^!"$&-9;-?A-~]/g;
 
-/** The whole name, however long. A variant is a tier of other algorithms, whose row is another. */
-export function idOf({ name, variant }: Plan, subject: string): string {
-  const prefix = variant === '' ? escaped(name, ODD_IN_NAME) : `${escaped(name, ODD_IN_NAME)}@${variant}`;
-  return `${prefix}:${escaped(subject, ODD)}`;
+/** The whole name, however long. */
+export function idOf({ name }: Plan, subject: string): string {
+  return `${escaped(name, ODD_IN_NAME)}:${escaped(subject, ODD)}`;
 }
 
 /** A long one is kept as its SHA-256, with a # in front that no other name begins with. */

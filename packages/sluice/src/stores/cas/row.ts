@@ -1,30 +1,42 @@
 /**
- * A key's row as bytes: float64 numbers, little-endian.
+ * A key's value as bytes: float64 numbers, little-endian.
  *
- *   mark  blocked-until  written  expires   cells …   then for each row that grows: its length, its cells …
+ *   format  blocked-until  written  expires     then for each version of the limiter that counts here, a section:
+ *   mark  length  expires  cells …              and per variable-length row its length and its cells
  *
- * The mark stands for the names of the algorithms. Bytes with another mark, or of another length, are no state: the row
- * is fresh, but a block by hand holds.
+ * The mark stands for the plan's signature, and a plan reads and writes only the section with its own mark. So two versions of
+ * a limiter count side by side, and a manual block holds for both. `length` counts the numbers after it.
  */
 import type { Cells, Decision, Hit, Millis, Plan } from '../../contract.ts';
+import { digest } from '../../digest.ts';
 import { clearIn, decide } from '../../engine.ts';
 import { RowHeap } from '../table/grown-rows.ts';
 
-interface Row {
-  mark: number;
-  blockedUntil: Millis;
-  /** When it was last written. */
-  written: Millis;
-  /** When it is clear by all plans that wrote to it. */
-  expires: Millis;
-  cells: Cells;
-  grown: RowHeap;
-}
-
+/** Values that do not start with this number are not ours: the key is fresh. */
+const FORMAT = 2;
 const HEADER = 4;
 const WRITTEN = 2;
 /** The longest that a row is kept: a century. */
 const LONGEST: Millis = 3_155_760_000_000;
+
+interface Value {
+  blockedUntil: Millis;
+  /** By mark. */
+  sections: Map<number, Section>;
+}
+
+interface Section {
+  /** When the row is fully replenished by every plan that wrote to it. */
+  readonly expires: Millis;
+  /** Everything after `expires`. */
+  readonly numbers: Cells;
+}
+
+/** A section as its plan reads it. */
+interface Row {
+  readonly cells: Cells;
+  readonly grown: RowHeap;
+}
 
 export interface Outcome {
   readonly decisions: readonly Decision[];
@@ -32,69 +44,100 @@ export interface Outcome {
   readonly change: { readonly value: Uint8Array; readonly expiresIn: Millis } | undefined;
 }
 
-/** The numbers in some bytes, wherever in memory these begin; undefined if they are no row. */
+/** The numbers in some bytes, wherever in memory these begin; undefined if they are not a value of ours. */
 export function numbersIn(value: Uint8Array | undefined): Cells | undefined {
   if (value === undefined || value.byteLength % 8 !== 0 || value.byteLength < 8 * HEADER) return undefined;
   const aligned = new Uint8Array(value.byteLength);
   aligned.set(value);
-  return new Float64Array(aligned.buffer);
+  const numbers = new Float64Array(aligned.buffer);
+  return numbers[0] === FORMAT ? numbers : undefined;
 }
 
 export function writtenAt(numbers: Cells | undefined): Millis {
   return numbers?.[WRITTEN] ?? 0;
 }
 
-/** Applies hits of one key in order. `keep`: how much longer than until it is clear a row is kept. */
+/** Applies hits of one key in order. `keep`: how much longer than until it is fully replenished a row is kept. */
 export function decideAll(
   hits: readonly Hit[],
   stored: Cells | undefined,
   now: Millis,
   keep: Millis,
 ): Outcome {
-  let numbers = stored;
-  let expiresIn: Millis | undefined;
+  const value = valueIn(stored);
   const decisions: Decision[] = [];
-  for (let i = 0; i < hits.length; ) {
-    const { plan } = hits[i];
-    const row = rowIn(numbers, plan);
-    const before = encode(row, plan);
-    for (; i < hits.length && hits[i].plan === plan; i++) decisions.push(apply(row, hits[i], now));
-    if (!differ(before, encode(row, plan))) continue;
-    row.mark = markOf(plan);
-    row.written = now;
-    const clear = Math.max(clearIn(plan, row.cells, 0, now, row.grown), row.blockedUntil - now) + keep;
-    row.expires = Math.max(row.expires, now + Math.min(clear, LONGEST));
-    expiresIn = Math.max(Math.ceil(row.expires - now), 1);
-    numbers = encode(row, plan);
+  let changed = false;
+  for (const hit of hits) {
+    const { plan, verb } = hit;
+    const mark = markOf(plan);
+    if (verb === 'reset' && stored !== undefined) {
+      value.blockedUntil = 0;
+      value.sections.clear();
+      changed = true;
+    }
+    if (verb === 'block') {
+      value.blockedUntil = now + hit.span;
+      changed = true;
+    }
+    const section = value.sections.get(mark);
+    const row = rowIn(section?.numbers, plan);
+    decisions.push(decide(hit, row.cells, 0, now, value.blockedUntil, row.grown));
+    const numbers = encodeRow(row, plan);
+    if (!differ(section?.numbers ?? new Float64Array(numbers.length), numbers)) continue;
+    const clear = clearIn(plan, row.cells, 0, now, row.grown) + keep;
+    const expires = Math.max(section?.expires ?? 0, now + Math.min(clear, LONGEST));
+    value.sections.set(mark, { expires, numbers });
+    changed = true;
   }
-  if (expiresIn === undefined || numbers === undefined) return { decisions, change: undefined };
-  return { decisions, change: { value: new Uint8Array(numbers.buffer as ArrayBuffer), expiresIn } };
+  return { decisions, change: changed ? encode(value, now, keep) : undefined };
 }
 
-function apply(row: Row, hit: Hit, now: Millis): Decision {
-  const { verb } = hit;
-  if (verb === 'block') row.blockedUntil = now + hit.span;
-  if (verb === 'reset') {
-    // A row that was ever written has an expiry: so this also clears what another plan left there.
-    row.blockedUntil = row.expires = 0;
-    row.cells.fill(0);
-    row.grown = new RowHeap();
+/** A value that its sections do not fill exactly is not ours either. */
+function valueIn(numbers: Cells | undefined): Value {
+  const fresh = { blockedUntil: 0, sections: new Map<number, Section>() };
+  if (numbers === undefined) return fresh;
+  const sections = new Map<number, Section>();
+  let at = HEADER;
+  while (at < numbers.length) {
+    const end = at + 2 + numbers[at + 1];
+    if (!(end > at + 2 && end <= numbers.length)) return fresh;
+    sections.set(numbers[at], { expires: numbers[at + 2], numbers: numbers.slice(at + 3, end) });
+    at = end;
   }
-  return decide(hit, row.cells, 0, now, row.blockedUntil, row.grown);
+  return { blockedUntil: numbers[1], sections };
 }
 
-/** The row as this plan reads it. */
+/** Without the sections that have expired. */
+function encode(
+  { blockedUntil, sections }: Value,
+  now: Millis,
+  keep: Millis,
+): NonNullable<Outcome['change']> {
+  const live = [...sections].filter(([, { expires }]) => expires > now);
+  const length = live.reduce((sum, [, { numbers }]) => sum + 3 + numbers.length, HEADER);
+  const value = new Float64Array(length);
+  let last = blockedUntil > now ? Math.min(blockedUntil, now + LONGEST) + keep : now;
+  let at = HEADER;
+  for (const [mark, { expires, numbers }] of live) {
+    value.set([mark, numbers.length + 1, expires], at);
+    value.set(numbers, at + 3);
+    at += 3 + numbers.length;
+    last = Math.max(last, expires);
+  }
+  value.set([FORMAT, blockedUntil, now, last]);
+  return { value: new Uint8Array(value.buffer), expiresIn: Math.max(Math.ceil(last - now), 1) };
+}
+
+/** The row as this plan reads it; fresh if the numbers do not have the plan's shape. */
 function rowIn(numbers: Cells | undefined, plan: Plan): Row {
-  const [mark, blockedUntil, written, expires] = numbers ?? [0, 0, 0, 0];
-  const row = { mark, blockedUntil, written, expires };
-  const state = numbers !== undefined && mark === markOf(plan) ? stateIn(numbers, plan) : undefined;
-  return { ...row, ...(state ?? { cells: new Float64Array(plan.width), grown: new RowHeap() }) };
+  const state = numbers === undefined ? undefined : stateIn(numbers, plan);
+  return state ?? { cells: new Float64Array(plan.width), grown: new RowHeap() };
 }
 
-function stateIn(numbers: Cells, plan: Plan): Pick<Row, 'cells' | 'grown'> | undefined {
-  let at = HEADER + plan.width;
+function stateIn(numbers: Cells, plan: Plan): Row | undefined {
+  let at = plan.width;
   if (numbers.length < at) return undefined;
-  const cells = numbers.slice(HEADER, at);
+  const cells = numbers.slice(0, at);
   const grown = new RowHeap();
   for (const { grows, offset } of plan.policies) {
     if (!grows) continue;
@@ -106,17 +149,16 @@ function stateIn(numbers: Cells, plan: Plan): Pick<Row, 'cells' | 'grown'> | und
   return at === numbers.length ? { cells, grown } : undefined;
 }
 
-function encode({ mark, blockedUntil, written, expires, cells, grown }: Row, plan: Plan): Cells {
+function encodeRow({ cells, grown }: Row, plan: Plan): Cells {
   const rows = plan.policies
     .filter(({ grows }) => grows)
     .map(({ offset }) => (cells[offset] === 0 ? [] : grown.get(cells[offset])));
-  const length = rows.reduce((sum, row) => sum + 1 + row.length, HEADER + plan.width);
+  const length = rows.reduce((sum, row) => sum + 1 + row.length, plan.width);
   const numbers = new Float64Array(length);
-  numbers.set([mark, blockedUntil, written, expires]);
-  numbers.set(cells, HEADER);
+  numbers.set(cells);
   // A pointer means nothing elsewhere.
-  for (const { grows, offset } of plan.policies) if (grows) numbers[HEADER + offset] = 0;
-  let at = HEADER + plan.width;
+  for (const { grows, offset } of plan.policies) if (grows) numbers[offset] = 0;
+  let at = plan.width;
   for (const row of rows) {
     numbers[at] = row.length;
     numbers.set(row, at + 1);
@@ -131,14 +173,10 @@ function differ(a: Cells, b: Cells): boolean {
 
 const marks = new WeakMap<Plan, number>();
 
-/** FNV-1a of the algorithms' names, never 0. */
 function markOf(plan: Plan): number {
   const known = marks.get(plan);
   if (known !== undefined) return known;
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < plan.signature.length; i++)
-    hash = Math.imul(hash ^ plan.signature.charCodeAt(i), 0x01000193);
-  const mark = (hash >>> 0) + 1;
+  const mark = digest(plan.signature);
   marks.set(plan, mark);
   return mark;
 }

@@ -3,7 +3,7 @@
  * JSON has no Infinity: it crosses as null.
  *
  *   ask      [ [plan …], [ [plan's index, verb, key, cost, mode, span] … ] ]
- *   plan     text: [name, variant, [ [policy's name, algorithm's name, params, limit, window] … ], inherit or false]
+ *   plan     text: [name, [ [policy's name, algorithm's name, params, limit, window] … ], inherit or false]
  *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, then per policy: remaining,
  *              retryAfter, resetAfter] or an error's text … ]
  */
@@ -11,6 +11,7 @@ import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import type { Decision, Hit, Mode, Params, Plan, Policy, Verb } from '../../contract.ts';
 import { SluiceError } from '../../errors.ts';
 import type { Inherit } from '../../inherit.ts';
+import { signatureOf } from '../../placement.ts';
 import { planOf } from '../../plan.ts';
 
 type HitLine = [plan: number, verb: Verb, key: string, cost: number, mode: Mode, span: number | null];
@@ -20,26 +21,24 @@ const toWire = (_: string, value: unknown): unknown => (value === Infinity ? nul
 const fromWire = (_: string, value: unknown): unknown => (value === null ? Infinity : value);
 
 /** A plan's text, the same in every process. */
-export function planText({ name, variant, policies, inherit }: Plan, algorithms: AlgorithmsByName): string {
+export function planText({ name, signature, policies, inherit }: Plan, algorithms: AlgorithmsByName): string {
   return JSON.stringify(
     [
       name,
-      variant,
       policies.map(({ name: policy, algorithm, params, limit, window }) => {
         if (!algorithms.has(algorithm.name))
           throw new SluiceError('ERR_POLICY', 'policies', algorithm.name, 'not in ipc.algorithms');
         return [policy, algorithm.name, params, limit, window];
       }),
-      inherit?.keeps ?? false,
+      inherit?.keeps ?? (signature === signatureOf(policies) ? false : 'reset'),
     ],
     toWire,
   );
 }
 
-/** The plan again, on the other side. A variant has its own rows and blocks: it becomes part of the name. */
+/** The plan as the serving process uses it. */
 export function planFrom(text: string, algorithms: AlgorithmsByName): Plan {
-  const [name, variant, lines, inherit] = JSON.parse(text, fromWire) as [
-    string,
+  const [name, lines, inherit] = JSON.parse(text, fromWire) as [
     string,
     [string, string, Params, number, number][],
     Inherit | false,
@@ -52,7 +51,7 @@ export function planFrom(text: string, algorithms: AlgorithmsByName): Plan {
       throw new SluiceError('ERR_POLICY', 'policies', algorithmName, 'not in ipc.algorithms of who serves');
     policies[policy] = { algorithm, params, limit, window };
   }
-  return planOf(policies, variant === '' ? name : `${name}\0${variant}`, undefined, inherit || undefined);
+  return planOf(policies, name, inherit || undefined);
 }
 
 export function askLine(hits: readonly { readonly hit: Hit; readonly plan: string }[]): string {

@@ -3,13 +3,16 @@
 -- KEYS: one per hit.
 -- ARGV: 1 now in milliseconds, or '' for the server's time; an x before it asks for a reply in hexadecimal,
 --         a d then says that the keys are all different
---       2 the plan's mark, three bytes: a value with another one starts fresh
+--       2 the plan's mark, three bytes: it stands for the plan's signature
 --       then the policies' numbers, in order
 --       then one word per hit: its verb's letter, the cost and, for r and b, a blank and the span; just one if all are equal
 --
--- A value is the mark, the cells of the row as doubles and, as another, when it expires by the server's clock. A block by
--- hand stands before them, as !! and its end, so that it holds for plans of other marks, too. With rows that grow it
--- always does, and behind the cells come (head, tail, base, position, capacity) of each such row, then their entries.
+-- A row is the mark, then as doubles the instant at which it expires by the server's clock, and its cells. Mostly the value
+-- is just that. While a key is blocked, or while several versions of a limiter (plans with different marks) count side by
+-- side, the value is a frame of sections: !!, the end of the manual block and the latest expiry as doubles, then for each
+-- version its row with the number of bytes that follow, also a double, between the mark and the rest. A version changes only
+-- its own section. With variable-length rows there is always a frame, and behind the cells come (head, tail, base, position,
+-- capacity) of each such row, then their entries; positions count from the section's beginning.
 --
 -- Returns the time as a double, then per hit: 1 or 0 for a take that passed whole or did not; or 2 and, as doubles,
 -- allowed, taken, what is left of a block and the delay of a booked turn; then the cells, also as doubles. A row that grows

@@ -1,27 +1,42 @@
-/** Names of keys: `name:{subject}`, so that all of a subject lies in one slot and no two subjects share a key. */
+/** Names of keys: `name:{subject}`. No two subjects share a key, and the subject alone decides the cluster slot. */
 import { createHash } from 'node:crypto';
 
 /** Longer subjects are kept as their digest. */
 const LONGEST = 256;
 
-/** The part before the subject. Braces would move the slot's tag, so they are escaped. */
+/** The part before the subject. Braces in a name would become the hash tag, so they are escaped. */
 export function prefixOf(name: string): string {
-  return `${name.replaceAll(/[{}%]/g, (brace) => `%${brace.charCodeAt(0).toString(16)}`)}:{`;
+  return `${name.replaceAll(/[{}%]/g, escapeUnit)}:{`;
 }
 
-/** A variant is a tier of other algorithms, whose row is another. */
-export function keyOf(prefix: string, subject: string, variant: string): string {
-  return `${prefix}${isPlain(subject) ? subject : escaped(subject)}}${variant}`;
+export function keyOf(prefix: string, subject: string): string {
+  return `${prefix}${isPlain(subject) ? subject : escaped(subject)}}`;
 }
 
-/** A NUL in front says that a subject is escaped, so one that starts with it has to be, too. */
+/**
+ * The hash tag ends at the first closing brace, so a subject with one would move to the slot of what comes before it.
+ * A NUL in front marks an escaped subject, so a subject that starts with a NUL has to be escaped, too.
+ */
 function isPlain(subject: string): boolean {
-  return subject.length <= LONGEST && subject.charCodeAt(0) !== 0 && subject.isWellFormed();
+  return (
+    subject.length <= LONGEST &&
+    subject.charCodeAt(0) !== 0 &&
+    !subject.includes('}') &&
+    subject.isWellFormed()
+  );
 }
 
-/** Lone surrogates have no bytes in UTF-8: two different ones would become the same key. */
+/** Lone surrogates have no UTF-8 form: two different ones would become the same key. */
 function escaped(subject: string): string {
-  const units = Buffer.from(subject, 'utf16le');
-  if (subject.length <= LONGEST) return `\0x${units.toString('hex')}`;
-  return `\0s${createHash('sha256').update(units).digest('hex')}`;
+  if (subject.length > LONGEST) return `\0s${createHash('sha256').update(unitsOf(subject)).digest('hex')}`;
+  if (!subject.isWellFormed()) return `\0x${unitsOf(subject).toString('hex')}`;
+  return `\0b${subject.replaceAll(/[}%]/g, escapeUnit)}`;
+}
+
+function unitsOf(subject: string): Buffer {
+  return Buffer.from(subject, 'utf16le');
+}
+
+function escapeUnit(unit: string): string {
+  return `%${unit.charCodeAt(0).toString(16)}`;
 }

@@ -101,7 +101,7 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
     try {
       const { script, prefix } = line;
       const time = clock === undefined ? '' : String(clock.now());
-      const keys = batch.map(({ hit }) => keyOf(prefix, hit.key, hit.plan.variant));
+      const keys = batch.map(({ hit }) => keyOf(prefix, hit.key));
       const distinct = keys.length > 1 && new Set(keys).size === keys.length;
       const head = [`${connection.binary ? '' : 'x'}${distinct ? 'd' : ''}${time}`, script.mark];
       const words = batch.map(({ hit }) => wordOf(hit));

@@ -101,7 +101,7 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
   const charged = parts.filter((part) => !has('counts_denials')(part));
   const struck = parts.filter(has('counts_denials'));
   const cells = [...parts.flatMap((part) => part.cells), ...inherited.cells];
-  const stored = [...cells, 'expires'];
+  const stored = ['expires', ...cells];
   const numbers = [...parts.flatMap((part) => part.numbers), ...inherited.numbers];
   const shell = grown.length > 0 ? SHELL.grown : SHELL.narrow;
   const others = numbers.length + grown.length + 3 * parts.length;
@@ -109,8 +109,8 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
   const packed = Math.max(stored.length, grown.length > 0 ? 3 * parts.length : 0);
   if (stored.length + packed > MOST_REGISTERS)
     throw new SluiceError('ERR_POLICY', 'policies', parts.length, 'more policies than a script has room for');
-  /** The mark and what is stored; before rows that grow also a block. */
-  const length = 3 + 8 * stored.length + (grown.length > 0 ? 10 : 0);
+  /** The mark and what is stored; with variable-length rows also the frame and the section's size. */
+  const length = 3 + 8 * stored.length + (grown.length > 0 ? 26 : 0);
 
   const code: Readonly<Record<string, string>> = {
     locals: [
@@ -129,6 +129,8 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
     kept: inherited.kept,
     report: shell['report'],
     save: shell['save'],
+    alone: shell['alone'].trim(),
+    split: SHELL.tail['split'],
     look: each(
       parts,
       (part) => `${block(part, 'look')}if wait${part.id} > longest then longest = wait${part.id} end\n`,
@@ -154,7 +156,7 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
     stored: stored.join(', '),
     zeros: stored.map(() => '0').join(', '),
     rows: grown.map(({ row }) => row).join(', '),
-    'new rows': each(grown, ({ row }) => `${row} = new_row(key)\n`),
+    'new rows': each(grown, ({ row }) => `${row} = new_row(key, mark, clock)\n`),
     'read rows': grown.map(({ row }, i) => `row_at(${row}, value, ${length + 40 * i + 1})\n`).join(''),
     'row bytes': grown.map(({ row }) => `row_bytes(${row})`).join(' .. '),
   };
@@ -164,9 +166,9 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
     `local CELLS, STORED, REPORT = ${[cells.length, stored.length, 3 * parts.length].map(format).join(', ')}`,
     `local WHOLE = '<c3' .. string.sub(STORED, 2)`,
     `local LENGTH, FIRST_WORD = ${length + 40 * grown.length}, ${2 + numbers.length}`,
-    ...(grown.length > 0 ? [SHELL.grown['functions'], ...functions] : []),
-    // Twice: what is put in has places of its own.
-    written(written(SHELL.tail['text'], code), code),
+    ...(grown.length > 0 ? [written(SHELL.grown['functions'], code), ...functions] : []),
+    // Three times: what is put in has places of its own.
+    written(written(written(SHELL.tail['text'], code), code), code),
   ].join('\n');
   const source = isWide ? text.replaceAll(OWN, 'L.$&') : text;
   return { source, sha: createHash('sha1').update(source).digest('hex') };

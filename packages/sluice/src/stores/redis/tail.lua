@@ -113,7 +113,7 @@ for j = 1, #KEYS do
       longest = longest + keep
       -- A row that is never clear is kept for a century.
       if longest > 3155760000000 then longest = 3155760000000 end
-      if longest == 0 then
+      if longest == 0 and «alone» then
         call('DEL', key)
       else
         local lasts = clock + longest <= expires
@@ -140,6 +140,23 @@ if hex then
 end
 if failed then return { reply, unpack(failed) } end
 return reply
+--- split
+-- Of a value: the sections of other versions that have not expired, and the latest expiry of them. A value without a frame is
+-- the row of another version: its mark and then the same bytes as in a section.
+local at = 19
+if sub(value, 1, 2) ~= '!!' or #value < 18 then
+  value, at = sub(value, 1, 3) .. pack('<d', #value - 3) .. sub(value, 4), 1
+end
+while at + 18 <= #value do
+  local version, bytes, expiry = unpack_struct('<c3dd', value, at)
+  local stop = at + 10 + bytes
+  if not (bytes >= 8 and stop <= #value) then break end
+  if version ~= mark and expiry > clock and expiry < clock + 1e13 then
+    others = others .. sub(value, at, stop)
+    kept_until = max(kept_until, expiry)
+  end
+  at = stop + 1
+end
 --- convert
 -- From here on for each policy that inherits. Mirrors inherit.ts: cells signed with other numbers become ours.
 if «was full» ~= 0 and («was full» ~= «full» or «was unit» ~= «unit») then
