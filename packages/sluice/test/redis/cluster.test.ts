@@ -55,6 +55,17 @@ describe.each(NAMES)('a cluster, through %s', (client) => {
     expect(decisions.map((decision) => decision.remaining)).toEqual(odd.map(() => 1));
   });
 
+  test('spreads subjects that contain a closing brace over all masters', async () => {
+    const name = `braces ${client}`;
+    const limiter = limiterBy(client, gcra({ limit: 2, per: '1h' }), name);
+    await Promise.all(Array.from({ length: 90 }, (_, i) => limiter.take(`tenant}${i}`)));
+    const counts = await Promise.all(
+      (await cluster.masters()).map(async ({ control }) => (await control.keys(`${name}:*`)).length),
+    );
+    expect(counts.reduce((sum, count) => sum + count)).toBe(90);
+    for (const count of counts) expect(count).toBeGreaterThan(10);
+  });
+
   test('admits exactly the limit with 64 checks in flight on one key', async () => {
     for (const [name, policies] of Object.entries({
       gcra: gcra({ limit: 300, per: '1d' }),
