@@ -8,9 +8,25 @@ if cost > @1 then
   wait = INF
 else
   local over = level + cost - @1
-  if over > 0 then wait = $2 + (passed + ceil(over / @2)) * @3 - now end
+  if over > 0 then
+    local drips = passed + ceil(over / @2)
+    if max(0, $1 - drips * @2) + cost - @1 > 0 then
+      drips = drips + 1
+    elseif not (max(0, $1 - (drips - 1) * @2) + cost - @1 > 0) then
+      drips = drips - 1
+    end
+    wait = $2 + drips * @3 - now
+  end
 end
-if level ~= 0 then clear = $2 + (passed + ceil(level / @2)) * @3 - now end
+if level ~= 0 then
+  local drips = passed + ceil(level / @2)
+  if max(0, $1 - drips * @2) > 0 then
+    drips = drips + 1
+  elseif not (max(0, $1 - (drips - 1) * @2) > 0) then
+    drips = drips - 1
+  end
+  clear = $2 + drips * @3 - now
+end
 free = @1 - level
 --- take
 local passed = max(0, floor((now + FORGIVEN - $2) / @3))

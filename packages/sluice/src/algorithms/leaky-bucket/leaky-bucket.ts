@@ -26,13 +26,14 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   name: 'leaky-bucket',
   bookable: true,
   width: () => 2,
-  available: (p, row, at, now) => p.size - level(p, row, at, drips(p, row, at, now)),
+  available: (p, row, at, now) => p.size - level(p, row, at, dripsBy(p, row, at, now)),
   waitFor(p, row, at, now, cost) {
     if (cost > p.size) return Infinity;
-    const passed = drips(p, row, at, now);
+    const passed = dripsBy(p, row, at, now);
     const over = level(p, row, at, passed) + cost - p.size;
     if (over <= 0) return 0;
-    return row[at + 1] + (passed + Math.ceil(over / p.dripSize)) * p.dripRate - now;
+    const drips = dripsUntil(p, row, at, passed + Math.ceil(over / p.dripSize), cost, p.size);
+    return row[at + 1] + drips * p.dripRate - now;
   },
   take(p, row, at, now, cost) {
     drain(p, row, at, now);
@@ -43,9 +44,11 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     row[at] = Math.max(0, row[at] - cost);
   },
   clearIn(p, row, at, now) {
-    const passed = drips(p, row, at, now);
+    const passed = dripsBy(p, row, at, now);
     const full = level(p, row, at, passed);
-    return full === 0 ? 0 : row[at + 1] + (passed + Math.ceil(full / p.dripSize)) * p.dripRate - now;
+    if (full === 0) return 0;
+    const drips = dripsUntil(p, row, at, passed + Math.ceil(full / p.dripSize), 0, 0);
+    return row[at + 1] + drips * p.dripRate - now;
   },
   spending: { cells: [0], full: (p) => p.size, unit: () => 1 },
   lease: {
@@ -54,7 +57,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   },
 };
 
-function drips(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
+function dripsBy(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
   return Math.max(0, Math.floor((now + FORGIVEN - row[at + 1]) / p.dripRate));
 }
 
@@ -62,8 +65,24 @@ function level(p: LeakyBucketParams, row: Cells, at: number, passed: number): nu
   return Math.max(0, row[at] - passed * p.dripSize);
 }
 
+/**
+ * The number of drips after which the cost fits into the size, given an estimate. With fractional costs the quotient
+ * behind the estimate may be rounded across a whole number, so it is corrected by what will be compared at that drip.
+ */
+function dripsUntil(
+  p: LeakyBucketParams,
+  row: Cells,
+  at: number,
+  estimate: number,
+  cost: number,
+  size: number,
+): number {
+  if (level(p, row, at, estimate) + cost - size > 0) return estimate + 1;
+  return level(p, row, at, estimate - 1) + cost - size > 0 ? estimate : estimate - 1;
+}
+
 function drain(p: LeakyBucketParams, row: Cells, at: number, now: Millis): void {
-  const passed = drips(p, row, at, now);
+  const passed = dripsBy(p, row, at, now);
   row[at] = level(p, row, at, passed);
   row[at + 1] = row[at] === 0 ? Math.max(now, row[at + 1]) : row[at + 1] + passed * p.dripRate;
 }

@@ -29,6 +29,10 @@ local function log_drop_expired(g, per, now)
   g.base = log_base(g, first)
   g.head = first
   if g.head == g.tail then g.head, g.tail, g.base = 0, 0, 0 end
+  if g.base > 4294967296 then
+    for i = g.head, g.tail - 1 do put_at(g, i, time_at(g, i), sum_at(g, i) - g.base) end
+    g.base = 0
+  end
 end
 --- look
 local first = log_first_live($, @2, now)
@@ -38,19 +42,18 @@ wait, clear = 0, 0
 if cost > @1 then
   wait = INF
 elseif used + cost > @1 then
-  local enough = last + cost - @1
   local low, high = first, $.tail - 1
   -- With costs of one the place is known: try there first, since each probe is a call.
-  local guess = max(low, min(high, low + ceil(enough - sum_at($, low))))
-  if sum_at($, guess) >= enough then
+  local guess = max(low, min(high, low + ceil(last + cost - @1 - sum_at($, low))))
+  if last - sum_at($, guess) + cost <= @1 then
     high = guess
-    if high > low and sum_at($, high - 1) < enough then low = high end
+    if high > low and last - sum_at($, high - 1) + cost > @1 then low = high end
   else
     low = min(high, guess + 1)
   end
   while low < high do
     local middle = floor((low + high) / 2)
-    if sum_at($, middle) >= enough then high = middle else low = middle + 1 end
+    if last - sum_at($, middle) + cost <= @1 then high = middle else low = middle + 1 end
   end
   wait = time_at($, low) + @2 - now
 end

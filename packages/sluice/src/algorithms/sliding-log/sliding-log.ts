@@ -29,6 +29,8 @@ export type SlidingLogParams = {
 };
 
 const HEADER = 3;
+/** Beyond this, sums are made smaller: added to a sum near 2^53, a cost of 1 would be lost. */
+const LARGEST_BASE = 2 ** 32;
 /** So many entries are always kept apart, for costs that are parts of a unit. */
 const FEWEST = 100;
 
@@ -42,12 +44,13 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     if (cost > p.limit) return Infinity;
     const first = firstLive(p, row, at, now);
     if (used(row, at, first) + cost <= p.limit) return 0;
-    // The earliest entry with whose end enough has left: sums rise, so search them.
-    const enough = lastSum(row, at) + cost - p.limit;
+    // The earliest entry after whose end the cost fits. Sums rise, so this is a binary search. It compares exactly what
+    // the check above compares once that entry has expired: with fractional costs, any other form rounds differently.
+    const last = lastSum(row, at);
     let [low, high] = [first, row[at + 1] - 1];
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
-      if (sum(row, at, middle) >= enough) high = middle;
+      if (last - sum(row, at, middle) + cost <= p.limit) high = middle;
       else low = middle + 1;
     }
     return time(row, at, low) + p.per - now;
@@ -141,6 +144,13 @@ function dropExpired(p: SlidingLogParams, row: Cells, at: number, now: Millis): 
   row[at + 2] = baseOf(row, at, first);
   row[at] = first;
   forgetEmpty(row, at);
+  if (row[at + 2] > LARGEST_BASE) rebase(row, at);
+}
+
+/** Sums start from 0 again. */
+function rebase(row: Cells, at: number): void {
+  for (let entry = row[at]; entry < row[at + 1]; entry++) row[at + HEADER + 2 * entry + 1] -= row[at + 2];
+  row[at + 2] = 0;
 }
 
 function forgetEmpty(row: Cells, at: number): void {
