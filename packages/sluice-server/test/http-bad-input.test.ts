@@ -32,6 +32,8 @@ describe('bad input', () => {
       /cost must be a finite number, 0 or more; got -1/,
     ],
     ['/v1/take', '{"limit":"api","key":"a","cost":1e999}', 400, /cost must be a finite number/],
+    ['/v1/take', { limit: 'api', key: 'a', cost: 1e300 }, 400, /cost must be at most 2\^53/],
+    ['/v1/peek', { limit: 'api', key: 'a', cost: 2 ** 53 + 2 }, 400, /cost must be at most 2\^53/],
     ['/v1/take', { limit: 'api', key: 'a', cost: '1' }, 400, /cost must be/],
     ['/v1/take', { limit: 'api', key: 'a', mode: 'x' }, 400, /mode must be/],
     ['/v1/take', { limit: 'api', key: 'a', tier: 'x' }, 400, /tier is not a tier of this limiter/],

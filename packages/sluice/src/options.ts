@@ -66,9 +66,13 @@ export function functions<T extends object>(
       throw new SluiceError('ERR_OPTIONS', `${what}.${name}`, options[name], 'a function');
 }
 
+/** Up to here every whole number is a float64, and no sum or product of costs overflows to Infinity or NaN. */
+const MAX_COST = 2 ** 53;
+
 export function cost(value: unknown, option = 'cost'): number {
   if (typeof value !== 'number' || !(value >= 0) || value === Infinity)
     throw new SluiceError('ERR_COST', option, value);
+  if (value > MAX_COST) throw new SluiceError('ERR_COST', option, value, 'at most 2 ** 53');
   return value;
 }
 

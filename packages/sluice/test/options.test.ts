@@ -144,7 +144,7 @@ describe('options that exclude each other', () => {
 describe('limiter', () => {
   const limiter = createLimiter('5/s', { tiers: { pro: '10/s' } });
 
-  test.each([Number.NaN, -1, Infinity, -0.5])('refuses a cost of %s for every verb', (cost) => {
+  test.each([Number.NaN, -1, Infinity, -0.5, 2 ** 53 + 2, 1e300])('refuses a cost of %s for every verb', (cost) => {
     for (const act of [
       () => limiter.take('k', cost),
       () => limiter.take('k', { cost }),

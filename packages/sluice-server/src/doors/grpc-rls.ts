@@ -49,7 +49,8 @@ function readDescriptor(given: Asked, maxKey: number): Descriptor {
   return {
     entries,
     limit: limit === null ? undefined : readLimit(limit),
-    hitsAddend: hitsAddend?.value,
+    // A uint64 on the wire. More than 2^53, the greatest cost, is over every limit just as 2^53 is.
+    hitsAddend: hitsAddend === null ? undefined : Math.min(hitsAddend.value, 2 ** 53),
     isNegativeHits,
   };
 }

@@ -5,7 +5,7 @@ const text = { type: 'string' };
 const number = { type: 'number' };
 const key = { type: 'string', description: 'Whom the limit counts.' };
 const limit = { type: 'string', description: 'The name of a limit in the configuration.' };
-const cost = { type: 'number', minimum: 0, default: 1, description: '0 only asks.' };
+const cost = { type: 'number', minimum: 0, maximum: 2 ** 53, default: 1, description: '0 only asks.' };
 const tier = { type: 'string', description: 'Other policies, by their name in the configuration.' };
 const mode = {
   enum: ['whole', 'partial', 'always'],

@@ -13,6 +13,9 @@ export interface Question {
   readonly duration: Duration | undefined;
 }
 
+/** The library's own bound; checked here for keys without a limit, too. */
+const MAX_COST = 2 ** 53;
+
 /** What each verb may be told, beside the limit and the key. */
 const MEMBERS: Readonly<Record<Verb, readonly string[]>> = {
   take: ['cost', 'tier', 'mode'],
@@ -39,6 +42,8 @@ export function readQuestion(verb: Verb, value: unknown, maxKey: number): Questi
   checkKey(key, maxKey);
   if (typeof cost !== 'number' || !(cost >= 0) || cost === Infinity)
     throw new HttpProblem('bad-request', `cost must be a finite number, 0 or more; got ${shown(cost)}`);
+  if (cost > MAX_COST)
+    throw new HttpProblem('bad-request', `cost must be at most 2^53 (${MAX_COST}); got ${shown(cost)}`);
   if (tier !== undefined && typeof tier !== 'string')
     throw new HttpProblem('bad-request', 'tier must be text');
   if (mode !== undefined && mode !== 'whole' && mode !== 'partial' && mode !== 'always')

@@ -122,5 +122,5 @@ function timeOf(text: string): Millis {
 }
 
 function requestOf(at: Millis, key: string, cost: number): Request | undefined {
-  return Number.isFinite(at) && at >= 0 && cost >= 0 && cost < Infinity ? { at, key, cost } : undefined;
+  return Number.isFinite(at) && at >= 0 && cost >= 0 && cost <= 2 ** 53 ? { at, key, cost } : undefined;
 }

@@ -395,6 +395,7 @@ describe('a fault', () => {
   it.each([
     ['a key that is missing', { key: () => undefined as unknown as string }, /key must be a string/],
     ['a cost below 0', { cost: () => -1 }, /cost must be/],
+    ['a cost above 2 ** 53', { cost: () => 1e300 }, /cost must be .*at most 2 \*\* 53/],
     ['an unknown tier', { tier: () => 'gold' }, /tier is not a tier/],
   ])('%s is refused', (_, options, message) => {
     expect(() => guardOf({ limiter: so(5), ...options })(request())).toThrow(message);

@@ -11,6 +11,7 @@ import {
   SluiceError,
   type Store,
 } from '../../index.ts';
+import { cost as checkCost } from '../../options.ts';
 import { plansFor } from './plans.ts';
 
 /** Asks for `quantity` units, each of which costs `interval`; `burst` of them pass at once. 0 peeks, less gives back. */
@@ -20,7 +21,7 @@ export function cellCounter<R extends MaybePromise<Decision>>(store: Store<R>, n
   const planOf = plansFor(name, cells);
   return (key, interval, burst, quantity) => {
     if (typeof key !== 'string') throw new SluiceError('ERR_KEY', 'key', key);
-    if (!Number.isFinite(quantity)) throw new SluiceError('ERR_COST', 'quantity', quantity);
+    checkCost(Math.abs(quantity), 'quantity');
     return store.apply({
       verb: quantity === 0 ? 'peek' : quantity < 0 ? 'refund' : 'take',
       plan: planOf(interval, burst),
