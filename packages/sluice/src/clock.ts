@@ -25,17 +25,28 @@ export function clockFrom(now: () => Millis): Clock {
 
 /** What a store was given as `clock`. One without `after` is waited for with setTimeout. */
 export interface GivenClock {
-  /** Epoch milliseconds, or from any other instant that stays the same. */
+  /** Epoch milliseconds, or milliseconds since any other fixed instant; never below 0. */
   now(): Millis;
   /** As in `Clock`. */
   after?: Clock['after'];
 }
 
-/** `option`: where it was given. */
+/**
+ * A clock that was given as an option, with its readings checked. Below 0 a row of zeros, which is what a fresh key has,
+ * would lie in the future, and every key would be denied.
+ */
 export function clockOf(option: string, given: GivenClock | undefined): Clock {
   if (given === undefined) return systemClock;
   if (typeof given?.now !== 'function') throw new SluiceError('ERR_OPTIONS', option, given, 'with now()');
-  return given.after === undefined ? clockFrom(() => given.now()) : (given as Clock);
+  function now(): Millis {
+    const instant = (given as GivenClock).now();
+    if (!(instant >= 0 && instant < Infinity)) throw new SluiceError('ERR_CLOCK', option, instant);
+    return instant;
+  }
+  const { after } = given;
+  return after === undefined
+    ? clockFrom(now)
+    : { now, after: (delay, wake) => after.call(given, delay, wake) };
 }
 
 const origin = performance.timeOrigin;

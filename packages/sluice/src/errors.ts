@@ -38,6 +38,7 @@ export type ErrorCode =
   | 'ERR_POLICY'
   | 'ERR_TIER'
   | 'ERR_KEY'
+  | 'ERR_CLOCK'
   | 'ERR_POLICY_TEXT'
   | 'ERR_TIME_ZONE'
   | 'ERR_ADDRESS'

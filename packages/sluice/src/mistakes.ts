@@ -13,6 +13,7 @@ export const MISTAKES = {
   ERR_POLICY: "must be what gcra() or a sibling returns; for 'sluice' also text such as '100/min'",
   ERR_TIER: 'is not a tier of this limiter',
   ERR_KEY: 'must be a string',
+  ERR_CLOCK: 'must tell a finite number of milliseconds, 0 or more',
 } as const;
 
 /** A mistake in what the caller passed: which option, and the value it got. */

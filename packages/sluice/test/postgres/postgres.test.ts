@@ -397,3 +397,10 @@ test('what is no client is refused, and so is a misspelt option', () => {
     expect(() => postgres(client as never)).toThrow('postgres.client');
   expect(() => postgres(pool, { tabel: 'x' } as never)).toThrow('ERR_UNKNOWN_OPTION');
 });
+
+test('refuses a clock below 0', async () => {
+  const table = await tableOf('clock_below_zero');
+  const clock = { now: () => -5 };
+  const limiter = createLimiter('2/s', { store: postgres(pool, { ...patient, table, clock }) });
+  await expect(limiter.take('k')).rejects.toMatchObject({ code: 'ERR_CLOCK', option: 'postgres.clock' });
+});

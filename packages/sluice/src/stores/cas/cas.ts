@@ -1,5 +1,5 @@
 /** Any key-value service with compare-and-swap, as a store. */
-import { systemClock } from '../../clock.ts';
+import { clockOf, systemClock } from '../../clock.ts';
 import type { Decision, MaybePromise, Millis, Store } from '../../contract.ts';
 import { SluiceError } from '../../errors.ts';
 import { known } from '../../options.ts';
@@ -39,7 +39,8 @@ export function casStore<Version>(
   service: CasService<Version>,
   options: CasOptions = {},
 ): Store<Promise<Decision>> {
-  const { clock } = known('casStore', options, GUARDED);
+  const { clock: given } = known('casStore', options, GUARDED);
+  const clock = given === undefined ? undefined : clockOf('casStore.clock', given);
   if (typeof service?.get !== 'function' || typeof service.put !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'casStore.service', service, 'with get() and put()');
 

@@ -1,4 +1,5 @@
 /** The Postgres store as people use it: rows in a table, guarded. */
+import { clockOf } from '../../clock.ts';
 import type { Decision, Store } from '../../contract.ts';
 import { known } from '../../options.ts';
 import { GUARDED, guarded, type GuardedOptions } from '../cas/guarded.ts';
@@ -19,5 +20,6 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
     prepare = true,
     ...rest
   } = known('postgres', options, [...GUARDED, 'table', 'prepare']);
-  return guarded(postgresRows(runnerOf(client, prepare), table, rest.clock), rest);
+  const clock = rest.clock === undefined ? undefined : clockOf('postgres.clock', rest.clock);
+  return guarded(postgresRows(runnerOf(client, prepare), table, clock), rest);
 }

@@ -2,7 +2,7 @@
  * One script call decides a hit, or all hits of one tick that share a plan. The row lives in the server, and so does
  * the clock. What may go wrong on the way is left to the wrappers.
  */
-import { systemClock } from '../../clock.ts';
+import { clockOf, type GivenClock, systemClock } from '../../clock.ts';
 import type { Decision, Hit, Millis, Plan, Store, Verb } from '../../contract.ts';
 import { StoreError } from '../../errors.ts';
 import type { Connection } from './client.ts';
@@ -49,7 +49,8 @@ const LETTERS: Readonly<Record<Exclude<Verb, 'take'>, string>> = {
 };
 const MODES = { whole: 'w', partial: 'p', always: 'a' } as const;
 
-export function redisStore(connection: Connection, clock?: { now(): Millis }): Store<Promise<Decision>> {
+export function redisStore(connection: Connection, given?: GivenClock): Store<Promise<Decision>> {
+  const clock = given === undefined ? undefined : clockOf('redis.clock', given);
   const lines = new WeakMap<Plan, Line>();
 
   function lineOf(plan: Plan): Line {
@@ -141,7 +142,7 @@ export function redisStore(connection: Connection, clock?: { now(): Millis }): S
   }
 
   return {
-    clock: clock !== undefined && 'after' in clock ? (clock as typeof systemClock) : systemClock,
+    clock: clock ?? systemClock,
     apply,
     close() {},
   };
