@@ -24,6 +24,9 @@ export type Params = Readonly<Record<string, number | string | boolean | undefin
  */
 export const FORGIVEN: Millis = 0.0005;
 
+/** `Decision.policy` of a key that is denied by a manual block. No policy can have this name. */
+export const MANUAL_BLOCK = 'block';
+
 /** Five questions about one policy's part of a row. All of Sluice is built from these. */
 export interface Algorithm<P extends Params = Params> {
   /** As in a policy's text: 'gcra', 'fixed-window'. */
@@ -214,7 +217,7 @@ export interface Decision {
   readonly retryAfter: Millis;
   /** Until the key is as good as new. */
   readonly resetAfter: Millis;
-  /** Its name; 'block' for a key that was blocked by hand. */
+  /** Its name; `'block'` if the key is denied by a manual block. */
   readonly policy: string;
   /** Every policy's own numbers, in order. */
   readonly policies: readonly PolicyState[];
@@ -224,7 +227,7 @@ export interface Decision {
 
 /** Tells the time, and wakes those who wait for it. */
 export interface Clock {
-  /** Milliseconds since 1970, or since any other instant that stays the same. */
+  /** Milliseconds since 1970, or since any other fixed instant; never below 0. */
   now(): Millis;
   /** Calls `wake` once, `delay` from now, unless the returned function is called first. */
   after(delay: Millis, wake: () => void): () => void;

@@ -4,15 +4,16 @@
  * The functions below pass on the same five things: the policies, the cells and where in them the row starts, the time,
  * and where grown rows are. They are arguments and not an object, because this is the path that every check takes.
  */
-import type {
-  Cells,
-  Decide,
-  Decision,
-  GrownRows,
-  Millis,
-  PlacedPolicy,
-  Plan,
-  PolicyState,
+import {
+  type Cells,
+  type Decide,
+  type Decision,
+  type GrownRows,
+  MANUAL_BLOCK,
+  type Millis,
+  type PlacedPolicy,
+  type Plan,
+  type PolicyState,
 } from './contract.ts';
 
 type Policies = readonly PlacedPolicy[];
@@ -250,7 +251,7 @@ export function decisionOf(states: PolicyState[], block: Millis, allowed: boolea
     remaining: blocked ? 0 : remaining,
     retryAfter: blocked ? block : retryAfter,
     resetAfter: blocked ? Math.max(block, resetAfter) : resetAfter,
-    policy: blocked ? 'block' : name,
+    policy: blocked ? MANUAL_BLOCK : name,
     policies: states,
     source: 'store',
   };

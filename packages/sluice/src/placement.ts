@@ -1,9 +1,11 @@
 /** Policies with names, side by side in one row. */
-import type { PlacedPolicy, Plan, Policy } from './contract.ts';
+import { MANUAL_BLOCK, type PlacedPolicy, type Plan, type Policy } from './contract.ts';
 import { digest } from './digest.ts';
 import { SluiceError } from './errors.ts';
 
 export type NamedPolicies = Readonly<Record<string, Policy>>;
+
+const RESERVED = `must not be named '${MANUAL_BLOCK}': in a decision, that name stands for a manual block`;
 
 /** Without a name, limiters of the same policies share keys. */
 export function place(named: NamedPolicies, name?: string): Plan {
@@ -11,6 +13,8 @@ export function place(named: NamedPolicies, name?: string): Plan {
   let width = 0;
   for (const [policyName, policy] of Object.entries(named ?? {})) {
     if (!isPolicy(policy)) throw new SluiceError('ERR_POLICY', 'policies', named, policyName);
+    if (policyName === MANUAL_BLOCK)
+      throw new SluiceError('ERR_POLICY', 'policies', policyName, 'choose another name', RESERVED);
     const { algorithm, params, limit, window } = policy;
     const grows = algorithm.roomy !== undefined;
     policies.push({ algorithm, params, limit, window, name: policyName, offset: width, grows });

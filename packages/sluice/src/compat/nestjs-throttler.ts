@@ -68,7 +68,7 @@ export function sluiceStore(options: SluiceStoreOptions = {}): SluiceThrottlerSt
       const hits = named('hits');
       if (block > 0 && block < ttl && decision.source === 'store' && hits && hits.remaining < limit)
         await limiter.refund(key, limit);
-      return record(limit + 1, timeToExpire, true, named('block')?.retryAfter ?? decision.retryAfter);
+      return record(limit + 1, timeToExpire, true, named('lockout')?.retryAfter ?? decision.retryAfter);
     },
   };
 }
@@ -80,7 +80,7 @@ function policiesOf(ttl: Millis, limit: number, block: Millis): Policies {
     window: counting(ttl),
   };
   // `within` has no meaning when each denial blocks, and a row is kept that much longer.
-  if (block > 0) policies['block'] = penalty({ after: 1, within: 1, block, factor: 1 });
+  if (block > 0) policies['lockout'] = penalty({ after: 1, within: 1, block, factor: 1 });
   return policies;
 }
 

@@ -1,5 +1,5 @@
 /** A denial as a body: problem details (RFC 9457) with the types of the IETF's RateLimit draft. */
-import type { Decision } from '../contract.ts';
+import { type Decision, MANUAL_BLOCK } from '../contract.ts';
 import { seconds } from './headers.ts';
 
 /** Problem details, as RFC 9457 and the IETF's RateLimit draft have them. */
@@ -35,7 +35,7 @@ export function problem(decision: Decision, status = 429): Problem {
 function kindOf({ policy, source }: Decision): Pick<Problem, 'type' | 'title'> {
   if (source === 'fallback')
     return { type: `${TYPES}temporary-reduced-capacity`, title: 'The service serves less for the moment' };
-  if (policy === 'block')
+  if (policy === MANUAL_BLOCK)
     return { type: `${TYPES}abnormal-usage-detected`, title: 'This client is blocked for a while' };
   return { type: `${TYPES}quota-exceeded`, title: 'The quota is used up' };
 }
