@@ -49,3 +49,17 @@ export function parse(text: string): Millis {
   }
   return end === text.length && end > 0 ? total : Number.NaN;
 }
+
+const SPELLED = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'm'],
+  [1000, 's'],
+] as const;
+
+/** The text of a duration, in the greatest unit of which it is a whole number. */
+export function spelled(millis: Millis): string {
+  const whole = Math.round(millis);
+  const [size, unit] = SPELLED.find(([size]) => whole % size === 0) ?? [1, 'ms'];
+  return `${whole / size}${unit}`;
+}

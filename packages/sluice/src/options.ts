@@ -1,4 +1,5 @@
 /** Checks of what a caller passed. Each throws a SluiceError that names the option and shows the value. */
+import { spelled } from './duration.ts';
 import { SluiceError } from './errors.ts';
 
 /** An object whose names are all known, so that a misspelt option never becomes a silent default. */
@@ -31,6 +32,14 @@ export function notNegative(option: string, value: unknown): number {
 export function atLeastOne(option: string, value: unknown): number {
   if (positive(option, value) < 1) throw new SluiceError('ERR_NUMBER', option, value, 'at least 1');
   return value as number;
+}
+
+/** The limit of a window. Below 1 nothing would ever pass, so the error says how to write the same rate. */
+export function perWindow(option: string, limit: unknown, window: number): number {
+  const units = positive(option, limit);
+  if (units >= 1) return units;
+  const hint = `for the same rate use a limit of 1 per '${spelled(window / units)}'`;
+  throw new SluiceError('ERR_NUMBER', option, limit, hint, 'must be at least 1');
 }
 
 export function whole(option: string, value: unknown): number {

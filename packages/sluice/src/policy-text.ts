@@ -29,9 +29,9 @@ const CALENDAR = ['month', 'year'] as const;
 const ALGORITHMS: Readonly<Record<string, (rate: Rate) => Policy>> = {
   gcra: ({ limit, per, burst }) => gcra({ limit, per, burst }),
   'token-bucket': ({ limit, per, burst }) =>
-    tokenBucket({ capacity: burst ?? limit, refill: limit, every: per }),
+    tokenBucket({ capacity: burst ?? Math.max(1, limit), refill: limit, every: per }),
   'leaky-bucket': ({ limit, per, burst }) =>
-    leakyBucket({ size: burst ?? limit, dripRate: parse(per) / limit }),
+    leakyBucket({ size: burst ?? Math.max(1, limit), dripRate: parse(per) / limit }),
   'fixed-window': ({ limit, per }) => {
     const unit = CALENDAR.find((name) => name === per);
     return fixedWindow(unit === undefined ? { limit, per } : { limit, align: unit });

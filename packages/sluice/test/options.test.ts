@@ -128,6 +128,14 @@ describe('options that exclude each other', () => {
       'pacer.coldFactor',
     ],
     [() => pacer({ limit: 1, per: '1s', maxBurst: -1 }), 'ERR_COST', 'pacer.maxBurst'],
+    [() => gcra({ limit: 10, per: '1s', burst: 0.5 }), 'ERR_NUMBER', 'gcra.burst'],
+    [() => tokenBucket({ capacity: 0.5, refill: 1, every: '1s' }), 'ERR_NUMBER', 'tokenBucket.capacity'],
+    [() => leakyBucket({ size: 0.5 }), 'ERR_NUMBER', 'leakyBucket.size'],
+    [() => fixedWindow({ limit: 0.5, per: '1s' }), 'ERR_NUMBER', 'fixedWindow.limit'],
+    [() => fixedWindow({ limit: 0.5, align: 'month' }), 'ERR_NUMBER', 'fixedWindow.limit'],
+    [() => slidingWindow({ limit: 0.5, per: '1s' }), 'ERR_NUMBER', 'slidingWindow.limit'],
+    [() => slidingLog({ limit: 0.5, per: '1s' }), 'ERR_NUMBER', 'slidingLog.limit'],
+    [() => concurrency({ limit: 0.5, lease: '1s' }), 'ERR_INTEGER', 'concurrency.limit'],
     [() => pacer({ limit: 1, per: '1s', fresh: 'half' as 'full' }), 'ERR_CHOICE', 'pacer.fresh'],
     [() => penalty({ after: 1, within: '1s', block: '2s', max: '1s' }), 'ERR_DURATION', 'penalty.max'],
     [() => penalty({ after: 1, within: '1s', block: '2s', factor: 0.5 }), 'ERR_NUMBER', 'penalty.factor'],
@@ -144,25 +152,30 @@ describe('options that exclude each other', () => {
 describe('limiter', () => {
   const limiter = createLimiter('5/s', { tiers: { pro: '10/s' } });
 
-  test.each([Number.NaN, -1, Infinity, -0.5, 2 ** 53 + 2, 1e300])('refuses a cost of %s for every verb', (cost) => {
-    for (const act of [
-      () => limiter.take('k', cost),
-      () => limiter.take('k', { cost }),
-      () => limiter.peek('k', cost),
-      () => limiter.refund('k', cost),
-      () => limiter.release('k', cost),
-      () => limiter.reserve('k', cost),
-      () => limiter.takeMany([{ key: 'k', cost }]),
-    ]) {
-      expect(errorOf(act)).toMatchObject({ code: 'ERR_COST', option: 'cost', value: cost });
-    }
-  });
+  test.each([Number.NaN, -1, Infinity, -0.5, 2 ** 53 + 2, 1e300])(
+    'refuses a cost of %s for every verb',
+    (cost) => {
+      for (const act of [
+        () => limiter.take('k', cost),
+        () => limiter.take('k', { cost }),
+        () => limiter.peek('k', cost),
+        () => limiter.refund('k', cost),
+        () => limiter.release('k', cost),
+        () => limiter.reserve('k', cost),
+        () => limiter.takeMany([{ key: 'k', cost }]),
+      ]) {
+        expect(errorOf(act)).toMatchObject({ code: 'ERR_COST', option: 'cost', value: cost });
+      }
+    },
+  );
 
   test.each([
     [() => createLimiter('5/s', { nmae: 'x' } as object), 'ERR_UNKNOWN_OPTION', 'createLimiter.nmae'],
     [() => createLimiter('5/s', { maxWaiting: 0 }), 'ERR_INTEGER', 'createLimiter.maxWaiting'],
     [() => createLimiter(undefined as never), 'ERR_POLICY', 'policies'],
     [() => createLimiter({}), 'ERR_POLICY', 'policies'],
+    [() => createLimiter({ block: '5/s', day: '100/day' }), 'ERR_POLICY', 'policies'],
+    [() => createLimiter('5/s', { tiers: { pro: { block: '10/s' } } }), 'ERR_POLICY', 'policies'],
     [() => createLimiter({ a: 5 as never }), 'ERR_POLICY', 'policies'],
     [() => createLimiter(penalty({ after: 1, within: 1, block: 1 })), 'ERR_POLICY', 'policies'],
     [() => limiter.take(7 as never), 'ERR_KEY', 'key'],
@@ -250,8 +263,41 @@ describe('policies in text', () => {
     ['10/s pacer', 10, 1000],
     ['1000/month fixed-window', 1000, 30 * 86_400_000],
     ['0.5/s burst 1', 1, 2000],
+    ['0.5/s', 1, 2000],
+    ['0.5/s burst 3', 3, 6000],
+    ['0.25/min token-bucket', 1, 240_000],
+    ['0.5/s leaky-bucket', 1, 2000],
+    ['0.5/s pacer', 1, 2000],
   ])('%s', (text, limit, window) => {
     expect(first(text)).toMatchObject({ name: 'default', limit, window });
+  });
+
+  test.each(['0.5/s', '0.5/s token-bucket', '0.5/s leaky-bucket', '0.5/s pacer'])(
+    '%s lets one unit pass every 2 seconds',
+    (text) => {
+      const clock = manualClock(60_000);
+      const limiter = createLimiter(text, { store: memory({ clock }) });
+      for (let i = 0; i < 3; i++) {
+        expect(limiter.take('k')).toMatchObject({ allowed: true, limit: 1, remaining: 0 });
+        expect(limiter.take('k')).toMatchObject({ allowed: false, retryAfter: 2000 });
+        clock.advance(2000);
+      }
+      expect(limiter.peek('k').remaining).toBe(1);
+    },
+  );
+
+  test.each([
+    ['0.5/s fixed-window', "1 per '2s'"],
+    ['0.25/min sliding-window', "1 per '4m'"],
+    ['0.1/day sliding-log', "1 per '10d'"],
+    ['0.3/s fixed-window', "1 per '3333ms'"],
+    ['10/s burst 0.5', 'at least 1'],
+    ['10/s token-bucket burst 0.5', 'at least 1'],
+    ['10/s leaky-bucket burst 0.5', 'at least 1'],
+  ])('refuses %s, which would never let a unit pass', (text, hint) => {
+    const error = errorOf(() => createLimiter(text));
+    expect(error).toMatchObject({ code: 'ERR_POLICY_TEXT' });
+    expect((error as Error).message).toContain(hint);
   });
 
   test('several are joined by &, each named by its text', () => {

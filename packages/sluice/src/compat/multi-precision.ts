@@ -14,7 +14,7 @@ import {
   slidingLog,
   SluiceError,
 } from '../index.ts';
-import { known, positive } from '../options.ts';
+import { atLeastOne, known, positive } from '../options.ts';
 import { answer, type Callback } from './shared/callback.ts';
 import type { AnyLimiter } from './shared/limiters.ts';
 import { storeOf, type StoreOptions } from './shared/store-of.ts';
@@ -130,7 +130,7 @@ function windowOf(rule: Rule, what: string): Window {
   known(what, named, ['interval', 'limit', 'precision']);
   const { interval, limit, precision = interval } = named;
   positive(`${what}.interval`, interval);
-  positive(`${what}.limit`, limit);
+  atLeastOne(`${what}.limit`, limit);
   positive(`${what}.precision`, precision);
   const block = Math.min(precision, interval);
   // A quotient such as 2.1 / 0.7 is a little too large.

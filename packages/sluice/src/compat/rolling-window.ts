@@ -12,7 +12,7 @@ import {
   slidingLog,
   SluiceError,
 } from '../index.ts';
-import { known, notNegative, oneOf, positive, whole } from '../options.ts';
+import { atLeastOne, known, notNegative, oneOf, positive, whole } from '../options.ts';
 import { answer, type Callback } from './shared/callback.ts';
 import type { AnyLimiter } from './shared/limiters.ts';
 import { wholeUnits } from './shared/rounding.ts';
@@ -136,7 +136,7 @@ function limitsOf(options: RateLimiterFactoryOptions): readonly RollingLimit[] {
 function checkLimit(what: string, limit: RollingLimit): void {
   const { interval, maxInInterval, minDifference = 0, buckets = 1 } = limit;
   positive(`${what}.interval`, interval);
-  positive(`${what}.maxInInterval`, maxInInterval);
+  atLeastOne(`${what}.maxInInterval`, maxInInterval);
   notNegative(`${what}.minDifference`, minDifference);
   whole(`${what}.buckets`, buckets);
 }
@@ -188,7 +188,7 @@ class RollingRateLimiter {
   constructor(options: RateLimiterOptions, client?: object, name?: string) {
     const { interval, maxInInterval, minDifference = 0 } = options;
     positive('options.interval', interval);
-    positive('options.maxInInterval', maxInInterval);
+    atLeastOne('options.maxInInterval', maxInInterval);
     notNegative('options.minDifference', minDifference);
     const log = slidingLog({ limit: maxInInterval, per: interval });
     this.#limiter = createLimiter(policiesOf([log], [minDifference]), {

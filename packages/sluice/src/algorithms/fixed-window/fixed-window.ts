@@ -13,11 +13,11 @@ import {
 } from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
-import { known, oneOf, positive } from '../../options.ts';
+import { known, oneOf, perWindow, positive } from '../../options.ts';
 import { CALENDAR_UNITS, type Calendar, type CalendarUnit, calendar } from './calendar.ts';
 
 export interface FixedWindowOptions {
-  /** The most that passes in a window. */
+  /** The most that passes in a window, at least 1. */
   readonly limit: number;
   /** Not with a calendar unit, which brings its own length. */
   readonly per?: Duration | undefined;
@@ -143,6 +143,7 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
   }
   positive('fixedWindow.limit', limit);
   const window = duration('fixedWindow.per', onCalendar ? NOMINAL[align] : per);
+  perWindow('fixedWindow.limit', limit, window);
   if (!onCalendar) {
     const params: FixedWindowParams = { limit, per: window, first: align === 'first' ? window : 0 };
     return { algorithm: fixedWindowAlgorithm, params, limit, window };

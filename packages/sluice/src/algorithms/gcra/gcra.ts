@@ -7,14 +7,14 @@
  */
 import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
-import { known, positive } from '../../options.ts';
+import { atLeastOne, known, positive } from '../../options.ts';
 
 export interface GcraOptions {
-  /** Units per `per`, sustained. */
+  /** Units per `per`, sustained. Below 1, a unit takes longer than `per`: 0.5 per second is one every 2 seconds. */
   readonly limit: number;
   /** The span of the rate. */
   readonly per: Duration;
-  /** The most that passes at once; default: limit. */
+  /** The most that passes simultaneously, at least 1; default: `limit`, or 1 if that is more. */
   readonly burst?: number | undefined;
 }
 
@@ -65,7 +65,7 @@ function leak({ rate }: GcraParams, span: Millis): number {
 export function gcra(options: GcraOptions): Policy {
   const { limit, per, burst } = known('gcra', options, ['limit', 'per', 'burst']);
   const interval = duration('gcra.per', per) / positive('gcra.limit', limit);
-  return evenly(interval, burst === undefined ? limit : positive('gcra.burst', burst));
+  return evenly(interval, burst === undefined ? Math.max(1, limit) : atLeastOne('gcra.burst', burst));
 }
 
 /** One unit per interval, `burst` at once. */

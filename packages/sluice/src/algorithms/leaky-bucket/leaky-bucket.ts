@@ -5,10 +5,10 @@
  */
 import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
-import { known, positive } from '../../options.ts';
+import { atLeastOne, known, positive } from '../../options.ts';
 
 export interface LeakyBucketOptions {
-  /** What the bucket holds: the most that passes at once. */
+  /** Units that the bucket holds: the most that passes simultaneously, at least 1. */
   readonly size: number;
   /** Units that leave with each drip; default 1. */
   readonly dripSize?: number | undefined;
@@ -100,7 +100,7 @@ export function leakyBucket(options: LeakyBucketOptions): Policy {
     dripRate = 1000,
   } = known('leakyBucket', options, ['size', 'dripSize', 'dripRate']);
   return steps(
-    positive('leakyBucket.size', size),
+    atLeastOne('leakyBucket.size', size),
     positive('leakyBucket.dripSize', dripSize),
     duration('leakyBucket.dripRate', dripRate),
   );

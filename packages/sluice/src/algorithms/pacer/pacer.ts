@@ -10,7 +10,7 @@ import { SluiceError } from '../../errors.ts';
 import { cost as checkCost, known, notNegative, oneOf, positive } from '../../options.ts';
 
 export interface PacerOptions {
-  /** Permits per `per`, evenly spaced. */
+  /** Permits per `per`, evenly spaced. Below 1, a permit takes longer than `per`. */
   readonly limit: number;
   /** The span of the rate. */
   readonly per: Duration;
@@ -140,7 +140,9 @@ export function pacer(options: PacerOptions): Policy {
     throw new SluiceError('ERR_UNKNOWN_OPTION', 'pacer.coldFactor', coldFactor, 'only with a warm-up');
   }
   const params: PacerParams = { interval, ...store, freshEmpty, scale };
-  return { algorithm: pacerAlgorithm, params, limit, window };
+  // What is announced is at least one permit: 0.5 per second reads as 1 per 2 seconds.
+  const announced = limit < 1 ? { limit: 1, window: window / limit } : { limit, window };
+  return { algorithm: pacerAlgorithm, params, ...announced };
 }
 
 /** At least one, and whole where only whole ones count. */

@@ -8,10 +8,10 @@
  */
 import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
-import { known, positive, whole } from '../../options.ts';
+import { known, perWindow, positive, whole } from '../../options.ts';
 
 export interface SlidingLogOptions {
-  /** The most that passes in any window. */
+  /** The most that passes in any window, at least 1. */
   readonly limit: number;
   /** The length of a window. */
   readonly per: Duration;
@@ -162,6 +162,7 @@ export function slidingLog(options: SlidingLogOptions): Policy {
   const { limit, per, resolution = 'exact' } = known('slidingLog', options, ['limit', 'per', 'resolution']);
   positive('slidingLog.limit', limit);
   const window = duration('slidingLog.per', per);
+  perWindow('slidingLog.limit', limit, window);
   const windows = resolution === 'exact' ? 0 : whole('slidingLog.resolution', resolution);
   const params: SlidingLogParams = {
     limit,

@@ -6,10 +6,10 @@
  */
 import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
-import { known, positive } from '../../options.ts';
+import { known, perWindow, positive } from '../../options.ts';
 
 export interface SlidingWindowOptions {
-  /** The most that passes in a window, by the estimate of two counters. */
+  /** The most that passes in a window, by the estimate of two counters; at least 1. */
   readonly limit: number;
   /** The length of a window. */
   readonly per: Duration;
@@ -93,9 +93,8 @@ function roll(p: SlidingWindowParams, row: Cells, at: number, now: Millis): void
 /** Two counters, the older one fading: a window without a jump at its edge. */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
   const { limit, per } = known('slidingWindow', options, ['limit', 'per']);
-  const params: SlidingWindowParams = {
-    limit: positive('slidingWindow.limit', limit),
-    per: duration('slidingWindow.per', per),
-  };
-  return { algorithm: slidingWindowAlgorithm, params, limit, window: params.per };
+  positive('slidingWindow.limit', limit);
+  const window = duration('slidingWindow.per', per);
+  const params: SlidingWindowParams = { limit: perWindow('slidingWindow.limit', limit, window), per: window };
+  return { algorithm: slidingWindowAlgorithm, params, limit, window };
 }

@@ -4,12 +4,12 @@
  */
 import type { Policy } from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
-import { known, oneOf, positive } from '../../options.ts';
+import { atLeastOne, known, oneOf, positive } from '../../options.ts';
 import { evenly } from '../gcra/gcra.ts';
 import { steps } from '../leaky-bucket/leaky-bucket.ts';
 
 export interface TokenBucketOptions {
-  /** What the bucket holds: the most that passes at once. */
+  /** Tokens that the bucket holds: the most that passes simultaneously, at least 1. */
   readonly capacity: number;
   /** Tokens that come back `every` so often. */
   readonly refill: number;
@@ -27,7 +27,7 @@ export function tokenBucket(options: TokenBucketOptions): Policy {
     every,
     continuous = true,
   } = known('tokenBucket', options, ['capacity', 'refill', 'every', 'continuous']);
-  positive('tokenBucket.capacity', capacity);
+  atLeastOne('tokenBucket.capacity', capacity);
   positive('tokenBucket.refill', refill);
   const span = duration('tokenBucket.every', every);
   oneOf('tokenBucket.continuous', String(continuous), ['true', 'false']);
