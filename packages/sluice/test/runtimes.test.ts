@@ -16,6 +16,7 @@ import { engines, installSluice, link, root } from './packed.ts';
 
 const ofStores = conformance(() => memory()).length;
 const ofRaces = 3;
+const ofClients = 5;
 
 interface Results {
   readonly passed: readonly string[];
@@ -190,6 +191,12 @@ describe('the packed package', { timeout: 60_000 }, () => {
     const { passed, failed } = await on(runtime, 'redis.mjs', String(inject('redisPort')));
     expect(failed).toEqual([]);
     expect(passed.length).toBe(ofStores);
+  });
+
+  it("the Redis store meets every claim of stores and of clients over Bun's own client", async () => {
+    const { passed, failed } = await on('bun', 'bun-redis.mjs', String(inject('redisPort')));
+    expect(failed).toEqual([]);
+    expect(passed.length).toBe(ofStores + ofClients);
   });
 });
 

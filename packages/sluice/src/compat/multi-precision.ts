@@ -38,7 +38,7 @@ export interface RateLimitOptions extends StoreOptions {
 }
 
 export interface MultiPrecisionOptions extends RateLimitOptions {
-  /** Of ioredis, iovalkey, node-redis or valkey-glide. Default: in memory. */
+  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Default: in memory. */
   readonly client?: object | undefined;
 }
 

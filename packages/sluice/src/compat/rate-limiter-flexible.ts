@@ -104,7 +104,7 @@ export interface RateLimiterOptions extends StoreOptions {
 }
 
 export interface RateLimiterRedisOptions extends RateLimiterOptions {
-  /** ioredis, iovalkey, node-redis or valkey-glide, single, Sentinel or Cluster. Not with `store`. */
+  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Not with `store`. */
   readonly storeClient?: object | undefined;
   /** A key with so many consumed points is refused by this process alone, without asking the server. */
   readonly inMemoryBlockOnConsumed?: number | undefined;

@@ -34,7 +34,7 @@ export interface RollingLimit {
 
 /** Beside the limits. */
 export interface RollingOptions extends StoreOptions {
-  /** A client of ioredis, iovalkey, node-redis or valkey-glide. Default: in memory. */
+  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Default: in memory. */
   readonly redis?: object | undefined;
   /** 'binary' (default): all or nothing. 'nary': what fits. 'uniform': every attempt counts, also above the limit. */
   readonly mode?: 'nary' | 'binary' | 'uniform' | undefined;
@@ -160,7 +160,7 @@ export interface RateLimiterOptions extends StoreOptions {
 }
 
 export interface RedisRateLimiterOptions extends RateLimiterOptions {
-  /** Of ioredis, iovalkey, node-redis or valkey-glide. May be left out where there is a `store`. */
+  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Not required with `store`. */
   readonly client?: object | undefined;
   /** Keeps this limiter's keys apart. */
   readonly namespace: string;

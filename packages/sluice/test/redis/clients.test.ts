@@ -14,11 +14,10 @@ import {
   penalty,
   type Policies,
   type Policy,
-  SluiceError,
   slidingLog,
   slidingWindow,
 } from '../../src/index.ts';
-import { type RedisClient, redis } from '../../src/stores/redis/index.ts';
+import { redis } from '../../src/stores/redis/index.ts';
 import { CLIENTS, type Connected } from './clients.ts';
 import { redisServer, type Server } from './server.ts';
 import { outcome } from './watch.ts';
@@ -262,15 +261,3 @@ function nameOf(policies: Policies): string {
     .map(({ algorithm }) => algorithm.name)
     .join(' & ');
 }
-
-describe('what is no client', () => {
-  test.each([[undefined], [null], [42], ['redis://localhost'], [{}], [{ get() {} }], [() => {}]])(
-    '%o is pointed out',
-    (client) => {
-      expect(() => redis(client as RedisClient)).toThrow(SluiceError);
-      expect(() => redis(client as RedisClient)).toThrow(
-        expect.objectContaining({ code: 'ERR_OPTIONS', option: 'redis.client' }),
-      );
-    },
-  );
-});

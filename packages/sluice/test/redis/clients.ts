@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { Redis as Valkey } from 'iovalkey';
 import { createClient, createClientPool } from 'redis';
 import type { RedisClient } from '../../src/stores/redis/index.ts';
+import { OLD_CLIENTS } from './old-clients.ts';
 
 export interface Connected {
   readonly client: RedisClient;
@@ -57,4 +58,5 @@ export const CLIENTS: Readonly<Record<string, (port: number) => Promise<Connecte
     const client = { send: ([name, ...args]: readonly string[]) => redis.call(name, ...args) };
     return { client, close: () => redis.disconnect() };
   },
+  ...OLD_CLIENTS,
 };

@@ -6,6 +6,7 @@ import { Cluster as RedisCluster, Redis } from 'ioredis';
 import { Cluster as ValkeyCluster } from 'iovalkey';
 import { createCluster } from 'redis';
 import { type Connected, PATIENT } from './clients.ts';
+import { OLD_CLUSTER_CLIENTS } from './old-clients.ts';
 import { redisServer, type Server } from './server.ts';
 import { until } from './watch.ts';
 
@@ -133,4 +134,5 @@ export const CLUSTER_CLIENTS: Readonly<Record<string, (ports: readonly number[])
     const client = await GlideClusterClient.createClient({ addresses, ...PATIENT });
     return { client, close: () => client.close() };
   },
+  ...OLD_CLUSTER_CLIENTS,
 };

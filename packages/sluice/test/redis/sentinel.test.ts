@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLimiter, type Decision, gcra, type Limiter, StoreUnavailable } from '../../src/index.ts';
 import { type BreakerEvent, redis } from '../../src/stores/redis/index.ts';
 import { type Connected, ioredis } from './clients.ts';
-import { NAME, type Sentinel, SENTINEL_CLIENTS, startSentinel } from './sentinel.ts';
-import { redisServer, type Server } from './server.ts';
+import { type Sentinel, SENTINEL_CLIENTS, startSentinel } from './sentinel.ts';
+import { NAME, redisServer, type Server } from './server.ts';
 import { outcome, rejections, replicated, unpunctuality, until } from './watch.ts';
 
 const DEADLINE = 50;

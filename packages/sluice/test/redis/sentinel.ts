@@ -8,15 +8,13 @@ import { Redis } from 'ioredis';
 import { Redis as Valkey } from 'iovalkey';
 import { createSentinel } from 'redis';
 import { type Connected, ONCE, RETRY } from './clients.ts';
-import { freePort, listening } from './server.ts';
+import { OLD_SENTINEL_CLIENTS } from './old-clients.ts';
+import { freePort, listening, NAME } from './server.ts';
 
 export interface Sentinel {
   readonly port: number;
   stop(): Promise<void>;
 }
-
-/** By this name sentinels know the master. */
-export const NAME = 'mymaster';
 
 export async function startSentinel(master: number, quorum: number): Promise<Sentinel> {
   const port = await freePort();
@@ -71,6 +69,7 @@ export const SENTINEL_CLIENTS: Readonly<
     await client.connect();
     return { client, close: () => client.destroy() };
   },
+  ...OLD_SENTINEL_CLIENTS,
 };
 
 function at(ports: readonly number[]): { host: string; port: number }[] {

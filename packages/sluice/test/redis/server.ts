@@ -5,6 +5,9 @@ import { createServer, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+/** The name by which sentinels know the master. */
+export const NAME = 'mymaster';
+
 export interface Server {
   readonly port: number;
   readonly process: ChildProcess;

@@ -1,109 +1,79 @@
-/** The clients that people have, as the one thing a store needs of them: to run a script. */
+/** Recognizes a Redis client by its shape. Everything that could not run a script is refused when the store is created. */
 import { SluiceError } from '../../errors.ts';
+import {
+  bun,
+  type Client,
+  type CommandClient,
+  type Connection,
+  custom,
+  glide,
+  ioredis,
+  nodeRedis,
+  nodeRedis3,
+} from './connections.ts';
 
-/** A client of your own: sends a command, for instance ['EVALSHA', …], and returns the reply. */
-export interface CommandClient {
-  /** Keys of one command must share a slot; default false. */
-  readonly cluster?: boolean;
-  /** Sends a command and returns the reply; rejects with the server's error. */
-  send(command: readonly string[]): Promise<unknown>;
-}
-
-/** ioredis, iovalkey, node-redis, valkey-glide, single, Sentinel or Cluster; or an object with `send`. */
+/**
+ * A client of ioredis, iovalkey, node-redis, valkey-glide or Bun, connected to a single server, a Sentinel or a Cluster;
+ * or an object with `send`.
+ */
 export type RedisClient =
   | CommandClient
   | { readonly evalshaBuffer: unknown }
   | { readonly sendCommand: unknown }
-  | { readonly customCommand: unknown };
+  | { readonly customCommand: unknown }
+  | { readonly send: unknown; readonly onconnect: unknown };
 
-export interface Connection {
-  /** Keys of one call must share a slot. */
-  readonly cluster: boolean;
-  /** Replies arrive as bytes; otherwise they are asked for in hexadecimal. */
-  readonly binary: boolean;
-  evaluate(
-    command: 'EVALSHA' | 'EVAL',
-    script: string,
-    keys: readonly string[],
-    args: readonly string[],
-  ): Promise<unknown>;
-}
-
-type Method = (...args: unknown[]) => Promise<unknown>;
-type Methods = Readonly<Record<string, Method | undefined>>;
-
-/** RESP's marker of a bulk string, by which node-redis maps replies to types. */
-const BULK_STRING = 36;
-const AS_BYTES = { typeMapping: { [BULK_STRING]: Buffer } };
-/** valkey-glide's Decoder.Bytes. */
-const DECODE_BYTES = { decoder: 0 };
-
-/** Tells whose client it is by its shape. */
+/** Throws a SluiceError with the way out if `client` is not a client that the store can use. */
 export function connectionOf(client: RedisClient): Connection {
-  const methods = client as Methods;
-  if (typeof methods !== 'object' || methods === null) throw unknown(client);
-  if (typeof methods['evalshaBuffer'] === 'function') return ioredis(methods);
-  if (typeof methods['customCommand'] === 'function') return glide(methods);
-  if (typeof methods['sendCommand'] === 'function') return nodeRedis(methods);
-  if (typeof methods['send'] === 'function') return own(client as CommandClient);
-  throw unknown(client);
+  const given: unknown = client;
+  if (typeof given !== 'object' || given === null) throw refused(given, withoutClient(given));
+  const found = given as Client;
+  const has = (name: string): boolean => typeof found[name] === 'function';
+  if (has('evalshaBuffer')) {
+    if (found['isPipeline'] === true) throw refused(given, TRANSACTION);
+    return ioredis(open(found, found['status'] === 'end'));
+  }
+  if (has('customCommand')) {
+    if (!has('close')) throw refused(given, TRANSACTION);
+    return glide(open(found, found['isClosed'] === true));
+  }
+  if (has('internal_send_command')) return nodeRedis3(open(found, found['closing'] === true));
+  // All clients of node-redis 4 and later have `isOpen`; their legacy and transaction interfaces do not.
+  if (has('sendCommand') && 'isOpen' in found) return nodeRedis(found);
+  if (has('send')) return 'onconnect' in found ? bun(found) : custom(client as CommandClient);
+  throw refused(given, withoutCommand(found, has));
 }
 
-function unknown(client: unknown): SluiceError {
-  return new SluiceError(
-    'ERR_OPTIONS',
-    'redis.client',
-    client,
-    '',
-    'must be a client of ioredis, iovalkey, node-redis or valkey-glide, or an object with send(command)',
-  );
+const KNOWN =
+  'must be a client of ioredis, iovalkey, node-redis, valkey-glide or Bun, or an object with send(command)';
+const TRANSACTION = 'is a pipeline or transaction; pass the client that created it';
+const FUNCTION =
+  'is a function; pass the client that it creates, such as new Redis() of ioredis or createClient() of node-redis';
+
+function withoutClient(value: unknown): string {
+  if (typeof value === 'string')
+    return 'is an address; pass a client that is connected to it, such as new Redis(url) of ioredis';
+  return typeof value === 'function' ? FUNCTION : KNOWN;
 }
 
-function ioredis(client: Methods): Connection {
-  return {
-    cluster: (client as { isCluster?: unknown }).isCluster === true,
-    binary: true,
-    evaluate(command, script, keys, args) {
-      const method = command === 'EVALSHA' ? 'evalshaBuffer' : 'evalBuffer';
-      return (client[method] as Method).call(client, script, keys.length, ...keys, ...args);
-    },
-  };
+/** Why an object without a usable method to send commands is refused. */
+function withoutCommand(client: Client, has: (name: string) => boolean): string {
+  if (has('then')) return 'is a promise; await it and pass the client';
+  if (has('sendCommand'))
+    return 'is not a whole client of node-redis; pass the client itself, not client.legacy() or client.multi(), or an object with send(command)';
+  if (has('createScript') && has('autoPipeline'))
+    return 'is a client of @upstash/redis, which sends commands over HTTP; pass a client of ioredis or node-redis that is connected to the rediss:// address of the database';
+  if (client instanceof URL) return withoutClient(client.href);
+  if (has('createClient') || has('Redis') || has('GlideClient'))
+    return 'is a module; pass a client, such as new Redis() of ioredis or createClient() of node-redis';
+  return KNOWN;
 }
 
-function nodeRedis(client: Methods): Connection {
-  const cluster = 'slots' in client;
-  const sentinel = 'getSentinelNode' in client;
-  return {
-    cluster,
-    binary: true,
-    evaluate(command, script, keys, args) {
-      const words = [command, script, String(keys.length), ...keys, ...args];
-      const send = client['sendCommand'] as Method;
-      // A cluster wants to know the key that decides the node; both of these, whether a replica would do.
-      if (cluster) return send.call(client, keys[0], false, words, AS_BYTES);
-      return sentinel ? send.call(client, false, words, AS_BYTES) : send.call(client, words, AS_BYTES);
-    },
-  };
+function open(client: Client, isClosed: boolean): Client {
+  if (isClosed) throw refused(client, 'is closed; pass a client that is connected or still connecting');
+  return client;
 }
 
-function glide(client: Methods): Connection {
-  return {
-    cluster: 'fcallWithRoute' in client,
-    binary: true,
-    evaluate: (command, script, keys, args) =>
-      (client['customCommand'] as Method).call(
-        client,
-        [command, script, String(keys.length), ...keys, ...args],
-        DECODE_BYTES,
-      ),
-  };
-}
-
-function own(client: CommandClient): Connection {
-  return {
-    cluster: client.cluster === true,
-    binary: false,
-    evaluate: (command, script, keys, args) =>
-      client.send([command, script, String(keys.length), ...keys, ...args]),
-  };
+function refused(client: unknown, words: string): SluiceError {
+  return new SluiceError('ERR_OPTIONS', 'redis.client', client, '', words);
 }

@@ -6,5 +6,6 @@ export type {
   Substitute,
 } from '../../wrappers/resilient.ts';
 export type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
-export type { CommandClient, RedisClient } from './client.ts';
+export type { RedisClient } from './client.ts';
+export type { CommandClient } from './connections.ts';
 export { redis, type RedisOptions } from './redis.ts';

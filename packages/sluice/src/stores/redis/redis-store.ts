@@ -5,7 +5,7 @@
 import { clockOf, type GivenClock, systemClock } from '../../clock.ts';
 import type { Decision, Hit, Millis, Plan, Store, Verb } from '../../contract.ts';
 import { StoreError } from '../../errors.ts';
-import type { Connection } from './client.ts';
+import type { Connection } from './connections.ts';
 import { keyOf, prefixOf } from './key.ts';
 import { decisionsIn } from './reply.ts';
 import { type ScriptPlan, scriptPlan } from './script.ts';

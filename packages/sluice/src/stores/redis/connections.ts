@@ -1,0 +1,112 @@
+/** The clients that people already have, each reduced to the one thing that the store needs: running a script. */
+
+/** A client of your own: sends a command, such as ['EVALSHA', …], and returns the reply. */
+export interface CommandClient {
+  /** Keys of one command must share a slot; default false. */
+  readonly cluster?: boolean;
+  /** Sends a command and returns the reply; rejects with the server's error. */
+  send(command: readonly string[]): Promise<unknown>;
+}
+
+export interface Connection {
+  /** Keys of one call must share a slot. */
+  readonly cluster: boolean;
+  /** Replies arrive as bytes. If false, the script is asked to reply in hexadecimal, which survives a string. */
+  readonly binary: boolean;
+  evaluate(
+    command: 'EVALSHA' | 'EVAL',
+    script: string,
+    keys: readonly string[],
+    args: readonly string[],
+  ): Promise<unknown>;
+}
+
+/** Someone else's client, of which only the shape is known. */
+export type Client = Readonly<Record<string, unknown>>;
+
+type Method = (...args: unknown[]) => Promise<unknown>;
+
+/** RESP's marker of a bulk string, by which node-redis 5 and later map replies to types. */
+const BULK_STRING = 36;
+/** Asks node-redis for bytes: 4 reads the first option, later versions read the second. */
+const AS_BYTES = { returnBuffers: true, typeMapping: { [BULK_STRING]: Buffer } };
+/** valkey-glide's Decoder.Bytes. */
+const DECODE_BYTES = { decoder: 0 };
+
+/** ioredis and iovalkey. */
+export function ioredis(client: Client): Connection {
+  return {
+    cluster: client['isCluster'] === true,
+    binary: true,
+    evaluate(command, script, keys, args) {
+      const method = command === 'EVALSHA' ? 'evalshaBuffer' : 'evalBuffer';
+      return (client[method] as Method).call(client, script, keys.length, ...keys, ...args);
+    },
+  };
+}
+
+/** node-redis 4 and later. */
+export function nodeRedis(client: Client): Connection {
+  const cluster = 'slots' in client;
+  const sentinel = 'getSentinelNode' in client;
+  // In the legacy mode of node-redis 4, the methods of the client itself take callbacks.
+  const isLegacy = (client['options'] as Client | undefined)?.['legacyMode'] === true;
+  const target = isLegacy ? (client['v4'] as Client) : client;
+  const send = target['sendCommand'] as Method;
+  return {
+    cluster,
+    binary: true,
+    evaluate(command, script, keys, args) {
+      const words = [command, script, String(keys.length), ...keys, ...args];
+      // A cluster routes by the first key. A cluster and a Sentinel are told that a replica does not suffice.
+      if (cluster) return send.call(target, keys[0], false, words, AS_BYTES);
+      return sentinel ? send.call(target, false, words, AS_BYTES) : send.call(target, words, AS_BYTES);
+    },
+  };
+}
+
+/** node-redis 3 takes callbacks, and returns strings unless the whole client was created with `return_buffers`. */
+export function nodeRedis3(client: Client): Connection {
+  const send = client['send_command'] as (...args: unknown[]) => unknown;
+  return {
+    cluster: false,
+    binary: (client['options'] as Client | undefined)?.['return_buffers'] === true,
+    evaluate: (command, script, keys, args) =>
+      new Promise((resolve, reject) => {
+        const done = (error: unknown, reply: unknown): void => (error ? reject(error) : resolve(reply));
+        send.call(client, command, [script, String(keys.length), ...keys, ...args], done);
+      }),
+  };
+}
+
+export function glide(client: Client): Connection {
+  return {
+    cluster: 'fcallWithRoute' in client,
+    binary: true,
+    evaluate: (command, script, keys, args) =>
+      (client['customCommand'] as Method).call(
+        client,
+        [command, script, String(keys.length), ...keys, ...args],
+        DECODE_BYTES,
+      ),
+  };
+}
+
+/** The client that is built into Bun: the command and its arguments are two parameters, and replies are strings. */
+export function bun(client: Client): Connection {
+  return {
+    cluster: false,
+    binary: false,
+    evaluate: (command, script, keys, args) =>
+      (client['send'] as Method).call(client, command, [script, String(keys.length), ...keys, ...args]),
+  };
+}
+
+export function custom(client: CommandClient): Connection {
+  return {
+    cluster: client.cluster === true,
+    binary: false,
+    evaluate: (command, script, keys, args) =>
+      client.send([command, script, String(keys.length), ...keys, ...args]),
+  };
+}

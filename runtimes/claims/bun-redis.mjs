@@ -1,0 +1,77 @@
+// Bun's own Redis client: the claims of every store, and those of the tests of other clients. The argument is the
+// server's port.
+import { RedisClient } from 'bun';
+import { createLimiter, gcra } from 'sluice';
+import { redis } from 'sluice/redis';
+import { conformance } from 'sluice/testing';
+import { judged, same } from './run.mjs';
+
+const client = new RedisClient(`redis://127.0.0.1:${process.argv[2]}/13`);
+await client.send('FLUSHDB', []);
+
+const clientClaims = [
+  {
+    name: 'sends the script to a server that does not know it yet',
+    async run() {
+      await client.send('SCRIPT', ['FLUSH']);
+      const limiter = createLimiter(gcra({ limit: 3, per: '1h' }), { store: redis(client), name: 'fresh' });
+      const { remaining, source } = await limiter.take('a');
+      same([remaining, source], [2, 'store']);
+    },
+  },
+  {
+    name: 'keeps odd keys apart',
+    async run() {
+      const store = redis(client, { deadline: '5s' });
+      const limiter = createLimiter(gcra({ limit: 2, per: '1h' }), { store, name: 'odd' });
+      const odd = ['', '__proto__', '{a}{b}', '}', '{}', 'a\r\nb', '\0', '\0a', '😀', '\ud83d', '\ufffd'];
+      const keys = [...odd, 'é', 'e\u0301', 'x'.repeat(257), 'x'.repeat(1_000_000)];
+      const taken = await Promise.all(keys.map((key) => limiter.take(key)));
+      same(
+        taken.map(({ remaining }) => remaining),
+        keys.map(() => 1),
+      );
+    },
+  },
+  {
+    name: 'answers 500 checks of one tick, each with its own number',
+    async run() {
+      const store = redis(client, { deadline: '5s' });
+      const limiter = createLimiter(gcra({ limit: 300, per: '1h' }), { store, name: 'many' });
+      const taken = await Promise.all(Array.from({ length: 500 }, () => limiter.take('a')));
+      same(
+        taken.filter(({ allowed }) => allowed).map(({ remaining }) => remaining),
+        Array.from({ length: 300 }, (_, i) => 299 - i),
+      );
+    },
+  },
+  {
+    name: 'shares one limit between two clients, and does not use the fallback',
+    async run() {
+      const other = new RedisClient(`redis://127.0.0.1:${process.argv[2]}/13`);
+      const limiters = [client, other].map((one) =>
+        createLimiter('3/h', { store: redis(one, { onFailure: 'allow' }), name: 'shared' }),
+      );
+      const taken = [];
+      for (let i = 0; i < 6; i++) taken.push(await limiters[i % 2].take('a'));
+      other.close();
+      same(
+        taken.map(({ allowed, source }) => [allowed, source]),
+        [true, true, true, false, false, false].map((allowed) => [allowed, 'store']),
+      );
+    },
+  },
+  {
+    name: "reports the server's errors",
+    async run() {
+      await client.send('LPUSH', ['wrong:{a}', '1']);
+      const limiter = createLimiter('3/h', { store: redis(client), name: 'wrong' });
+      const fault = await limiter.take('a').catch((error) => error.fault);
+      same(fault, 'wrong-type');
+    },
+  },
+];
+
+const stores = conformance((clock) => redis(client, { clock, deadline: 5000 }));
+console.log(JSON.stringify(await judged([...stores, ...clientClaims])));
+client.close();
