@@ -3,7 +3,7 @@ import { Batch, GlideClient, Logger } from '@valkey/valkey-glide';
 import { Redis } from 'ioredis';
 import * as iovalkey from 'iovalkey';
 import { createClient } from 'redis';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, expectTypeOf, inject, test } from 'vitest';
 import { createLimiter, SluiceError } from '../../src/index.ts';
 import { type RedisClient, redis } from '../../src/stores/redis/index.ts';
 import { CLIENTS, ONCE, PATIENT } from './clients.ts';
@@ -101,4 +101,15 @@ describe('a closed connection', () => {
     expect((await limiter.take('a')).remaining).toBe(2);
     client.destroy();
   });
+});
+
+test("the types of Bun's client fit", () => {
+  /** As Bun declares it. */
+  interface BunClient {
+    send(command: string, args: string[]): Promise<unknown>;
+    onconnect: ((this: BunClient) => void) | null;
+  }
+  expectTypeOf<BunClient>().toExtend<RedisClient>();
+  // Without onconnect it would be called as an object with send(command).
+  expectTypeOf<Pick<BunClient, 'send'>>().not.toExtend<RedisClient>();
 });
