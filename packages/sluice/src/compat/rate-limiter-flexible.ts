@@ -6,7 +6,6 @@ import {
   type Clock,
   createLimiter,
   type Decision,
-  type GivenClock,
   type Limiter,
   type MaybePromise,
   memory,
@@ -17,111 +16,39 @@ import {
   StoreUnavailable,
 } from '../index.ts';
 import { known, notNegative, whole } from '../options.ts';
+import {
+  type ConsumeOptions,
+  type Key,
+  type RateLimiterLike,
+  type RateLimiterOptions,
+  type RateLimiterQueueOptions,
+  type RateLimiterRedisOptions,
+  RateLimiterRes,
+  type RateLimiterStoreOptions,
+  type RateLimiterValkeyOptions,
+} from './shared/flexible.ts';
 import { wholeUnits } from './shared/rounding.ts';
 import { storeOf, type StoreOptions } from './shared/store-of.ts';
 import { EVER, type Points, pointsIn, type Tally } from './shared/tally.ts';
 
-/** Points belong to a string, or to a number read as one. */
-export type Key = string | number;
-
-/** What limiters are asked for when they are combined; those of rate-limiter-flexible itself have it, too. */
-export interface RateLimiterLike {
-  /** What its keys begin with; names it in a union. */
-  readonly keyPrefix: string;
-  /** So many may be consumed in the duration. */
-  readonly points?: number | undefined;
-  /** Resolves if it fits, rejects with a RateLimiterRes if not. */
-  consume(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
-  /** Adds points; never rejects because there are too many. */
-  penalty(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
-  /** Takes points off. */
-  reward(key: Key, points?: number): Promise<RateLimiterRes>;
-  /** Refuses the key for so many seconds; 0: for ever. */
-  block(key: Key, secDuration: number): Promise<RateLimiterRes>;
-  /** So many consumed points, for so many seconds; 0: for ever. */
-  set(key: Key, points: number, secDuration: number): Promise<RateLimiterRes>;
-  /** null when nothing is consumed. */
-  get(key: Key): Promise<RateLimiterRes | null>;
-  /** Whether there was something to forget. */
-  delete(key: Key): Promise<boolean>;
-}
-
-export interface ConsumeOptions {
-  /** Seconds, in place of `duration`, if this call is the first of its window. */
-  readonly customDuration?: number | undefined;
-}
-
-/** What there is of a key. */
-export class RateLimiterRes {
-  /** Until its points are forgotten; −1: never. */
-  readonly msBeforeNext: Millis;
-  /** That may still be consumed. */
-  readonly remainingPoints: number;
-  /** May be above the limit: refused points are counted, too. */
-  readonly consumedPoints: number;
-  /** Whether this call opened the window. */
-  readonly isFirstInDuration: boolean;
-
-  constructor(remainingPoints = 0, msBeforeNext = 0, consumedPoints = 0, isFirstInDuration = false) {
-    this.msBeforeNext = msBeforeNext;
-    this.remainingPoints = remainingPoints;
-    this.consumedPoints = consumedPoints;
-    this.isFirstInDuration = isFirstInDuration;
-  }
-
-  /** The four numbers as a plain object. */
-  toJSON(): {
-    remainingPoints: number;
-    msBeforeNext: Millis;
-    consumedPoints: number;
-    isFirstInDuration: boolean;
-  } {
-    const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = this;
-    return { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration };
-  }
-
-  /** The same as JSON. */
-  toString(): string {
-    return JSON.stringify(this);
-  }
-}
-
-export interface RateLimiterOptions extends StoreOptions {
-  /** So many points may be consumed … */
-  readonly points: number;
-  /** … in so many seconds from the first; 0: ever. */
-  readonly duration: number;
-  /** Keeps the keys of limiters in one store apart; default 'rlflx'. */
-  readonly keyPrefix?: string | undefined;
-  /** Seconds for which a key is blocked when it consumes too much; default 0: until its duration ends. */
-  readonly blockDuration?: number | undefined;
-  /** Delays what passes, so that it is spread over the duration. */
-  readonly execEvenly?: boolean | undefined;
-  /** The least such delay; default: duration / points. */
-  readonly execEvenlyMinDelayMs?: Millis | undefined;
-  /** Asked in the place of a store that fails. */
-  readonly insuranceLimiter?: RateLimiterLike | undefined;
-}
-
-export interface RateLimiterRedisOptions extends RateLimiterOptions {
-  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Not with `store`. */
-  readonly storeClient?: object | undefined;
-  /** A key with so many consumed points is refused by this process alone, without asking the server. */
-  readonly inMemoryBlockOnConsumed?: number | undefined;
-  /** For so many seconds; default: as long as the server would refuse it. */
-  readonly inMemoryBlockDuration?: number | undefined;
-  /** Reject at once while the client is not connected. */
-  readonly rejectIfRedisNotReady?: boolean | undefined;
-  /** Clients are recognised: this changes nothing. */
-  readonly useRedisPackage?: boolean | undefined;
-}
-
-export interface RateLimiterQueueOptions {
-  /** Calls that may wait per key; one more is rejected. Default: no bound that anybody meets. */
-  readonly maxQueueSize?: number | undefined;
-  /** For tests: tells the time, and wakes those who wait. */
-  readonly clock?: GivenClock | undefined;
-}
+export type {
+  ConsumeOptions,
+  IRateLimiterRes,
+  Key,
+  RateLimiterLike,
+  RateLimiterOptions,
+  RateLimiterOptions as IRateLimiterOptions,
+  RateLimiterQueueOptions,
+  RateLimiterQueueOptions as IRateLimiterQueueOpts,
+  RateLimiterRedisOptions,
+  RateLimiterRedisOptions as IRateLimiterRedisOptions,
+  RateLimiterStoreOptions,
+  RateLimiterStoreOptions as IRateLimiterStoreOptions,
+  RateLimiterValkeyOptions,
+  RateLimiterValkeyOptions as IRateLimiterValkeyOptions,
+} from './shared/flexible.ts';
+export { RateLimiterRes } from './shared/flexible.ts';
+export type { PointLimiter as RateLimiterAbstract, StoreLimiter as RateLimiterStoreAbstract };
 
 const OPTIONS = [
   'points',
@@ -134,16 +61,21 @@ const OPTIONS = [
   'store',
   'clock',
 ] as const;
-const REDIS_OPTIONS = [
+const STORE_OPTIONS = [
   ...OPTIONS,
   'storeClient',
   'inMemoryBlockOnConsumed',
   'inMemoryBlockDuration',
+] as const;
+const REDIS_OPTIONS = [
+  ...STORE_OPTIONS,
   'rejectIfRedisNotReady',
   'useRedisPackage',
+  'useRedis3AndLowerPackage',
 ] as const;
+const VALKEY_OPTIONS = [...STORE_OPTIONS, 'rejectIfValkeyNotReady'] as const;
 
-/** What the two classes share. Its numbers may be changed while it runs; windows that are open keep their end. */
+/** What all limiters share. Its numbers may be changed while it runs; windows that are open keep their end. */
 class PointLimiter implements RateLimiterLike {
   /** As in the options. */
   points: number;
@@ -197,6 +129,11 @@ class PointLimiter implements RateLimiterLike {
     return this.keyPrefix === '' ? nameOf(key) : `${this.keyPrefix}:${nameOf(key)}`;
   }
 
+  /** Removes the prefix that `getKey` adds. */
+  parseKey(rlKey: string): string {
+    return this.keyPrefix === '' ? rlKey : rlKey.slice(this.keyPrefix.length + 1);
+  }
+
   /** Resolves if it fits, rejects with a RateLimiterRes if not. Refused points are counted, too. */
   consume(key: Key, points = 1, options: ConsumeOptions = {}): Promise<RateLimiterRes> {
     return this.insured(
@@ -232,8 +169,8 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** So many consumed points, for so many seconds; 0: for ever. */
-  set(key: Key, points: number, secDuration: number): Promise<RateLimiterRes> {
+  /** Replaces the consumed points, which expire after `secDuration` seconds; default: `duration`. 0: never. */
+  set(key: Key, points: number, secDuration: number = this.duration): Promise<RateLimiterRes> {
     return this.insured(
       () => this.put(nameOf(key), pointsOf(points), secDuration),
       (standIn) => standIn.set(key, points, secDuration),
@@ -279,8 +216,7 @@ class PointLimiter implements RateLimiterLike {
     if (tally.consumed > this.points)
       return refuse(this.describe({ ...tally, left: Math.max(tally.left, here) }, cost));
     const res = this.describe(tally, cost);
-    if (this.execEvenly && !res.isFirstInDuration && res.msBeforeNext > 0) await this.spread(res);
-    return res;
+    return this.execEvenly && !res.isFirstInDuration && res.msBeforeNext > 0 ? this.spread(res) : res;
   }
 
   /** For how long this process refuses the key from now on by itself. */
@@ -291,20 +227,23 @@ class PointLimiter implements RateLimiterLike {
     return span;
   }
 
-  /** An equal share of what is left of the duration, but no less than the minimum. */
-  private spread({ msBeforeNext, remainingPoints }: RateLimiterRes): Promise<void> {
+  /** Answers after an equal share of what is left of the duration, but no earlier than the minimum delay. */
+  private async spread(res: RateLimiterRes): Promise<RateLimiterRes> {
+    const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = res;
     const least = this.execEvenlyMinDelayMs ?? Math.ceil(this.msDuration / this.points);
     const delay = Math.max(Math.ceil(msBeforeNext / (remainingPoints + 2)), least);
-    return new Promise((resolve) => this.store.clock.after(delay, resolve));
+    await new Promise<void>((resolve) => this.store.clock.after(delay, resolve));
+    const left = Math.max(0, msBeforeNext - delay);
+    return new RateLimiterRes(remainingPoints, left, consumedPoints, isFirstInDuration);
   }
 
   private async put(key: string, points: number, secDuration: number): Promise<RateLimiterRes> {
-    const length = lengthOf(notNegative('secDuration', secDuration));
+    const length = lengthOf(notNegative('secDuration', numberIn(secDuration)));
     return this.describe(await this.tally.put(key, points, length));
   }
 
   private lengthOf({ customDuration = this.duration }: ConsumeOptions): Millis {
-    return lengthOf(notNegative('customDuration', customDuration));
+    return lengthOf(notNegative('customDuration', numberIn(customDuration)));
   }
 
   private describe({ consumed, left }: Tally, added = 0): RateLimiterRes {
@@ -334,16 +273,15 @@ export class RateLimiterMemory extends PointLimiter {
   }
 }
 
-/** On the server of `storeClient`, or on the `store` it is given. */
-export class RateLimiterRedis extends PointLimiter {
+/** What limiters on a server share. */
+class StoreLimiter extends PointLimiter {
   /** As in the options; 0: never. */
   readonly inMemoryBlockOnConsumed: number;
   /** As in the options: seconds. */
   readonly inMemoryBlockDuration: number;
 
-  constructor(options: RateLimiterRedisOptions) {
-    known('RateLimiterRedis', options, REDIS_OPTIONS);
-    const { storeClient, store, inMemoryBlockOnConsumed = 0, inMemoryBlockDuration = 0 } = options;
+  constructor(options: RateLimiterStoreOptions, rejectIfNotReady: boolean) {
+    const { storeClient, store, inMemoryBlockOnConsumed = 0, inMemoryBlockDuration = 0, clock } = options;
     if ((storeClient === undefined) === (store === undefined))
       throw new SluiceError('ERR_OPTIONS', 'storeClient', storeClient, 'a client, or else a store');
     if (
@@ -358,17 +296,32 @@ export class RateLimiterRedis extends PointLimiter {
       );
     if (notNegative('inMemoryBlockDuration', inMemoryBlockDuration) > 0 && inMemoryBlockOnConsumed === 0)
       throw new SluiceError('ERR_MISSING_OPTION', 'inMemoryBlockOnConsumed', undefined);
-    const { rejectIfRedisNotReady = false, clock } = options;
     const found = storeOf(options, storeClient);
     super(
       options,
-      rejectIfRedisNotReady && storeClient !== undefined ? onlyWhenReady(found, storeClient) : found,
+      rejectIfNotReady && storeClient !== undefined ? onlyWhenReady(found, storeClient) : found,
       inMemoryBlockOnConsumed === 0
         ? undefined
         : localBlocks(inMemoryBlockOnConsumed, inMemoryBlockDuration * 1000, clock),
     );
     this.inMemoryBlockOnConsumed = inMemoryBlockOnConsumed;
     this.inMemoryBlockDuration = inMemoryBlockDuration;
+  }
+}
+
+/** On the server of `storeClient`, or on the `store` it is given. */
+export class RateLimiterRedis extends StoreLimiter {
+  constructor(options: RateLimiterRedisOptions) {
+    known('RateLimiterRedis', options, REDIS_OPTIONS);
+    super(options, options.rejectIfRedisNotReady === true);
+  }
+}
+
+/** Same as RateLimiterRedis: both accept the clients of Redis and of Valkey. */
+export class RateLimiterValkey extends StoreLimiter {
+  constructor(options: RateLimiterValkeyOptions) {
+    known('RateLimiterValkey', options, VALKEY_OPTIONS);
+    super(options, options.rejectIfValkeyNotReady === true);
   }
 }
 
@@ -557,10 +510,16 @@ function nameOf(key: unknown): string {
   return key;
 }
 
-function pointsOf(points: unknown): number {
+function pointsOf(given: unknown): number {
+  const points = numberIn(given);
   if (!Number.isSafeInteger(points) || (points as number) < 0)
-    throw new SluiceError('ERR_COST', 'points', points, 'a whole one');
+    throw new SluiceError('ERR_COST', 'points', given, 'a whole one');
   return points as number;
+}
+
+/** Numbers that arrive as text, such as from a query string, count as numbers if they have only digits. */
+function numberIn(value: unknown): unknown {
+  return typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
 }
 
 /** Seconds to milliseconds; 0 means for ever. */
@@ -585,14 +544,18 @@ function localBlocks(from: number, length: Millis, clock: StoreOptions['clock'])
   return { store, limiter: createLimiter('1/s', { store }), from, length };
 }
 
-/** Fails at once while the client is not connected. */
-function onlyWhenReady(
-  store: Store<MaybePromise<Decision>>,
-  client: { readonly status?: unknown; readonly isReady?: unknown },
-): Store<MaybePromise<Decision>> {
-  /** ioredis and iovalkey have a word for it, node-redis a flag. */
-  const isReady = (): boolean =>
-    client.status === undefined ? client.isReady !== false : client.status === 'ready';
+/** The property of each client that says whether it is connected, and its value then; valkey-glide has none. */
+const READINESS: readonly (readonly [string, unknown])[] = [
+  ['status', 'ready'], // ioredis, iovalkey
+  ['isReady', true], // node-redis 4 and later
+  ['ready', true], // node-redis 3
+  ['connected', true], // Bun
+];
+
+/** Fails immediately while the client is not connected. */
+function onlyWhenReady(store: Store<MaybePromise<Decision>>, client: object): Store<MaybePromise<Decision>> {
+  const [name, value] = READINESS.find(([property]) => property in client) ?? [];
+  const isReady = (): boolean => name === undefined || (client as Record<string, unknown>)[name] === value;
   return {
     ...store,
     apply: (hit) => (isReady() ? store.apply(hit) : Promise.reject(new StoreUnavailable('connection'))),

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener, serve, upgradeWebSocket } from '@hono/node-server';
 import { Hono } from 'hono';
-import { MemoryStore, rateLimiter, type Store, webSocketLimiter } from 'hono-rate-limiter';
+import { MemoryStore, rateLimiter, RedisStore, type Store, webSocketLimiter } from 'hono-rate-limiter';
 import type { WSEvents } from 'hono/ws';
-import { expect, test } from 'vitest';
+import { Redis } from 'ioredis';
+import { expect, inject, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { sluiceStore } from '../../src/compat/hono-rate-limiter.ts';
 import { memory } from '../../src/index.ts';
@@ -99,4 +100,28 @@ test('messages of a web socket are counted, too', async () => {
 
   expect(heard).toEqual(['1', '2']);
   expect([code, reason.toString()]).toEqual([1008, 'Too many requests, please try again later.']);
+});
+
+test('resetExpiryOnChange of their RedisStore restarts the window at each hit; here it is refused', async () => {
+  const client = new Redis(inject('redisPort'), '127.0.0.1');
+  const prefix = freshPrefix();
+  const theirs = new RedisStore({
+    client: {
+      scriptLoad: (script: string) => client.script('LOAD', script),
+      evalsha: (sha: string, keys: string[], args: string[]) =>
+        client.evalsha(sha, keys.length, ...keys, ...args),
+    } as never,
+    prefix,
+    resetExpiryOnChange: true,
+  });
+  theirs.init({ windowMs: 60_000 } as never);
+  await theirs.increment('a');
+  const [key = ''] = await client.keys(`${prefix}*`);
+  await client.pexpire(key, 10_000);
+  await theirs.increment('a');
+  expect(await client.pttl(key)).toBeGreaterThan(10_000);
+  client.disconnect();
+
+  const options = { resetExpiryOnChange: true } as object;
+  expect(() => sluiceStore(options)).toThrow(expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION' }));
 });

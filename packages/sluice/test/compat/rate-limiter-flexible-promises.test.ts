@@ -455,7 +455,6 @@ describe('options', () => {
     ['storeClient', {}],
     ['storeClient', { storeClient: client, store: memory() }],
     ['RateLimiterRedis.customIncrTtlLuaScript', { storeClient: client, customIncrTtlLuaScript: '' }],
-    ['RateLimiterRedis.useRedis3AndLowerPackage', { storeClient: client, useRedis3AndLowerPackage: true }],
     ['inMemoryBlockOnConsumed', { storeClient: client, inMemoryBlockOnConsumed: 1 }],
     ['inMemoryBlockOnConsumed', { storeClient: client, inMemoryBlockDuration: 1 }],
   ])('RateLimiterRedis refuses options because of %s', (message, options) => {
