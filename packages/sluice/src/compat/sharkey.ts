@@ -104,6 +104,8 @@ export interface SkRateLimiterService {
 /** How long a factor is remembered, and of how many actors at least. */
 const REMEMBERED: Millis = 60_000;
 const ACTORS = 10_000;
+/** Factors of actors with a longer id, in characters, are not remembered: 10,000 of those could fill the memory. */
+const LONGEST_ACTOR = 1024;
 /**
  * Keys are spread over so many names. One name each would cost memory for every key ever seen, and they may be made up
  * per file; but in memory, limiters of one name share state only up to 16 different sets of numbers.
@@ -214,6 +216,7 @@ function remembered(
   const factors = kept<{ readonly since: Millis; readonly factor: MaybePromise<number> }>(ACTORS);
   return (actor) => {
     const id = typeof actor === 'string' ? `string ${actor}` : `user ${actor.id}`;
+    if (id.length > LONGEST_ACTOR) return ask(actor);
     const now = clock.now();
     const before = factors.get(id);
     if (before !== undefined && now >= before.since && now - before.since <= REMEMBERED) return before.factor;

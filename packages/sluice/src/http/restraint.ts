@@ -14,25 +14,36 @@ interface RetryBudget {
   spend(): boolean;
 }
 
-/** Announcements remembered; beyond this the oldest is forgotten. */
+/** The most announcements that are remembered; beyond that the oldest is evicted. */
 const MAX_KEYS = 10_000;
+/** The most characters that all their keys may have together: a caller may use whole URLs as keys. */
+const MAX_CHARACTERS = 5_000_000;
 
 /** Until when a key's server is to be left alone. Of several announcements the latest instant counts. */
 export function closures(clock: Clock): Closures {
   const ends = new Map<string, Millis>();
+  let characters = 0;
+
+  function forget(key: string): void {
+    if (ends.delete(key)) characters -= key.length;
+  }
+
   return {
     left(key) {
       const span = (ends.get(key) ?? 0) - clock.now();
       if (span > FORGIVEN) return span;
-      ends.delete(key);
+      forget(key);
       return 0;
     },
     close(key, span) {
       const end = Math.max(ends.get(key) ?? 0, clock.now() + span);
-      ends.delete(key);
-      const oldest = ends.keys().next();
-      if (ends.size >= MAX_KEYS && !oldest.done) ends.delete(oldest.value);
+      forget(key);
+      for (const oldest of ends.keys()) {
+        if (ends.size < MAX_KEYS && characters + key.length <= MAX_CHARACTERS) break;
+        forget(oldest);
+      }
       ends.set(key, end);
+      characters += key.length;
     },
   };
 }

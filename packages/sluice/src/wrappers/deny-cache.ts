@@ -5,10 +5,14 @@
  */
 import type { Decision, Hit, Millis, Plan, Store } from '../contract.ts';
 import { bound, known } from '../options.ts';
+import { copyOf, isKept } from './kept-key.ts';
 
 /** Of the `denyCache` of a store. */
 export interface DenyCacheOptions {
-  /** Denials remembered at once; default 10,000. The oldest goes first. */
+  /**
+   * The most denials that are remembered; default 10,000. Beyond that the oldest is evicted. Denials of keys longer than
+   * about 1,000 characters are not remembered.
+   */
   readonly maxKeys?: number | undefined;
 }
 
@@ -43,7 +47,8 @@ export function denyCache(
       denials.delete(id);
       return store.apply(hit);
     }
-    if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan)) return store.apply(hit);
+    if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan) || !isKept(id))
+      return store.apply(hit);
     const denial = denials.get(id);
     if (denial === undefined || denial.plan !== hit.plan.id || !covers(denial, hit)) return ask(hit, id);
     const passed = performance.now() - denial.since;
@@ -84,7 +89,7 @@ export function denyCache(
     denials.delete(id);
     const [oldest] = denials.keys();
     if (denials.size >= maxKeys && oldest !== undefined) denials.delete(oldest);
-    denials.set(id, denial);
+    denials.set(copyOf(id), denial);
   }
 
   return { clock: store.clock, apply, close: () => store.close() };

@@ -5,6 +5,7 @@
 import type { Clock, Decision, Hit, MaybePromise, Plan, Store } from '../contract.ts';
 import { type Duration, duration } from '../duration.ts';
 import { bound, known, whole } from '../options.ts';
+import { copyOf, isKept } from './kept-key.ts';
 import { KeyLease, type Node } from './key-lease.ts';
 import { type Terms, termsOf } from './lease-terms.ts';
 import { quietClock } from './quiet-clock.ts';
@@ -15,7 +16,10 @@ export interface LeasedOptions {
   readonly lease?: Duration | undefined;
   /** About how many processes share the store; default 8. Limits below 20 units a node are checked directly. */
   readonly nodes?: number | undefined;
-  /** Keys looked after at once, per limiter; default 10,000. The longest unused one makes room. */
+  /**
+   * The most keys with a lease, per limiter; default 10,000. Beyond that the least recently used key is evicted. Keys
+   * longer than 1,024 characters are checked directly.
+   */
   readonly maxKeys?: number | undefined;
   /** In place of this machine's monotonic clock: for tests. */
   readonly clock?: Clock | undefined;
@@ -71,7 +75,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     const { terms, keys } = book;
     if (terms === undefined) return store.apply(hit);
     const found = keys.get(hit.key);
-    if (!closed && hit.mode === 'whole') {
+    if (!closed && hit.mode === 'whole' && isKept(hit.key)) {
       if (hit.verb === 'take') return (found ?? add(book, terms, hit.key)).take(hit);
       if (hit.verb === 'peek' && found !== undefined) return found.peek(hit);
       if (hit.verb === 'refund' && found !== undefined) return found.refund(hit);
@@ -90,8 +94,9 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
         book.keys.set(oldest, entry);
       } else void entry.giveBack();
     }
-    const entry = new KeyLease(key, terms, node);
-    book.keys.set(key, entry);
+    const kept = copyOf(key);
+    const entry = new KeyLease(kept, terms, node);
+    book.keys.set(kept, entry);
     books.add(book);
     book.stopSweeping ??= clock.after(terms.span / 2, () => sweep(book, terms));
     return entry;

@@ -6,12 +6,16 @@
 import type { Clock, Decision, Hit, MaybePromise, Millis, Plan, Store } from '../contract.ts';
 import { type Duration, duration } from '../duration.ts';
 import { bound, known } from '../options.ts';
+import { copyOf, isKept } from './kept-key.ts';
 import { quietClock } from './quiet-clock.ts';
 
 export interface SyncedOptions {
   /** How often counts are pushed and totals pulled. */
   readonly every: Duration;
-  /** Keys looked after at once; default 10,000. What does not fit is checked directly. */
+  /**
+   * The most keys that are counted here; default 10,000. Further keys, and keys longer than 1,024 characters, are
+   * checked directly.
+   */
   readonly maxKeys?: number | undefined;
   /** In place of this machine's monotonic clock: for tests. */
   readonly clock?: Clock | undefined;
@@ -80,8 +84,9 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
 
   /** The first hit of a key asks the store; those that come before the answer wait for it. */
   function begin(hit: Hit, among: Map<string, Count>): MaybePromise<Decision> {
-    if (counts.size >= maxKeys) return store.apply(hit);
-    const { plan, key } = hit;
+    if (counts.size >= maxKeys || !isKept(hit.key)) return store.apply(hit);
+    const { plan } = hit;
+    const key = copyOf(hit.key);
     const count: Count = {
       plan,
       key,
