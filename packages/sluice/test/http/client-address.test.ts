@@ -132,6 +132,73 @@ describe('behind proxies', () => {
     );
   });
 
+  describe.each<[string, ClientAddressOptions['trustProxy']]>([
+    ['a header from trusted peers only', { header: 'X-Real-IP', from: ['10.0.0.0/8'] }],
+    ['a chain of trusted peers', '10.0.0.0/8'],
+  ])('with %s', (_, trustProxy) => {
+    const headers = { 'x-real-ip': '203.0.113.4', 'x-forwarded-for': '203.0.113.4' };
+    const seenFrom = (connection: string | undefined) =>
+      clientAddress(from(connection, headers), { trustProxy });
+
+    it('believes a trusted peer', () => {
+      expect(seenFrom('10.1.2.3')).toBe('203.0.113.4');
+    });
+
+    it('does not believe a peer whose address cannot be parsed', () => {
+      for (const peer of [
+        '10.1.2',
+        '10.1.2.3.4',
+        'localhost',
+        'unix:/run/app.sock',
+        '10.1.2.3:',
+        '[10.1.2.3',
+      ])
+        expect(seenFrom(peer)).toBe(peer);
+      expect(seenFrom('')).toBe('');
+    });
+
+    it('believes a peer without an address, which is connected over a Unix socket', () => {
+      expect(seenFrom(undefined)).toBe('203.0.113.4');
+    });
+
+    it('falls back to the peer if the header is missing', () => {
+      expect(clientAddress(from('10.1.2.3'), { trustProxy })).toBe('10.1.2.3');
+      const request = { headers: new Headers(), remoteAddress: '10.1.2.3' };
+      expect(clientAddress(request, { trustProxy })).toBe('10.1.2.3');
+    });
+  });
+
+  it('knows the private and the loopback ranges by name', () => {
+    for (const [peer, range] of [
+      ['10.1.2.3', 'private'],
+      ['172.31.255.255', 'private'],
+      ['192.168.1.1', 'private'],
+      ['169.254.0.1', 'private'],
+      ['fd00::1', 'private'],
+      ['fe80::1', 'private'],
+      ['127.0.0.53', 'loopback'],
+      ['::1', 'loopback'],
+    ] as const) {
+      expect(forwarded(peer, '203.0.113.7', { trustProxy: range })).toBe('203.0.113.7');
+      const other = range === 'private' ? 'loopback' : 'private';
+      expect(forwarded(peer, '203.0.113.7', { trustProxy: other })).not.toBe('203.0.113.7');
+    }
+  });
+
+  it('drops the port of an address, and takes nothing else that looks like one', () => {
+    const of = (text: string) => forwarded('10.0.0.1', text, { trustProxy: 1 });
+    expect(of('[2001:db8::1]')).toBe('2001:db8:0:0::/56');
+    expect(of('[203.0.113.7]:80')).toBe('203.0.113.7');
+    for (const text of [
+      'x[2001:db8::1]',
+      '[2001:db8::1]x',
+      'x203.0.113.7:80',
+      '203.0.113.7:80x',
+      '203.0.113.7:',
+    ])
+      expect(of(text)).toBe('10.0.0.1');
+  });
+
   it('what cannot be trusted is refused by name', () => {
     for (const trustProxy of [
       '10.0.0.0/33',
@@ -141,7 +208,9 @@ describe('behind proxies', () => {
       Number.NaN,
       true,
       {},
+      null,
       [1],
+      ['10.0.0.0/8', 1],
       '1.2.3',
       '::/129',
       '10.0.0.0/8/8',

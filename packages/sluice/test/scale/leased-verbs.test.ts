@@ -271,6 +271,30 @@ describe('other verbs', () => {
     expect(asked).toEqual(['refund 40']);
   });
 
+  test('a refund goes to the store once the lease that it came from has ended', async () => {
+    // No timer ends the lease: only the clock tells.
+    const limiter = limiterOf(DAY, { clock: { now: () => clock.now(), after: () => () => {} } });
+    await warm(limiter);
+    const end = clock.now() + 4995;
+    clock.set(end - 0.01);
+    expect(limiter.refund('alice')).toMatchObject({ source: 'lease' });
+    asked.length = 0;
+    clock.set(end);
+    const { remaining } = await createLimiter(DAY, { store, name: 'leases' }).peek('alice');
+    expect(await limiter.refund('alice', 5)).toMatchObject({ remaining: remaining + 5, source: 'store' });
+    expect(asked).toEqual(['peek 1', 'refund 5']);
+  });
+
+  test('a refund to a key whose lease was used up lets the next hit ask the store again', async () => {
+    const limiter = limiterOf(DAY);
+    await limiter.take('alice', 990);
+    for (let i = 0; i < 60; i++) await limiter.take('alice');
+    expect(limiter.take('alice')).toMatchObject({ allowed: false, source: 'lease' });
+    // More than the last lease held, so it goes to the store.
+    expect(await limiter.refund('alice', 500)).toMatchObject({ source: 'store' });
+    expect((await limiter.take('alice')).allowed).toBe(true);
+  });
+
   test('partial and always takes and reservations are the store’s, by the reduced policy', async () => {
     const limiter = limiterOf(BUCKET);
     expect(await limiter.take('alice', { cost: 5000, mode: 'partial' })).toMatchObject({ taken: 875 });
@@ -311,6 +335,27 @@ describe('other verbs', () => {
     clock.advance(60_000);
     await settled();
     expect(asked.filter((what) => what.startsWith('refund'))).toEqual([]);
+  });
+
+  test('hits that wait for a lease at a reset are debited after it, not from what was debited before', async () => {
+    const limiter = limiterOf(DAY);
+    await warm(limiter);
+    // As many as the lease holds are answered synchronously; the rest wait for the next lease.
+    const waiting: Promise<Decision>[] = [];
+    while (waiting.length < 50) {
+      const answer = limiter.take('alice');
+      if (answer instanceof Promise) waiting.push(answer);
+    }
+    expect(asked.at(-1)).toMatch(/^take partial/);
+    const reset = limiter.reset('alice');
+    const decisions = await Promise.all(waiting);
+    await reset;
+    await settled();
+    const allowed = decisions.filter((decision) => decision.allowed).length;
+    expect(allowed).toBe(50);
+    expect((await createLimiter(DAY, { store, name: 'leases' }).peek('alice')).remaining).toBe(
+      1000 - allowed,
+    );
   });
 
   test('a block holds at once on the node that made it', async () => {

@@ -219,6 +219,54 @@ describe('one node', () => {
     expect(await limiter.take('alice')).toMatchObject({ remaining: 8, source: 'store' });
   });
 
+  describe('an answer that a fallback gave in the store’s place', () => {
+    /** As `resilient` with an `onFailure` answers. */
+    const fallBack = (): void => {
+      const apply = store.apply.bind(store);
+      store.apply = async (hit) => ({ ...(await apply(hit)), remaining: 999, source: 'fallback' });
+    };
+
+    test('is not taken for the state of the store at the first hit', async () => {
+      const apply = store.apply.bind(store);
+      fallBack();
+      const limiter = limiterOf(fixedWindow({ limit: 3, per: '1h' }));
+      expect((await limiter.take('alice')).source).toBe('fallback');
+      expect((await limiter.take('alice')).source).toBe('fallback');
+      store.apply = apply;
+      expect(await limiter.take('alice')).toMatchObject({ allowed: true, remaining: 0, source: 'store' });
+      expect(limiter.take('alice')).toMatchObject({ allowed: false, source: 'lease' });
+    });
+
+    test('makes hits that wait for it ask the store themselves, all at the same time', async () => {
+      fallBack();
+      const apply = store.apply.bind(store);
+      let [inFlight, most] = [0, 0];
+      store.apply = async (hit) => {
+        most = Math.max(most, ++inFlight);
+        await settled();
+        inFlight--;
+        return apply(hit);
+      };
+      const limiter = limiterOf(fixedWindow({ limit: 3, per: '1h' }));
+      const decisions = await Promise.all(Array.from({ length: 5 }, async () => limiter.take('alice')));
+      expect(decisions.map(({ source }) => source)).toEqual(Array(5).fill('fallback'));
+      expect(asked).toEqual(Array(5).fill('take 1'));
+      expect(most).toBe(4);
+    });
+
+    test('to a push ends what the node knew: the next hit asks the store', async () => {
+      const apply = store.apply.bind(store);
+      const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+      await limiter.take('alice');
+      void limiter.take('alice', 3);
+      fallBack();
+      clock.advance(EVERY);
+      await settled();
+      store.apply = apply;
+      expect(await limiter.take('alice')).toMatchObject({ remaining: 5, source: 'store' });
+    });
+  });
+
   test('what is not a count is checked directly', async () => {
     const limiter = limiterOf(concurrency({ limit: 2, lease: '1m' }));
     for (let i = 0; i < 3; i++) await limiter.take('alice');
