@@ -71,6 +71,18 @@ function checkSoak(args: string): void {
   duration('--for', /--for (\S+)/.exec(args)?.[1] ?? '1s');
 }
 
+function checkMutate(args: string): void {
+  const { stderr } = spawnSync(
+    process.execPath,
+    ['scripts/mutate.mjs', ...args.split(' '), 'no-such-target'],
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  );
+  expect(stderr).toContain(`unknown target 'no-such-target'`);
+}
+
 /** Some test lies there, and one of those has the words in a title. Pages are titles of docs.test.ts. */
 function checkTests(path = '', title = ''): void {
   const there = tests.filter((file) => file === path || file.startsWith(path === '' ? '' : `${path}/`));
@@ -97,6 +109,7 @@ const FORMS: readonly (readonly [RegExp, (...groups: string[]) => void])[] = [
   [/^npm run ([\w:]+) -w (\S+)$/, (script, name) => checkScript(script, workspace(name))],
   [/^npm run bench -- (.+)$/, checkBenchmark],
   [/^npm run soak -- (.+)$/, checkSoak],
+  [/^npm run mutate -- (.+)$/, checkMutate],
   [
     /^(?:SEED=\d+ )?npx vitest(?: run)?(?: ([\w./-]+))?(?: -t (?:'(.+)'|(\S+)))?$/,
     (path, ...titles) => checkTests(path, titles.join('')),
@@ -134,6 +147,7 @@ test('a command that is not there, or has another flag, is noticed', () => {
     'npm run bench -- memory --quik',
     'npm run soak -- --for 30x',
     'npm run soak -- --fro 30s',
+    'npm run mutate -- enigne',
     'npx vitest run packages/sluice/test/wating.test.ts',
     "npx vitest run packages/sluice/test/sixteen-bugs -t '5. awards'",
     'npm run build && npm publish',
