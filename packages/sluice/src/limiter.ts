@@ -4,6 +4,7 @@ import { storeOf } from './default-store.ts';
 import { type Duration, duration } from './duration.ts';
 import { DeniedError, SluiceError } from './errors.ts';
 import { INHERIT, type Inherit } from './inherit.ts';
+import { kept } from './kept.ts';
 import { type ManyDecision, type ManyItem, takeMany } from './many.ts';
 import { chain, unheard } from './maybe.ts';
 import { bound, keyOf, known, oneOf } from './options.ts';
@@ -211,21 +212,24 @@ function plansOf(
   };
 }
 
-/** Plans for what the function returns, each made once. Texts are remembered up to a bound, objects while they live. */
+/** Plans kept ready for texts that a policy function returns. A plan that was dropped is made again. */
+const READY = 1000;
+
+/** Plans for what the function returns, made once for each object, and for each text while it is used. */
 function plansByKey(
   policiesOf: (key: string) => Policies,
   name: string,
   inherit: Inherit | undefined,
 ): (key: string) => Plan {
-  const byText = new Map<string, Plan>();
+  const byText = kept<Plan>(READY);
   const byObject = new WeakMap<object, Plan>();
   return (key) => {
     const policies = policiesOf(key);
     const known = typeof policies === 'string' ? byText.get(policies) : byObject.get(policies);
     if (known !== undefined) return known;
     const plan = planOf(policies, name, inherit);
-    if (typeof policies !== 'string') byObject.set(policies, plan);
-    else if (byText.size < 1000) byText.set(policies, plan);
+    if (typeof policies === 'string') byText.set(policies, plan);
+    else byObject.set(policies, plan);
     return plan;
   };
 }

@@ -5,6 +5,7 @@ import {
   type Limiter,
   type MaybePromise,
   type Millis,
+  type Policies,
   type Store,
 } from 'sluice';
 import { limitOf, pathWord } from '../config/descriptors.ts';
@@ -17,6 +18,7 @@ import {
   type Unit,
   UNITS,
 } from '../config/model.ts';
+import { kept } from './kept.ts';
 import { blocked } from './limit.ts';
 import { type Entry, type Match, matchRule } from './match.ts';
 import { all, chain } from './maybe.ts';
@@ -72,8 +74,8 @@ export type Observe = (label: string, key: string, decision: Decision, shadowed:
 export const MOST_DESCRIPTORS = 1000;
 const MOST_REMAINING = 2 ** 32 - 1;
 const OK: DescriptorStatus = { code: 'OK', limitRemaining: 0 };
-/** Limits that requests bring themselves; beyond this many, the oldest is made anew when it comes again. */
-const MAX_OVERRIDES = 1000;
+/** Limits that requests bring themselves, and names they count under: at least this many of each are kept ready. */
+const READY = 1000;
 
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
 
@@ -82,7 +84,12 @@ export class Descriptors {
   private readonly store: Store;
   private readonly observe: Observe;
   private readonly limiters = new Map<Rule, AnyLimiter>();
-  private readonly overrides = new Map<string, AnyLimiter>();
+  /** By their numbers. */
+  private readonly ownLimits = kept<RuleLimit>(READY);
+  /** By their names. A limiter serves all numbers that requests bring under its name. */
+  private readonly ownLimiters = kept<AnyLimiter>(READY);
+  /** What the limiter of `ownLimiters` that is asked now goes by. It reads this before it returns. */
+  private ownPolicies: Policies = [];
 
   constructor(domains: Config['domains'], store: Store, observe: Observe) {
     this.domains = domains;
@@ -118,17 +125,20 @@ export class Descriptors {
   /** The limit that the request brings: it counts apart from the configured ones. */
   private ownLimit(domain: Domain, entries: readonly Entry[], rate: Rate): Found {
     const path = [domain.name, '', ...entries.map(({ key }) => key)].map(pathWord).join('/');
-    const limit: RuleLimit = { name: undefined, replaces: [], ...limitOf(rate) };
-    const id = `${rate.requestsPerUnit} ${rate.unit} ${path}`;
-    let limiter = this.overrides.get(id);
-    if (limiter === undefined && limit.policies !== undefined) {
-      limiter = createLimiter(limit.policies, { name: `rls:${path}`, store: this.store });
-      const [oldest] = this.overrides.keys();
-      if (this.overrides.size >= MAX_OVERRIDES && oldest !== undefined) this.overrides.delete(oldest);
-      this.overrides.set(id, limiter);
-    }
+    const numbers = `${rate.requestsPerUnit} ${rate.unit}`;
+    const limit =
+      this.ownLimits.get(numbers) ??
+      this.ownLimits.set(numbers, { name: undefined, replaces: [], ...limitOf(rate) });
+    const limiter =
+      limit.policies === undefined ? undefined : (this.ownLimiters.get(path) ?? this.openOwn(path));
     const subject = entries.map(({ value }) => pathWord(value)).join('/');
     return { rule: undefined, subject, label: `${domain.name}/override`, limit, limiter };
+  }
+
+  /** No limiter for each set of numbers: a client may send other ones with each descriptor. */
+  private openOwn(path: string): AnyLimiter {
+    const limiter = createLimiter(() => this.ownPolicies, { name: `rls:${path}`, store: this.store });
+    return this.ownLimiters.set(path, limiter);
   }
 
   private ask(
@@ -138,6 +148,7 @@ export class Descriptors {
     cost: number,
   ): MaybePromise<DescriptorStatus> {
     if (limit.kind === 'unlimited') return { code: 'OK', limitRemaining: MOST_REMAINING };
+    if (rule === undefined && limit.policies !== undefined) this.ownPolicies = limit.policies;
     const isSoft = rule !== undefined && (rule.shadow || rule.quota);
     const decision =
       limiter === undefined

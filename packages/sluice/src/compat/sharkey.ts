@@ -16,7 +16,7 @@ import {
 } from '../index.ts';
 import { isPromise } from '../maybe.ts';
 import { known } from '../options.ts';
-import { kept } from './shared/kept.ts';
+import { kept } from '../kept.ts';
 import { type AnyLimiter, limitersOf } from './shared/limiters.ts';
 import { GRAIN, wholeUnits } from './shared/rounding.ts';
 

@@ -7,7 +7,7 @@ import {
   type Policies,
   type Store,
 } from '../../index.ts';
-import { kept } from './kept.ts';
+import { kept } from '../../kept.ts';
 
 export type AnyLimiter = Limiter<MaybePromise<Decision>>;
 

@@ -1,6 +1,6 @@
 /** For old APIs whose calls bring their own numbers: plans instead of limiters, all of which read the same rows. */
 import type { Plan, Policy } from '../../index.ts';
-import { kept } from './kept.ts';
+import { kept } from '../../kept.ts';
 
 /** Plans kept ready; one that was dropped is made again. */
 const READY = 1000;

@@ -3,10 +3,11 @@ import { stat } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import type { Decision, Hit, MaybePromise, Plan, Store } from '../../contract.ts';
+import { kept } from '../../kept.ts';
 import { answerLine, type Ask, hitFrom, lineReader, planFrom } from './wire.ts';
 
-/** Plans remembered; one more and all are read again. */
-const MOST_PLANS = 10_000;
+/** Plans kept ready. A plan that was dropped is parsed again. */
+const READY = 5000;
 /** Bytes of answers that a connection may leave unread. */
 const MOST_UNREAD = 64 * 2 ** 20;
 /** How often the server looks whether the path still leads to it, in milliseconds. */
@@ -17,16 +18,8 @@ export function decider(
   store: Store,
   algorithms: AlgorithmsByName,
 ): (plan: string, hit: (plan: Plan) => Hit) => MaybePromise<Decision> {
-  const plans = new Map<string, Plan>();
-  return (text, hit) => {
-    let plan = plans.get(text);
-    if (plan === undefined) {
-      plan = planFrom(text, algorithms);
-      if (plans.size >= MOST_PLANS) plans.clear();
-      plans.set(text, plan);
-    }
-    return store.apply(hit(plan));
-  };
+  const plans = kept<Plan>(READY);
+  return (text, hit) => store.apply(hit(plans.get(text) ?? plans.set(text, planFrom(text, algorithms))));
 }
 
 export type Decide = ReturnType<typeof decider>;

@@ -2,34 +2,47 @@
  * Rows by fingerprint: open addressing on one typed array. A slot is 8 bytes of fingerprint and the row; no key, no
  * object, no timer.
  *
- * The table never stops to grow: when it is full, a new generation is allocated and each new key moves a few slots
- * from the old one, leaving behind what is as good as new. So growing, shrinking and expiry are the same few lines.
+ * The table never pauses to grow: when it is full, a new generation is allocated and each new key moves a few slots
+ * from the old one, leaving behind rows that are fully replenished. So growing, shrinking, expiry and wider rows are the
+ * same few lines.
  */
 import type { Cells, Millis } from '../../contract.ts';
 import { fingerprint, high, low } from './fingerprint.ts';
 
-/** What the table must know of the rows it keeps. */
+/** What the table must know about the rows it keeps. */
 export interface RowKind {
-  /** Cells of a row. */
+  /** Cells of a row. May grow while the table lives; `widen` must be called then. */
   readonly width: number;
-  /** 0: a row may be forgotten. When one has to be, it is the one nearest to 0. Below 0: it denies. */
-  worth(cells: Cells, at: number, now: Millis): number;
+  /**
+   * Eviction weight: 0 if the row is fully replenished and may be forgotten. Of several rows the one nearest to 0 is
+   * evicted; the sign is negative while the key is denied. `width`: cells of this row, which may be from before `widen`.
+   */
+  worth(cells: Cells, at: number, now: Millis, width: number): number;
   /** Called before a row is forgotten. */
   forget(cells: Cells, at: number): void;
+  /** Fills in the cells that a row from before `widen` did not have. */
+  extend?(cells: Cells, at: number, now: Millis): void;
 }
 
 /** A slot is looked for from `position(high)` on, to the next free one. `low` 0 marks a free slot. */
 interface Generation {
   readonly capacity: number;
+  /** Cells of a slot: the fingerprint and the row. */
+  readonly stride: number;
   readonly cells: Float64Array;
   readonly tags: Int32Array;
   /** Slots that are not free: rows, and marks of evicted ones. */
   used: number;
+  /** Slots before this one have moved to the current generation. */
+  moved: number;
+  /** The generation before this one, while it still has rows. */
+  older: Generation | undefined;
 }
 
 function generationOf(capacity: number, stride: number): Generation {
   const cells = new Float64Array(capacity * stride);
-  return { capacity, cells, tags: new Int32Array(cells.buffer), used: 0 };
+  const tags = new Int32Array(cells.buffer);
+  return { capacity, stride, cells, tags, used: 0, moved: 0, older: undefined };
 }
 
 const SMALLEST = 32;
@@ -41,9 +54,9 @@ const ROOMY = 0.5;
 /** Old slots moved per new key: a generation has moved long before the next is full. */
 const STEP = 16;
 const SAMPLE = 128;
-/** Rows compared when one has to go. */
+/** Rows compared to choose the one to evict. */
 const CANDIDATES = 16;
-/** While the one that would go denies, so many slots are looked at. */
+/** Slots looked at, at most, while the best candidate is a key that is denied. */
 const FAR = 512;
 /** `low` of a slot whose row was evicted; as a fingerprint it would need `high` to be the same, too. */
 const EVICTED = -1;
@@ -56,31 +69,28 @@ export class Table {
   /** The array that holds the row last found or added. */
   cells: Float64Array;
   readonly #kind: RowKind;
-  readonly #stride: number;
   readonly #maxKeys: number;
   #current: Generation;
   private old: Generation | undefined;
-  /** Old slots before this one have moved. */
-  #moved = 0;
-  /** Rows in old slots that have not. */
-  #waiting = 0;
-  #rows = 0;
+  #size = 0;
+  /** Where the next eviction looks for candidates. */
   #hand = 0;
+  /** `sweep` has found no row in use before this slot. */
+  #swept = 0;
 
   constructor(kind: RowKind, maxKeys: number) {
     // Not earlier: while modules load, Workers have no random numbers to give.
     if (!seeded) crypto.getRandomValues(seed);
     seeded = true;
     this.#kind = kind;
-    this.#stride = kind.width + 1;
     this.#maxKeys = maxKeys;
-    this.#current = generationOf(SMALLEST, this.#stride);
+    this.#current = generationOf(SMALLEST, kind.width + 1);
     this.cells = this.#current.cells;
   }
 
-  /** Rows kept, those included that could be forgotten. */
+  /** Rows kept, including fully replenished ones that have not been dropped yet. */
   get size(): number {
-    return this.#rows + this.#waiting;
+    return this.#size;
   }
 
   /** Where the key's row starts in `cells`; −1: it has none. */
@@ -88,116 +98,159 @@ export class Table {
     fingerprint(key, seed);
     const current = this.#current;
     const old = this.old;
-    const slot = this.#search(current);
+    const slot = search(current);
     if (slot >= 0) {
       this.cells = current.cells;
-      return slot * this.#stride + 1;
+      return slot * current.stride + 1;
     }
-    if (old === undefined) return -1;
-    const before = this.#search(old);
-    if (before < this.#moved) return -1;
-    this.cells = old.cells;
-    return before * this.#stride + 1;
+    return old === undefined ? -1 : this.#findIn(old);
+  }
+
+  #findIn(generation: Generation): number {
+    const slot = search(generation);
+    if (slot < generation.moved) return generation.older === undefined ? -1 : this.#findIn(generation.older);
+    this.cells = generation.cells;
+    return slot * generation.stride + 1;
+  }
+
+  /** As `find`, in a table that was widened: the row has all cells. */
+  findWide(key: string, now: Millis): number {
+    // Not only with new keys: the narrow generation shall not stay where there are none.
+    if (this.old !== undefined) this.#move(now);
+    const at = this.find(key);
+    const current = this.#current;
+    if (at < 0 || this.cells === current.cells) return at;
+    let home = this.old as Generation;
+    while (home.cells !== this.cells) home = home.older as Generation;
+    if (home.stride === current.stride) return at;
+    const slot = (at - 1) / home.stride;
+    const target = this.#copy(home, slot, now);
+    markEvicted(home, slot);
+    this.cells = current.cells;
+    return target;
   }
 
   /** Adds a row of zeros for the key that was just looked for in vain, and says where it starts in `cells`. */
   add(now: Millis): number {
-    if (this.size >= this.#maxKeys) this.#evict(now);
+    if (this.#size >= this.#maxKeys) this.#evict(now);
     if (this.old !== undefined) this.#move(now);
     else if (this.#current.used >= this.#current.capacity * FULL) this.#turnOver(now);
-    this.cells = this.#current.cells;
-    return this.#claim(this.#current, high, low) * this.#stride + 1;
+    const current = this.#current;
+    this.cells = current.cells;
+    this.#size++;
+    return claim(current, high, low) * current.stride + 1;
   }
 
-  /** The slot of the fingerprint just made; −1 if it has none. */
-  #search({ tags, capacity }: Generation): number {
-    const step = 2 * this.#stride;
-    let slot = position(high, capacity);
-    for (;;) {
-      const tag = tags[slot * step];
-      if (tag === low && tags[slot * step + 1] === high) return slot;
-      if (tag === 0) return -1;
-      if (++slot === capacity) slot = 0;
+  /** Starts a generation with rows as wide as the kind's are now. Older rows get the new cells when they move to it. */
+  widen(): void {
+    let slots = 0;
+    this.#current.older = this.old;
+    this.old = this.#current;
+    for (const { capacity } of this.#older()) slots += capacity;
+    const capacity = Math.max(SMALLEST, Math.ceil((this.#size + slots / STEP) / ROOMY));
+    this.#current = generationOf(capacity, this.#kind.width + 1);
+  }
+
+  /**
+   * Forgets fully replenished rows, in order, up to the first row that is in use. The next call goes on from there, or
+   * starts again. Looks at `count` slots at most and returns how many it looked at.
+   */
+  sweep(now: Millis, count: number): number {
+    let looked = 0;
+    for (; looked < count && this.old !== undefined; looked += STEP) this.#move(now);
+    if (this.old !== undefined) return looked;
+    const current = this.#current;
+    const end = Math.min(current.capacity, this.#swept + count - looked);
+    for (let slot = this.#swept; slot < end; slot++, looked++) {
+      if (!isRow(current, slot)) continue;
+      if (this.#worth(current, slot, now) !== 0) {
+        this.#swept = 0;
+        return looked;
+      }
+      this.#forget(current, slot);
     }
+    this.#swept = end < current.capacity ? end : 0;
+    return looked;
   }
 
-  /** Takes the first free slot for a fingerprint that is not in this generation. */
-  #claim(generation: Generation, tagHigh: number, tagLow: number): number {
-    const { tags, capacity } = generation;
-    const step = 2 * this.#stride;
-    let slot = position(tagHigh, capacity);
-    while (tags[slot * step] !== 0) if (++slot === capacity) slot = 0;
-    tags[slot * step] = tagLow;
-    tags[slot * step + 1] = tagHigh;
-    generation.used++;
-    this.#rows++;
-    return slot;
+  /** The generations before the current one, which still have rows. */
+  #older(): Generation[] {
+    const older: Generation[] = [];
+    for (let one = this.old; one !== undefined; one = one.older) older.push(one);
+    return older;
   }
 
-  /** Starts a generation that is half full once all that lives has moved, and the keys that come meanwhile. */
+  /** Starts a generation that will be half full once all rows in use have moved, and the keys that come meanwhile. */
   #turnOver(now: Millis): void {
     const full = this.#current;
     const { capacity } = full;
     const living = this.#living(full, now) + capacity / STEP;
     this.old = full;
-    this.#moved = 0;
-    this.#waiting = this.#rows;
-    this.#rows = 0;
     const least = Math.min(capacity, SHRUNK);
-    this.#current = generationOf(Math.max(least, Math.ceil(living / ROOMY)), this.#stride);
+    this.#current = generationOf(Math.max(least, Math.ceil(living / ROOMY)), this.#kind.width + 1);
     this.#move(now);
   }
 
-  /** How many rows live on, from a sample. */
+  /** How many rows are in use, estimated from a sample. */
   #living(generation: Generation, now: Millis): number {
     const samples = Math.min(SAMPLE, generation.capacity);
     let living = 0;
     for (let i = 0; i < samples; i++) {
       const slot = Math.floor((i * generation.capacity) / samples);
-      if (this.#isRow(generation, slot) && this.#worth(generation, slot, now) !== 0) living++;
+      if (isRow(generation, slot) && this.#worth(generation, slot, now) !== 0) living++;
     }
     return (living / samples) * generation.capacity;
   }
 
-  /** Moves the next slots of the old generation; all of them at once should the new one ever fill up before. */
+  /** Moves the next slots of the oldest generation; all of them at once should the new one ever fill up before. */
   #move(now: Millis): void {
-    const old = this.old as Generation;
     const { used, capacity } = this.#current;
     const crowded = used + STEP > capacity * FULL;
-    if (crowded) this.#makeRoom();
-    const end = Math.min(old.capacity, crowded ? old.capacity : this.#moved + STEP);
-    for (let slot = this.#moved; slot < end; slot++) {
-      if (!this.#isRow(old, slot)) continue;
-      this.#waiting--;
-      if (this.#worth(old, slot, now) !== 0) this.#copy(old, slot);
-      else this.#kind.forget(old.cells, slot * this.#stride + 1);
-    }
-    this.#moved = end;
-    if (end === old.capacity) this.old = undefined;
+    if (crowded) this.#makeRoom(now);
+    do {
+      let from = this.old as Generation;
+      while (from.older !== undefined) from = from.older;
+      const end = Math.min(from.capacity, crowded ? from.capacity : from.moved + STEP);
+      for (let slot = from.moved; slot < end; slot++) {
+        if (!isRow(from, slot)) continue;
+        if (this.#worth(from, slot, now) !== 0) this.#copy(from, slot, now);
+        else this.#forget(from, slot);
+      }
+      from.moved = end;
+      if (end === from.capacity) this.#drop(from);
+    } while (crowded && this.old !== undefined);
+  }
+
+  /** Gives up the oldest generation, which has no rows any more. */
+  #drop(empty: Generation): void {
+    const old = this.old as Generation;
+    if (old === empty) this.old = undefined;
+    else old.older = undefined;
   }
 
   /** The sample was wrong by far: a new generation in place of the current one, large enough for everything. */
-  #makeRoom(): void {
+  #makeRoom(now: Millis): void {
     const crowded = this.#current;
-    this.#current = generationOf(Math.ceil((this.#rows + this.#waiting) / ROOMY) + SMALLEST, this.#stride);
-    this.#rows = 0;
+    this.#current = generationOf(Math.ceil(this.#size / ROOMY) + SMALLEST, crowded.stride);
     for (let slot = 0; slot < crowded.capacity; slot++) {
-      if (this.#isRow(crowded, slot)) this.#copy(crowded, slot);
+      if (isRow(crowded, slot)) this.#copy(crowded, slot, now);
     }
   }
 
-  #copy({ tags, cells }: Generation, slot: number): void {
-    const stride = this.#stride;
+  /** Copies a row to the current generation and says where it starts there. */
+  #copy({ tags, cells, stride }: Generation, slot: number, now: Millis): number {
     const at = slot * stride;
     const to = this.#current;
-    const target = this.#claim(to, tags[2 * at + 1], tags[2 * at]) * stride;
+    const target = claim(to, tags[2 * at + 1], tags[2 * at]) * to.stride;
     for (let cell = 1; cell < stride; cell++) to.cells[target + cell] = cells[at + cell];
+    if (stride < to.stride) this.#kind.extend?.(to.cells, target + 1, now);
+    return target + 1;
   }
 
-  /** Of some neighbours, in both generations, the row worth least goes: what denies outlives any flood of new keys. */
+  /** Of some neighbors, in all generations, evicts the row worth least: what denies outlives any flood of new keys. */
   #evict(now: Millis): void {
     const { capacity } = this.#current;
-    const generations = this.old === undefined ? [this.#current] : [this.#current, this.old];
+    const generations = this.old === undefined ? [this.#current] : [this.#current, ...this.#older()];
     let home = this.#current;
     let victim = -1;
     let least = -Infinity;
@@ -209,7 +262,7 @@ export class Table {
       if (++this.#hand >= capacity) this.#hand = 0;
       for (const generation of generations) {
         const slot = Math.floor(this.#hand * (generation.capacity / capacity));
-        if ((generation === this.old && slot < this.#moved) || !this.#isRow(generation, slot)) continue;
+        if (slot < generation.moved || !isRow(generation, slot)) continue;
         seen++;
         const worth = this.#worth(generation, slot, now);
         if (Math.abs(worth) > Math.abs(least)) continue;
@@ -218,22 +271,53 @@ export class Table {
         least = worth;
       }
     }
-    if (victim < 0) return;
-    this.#kind.forget(home.cells, victim * this.#stride + 1);
-    const at = 2 * victim * this.#stride;
-    home.tags.fill(EVICTED, at, at + 2);
-    if (home === this.old) this.#waiting--;
-    else this.#rows--;
+    if (victim >= 0) this.#forget(home, victim);
   }
 
-  #isRow({ tags }: Generation, slot: number): boolean {
-    const at = 2 * slot * this.#stride;
-    return tags[at] !== 0 && !(tags[at] === EVICTED && tags[at + 1] === EVICTED);
+  #forget(generation: Generation, slot: number): void {
+    this.#kind.forget(generation.cells, slot * generation.stride + 1);
+    markEvicted(generation, slot);
+    this.#size--;
   }
 
-  #worth(generation: Generation, slot: number, now: Millis): number {
-    return this.#kind.worth(generation.cells, slot * this.#stride + 1, now);
+  #worth({ cells, stride }: Generation, slot: number, now: Millis): number {
+    return this.#kind.worth(cells, slot * stride + 1, now, stride - 1);
   }
+}
+
+/** The slot of the fingerprint just made; −1 if it has none. */
+function search({ tags, capacity, stride }: Generation): number {
+  const step = 2 * stride;
+  let slot = position(high, capacity);
+  for (;;) {
+    const tag = tags[slot * step];
+    if (tag === low && tags[slot * step + 1] === high) return slot;
+    if (tag === 0) return -1;
+    if (++slot === capacity) slot = 0;
+  }
+}
+
+/** Takes the first free slot for a fingerprint that is not in this generation. */
+function claim(generation: Generation, tagHigh: number, tagLow: number): number {
+  const { tags, capacity, stride } = generation;
+  const step = 2 * stride;
+  let slot = position(tagHigh, capacity);
+  while (tags[slot * step] !== 0) if (++slot === capacity) slot = 0;
+  tags[slot * step] = tagLow;
+  tags[slot * step + 1] = tagHigh;
+  generation.used++;
+  return slot;
+}
+
+function isRow({ tags, stride }: Generation, slot: number): boolean {
+  const at = 2 * slot * stride;
+  return tags[at] !== 0 && !(tags[at] === EVICTED && tags[at + 1] === EVICTED);
+}
+
+function markEvicted({ tags, stride }: Generation, slot: number): void {
+  const at = 2 * slot * stride;
+  tags[at] = EVICTED;
+  tags[at + 1] = EVICTED;
 }
 
 /** Spreads `high` over the slots in order, so that a generation moves to the next from front to back. */

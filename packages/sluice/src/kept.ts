@@ -1,4 +1,4 @@
-/** A memory with a bound, by a name. */
+/** A cache with a bound, by text. */
 export interface Kept<T> {
   get(id: string): T | undefined;
   set(id: string, value: T): T;
@@ -6,8 +6,8 @@ export interface Kept<T> {
 }
 
 /**
- * Keeps the last `least` that were asked for, and at most twice as many. Two Maps take turns, because one Map from which
- * the oldest is deleted again and again becomes slow: each look for the oldest passes all that was deleted.
+ * Keeps at least the last `least` entries that were asked for, and at most twice as many. Two Maps take turns: finding
+ * the oldest entry of one Map becomes slow once many of its first entries have been deleted.
  */
 export function kept<T>(least: number): Kept<T> {
   let recent = new Map<string, T>();
