@@ -61,19 +61,30 @@ export class Space implements RowKind {
     const { table } = this;
     const until = this.#blockedUntil(hit, now);
 
-    let at = this.#hasNotes ? table.findWide(key, now) : table.find(key);
+    // A reset reaches every version of the limiter, as a manual block does.
+    if (verb === 'reset') for (const space of this.#group.spaces.values()) space.#clear(key, now);
+    let at = this.#find(key, now);
     if (at < 0 && (verb === 'take' || verb === 'reserve')) {
       this.#onAdd(this, now);
       at = table.add(now);
-    }
-    if (at >= 0 && verb === 'reset') {
-      this.forget(table.cells, at);
-      table.cells.fill(0, at, at + this.width);
     }
     // A hit that takes nothing, and has nothing to give back, leaves no row.
     if (at < 0) return decide(hit, new Float64Array(this.width), 0, now, until, this.#grown);
     if (this.#hasNotes) return this.#decideAndNote(hit, at, now, until);
     return decide(hit, table.cells, at, now, until, this.#grown);
+  }
+
+  #find(key: string, now: Millis): number {
+    return this.#hasNotes ? this.table.findWide(key, now) : this.table.find(key);
+  }
+
+  /** Makes the key's row one of zeros. */
+  #clear(key: string, now: Millis): void {
+    const at = this.#find(key, now);
+    if (at < 0) return;
+    const { cells } = this.table;
+    this.forget(cells, at);
+    cells.fill(0, at, at + this.width);
   }
 
   #decideAndNote(hit: Hit, at: number, now: Millis, until: Millis): Decision {

@@ -83,6 +83,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   const time = given === undefined ? threadClock(layout) : () => clock.now();
   const block = new Float64Array(1);
   const spaces = new WeakMap<Plan, Space>();
+  /** Where versions of a limiter have their rows, by name and signature, so that a reset in this thread reaches all of them. */
+  const versions = new Map<string, Map<string, Int32Array>>();
   let lastPlan: Plan | undefined;
   let lastSpace: Space | undefined;
 
@@ -90,6 +92,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     if (plan === lastPlan) return lastSpace as Space;
     const space = spaces.get(plan) ?? spaceFor(plan, layout);
     spaces.set(plan, space);
+    const named = versions.get(plan.name) ?? new Map<string, Int32Array>();
+    versions.set(plan.name, named.set(plan.signature, space.row));
     lastPlan = plan;
     lastSpace = space;
     return space;
@@ -134,14 +138,16 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     });
   }
 
-  function decideAt(found: number, hit: Hit, until: Millis, measure: number): Decision {
-    const { plan, verb } = hit;
+  function resetAll({ plan, key }: Hit): void {
+    for (const seed of versions.get(plan.name)?.values() ?? [])
+      locked(key, seed, (slot) => {
+        if (slot >= 0) rows.forget(slot);
+      });
+  }
+
+  function decideAt(slot: number, hit: Hit, until: Millis, measure: number): Decision {
+    const { plan } = hit;
     const at = now();
-    let slot = found;
-    if (verb === 'reset' && slot >= 0) {
-      rows.forget(slot);
-      slot = -1;
-    }
     scratch.load(plan, rows.head, slot);
     const decision = decide(hit, scratch.cells, 0, at, until, scratch);
     if (isUntouched(hit, decision) || !scratch.changed(plan)) return decision;
@@ -167,6 +173,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     apply(hit) {
       const space = spaceOf(hit.plan);
       const until = blockedUntil(hit, space);
+      if (hit.verb === 'reset') resetAll(hit);
       return locked(hit.key, space.row, (slot) => decideAt(slot, hit, until, space.measure));
     },
     /** The memory is there as long as any thread holds it. */
