@@ -1,7 +1,7 @@
 /** Who asks: the address of a client behind the proxies that are trusted, and no other. */
 import { mistake, SluiceError } from '../errors.ts';
 import { known } from '../options.ts';
-import { contains, formatPrefix, formatV4, isMappedV4, parseAddress, parseRange, type Range } from './ip.ts';
+import { contains, embeddedV4, formatPrefix, parseAddress, parseRange, type Range } from './ip.ts';
 
 /** Platforms that put the client's address into a header of their own, and overwrite what the client put there. */
 const PLATFORMS = {
@@ -36,7 +36,10 @@ export type TrustProxy =
 export interface ClientAddressOptions {
   /** Default false. */
   readonly trustProxy?: TrustProxy | undefined;
-  /** One subscriber holds a whole prefix of IPv6 addresses, so that one is limited. Default 56; 128: each address. */
+  /**
+   * Leading bits of an IPv6 address that identify one client, since one subscriber holds a whole prefix. Default 56; 128
+   * limits each address separately. An address that embeds an IPv4 address (IPv4-mapped, NAT64, 6to4) counts as that one.
+   */
   readonly ipv6Prefix?: number | undefined;
 }
 
@@ -58,7 +61,7 @@ export type HeadersLike =
 /** What a connection without an address is called: a Unix socket, or a client that has gone. */
 const UNKNOWN = 'unknown';
 
-/** The address that a request counts for, seen through the proxies that are trusted; of IPv6 the prefix. */
+/** Returns the address of the client behind the trusted proxies; for IPv6, its prefix. */
 export function clientAddress(request: RequestLike, options: ClientAddressOptions = {}): string {
   return clientAddressBy(options)(request);
 }
@@ -177,10 +180,10 @@ function isList(value: unknown): value is readonly string[] {
 const MAPPED = /^::ffff:\d+\.[\d.]+$/;
 
 function subject(text: string, ipv6Prefix: number): string {
-  // Most addresses need no parsing: IPv4, alone or mapped by a server that listens on both.
+  // Fast path: most addresses are IPv4, written alone or IPv4-mapped by a dual-stack listener.
   if (!text.includes(':')) return text;
   if (MAPPED.test(text)) return text.slice(7);
   const address = parseAddress(text);
   if (address === undefined) return text;
-  return isMappedV4(address) ? formatV4(address) : formatPrefix(address, ipv6Prefix);
+  return embeddedV4(address) ?? formatPrefix(address, ipv6Prefix);
 }

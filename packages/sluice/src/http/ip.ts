@@ -44,13 +44,22 @@ export function contains({ address, bits }: Range, other: Address): boolean {
   return true;
 }
 
-export function isMappedV4(address: Address): boolean {
-  return contains(MAPPED, address);
+const MAPPED: Range = { address: [0, 0, 0, 0, 0, 0xffff, 0, 0], bits: 96 };
+/** The well-known prefix of NAT64 (RFC 6052): every IPv4 client of such a gateway is in this one /96. */
+const NAT64: Range = { address: [0x64, 0xff9b, 0, 0, 0, 0, 0, 0], bits: 96 };
+/** 6to4 (RFC 3056): the owner of one IPv4 address holds the whole /48 that embeds it. */
+const SIX_TO_FOUR: Range = { address: [0x2002, 0, 0, 0, 0, 0, 0, 0], bits: 16 };
+
+/**
+ * The IPv4 address that an IPv6 address stands for (IPv4-mapped, NAT64 or 6to4), or undefined. Only for telling clients
+ * apart: a range of trusted proxies must compare the address itself, or `2002:0a00:…` would pass for 10.0.0.0/8.
+ */
+export function embeddedV4(address: Address): string | undefined {
+  if (contains(MAPPED, address) || contains(NAT64, address)) return formatV4(address[6], address[7]);
+  return contains(SIX_TO_FOUR, address) ? formatV4(address[1], address[2]) : undefined;
 }
 
-const MAPPED: Range = { address: [0, 0, 0, 0, 0, 0xffff, 0, 0], bits: 96 };
-
-export function formatV4([, , , , , , high, low]: Address): string {
+function formatV4(high: number, low: number): string {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
 }
 

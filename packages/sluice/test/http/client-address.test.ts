@@ -34,6 +34,26 @@ describe('without a trusted proxy', () => {
       expect(clientAddress(from(text))).toBe('203.0.113.7');
   });
 
+  it('tells IPv4 clients behind NAT64 apart, and joins them with their plain IPv4 address', () => {
+    for (const text of ['64:ff9b::203.0.113.7', '64:ff9b::cb00:7107', '64:FF9B:0:0:0:0:203.0.113.7'])
+      expect(clientAddress(from(text), { ipv6Prefix: 128 })).toBe('203.0.113.7');
+    expect(clientAddress(from('64:ff9b::203.0.113.8'))).toBe('203.0.113.8');
+    // The local-use prefix of RFC 8215 does not say where the IPv4 address stands.
+    expect(clientAddress(from('64:ff9b:1::203.0.113.7'))).toBe('64:ff9b:1:0::/56');
+  });
+
+  it('counts a whole 6to4 site, which is a /48, as the IPv4 address that owns it', () => {
+    expect(clientAddress(from('2002:cb00:7107::1'))).toBe('203.0.113.7');
+    expect(clientAddress(from('2002:cb00:7107:ff00::1'))).toBe('203.0.113.7');
+    expect(clientAddress(from('2002:cb00:7108::1'))).toBe('203.0.113.8');
+  });
+
+  it('does not trust an IPv6 address because the IPv4 address embedded in it is trusted', () => {
+    for (const text of ['64:ff9b::10.0.0.1', '2002:a00:1::1'])
+      expect(forwarded(text, '198.51.100.1', { trustProxy: ['private', 'loopback'] })).toBe('10.0.0.1');
+    expect(forwarded('::ffff:10.0.0.1', '198.51.100.1', { trustProxy: 'private' })).toBe('198.51.100.1');
+  });
+
   it('a whole IPv6 prefix is one client; another prefix is another', () => {
     const of = (text: string, ipv6Prefix?: number) => clientAddress(from(text), { ipv6Prefix });
     expect(of('2001:db8:0:1ff::1')).toBe('2001:db8:0:100::/56');
@@ -52,7 +72,7 @@ describe('without a trusted proxy', () => {
         const first = parseAddress(a);
         const second = parseAddress(b);
         if (first === undefined || second === undefined) throw new Error(`not parsed: ${a} ${b}`);
-        if (isMapped(a) || isMapped(b)) return;
+        if (embedsV4(a) || embedsV4(b)) return;
         expect(x === y).toBe(contains({ address: first, bits: ipv6Prefix }, second));
       }),
     );
@@ -252,7 +272,7 @@ describe('addresses', () => {
         fc.oneof(fc.ipV4(), fc.ipV6()),
         fc.nat(128),
         (start, other, length) => {
-          fc.pre(isIPv4(start) === isIPv4(other) && !isMapped(start) && !isMapped(other));
+          fc.pre(isIPv4(start) === isIPv4(other) && !embedsV4(start) && !embedsV4(other));
           const bits = isIPv4(start) ? length % 33 : length;
           const kind = isIPv6(start) ? 'ipv6' : 'ipv4';
           const list = new BlockList();
@@ -294,11 +314,9 @@ describe('composite keys', () => {
 });
 
 /** IPv4 in IPv6's clothes: Sluice takes it for IPv4. */
-function isMapped(text: string): boolean {
+/** Whether it is an IPv6 address that stands for an IPv4 address: its key is not a prefix. */
+function embedsV4(text: string): boolean {
   const address = parseAddress(text);
-  return (
-    address !== undefined &&
-    isIPv6(text) &&
-    contains({ address: [0, 0, 0, 0, 0, 0xffff, 0, 0], bits: 96 }, address)
-  );
+  const ranges = ['::ffff:0:0/96', '64:ff9b::/96', '2002::/16'].map(parseRange);
+  return address !== undefined && isIPv6(text) && ranges.some((range) => range && contains(range, address));
 }
