@@ -1,8 +1,9 @@
 /** The command as people run it: real processes, signals and files. Needs the build. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import {
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -13,27 +14,40 @@ import {
 import { request as secureRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, inject, test, vi } from 'vitest';
+import { afterAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import type {} from '../../sluice/test/servers.ts';
 import { punctually } from '../../sluice/test/redis/watch.ts';
 import { readArgs } from '../src/args.ts';
+import { createLog } from '../src/log.ts';
 import { doorsOf, SERVE_FLAGS } from '../src/serve.ts';
-import { run, started, take, temporaryFile, temporaryFolder } from './serving.ts';
+import { COMMAND, freePort, run, started, take, temporaryFile, temporaryFolder } from './serving.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-describe('when nobody reads what is printed any more', () => {
-  test('a tool ends, and says nothing of it', async () => {
+/** Every write to it fails with ENOSPC. */
+const FULL = openSync('/dev/full', 'w');
+
+describe('standard output that cannot be written', () => {
+  test('ends a tool without a message when the reader has gone', async () => {
     const tool = run('simulate', '10/s', '--traffic', 'steady:5/s', '--for', '10m');
     tool.process.stdout?.destroy();
     expect(await tool.gone).toBe(0);
     expect(tool.output()).toBe('');
   });
 
-  test('a server goes on, and drains in the end', async () => {
+  test('ends a tool with exit code 1 and one line when the disk is full', async () => {
+    const tool = spawn(process.execPath, [COMMAND, 'simulate', '10/s'], { stdio: ['ignore', FULL, 'pipe'] });
+    let printed = '';
+    tool.stderr?.on('data', (chunk) => (printed += String(chunk)));
+    expect(await new Promise((resolve) => tool.once('close', resolve))).toBe(1);
+    expect(printed).toMatch(/^sluice: cannot write to standard output: ENOSPC.*\n$/);
+  });
+
+  test('does not stop a server whose reader has gone', async () => {
     const server = await started('--config', temporaryFile('limits: { api: 3/h }'));
     server.process.stdout?.destroy();
-    // It is said twice: the first finds nobody, the second a stream that is no more.
+    server.process.stderr?.destroy();
+    // The first write fails with EPIPE; the second finds a destroyed stream.
     for (let i = 0; i < 2; i++) {
       server.process.kill('SIGHUP');
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -41,6 +55,33 @@ describe('when nobody reads what is printed any more', () => {
     expect(await take(server.url, 'api', 'k')).toMatchObject({ allowed: true });
     server.process.kill('SIGTERM');
     expect(await server.gone).toBe(0);
+  });
+
+  test('does not stop a server whose disk is full, neither at the start nor later', async () => {
+    const port = await freePort();
+    const file = temporaryFile('limits: { api: 3/h }');
+    const args = [COMMAND, 'serve', '--http', `127.0.0.1:${port}`, '--config', file];
+    const server = spawn(process.execPath, args, { stdio: ['ignore', FULL, FULL] });
+    onTestFinished(() => void server.kill('SIGKILL'));
+    const gone = new Promise((resolve) => server.once('close', resolve));
+    const ask = () => take(`http://127.0.0.1:${port}`, 'api', 'k').catch(() => undefined);
+    await expect.poll(ask, { timeout: 15_000 }).toMatchObject({ allowed: true });
+    for (let i = 0; i < 2; i++) {
+      server.kill('SIGHUP');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(await ask()).toMatchObject({ allowed: true });
+    server.kill('SIGTERM');
+    expect(await gone).toBe(0);
+  });
+
+  test('does not fail whatever is being logged when the given function throws', () => {
+    const log = createLog(() => {
+      throw new Error('the disk is full');
+    });
+    expect(() => log.error('a request failed')).not.toThrow();
+    // A cyclic or BigInt field cannot be written as JSON.
+    expect(() => createLog(() => {}).info('size', { size: 1n })).not.toThrow();
   });
 });
 

@@ -1,6 +1,7 @@
 /** Servers for tests: in this process, or as people start them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -72,7 +73,18 @@ export interface Started {
   readonly gone: Promise<number | null>;
 }
 
-const COMMAND = fileURLToPath(new URL('../bin/sluice.js', import.meta.url));
+export const COMMAND: string = fileURLToPath(new URL('../bin/sluice.js', import.meta.url));
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
 
 /** `sluice …` as a process of its own; from the build. */
 export function run(...args: string[]): Pick<Started, 'process' | 'output' | 'gone'> {
