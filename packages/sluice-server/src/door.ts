@@ -1,5 +1,7 @@
 /** A way into the server. Each protocol is one, over the same core. */
 import type { SecureContextOptions } from 'node:tls';
+import type { Millis } from 'sluice';
+import type { Attempts } from './attempts.ts';
 import type { Core } from './core/core.ts';
 import type { Live } from './http/live.ts';
 import type { Log } from './log.ts';
@@ -23,6 +25,16 @@ export interface DoorOptions {
   readonly tokens?: (() => readonly string[]) | undefined;
   /** One of these must be shown to reset or block a key; it opens everything else, too. */
   readonly adminTokens?: (() => readonly string[]) | undefined;
+  /** Without any token, requests that come from this machine may reset and block keys. Default false. */
+  readonly adminWithoutToken?: boolean | undefined;
+  /** Limits wrong tokens by address. Undefined: they are not limited. */
+  readonly attempts?: Attempts | undefined;
+  /** Connections held at a time; one more is refused. Default 10,000. */
+  readonly maxConnections?: number | undefined;
+  /** Milliseconds from the first byte of a RESP command or gRPC request to its last. Default 30 s. */
+  readonly requestTimeout?: Millis | undefined;
+  /** A connection (RESP, gRPC) without a request for this long is closed; 0: never. Default 10 minutes. */
+  readonly idleTimeout?: Millis | undefined;
   /** Bytes of a message. */
   readonly maxMessage: number;
   /** Bytes of a key, in UTF-8. */
@@ -46,6 +58,13 @@ export interface Door {
   /** Other certificates, from the next connection on. */
   secure(tls: Tls): void;
 }
+
+/** Default of `idleTimeout`. */
+export const IDLE_TIMEOUT: Millis = 600_000;
+/** Milliseconds for a TLS handshake and for the password. */
+export const HANDSHAKE_TIMEOUT: Millis = 10_000;
+/** Default of `requestTimeout`. */
+export const REQUEST_TIMEOUT: Millis = 30_000;
 
 export type OpenDoor = (core: Core, options: DoorOptions) => Promise<Door>;
 

@@ -44,3 +44,13 @@ function shown(value: unknown): string {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
+
+/** Calls `tell` at most once a second, for what may happen many times a second. */
+export function seldom<A extends readonly unknown[]>(tell: (...args: A) => void): (...args: A) => void {
+  let last = -Infinity;
+  return (...args) => {
+    if (performance.now() - last < 1000) return;
+    last = performance.now();
+    tell(...args);
+  };
+}

@@ -1,9 +1,12 @@
 /** sluice serve: from flags to a running server, and from signals to its end. */
 import { readFileSync } from 'node:fs';
+import type { Millis } from 'sluice';
+import { clientAddress, type TrustProxy } from 'sluice/http';
 import { type Args, type Flags, readArgs } from './args.ts';
 import { createLog, LEVELS, type Log } from './log.ts';
 import { type DoorName, type RunningServer, type ServerOptions, startServer } from './server.ts';
 import { UsageError } from './store.ts';
+import { spanOf } from './tools/span.ts';
 import { otlpOf, TELEMETRY_FLAGS, tracesOf } from './telemetry-flags.ts';
 
 export const SERVE_FLAGS: Flags = {
@@ -33,11 +36,23 @@ export const SERVE_FLAGS: Flags = {
     value: 'FILE',
     help: 'tokens that may also reset and block keys; or SLUICE_ADMIN_TOKEN',
   },
+  'allow-admin-without-token': {
+    help: 'without any token, local requests may reset and block keys; not behind a proxy',
+  },
+  'trust-proxy': {
+    value: 'WHICH',
+    help: "proxies believed about a client's address: a number, CIDRs, loopback, private; default none",
+  },
   'grpc-token-file': { value: 'FILE', help: 'the same for gRPC; or SLUICE_GRPC_TOKEN' },
   'resp-token-file': { value: 'FILE', help: 'the same for RESP (AUTH); or SLUICE_RESP_TOKEN' },
   'tls-cert': { value: 'FILE', help: 'serve with TLS: certificate chain (PEM)' },
   'tls-key': { value: 'FILE', help: 'its private key' },
   'tls-client-ca': { value: 'FILE', help: 'clients must show a certificate of this authority' },
+  'max-connections': { value: 'N', help: 'connections per listener; default 10000' },
+  'idle-timeout': {
+    value: 'TIME',
+    help: 'close RESP and gRPC connections without requests; default 10m, 0 for never',
+  },
   'max-message': { value: 'BYTES', help: 'largest request; default 1048576' },
   'max-key': { value: 'BYTES', help: 'longest key; default 1024' },
   'near-ratio': { value: 'SHARE', help: 'metrics call it near the limit from here; default 0.8' },
@@ -57,8 +72,8 @@ const PORTS: Readonly<Record<DoorName, number>> = { http: 8080, grpc: 8081, resp
 
 function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean): ServerOptions {
   const config = args.all('config');
-  if (config.length === 0) throw new UsageError('--config is required: which limits?');
-  if (args.positionals.length > 0) throw new UsageError(`not understood: ${args.positionals.join(' ')}`);
+  if (config.length === 0) throw new UsageError('--config is required: a YAML file or a folder of them');
+  if (args.positionals.length > 0) throw new UsageError(`unexpected argument: ${args.positionals.join(' ')}`);
   const nodes = args.whole('leased');
   const format = args.choice('log-format', ['json', 'text']) ?? (isTerminal ? 'text' : 'json');
   const nearRatio = Number(args.text('near-ratio') ?? 0.8);
@@ -76,6 +91,10 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     doors: doorsOf(args, env),
     tls: tlsOf(args),
     adminTokens: tokensOf('admin', args, env),
+    adminWithoutToken: args.has('allow-admin-without-token'),
+    trustProxy: trustProxyOf(args),
+    maxConnections: args.whole('max-connections'),
+    idleTimeout: idleTimeoutOf(args),
     page: args.text('page'),
     maxMessage: args.whole('max-message'),
     maxKey: args.whole('max-key'),
@@ -101,6 +120,24 @@ export function doorsOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['door
   return Object.fromEntries(opened);
 }
 
+function trustProxyOf(args: Args): TrustProxy | undefined {
+  const text = args.text('trust-proxy');
+  if (text === undefined) return undefined;
+  const trust = /^\d+$/.test(text) ? Number(text) : text;
+  try {
+    clientAddress({ headers: {}, remoteAddress: '127.0.0.1' }, { trustProxy: trust });
+    return trust;
+  } catch (error) {
+    throw new UsageError(`--trust-proxy: ${(error as Error).message}`);
+  }
+}
+
+function idleTimeoutOf(args: Args): Millis | undefined {
+  const text = args.text('idle-timeout');
+  if (text === undefined) return undefined;
+  return text === '0' ? 0 : spanOf('--idle-timeout', text);
+}
+
 /** Files are read anew once a second at most, so that tokens can be exchanged without a restart. */
 function tokensOf(
   name: DoorName | 'admin',
@@ -111,7 +148,7 @@ function tokensOf(
   const token = env[`SLUICE_${name.toUpperCase()}_TOKEN`];
   if (file === undefined) return token === undefined || token === '' ? undefined : () => [token];
   let tokens = readTokens(file);
-  if (tokens.length === 0) throw new UsageError(`there is no token in ${file}`);
+  if (tokens.length === 0) throw new UsageError(`${file} contains no token`);
   let readAt = performance.now();
   return () => {
     if (performance.now() - readAt > 1000) {
@@ -142,7 +179,7 @@ function tlsOf(args: Args): ServerOptions['tls'] {
   const [cert, key, ca] = ['tls-cert', 'tls-key', 'tls-client-ca'].map((name) => args.text(name));
   if (cert === undefined && key === undefined && ca === undefined) return undefined;
   if (cert === undefined || key === undefined)
-    throw new UsageError('--tls-cert and --tls-key belong together');
+    throw new UsageError('--tls-cert and --tls-key must be given together');
   return { cert, key, ca };
 }
 
@@ -177,7 +214,7 @@ function endAsked(log: Log): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
-        log.info('asked to end', { signal });
+        log.info('shutting down', { signal });
         if (isAsked) process.exit(1);
         isAsked = true;
         resolve();

@@ -1,6 +1,8 @@
 /** The whole of it: configuration, store, core, doors; opened together, drained together. */
 import type { Millis } from 'sluice';
+import type { TrustProxy } from 'sluice/http';
 import type { Family } from 'sluice/prometheus';
+import { createAttempts } from './attempts.ts';
 import { parseConfig, readFiles } from './config/config.ts';
 import { createCore, type Core } from './core/core.ts';
 import { type Address, type Door, type DoorOptions, isLoopback, type OpenDoor, showAddress } from './door.ts';
@@ -8,7 +10,7 @@ import { openResp } from './doors/resp.ts';
 import { openHttp } from './http/http.ts';
 import { createLive } from './http/live.ts';
 import { liveConfig } from './http/live-config.ts';
-import type { Log } from './log.ts';
+import { type Log, seldom } from './log.ts';
 import { createMetrics, family, type MetricsOptions } from './metrics/metrics.ts';
 import type { OtlpOptions } from './metrics/otlp.ts';
 import { createReloader, sizes } from './reload.ts';
@@ -48,6 +50,17 @@ export interface ServerOptions {
   readonly tls?: TlsFiles | undefined;
   /** Of the HTTP door: one of these must be shown to reset or block a key; it opens everything else, too. */
   readonly adminTokens?: (() => readonly string[]) | undefined;
+  /** Of the HTTP listener: without any token, requests that come from this machine may reset and block keys. Default false. */
+  readonly adminWithoutToken?: boolean | undefined;
+  /**
+   * Of the HTTP listener: which proxies are believed about the address of a client, as `trustProxy` of `clientAddress`. Wrong
+   * tokens are limited by that address. Default false.
+   */
+  readonly trustProxy?: TrustProxy | undefined;
+  /** Connections that each listener holds at a time; one more is refused. Default 10,000. */
+  readonly maxConnections?: number | undefined;
+  /** A RESP or gRPC connection without a request for this long is closed; 0: never. Default 10 minutes. */
+  readonly idleTimeout?: Millis | undefined;
   /** Of the HTTP door: the folder of the built page; default the one that comes with the server. 'none': no page. */
   readonly page?: string | undefined;
   /** Bytes of a message; default 1 MiB. */
@@ -95,7 +108,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { log } = options;
   for (const name of Object.keys(options.doors))
     if (!Object.hasOwn(DOORS, name))
-      throw new UsageError(`there is no door ${name}; known: ${Object.keys(DOORS).join(', ')}`);
+      throw new UsageError(`unknown listener '${name}'; known: ${Object.keys(DOORS).join(', ')}`);
+  const { http } = options.doors;
+  if (options.adminWithoutToken === true && http !== undefined && !isLoopback(http.address))
+    throw new UsageError('--allow-admin-without-token needs an HTTP listener on a loopback address');
   const files = readFiles(options.config);
   const config = parseConfig(files);
   const tls = options.tls && readTls(options.tls);
@@ -105,11 +121,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...options.store,
     onEvent(event) {
       metrics.breaker(event.type === 'open');
-      if (event.type === 'open') log.error('the store does not answer', { fault: event.fault });
-      else log.info('the store answers again', { after: Math.round(event.openFor) });
+      if (event.type === 'open') log.error('the store is not responding', { fault: event.fault });
+      else log.info('the store is responding again', { after: Math.round(event.openFor) });
       options.store.onEvent?.(event);
     },
-    onError: seldom((error) => log.warn('the connection to the store failed', { error: error.message })),
+    onError: seldom((error) => log.warn('connection to the store failed', { error: error.message })),
   });
   const core = createCore(config, {
     store: opened.store,
@@ -184,8 +200,20 @@ async function openDoor(
   own: Pick<DoorOptions, 'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy'>,
 ): Promise<Door> {
   const { log, adminTokens, page, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
+  const { adminWithoutToken, maxConnections, idleTimeout, trustProxy } = options;
   const { tls, tokens } = own;
-  const door = await DOORS[name](core, { ...own, adminTokens, page, maxMessage, maxKey, log });
+  const bounds = { maxMessage, maxKey, maxConnections, idleTimeout };
+  // One for each listener: whoever guesses the tokens of one must not lock others out of the next.
+  const attempts = createAttempts(trustProxy);
+  const door = await DOORS[name](core, {
+    ...own,
+    ...bounds,
+    adminTokens,
+    adminWithoutToken,
+    attempts,
+    page,
+    log,
+  });
   const address = showAddress(door.address);
   log.info('listening', {
     door: name,
@@ -195,7 +223,7 @@ async function openDoor(
     ...(name === 'http' && page !== 'none' && { page: `http${tls === undefined ? '' : 's'}://${address}/` }),
   });
   if (!isLoopback(door.address) && tokens === undefined && tls?.ca === undefined)
-    log.warn('anybody who reaches this address may use up limits: set a token', {
+    log.warn('anyone who reaches this address can use up limits; set a token', {
       door: name,
       address,
     });
@@ -208,14 +236,4 @@ function facts({ size, name }: OpenedStore): Family[] {
   return size === undefined
     ? [info]
     : [info, family('sluice.store.keys', 'gauge', 'Keys in memory.', size())];
-}
-
-/** At most once a second: a client that cannot connect says so many times. */
-function seldom(tell: (error: Error) => void): (error: Error) => void {
-  let last = -Infinity;
-  return (error) => {
-    if (performance.now() - last < 1000) return;
-    last = performance.now();
-    tell(error);
-  };
 }

@@ -1,9 +1,10 @@
 /** The admin token, and certificates that change. */
 import { writeFileSync } from 'node:fs';
-import { type IncomingMessage, request } from 'node:http';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { DoorOptions } from '../src/door.ts';
 import { checkAccess } from '../src/http/access.ts';
 import { certificates } from './doors.ts';
@@ -49,18 +50,61 @@ describe('reset and block', () => {
     expect((await post('/v1/reset', question, bearer('door'))).status).toBe(200);
   });
 
-  test('without any token, only a door on this machine allows them', async () => {
+  test('are refused without any token, also to local requests', async () => {
     const open = await serving(LIMITS);
-    expect((await open.post('/v1/reset', question)).status).toBe(200);
-    // All addresses: loopback reaches it, but so does everybody else.
-    const wide = await serving(LIMITS, { doors: { http: { address: { host: '0.0.0.0', port: 0 } } } });
-    expect((await wide.post('/v1/take', question)).status).toBe(200);
-    const refused = await wide.post('/v1/reset', question);
-    expect([refused.status, await refused.json()]).toMatchObject([403, { type: 'urn:sluice:forbidden' }]);
+    expect((await open.post('/v1/take', question)).status).toBe(200);
+    const refused = await open.post('/v1/reset', question);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      403,
+      { type: 'urn:sluice:forbidden', detail: expect.stringContaining('--admin-token-file') },
+    ]);
+    expect((await open.post('/v1/block', { ...question, duration: '1m' })).status).toBe(403);
   });
 
-  test('nor does it by a name that is not its own: a page could have that name point to this machine', async () => {
-    const { url } = await serving(LIMITS);
+  test('are allowed to local requests without a token if the server was told so', async () => {
+    const open = await serving(LIMITS, { adminWithoutToken: true });
+    expect((await open.post('/v1/reset', question)).status).toBe(200);
+    // All addresses: loopback reaches it, but so does everybody else.
+    const wide = { doors: { http: { address: { host: '0.0.0.0', port: 0 } } } };
+    await expect(serving(LIMITS, { ...wide, adminWithoutToken: true })).rejects.toThrow('loopback');
+    const server = await serving(LIMITS, wide);
+    expect((await server.post('/v1/reset', question)).status).toBe(403);
+  });
+
+  test('are refused without a token when a proxy on this machine forwards the request', async () => {
+    const { url } = await serving(LIMITS, { adminWithoutToken: true });
+    const { port } = new URL(url);
+    for (const [name, value] of [
+      ['x-forwarded-for', '203.0.113.7'],
+      ['X-Forwarded-Proto', 'https'],
+      ['forwarded', 'for=203.0.113.7'],
+      ['via', '1.1 proxy'],
+      ['x-real-ip', '203.0.113.7'],
+      ['cf-connecting-ip', '203.0.113.7'],
+      ['x-envoy-expected-rq-timeout-ms', '15000'],
+    ] as const) {
+      const proxy = createServer((incoming, outgoing) => {
+        const headers = { ...incoming.headers, host: `127.0.0.1:${port}`, [name]: value };
+        const forwarded = request(`${url}${incoming.url}`, { method: 'POST', headers, agent: false });
+        forwarded.on('response', (response) => {
+          outgoing.writeHead(response.statusCode ?? 0);
+          response.pipe(outgoing);
+        });
+        incoming.pipe(forwarded);
+      });
+      await new Promise<void>((resolve) => {
+        proxy.listen(0, '127.0.0.1', resolve);
+      });
+      onTestFinished(() => void proxy.close());
+      const at = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+      const ask = async (path: string) =>
+        (await fetch(at + path, { method: 'POST', body: JSON.stringify(question) })).status;
+      expect([name, await ask('/v1/take'), await ask('/v1/reset')]).toEqual([name, 200, 403]);
+    }
+  });
+
+  test('are refused without a token under another name than localhost, which a web page could rebind', async () => {
+    const { url } = await serving(LIMITS, { adminWithoutToken: true });
     const { port } = new URL(url);
     const asked = (host: string) =>
       new Promise((resolve, reject) => {
@@ -186,7 +230,9 @@ describe('certificates', () => {
   });
 });
 
-test('a door that there is not is an error, not nothing', async () => {
+test('rejects an unknown listener', async () => {
   const doors = { htpp: { address: local } } as never;
-  await expect(serving(LIMITS, { doors })).rejects.toThrow('there is no door htpp; known: http, grpc, resp');
+  await expect(serving(LIMITS, { doors })).rejects.toThrow(
+    "unknown listener 'htpp'; known: http, grpc, resp",
+  );
 });

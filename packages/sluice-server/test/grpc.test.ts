@@ -308,7 +308,7 @@ test('a fault of the store is UNAVAILABLE; what nobody foresaw is INTERNAL, logg
   expect(log).toEqual([]);
   await expect(ask(of('path=/a'))).rejects.toMatchObject({
     code: status.INTERNAL,
-    details: 'the server failed',
+    details: 'internal server error',
   });
   expect(log.join()).toContain('a secret');
   expect((await ask(of('path=/a'))).overallCode).toBe('OK');

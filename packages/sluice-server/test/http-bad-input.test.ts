@@ -69,7 +69,7 @@ describe('bad input', () => {
     ],
   ];
   test.each(cases)('%s %j', async (path, body, status, detail) => {
-    const { post } = await serving(LIMITS);
+    const { post } = await serving(LIMITS, { adminWithoutToken: true });
     const response = await post(path, body);
     expect(response.status).toBe(status);
     expect(response.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
@@ -94,7 +94,7 @@ describe('bad input', () => {
   });
 
   test('any JSON, and any text, is answered: never with 500', async () => {
-    const { post } = await serving(LIMITS);
+    const { post } = await serving(LIMITS, { adminWithoutToken: true });
     const paths = ['/v1/take', '/v1/peek', '/v1/refund', '/v1/reset', '/v1/block', '/json'];
     const member = fc.constantFrom(
       'limit',
@@ -144,13 +144,13 @@ describe('bad input', () => {
   }, 30_000);
 
   test('the wrong method is told the right one', async () => {
-    const { url } = await serving(LIMITS);
+    const { url } = await serving(LIMITS, { adminWithoutToken: true });
     const response = await fetch(`${url}/v1/take`);
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
   test('rubbish on the socket harms nobody', async () => {
-    const { url, post } = await serving(LIMITS);
+    const { url, post } = await serving(LIMITS, { adminWithoutToken: true });
     for (const rubbish of [
       '\x00\x01\x02\r\n\r\n',
       'GET\r\n\r\n',
@@ -168,7 +168,7 @@ describe('bad input', () => {
 });
 
 test('a body that ends early is no fault of the server', async () => {
-  const server = await serving(LIMITS);
+  const server = await serving(LIMITS, { adminWithoutToken: true });
   const socket = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1' });
   socket.write('POST /v1/take HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{', () => socket.destroy());
   await vi.waitFor(

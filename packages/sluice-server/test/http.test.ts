@@ -63,7 +63,7 @@ describe('take and its siblings', () => {
   });
 
   test('block and reset', async () => {
-    const { post } = await serving(LIMITS);
+    const { post } = await serving(LIMITS, { adminWithoutToken: true });
     const question = { limit: 'api', key: 'ann' };
     await post('/v1/block', { ...question, duration: '10m' });
     expect(await answer(post('/v1/take', question))).toMatchObject([
@@ -100,6 +100,7 @@ describe('take and its siblings', () => {
   test('reset reaches the rows of overrides and tiers', async () => {
     const { post } = await serving(
       'limits: { a: { policies: 2/h, tiers: { t: 2/h fixed-window }, overrides: { own: 2/h sliding-log } } }',
+      { adminWithoutToken: true },
     );
     for (const question of [{ key: 'own' }, { key: 'x', tier: 't' }]) {
       await post('/v1/take', { limit: 'a', ...question, cost: 2 });
@@ -199,7 +200,7 @@ describe("Envoy's endpoints", () => {
   });
 
   test('the OpenAPI document names every path that answers, and no other', async () => {
-    const { url, core } = await serving(LIMITS);
+    const { url, core } = await serving(LIMITS, { adminWithoutToken: true });
     const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };
     for (const [path, methods] of Object.entries(document.paths)) {
       const [method = ''] = Object.keys(methods);
@@ -244,6 +245,37 @@ describe('who may ask', () => {
     expect((await post('/v1/take', question, { origin: 'https://evil.example' })).status).toBe(403);
     expect((await post('/v1/take', question, { origin: 'null' })).status).toBe(403);
     expect((await post('/v1/take', question, { origin: url })).status).toBe(200);
+  });
+
+  test('refuses cross-site requests without an Origin on every route but the public ones', async () => {
+    const { url, post } = await serving(LIMITS, { page: 'none' });
+    const get = async (path: string, site: string): Promise<number> => {
+      const response = await fetch(url + path, { headers: { 'sec-fetch-site': site } });
+      await response.body?.cancel();
+      return response.status;
+    };
+    for (const path of ['/live', '/v1/limits', '/rlconfig', '/metrics'])
+      for (const [site, status] of [
+        ['cross-site', 403],
+        ['same-site', 403],
+        ['same-origin', 200],
+        ['none', 200],
+      ] as const)
+        expect([path, site, await get(path, site)]).toEqual([path, site, status]);
+    expect(await get('/healthcheck', 'cross-site')).toBe(200);
+    const taken = await post('/v1/take', { limit: 'api', key: 'a' }, { 'sec-fetch-site': 'cross-site' });
+    expect([taken.status, await taken.json()]).toMatchObject([403, { type: 'urn:sluice:foreign-origin' }]);
+  });
+
+  test('cross-site requests cannot use up the streams of /live', async () => {
+    const { url } = await serving(LIMITS);
+    for (let i = 0; i < 70; i++) {
+      const response = await fetch(`${url}/live`, { headers: { 'sec-fetch-site': 'cross-site' } });
+      expect(response.status).toBe(403);
+    }
+    const stream = await fetch(`${url}/live`, { headers: { 'sec-fetch-site': 'same-origin' } });
+    expect(stream.status).toBe(200);
+    await stream.body?.cancel();
   });
 });
 

@@ -65,14 +65,14 @@ test.each<[string, string[]]>([
   ['-ERR the key is longer than 1024 bytes', ['cl.throttle', 'k'.repeat(1025), '1', '1', '1']],
   ["-ERR unknown command 'get'", ['get', 'k']],
   ["-ERR unknown command 'flushall +OK'", ['flushall\r\n+OK']],
-  ['-ERR there is only database 0', ['select', '1']],
-  ['-ERR the index', ['select', 'x']],
+  ['-ERR invalid database index; the only database is 0', ['select', '1']],
+  ['-ERR invalid database index', ['select', 'x']],
   ["-ERR unknown subcommand 'kill'", ['client', 'kill']],
   ['-ERR unrecognized option', ['client', 'setinfo', 'x', 'y']],
-  ['-ERR a name', ['client', 'setname', 'a b']],
+  ['-ERR client names', ['client', 'setname', 'a b']],
   ["-ERR unknown subcommand 'x'", ['command', 'x']],
   ['-NOPROTO', ['hello', '4']],
-  ['-ERR the version', ['hello', 'x']],
+  ['-ERR protocol version', ['hello', 'x']],
   ['-ERR syntax error in HELLO', ['hello', '3', 'x']],
   ['-ERR AUTH was called without any password configured for the default user', ['auth', 'secret']],
 ])('%s: refused, and the connection goes on', async (start, words) => {
@@ -293,7 +293,7 @@ test('what nobody foresaw is logged, and the client hears little', async () => {
   const store = later(memory(), () => new TypeError('a secret'));
   const { port, log } = await opened(openResp, LIMITS, { store });
   expect(await talk(port, command('throttle', 'k', 'api') + command('PING'))).toBe(
-    `-ERR the server failed\r\n${PONG}`,
+    `-ERR internal server error\r\n${PONG}`,
   );
   expect(log.join()).toContain('a secret');
 });

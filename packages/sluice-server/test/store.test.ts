@@ -34,7 +34,7 @@ describe('a store that does not answer', () => {
     const metrics = server.core.metrics.text();
     expect(metrics).toContain('sluice_store_up 0');
     expect(metrics).toMatch(/sluice_store_errors_total\{fault="circuit-open"\} [1-9]/);
-    expect(server.lines.join('')).toContain('the store does not answer');
+    expect(server.lines.join('')).toContain('the store is not responding');
 
     const again = await redisServer({ port: redis.port });
     await expect

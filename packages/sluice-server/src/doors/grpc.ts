@@ -1,32 +1,41 @@
-/** The gRPC door: Envoy's rate limit service, and health checks. */
+/** The gRPC listener: Envoy's rate limit service, and health checks. */
 import { type sendUnaryData, Server, type ServerUnaryCall, status } from '@grpc/grpc-js';
 import { StoreError, StoreUnavailable } from 'sluice';
 import type { Core } from '../core/core.ts';
 import { isPromise } from '../core/maybe.ts';
-import { type Door, type DoorOptions, showAddress } from '../door.ts';
+import { secondsOf } from '../attempts.ts';
+import { type Door, type DoorOptions, IDLE_TIMEOUT, showAddress } from '../door.ts';
 import { isToken } from '../http/access.ts';
 import { askedOf } from '../traces/envoy.ts';
 import type { Work } from '../traces/tracer.ts';
 import { createHealth } from './grpc-health.ts';
+import { guardSessions } from './grpc-guard.ts';
 import { credentialsOf } from './grpc-tls.ts';
 import { loadServices, RATE_LIMIT, type RateLimitRequest, type RateLimitResponse } from './grpc-proto.ts';
 import { Refusal, shouldRateLimit } from './grpc-rls.ts';
 
 type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
 
-/** Of one connection, at once. */
+/** Concurrent calls of one connection. */
 const MOST_CALLS = 1000;
 
-/** While draining, calls are taken for so long: who has just connected hears from us before it calls. */
+/** Milliseconds of silence after which a client is pinged over HTTP/2, and milliseconds that it has to answer. */
+const KEEP_ALIVE = 60_000;
+const KEEP_ALIVE_TIMEOUT = 20_000;
+
+/** Milliseconds for which calls are still accepted while draining: a client that has just connected learns of it first. */
 const LAST_WORDS = 300;
 
 export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> {
-  const { address, maxMessage, maxKey, isHealthy, tokens, log, tracer } = options;
+  const { address, maxMessage, maxKey, isHealthy, log, tracer, idleTimeout = IDLE_TIMEOUT } = options;
   const services = loadServices();
   const health = createHealth(isHealthy);
   const server = new Server({
     'grpc.max_receive_message_length': maxMessage,
     'grpc.max_concurrent_streams': MOST_CALLS,
+    'grpc.keepalive_time_ms': KEEP_ALIVE,
+    'grpc.keepalive_timeout_ms': KEEP_ALIVE_TIMEOUT,
+    ...(idleTimeout > 0 && { 'grpc.max_connection_idle_ms': idleTimeout }),
   });
 
   function decide(call: Call, callback: sendUnaryData<RateLimitResponse>): void {
@@ -47,8 +56,7 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
       callback({ code, details: message });
     };
     try {
-      if (tokens !== undefined && !isToken(tokenOf(call), tokens()))
-        throw new Refusal(status.UNAUTHENTICATED, 'a bearer token is needed');
+      checkToken(call, options);
       const response = shouldRateLimit(core, call.request, maxKey);
       if (isPromise(response)) response.then(succeed, fail);
       else succeed(response);
@@ -66,6 +74,8 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
       else reject(error);
     });
   });
+
+  guardSessions(server, options);
 
   return {
     address: { host: address.host, port },
@@ -86,7 +96,7 @@ function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   if (error instanceof StoreError || error instanceof StoreUnavailable)
     return new Refusal(status.UNAVAILABLE, error.message);
-  return new Refusal(status.INTERNAL, 'the server failed');
+  return new Refusal(status.INTERNAL, 'internal server error');
 }
 
 function parentIn({ metadata }: Call): string | undefined {
@@ -116,6 +126,27 @@ function workOf(
     asked: askedOf(domain, descriptors, response && response.overallCode === 'OVER_LIMIT'),
     error: FAULTS.includes(code) ? status[code] : undefined,
   };
+}
+
+function checkToken(call: Call, { tokens, attempts }: DoorOptions): void {
+  if (tokens === undefined) return;
+  const shown = tokenOf(call);
+  if (shown === '') throw new Refusal(status.UNAUTHENTICATED, 'a bearer token is required');
+  const client = attempts?.clientOf({ headers: {}, remoteAddress: hostOf(call.getPeer()) }) ?? '';
+  const wait = secondsOf(attempts?.waitOf(client) ?? 0);
+  if (wait > 0)
+    throw new Refusal(
+      status.RESOURCE_EXHAUSTED,
+      `too many failed authentication attempts. Retry in ${wait} s.`,
+    );
+  if (isToken(shown, tokens())) return;
+  attempts?.failed(client, shown);
+  throw new Refusal(status.UNAUTHENTICATED, 'invalid token');
+}
+
+/** Without the port: '192.0.2.1:80', or '2001:db8::1:80', which grpc-js writes without brackets. */
+function hostOf(peer: string): string {
+  return peer.slice(0, Math.max(0, peer.lastIndexOf(':'))).replace(/^\[|\]$/g, '');
 }
 
 function tokenOf({ metadata }: Call): string {

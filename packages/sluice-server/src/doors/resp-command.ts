@@ -1,5 +1,5 @@
 /** What a command is, and what it may know of who sent it. */
-import type { MaybePromise } from 'sluice';
+import type { MaybePromise, Millis } from 'sluice';
 import type { Protocol } from './resp-reply.ts';
 
 export interface Session {
@@ -7,8 +7,12 @@ export interface Session {
   protocol: Protocol;
   /** As the client calls itself. */
   name: string;
-  /** A password was said, or none is needed. */
+  /** The client's address, or its IPv6 prefix. */
+  readonly client: string;
+  /** A correct password was sent, or none is needed. */
   isTrusted: boolean;
+  /** Wrong passwords sent over this connection. */
+  failures: number;
   /** The connection ends after this reply. */
   isLeaving: boolean;
 }
@@ -29,12 +33,14 @@ export interface Command {
 
 export type Commands = ReadonlyMap<string, Command>;
 
-/** An error reply: its code, and what it says. */
+/** An error reply. With `delay`, it is sent that many milliseconds later, and so are all replies after it. */
 export class RespError extends Error {
   readonly code: string;
+  readonly delay: Millis;
 
-  constructor(code: string, message: string) {
+  constructor(code: string, message: string, delay: Millis = 0) {
     super(message);
     this.code = code;
+    this.delay = delay;
   }
 }

@@ -1,22 +1,29 @@
-/** Every command that the RESP door knows. */
+/** All commands of the RESP listener. */
 import type { Core } from '../core/core.ts';
 import { own } from '../core/own.ts';
 import type { DoorOptions } from '../door.ts';
+import { secondsOf } from '../attempts.ts';
 import { isToken } from '../http/access.ts';
 import { commandCommand, type Facts, infoCommand, REDIS_VERSION } from './resp-about.ts';
 import { type Command, type Commands, RespError, type Session } from './resp-command.ts';
 import { bulk, integer, list, map, nothing, OK, simple } from './resp-reply.ts';
 import { throttleCommands } from './resp-throttle.ts';
 
-type Tokens = DoorOptions['tokens'];
+type Access = Pick<DoorOptions, 'tokens' | 'attempts'>;
 
-export function commandsOf(core: Core, { maxKey, tokens }: DoorOptions, facts: Facts): Commands {
+/** Wrong passwords after which a connection is closed. */
+const MAX_FAILURES = 3;
+/** Milliseconds until the reply to a wrong password. */
+const FAILURE_DELAY = 500;
+
+export function commandsOf(core: Core, { maxKey, tokens, attempts }: DoorOptions, facts: Facts): Commands {
+  const access = { tokens, attempts };
   const commands = new Map<string, Command>([
     ...throttleCommands(core, maxKey),
     ['ping', pingCommand],
     ['echo', echoCommand],
-    ['hello', helloCommand(tokens)],
-    ['auth', authCommand(tokens)],
+    ['hello', helloCommand(access)],
+    ['auth', authCommand(access)],
     ['client', clientCommand],
     ['select', selectCommand],
     ['quit', quitCommand],
@@ -26,21 +33,21 @@ export function commandsOf(core: Core, { maxKey, tokens }: DoorOptions, facts: F
 }
 
 const pingCommand: Command = {
-  summary: 'PONG, or what was said.',
+  summary: 'Returns PONG, or the given message.',
   usage: '[message]',
   arity: [0, 1],
   run: ([, message]) => (message === undefined ? simple('PONG') : bulk(message)),
 };
 
 const echoCommand: Command = {
-  summary: 'What was said.',
+  summary: 'Returns the given message.',
   usage: 'message',
   arity: [1, 1],
   run: ([, message = '']) => bulk(message),
 };
 
 const quitCommand: Command = {
-  summary: 'Ends the connection.',
+  summary: 'Closes the connection.',
   usage: '',
   arity: [0, 100],
   isOpen: true,
@@ -51,61 +58,71 @@ const quitCommand: Command = {
 };
 
 const selectCommand: Command = {
-  summary: 'There is one database: 0.',
+  summary: 'Selects database 0, the only one.',
   usage: 'index',
   arity: [1, 1],
   run([, index = '']) {
-    if (!/^\d{1,10}$/.test(index)) throw new RespError('ERR', 'the index of a database is a whole number');
-    if (Number(index) !== 0) throw new RespError('ERR', 'there is only database 0');
+    if (!/^\d{1,10}$/.test(index)) throw new RespError('ERR', 'invalid database index; must be an integer');
+    if (Number(index) !== 0) throw new RespError('ERR', 'invalid database index; the only database is 0');
     return OK;
   },
 };
 
-/** A token is the password; the name of the user does not matter. */
-function authenticate(tokens: Tokens, password: string, session: Session): void {
+/** The password is a token of this listener; the user name is ignored. */
+function authenticate({ tokens, attempts }: Access, password: string, session: Session): void {
   if (tokens === undefined) return;
-  const isRight = isToken(Buffer.from(password, 'latin1').toString('utf8'), tokens());
-  if (!isRight) throw new RespError('WRONGPASS', 'that is no password of this server');
-  session.isTrusted = true;
+  const wait = secondsOf(attempts?.waitOf(session.client) ?? 0);
+  if (wait > 0) {
+    session.isLeaving = true;
+    throw new RespError('ERR', `too many failed authentication attempts. Retry in ${wait} s.`);
+  }
+  const token = Buffer.from(password, 'latin1').toString('utf8');
+  if (isToken(token, tokens())) {
+    session.isTrusted = true;
+    return;
+  }
+  attempts?.failed(session.client, token);
+  if (++session.failures >= MAX_FAILURES) session.isLeaving = true;
+  throw new RespError('WRONGPASS', 'invalid password', FAILURE_DELAY);
 }
 
-function authCommand(tokens: Tokens): Command {
+function authCommand(access: Access): Command {
   return {
-    summary: 'Says the password: a token of this door.',
+    summary: 'Authenticates the connection with a token of this listener.',
     usage: '[username] password',
     arity: [1, 2],
     isOpen: true,
     run(words, session) {
-      if (tokens === undefined && words.length === 2)
-        // In these words ioredis only warns, and goes on.
+      if (access.tokens === undefined && words.length === 2)
+        // ioredis recognizes this wording, logs a warning and goes on.
         throw new RespError('ERR', 'AUTH was called without any password configured for the default user');
-      authenticate(tokens, words.at(-1) ?? '', session);
+      authenticate(access, words.at(-1) ?? '', session);
       return OK;
     },
   };
 }
 
-function helloCommand(tokens: Tokens): Command {
+function helloCommand(access: Access): Command {
   return {
-    summary: 'Chooses the protocol, and says the password and a name.',
+    summary: 'Selects the protocol version; may also authenticate and set a name.',
     usage: '[protover] [AUTH username password] [SETNAME name]',
     arity: [0, 6],
     isOpen: true,
     run([, version, ...options], session) {
       if (version !== undefined && version !== '2' && version !== '3')
         throw /^\d+$/.test(version)
-          ? new RespError('NOPROTO', 'only protocols 2 and 3 are spoken here')
-          : new RespError('ERR', 'the version of the protocol is a whole number');
+          ? new RespError('NOPROTO', 'unsupported protocol version; must be 2 or 3')
+          : new RespError('ERR', 'protocol version must be an integer');
       const words = [...options];
       let name: string | undefined;
       while (words.length > 0) {
         const option = words.shift()?.toLowerCase();
-        if (option === 'auth' && words.length >= 2) authenticate(tokens, words.splice(0, 2)[1], session);
+        if (option === 'auth' && words.length >= 2) authenticate(access, words.splice(0, 2)[1], session);
         else if (option === 'setname' && words.length >= 1) name = nameOf(words.shift() as string);
         else throw new RespError('ERR', `syntax error in HELLO option '${String(option).slice(0, 40)}'`);
       }
       if (!session.isTrusted)
-        throw new RespError('NOAUTH', 'Authentication required: HELLO may bring it, with AUTH');
+        throw new RespError('NOAUTH', 'Authentication required. HELLO accepts AUTH <username> <password>.');
       if (version !== undefined) session.protocol = version === '3' ? 3 : 2;
       if (name !== undefined) session.name = name;
       return map(session.protocol, [
@@ -122,7 +139,7 @@ function helloCommand(tokens: Tokens): Command {
 }
 
 const clientCommand: Command = {
-  summary: 'About this connection.',
+  summary: 'Shows or names this connection.',
   usage: 'ID | SETNAME name | GETNAME | SETINFO attribute value | INFO',
   arity: [1, 10],
   run([, sub = '', first = '', ...rest], session) {
@@ -140,7 +157,7 @@ const clientCommand: Command = {
         return OK;
       case 'info':
         return bulk(`id=${session.id} name=${session.name} resp=${session.protocol} db=0\n`);
-      // Hints about a cache and evictions that are not there.
+      // Hints for Redis's own eviction, which has no counterpart here.
       case 'no-evict':
       case 'no-touch':
         return OK;
@@ -152,6 +169,9 @@ const clientCommand: Command = {
 
 function nameOf(bytes: string): string {
   if (bytes.length > 200 || !/^[!-~]*$/.test(bytes))
-    throw new RespError('ERR', 'a name has at most 200 signs, and no space or control sign among them');
+    throw new RespError(
+      'ERR',
+      'client names must have at most 200 characters, without spaces or control characters',
+    );
   return own(bytes);
 }

@@ -4,14 +4,16 @@
  * them under way, is not read from.
  */
 import type { Socket } from 'node:net';
-import { StoreError, StoreUnavailable } from 'sluice';
+import type { Millis } from 'sluice';
 import type { Core } from '../core/core.ts';
 import { own } from '../core/own.ts';
+import { HANDSHAKE_TIMEOUT } from '../door.ts';
 import type { Log } from '../log.ts';
 import type { Tracer } from '../traces/tracer.ts';
+import { answerTo, refusal } from './resp-answer.ts';
 import { type Command, type Commands, RespError, type Session } from './resp-command.ts';
 import { type Bounds, ProtocolError, RespParser } from './resp-parser.ts';
-import { failure, utf8 } from './resp-reply.ts';
+import { failure } from './resp-reply.ts';
 import { tellerOf } from './resp-trace.ts';
 
 export interface Service {
@@ -19,8 +21,12 @@ export interface Service {
   readonly log: Log;
   readonly commands: Commands;
   readonly bounds: Bounds;
-  /** A password must be said first. */
+  /** Clients must authenticate first. */
   readonly isClosed: boolean;
+  /** A connection that sends nothing for this long is closed; 0: never. */
+  readonly idleTimeout: Millis;
+  /** A connection whose command is incomplete for this long is closed. */
+  readonly requestTimeout: Millis;
   readonly tracer?: Tracer | undefined;
   /** Counts. */
   answered(times: number): void;
@@ -31,6 +37,8 @@ export interface Service {
 export interface Connection {
   /** What came, a character for each byte. */
   hear(text: string): void;
+  /** Closes the connection if its client has been silent for too long. `now`: monotonic. */
+  look(now: Millis): void;
   /** Ends it after the answers to what has come, or after a moment if nothing comes. */
   drain(moment: number): void;
 }
@@ -63,9 +71,22 @@ interface Named {
 
 const UNKNOWN: Named = { word: '', command: undefined, label: 'unknown' };
 
-export function serveClient(socket: Socket, id: number, service: Service): Connection {
-  const { core, log, commands, bounds, isClosed, tracer } = service;
-  const session: Session = { id, protocol: 2, name: '', isTrusted: !isClosed, isLeaving: false };
+export function serveClient(socket: Socket, id: number, client: string, service: Service): Connection {
+  const { core, log, commands, bounds, isClosed, tracer, idleTimeout, requestTimeout } = service;
+  const session: Session = {
+    id,
+    client,
+    protocol: 2,
+    name: '',
+    isTrusted: !isClosed,
+    failures: 0,
+    isLeaving: false,
+  };
+  const openedAt = performance.now();
+  /** When something was last read. */
+  let readAt = openedAt;
+  /** When the command that is still incomplete began; Infinity: none is. */
+  let begunAt = Infinity;
   const parser = new RespParser(isClosed ? STRANGER : bounds);
   const waiting: Slot[] = [];
   const batch = { name: '', code: 'ok' as Code, times: 0, start: 0 };
@@ -173,10 +194,13 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
         count(label, 'ok', start);
       }
     } catch (error) {
-      const answer = refusal(error, label, log);
-      tell?.(answer);
-      say(answer);
-      count(label, 'error', start);
+      if (error instanceof RespError && error.delay > 0) sayLater(rejectLater(error), label, start, tell);
+      else {
+        const answer = refusal(error, label, log);
+        tell?.(answer);
+        say(answer);
+        count(label, 'error', start);
+      }
     }
     if (command === undefined && BROWSERS.has(word.toLowerCase())) session.isLeaving = true;
     if (session.isTrusted && parser.bounds !== bounds) parser.bounds = bounds;
@@ -185,15 +209,18 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   /** Where reading is allowed. */
   function read(): void {
     const start = performance.now();
+    readAt = start;
     try {
       while (!session.isLeaving && !isBlocked()) {
         const words = parser.next();
         isDry = words === undefined;
         if (words === undefined) break;
+        begunAt = Infinity;
         hasAnswered = true;
         perform(words, start);
         if (out.length > WRITE_AT) flush();
       }
+      begunAt = isDry && parser.isMidway ? Math.min(begunAt, start) : Infinity;
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       say(failure('ERR', `Protocol error: ${error.message}`));
@@ -239,6 +266,13 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
     idle = setTimeout(() => socket.destroy(), LINGER).unref();
   }
 
+  /** Says why, and closes; a client that does not even read is cut off. */
+  function dismiss(reason: string): void {
+    say(failure('ERR', reason));
+    session.isLeaving = true;
+    write();
+  }
+
   socket.on('drain', () => {
     isFull = false;
     run();
@@ -263,6 +297,12 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
       isWriting = true;
       service.afterReading(writeLater);
     },
+    look(now) {
+      if (session.isLeaving || waiting.length > 0) return;
+      if (!session.isTrusted && now - openedAt > HANDSHAKE_TIMEOUT) dismiss('authentication timeout');
+      else if (now - begunAt > requestTimeout) dismiss('timeout: the command is incomplete');
+      else if (idleTimeout > 0 && now - readAt > idleTimeout) dismiss('idle timeout');
+    },
     drain(moment) {
       isDraining = true;
       idle ??= setTimeout(() => setImmediate(late), moment);
@@ -270,39 +310,14 @@ export function serveClient(socket: Socket, id: number, service: Service): Conne
   };
 }
 
+function rejectLater(error: RespError): Promise<string> {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(error), error.delay);
+  });
+}
+
 function namedBy(word: string, commands: Commands): Named {
   const name = word.toLowerCase();
   const command = commands.get(name);
   return command === undefined ? UNKNOWN : { word: own(word), command, label: own(name) };
-}
-
-function answerTo(
-  command: Command | undefined,
-  words: readonly string[],
-  session: Session,
-): string | Promise<string> {
-  const [name] = words;
-  if (command === undefined) {
-    if (!session.isTrusted) throw new RespError('NOAUTH', 'Authentication required.');
-    throw new RespError('ERR', `unknown command '${name.slice(0, 100)}'`);
-  }
-  if (!session.isTrusted && command.isOpen !== true)
-    throw new RespError('NOAUTH', 'Authentication required.');
-  const [fewest, most] = command.arity;
-  const given = words.length - 1;
-  if (given < fewest || given > most)
-    throw new RespError('ERR', `wrong number of arguments for '${name.toLowerCase()}' command`);
-  return command.run(words, session);
-}
-
-/** A fault of the store is no mistake of the caller: it has a code of its own. */
-function refusal(error: unknown, name: string, log: Log): string {
-  if (error instanceof RespError) return failure(error.code, error.message);
-  if (error instanceof StoreError || error instanceof StoreUnavailable)
-    return failure('UNAVAILABLE', utf8(error.message));
-  const message = error instanceof Error ? error.message : String(error);
-  // Mistakes in the arguments, and limits that are not there, are refused with errors that say so.
-  const isExpected = error instanceof RangeError || (error instanceof Error && error.name === 'UnknownLimit');
-  if (!isExpected) log.error('a command failed', { door: 'resp', command: name, error: message });
-  return failure('ERR', isExpected ? utf8(message) : 'the server failed');
 }

@@ -1,8 +1,9 @@
-/** The RESP door: any Redis client can ask. */
+/** The RESP listener, for any Redis client. */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createServer as createSecureServer, Server as SecureServer } from 'node:tls';
 import type { Core } from '../core/core.ts';
-import type { Door, DoorOptions } from '../door.ts';
+import { admissionTo } from '../admission.ts';
+import { type Door, type DoorOptions, HANDSHAKE_TIMEOUT, IDLE_TIMEOUT, REQUEST_TIMEOUT } from '../door.ts';
 import { letIn } from '../let-in.ts';
 import { commandsOf } from './resp-commands.ts';
 import { type Connection, serveClient, type Service } from './resp-connection.ts';
@@ -11,11 +12,13 @@ import { hearing } from './resp-socket.ts';
 const MAX_ARGUMENTS = 1024;
 /** While draining, a client that is silent may say one more thing within this time. */
 const LAST_WORDS = 500;
-/** A connection that was silent for so long is asked whether it is still there. */
-const KEEP_ALIVE = 60_000;
+/** Milliseconds between two searches for silent connections. */
+const LOOK_EVERY = 1000;
+/** Milliseconds for a refused client to read why. */
+const LINGER = 1000;
 
 export async function openResp(core: Core, options: DoorOptions): Promise<Door> {
-  const { address, tls, log, maxMessage, tokens, tracer } = options;
+  const { address, tls, log, maxMessage, tokens, tracer, attempts } = options;
   const connections = new Set<Connection>();
   /** With those that are still shaking hands. */
   const sockets = new Set<Socket>();
@@ -29,6 +32,8 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
     log,
     bounds: { maxArguments: MAX_ARGUMENTS, maxBytes: maxMessage },
     isClosed: tokens !== undefined,
+    idleTimeout: options.idleTimeout ?? IDLE_TIMEOUT,
+    requestTimeout: options.requestTimeout ?? REQUEST_TIMEOUT,
     tracer,
     answered(times) {
       answers += times;
@@ -51,32 +56,40 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
   }
 
   function welcome(given: Socket): void {
+    const client = attempts?.clientOf({ headers: {}, socket: given }) ?? '';
     const socket = hearing(given, (text) => connection.hear(text));
-    const connection = serveClient(socket, ++ids, service);
+    const connection = serveClient(socket, ++ids, client, service);
     connections.add(connection);
     if (moment !== undefined) connection.drain(moment);
     socket.on('close', () => connections.delete(connection));
   }
 
-  // A client may say its last command and stop writing; it still gets the answer.
-  const common = {
-    allowHalfOpen: true,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: KEEP_ALIVE,
-    pauseOnConnect: tls === undefined,
-  };
+  // allowHalfOpen: a client that has stopped writing still gets the replies to its last commands.
+  const common = { allowHalfOpen: true, noDelay: true, pauseOnConnect: tls === undefined };
   const server: Server =
     tls === undefined
-      ? createServer(common, welcome)
+      ? createServer(common)
       : createSecureServer(
-          { ...common, ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined },
+          {
+            ...common,
+            ...tls,
+            handshakeTimeout: HANDSHAKE_TIMEOUT,
+            requestCert: tls.ca !== undefined,
+            rejectUnauthorized: tls.ca !== undefined,
+          },
           welcome,
         );
+  const admit = admissionTo(server, { max: options.maxConnections, door: 'resp', log });
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
+    if (!admit(socket)) refuse(socket, tls === undefined);
+    else if (tls === undefined) welcome(socket);
   });
+  const look = setInterval(() => {
+    const now = performance.now();
+    for (const connection of connections) connection.look(now);
+  }, LOOK_EVERY).unref();
   server.on('tlsClientError', (_error, socket: Socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -85,7 +98,7 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
       resolve();
     });
   });
-  server.on('error', (error) => log.error('the RESP door failed', { error: String(error) }));
+  server.on('error', (error) => log.error('the RESP listener failed', { error: String(error) }));
 
   return {
     address: { host: address.host, port: portOf(server) },
@@ -100,12 +113,22 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
         for (const socket of sockets) socket.destroy();
       }, timeout);
       await closed;
+      clearInterval(look);
       clearTimeout(cut);
     },
     secure(next) {
       if (server instanceof SecureServer) server.setSecureContext(next);
     },
   };
+}
+
+/** Before its TLS handshake a client cannot be told anything. */
+function refuse(socket: Socket, isPlain: boolean): void {
+  socket.on('error', () => socket.destroy());
+  if (!isPlain) return void socket.destroy();
+  // Unread input would turn the close into a reset, which discards the reply.
+  socket.resume().end('-ERR maximum number of connections reached\r\n');
+  setTimeout(() => socket.destroy(), LINGER).unref();
 }
 
 function portOf(server: Server): number {

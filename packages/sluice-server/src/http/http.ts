@@ -1,9 +1,10 @@
-/** The HTTP door: plain node:http. */
+/** The HTTP listener, on node:http. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer, Server as SecureServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Core } from '../core/core.ts';
-import type { Door, DoorOptions } from '../door.ts';
+import { admissionTo } from '../admission.ts';
+import { type Door, type DoorOptions, HANDSHAKE_TIMEOUT, REQUEST_TIMEOUT } from '../door.ts';
 import { letIn } from '../let-in.ts';
 import type { Work } from '../traces/tracer.ts';
 import { checkAccess, checkOrigin } from './access.ts';
@@ -13,6 +14,8 @@ import { problemOf } from './v1.ts';
 
 /** While draining, a client that keeps its connection gets this long to send one more request, and hears to close. */
 const LAST_WORDS = 1000;
+/** Milliseconds for a client above the maximum of connections to send a request, and hear why it is refused. */
+const REFUSAL_TIME = 1000;
 
 export async function openHttp(core: Core, options: DoorOptions): Promise<Door> {
   const { address, tls, log, tracer } = options;
@@ -53,8 +56,15 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
   /** Connections that have not asked anything yet: http does not count them as idle. */
   const silent = new Set<Socket>();
 
+  /** Connections above the maximum: the next answer says so, and closes them. */
+  const refused = new WeakSet<Socket>();
+
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     silent.delete(request.socket);
+    if (refused.has(request.socket)) {
+      send(request, response, FULL, true);
+      return;
+    }
     serve(request, response).catch((error: unknown) => {
       log.error('a request failed', { error: String(error) });
       response.destroy();
@@ -64,14 +74,28 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
     tls === undefined
       ? createServer(listener)
       : createSecureServer(
-          { ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined },
+          {
+            ...tls,
+            handshakeTimeout: HANDSHAKE_TIMEOUT,
+            requestCert: tls.ca !== undefined,
+            rejectUnauthorized: tls.ca !== undefined,
+          },
           listener,
         );
+  const admit = admissionTo(server, { max: options.maxConnections, door: 'http', log });
+  server.on('connection', (socket: Socket) => {
+    if (admit(socket)) return;
+    // Before its TLS handshake a client cannot be told anything.
+    if (tls !== undefined) return void socket.destroy();
+    refused.add(socket);
+    setTimeout(() => socket.destroy(), REFUSAL_TIME).unref();
+  });
   server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
     silent.add(socket);
     socket.once('close', () => silent.delete(socket));
   });
   server.keepAliveTimeout = 60_000;
+  server.requestTimeout = 2 * REQUEST_TIMEOUT;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(address.port, address.host, () => {
@@ -79,7 +103,7 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
       resolve();
     });
   });
-  server.on('error', (error) => log.error('the HTTP door failed', { error: String(error) }));
+  server.on('error', (error) => log.error('the HTTP listener failed', { error: String(error) }));
 
   return {
     address: { host: address.host, port: (server.address() as AddressInfo).port },
@@ -95,6 +119,8 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
     },
   };
 }
+
+const FULL: Reply = problemReply(new HttpProblem('unavailable', 'Maximum number of connections reached.'));
 
 function parentIn({ headers: { traceparent } }: IncomingMessage): string | undefined {
   return typeof traceparent === 'string' ? traceparent : undefined;

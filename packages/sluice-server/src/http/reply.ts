@@ -1,4 +1,4 @@
-/** What a route answers: data. Only the door writes it to a socket. */
+/** The answer of a route, as data. Only http.ts writes it to a socket. */
 import type { ServerResponse } from 'node:http';
 import type { Asked } from '../traces/tracer.ts';
 
@@ -7,9 +7,9 @@ export interface Reply {
   readonly type: string;
   readonly body: string | Buffer;
   readonly headers?: readonly (readonly [name: string, value: string])[];
-  /** For traces. */
+  /** What was asked, for traces. */
   readonly asked?: () => Asked;
-  /** In place of the body: goes on writing, after the head. */
+  /** Writes after the headers, in place of the body. */
   readonly stream?: (response: ServerResponse) => void;
 }
 
@@ -42,25 +42,27 @@ export type ProblemKind =
   | 'unknown-limit'
   | 'method-not-allowed'
   | 'too-large'
+  | 'too-many-attempts'
   | 'store-unavailable'
   | 'unavailable'
   | 'internal-error';
 
 const TITLES: Readonly<Record<ProblemKind, readonly [status: number, title: string]>> = {
-  'bad-request': [400, 'The request cannot be understood'],
-  unauthorized: [401, 'A token is needed'],
-  'foreign-origin': [403, 'Pages of other origins may not ask'],
-  forbidden: [403, 'An admin token is needed'],
-  'not-found': [404, 'There is nothing here'],
-  'unknown-limit': [404, 'There is no such limit'],
-  'method-not-allowed': [405, 'This method does not fit'],
-  'too-large': [413, 'The request is too large'],
-  'store-unavailable': [503, 'The limits cannot be checked now'],
-  unavailable: [503, 'Not now'],
-  'internal-error': [500, 'The server made a mistake'],
+  'bad-request': [400, 'Invalid request'],
+  unauthorized: [401, 'A valid token is required'],
+  'foreign-origin': [403, 'Cross-origin requests are not allowed'],
+  forbidden: [403, 'An admin token is required'],
+  'not-found': [404, 'Not found'],
+  'unknown-limit': [404, 'Unknown limit'],
+  'method-not-allowed': [405, 'Method not allowed'],
+  'too-large': [413, 'Request too large'],
+  'too-many-attempts': [429, 'Too many failed authentication attempts'],
+  'store-unavailable': [503, 'Limits cannot be checked right now'],
+  unavailable: [503, 'Service unavailable'],
+  'internal-error': [500, 'Internal server error'],
 };
 
-/** A refusal, thrown from anywhere below a route. */
+/** Thrown from anywhere below a route; the client receives it as problem details. */
 export class HttpProblem extends Error {
   readonly body: ProblemBody;
   readonly headers: NonNullable<Reply['headers']>;

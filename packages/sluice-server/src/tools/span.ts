@@ -8,7 +8,7 @@ export function spanOf(flag: string, text: string): Millis {
     return minInterval({ every: text }).window;
   } catch (error) {
     if (error instanceof SluiceError)
-      throw new UsageError(`${flag} must hold a span such as 10s or 5m; got ${text}`);
+      throw new UsageError(`${flag} must be a duration such as 10s or 5m; got ${text}`);
     throw error;
   }
 }

@@ -1,0 +1,45 @@
+/** Failed authentication attempts, limited by the client's address with Sluice itself. */
+import { createHash } from 'node:crypto';
+import { type Clock, createLimiter, memory, type Millis } from 'sluice';
+import { clientAddress, type RequestLike, type TrustProxy } from 'sluice/http';
+
+/** Wrong tokens that one address may try: the burst at first, then the rate. */
+const GUESSES = '10/min burst 20';
+/** For this long the same wrong token from the same address counts once. */
+const SAME_TOKEN = '1/10min';
+/** Addresses, and pairs of address and wrong token, that are remembered. Keys that are denied are evicted last. */
+const MAX_KEYS = 10_000;
+
+export interface Attempts {
+  /** The client of a request, or of a connection when no proxy is trusted. */
+  clientOf(request: RequestLike): string;
+  /** Milliseconds until the client may try another token; 0: it may now. Tokens must not be compared before then. */
+  waitOf(client: string): Millis;
+  /**
+   * Counts a wrong token. Repeating one is not a guess and is not counted: a program with an outdated token must not lock
+   * out others at its address.
+   */
+  failed(client: string, token: string): void;
+}
+
+export function createAttempts(trustProxy: TrustProxy = false, clock?: Clock): Attempts {
+  const store = () => memory({ maxKeys: MAX_KEYS, ...(clock && { clock }) });
+  const guesses = createLimiter(GUESSES, { name: 'guesses', store: store() });
+  const seen = createLimiter(SAME_TOKEN, { name: 'seen', store: store() });
+  return {
+    clientOf: (request) => clientAddress(request, { trustProxy }),
+    waitOf(client) {
+      const { allowed, retryAfter } = guesses.peek(client);
+      return allowed ? 0 : Math.max(1, retryAfter);
+    },
+    failed(client, token) {
+      const digest = createHash('sha256').update(token).digest('base64url');
+      if (seen.take(`${client} ${digest}`).allowed) guesses.take(client);
+    },
+  };
+}
+
+/** For error messages: whole seconds, rounded up. */
+export function secondsOf(wait: Millis): number {
+  return Math.ceil(wait / 1000);
+}
