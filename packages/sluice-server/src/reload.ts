@@ -1,7 +1,8 @@
-/** Keeps a core at what its files say. A bad file changes nothing, and is complained of once. */
+/** Keeps a core at what its files say. An invalid file changes nothing, and is reported once. */
 import type { Millis } from 'sluice';
-import { type ConfigFile, parseConfig, readFiles } from './config/config.ts';
+import { type ConfigFile, readFiles } from './config/config.ts';
 import { type Config, ConfigError, showFault } from './config/model.ts';
+import { parseElsewhere } from './config/parse-elsewhere.ts';
 import type { Core } from './core/core.ts';
 import type { Log } from './log.ts';
 
@@ -14,8 +15,11 @@ export interface Loaded {
 
 export interface Reloader {
   readonly loaded: Loaded;
-  /** Looks at the files, and does nothing if they are the same. `always`: loads them all the same. */
-  look(always?: boolean): void;
+  /**
+   * Reads the files and loads them if they have changed, or in any case with `always`. Resolves when the configuration they had
+   * at this call, or a later one, is in use or was refused. Never rejects.
+   */
+  look(always?: boolean): Promise<void>;
 }
 
 export function createReloader(
@@ -27,10 +31,14 @@ export function createReloader(
 ): Reloader {
   let seen = JSON.stringify(files);
   let loaded: Loaded = { loadedAt: Date.now(), error: null };
+  /** The last look that was asked for. */
+  let last = Promise.resolve();
+  /** The one that has not begun yet: whoever asks meanwhile shares it. */
+  let waiting: { always: boolean } | undefined;
 
-  function reload(next: readonly ConfigFile[]): void {
-    const config = parseConfig(next);
-    core.reload(config);
+  async function reload(changed: readonly ConfigFile[]): Promise<void> {
+    const config = await parseElsewhere(changed);
+    await core.reload(config);
     core.metrics.reloaded(true);
     log.info('configuration loaded', sizes(config));
     loaded = { loadedAt: Date.now(), error: null };
@@ -42,9 +50,22 @@ export function createReloader(
     const faults = error instanceof ConfigError ? error.faults : [{ message: String(error) }];
     for (const { message: fault, ...place } of faults)
       log.error('configuration refused', { ...place, fault });
-    log.warn('the last good configuration stays');
+    log.warn('keeping the previous configuration');
     loaded = { ...loaded, error: errorOf(error) };
     onChange();
+  }
+
+  async function lookNow(always: boolean): Promise<void> {
+    let now = '';
+    try {
+      const changed = readFiles(paths);
+      now = JSON.stringify(changed);
+      if (now !== seen || always) await reload(changed);
+    } catch (error) {
+      if (now === '') now = String(error);
+      if (now !== seen || always) complain(error);
+    }
+    seen = now;
   }
 
   return {
@@ -52,16 +73,18 @@ export function createReloader(
       return loaded;
     },
     look(always = false) {
-      let now = '';
-      try {
-        const next = readFiles(paths);
-        now = JSON.stringify(next);
-        if (now !== seen || always) reload(next);
-      } catch (error) {
-        if (now === '') now = String(error);
-        if (now !== seen || always) complain(error);
+      if (waiting !== undefined) {
+        waiting.always ||= always;
+        return last;
       }
-      seen = now;
+      const own = { always };
+      waiting = own;
+      // One at a time, so that an older configuration cannot overtake a newer one.
+      last = last.then(() => {
+        waiting = undefined;
+        return lookNow(own.always);
+      });
+      return last;
     },
   };
 }

@@ -199,7 +199,7 @@ export async function serveCommand(argv: readonly string[]): Promise<number> {
   // Before it starts: a signal that nobody hears ends the process.
   const asked = endAsked(options.log);
   let server: RunningServer | undefined;
-  process.on('SIGHUP', () => server?.reload());
+  process.on('SIGHUP', () => void server?.reload());
   server = await startServer(options);
   await asked;
   await server.drain({ delay, timeout });

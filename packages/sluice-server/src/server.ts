@@ -87,8 +87,8 @@ export interface RunningServer {
   readonly core: Core;
   /** Where each door is, with the port that was given where 0 was asked for. */
   readonly addresses: Readonly<Partial<Record<DoorName, Address>>>;
-  /** Loads the files again, certificates too. */
-  reload(): void;
+  /** Loads the files again, certificates too. Resolves when they are in use, or were refused; never rejects. */
+  reload(): Promise<void>;
   /**
    * Says that it is unhealthy, and after `delay` lets nobody in; answers what has come, returns leases, closes the store.
    * After `timeout` ms, connections are cut off.
@@ -164,12 +164,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
           for (const door of doors.values()) door.secure(next);
         })
       : () => {};
-  const look = (always = false): void => {
-    reloader.look(always);
+  const look = (always = false): Promise<void> => {
     lookAtTls();
+    return reloader.look(always);
   };
   const paths = [...options.config, ...(options.tls ? pathsOf(options.tls) : [])];
-  const unwatch = options.watch === false ? () => {} : watchPaths(paths, () => look());
+  const unwatch = options.watch === false ? () => {} : watchPaths(paths, () => void look());
   const endPush = telemetry.pushMetrics(() => metrics.families());
   let draining: Promise<void> | undefined;
 

@@ -126,14 +126,14 @@ test('a configuration that changes is told at once, and so is one that is refuse
   const stream = await listen(server.url);
   const { loadedAt } = await stream.next('config');
   writeFileSync(file, 'limits:\n  a: 1/brust\n  b: 2/brust');
-  server.reload();
+  await server.reload();
   expect(await stream.next('config')).toMatchObject({
     loadedAt,
     error: expect.stringMatching(/limits\.yaml:2:6: .*brust.* \(and 1 more\)$/),
     limits: [{ name: 'a', policies: '1/h' }],
   });
   writeFileSync(file, 'limits: { b: 2/h }');
-  server.reload();
+  await server.reload();
   expect(await stream.next('config')).toMatchObject({ error: null, limits: [{ name: 'b' }] });
 });
 

@@ -1,7 +1,7 @@
 /** Envoy's part of a configuration: a domain and its descriptors, in the format of envoyproxy/ratelimit. */
-import { fixedWindow } from 'sluice';
 import { type Level, type Rate, type Rule, type RuleLimit, type Unit, UNITS } from './model.ts';
 import { readPolicies, showPolicies } from './policies.ts';
+import { makePolicy } from './recipes.ts';
 import type { Value } from './value.ts';
 
 const DESCRIPTOR = [
@@ -36,9 +36,10 @@ interface Above {
 export function readLevel(value: Value | undefined, above: Above): Level {
   const level: Level = { exact: new Map(), patterns: [], any: new Map() };
   if (value === undefined || value.isEmpty) return level;
+  const patterns = new Set<string>();
   for (const item of value.list('descriptors')) {
     const rule = readRule(item, above);
-    if (rule !== undefined && !add(level, rule)) {
+    if (rule !== undefined && !add(level, patterns, rule)) {
       const what = rule.value === undefined ? rule.key : `${rule.key} with value ${rule.value}`;
       item.fault(`a descriptor for ${what} stands here already`);
     }
@@ -46,14 +47,16 @@ export function readLevel(value: Value | undefined, above: Above): Level {
   return level;
 }
 
-function add({ exact, patterns, any }: Level, rule: Rule): boolean {
+/** Returns false if the level has a descriptor for the same already. `known`: key and value of the patterns so far. */
+function add({ exact, patterns, any }: Level, known: Set<string>, rule: Rule): boolean {
   const { key, value } = rule;
   if (value === undefined) return !any.has(key) && any.set(key, rule) !== undefined;
+  const id = exactId(key, value);
   if (value.includes('*')) {
-    const isKnown = patterns.some((other) => other.key === key && other.value === value);
+    const isKnown = known.has(id);
+    known.add(id);
     return !isKnown && patterns.push(rule) > 0;
   }
-  const id = exactId(key, value);
   return !exact.has(id) && exact.set(id, rule) !== undefined;
 }
 
@@ -129,7 +132,7 @@ const UNCOUNTED = { text: undefined, policies: undefined, mode: 'always' } as co
 export function limitOf(rate: Rate): Omit<RuleLimit, 'name' | 'replaces'> {
   const { requestsPerUnit: limit, unit, multiplier } = rate;
   if (limit === 0) return { ...UNCOUNTED, kind: 'blocked', rate };
-  const policies = fixedWindow({ limit, per: UNITS[unit] * multiplier });
+  const policies = makePolicy('fixed-window', { limit, per: UNITS[unit] * multiplier });
   return { kind: 'rate', rate, text: undefined, policies, mode: 'always' };
 }
 

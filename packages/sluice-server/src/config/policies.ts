@@ -1,37 +1,7 @@
 /** Policies as a configuration writes them: text, a map with an algorithm, several in a list or by name. */
-import {
-  concurrency,
-  createLimiter,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  minInterval,
-  pacer,
-  penalty,
-  type Policies,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  SluiceError,
-  tokenBucket,
-} from 'sluice';
+import { createLimiter, type Policies, type Policy, SluiceError } from 'sluice';
+import { isAlgorithm, makePolicy, NAMES } from './recipes.ts';
 import type { Value } from './value.ts';
-
-/** A factory checks its options itself: names, ranges, combinations. */
-type Factory = (options: never) => Policy;
-
-const ALGORITHMS: Readonly<Record<string, Factory>> = {
-  gcra,
-  'token-bucket': tokenBucket,
-  'leaky-bucket': leakyBucket,
-  'fixed-window': fixedWindow,
-  'sliding-window': slidingWindow,
-  'sliding-log': slidingLog,
-  pacer,
-  concurrency,
-  'min-interval': minInterval,
-  penalty,
-};
 
 /** Undefined after a fault. */
 export function readPolicies(value: Value): Policies | undefined {
@@ -79,12 +49,12 @@ function readOne(value: Value): string | Policy | undefined {
 }
 
 function readPolicy(value: Value, members: Map<string, Value>): Policy | undefined {
-  const names = Object.keys(ALGORITHMS).join(', ');
+  const names = NAMES.join(', ');
   const algorithm = members.get('algorithm');
   if (algorithm === undefined) return value.fault(`a policy needs an algorithm: ${names}`);
   const name = algorithm.text('algorithm');
   if (name === undefined) return undefined;
-  if (!Object.hasOwn(ALGORITHMS, name))
+  if (!isAlgorithm(name))
     return algorithm.fault(`${JSON.stringify(name)} is not an algorithm; known: ${names}`);
   const options: Record<string, unknown> = {};
   for (const [option, member] of members) {
@@ -92,7 +62,7 @@ function readPolicy(value: Value, members: Map<string, Value>): Policy | undefin
     if (member.isMap || member.isList) return member.fault(`${option} must be a number or text`);
     Object.defineProperty(options, option, { value: member.plain ?? undefined, enumerable: true });
   }
-  return tried(value, () => ALGORITHMS[name](options as never), members);
+  return tried(value, () => makePolicy(name, options), members);
 }
 
 /** A refusal by the library becomes a fault: at the option it names, if that stands in the file. */

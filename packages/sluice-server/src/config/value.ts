@@ -11,6 +11,7 @@ import {
   parseAllDocuments,
   type ParsedNode,
   visit,
+  type YAMLMap,
 } from 'yaml';
 import type { Fault } from './model.ts';
 
@@ -29,7 +30,7 @@ export class Source {
     this.file = file;
   }
 
-  /** The documents of a text; undefined for an empty one. What YAML itself complains of is among the faults. */
+  /** The documents of a text that are not empty. Syntax errors of YAML are among the faults. */
   documents(text: string): Value[] {
     if (text.length > MAX_TEXT) {
       this.fault(0, `longer than ${MAX_TEXT} characters`);
@@ -42,18 +43,27 @@ export class Source {
         strict: true,
         stringKeys: false,
         logLevel: 'silent',
+        // The library compares each key with all before it: seconds for 10,000 limits. See `lookOver`.
+        uniqueKeys: false,
       });
       const documents = 'empty' in parsed ? [] : parsed;
       for (const { errors } of documents)
         for (const error of errors) this.fault(error.pos[0], firstLine(error));
       return documents
         .filter(({ errors, contents }) => errors.length === 0 && contents !== null)
-        .map((document) => new Value(this, targetsOf(document), document.contents, 0, 0));
+        .flatMap((document) => this.valueOf(document) ?? []);
     } catch (error) {
-      // Brackets nested by the thousand exhaust the stack of the parser.
+      // Thousands of nested brackets overflow the parser's stack.
       this.fault(0, `cannot be read: ${error instanceof Error ? firstLine(error) : String(error)}`);
       return [];
     }
+  }
+
+  /** Undefined after a fault. */
+  private valueOf(document: Document.Parsed): Value | undefined {
+    const { targets, duplicates } = lookOver(document);
+    for (const offset of duplicates) this.fault(offset, 'Map keys must be unique');
+    return duplicates.length > 0 ? undefined : new Value(this, targets, document.contents, 0, 0);
   }
 
   fault(offset: number, message: string): void {
@@ -72,19 +82,37 @@ export class Source {
 /** What aliases stand for. */
 type Targets = ReadonlyMap<unknown, Node>;
 
-/** In one walk: each alias means the last anchor of its name before it. */
-function targetsOf(document: Document.Parsed): Targets {
+/**
+ * In one walk: what each alias stands for, which is the last anchor of its name before it; and where a map has a key that it
+ * has already.
+ */
+function lookOver(document: Document.Parsed): { targets: Targets; duplicates: readonly number[] } {
   const anchors = new Map<string, Node>();
   const targets = new Map<unknown, Node>();
+  const duplicates: number[] = [];
   visit(document, {
     Node(_, node) {
       if (isAlias(node)) {
         const target = anchors.get(node.source);
         if (target !== undefined) targets.set(node, target);
-      } else if (node.anchor !== undefined) anchors.set(node.anchor, node);
+        return;
+      }
+      if (node.anchor !== undefined) anchors.set(node.anchor, node);
+      if (isMap(node)) duplicates.push(...duplicatesIn(node));
     },
   });
-  return targets;
+  return { targets, duplicates };
+}
+
+/** Offsets of keys that stand in the map before. */
+function duplicatesIn({ items }: YAMLMap): number[] {
+  const seen = new Set<unknown>();
+  return items.flatMap(({ key }) => {
+    if (!isScalar(key)) return [];
+    const isNew = !seen.has(key.value);
+    seen.add(key.value);
+    return isNew ? [] : [key.range?.[0] ?? 0];
+  });
 }
 
 function firstLine({ message }: Error): string {

@@ -7,6 +7,7 @@ import type { Config } from '../config/model.ts';
 import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
 import { type AskOptions, type Limit, openLimit } from './limit.ts';
+import { runInSlices, runWhole, type Steps } from '../slices.ts';
 import { chain, isPromise } from './maybe.ts';
 
 /** What became of a take: `shadowed` if the limit would have denied it, had it not been in shadow mode. */
@@ -52,10 +53,20 @@ export interface Core {
   block(limit: string, key: string, span: Duration): MaybePromise<Decision>;
   /** As if the key had never been seen. */
   reset(limit: string, key: string): MaybePromise<Decision>;
-  /** From the next call on. Limits of the same name go on with the state they have. */
-  reload(config: Config): void;
+  /**
+   * Replaces the configuration, all of it in one step when the promise resolves. Calls are answered meanwhile, by the previous
+   * one. Limits of the same name keep their state. If it rejects, the previous configuration stays. Calls must not overlap.
+   */
+  reload(config: Config): Promise<void>;
   /** Ends the store: leases go back. */
   close(): Promise<void>;
+}
+
+interface Prepared {
+  readonly config: Config;
+  readonly limits: ReadonlyMap<string, Limit>;
+  readonly descriptors: Descriptors;
+  readonly opening: Steps;
 }
 
 /** No limit has this name. */
@@ -81,12 +92,21 @@ export function createCore(config: Config, options: CoreOptions): Core {
       metrics.failed(fault);
     },
   });
-  let current = config;
-  let limits = opened(config);
-  let descriptors = new Descriptors(config.domains, store, observeRule);
+  let current = prepare(config);
+  runWhole(current.opening);
 
-  function opened({ limits: given }: Config): Map<string, Limit> {
-    return new Map([...given].map(([name, one]) => [name, openLimit(one, store)]));
+  /** Ready to be asked when `opening` is complete. */
+  function prepare(given: Config): Prepared {
+    const limits = new Map<string, Limit>();
+    const descriptors = new Descriptors(given.domains, store, observeRule);
+    function* open(): Steps {
+      for (const [name, one] of given.limits) {
+        limits.set(name, openLimit(one, store));
+        yield;
+      }
+      yield* descriptors.open();
+    }
+    return { config: given, limits, descriptors, opening: open() };
   }
 
   function observeRule(label: string, key: string, decision: Decision, shadowed: boolean): void {
@@ -94,7 +114,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
   }
 
   function limitOf(name: string): Limit {
-    const limit = limits.get(name);
+    const limit = current.limits.get(name);
     if (limit === undefined) throw new UnknownLimit(name);
     return limit;
   }
@@ -112,10 +132,10 @@ export function createCore(config: Config, options: CoreOptions): Core {
     keepsKeys,
     metrics,
     get config() {
-      return current;
+      return current.config;
     },
     decide(domain, asked, hitsAddend) {
-      const answer = descriptors.decide(domain, asked, hitsAddend);
+      const answer = current.descriptors.decide(domain, asked, hitsAddend);
       return isShadow ? chain(answer, passed) : answer;
     },
     take(name, key, ask = {}) {
@@ -129,13 +149,11 @@ export function createCore(config: Config, options: CoreOptions): Core {
     refund: (name, key, ask = {}) => limitOf(name).refund(key, ask),
     block: (name, key, span) => limitOf(name).block(key, span),
     reset: (name, key) => limitOf(name).reset(key),
-    reload(next) {
-      // Both are made before either counts: what cannot be opened changes nothing.
-      const nextLimits = opened(next);
-      const nextDescriptors = new Descriptors(next.domains, store, observeRule);
+    async reload(given) {
+      const next = prepare(given);
+      // If any of it cannot be opened, nothing has changed.
+      await runInSlices(next.opening);
       current = next;
-      limits = nextLimits;
-      descriptors = nextDescriptors;
     },
     async close() {
       await store.close();

@@ -18,6 +18,7 @@ import {
   type Unit,
   UNITS,
 } from '../config/model.ts';
+import type { Steps } from '../slices.ts';
 import { kept } from './kept.ts';
 import { blocked } from './limit.ts';
 import { type Entry, type Match, matchRule } from './match.ts';
@@ -95,7 +96,11 @@ export class Descriptors {
     this.domains = domains;
     this.store = store;
     this.observe = observe;
-    for (const { level } of domains.values()) this.open(level);
+  }
+
+  /** Must be complete before the first question. */
+  *open(): Steps {
+    for (const { level } of this.domains.values()) yield* this.openLevel(level);
   }
 
   decide(
@@ -163,14 +168,15 @@ export class Descriptors {
     });
   }
 
-  private open(level: Rule['level']): void {
+  private *openLevel(level: Rule['level']): Steps {
     if (level === undefined) return;
     for (const rule of [...level.exact.values(), ...level.patterns, ...level.any.values()]) {
       if (rule.limit?.policies !== undefined) {
         const { policies } = rule.limit;
         this.limiters.set(rule, createLimiter(policies, { name: `rls:${rule.path}`, store: this.store }));
       }
-      this.open(rule.level);
+      yield;
+      yield* this.openLevel(rule.level);
     }
   }
 }

@@ -1,0 +1,25 @@
+/** Parses a configuration in a thread of its own, and hands it over in pieces: see parse-elsewhere.ts. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { type ConfigFile, parseConfig } from './config.ts';
+import { ConfigError } from './model.ts';
+import { packed } from './pack.ts';
+import { type Piece, PIECE } from './parse-elsewhere.ts';
+
+function* pieces(files: readonly ConfigFile[]): Generator<Piece, void> {
+  try {
+    const { limits, domains } = parseConfig(files);
+    const all = [...limits];
+    for (let i = 0; i < all.length; i += PIECE) yield { limits: packed(all.slice(i, i + PIECE)) };
+    for (const domain of domains) yield { domains: packed([domain]) };
+    yield { isLast: true };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    yield { faults: error.faults };
+  }
+}
+
+const sending = pieces(workerData as readonly ConfigFile[]);
+parentPort?.on('message', () => {
+  const { value } = sending.next();
+  if (value !== undefined) parentPort?.postMessage(value);
+});
