@@ -91,7 +91,7 @@ test('descriptors of one request are each decided by their own numbers', async (
 
 test('a limit keeps its state through 40 reloads with other numbers', async () => {
   const core = createCore(config, { store: memory({ clock: manualClock(START) }) });
-  const reload = (limit: number): void =>
+  const reload = (limit: number): Promise<void> =>
     core.reload(
       parseConfig([
         { file: 'limits.yaml', text: `limits:\n  api: ${limit}/h fixed-window\n` },
@@ -99,7 +99,7 @@ test('a limit keeps its state through 40 reloads with other numbers', async () =
       ]),
     );
   for (let i = 0; i < 40; i++) {
-    reload(1000 + i);
+    await reload(1000 + i);
     expect((await core.take('api', 'k')).remaining).toBe(1000 + i - (i + 1));
     const { statuses } = await core.decide('shop', [{ entries: [{ key: 'path', value: '/a' }] }]);
     expect(statuses[0]?.limitRemaining).toBe(1000 + i - (i + 1));

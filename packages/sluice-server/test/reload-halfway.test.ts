@@ -64,10 +64,10 @@ describe.each([
 ])('a configuration in which %s cannot be opened', (_, broken) => {
   test('leaves the limits and the descriptors of the previous configuration in force', async () => {
     expect(await inForce(core)).toEqual(FIVE);
-    expect(() => core.reload(broken(configOf(7)))).toThrow(SluiceError);
+    await expect(core.reload(broken(configOf(7)))).rejects.toThrow(SluiceError);
     expect(await inForce(core)).toEqual(FIVE);
     expect(() => core.peek('bad', 'k')).toThrow('bad');
-    core.reload(configOf(7));
+    await core.reload(configOf(7));
     expect(await inForce(core)).toEqual(SEVEN);
   });
 
@@ -82,14 +82,14 @@ describe.each([
         ...core,
         reload() {
           tries++;
-          core.reload(broken(configOf(7)));
+          return core.reload(broken(configOf(7)));
         },
       };
       const log = createLog((line) => lines.push((JSON.parse(line) as { level: string }).level));
       const reloader = createReloader(failing, [folder], log, readFiles([folder]));
       const { loadedAt } = reloader.loaded;
       writeFileSync(file, 'limits: { api: 7/h }');
-      for (let i = 0; i < 3; i++) reloader.look();
+      for (let i = 0; i < 3; i++) await reloader.look();
       expect(tries).toBe(1);
       expect(lines).toEqual(['error', 'warn']);
       expect(reloader.loaded).toEqual({ loadedAt, error: expect.stringContaining(BROKEN) });
