@@ -185,6 +185,8 @@ export interface Hit {
   readonly mode: Mode;
   /** block: how long. reserve: the longest delay that is welcome. */
   readonly span: Millis;
+  /** refund, release: the decision whose charge is given back, if the caller knows it. It says where the charge was made. */
+  readonly of?: Decision | undefined;
 }
 
 /** One policy's own numbers. */

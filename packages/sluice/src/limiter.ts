@@ -110,7 +110,7 @@ export function createLimiter(
     {
       takeNow: (key, cost, tier) => book(key, cost, tier, 0),
       peek: (key, cost, tier) => verbs.peek(key, { cost, tier }),
-      refund: (key, cost, tier) => verbs.refund(key, { cost, tier }),
+      refund: (key, cost, tier, of) => verbs.refund(key, { cost, tier, of }),
       isHeld: (key, tier) => verbs.holds(key, tier),
     },
     store.clock,
@@ -149,7 +149,7 @@ export function createLimiter(
             cancel() {
               if (cancelled) return undefined;
               cancelled = true;
-              return verbs.refund(key, { cost, tier });
+              return verbs.refund(key, { cost, tier, of: decision });
             },
           };
         },
@@ -164,7 +164,7 @@ export function createLimiter(
         return await call();
       } finally {
         // The call is done, whatever becomes of the lease: it ends by itself.
-        unheard(() => verbs.release(key, { cost, tier }));
+        unheard(() => verbs.release(key, { cost, tier, of: decision }));
       }
     },
     takeMany: (items) => takeMany<MaybePromise<Decision>>(limiter, items),

@@ -10,8 +10,8 @@ export interface Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>
   take(key: string, options: TakerOptions): R;
   /** As a limiter's. */
   peek(key: string, options: TakerOptions): R;
-  /** As a limiter's. */
-  refund(key: string, options: TakerOptions): R;
+  /** Same as `Limiter.refund`. */
+  refund(key: string, options: TakerOptions & { readonly of?: Decision | undefined }): R;
 }
 
 /** What an item costs, and by which tier. */
@@ -67,14 +67,14 @@ export function takeMany<R extends MaybePromise<Decision>>(
     if (refused >= 0) {
       // Taken in earnest, so that a denial counts where denials are counted.
       return chain(ask(shares[refused], 'take'), (denied) => {
-        if (denied.allowed) giveBack([shares[refused]]);
+        if (denied.allowed) giveBack(shares[refused], denied);
         return answer(peeked.with(refused, { ...denied, allowed: false, taken: 0 }));
       });
     }
     return chain(all(shares.map((share) => askOrFail(share, 'take'))), (taken) => {
-      const charged = shares.filter((_, i) => taken[i].allowed);
-      const passed = charged.length === shares.length;
-      if (!passed) giveBack(charged);
+      const passed = taken.every(({ allowed }) => allowed);
+      if (!passed)
+        for (const [i, outcome] of taken.entries()) if (outcome.allowed) giveBack(shares[i], outcome);
       const decisions = taken.map(decisionOrThrow);
       return answer(passed ? decisions : decisions.map((decision) => ({ ...decision, taken: 0 })));
     });
@@ -103,8 +103,8 @@ function decisionOrThrow(outcome: Outcome): Decision {
   return outcome;
 }
 
-function giveBack(shares: readonly Share[]): void {
-  for (const { limiter, key, cost, tier } of shares) unheard(() => limiter.refund(key, { cost, tier }));
+function giveBack({ limiter, key, cost, tier }: Share, of: Decision): void {
+  unheard(() => limiter.refund(key, { cost, tier, of }));
 }
 
 const ITEM = ['limiter', 'key', 'cost', 'tier'] as const;

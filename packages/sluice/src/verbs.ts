@@ -18,6 +18,15 @@ export interface TakeOptions extends CostOptions {
   readonly mode?: Mode | undefined;
 }
 
+/** In place of a cost alone. */
+export interface GiveBackOptions extends CostOptions {
+  /**
+   * The decision whose charge is given back. With it, a charge made by the fallback (`onFailure`) is given back there and
+   * not in the store, which never made it.
+   */
+  readonly of?: Decision | undefined;
+}
+
 /** What asks the store once. `R` says when it answers. */
 export interface Verbs<R extends MaybePromise<Decision> = Decision> {
   /** Charges if every policy allows. */
@@ -25,9 +34,9 @@ export interface Verbs<R extends MaybePromise<Decision> = Decision> {
   /** The same answer, nothing written. */
   peek(key: string, options?: number | CostOptions): R;
   /** Gives back; never above full. */
-  refund(key: string, options?: number | CostOptions): R;
+  refund(key: string, options?: number | GiveBackOptions): R;
   /** Gives back only what is held: concurrency. */
-  release(key: string, options?: number | CostOptions): R;
+  release(key: string, options?: number | GiveBackOptions): R;
   /** Whether what a key takes is held until `release`. */
   holds(key: string, tier?: string): boolean;
   /** Denies the key for a while, whatever it has left. */
@@ -55,9 +64,9 @@ export function verbsOf(
 
   const planOf = (key: string, tier?: string): Plan => plans.of(keyOf(key), tier);
 
-  function giveBack(verb: 'refund' | 'release', key: string, options?: number | CostOptions) {
-    const { cost, tier } = optionsOf<CostOptions>(options, COST);
-    const answer = ask(verb, key, cost, tier);
+  function giveBack(verb: 'refund' | 'release', key: string, options?: number | GiveBackOptions) {
+    const { cost, tier, of } = optionsOf<GiveBackOptions>(options, GIVE_BACK);
+    const answer = store.apply({ verb, plan: planOf(key, tier), key, cost, mode: 'whole', span: 0, of });
     given(key);
     return answer;
   }
@@ -91,6 +100,7 @@ export function verbsOf(
 
 const MODES = ['whole', 'partial', 'always'] as const;
 const COST = ['cost', 'tier'] as const;
+const GIVE_BACK = ['cost', 'tier', 'of'] as const;
 const TAKE = ['cost', 'tier', 'mode'] as const;
 
 /** A bare number is the cost. */

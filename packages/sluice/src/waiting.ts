@@ -12,7 +12,8 @@ export interface Desk {
   /** Takes if it passes now. To be told to wait is not a denial. */
   takeNow(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
   peek(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
-  refund(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
+  /** `of`: the decision whose charge is given back. */
+  refund(key: string, cost: number, tier: string | undefined, of: Decision): MaybePromise<Decision>;
   /** Whether something is held that its holder may release long before the announced instant. */
   isHeld(key: string, tier: string | undefined): boolean;
 }
@@ -100,7 +101,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   async function atOnce(key: string, { cost, tier, signal }: Ticket): Promise<Decision> {
     if (lines.get(key)?.cancelAlarm !== undefined) return refusal(desk, key, cost, tier);
     const decision = await desk.takeNow(key, cost, tier);
-    if (decision.allowed && signal?.aborted) unheard(() => desk.refund(key, cost, tier));
+    if (decision.allowed && signal?.aborted) unheard(() => desk.refund(key, cost, tier, decision));
     signal?.throwIfAborted();
     return decision.allowed ? decision : refusal(desk, key, cost, tier);
   }
@@ -178,7 +179,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     decision: Decision | undefined,
     longest: Millis,
   ): void {
-    if (decision?.allowed && waiter.gone) unheard(() => desk.refund(key, waiter.cost, waiter.tier));
+    if (decision?.allowed && waiter.gone) unheard(() => desk.refund(key, waiter.cost, waiter.tier, decision));
     else if (decision?.allowed || decision?.retryAfter === Infinity) waiter.settle(decision);
     else if (decision !== undefined && headOf(line) === waiter) {
       line.cancelAlarm = clock.after(Math.min(decision.retryAfter, longest), () => {

@@ -9,10 +9,10 @@ import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
 export interface GuardLimiter {
   /** As a limiter's. */
   take(key: string, options: Share & { readonly mode?: Mode }): MaybePromise<Decision>;
-  /** As a limiter's. */
-  refund(key: string, options: Share): MaybePromise<Decision>;
-  /** As a limiter's. */
-  release(key: string, options: Share): MaybePromise<Decision>;
+  /** Same as `Limiter.refund`. */
+  refund(key: string, options: Share & { readonly of?: Decision | undefined }): MaybePromise<Decision>;
+  /** Same as `Limiter.release`. */
+  release(key: string, options: Share & { readonly of?: Decision | undefined }): MaybePromise<Decision>;
   /** As a limiter's. */
   holds(key: string, tier?: string): boolean;
   /** As a limiter's. */

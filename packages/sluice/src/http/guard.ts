@@ -253,24 +253,33 @@ function giveBack(identity: Marked): void {
   identity[PASSED] = undefined;
 }
 
-function refund({ limiter, key, cost, tier }: Charge): void {
-  if (cost > 0) unheard(() => limiter.refund(key, { cost, tier }));
+function refund({ limiter, key, cost, tier, decision }: Entry): void {
+  if (cost > 0) unheard(() => limiter.refund(key, { cost, tier, of: decision }));
 }
 
 async function settleOne<Q>(
   request: Q,
-  { limiter, key, cost, tier }: Charge,
+  { limiter, key, cost, tier, decision }: Entry,
   limit: Limit<Q>,
   outcome: Outcome,
 ): Promise<void> {
+  const release = async (held: number, of: Decision): Promise<void> => {
+    if (held > 0 && limiter.holds(key, tier)) await limiter.release(key, { cost: held, tier, of });
+  };
   let held = cost;
+  let extra: Decision | undefined;
   try {
     const final = checkCost((await limit.settle?.(request, outcome)) ?? cost, 'settle');
-    if (final > cost) await limiter.take(key, { cost: final - cost, tier, mode: 'always' });
-    if (final < cost) await limiter.refund(key, { cost: cost - final, tier });
-    // Both change what is held too.
-    held = final;
+    if (final > cost) extra = await limiter.take(key, { cost: final - cost, tier, mode: 'always' });
+    if (final < cost) {
+      // A refund gives back what is held, too. If it fails it may still have done so: nothing is released twice.
+      held = final;
+      await limiter.refund(key, { cost: cost - final, tier, of: decision });
+    }
   } finally {
-    if (held > 0 && limiter.holds(key, tier)) await limiter.release(key, { cost: held, tier });
+    // Each where it was charged: the store may have failed, or come back, between the two.
+    const released = [release(held, decision)];
+    if (extra !== undefined) released.push(release(extra.taken, extra));
+    await Promise.all(released);
   }
 }

@@ -12,6 +12,14 @@ import { announcedWait } from './announced.ts';
 import { type FetchInit, originOf, outgoing, type OutgoingRequest } from './outgoing.ts';
 import { closures, refusal, retryBudget, sleep } from './restraint.ts';
 
+/** What a call gives back. */
+interface Returned {
+  /** How much. */
+  readonly cost: number;
+  /** The decision that charged it. */
+  readonly of?: Decision | undefined;
+}
+
 /** What `limitedFetch` needs of a limiter; every limiter of Sluice offers it. */
 export interface FetchLimiter {
   /** Waits for the turn. */
@@ -24,9 +32,9 @@ export interface FetchLimiter {
     },
   ): Promise<Decision>;
   /** Gives back what a call did not need. */
-  refund(key: string, options: { readonly cost: number }): MaybePromise<Decision>;
+  refund(key: string, options: Returned): MaybePromise<Decision>;
   /** Gives back what is held. */
-  release(key: string, options: { readonly cost: number }): MaybePromise<Decision>;
+  release(key: string, options: Returned): MaybePromise<Decision>;
   /** Whether what it takes is held until `release`. */
   holds(key: string): boolean;
 }
@@ -95,6 +103,8 @@ interface Call {
   readonly signal: AbortSignal | undefined;
   /** Of maxWait. */
   left: Millis;
+  /** The limiter's answer to its last try. */
+  decision: Decision | undefined;
 }
 
 /**
@@ -124,7 +134,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
   async function limited(input: unknown, init?: FetchInit | null): Promise<FetchResponse> {
     const { request, signal, isRepeatable } = outgoing(input, init);
     const price = typeof cost === 'function' ? cost(request) : cost;
-    const call: Call = { key: key(request), cost: price, signal, left: maxWait };
+    const call: Call = { key: key(request), cost: price, signal, left: maxWait, decision: undefined };
     const mayRepeat = retryMethods.includes(request.method);
     budget.earn();
     let last: FetchResponse | undefined;
@@ -158,9 +168,10 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
         const { cost, signal, left } = call;
         const decision = await timed(call, limiter.acquire(call.key, { cost, signal, timeout: left }));
         if (!decision.allowed) throw new DeniedError(call.key, decision);
+        call.decision = decision;
         if (closed.left(call.key) === 0) return;
         // Announced while it waited. Back into the line, or all who did would be let go at once.
-        unheard(() => limiter.refund(call.key, { cost }));
+        unheard(() => limiter.refund(call.key, { cost, of: decision }));
       }
     }
   }
@@ -172,11 +183,15 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
     return result;
   }
 
-  async function fetched({ key, cost }: Call, input: unknown, init: unknown): Promise<FetchResponse> {
+  async function fetched(
+    { key, cost, decision: of }: Call,
+    input: unknown,
+    init: unknown,
+  ): Promise<FetchResponse> {
     try {
       return await send(input, init);
     } finally {
-      if (limiter?.holds(key)) unheard(() => limiter.release(key, { cost }));
+      if (limiter?.holds(key)) unheard(() => limiter.release(key, { cost, of }));
     }
   }
 

@@ -4,12 +4,12 @@ import type { Millis } from '../contract.ts';
 
 interface Deadline {
   readonly due: Millis;
-  expire: (() => void) | undefined;
+  expire: ((due: Millis) => void) | undefined;
 }
 
 export interface Deadlines {
-  /** Calls `expire` when the span has passed, unless the returned function is called first. */
-  set(expire: () => void): () => void;
+  /** Calls `expire` with the instant that has passed, unless the returned function is called first. */
+  set(expire: (due: Millis) => void): () => void;
 }
 
 /**
@@ -40,9 +40,9 @@ export function deadlines(span: Millis): Deadlines {
   function ring(): void {
     timer = undefined;
     for (skipMet(); head < queue.length && queue[head].due <= performance.now(); skipMet()) {
-      const { expire } = queue[head];
+      const { due, expire } = queue[head];
       queue[head].expire = undefined;
-      expire?.();
+      expire?.(due);
     }
     arm();
   }

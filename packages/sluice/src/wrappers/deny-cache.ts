@@ -5,6 +5,7 @@
  */
 import type { Decision, Hit, Millis, Plan, Store } from '../contract.ts';
 import { bound, known } from '../options.ts';
+import { rowIdOf } from './held.ts';
 import { copyOf, isKept } from './kept-key.ts';
 
 /** Of the `denyCache` of a store. */
@@ -26,9 +27,11 @@ interface Denial {
   room: number;
 }
 
+/** `listen`: is handed what has to be called when something was given back below this store. */
 export function denyCache(
   store: Store<Promise<Decision>>,
   options: DenyCacheOptions = {},
+  listen: (givenBack: (hit: Hit) => void) => void = () => {},
 ): Store<Promise<Decision>> {
   const { maxKeys = 10_000 } = known('denyCache', options, ['maxKeys']);
   bound('denyCache.maxKeys', maxKeys);
@@ -40,11 +43,9 @@ export function denyCache(
   let givenBack = 0;
 
   function apply(hit: Hit): Promise<Decision> {
-    const id = `${hit.plan.name}\0${hit.plan.signature}\0${hit.key}`;
+    const id = rowIdOf(hit);
     if (hit.verb !== 'take' && hit.verb !== 'peek') {
-      if (hit.verb === 'reserve') return store.apply(hit);
-      givenBack++;
-      denials.delete(id);
+      if (hit.verb !== 'reserve') forget(hit);
       return store.apply(hit);
     }
     if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan) || !isKept(id))
@@ -68,6 +69,12 @@ export function denyCache(
     asking.set(id, heard);
     return answer;
   }
+
+  function forget(hit: Hit): void {
+    givenBack++;
+    denials.delete(rowIdOf(hit));
+  }
+  listen(forget);
 
   /** `over`: the denial that the hit asks about, alone. */
   async function ask(hit: Hit, id: string, over?: Denial): Promise<Decision> {

@@ -55,6 +55,6 @@ export class FarLine {
       } else resolve(this.denial(answer));
     }
     if (answer.source === 'store' && left > 0)
-      await this.ask({ ...group[0].hit, verb: 'refund', cost: left });
+      await this.ask({ ...group[0].hit, verb: 'refund', cost: left, of: answer });
   }
 }

@@ -300,8 +300,10 @@ export class KeyLease {
     lot.left = 0;
     if (cost === 0) return;
     const { plan } = this.terms;
+    // Any answer of the store's: it says that the store charged the lot, and not the fallback.
+    const of = this.answer;
     try {
-      await this.node.store.apply({ verb: 'refund', plan, key: this.key, cost, mode: 'whole', span: 0 });
+      await this.node.store.apply({ verb: 'refund', plan, key: this.key, cost, mode: 'whole', span: 0, of });
     } catch {
       // Nobody can tell whether it arrived: not sent twice, at worst lost.
     }

@@ -75,7 +75,8 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     const { terms, keys } = book;
     if (terms === undefined) return store.apply(hit);
     const found = keys.get(hit.key);
-    if (!closed && hit.mode === 'whole' && isKept(hit.key)) {
+    // What the fallback charged did not come from a lease.
+    if (!closed && hit.mode === 'whole' && isKept(hit.key) && hit.of?.source !== 'fallback') {
       if (hit.verb === 'take') return (found ?? add(book, terms, hit.key)).take(hit);
       if (hit.verb === 'peek' && found !== undefined) return found.peek(hit);
       if (hit.verb === 'refund' && found !== undefined) return found.refund(hit);

@@ -111,7 +111,8 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   }
 
   function other(hit: Hit, count: Count | undefined): MaybePromise<Decision> {
-    if (count?.answer !== undefined && hit.verb === 'refund' && count.passed >= hit.cost) {
+    const isCounted = hit.verb === 'refund' && hit.of?.source !== 'fallback';
+    if (count?.answer !== undefined && isCounted && count.passed >= hit.cost) {
       count.passed -= hit.cost;
       return decision(count, count.answer, true, 0);
     }

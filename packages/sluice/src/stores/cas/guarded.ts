@@ -2,8 +2,9 @@
 import { clockFrom, type GivenClock, systemClock } from '../../clock.ts';
 import type { Clock, Decision, Millis, Store } from '../../contract.ts';
 import { duration } from '../../duration.ts';
-import { denyCache as rememberDenials, type DenyCacheOptions } from '../../wrappers/deny-cache.ts';
-import { DEADLINE, resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
+import type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
+import { guardedBy } from '../../wrappers/guarded-by.ts';
+import { DEADLINE, type ResilientOptions } from '../../wrappers/resilient.ts';
 import { type Rows, swapStore } from './swap-store.ts';
 
 export interface GuardedOptions extends ResilientOptions {
@@ -23,9 +24,7 @@ export function guarded(rows: Rows, options: GuardedOptions): Store<Promise<Deci
   const deadline = duration('deadline', rest.deadline ?? DEADLINE);
   const store =
     clock === undefined ? swapStore(rows, systemClock, true, 0, deadline) : onClock(rows, clock, deadline);
-  const safe = resilient(store, rest);
-  if (denyCache === undefined || denyCache === false) return safe;
-  return rememberDenials(safe, denyCache === true ? {} : denyCache);
+  return guardedBy(store, rest, denyCache);
 }
 
 function onClock(

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import { systemClock } from '../../clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
-import { StoreError } from '../../errors.ts';
+import { StoreError, StoreUnavailable } from '../../errors.ts';
 import { dial, isNobody, stand } from './election.ts';
 import { type Decide, serve } from './server.ts';
 import { answersIn, askLine, decisionFrom, isDecisionLine, lineReader, planText } from './wire.ts';
@@ -67,11 +67,19 @@ export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions
     } else if (link === undefined) {
       void findLink();
     } else {
-      const now = performance.now();
-      const ready = waiting.filter(({ due }) => due > now);
-      waiting = [];
+      refuseOverdue();
+      const ready = waiting.splice(0);
       for (let i = 0; i < ready.length; i += BATCH) link.send(ready.slice(i, i + BATCH));
     }
+  }
+
+  /** Their callers have been told something else by now. With this error it is certain that they were not sent. */
+  function refuseOverdue(): void {
+    const now = performance.now();
+    const overdue = waiting.filter(({ due }) => due <= now);
+    if (overdue.length === 0) return;
+    waiting = waiting.filter(({ due }) => due > now);
+    refuse(overdue, new StoreUnavailable('deadline'));
   }
 
   /** Tries until there is one; `eager`: also when no hit waits for it. */
@@ -82,8 +90,7 @@ export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions
       while (link === undefined && !closed && (eager || waiting.length > 0)) {
         link = await tryOnce();
         if (link === undefined) await pause();
-        const now = performance.now();
-        waiting = waiting.filter(({ due }) => due > now);
+        refuseOverdue();
       }
     } catch (error) {
       refuse(waiting.splice(0), error);

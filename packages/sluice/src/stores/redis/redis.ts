@@ -1,8 +1,9 @@
 /** The Redis store as people use it: the script calls, wrapped in what keeps a sick server from harming its callers. */
 import type { Clock, Decision, Store } from '../../contract.ts';
 import { known } from '../../options.ts';
-import { denyCache as rememberDenials, type DenyCacheOptions } from '../../wrappers/deny-cache.ts';
-import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
+import type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
+import { guardedBy } from '../../wrappers/guarded-by.ts';
+import type { ResilientOptions } from '../../wrappers/resilient.ts';
 import { connectionOf, type RedisClient } from './client.ts';
 import { redisStore } from './redis-store.ts';
 
@@ -23,7 +24,5 @@ export function redis(client: RedisClient, options: RedisOptions = {}): Store<Pr
     'denyCache',
     'clock',
   ]);
-  const store = resilient(redisStore(connectionOf(client), clock), rest);
-  if (denyCache === undefined || denyCache === false) return store;
-  return rememberDenials(store, denyCache === true ? {} : denyCache);
+  return guardedBy(redisStore(connectionOf(client), clock), rest, denyCache);
 }

@@ -1,0 +1,82 @@
+/** What is owed to a store that could not be asked: give-backs that are tried again until they are too late. */
+import type { Hit, Millis } from '../contract.ts';
+import { quietClock } from './quiet-clock.ts';
+
+/** A give-back that has not reached the store. */
+export interface Debt {
+  /** The row that it is owed to. */
+  readonly id: string;
+  /** The hit that failed, or whose charge is undone: for probes. */
+  readonly hit: Hit;
+  /** What has to be sent now; nothing when it is too late. */
+  due(now: Millis): readonly Hit[];
+  /** When the lease of what is released ends. */
+  readonly until: Millis;
+  /** How much is released; undefined where it is not the release of a place that a caller held. */
+  readonly released?: number | undefined;
+}
+
+export interface Debts {
+  owe(debt: Debt): void;
+  /** Tries all of them now. */
+  pay(): void;
+  /** Removes a release of this row and cost, and returns it. */
+  find(id: string, cost: number): Debt | undefined;
+  close(): void;
+  readonly size: number;
+}
+
+/** Debts remembered at most; one more is dropped, and its place is free again when its lease ends. */
+const MOST = 10_000;
+/** How often they are tried. */
+const EVERY: Millis = 100;
+
+/** `attempt` tries one debt and returns false if it has to wait; that ends the round. */
+export function debtsTo(attempt: (debt: Debt) => boolean): Debts {
+  let owed: Debt[] = [];
+  let stop: (() => void) | undefined;
+  let closed = false;
+
+  function schedule(): void {
+    if (owed.length > 0 && !closed) stop ??= quietClock.after(EVERY, ring);
+  }
+
+  function ring(): void {
+    stop = undefined;
+    pay();
+  }
+
+  function pay(): void {
+    const now = performance.now();
+    const all = owed.filter((debt) => debt.due(now).length > 0);
+    owed = [];
+    for (let i = 0; i < all.length; i++) {
+      if (attempt(all[i])) continue;
+      owed = [...all.slice(i), ...owed];
+      break;
+    }
+    schedule();
+  }
+
+  return {
+    owe(debt) {
+      if (closed || owed.length >= MOST) return;
+      owed.push(debt);
+      schedule();
+    },
+    pay,
+    find(id, cost) {
+      const index = owed.findIndex((debt) => debt.id === id && debt.released === cost);
+      return index < 0 ? undefined : owed.splice(index, 1)[0];
+    },
+    close() {
+      closed = true;
+      owed = [];
+      stop?.();
+      stop = undefined;
+    },
+    get size() {
+      return owed.length;
+    },
+  };
+}
