@@ -19,6 +19,9 @@ const SLOTS = concurrency({ limit: 20, lease: '60s' });
 
 type Async = Limiter<Promise<Decision>>;
 
+const all = <T>(count: number, call: (i: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, i) => outcome(() => call(i))));
+
 describe('a Redis that stalls', () => {
   let server: Server;
   beforeAll(async () => {
@@ -58,9 +61,6 @@ describe('a Redis that stalls', () => {
       await resumed;
     }
   }
-
-  const all = <T>(count: number, call: (i: number) => Promise<T>) =>
-    Promise.all(Array.from({ length: count }, (_, i) => outcome(() => call(i))));
 
   test.each(['throw', 'deny', 'allow', 'limiter'] as const)(
     'frees every slot that it took after the deadline, with onFailure %s',
@@ -103,6 +103,8 @@ describe('a Redis that stalls', () => {
       const runs = all(20, () => limiter.run('a', () => ended));
       await until(async () => (await witness.peek('a')).remaining === 0);
       await stalled(async () => {
+        // The breaker is open: the releases are not sent.
+        await all(5, () => limiter.peek('a'));
         end();
         await runs;
       });
@@ -122,36 +124,6 @@ describe('a Redis that stalls', () => {
       await until(async () => (await outcome(() => limiter.peek('a'))).value !== undefined);
       await sleep(300);
       expect((await witness.peek('a')).remaining).toBe(10);
-    }));
-
-  test('does not repeat a release once the lease has ended', () =>
-    withLimiter(concurrency({ limit: 5, lease: '400ms' }), {}, async (limiter, witness) => {
-      await all(5, () => limiter.take('a'));
-      await stalled(async () => {
-        await all(5, () => limiter.peek('a'));
-        await all(5, () => limiter.release('a'));
-      });
-      // These hold now; a release of the others would free their places.
-      await until(async () => (await outcome(() => limiter.peek('a'))).value !== undefined);
-      const taken = await all(5, () => witness.take('a'));
-      expect(taken.every(({ value }) => value?.allowed)).toBe(true);
-      await sleep(200);
-      expect((await witness.peek('a')).remaining).toBe(0);
-    }));
-
-  test('does not release what was reset meanwhile', () =>
-    withLimiter(SLOTS, {}, async (limiter, witness) => {
-      await all(5, () => limiter.take('a'));
-      await stalled(async () => {
-        await all(5, () => limiter.peek('a'));
-        await all(5, () => limiter.release('a'));
-        await all(1, () => limiter.reset('a'));
-      });
-      await witness.reset('a');
-      await all(5, () => witness.take('a'));
-      await until(async () => (await outcome(() => limiter.peek('a'))).value !== undefined);
-      await sleep(200);
-      expect((await witness.peek('a')).remaining).toBe(15);
     }));
 
   test('ends a remembered denial when it gives back in the background', () =>
@@ -189,7 +161,7 @@ describe('a Redis that stalls', () => {
     }));
 });
 
-describe('a charge of the fallback', () => {
+describe('a charge', () => {
   let server: Server;
   let proxy: Middleman;
   beforeAll(async () => {
@@ -243,6 +215,8 @@ describe('a charge of the fallback', () => {
     },
     'acquire that is aborted': async (limiter, wait) => {
       await outcome(() => limiter.acquire('a', { cost: 200, signal: AbortSignal.timeout(DEADLINE / 2) }));
+      // Until the fallback has answered the caller who is gone.
+      await sleep(2 * DEADLINE);
       await wait();
     },
     'takeMany that is denied': async (limiter, wait) => {
@@ -258,7 +232,7 @@ describe('a charge of the fallback', () => {
     },
   };
 
-  describe.each(['allow', 'limiter'] as const)('by %s', (kind) => {
+  describe.each(['allow', 'limiter'] as const)('of the fallback, %s,', (kind) => {
     const made = () => (kind === 'allow' ? 'allow' : createLimiter(DAY));
 
     test.each(Object.entries(WAYS))('is not given back to Redis by %s', async (_, way) =>
@@ -313,6 +287,48 @@ describe('a charge of the fallback', () => {
     });
   });
 
+  describe('of Redis', () => {
+    /** Opens the breaker of one limiter with releases owed, lets others take the places, and then lets it reach Redis. */
+    async function placesLeft(
+      lease: number,
+      meanwhile: (limiter: Async, witness: Async) => Promise<unknown>,
+    ) {
+      const slots = concurrency({ limit: 5, lease });
+      return withStore({}, async (store, direct) => {
+        const name = `places ${Math.random()}`;
+        const limiter = createLimiter(slots, { store, name });
+        const witness = createLimiter(slots, { store: direct, name });
+        await until(async () => (await outcome(() => limiter.peek('a'))).value !== undefined);
+        await all(5, () => limiter.take('a'));
+        await cutOff(async () => {
+          await all(5, () => limiter.peek('a'));
+          for (const { error } of await all(5, () => limiter.release('a')))
+            expect(error).toMatchObject({ fault: 'circuit-open' });
+          await meanwhile(limiter, witness);
+          const taken = await all(5, () => witness.take('a'));
+          expect(taken.filter(({ value }) => value?.allowed)).toHaveLength(5);
+        });
+        await until(async () => (await outcome(() => limiter.peek('a'))).value !== undefined);
+        await sleep(200);
+        return (await witness.peek('a')).remaining;
+      });
+    }
+
+    test('is not released after its lease has ended', async () => {
+      expect(
+        await placesLeft(800, (_, witness) => until(async () => (await witness.peek('a')).allowed)),
+      ).toBe(0);
+    });
+
+    test('is not released after the key was reset', async () => {
+      const reset = async (limiter: Async, witness: Async) => {
+        await outcome(() => limiter.reset('a'));
+        await witness.reset('a');
+      };
+      expect(await placesLeft(60_000, reset)).toBe(0);
+    });
+  });
+
   test('that Redis made is not given back to the fallback while Redis is away', () => {
     const local = createLimiter(concurrency({ limit: 5, lease: '60s' }));
     return withStore({ onFailure: local }, async (store) => {
@@ -327,19 +343,25 @@ describe('a charge of the fallback', () => {
     });
   });
 
-  test('of a fallback that has a fallback goes back to the one that made it', () => {
-    const nowhere = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
-    const last = createLimiter('10/h');
-    const second = createLimiter('10/h', { store: redis(nowhere, { onFailure: last }) });
-    return withStore({ onFailure: second }, async (store) => {
-      const limiter = createLimiter('10/h', { store, name: 'chain' });
-      await isBack(limiter);
-      await cutOff(async () => {
-        const turn = await limiter.reserve('a', 4);
-        expect(last.peek('a').remaining).toBe(6);
-        await turn.cancel();
-        expect(last.peek('a').remaining).toBe(10);
-      });
-    });
-  });
+  test('of a fallback that has a fallback goes back to the one that made it', () =>
+    withStore({}, async (_, direct) => {
+      let isAway = false;
+      const client = ioredis(server.port);
+      const send = ([name, ...args]: readonly string[]): Promise<unknown> =>
+        isAway ? Promise.reject(new Error('connect ECONNREFUSED')) : client.call(name, ...args);
+      const last = createLimiter('10/h');
+      const second = createLimiter('10/h', { store: redis({ send }, { onFailure: last }), name: 'second' });
+      const nowhere = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
+      const limiter = createLimiter('10/h', { store: redis(nowhere, { onFailure: second }), name: 'first' });
+      await second.take('a', 10);
+      isAway = true;
+      const turn = await limiter.reserve('a', 4);
+      expect(last.peek('a').remaining).toBe(6);
+      isAway = false;
+      await turn.cancel();
+      client.disconnect();
+      expect(last.peek('a').remaining).toBe(10);
+      const witness = createLimiter('10/h', { store: direct, name: 'second' });
+      expect((await witness.peek('a')).remaining).toBe(0);
+    }));
 });
