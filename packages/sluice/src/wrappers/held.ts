@@ -59,7 +59,7 @@ export class Holds {
     const id = rowIdOf(hit);
     const now = performance.now();
     const holds = this.rows.get(id)?.filter(({ until }) => until > now);
-    if (holds === undefined) return undefined;
+    if (holds === undefined || hit.cost === 0) return undefined;
     let until = Infinity;
     let due = hit.cost;
     for (const hold of holds) {
@@ -78,6 +78,7 @@ export class Holds {
 
   /** Whether the fallback has charged that much, and not got it back. */
   hasFallback(hit: Hit): boolean {
+    if (hit.cost === 0) return false;
     const now = performance.now();
     let due = hit.cost;
     for (const { isFallback, until, left } of this.rows.get(rowIdOf(hit)) ?? [])

@@ -133,6 +133,8 @@ describe('the record of holds', () => {
     holds.add(hit('a'), now, 1, false);
     holds.add(hit('a'), now + 10, 2, false);
     expect(holds.remove(hit('b'), false)).toBeUndefined();
+    expect(holds.remove(hit('a', 0), false)).toBeUndefined();
+    expect(holds.hasFallback(hit('a', 0))).toBe(false);
     expect(holds.remove(hit('a'), true)).toBeUndefined();
     expect(holds.remove(hit('a'), false)).toBeCloseTo(now + 49.95);
     expect(holds.remove(hit('a', 2), false)).toBeCloseTo(now + 59.95);
