@@ -42,6 +42,11 @@ export async function outcome<T>(call: () => T | Promise<T>): Promise<Outcome<T>
   }
 }
 
+/** The outcomes of that many calls, made at the same time. */
+export function outcomes<T>(count: number, call: () => T | Promise<T>): Promise<Outcome<T>[]> {
+  return Promise.all(Array.from({ length: count }, () => outcome(call)));
+}
+
 /** Counts rejections that nobody handles. */
 export function rejections(): { readonly seen: unknown[]; stop(): Promise<void> } {
   const seen: unknown[] = [];

@@ -19,7 +19,7 @@ import { postgresServer } from '../postgres/server.ts';
 import { ioredis, ONCE } from '../redis/clients.ts';
 import { proxyTo } from '../redis/proxy.ts';
 import { redisServer } from '../redis/server.ts';
-import { outcome, until } from '../redis/watch.ts';
+import { outcome, outcomes, until } from '../redis/watch.ts';
 
 const DEADLINE = 100;
 
@@ -123,8 +123,6 @@ const BACKENDS: Readonly<Record<string, () => Promise<Backend>>> = {
 };
 
 const SLOTS = concurrency({ limit: 20, lease: '60s' });
-const all = <T>(count: number, call: () => Promise<T>) =>
-  Promise.all(Array.from({ length: count }, () => outcome(call)));
 
 describe.each(Object.entries(BACKENDS))('%s that stalls for half a second', (_, open) => {
   test('has all 20 slots free within a second after it', { timeout: 60_000 }, async () => {
@@ -135,18 +133,18 @@ describe.each(Object.entries(BACKENDS))('%s that stalls for half a second', (_, 
     const left = async (): Promise<number> => (await witness.peek('a')).remaining;
     try {
       await until(async () => (await outcome(() => limiter.peek('a'))).value !== undefined);
-      const held = await all(8, () => limiter.take('a'));
+      const held = await outcomes(8, () => limiter.take('a'));
       expect(held.every(({ value }) => value?.allowed)).toBe(true);
       backend.stall(true);
       const stalled = sleep(500);
       // Takes that are charged too late, releases whose answer comes too late, and releases that are not sent.
-      await all(8, () => limiter.take('a'));
-      await all(8, () => limiter.release('a'));
+      await outcomes(8, () => limiter.take('a'));
+      await outcomes(8, () => limiter.release('a'));
       await stalled;
       backend.stall(false);
       expect(await until(async () => (await left()) === 20, 5000)).toBeLessThan(1000);
       await sleep(200);
-      await all(3, () => limiter.take('a'));
+      await outcomes(3, () => limiter.take('a'));
       expect(await left()).toBe(17);
     } finally {
       await store.close();
