@@ -32,7 +32,7 @@ describe('commands with lengths', () => {
       ['PING', 'now'],
       ['GET', ''],
     ];
-    expect(commandsOf([...text])).toEqual(whole);
+    expect(commandsOf(text.split(''))).toEqual(whole);
     for (let cut = 0; cut <= text.length; cut++)
       expect(commandsOf([text.slice(0, cut), text.slice(cut)]), `cut at ${cut}`).toEqual(whole);
   });
@@ -51,7 +51,7 @@ describe('commands with lengths', () => {
   test('have bounds of their own: bytes of one command do not count for the next', () => {
     const text = command('x'.repeat(20));
     expect(commandsOf([text + text, text])).toHaveLength(3);
-    expect(commandsOf([...text, ...text])).toHaveLength(2);
+    expect(commandsOf([...text.split(''), ...text.split('')])).toHaveLength(2);
   });
 
   test('are refused as soon as a length is too large, before its bytes have come', () => {
@@ -64,6 +64,7 @@ describe('commands with lengths', () => {
     ['*\r\n', 'invalid multibulk length'],
     ['*-\r\n', 'invalid multibulk length'],
     ['*1x\r\n', 'invalid multibulk length'],
+    ['*1x\n', 'invalid multibulk length'],
     ['*1\rx', 'invalid multibulk length'],
     ['*1:\r\n', 'invalid multibulk length'],
     ['*1/\r\n', 'invalid multibulk length'],
@@ -80,6 +81,13 @@ describe('commands with lengths', () => {
     ['*1\r\n$1\r\nab\n', 'an argument is longer than its length'],
   ])('are refused if they are malformed: %j', (text, reason) => refused(text, reason));
 
+  test('have lengths of decimal digits only', () => {
+    const many: Bounds = { maxArguments: 100, maxBytes: 100 };
+    refused('*1:\r\n', 'invalid multibulk length', many);
+    refused('*1/\r\n', 'invalid multibulk length', many);
+    expect(commandsOf([command('x'.repeat(90), 'y'.repeat(9))], many)).toHaveLength(1);
+  });
+
   test('may have a length of twenty characters, with leading zeros', () => {
     expect(commandsOf([`*${'1'.padStart(19, '0')}\r\n$4\r\nPING\r\n`])).toEqual([['PING']]);
   });
@@ -94,6 +102,8 @@ describe('what is typed', () => {
     [' \t\v\f GET  k\t\vv \r\n', ['GET', 'k', 'v']],
     ['GET "a b" \'c d\'\r\n', ['GET', 'a b', 'c d']],
     ['GET "" \'\'\r\n', ['GET', '', '']],
+    ['GET "a\\ b" \'c\\ d\'\r\n', ['GET', 'a b', 'c\\ d']],
+    ['SET VALUE v\r\n', ['SET', 'VALUE', 'v']],
     ['GET "\\n\\r\\t\\b\\a\\x41\\x7e\\q\\"\\\\"\r\n', ['GET', '\n\r\t\b\x07A~q"\\']],
     ["GET 'it\\'s \\n'\r\n", ['GET', "it's \\n"]],
     ['GET "it\'s" \'say "hi"\'\r\n', ['GET', "it's", 'say "hi"']],
@@ -101,7 +111,7 @@ describe('what is typed', () => {
     ['GET "\\xg1 \\x4"\r\n', ['GET', 'xg1 x4']],
   ])('is split into words: %j', (text, words) => {
     expect(commandsOf([text], WIDE)).toEqual([words]);
-    expect(commandsOf([...text], WIDE)).toEqual([words]);
+    expect(commandsOf(text.split(''), WIDE)).toEqual([words]);
   });
 
   test.each(['GET "a\r\n', "GET 'a\r\n", 'GET "a"b\r\n', 'GET a"b"\r\n', 'GET "a\\"\r\n', "GET 'a'b\r\n"])(
@@ -137,10 +147,13 @@ test('a parser is midway from the first byte of a command to its last', () => {
   const parser = new RespParser(BOUNDS);
   expect(parser.isMidway).toBe(false);
   const text = command('GET', 'k');
-  for (const sign of text) {
+  let isBegun = false;
+  for (const sign of text.split('')) {
     expect(parser.next()).toBe(undefined);
+    expect(parser.isMidway).toBe(isBegun);
     parser.push(sign);
     expect(parser.isMidway).toBe(true);
+    isBegun = true;
   }
   expect(parser.next()).toEqual(['GET', 'k']);
   expect(parser.isMidway).toBe(false);

@@ -63,6 +63,8 @@ describe('without a trusted proxy', () => {
     expect(of('2001:db8:ffff::1', 32)).toBe('2001:db8::/32');
     expect(of('2001:db8:ffff::1', 33)).toBe('2001:db8:8000::/33');
     expect(of('fe80::1%eth0', 64)).toBe('fe80:0:0:0::/64');
+    // Ends as a mapped IPv4 address does, but is not one.
+    expect(of('2001:db8::ffff:203.0.113.7')).toBe('2001:db8:0:0::/56');
   });
 
   it('two addresses have one key exactly when they share the prefix', () => {
@@ -209,6 +211,8 @@ describe('behind proxies', () => {
     const of = (text: string) => forwarded('10.0.0.1', text, { trustProxy: 1 });
     expect(of('[2001:db8::1]')).toBe('2001:db8:0:0::/56');
     expect(of('[203.0.113.7]:80')).toBe('203.0.113.7');
+    // The last part is not a port.
+    expect(of('2001:db8:0:100:1:2:3:4')).toBe('2001:db8:0:100::/56');
     for (const text of [
       'x[2001:db8::1]',
       '[2001:db8::1]x',
