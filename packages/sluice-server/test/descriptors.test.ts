@@ -278,10 +278,13 @@ test('the configuration is shown as loaded', () => {
   ]);
 });
 
-test('limits that requests bring are kept up to a number', () => {
+test('keeps a bounded number of the limits and names that requests bring', () => {
   const { domains } = parseConfig([{ file: 'rl.yaml', text: BASIC }]);
   const descriptors = new Descriptors(domains, memory(), () => {});
-  for (let i = 1; i <= 1500; i++)
-    void descriptors.decide('shop', [{ ...descriptor('a=1'), limit: { requestsPerUnit: i, unit: 'hour' } }]);
-  expect((Reflect.get(descriptors, 'overrides') as Map<string, unknown>).size).toBe(1000);
+  for (let i = 1; i <= 5500; i++)
+    void descriptors.decide('shop', [
+      { ...descriptor(`a${i}=1`), limit: { requestsPerUnit: i, unit: 'hour' } },
+    ]);
+  for (const cache of ['ownLimits', 'ownLimiters'])
+    expect((Reflect.get(descriptors, cache) as { size: number }).size).toBe(1500);
 });

@@ -2,6 +2,8 @@
 export interface Kept<T> {
   get(id: string): T | undefined;
   set(id: string, value: T): T;
+  /** At most twice as many as were asked for. */
+  readonly size: number;
 }
 
 /**
@@ -29,5 +31,8 @@ export function kept<T>(least: number): Kept<T> {
       return before === undefined ? undefined : set(id, before);
     },
     set,
+    get size() {
+      return recent.size + older.size;
+    },
   };
 }

@@ -107,8 +107,8 @@ const ACTORS = 10_000;
 /** Factors of actors with a longer id, in characters, are not remembered: 10,000 of those could fill the memory. */
 const LONGEST_ACTOR = 1024;
 /**
- * Keys are spread over so many names. One name each would cost memory for every key ever seen, and they may be made up
- * per file; but in memory, limiters of one name share state only up to 16 different sets of numbers.
+ * Keys are spread over this many limiter names. One name per key would cost memory for each of them, and clients can make
+ * keys up. The names are part of where stores keep rows: another number would start every bucket fresh.
  */
 const NAMES = 1024;
 /** A bucket that nobody fills. */

@@ -1,10 +1,12 @@
 /**
- * The tables of a store. A name that is not used any more must not stay: while tables or rows are added, some slots of
- * the other tables are looked at, and a table is dropped once all of its rows are fully replenished.
+ * The tables of a store. Where there are many, unused ones must not stay: while tables or rows are added, the store looks
+ * at some slots of its other tables, and drops a table once all of its rows are fully replenished.
  */
 import type { Millis, Plan } from '../../contract.ts';
 import { type Group, Space } from './space.ts';
 
+/** A store with no more tables than this drops none: these are a program's own limiters. */
+const FEW = 8;
 /** Slots looked at with each new table, and as often as ROWS rows are new. */
 const SLOTS = 512;
 const ROWS = 64;
@@ -36,7 +38,7 @@ export class Spaces {
       known.join(plan);
       return known;
     }
-    this.#sweep(now);
+    if (this.#count >= FEW) this.#sweep(now);
     let group = this.#groups.get(plan.name);
     if (group === undefined) {
       group = { name: plan.name, spaces: new Map(), blocks: undefined };
@@ -58,7 +60,7 @@ export class Spaces {
   }
 
   readonly #added = (space: Space, now: Millis): void => {
-    if (this.#count === 1 || ++this.#rows < ROWS) return;
+    if (this.#count <= FEW || ++this.#rows < ROWS) return;
     this.#rows = 0;
     this.#sweep(now, space);
   };

@@ -213,7 +213,9 @@ export class Table {
       const end = Math.min(from.capacity, crowded ? from.capacity : from.moved + STEP);
       for (let slot = from.moved; slot < end; slot++) {
         if (!isRow(from, slot)) continue;
-        if (this.#worth(from, slot, now) !== 0) this.#copy(from, slot, now);
+        // A row becomes wider because somebody new is about to read it: it stays, for now, even if it is fully replenished.
+        const isNarrow = from.stride < this.#current.stride;
+        if (isNarrow || this.#worth(from, slot, now) !== 0) this.#copy(from, slot, now);
         else this.#forget(from, slot);
       }
       from.moved = end;
