@@ -8,9 +8,13 @@ import type { Hit, Millis, Plan } from '../contract.ts';
 interface Hold {
   /** When its lease ends, or a little earlier. */
   readonly until: Millis;
-  /** Charged by the fallback; otherwise by the store. */
-  readonly isFallback: boolean;
   left: number;
+}
+
+/** Holds of one row, oldest first: those that the store charged, and those that the fallback did. */
+interface Row {
+  readonly store: Hold[];
+  readonly fallback: Hold[];
 }
 
 /** Clocks of two machines agree to one part in a thousand, and usually far better. */
@@ -36,73 +40,115 @@ export function rowIdOf({ plan, key }: Pick<Hit, 'plan' | 'key'>): string {
   return `${plan.name}\0${plan.signature}\0${key}`;
 }
 
-/** Holds by row, oldest first. */
+/** Rows are looked at for leases that have ended after this many holds, or after as many as there are rows. */
+const SWEEP = 1000;
+
+/** Rows of the plans with one name and variant, by key. */
+type Rows = Map<string, Row>;
+
+/** What this process holds, by row. */
 export class Holds {
-  private readonly rows = new Map<string, Hold[]>();
+  private readonly groups = new Map<string, Rows>();
+  /** The same groups: a name is put together once for each plan. */
+  private byPlan = new WeakMap<Plan, Rows>();
+  private rows = 0;
+  /** Holds added since the last sweep. */
+  private added = 0;
 
   get size(): number {
-    return this.rows.size;
+    return this.rows;
   }
 
-  add(hit: Hit, sent: Millis, cost: number, isFallback: boolean): void {
-    const now = performance.now();
-    const id = rowIdOf(hit);
-    const holds = this.rows.get(id) ?? [];
-    while (holds.length > 0 && holds[0].until <= now) holds.shift();
-    holds.push({ until: leaseEnd(hit.plan, sent), isFallback, left: cost });
-    this.rows.set(id, holds);
-    this.dropEnded(now);
+  add({ plan, key }: Hit, sent: Millis, cost: number, isFallback: boolean): void {
+    const group = this.groupOf(plan);
+    let row = group.get(key);
+    if (row === undefined) {
+      row = { store: [], fallback: [] };
+      group.set(key, row);
+      this.rows++;
+    }
+    queueOf(row, isFallback).push({ until: leaseEnd(plan, sent), left: cost });
+    if (++this.added > Math.max(SWEEP, this.rows)) this.sweep();
   }
 
   /** Takes the cost off the oldest holds of this origin. Returns until when all of it is held; undefined if it is not known. */
-  remove(hit: Hit, isFallback: boolean): Millis | undefined {
-    const id = rowIdOf(hit);
-    const now = performance.now();
-    const holds = this.rows.get(id)?.filter(({ until }) => until > now);
-    if (holds === undefined || hit.cost === 0) return undefined;
+  remove({ plan, key, cost }: Hit, isFallback: boolean): Millis | undefined {
+    const group = this.groupOf(plan);
+    const row = group.get(key);
+    if (row === undefined || cost === 0) return undefined;
+    const holds = queueOf(row, isFallback);
+    dropEnded(holds, performance.now());
     let until = Infinity;
-    let due = hit.cost;
-    for (const hold of holds) {
-      if (due <= 0) break;
-      if (hold.isFallback !== isFallback) continue;
-      until = Math.min(until, hold.until);
-      const paid = Math.min(due, hold.left);
-      hold.left -= paid;
+    let due = cost;
+    while (due > 0 && holds.length > 0) {
+      const [oldest] = holds;
+      const paid = Math.min(due, oldest.left);
+      until = Math.min(until, oldest.until);
+      oldest.left -= paid;
       due -= paid;
+      if (oldest.left === 0) holds.shift();
     }
-    const left = holds.filter((hold) => hold.left > 0);
-    if (left.length > 0) this.rows.set(id, left);
-    else this.rows.delete(id);
+    this.dropEmpty(group, key, row);
     return due > 0 ? undefined : until;
   }
 
   /** Whether the fallback has charged that much, and not got it back. */
-  hasFallback(hit: Hit): boolean {
-    if (hit.cost === 0) return false;
-    const now = performance.now();
-    let due = hit.cost;
-    for (const { isFallback, until, left } of this.rows.get(rowIdOf(hit)) ?? [])
-      if (isFallback && until > now) due -= left;
-    return due <= 0;
+  hasFallback({ plan, key, cost }: Hit): boolean {
+    const holds = this.groupOf(plan).get(key)?.fallback;
+    if (holds === undefined || holds.length === 0 || cost === 0) return false;
+    dropEnded(holds, performance.now());
+    return holds.reduce((sum, { left }) => sum + left, 0) >= cost;
   }
 
-  forget(id: string): void {
-    this.rows.delete(id);
+  forget({ plan, key }: Hit): void {
+    if (this.groupOf(plan).delete(key)) this.rows--;
   }
 
   clear(): void {
-    this.rows.clear();
+    this.groups.clear();
+    this.byPlan = new WeakMap();
+    this.rows = 0;
   }
 
-  /** Looks at two rows each time one is added, in turn: rows whose holders never release go when their leases end. */
-  private dropEnded(now: Millis): void {
-    let looks = 2;
-    for (const [id, holds] of this.rows) {
-      if (looks-- === 0) return;
-      this.rows.delete(id);
-      if (holds.some(({ until }) => until > now)) this.rows.set(id, holds);
-    }
+  private groupOf(plan: Plan): Rows {
+    const known = this.byPlan.get(plan);
+    if (known !== undefined) return known;
+    const id = `${plan.name}\0${plan.variant}`;
+    const group: Rows = this.groups.get(id) ?? new Map();
+    this.groups.set(id, group);
+    this.byPlan.set(plan, group);
+    return group;
   }
+
+  /** Forgets what holders have never released. */
+  private sweep(): void {
+    this.added = 0;
+    const now = performance.now();
+    for (const [id, group] of this.groups) {
+      for (const [key, row] of group) {
+        dropEnded(row.store, now);
+        dropEnded(row.fallback, now);
+        this.dropEmpty(group, key, row);
+      }
+      if (group.size === 0) this.groups.delete(id);
+    }
+    // A plan must not find a group that is not listed any more.
+    this.byPlan = new WeakMap();
+  }
+
+  private dropEmpty(group: Rows, key: string, { store, fallback }: Row): void {
+    if (store.length + fallback.length === 0 && group.delete(key)) this.rows--;
+  }
+}
+
+function queueOf(row: Row, isFallback: boolean): Hold[] {
+  return isFallback ? row.fallback : row.store;
+}
+
+function dropEnded(holds: Hold[], now: Millis): void {
+  let ended = 0;
+  while (ended < holds.length && holds[ended].until <= now) ended++;
+  if (ended > 0) holds.splice(0, ended);
 }
 
 /** Resets remembered by row. Beyond that, everything up to the oldest one counts as reset: nothing is given back twice. */

@@ -213,9 +213,8 @@ export function resilient(
   }
 
   function forget(hit: Hit): void {
-    const id = rowIdOf(hit);
-    resets.add(id);
-    holds.forget(id);
+    resets.add(rowIdOf(hit));
+    if (leaseOf(hit.plan) > 0) holds.forget(hit);
   }
 
   function succeeded(): void {
