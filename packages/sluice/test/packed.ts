@@ -1,6 +1,14 @@
 /** The packages as strangers get them, and what is installed only for the tests that try them out. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -38,14 +46,61 @@ export function link(name: string, folder: string): void {
   symlinkSync(join(root, 'node_modules', name), target, 'junction');
 }
 
-/** The node_modules of runtimes/engines/<name>, installed if they are missing or not as locked. */
+/** npm has Node's binaries for one platform each, and runtimes/engines/nodes those for this one. */
+export const hasOtherNodes: boolean = process.platform === 'linux' && process.arch === 'x64';
+
+/** Installed by `engines('nodes')`. */
+export function nodeBinary(major: string): string {
+  return join(root, `runtimes/engines/nodes/node_modules/node${major}/bin/node`);
+}
+
+/** Installs runtimes/engines/<name> unless it is installed as locked, and returns its node_modules. */
 export function engines(name: 'nodes' | 'typescripts'): string {
   const folder = join(root, 'runtimes/engines', name);
   const lock = readFileSync(join(folder, 'package-lock.json'), 'utf8');
   const mark = join(folder, 'node_modules/.sluice-installed');
-  if (!existsSync(mark) || readFileSync(mark, 'utf8') !== lock) {
-    npm(folder, 'ci', '--ignore-scripts');
-    writeFileSync(mark, lock);
-  }
+  const isInstalled = (): boolean => existsSync(mark) && readFileSync(mark, 'utf8') === lock;
+  if (!isInstalled())
+    alone(`installing-${name}`, () => {
+      if (isInstalled()) return;
+      npm(folder, 'ci', '--ignore-scripts');
+      writeFileSync(mark, lock);
+    });
   return join(folder, 'node_modules');
+}
+
+/** Runs `work` while no other process does. A file holds the process id, so that a crash does not block the next run. */
+function alone(name: string, work: () => void): void {
+  const file = join(root, '.build', name);
+  mkdirSync(dirname(file), { recursive: true });
+  for (;;)
+    try {
+      writeFileSync(file, String(process.pid), { flag: 'wx' });
+      break;
+    } catch {
+      if (!isRunning(Number(readIfExists(file)))) rmSync(file, { force: true });
+      // Blocks this thread for a tenth of a second: `engines` is synchronous.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    }
+  try {
+    work();
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+function readIfExists(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return String(process.pid);
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }

@@ -12,7 +12,7 @@ import { Miniflare } from 'miniflare';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { memory } from '../src/index.ts';
 import { conformance } from '../src/testing/index.ts';
-import { engines, installSluice, link, root } from './packed.ts';
+import { engines, hasOtherNodes, installSluice, link, nodeBinary, root } from './packed.ts';
 
 const ofStores = conformance(() => memory()).length;
 const ofRaces = 3;
@@ -34,20 +34,15 @@ const { judged, same } = (await import(
 /** A stranger's project. */
 const project = mkdtempSync(join(tmpdir(), 'sluice-runtimes-'));
 const own = `node ${process.versions.node}`;
-/** Of 20 the oldest that is supported. npm has these binaries for one platform each. */
-const others = process.platform === 'linux' && process.arch === 'x64' ? ['20', '22', '24', '26'] : [];
+/** Node 20 is the oldest supported release of it. */
+const others = hasOtherNodes ? ['20', '22', '24', '26'] : [];
 /** Those that have a database of their own. */
 const withSqlite = others.filter((major) => Number(major) >= 22);
 
 /** The command of each runtime, ahead of the file. */
 const COMMANDS: Record<string, readonly string[]> = {
   [own]: [process.execPath],
-  ...Object.fromEntries(
-    others.map((major) => [
-      `node ${major}`,
-      [join(root, `runtimes/engines/nodes/node_modules/node${major}/bin/node`)],
-    ]),
-  ),
+  ...Object.fromEntries(others.map((major) => [`node ${major}`, [nodeBinary(major)]])),
   bun: [join(root, 'node_modules/.bin/bun'), 'run'],
   deno: [
     join(root, 'node_modules/.bin/deno'),
@@ -132,7 +127,7 @@ function importing(entries: typeof LISTED, last: string): string {
 }
 
 beforeAll(async () => {
-  if (others.length > 0) engines('nodes');
+  if (hasOtherNodes) engines('nodes');
   installSluice(project);
   for (const name of ['ioredis', '@nestjs/common', '@nestjs/core', '@nestjs/websockets', 'reflect-metadata'])
     link(name, project);

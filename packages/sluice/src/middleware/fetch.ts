@@ -42,7 +42,7 @@ export function rateLimit(
   const guard = createGuard(options, fetchView);
   return async (request, context) => {
     const verdict = await guard({ request, context });
-    const ending = endingOf(request, verdict.settle);
+    const ending = endingOf(request, context, verdict.settle);
     return {
       refusal: marked(refusalOf(verdict)),
       finish: (response) => marked(ending.watched(withHeaders(response, verdict.headers))),

@@ -1,5 +1,4 @@
 /** Hono 4, on Node, Bun, Deno and Workers. */
-import type { ServerResponse } from 'node:http';
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import {
   createGuard,
@@ -9,7 +8,7 @@ import {
   type Verdict,
   type View,
 } from '../http/index.ts';
-import { connectionOf, endingOf } from './web.ts';
+import { connectionOf, endingOf, outgoingOf } from './web.ts';
 
 const honoView: View<Context> = {
   addressed: (context) => ({
@@ -51,7 +50,7 @@ function carryOut(
 }
 
 async function seenToTheEnd(settle: Verdict['settle'], context: Context, next: Next): Promise<void> {
-  const ending = endingOf(context.req.raw, settle);
+  const ending = endingOf(context.req.raw, context.env, settle);
   try {
     await next();
   } catch (error) {
@@ -65,8 +64,8 @@ async function seenToTheEnd(settle: Verdict['settle'], context: Context, next: N
 /** True: it is done, straight to Node's response, which costs far less than a header of Hono's. False: see `announce`. */
 function tell(context: Context & Marked, headers: readonly HeaderPair[]): boolean {
   if (headers.length === 0) return true;
-  const { outgoing } = (context.env ?? {}) as { outgoing?: ServerResponse };
-  if (typeof outgoing?.setHeader === 'function') {
+  const outgoing = outgoingOf(context.env);
+  if (outgoing !== undefined) {
     if (!outgoing.headersSent) for (const [name, value] of headers) outgoing.setHeader(name, value);
     return true;
   }

@@ -1,5 +1,6 @@
-/** What handlers of the web standard share: where the connection's address is, and how the end of a response is seen. */
+/** What handlers of the web standard share: finding the connection's address, and noticing the end of a response. */
 import type { Verdict } from '../http/index.ts';
+import { type NodeResponse, outcomeOf, whenOver } from './exchange.ts';
 
 /** The address of the connection, where each platform tells it. */
 export function connectionOf(request: Request, context: unknown): string | undefined {
@@ -25,6 +26,12 @@ interface Platforms {
   readonly server: { requestIP?(request: Request): { readonly address: string } | null };
 }
 
+/** Node's response, which @hono/node-server passes beside the request. */
+export function outgoingOf(context: unknown): NodeResponse | undefined {
+  const { outgoing } = (context ?? {}) as { readonly outgoing?: Partial<NodeResponse> };
+  return typeof outgoing?.setHeader === 'function' ? (outgoing as NodeResponse) : undefined;
+}
+
 export function refusalOf({ refusal, headers }: Verdict): Response | undefined {
   if (refusal === undefined) return undefined;
   return new Response(refusal.body, {
@@ -36,27 +43,37 @@ export function refusalOf({ refusal, headers }: Verdict): Response | undefined {
   });
 }
 
-/** Sees to it that `settle` hears once how a request ended. */
+/** Calls `settle` once, whichever of the following comes first. */
 export interface Ending {
-  /** The same response, whose end is told: its body read to the end, or given up by whoever read it. */
+  /** The same response with its body watched: read to the end, or canceled by its reader. */
   watched(response: Response): Response;
   /** There is no response: the handler threw. */
   failed(): void;
 }
 
-export function endingOf(request: Request, settle: Verdict['settle']): Ending {
+/** `context` is what the platform passed beside the request. On Node, it may hold the response that is written. */
+export function endingOf(request: Request, context: unknown, settle: Verdict['settle']): Ending {
   if (settle === undefined) return { watched: (response) => response, failed() {} };
   let open = true;
+  let unwatch: (() => void) | undefined;
   async function end(status: number, aborted: boolean): Promise<void> {
     if (!open) return;
     open = false;
     request.signal.removeEventListener('abort', leave);
+    unwatch?.();
     await settle?.({ status, aborted });
   }
   const leave = (): void => void end(0, true);
   request.signal.addEventListener('abort', leave, { once: true });
-  // While the store was asked: no event tells of it any more, and perhaps nobody reads the response either.
+  // The client may have left while the store was asked: then no event follows, and the body may never be read.
   if (request.signal.aborted) leave();
+  const outgoing = outgoingOf(context);
+  // The signal is not aborted where Node's response does not tell of its end either.
+  if (outgoing !== undefined && open)
+    unwatch = whenOver(outgoing, () => {
+      const { status, aborted } = outcomeOf(outgoing);
+      void end(aborted ? 0 : status, aborted);
+    });
   return {
     failed: () => void end(500, false),
     watched(response) {

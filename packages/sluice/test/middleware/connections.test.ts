@@ -1,0 +1,54 @@
+/**
+ * Slots of requests whose connection dies: over HTTP/1.1 with pipelining and over HTTP/2, with every framework on Node.
+ * When Node emits which event differs from version to version, so each one that is supported runs all of it.
+ */
+import { execFile } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { build } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { engines, hasOtherNodes, nodeBinary, root } from '../packed.ts';
+import { claims } from './connections/claims.ts';
+
+/** Inside the repository, so that the frameworks are found. */
+const folder = join(root, `.build/connections-${process.pid}`);
+const file = join(folder, 'claims.mjs');
+const OTHERS = hasOtherNodes ? ['20', '22', '24', '26'] : [];
+
+beforeAll(async () => {
+  if (hasOtherNodes) engines('nodes');
+  await build({
+    stdin: {
+      contents: `import { judge } from './claims.ts'; await judge(); process.exit();`,
+      resolveDir: join(import.meta.dirname, 'connections'),
+    },
+    outfile: file,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+  });
+}, 300_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe.each([
+  [`this Node, ${process.version}`, process.execPath],
+  ...OTHERS.map((major) => [`Node ${major}`, nodeBinary(major)]),
+])('on %s', (_, binary) => {
+  it('slots come back and every request is settled once when its connection dies', {
+    timeout: 240_000,
+  }, async () => {
+    const { stdout } = await promisify(execFile)(binary, [file], {
+      cwd: root,
+      env: { ...process.env, NODE_OPTIONS: '' },
+      timeout: 200_000,
+      killSignal: 'SIGKILL',
+    });
+    const results = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { name: string; problem?: string });
+    expect(results).toEqual(claims.map(({ name }) => ({ name })));
+  });
+});
