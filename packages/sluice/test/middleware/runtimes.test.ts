@@ -3,7 +3,9 @@
  * Needs `bun` and `deno` of npm among the devDependencies; where they are missing this fails, it does not skip.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -18,12 +20,15 @@ const HANDLERS = {
     import { Hono } from 'hono';
     import { rateLimit } from ${source('middleware/hono.ts')};
     const app = new Hono();
+    app.get('/slot', rateLimit(oneSlot), (context) => context.body(unending()));
     app.use(rateLimit(limiter));
     app.get('/', (context) => context.text('ok'));
     const handler = app.fetch;`,
   fetch: `
     import { withRateLimit } from ${source('middleware/fetch.ts')};
-    const handler = withRateLimit(limiter, () => new Response('ok'));`,
+    const limited = withRateLimit(limiter, () => new Response('ok'));
+    const slot = withRateLimit(oneSlot, () => new Response(unending()));
+    const handler = (request, context) => (request.url.endsWith('/slot') ? slot : limited)(request, context);`,
 };
 
 const SERVERS = {
@@ -44,10 +49,16 @@ const SERVERS = {
 };
 
 const LIMITER = `
-  import { createLimiter, fixedWindow } from ${source('index.ts')};
+  import { concurrency, createLimiter, fixedWindow } from ${source('index.ts')};
   const limiter = createLimiter({ hour: fixedWindow({ limit: 2, per: '1h' }) });
   const { take } = limiter;
   limiter.take = (key, options) => { console.log('key ' + key); return take(key, options); };
+  const oneSlot = {
+    limiter: createLimiter(concurrency({ limit: 1, lease: '1h' })),
+    settle: (_, { aborted }) => console.log('settled, aborted: ' + aborted),
+  };
+  const unending = () =>
+    new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('begin')) });
 `;
 
 const rows = Object.entries(SERVERS).flatMap(([runtime, server]) =>
@@ -94,5 +105,18 @@ describe.each(rows)('$name on $runtime:', ({ runtime, name, handler, args, serve
     expect(third.status).toBe(429);
     expect(third.headers.get('retry-after')).toMatch(/^\d+$/);
     expect(third.headers.get('content-type')).toBe('application/problem+json');
+  });
+
+  it('a connection that is reset during a response frees its slot, and settles it once', async () => {
+    const { port } = new URL(url);
+    for (let times = 1; times <= 3; times++) {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.write('GET /slot HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2));
+      const [head] = (await once(socket, 'data')) as [Buffer];
+      expect(head.toString()).toMatch(/^HTTP\/1\.1 200/);
+      socket.resetAndDestroy();
+      await expect.poll(() => printed.match(/settled, aborted: true/g)?.length).toBe(times);
+    }
+    expect(printed).not.toContain('settled, aborted: false');
   });
 });
