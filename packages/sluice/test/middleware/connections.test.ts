@@ -19,10 +19,7 @@ const OTHERS = hasOtherNodes ? ['20', '22', '24', '26'] : [];
 beforeAll(async () => {
   if (hasOtherNodes) engines('nodes');
   await build({
-    stdin: {
-      contents: `import { judge } from './claims.ts'; await judge(); process.exit();`,
-      resolveDir: join(import.meta.dirname, 'connections'),
-    },
+    entryPoints: [join(root, 'packages/sluice/test/middleware/connections/program.ts')],
     outfile: file,
     bundle: true,
     format: 'esm',

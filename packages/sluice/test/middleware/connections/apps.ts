@@ -40,6 +40,7 @@ const ofNode = ({ headers }: IncomingMessage): string => String(headers['id']);
 
 const nodeListener: Listener = (options, answer) =>
   withRateLimit(options(ofNode), async (request, response) => {
+    if (request.url === '/paused') request.once('data', () => request.pause());
     const body = await answer(request.url ?? '');
     if (typeof body === 'string') response.end(body);
     else body.pipe(response);

@@ -21,7 +21,7 @@ export interface Audit {
   readonly handled: string[];
   /** By id: one outcome each, if all is well. */
   readonly settled: Map<string, Outcome[]>;
-  /** Lets all handlers at /wait and /stream answer. */
+  /** Lets all handlers at /wait, /paused and /stream answer. */
   release(): void;
   /** Waits until every charged request was settled, then throws unless each was settled once and every slot is free. */
   balanced(): Promise<void>;
@@ -38,7 +38,7 @@ export async function audited(
   const gate = aGate();
   const answer: Answer = async (path) => {
     handled.push(path);
-    if (path === '/wait') await gate.opened;
+    if (path === '/wait' || path === '/paused') await gate.opened;
     return path === '/stream' ? Readable.from(parts(gate.opened)) : `${path} answered`;
   };
   const server = await app.start(

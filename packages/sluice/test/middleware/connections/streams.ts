@@ -177,4 +177,21 @@ const claimsOf = (app: App): readonly Claim[] => [
   },
 ];
 
-export const streams: readonly Claim[] = OVER_HTTP2.flatMap(claimsOf);
+/** Only this app has a path whose handler pauses the request's body. */
+const paused: Claim = {
+  name: 'node:http2 over HTTP/2: a stream whose handler has paused its body frees its slot when it is reset with NO_ERROR',
+  async run() {
+    const audit = await audited(OVER_HTTP2[0]);
+    const { ask, session } = clientOf(audit);
+    const stream = ask('POST', '/paused');
+    for (let parts = 0; parts < 4; parts++) stream.write(Buffer.alloc(15_000));
+    await handled(audit, 1);
+    await new Promise((resolve) => session.ping(resolve));
+    stream.close(NGHTTP2_NO_ERROR);
+    await audit.balanced();
+    same([...audit.settled.values()].flat(), [{ status: 200, aborted: true }]);
+    audit.close();
+  },
+};
+
+export const streams: readonly Claim[] = [...OVER_HTTP2.flatMap(claimsOf), paused];

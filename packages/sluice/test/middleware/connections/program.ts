@@ -1,0 +1,22 @@
+/**
+ * Bundled by connections.test.ts and run by each version of Node. Prints a line of JSON for each claim, so that a process
+ * that crashes shows how far it came. An argument chooses the claims whose name contains it.
+ */
+import { claims } from './claims.ts';
+
+/** Node 20 throws if a handler answers a stream that was aborted meanwhile; that is the app's own to catch. */
+function tolerate(error: Error & { readonly code?: string }): void {
+  if (error.code !== 'ERR_HTTP2_INVALID_STREAM') throw error;
+}
+
+process.on('uncaughtException', tolerate);
+const [, , chosen = ''] = process.argv;
+for (const claim of claims.filter(({ name }) => name.includes(chosen))) {
+  const problem = await claim.run().then(
+    () => undefined,
+    (error: unknown) => String(error),
+  );
+  console.log(JSON.stringify({ name: claim.name, problem }));
+}
+// Aborted streams keep the servers open.
+process.exit();
