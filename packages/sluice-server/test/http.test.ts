@@ -1,4 +1,6 @@
 import { memory, StoreUnavailable } from 'sluice';
+import { limitedFetch } from 'sluice/http';
+import { manualClock } from 'sluice/testing';
 import { describe, expect, test } from 'vitest';
 import { openHttp } from '../src/http/http.ts';
 import { createLive } from '../src/http/live.ts';
@@ -323,4 +325,20 @@ test('with --shadow every limit decides and counts, and none denies', async () =
   expect(await (await post('/v1/take', question)).json()).toMatchObject({ allowed: true, shadowed: true });
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain('sluice_decisions_total{limit="api",outcome="shadowed"} 1');
+});
+
+test('limitedFetch waits for the unit that the server announces, and is answered', async () => {
+  const clock = manualClock(1_700_000_000_000);
+  const { port } = await opened(openHttp, 'limits: { api: 10/min }', { store: memory({ clock }) });
+  const ask = limitedFetch(fetch, { clock, random: () => 0 });
+  const take = () =>
+    ask(`http://127.0.0.1:${port}/v1/take?status=429`, {
+      method: 'POST',
+      body: JSON.stringify({ limit: 'api', key: 'a' }),
+    });
+  for (let i = 0; i < 10; i++) expect((await take()).status).toBe(200);
+  const eleventh = take();
+  await new Promise(setImmediate);
+  clock.advance(6000);
+  expect(await (await eleventh).json()).toMatchObject({ allowed: true, remaining: 0 });
 });

@@ -1,6 +1,6 @@
 /**
  * The words that every part of Sluice shares: the state of a key, an algorithm, a policy, a hit, a decision, a store.
- * Nothing here runs but two constants' worth of arithmetic.
+ * Nothing here runs but a few constants and one formula.
  */
 
 /** An instant or a span, in float64 milliseconds. Instants count from 1970. */
@@ -76,6 +76,12 @@ export interface Algorithm<P extends Params = Params> {
       }
     | undefined;
 
+  /**
+   * How units come back, where that is the same for every row, so that the engine need not ask `waitFor`; default: it asks.
+   * `limit` and `window` are the policy's, which may announce more than its params admit.
+   */
+  refill?(params: P, limit: number, window: Millis): 'even' | 'whole' | undefined;
+
   /** What a script on a server is told of the params; default: their values, in order. */
   args?(params: P, now: Millis): readonly number[];
 
@@ -114,6 +120,8 @@ export interface PlacedPolicy extends Policy {
   readonly offset: number;
   /** Its part of the row is a single cell that points to a row of its own. */
   readonly grows: boolean;
+  /** What `Algorithm.refill` says of it. */
+  readonly refill?: 'even' | 'whole' | undefined;
 }
 
 /** The policies that share one row, and the limiter they belong to. */
@@ -189,6 +197,21 @@ export interface Hit {
   readonly of?: Decision | undefined;
 }
 
+/**
+ * When a policy has more than `remaining`. `'even'`: units come back one by one, each after `window / limit`.
+ * `'whole'`: all of them after `resetAfter`. A number: milliseconds until there is one unit more; `Infinity`: never.
+ */
+export type Refill = 'even' | 'whole' | Millis;
+
+/** Milliseconds until a policy has at least one unit more than `remaining`; `Infinity` if it is fully replenished. */
+export function moreAfter({ limit, window, remaining, resetAfter, refill }: PolicyState): Millis {
+  if (!(remaining + 1 <= limit)) return Infinity;
+  if (typeof refill === 'number') return refill;
+  return refill === 'even'
+    ? Math.max(0, resetAfter - window + (window * (remaining + 1)) / limit)
+    : resetAfter;
+}
+
 /** One policy's own numbers. */
 export interface PolicyState {
   /** As the limiter's owner called it. */
@@ -201,8 +224,10 @@ export interface PolicyState {
   readonly remaining: number;
   /** 0 when it allowed; Infinity: this cost can never pass. */
   readonly retryAfter: Millis;
-  /** Until the key is as good as new to it. */
+  /** Milliseconds until the policy is fully replenished. */
   readonly resetAfter: Millis;
+  /** When there is more than `remaining`: `moreAfter` of `sluice/http` tells the milliseconds. Missing: as `'whole'`. */
+  readonly refill?: Refill | undefined;
 }
 
 /** What became of a hit. */

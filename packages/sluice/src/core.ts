@@ -29,6 +29,7 @@ export type {
   Plan,
   Policy,
   PolicyState,
+  Refill,
   Store,
   Verb,
   WithStore,

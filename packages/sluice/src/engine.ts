@@ -85,7 +85,17 @@ function takeOne(policy: PlacedPolicy, cells: Cells, at: number, now: Millis, co
     retryAfter,
     resetAfter,
     policy: name,
-    policies: [{ name, limit, window, remaining, retryAfter, resetAfter }],
+    policies: [
+      {
+        name,
+        limit,
+        window,
+        remaining,
+        retryAfter,
+        resetAfter,
+        refill: policy.refill ?? refillOf(policy, cells, start, now, remaining),
+      },
+    ],
     source: 'store',
   };
 }
@@ -274,15 +284,32 @@ function stateOf(
   const { algorithm, params, limit } = policy;
   const row = rowOf(policy, cells, at, grown);
   const start = startOf(policy, at);
-  const free = algorithm.available(params, row, start, now);
+  const remaining = unitsOf(algorithm.available(params, row, start, now), limit);
   return {
     name: policy.name,
     limit,
     window: policy.window,
-    remaining: unitsOf(free, limit),
+    remaining,
     retryAfter: allowed ? 0 : algorithm.waitFor(params, row, start, now, cost),
     resetAfter: algorithm.clearIn(params, row, start, now),
+    refill: policy.refill ?? refillOf(policy, row, start, now, remaining),
   };
+}
+
+/** Until there is one unit more. Some algorithms let any cost pass, so a limit that is reached is not asked about. */
+function refillOf(
+  { algorithm, params, limit }: PlacedPolicy,
+  row: Cells,
+  start: number,
+  now: Millis,
+  remaining: number,
+): Millis {
+  return hasMore(remaining, limit) ? algorithm.waitFor(params, row, start, now, remaining + 1) : Infinity;
+}
+
+/** Whether there can ever be more than this. */
+export function hasMore(remaining: number, limit: number): boolean {
+  return remaining + 1 <= limit && remaining < Infinity;
 }
 
 function isNearer(a: PolicyState, b: PolicyState): boolean {

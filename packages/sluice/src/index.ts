@@ -16,6 +16,7 @@ export type {
   Plan,
   Policy,
   PolicyState,
+  Refill,
   Store,
   Verb,
   WithStore,

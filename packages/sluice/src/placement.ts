@@ -17,7 +17,8 @@ export function place(named: NamedPolicies, name?: string): Plan {
       throw new SluiceError('ERR_POLICY', 'policies', policyName, 'choose another name', RESERVED);
     const { algorithm, params, limit, window } = policy;
     const grows = algorithm.roomy !== undefined;
-    policies.push({ algorithm, params, limit, window, name: policyName, offset: width, grows });
+    const refill = algorithm.refill?.(params, limit, window);
+    policies.push({ algorithm, params, limit, window, name: policyName, offset: width, grows, refill });
     width += grows ? 1 : algorithm.width(params);
   }
   if (!policies.some((policy) => !policy.algorithm.countsDenials)) {

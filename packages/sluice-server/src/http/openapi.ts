@@ -25,6 +25,11 @@ const POLICY_STATE = object({
   remaining: units,
   retryAfter: span,
   resetAfter: span,
+  refill: {
+    description:
+      'When there is more than remaining. even: a unit after each window / limit. whole: all after resetAfter. Otherwise milliseconds; null: never.',
+    oneOf: [{ enum: ['even', 'whole'] }, { type: ['number', 'null'] }],
+  },
 });
 
 const DECISION = object(

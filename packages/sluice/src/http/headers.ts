@@ -1,5 +1,12 @@
 /** From a decision to response headers: pairs out, nothing set. */
-import { type Decision, FORGIVEN, type Millis, type PolicyState } from '../contract.ts';
+import {
+  type Decision,
+  FORGIVEN,
+  MANUAL_BLOCK,
+  type Millis,
+  moreAfter,
+  type PolicyState,
+} from '../contract.ts';
 import { known, listOf, oneOf } from '../options.ts';
 
 /**
@@ -96,7 +103,7 @@ function draft11({ partitionKey }: HeaderOptions): Write {
       const policy = decision.policies[i];
       if (policy.limit === Infinity) continue;
       if (states !== '') states += ',';
-      states += `${names[i]};r=${integer(left(decision, policy))}${reset(decision, policy)}${pk}`;
+      states += `${names[i]};r=${integer(left(decision, policy))}${more(decision, policy)}${pk}`;
     }
     add(pairs, 'RateLimit-Policy', policies);
     add(pairs, 'RateLimit', states);
@@ -112,14 +119,19 @@ function areAlike(some: readonly PolicyState[], others: readonly PolicyState[]):
   return true;
 }
 
-/** A key blocked by hand has nothing left, whatever its policies say. */
+/** A key with a manual block has nothing left, whatever its policies say. */
 function left(decision: Decision, policy: PolicyState): number {
-  return decision.policy === 'block' ? 0 : policy.remaining;
+  return decision.policy === MANUAL_BLOCK ? 0 : policy.remaining;
 }
 
-function reset(decision: Decision, policy: PolicyState): string {
-  const span =
-    decision.policy === 'block' ? Math.max(decision.retryAfter, policy.resetAfter) : policy.resetAfter;
+/**
+ * Until there is more than `r`; 0 where nothing is missing, and '' where there never is more. Retry-After must not be
+ * earlier, so in a denial a policy that has more only after that says nothing, unless it denied itself: then a fraction of
+ * a unit was asked for, which comes earlier.
+ */
+function more({ allowed, policy, retryAfter: wait }: Decision, state: PolicyState): string {
+  let span = policy === MANUAL_BLOCK ? wait : state.remaining + 1 <= state.limit ? moreAfter(state) : 0;
+  if (!allowed && span > wait) span = state.retryAfter > 0 ? state.retryAfter : Infinity;
   return span === Infinity ? '' : `;t=${seconds(span)}`;
 }
 

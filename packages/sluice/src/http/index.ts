@@ -9,6 +9,7 @@ export {
 export { createGuard, type Guard, type Refusal, type Verdict, type View } from './guard.ts';
 export type { GuardLimiter, GuardOptions, Limit, Outcome, Share } from './guard-options.ts';
 export { type HeaderOptions, type HeaderPair, type HeaderStyle, rateLimitHeaders } from './headers.ts';
+export { moreAfter, type Refill } from '../contract.ts';
 export { key } from './key.ts';
 export {
   type AnyFetch,

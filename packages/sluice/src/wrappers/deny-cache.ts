@@ -123,6 +123,7 @@ function later(decision: Decision, passed: Millis): Decision {
       ...policy,
       retryAfter: left(policy.retryAfter),
       resetAfter: left(policy.resetAfter),
+      refill: typeof policy.refill === 'number' ? left(policy.refill) : policy.refill,
     })),
     source: 'deny-cache',
   };

@@ -78,6 +78,7 @@ function declared({ plan, verb, cost }: Hit, allowed: boolean): Decision {
     remaining: allowed ? limit : 0,
     retryAfter,
     resetAfter: retryAfter,
+    refill: 'whole' as const,
   }));
   const [first] = policies;
   const taken = allowed && (verb === 'take' || verb === 'reserve') ? cost : 0;

@@ -113,7 +113,7 @@ export class Holds {
   private groupOf(plan: Plan): Rows {
     const known = this.byPlan.get(plan);
     if (known !== undefined) return known;
-    const id = `${plan.name}\0${plan.variant}`;
+    const id = `${plan.name}\0${plan.signature}`;
     const group: Rows = this.groups.get(id) ?? new Map();
     this.groups.set(id, group);
     this.byPlan.set(plan, group);

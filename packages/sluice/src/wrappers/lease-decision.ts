@@ -1,5 +1,5 @@
 /** The store's last answer, brought up to date: what a node says when it decides by itself. */
-import type { Decision, Millis, PolicyState } from '../contract.ts';
+import { type Decision, type Millis, moreAfter, type PolicyState } from '../contract.ts';
 
 /** `held`: units in hand here. `passed`: since the store was asked. `wait`: 0 when allowed. */
 export function leaseDecision(
@@ -29,7 +29,7 @@ export function leaseDecision(
 
 /** A policy's numbers as they are now, as far as this node knows. */
 function later(state: PolicyState, held: number, passed: Millis, wait: Millis): PolicyState {
-  const { name, limit, window } = state;
+  const { name, limit, window, refill } = state;
   return {
     name,
     limit,
@@ -37,5 +37,7 @@ function later(state: PolicyState, held: number, passed: Millis, wait: Millis): 
     remaining: Math.floor(Math.min(limit, state.remaining + held)),
     retryAfter: wait,
     resetAfter: Math.max(wait, state.resetAfter - passed),
+    // Units in hand here do not bring the store's next one nearer.
+    refill: refill === 'whole' ? refill : Math.max(wait, moreAfter(state) - passed),
   };
 }

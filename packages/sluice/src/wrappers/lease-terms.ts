@@ -96,7 +96,11 @@ export function termsOf(plan: Plan, longest: Millis, nodes: number): Terms | und
     ...plan,
     id: `${plan.id}&leased:${span}`,
     // The limit that is announced stays the one that was written.
-    policies: plan.policies.map((policy, i) => ({ ...policy, params: reduced[i].params })),
+    policies: plan.policies.map((policy, i) => {
+      const { algorithm, limit, window } = policy;
+      const { params } = reduced[i];
+      return { ...policy, params, refill: algorithm.refill?.(params, limit, window) };
+    }),
   };
   return {
     span,

@@ -3,7 +3,16 @@
  * pass once an interval. It never waits for the store but at a key's first hit; in exchange, nodes that have not yet
  * heard of each other may let more pass than the limit. The README has the bound.
  */
-import type { Clock, Decision, Hit, MaybePromise, Millis, Plan, Store } from '../contract.ts';
+import {
+  type Clock,
+  type Decision,
+  type Hit,
+  type MaybePromise,
+  type Millis,
+  type Plan,
+  type Store,
+  moreAfter,
+} from '../contract.ts';
 import { type Duration, duration } from '../duration.ts';
 import { bound, known } from '../options.ts';
 import { copyOf, isKept } from './kept-key.ts';
@@ -193,6 +202,8 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
       remaining: Math.max(0, Math.floor(policy.remaining - used)),
       retryAfter,
       resetAfter: Math.max(retryAfter, policy.resetAfter - age),
+      // What passed here and is not pushed yet costs as much as it leaves less: the next unit comes when it would have.
+      refill: Math.max(retryAfter, moreAfter(policy) - age),
     }));
     return {
       ...answer,

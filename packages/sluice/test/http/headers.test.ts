@@ -178,7 +178,7 @@ describe('older styles', () => {
   it('of several styles, the first that names a header counts', () => {
     expect(rateLimitHeaders(denied(500), { style: ['draft-11', 'sharkey', 'legacy'] })).toEqual([
       ['RateLimit-Policy', '"default";q=100;w=60'],
-      ['RateLimit', '"default";r=0;t=30'],
+      ['RateLimit', '"default";r=0;t=1'],
       ['X-RateLimit-Clear', '30.000'],
       ['X-RateLimit-Remaining', '0'],
       ['Retry-After', '1'],

@@ -72,6 +72,7 @@ function windows<P extends { readonly limit: number } & Params>(
       row[at + 1] = Math.max(0, count(p, row, at, now) - cost);
     },
     clearIn: (p, row, at, now) => (count(p, row, at, now) === 0 ? 0 : endOf(p, row[at]) - now),
+    refill: () => 'whole',
     spending: { cells: [1], full: (p) => p.limit, unit: () => 1 },
     lease: { lasts: (_, resetAfter) => resetAfter },
   };

@@ -47,6 +47,7 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
     row[at + 1] = now;
   },
   clearIn: (_, row, at, now) => debt(row, at, now),
+  refill: (p, limit, window) => (limit === p.burst && window === p.credit ? 'even' : undefined),
   spending: { cells: [0], full: (p) => p.credit, unit: (p) => p.interval },
   lease: { reduced: (p, span) => evenly(p.interval, p.burst - leak(p, span) / 2), leak },
 };

@@ -20,11 +20,7 @@ else
 end
 if level ~= 0 then
   local drips = passed + ceil(level / @2)
-  if max(0, $1 - drips * @2) > 0 then
-    drips = drips + 1
-  elseif not (max(0, $1 - (drips - 1) * @2) > 0) then
-    drips = drips - 1
-  end
+  if $1 - drips * @2 > 0 then drips = drips + 1 end
   clear = $2 + drips * @3 - now
 end
 free = @1 - level

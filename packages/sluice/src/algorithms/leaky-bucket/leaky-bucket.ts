@@ -32,7 +32,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     const passed = dripsBy(p, row, at, now);
     const over = level(p, row, at, passed) + cost - p.size;
     if (over <= 0) return 0;
-    const drips = dripsUntil(p, row, at, passed + Math.ceil(over / p.dripSize), cost, p.size);
+    const drips = dripsUntil(p, row, at, passed + Math.ceil(over / p.dripSize), cost);
     return row[at + 1] + drips * p.dripRate - now;
   },
   take(p, row, at, now, cost) {
@@ -47,9 +47,16 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     const passed = dripsBy(p, row, at, now);
     const full = level(p, row, at, passed);
     if (full === 0) return 0;
-    const drips = dripsUntil(p, row, at, passed + Math.ceil(full / p.dripSize), 0, 0);
+    // With fractions the quotient may be rounded down to a whole number: never too early.
+    let drips = passed + Math.ceil(full / p.dripSize);
+    if (row[at] - drips * p.dripSize > 0) drips += 1;
     return row[at + 1] + drips * p.dripRate - now;
   },
+  // With drips of one unit the next drip is the next unit, also when parts of units were taken.
+  refill: (p, limit, window) =>
+    p.dripSize === 1 && Number.isInteger(p.size) && limit === p.size && window === p.size * p.dripRate
+      ? 'even'
+      : undefined,
   spending: { cells: [0], full: (p) => p.size, unit: () => 1 },
   lease: {
     reduced: (p, span) => steps(p.size - (leak(p, span) + p.dripSize) / 2, p.dripSize, p.dripRate),
@@ -66,19 +73,12 @@ function level(p: LeakyBucketParams, row: Cells, at: number, passed: number): nu
 }
 
 /**
- * The number of drips after which the cost fits into the size, given an estimate. With fractional costs the quotient
- * behind the estimate may be rounded across a whole number, so it is corrected by what will be compared at that drip.
+ * The number of drips after which the cost fits, given an estimate. With fractional costs the quotient behind the estimate
+ * may be rounded across a whole number, so it is corrected by what the check will compare at that drip.
  */
-function dripsUntil(
-  p: LeakyBucketParams,
-  row: Cells,
-  at: number,
-  estimate: number,
-  cost: number,
-  size: number,
-): number {
-  if (level(p, row, at, estimate) + cost - size > 0) return estimate + 1;
-  return level(p, row, at, estimate - 1) + cost - size > 0 ? estimate : estimate - 1;
+function dripsUntil(p: LeakyBucketParams, row: Cells, at: number, estimate: number, cost: number): number {
+  if (level(p, row, at, estimate) + cost - p.size > 0) return estimate + 1;
+  return level(p, row, at, estimate - 1) + cost - p.size > 0 ? estimate : estimate - 1;
 }
 
 function drain(p: LeakyBucketParams, row: Cells, at: number, now: Millis): void {

@@ -33,6 +33,7 @@ export const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
     const wait = row[at] - now;
     return wait > FORGIVEN ? wait : 0;
   },
+  refill: () => 'whole',
 };
 
 /** The least time between two actions. */

@@ -27,10 +27,11 @@ export function plansFor(
     const ready = plans.get(key);
     if (ready !== undefined) return ready;
     const policy = policyOf(first, second);
-    const { algorithm, params } = policy;
+    const { algorithm, params, limit, window } = policy;
+    const refill = algorithm.refill?.(params, limit, window);
     const plan: Plan = {
       name,
-      policies: [{ ...policy, name: 'default', offset: 0, grows: false }],
+      policies: [{ ...policy, name: 'default', offset: 0, grows: false, refill }],
       width: algorithm.width(params),
       id: algorithm.name,
       signature: algorithm.name,

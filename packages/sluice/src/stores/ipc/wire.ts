@@ -5,10 +5,11 @@
  *   ask      [ [plan …], [ [plan's index, verb, key, cost, mode, span] … ] ]
  *   plan     text: [name, [ [policy's name, algorithm's name, params, limit, window] … ], inherit or false]
  *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, then per policy: remaining,
- *              retryAfter, resetAfter] or an error's text … ]
+ *              retryAfter, resetAfter and, unless the asker's plan says it of every policy, refill or '']
+ *              or an error's text … ]
  */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
-import type { Decision, Hit, Mode, Params, Plan, Policy, Verb } from '../../contract.ts';
+import type { Decision, Hit, Mode, Params, Plan, Policy, Refill, Verb } from '../../contract.ts';
 import { SluiceError } from '../../errors.ts';
 import type { Inherit } from '../../inherit.ts';
 import { signatureOf } from '../../placement.ts';
@@ -74,7 +75,11 @@ export function answerLine(answers: readonly (Decision | { error: string })[]): 
     if ('error' in answer) return answer.error;
     const { allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, policies } = answer;
     const line: DecisionLine = [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source];
-    for (const state of policies) line.push(state.remaining, state.retryAfter, state.resetAfter);
+    const isKnown = source === 'store' && policies.every(({ refill }) => typeof refill === 'string');
+    for (const { remaining, retryAfter, resetAfter, refill = '' } of policies) {
+      line.push(remaining, retryAfter, resetAfter);
+      if (!isKnown) line.push(refill);
+    }
     return line;
   });
   return `${JSON.stringify(lines)}\n`;
@@ -89,18 +94,29 @@ export function answersIn(line: string): readonly unknown[] {
 
 /** Whether an answer is a decision on this hit. As text it is an error's. */
 export function isDecisionLine(answer: unknown, { plan }: Hit): answer is DecisionLine {
-  if (!Array.isArray(answer) || answer.length !== STATES + 3 * plan.policies.length) return false;
+  if (!Array.isArray(answer)) return false;
+  const members = membersOf(answer, plan);
+  if (members !== 3 && members !== 4) return false;
   return answer.every((value: unknown, i) => {
     if (i === 0) return typeof value === 'boolean';
-    return i === 6 || i === 7 ? typeof value === 'string' : value === null || typeof value === 'number';
+    if (i === 6 || i === 7) return typeof value === 'string';
+    if (i >= STATES && (i - STATES) % members === 3 && REFILLS.has(value)) return true;
+    return value === null || typeof value === 'number';
   });
 }
 
-/** Where the policies' own numbers begin. */
+/** Where the policies' own members begin. */
 const STATES = 8;
+/** How many each policy has: 3, or 4 with its refill. */
+function membersOf(line: DecisionLine, { policies }: Plan): number {
+  return (line.length - STATES) / policies.length;
+}
+/** What a policy's refill may be, beside a number; '' if it is missing. */
+const REFILLS: ReadonlySet<unknown> = new Set(['even', 'whole', '']);
 
 export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
   const number = (i: number): number => (line[i] ?? Infinity) as number;
+  const members = membersOf(line, plan);
   return {
     allowed: line[0] as boolean,
     taken: number(1),
@@ -110,15 +126,20 @@ export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
     resetAfter: number(5),
     policy: line[6] as string,
     source: line[7] as Decision['source'],
-    policies: plan.policies.map(({ name, limit, window }, i) => ({
+    policies: plan.policies.map(({ name, limit, window, refill }, i) => ({
       name,
       limit,
       window,
-      remaining: number(STATES + 3 * i),
-      retryAfter: number(STATES + 1 + 3 * i),
-      resetAfter: number(STATES + 2 + 3 * i),
+      remaining: number(STATES + members * i),
+      retryAfter: number(STATES + 1 + members * i),
+      resetAfter: number(STATES + 2 + members * i),
+      refill: members === 3 ? refill : refillFrom(line[STATES + 3 + members * i]),
     })),
   };
+}
+
+function refillFrom(value: DecisionLine[number]): Refill | undefined {
+  return value === '' ? undefined : ((value ?? Infinity) as Refill);
 }
 
 /** Whole lines out of a stream's pieces. */

@@ -120,6 +120,7 @@ else
   end
 end
 --- report
+«more»
 report = pack(REPORT, «numbers»)
 --- alone
 is_alone(key)

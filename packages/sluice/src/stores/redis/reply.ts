@@ -3,7 +3,7 @@
  * what is left: not the server's work, and bound to be the same. `head.lua` has the layout.
  */
 import type { Decision, GrownRows, Hit, Plan } from '../../contract.ts';
-import { decisionOf, describe, unitsOf } from '../../engine.ts';
+import { decisionOf, describe, hasMore, unitsOf } from '../../engine.ts';
 import { StoreError } from '../../errors.ts';
 
 const PASSED = '1'.charCodeAt(0);
@@ -35,10 +35,20 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
     const delay = detailed ? double() : 0;
     let decision: Decision;
     if (grows) {
-      const states = policies.map(({ name, limit, window }) => {
+      const states = policies.map(({ name, limit, window, refill }) => {
         const remaining = unitsOf(double(), limit);
         const wait = double();
-        return { name, limit, window, remaining, retryAfter: allowed ? 0 : wait, resetAfter: double() };
+        const resetAfter = double();
+        const more = double();
+        return {
+          name,
+          limit,
+          window,
+          remaining,
+          retryAfter: allowed ? 0 : wait,
+          resetAfter,
+          refill: refill ?? (hasMore(remaining, limit) ? more : Infinity),
+        };
       });
       decision = decisionOf(states, block, allowed, taken);
     } else {

@@ -25,7 +25,7 @@ const MOST_LOCALS = 100;
 /** The same for Lua's 250 registers: a cell takes one, and another while it is packed. */
 const MOST_REGISTERS = 160;
 /** The names that policies bring along, but for those of cells. */
-const OWN = /\b(?:p\d+_\d+|(?:g|f|u|free|wait|clear)\d+)\b/g;
+const OWN = /\b(?:p\d+_\d+|(?:g|f|u|free|wait|clear|more)\d+)\b/g;
 
 const scripts = new Map<string, Script>();
 
@@ -33,7 +33,8 @@ export function scriptPlan(plan: Plan): ScriptPlan {
   const moving = plan.policies.some(({ algorithm }) => algorithm.args !== undefined);
   const fixed = argsOf(plan, 0);
   const counts = plan.policies.map((policy) => numbersOf(policy, 0).length);
-  const shape = `${plan.signature} ${counts.join(',')}`;
+  const known = plan.policies.map(({ refill }) => (refill === undefined ? 0 : 1));
+  const shape = `${plan.signature} ${counts.join(',')} ${known.join(',')}`;
   const script = scripts.get(shape) ?? assemble(plan, counts);
   scripts.set(shape, script);
   const mark = createHash('sha1').update(plan.signature).digest('base64url').slice(0, 3);
@@ -104,9 +105,9 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
   const stored = ['expires', ...cells];
   const numbers = [...parts.flatMap((part) => part.numbers), ...inherited.numbers];
   const shell = grown.length > 0 ? SHELL.grown : SHELL.narrow;
-  const others = numbers.length + grown.length + 3 * parts.length;
+  const others = numbers.length + grown.length + 4 * parts.length;
   const isWide = stored.length + others > MOST_LOCALS;
-  const packed = Math.max(stored.length, grown.length > 0 ? 3 * parts.length : 0);
+  const packed = Math.max(stored.length, grown.length > 0 ? 4 * parts.length : 0);
   if (stored.length + packed > MOST_REGISTERS)
     throw new SluiceError('ERR_POLICY', 'policies', parts.length, 'more policies than a script has room for');
   /** The mark and what is stored; with variable-length rows also the frame and the section's size. */
@@ -120,7 +121,7 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
         : [
             `local ${numbers.join(', ')} = ${numbers.map((_, i) => `ARGV[${i + 3}] + 0`).join(', ')}`,
             ...grown.map(({ row }) => `local ${row}`),
-            ...parts.map(({ id }) => `local free${id}, wait${id}, clear${id} = 0, 0, 0`),
+            ...parts.map(({ id }) => `local free${id}, wait${id}, clear${id}, more${id} = 0, 0, 0, 0`),
           ]),
     ].join('\n'),
     all: shell['all'] ?? '',
@@ -149,7 +150,14 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
     ),
     longest:
       each(parts, ({ id }) => `if clear${id} > longest then longest = clear${id} end\n`) + inherited.longest,
-    numbers: parts.map(({ id }) => `free${id}, wait${id}, clear${id}`).join(', '),
+    numbers: parts.map(({ id }) => `free${id}, wait${id}, clear${id}, more${id}`).join(', '),
+    // The wait for one unit more than is free, where the caller does not know it: the same look, for another cost.
+    more: each(
+      parts.filter(({ id }) => plan.policies[id].refill === undefined),
+      (part) =>
+        `do\nlocal cost, was = max(0, floor(free${part.id})) + 1, wait${part.id}\n${block(part, 'look')}` +
+        `more${part.id}, wait${part.id} = wait${part.id}, was\nend\n`,
+    ),
     cells: cells.join(', '),
     /** Not fresh. */
     used: [...cells.map((cell) => `${cell} ~= 0`), ...grown.map(({ row }) => `${row}.tail > 0`)].join(' or '),
@@ -163,7 +171,7 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
   const functions = new Set(grown.map((part) => part.code['functions']));
   const text = [
     SHELL.head['text'],
-    `local CELLS, STORED, REPORT = ${[cells.length, stored.length, 3 * parts.length].map(format).join(', ')}`,
+    `local CELLS, STORED, REPORT = ${[cells.length, stored.length, 4 * parts.length].map(format).join(', ')}`,
     `local WHOLE = '<c3' .. string.sub(STORED, 2)`,
     `local LENGTH, FIRST_WORD = ${length + 40 * grown.length}, ${2 + numbers.length}`,
     ...(grown.length > 0 ? [written(SHELL.grown['functions'], code), ...functions] : []),
