@@ -200,7 +200,7 @@ describe('the value in Redis, by the clock of the server', () => {
   test('is a bare row again once the other version has expired', async () => {
     const name = `versions ${process.pid} ${++names}`;
     const key = `${name}:{k}`;
-    const after = createLimiter('10/h', { store, name });
+    const after = createLimiter('100/h', { store, name });
     await after.take('k');
     const bare = await client.strlen(key);
     const before = createLimiter('5/100ms fixed-window', { store, name });
@@ -208,9 +208,10 @@ describe('the value in Redis, by the clock of the server', () => {
     await after.take('k');
     expect(await client.strlen(key)).toBeGreaterThan(2 * bare);
     await new Promise((resolve) => setTimeout(resolve, 250));
-    await after.take('k');
+    // Most takes write only their cells. The frame goes with the next one that moves the expiry.
+    for (let i = 0; i < 8; i++) await after.take('k');
     expect(await client.strlen(key)).toBe(bare);
-    expect((await after.peek('k')).remaining).toBe(7);
+    expect((await after.peek('k')).remaining).toBe(90);
   });
 
   test.each(['5/day', '5/day sliding-log'])(
