@@ -187,6 +187,18 @@ describe('a store', () => {
     }
   });
 
+  test('does not drop a table that is about to get its first row', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    for (let i = 0; i < 10; i++) createLimiter('1/d', { store, name: `own ${i}` }).take('k');
+    for (let i = 0; i < 1000; i++) {
+      const limiter = createLimiter('10/s', { store, name: `name ${i}` });
+      limiter.take('k');
+      expect(createLimiter('10/s', { store, name: `name ${i}` }).take('k').remaining).toBe(8);
+      clock.advance(1000);
+    }
+  });
+
   test('holds no memory for 100,000 sets of numbers that came and went', { timeout: 120_000 }, () => {
     const script = `
       import { createLimiter, gcra, memory } from './dist/index.js';
