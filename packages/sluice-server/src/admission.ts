@@ -3,7 +3,7 @@ import type { Server, Socket } from 'node:net';
 import { type Log, seldom } from './log.ts';
 
 /** Default maximum per listener, as Redis has it. */
-export const MAX_CONNECTIONS = 10_000;
+const MAX_CONNECTIONS = 10_000;
 /** Connections above the maximum that may exist at a time while they are told so. Node drops any further ones itself. */
 const SPARE = 100;
 /** After this many milliseconds of silence, TCP asks whether the peer still exists; ten seconds without an answer end it. */

@@ -1,5 +1,5 @@
 /** The admin token, and certificates that change. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -69,6 +69,18 @@ describe('reset and block', () => {
     await expect(serving(LIMITS, { ...wide, adminWithoutToken: true })).rejects.toThrow('loopback');
     const server = await serving(LIMITS, wide);
     expect((await server.post('/v1/reset', question)).status).toBe(403);
+  });
+
+  test('are allowed by --allow-admin-without-token, which npm start sets for the person at this machine', async () => {
+    const root = new URL('../../../package.json', import.meta.url);
+    const { scripts } = JSON.parse(readFileSync(root, 'utf8')) as { scripts: { start: string } };
+    const flag = '--allow-admin-without-token';
+    expect(scripts.start).toContain(` ${flag}`);
+    for (const [status, ...flags] of [[403], [200, flag]] as const) {
+      const { url } = await started('--config', temporaryFile(LIMITS), ...flags);
+      const body = JSON.stringify(question);
+      expect((await fetch(`${url}/v1/reset`, { method: 'POST', body })).status).toBe(status);
+    }
   });
 
   test('are refused without a token when a proxy on this machine forwards the request', async () => {
