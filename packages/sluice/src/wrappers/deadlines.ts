@@ -1,5 +1,5 @@
 /** Equal deadlines fall due in the order they were set: a queue and one timer serve them all. */
-import { LONGEST_TIMEOUT } from '../clock.ts';
+import { LONGEST_TIMEOUT, systemClock } from '../clock.ts';
 import type { Millis } from '../contract.ts';
 
 interface Deadline {
@@ -13,16 +13,19 @@ export interface Deadlines {
 }
 
 /**
- * After sockets have been looked at. A process that was held up for longer than the span, by a long computation say, finds
- * its timers due before it has read the answers that came meanwhile.
+ * Runs after the event loop has read from sockets. When a process was busy for longer than the deadline, its timers are due
+ * before it has read the answers that arrived in the meantime. The global is read at each call: fake timers replace it.
  */
-const soon: (run: () => void) => unknown =
-  (globalThis as { setImmediate?: (run: () => void) => unknown }).setImmediate ?? setTimeout;
+function soon(run: () => void): void {
+  const { setImmediate = setTimeout } = globalThis as { setImmediate?: (run: () => void) => unknown };
+  setImmediate(run);
+}
 
 export function deadlines(span: Millis): Deadlines {
   let queue: Deadline[] = [];
   let head = 0;
   let timer: { ref?(): unknown; unref?(): unknown } | undefined;
+  let armedWith = setTimeout;
 
   function skipMet(): void {
     while (head < queue.length && queue[head].expire === undefined) head++;
@@ -39,7 +42,7 @@ export function deadlines(span: Millis): Deadlines {
 
   function ring(): void {
     timer = undefined;
-    for (skipMet(); head < queue.length && queue[head].due <= performance.now(); skipMet()) {
+    for (skipMet(); head < queue.length && queue[head].due <= systemClock.now(); skipMet()) {
       const { due, expire } = queue[head];
       queue[head].expire = undefined;
       expire?.(due);
@@ -49,14 +52,17 @@ export function deadlines(span: Millis): Deadlines {
 
   function arm(): void {
     if (head === queue.length) return;
+    // Fake timers, when removed, drop what is pending: a timer set with another `setTimeout` may never ring.
+    if (armedWith !== setTimeout) timer = undefined;
+    armedWith = setTimeout;
     timer?.ref?.();
-    const left = Math.max(0, Math.ceil(queue[head].due - performance.now()));
+    const left = Math.max(0, Math.ceil(queue[head].due - systemClock.now()));
     timer ??= setTimeout(() => soon(ring), Math.min(left, LONGEST_TIMEOUT));
   }
 
   return {
     set(expire) {
-      const deadline: Deadline = { due: performance.now() + span, expire };
+      const deadline: Deadline = { due: systemClock.now() + span, expire };
       queue.push(deadline);
       arm();
       return () => {

@@ -1,36 +1,37 @@
 /**
  * Epoch milliseconds on which all threads of a process agree.
  *
- * `performance.now()` starts at another instant in each thread, and `timeOrigin`, which says when, is taken from the
- * wall clock, which may have been set in between. Node's `hrtime` is the same in all threads. So the thread that makes
- * the buffer leaves there how far epoch and hrtime are apart, and each thread finds out how far its own clock is off.
+ * The system clock of a thread starts from `timeOrigin`, which each thread takes from the wall clock, and the wall clock may
+ * have been set in between. Node's `hrtime` is the same in all threads. So the thread that makes the buffer stores in it how
+ * far its clock is ahead of hrtime, and each thread computes by how much its own clock differs.
  */
+import { systemClock } from '../../clock.ts';
 import type { Millis } from '../../contract.ts';
 import { CLOCK_CELL, type Layout } from './layout.ts';
 
 /** Called by the thread that made the buffer, before any other has it. */
 export function setEpoch({ cells }: Layout): void {
-  cells[CLOCK_CELL] = performance.timeOrigin - hrtimeAhead();
+  cells[CLOCK_CELL] = aheadOfHrtime();
 }
 
 export function threadClock({ cells }: Layout): () => Millis {
-  const origin = cells[CLOCK_CELL] + hrtimeAhead();
-  return () => origin + performance.now();
+  const behind = cells[CLOCK_CELL] - aheadOfHrtime();
+  return () => behind + systemClock.now();
 }
 
-/** How far hrtime is ahead of performance.now(), in milliseconds: the reading that took least time. */
-function hrtimeAhead(): Millis {
+/** How far this thread's clock is ahead of hrtime, in milliseconds, by the reading that took the least time. */
+function aheadOfHrtime(): Millis {
   const hrtime = globalThis.process?.hrtime;
-  // No Node: browsers start all clocks of a page from one wall clock.
-  if (hrtime === undefined) return performance.timeOrigin;
+  // Outside Node: browsers start all clocks of a page from one wall clock.
+  if (hrtime === undefined) return 0;
   let [ahead, least] = [0, Infinity];
   for (let i = 0; i < 20; i++) {
-    const before = performance.now();
+    const before = systemClock.now();
     const [seconds, nanos] = hrtime();
-    const after = performance.now();
+    const after = systemClock.now();
     if (after - before >= least) continue;
     least = after - before;
-    ahead = seconds * 1e3 + nanos / 1e6 - (before + after) / 2;
+    ahead = (before + after) / 2 - (seconds * 1e3 + nanos / 1e6);
   }
   return ahead;
 }
