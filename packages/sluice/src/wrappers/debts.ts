@@ -1,4 +1,5 @@
 /** What is owed to a store that could not be asked: give-backs that are tried again until they are too late. */
+import { systemClock } from '../clock.ts';
 import type { Hit, Millis } from '../contract.ts';
 import { quietClock } from './quiet-clock.ts';
 
@@ -47,7 +48,7 @@ export function debtsTo(attempt: (debt: Debt) => boolean): Debts {
   }
 
   function pay(): void {
-    const now = performance.now();
+    const now = systemClock.now();
     const all = owed.filter((debt) => debt.due(now).length > 0);
     owed = [];
     for (let i = 0; i < all.length; i++) {

@@ -3,6 +3,7 @@
  * cost or a greater one. What gives something back through this store ends it; what does so elsewhere is seen when it
  * ends, or never if it is remembered: so it is off by default.
  */
+import { systemClock } from '../clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../contract.ts';
 import { bound, known } from '../options.ts';
 import { rowIdOf } from './held.ts';
@@ -52,7 +53,7 @@ export function denyCache(
       return store.apply(hit);
     const denial = denials.get(id);
     if (denial === undefined || denial.plan !== hit.plan.id || !covers(denial, hit)) return ask(hit, id);
-    const passed = performance.now() - denial.since;
+    const passed = systemClock.now() - denial.since;
     if (passed < denial.decision.retryAfter) return Promise.resolve(later(denial.decision, passed));
     if (denial.room >= hit.cost) {
       denial.room -= hit.cost;
@@ -86,7 +87,7 @@ export function denyCache(
     // Used up: the next one is likely to be denied, and should ask alone, too.
     const denied = allowed ? remaining < hit.cost && !denials.has(id) : retryAfter < Infinity;
     if (denied && before === givenBack) {
-      const since = performance.now();
+      const since = systemClock.now();
       remember(id, { decision, plan: hit.plan.id, cost: hit.cost, since, room: 0 });
     }
     return decision;

@@ -2,6 +2,7 @@
  * Which places this process holds, and until when. A release that failed may be repeated only while the place it gives
  * back is still counted: after its lease has ended, a release would free the place of another holder.
  */
+import { systemClock } from '../clock.ts';
 import type { Hit, Millis, Plan } from '../contract.ts';
 
 /** Places taken by one hit. */
@@ -77,7 +78,7 @@ export class Holds {
     const row = group.get(key);
     if (row === undefined || cost === 0) return undefined;
     const holds = queueOf(row, isFallback);
-    dropEnded(holds, performance.now());
+    dropEnded(holds, systemClock.now());
     let until = Infinity;
     let due = cost;
     while (due > 0 && holds.length > 0) {
@@ -96,7 +97,7 @@ export class Holds {
   hasFallback({ plan, key, cost }: Hit): boolean {
     const holds = this.groupOf(plan).get(key)?.fallback;
     if (holds === undefined || holds.length === 0 || cost === 0) return false;
-    dropEnded(holds, performance.now());
+    dropEnded(holds, systemClock.now());
     return holds.reduce((sum, { left }) => sum + left, 0) >= cost;
   }
 
@@ -123,7 +124,7 @@ export class Holds {
   /** Forgets what holders have never released. */
   private sweep(): void {
     this.added = 0;
-    const now = performance.now();
+    const now = systemClock.now();
     for (const [id, group] of this.groups) {
       for (const [key, row] of group) {
         dropEnded(row.store, now);
@@ -161,7 +162,7 @@ export class Resets {
 
   add(id: string): void {
     this.times.delete(id);
-    this.times.set(id, performance.now());
+    this.times.set(id, systemClock.now());
     if (this.times.size <= RESETS) return;
     const [[oldest, time]] = this.times;
     this.times.delete(oldest);

@@ -6,6 +6,7 @@
  * reported it: what the store charged after the deadline is undone, and what the fallback charged is given back there.
  * docs/decisions/0029-late-answers-and-failed-releases.md has the rules.
  */
+import { systemClock } from '../clock.ts';
 import type { Decision, Hit, Millis, Store } from '../contract.ts';
 import { type Duration, duration } from '../duration.ts';
 import { faultIn, type StoreFault, StoreUnavailable, SluiceError } from '../errors.ts';
@@ -90,7 +91,7 @@ export function resilient(
   /** Why the store cannot be asked now. An open breaker is probed on the occasion. */
   function unaskable(hit: Hit): StoreFault | undefined {
     if (openedAt > 0) {
-      if (performance.now() >= nextProbe) probe(hit);
+      if (systemClock.now() >= nextProbe) probe(hit);
       return 'circuit-open';
     }
     return inFlight >= maxInFlight ? 'overloaded' : undefined;
@@ -98,7 +99,7 @@ export function resilient(
 
   async function substitute(hit: Hit, fault: StoreFault, cause?: unknown): Promise<Decision> {
     const decision = await fallback.answer(hit, fault, cause);
-    if (decision.taken > 0 && leaseOf(hit.plan) > 0) holds.add(hit, performance.now(), decision.taken, true);
+    if (decision.taken > 0 && leaseOf(hit.plan) > 0) holds.add(hit, systemClock.now(), decision.taken, true);
     return decision;
   }
 
@@ -116,7 +117,7 @@ export function resilient(
     const isStores = hit.of !== undefined || until !== undefined;
     const fault = unaskable(hit);
     if (fault !== undefined) {
-      oweRelease(hit, performance.now(), until);
+      oweRelease(hit, systemClock.now(), until);
       return fallback.answer(hit, fault, undefined, isStores);
     }
     return ask(hit, until).catch((error: unknown) => {
@@ -138,7 +139,7 @@ export function resilient(
     return new Promise((resolve, reject) => {
       inFlight++;
       let open = true;
-      let sent = leaseOf(hit.plan) > 0 ? performance.now() : 0;
+      let sent = leaseOf(hit.plan) > 0 ? systemClock.now() : 0;
       const met = limits.set((due) => {
         sent = due - span;
         finish(() => reject(failed(new StoreUnavailable('deadline'))));
@@ -204,7 +205,7 @@ export function resilient(
   function attempt(debt: Debt): boolean {
     if (unaskable(debt.hit) !== undefined) return false;
     const until = debt.until < Infinity ? debt.until : undefined;
-    for (const hit of debt.due(performance.now()))
+    for (const hit of debt.due(systemClock.now()))
       ask(hit, until).then(
         () => givenBack(hit),
         () => {},
@@ -220,7 +221,7 @@ export function resilient(
   function succeeded(): void {
     failures = 0;
     if (openedAt === 0) return;
-    const openFor = performance.now() - openedAt;
+    const openFor = systemClock.now() - openedAt;
     openedAt = 0;
     tell({ type: 'close', openFor });
     debts.pay();
@@ -229,7 +230,7 @@ export function resilient(
   function failed(error: unknown): unknown {
     const fault = error instanceof SluiceError ? 'script' : faultIn(error);
     if (LOCAL_FAULTS.has(fault) || openedAt > 0 || ++failures < FAILURES) return error;
-    openedAt = performance.now();
+    openedAt = systemClock.now();
     nextProbe = openedAt + PROBE_EVERY;
     tell({ type: 'open', fault, error });
     return error;
@@ -244,7 +245,7 @@ export function resilient(
 
   /** Asks whether the store is back. With a write, which a read-only or full store refuses, to a row that nobody reads. */
   function probe(hit: Hit): void {
-    nextProbe = performance.now() + PROBE_EVERY;
+    nextProbe = systemClock.now() + PROBE_EVERY;
     if (inFlight >= maxInFlight) return;
     const plan = { ...hit.plan, name: hit.plan.name + PROBE };
     ask({ ...hit, plan, verb: 'block', cost: 0, span: 1 }).catch(() => {});
