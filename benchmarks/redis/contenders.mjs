@@ -17,10 +17,16 @@ async function nodeRedis(port) {
 /** A stall of the machine is no failure of the store. */
 const PATIENT = { deadline: 5000 };
 
+/** Contenders so far: each has a name of its own, so that none counts with another. */
+let made = 0;
+
 async function sluice(client, policies, options = {}) {
   const { createLimiter } = await import('sluice');
   const { redis } = await import('sluice/redis');
-  const limiter = createLimiter(policies, { store: redis(client, { ...PATIENT, ...options }) });
+  const limiter = createLimiter(policies, {
+    store: redis(client, { ...PATIENT, ...options }),
+    name: `sluice ${++made}`,
+  });
   return { check: (key) => limiter.take(key), passed: (decision) => decision.allowed };
 }
 

@@ -12,7 +12,7 @@ const resident = () => {
 };
 
 const store = sharedMemory(options);
-const limiter = createLimiter(gcra({ limit: 1000, per: '1d' }), { store });
+const limiter = createLimiter(gcra({ limit: 1000, per: '1d' }), { store, name: 'bytes' });
 // The first checks load and compile; what that leaves behind is no key's.
 for (let i = 0; i < Math.min(count, 10_000); i++) limiter.peek(keys[i]);
 const before = resident();

@@ -65,7 +65,7 @@ const stores: readonly Store<Promise<Decision>>[] = [
 ];
 const often: Store = leased(redis({ send: async () => null }));
 const { handle } = sharedMemory({ maxKeys: 1000 });
-const shared: Limiter = createLimiter('10/s', { store: attachSharedMemory(handle) });
+const shared: Limiter = createLimiter('10/s', { store: attachSharedMemory(handle), name: 'api' });
 
 // The web.
 const handler: (request: Request, info: { remoteAddr: string }) => Promise<Response> = withRateLimit(

@@ -270,6 +270,11 @@ export interface WithStore<R extends MaybePromise<Decision> = MaybePromise<Decis
 export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
   /** By which one waits for what the store announced. */
   readonly clock: Pick<Clock, 'after'>;
+  /**
+   * True if the state lives in this process alone and ends with it, as in `memory()`. Limiters without a `name` are
+   * accepted only on such a store. A store around another one passes on what that one says.
+   */
+  readonly ephemeral?: boolean | undefined;
   /** Decides on a hit, atomically, and keeps what comes of it. */
   apply(hit: Hit): R;
   /** Ends its timers and connections. A client that it was given stays open. */

@@ -46,7 +46,10 @@ export interface CoreLimiter<R extends MaybePromise<Decision> = Decision> extend
 
 /** What a limiter may be told beside its policies; `WithStore` adds its store. */
 export interface CoreLimiterOptions {
-  /** Keeps this limiter's keys apart; limiters with the same name share them. */
+  /**
+   * Limiters with the same name share their keys in a store. Required for every store but `memory()`, where the default is
+   * derived from the policies.
+   */
   readonly name?: string | undefined;
 }
 
@@ -69,7 +72,7 @@ export function createLimiter(
 ): CoreLimiter<MaybePromise<Decision>> {
   const { name, store: given } = known('createLimiter', options, ['name', 'store']);
   if (name !== undefined) keyOf(name, 'createLimiter.name');
-  const store = storeOf(given);
+  const store = storeOf(given, name);
   const plan = place(isPolicy(policies) ? { default: policies } : policies, name);
   const plans = {
     of(_key: string, tier: string | undefined) {

@@ -2,9 +2,15 @@ import type { Store } from './contract.ts';
 import { SluiceError } from './errors.ts';
 import { memory } from './stores/memory/memory.ts';
 
-/** The store that a limiter was given, or one of its own. */
-export function storeOf(given: Store | undefined): Store {
-  if (given !== undefined && typeof given?.apply !== 'function')
+/** The store that a limiter was given, or one of its own. `name`: the limiter's, if it has one. */
+export function storeOf(given: Store | undefined, name: string | undefined): Store {
+  if (given === undefined) return memory();
+  if (typeof given?.apply !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'createLimiter.store', given, 'a store');
-  return given ?? memory();
+  if (name === undefined && given.ephemeral !== true)
+    throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, "such as name: 'api'", UNNAMED);
+  return given;
 }
+
+const UNNAMED =
+  'is required for a store that outlives the process or is shared: limiters with the same name share their keys';

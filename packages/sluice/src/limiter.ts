@@ -52,7 +52,10 @@ export interface Limiter<R extends MaybePromise<Decision> = Decision> extends Ve
 
 /** What a limiter may be told beside its policies; `WithStore` adds its store. */
 export interface LimiterOptions {
-  /** Keeps this limiter's keys apart; limiters with the same name share them, and take over each other's state. */
+  /**
+   * Limiters with the same name share their keys in a store, and take over each other's state. Required for every store but
+   * `memory()`, where the default is derived from the policies.
+   */
   readonly name?: string | undefined;
   /**
    * What of a key's state stays when a limiter of this name, or a tier, has other numbers: what was used ('additive'), what
@@ -97,7 +100,7 @@ export function createLimiter(
       throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, 'for inherit');
   }
   bound('createLimiter.maxWaiting', maxWaiting);
-  const store = storeOf(given);
+  const store = storeOf(given, name);
   const plans = plansOf(policies, name, tiers, inherit);
   /** Takes a turn, up to so long from now. */
   const book = (key: string, cost: number, tier: string | undefined, span: Millis) =>
@@ -179,22 +182,23 @@ export function createLimiter(
 const RESERVE = ['cost', 'tier', 'maxDelay'] as const;
 const ACQUIRE = ['cost', 'tier', 'timeout', 'signal', 'priority'] as const;
 
+/** Limiters so far whose policies depend on the key and that have no name: each gets one of its own. */
+let unnamed = 0;
+
 function plansOf(
   policies: PolicySource,
   name: string | undefined,
   tiers: { readonly [tier: string]: Policies },
   inherit: Inherit | undefined,
 ): Plans {
-  const ofKey = typeof policies === 'function' ? plansByKey(policies, name ?? 'sluice', inherit) : undefined;
+  if (typeof policies === 'function') name ??= `by key ${++unnamed}`;
+  const ofKey = typeof policies === 'function' ? plansByKey(policies, name as string, inherit) : undefined;
   const base = ofKey === undefined ? planOf(policies as Policies, name, inherit) : undefined;
   const own = ofKey ?? (() => base as Plan);
   if (typeof tiers !== 'object' || tiers === null || Array.isArray(tiers))
     throw new SluiceError('ERR_OPTIONS', 'createLimiter.tiers', tiers);
   const byTier = new Map(
-    Object.entries(tiers).map(([tier, policies]) => [
-      tier,
-      planOf(policies, name ?? base?.name ?? 'sluice', inherit),
-    ]),
+    Object.entries(tiers).map(([tier, policies]) => [tier, planOf(policies, name ?? base?.name, inherit)]),
   );
   return {
     of(key, tier) {

@@ -7,7 +7,7 @@ export type NamedPolicies = Readonly<Record<string, Policy>>;
 
 const RESERVED = `must not be named '${MANUAL_BLOCK}': in a decision, that name stands for a manual block`;
 
-/** Without a name, limiters of the same policies share keys. */
+/** Without a name, limiters whose policies have the same names and numbers share keys. */
 export function place(named: NamedPolicies, name?: string): Plan {
   const policies: PlacedPolicy[] = [];
   let width = 0;
@@ -27,7 +27,7 @@ export function place(named: NamedPolicies, name?: string): Plan {
   const id = policies.map(describe).join('&');
   const signature = signatureOf(policies);
   return {
-    name: name ?? signature + numbered(id),
+    name: name ?? policies.map((policy) => `${policy.name} ${describe(policy)}`).join('&'),
     id,
     policies,
     width,

@@ -189,7 +189,7 @@ describe('acquire', () => {
       },
       close() {},
     };
-    const limiter = createLimiter('1/min', { store });
+    const limiter = createLimiter('1/min', { store, name: 'api' });
     limiter.take('k');
     const patient = limiter.acquire('k');
     const { signal, abort } = abortable();
@@ -235,7 +235,7 @@ describe('acquire', () => {
       },
       close() {},
     };
-    const limiter = createLimiter(fixedWindow({ limit: 10, per: '1h' }), { store });
+    const limiter = createLimiter(fixedWindow({ limit: 10, per: '1h' }), { store, name: 'api' });
     await limiter.take('k', 5);
     const large = limiter.acquire('k', 8);
     await Promise.resolve();

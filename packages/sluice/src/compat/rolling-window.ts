@@ -38,7 +38,7 @@ export interface RollingOptions extends StoreOptions {
   readonly redis?: object | undefined;
   /** 'binary' (default): all or nothing. 'nary': what fits. 'uniform': every attempt counts, also above the limit. */
   readonly mode?: 'nary' | 'binary' | 'uniform' | undefined;
-  /** Keeps this limiter's keys apart. Default: derived from the limits. */
+  /** Limiters with the same namespace share their keys. Default: derived from the limits and the mode. */
   readonly namespace?: string | undefined;
 }
 
@@ -87,7 +87,7 @@ export function rateLimiterFactory(
       limits.map((limit) => logOf(limit, uniform)),
       limits.map(({ minDifference = 0 }) => minDifference),
     ),
-    { store: storeOf(options, redis), name: namespace },
+    { store: storeOf(options, redis), name: namespace ?? nameOf(limits, mode) },
   );
   const raised = uniform ? ABOVE : 0;
 
@@ -193,7 +193,7 @@ class RollingRateLimiter {
     const log = slidingLog({ limit: maxInInterval, per: interval });
     this.#limiter = createLimiter(policiesOf([log], [minDifference]), {
       store: storeOf(options, client),
-      name,
+      name: name ?? nameOf([options]),
     });
   }
 
@@ -263,6 +263,12 @@ function infoOf(blocked: boolean, before: Decision, after: Decision, left: numbe
     millisecondsUntilAllowed: wholeUnits(after.retryAfter),
     actionsRemaining: left,
   };
+}
+
+/** For a limiter without a namespace, which neither original requires. */
+function nameOf(limits: readonly RollingLimit[], mode = 'classic'): string {
+  const numbers = limits.map((limit) => LIMIT.map((option) => limit[option] ?? '').join(':'));
+  return `rolling-window ${mode} ${numbers.join('&')}`;
 }
 
 /* What both share: logs and a gap in one row, and a log that counts on when its limit is reached. */

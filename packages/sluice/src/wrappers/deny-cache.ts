@@ -100,7 +100,7 @@ export function denyCache(
     denials.set(copyOf(id), denial);
   }
 
-  return { clock: store.clock, apply, close: () => store.close() };
+  return { clock: store.clock, ephemeral: store.ephemeral, apply, close: () => store.close() };
 }
 
 /** The same cost or a greater one, unless that could never pass. */

@@ -141,5 +141,5 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     await store.close();
   }
 
-  return { clock: store.clock, apply, close };
+  return { clock: store.clock, ephemeral: store.ephemeral, apply, close };
 }

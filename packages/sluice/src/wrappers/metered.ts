@@ -73,7 +73,12 @@ export function metered<R extends MaybePromise<Decision>>(
     );
   }
 
-  return { clock: store.clock, apply: apply as (hit: Hit) => R, close: () => store.close() };
+  return {
+    clock: store.clock,
+    ephemeral: store.ephemeral,
+    apply: apply as (hit: Hit) => R,
+    close: () => store.close(),
+  };
 }
 
 /** An observer may be an async function, though nobody waits for it. */

@@ -253,6 +253,7 @@ export function resilient(
 
   return {
     clock: store.clock,
+    ephemeral: store.ephemeral,
     apply,
     close() {
       closed = true;

@@ -229,7 +229,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     await store.close();
   }
 
-  return { clock: store.clock, apply, close };
+  return { clock: store.clock, ephemeral: store.ephemeral, apply, close };
 }
 
 function left({ answer, passed, pushing }: Count): number {

@@ -66,7 +66,7 @@ differential(
 describe('calls of the service', () => {
   test('hits of one tick share one get and one put, and those that come meanwhile share the next', async () => {
     const service = countingService();
-    const limiter = createLimiter('1000/h', { store: casStore(service, patient) });
+    const limiter = createLimiter('1000/h', { store: casStore(service, patient), name: 'api' });
     const first = takes(limiter, 100);
     await Promise.resolve();
     await Promise.resolve();
@@ -85,7 +85,7 @@ describe('calls of the service', () => {
       await new Promise((resolve) => setTimeout(resolve, 5));
       done++;
     };
-    const limiter = createLimiter('10/h', { store: casStore(service, patient) });
+    const limiter = createLimiter('10/h', { store: casStore(service, patient), name: 'api' });
     await Promise.all(['a', 'b', 'c', 'd'].map((key) => limiter.take(key)));
     expect(most).toBe(4);
   });
@@ -94,7 +94,7 @@ describe('calls of the service', () => {
     const service = countingService();
     const limiter = createLimiter(
       { rate: '3/h', log: '3/h sliding-log' },
-      { store: casStore(service, patient) },
+      { store: casStore(service, patient), name: 'api' },
     );
     await limiter.peek('k');
     await limiter.refund('k');
@@ -114,7 +114,7 @@ describe('conflicts', () => {
     service.between = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 3));
     const policies = { rate: gcra({ limit: 100, per: '1d' }), log: slidingLog({ limit: 100, per: '1d' }) };
     const limiters = Array.from({ length: 4 }, () =>
-      createLimiter(policies, { store: casStore(service, patient) }),
+      createLimiter(policies, { store: casStore(service, patient), name: 'api' }),
     );
     let admitted = 0;
     await Promise.all(
@@ -151,6 +151,7 @@ describe('conflicts', () => {
     };
     const limiter = createLimiter('10/h', {
       store: casStore({ get: (key) => service.get(key), put }, patient),
+      name: 'api',
     });
     await expect(limiter.take('k')).rejects.toMatchObject({ fault: 'connection' });
     expect(puts).toBe(1);

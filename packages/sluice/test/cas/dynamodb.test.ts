@@ -109,7 +109,9 @@ describe('DynamoDB', () => {
 
   test('a table that is not there is a fault, not a lost race', async () => {
     const store = casStore(serviceOn(connected(), 'missing'), patient);
-    await expect(createLimiter('1/s', { store }).take('k')).rejects.toMatchObject({ fault: 'unknown' });
+    await expect(createLimiter('1/s', { store, name: 'api' }).take('k')).rejects.toMatchObject({
+      fault: 'unknown',
+    });
     await expect(
       Promise.resolve(serviceOn(connected(), 'missing').put('k', Uint8Array.of(1), undefined, 1000)),
     ).rejects.toMatchObject({ name: 'ResourceNotFoundException' });

@@ -77,7 +77,7 @@ describe('Memcached', () => {
   });
 
   test('a server that is not there is a fault of the connection', async () => {
-    const limiter = createLimiter('1/s', { store: casStore(connected(1), patient) });
+    const limiter = createLimiter('1/s', { store: casStore(connected(1), patient), name: 'api' });
     await expect(limiter.take('k')).rejects.toMatchObject({ fault: 'connection' });
   });
 });

@@ -68,7 +68,7 @@ describe('replies of Redis', () => {
       await fc.assert(
         fc.asyncProperty(reply, async (answer) => {
           const store = redis({ send: async () => answer });
-          const limiter = createLimiter(policies, { store });
+          const limiter = createLimiter(policies, { store, name: 'api' });
           try {
             expectWellFormed(await limiter.take('k'), Infinity);
           } catch (error) {
@@ -154,7 +154,7 @@ describe('rows of a compare-and-swap store', () => {
       },
     };
     const store = casStore(service, { clock: manualClock(1_700_000_000_000), deadline: '30s' });
-    return { limiter: createLimiter(policies, { store }), kept: () => kept };
+    return { limiter: createLimiter(policies, { store, name: 'api' }), kept: () => kept };
   }
 
   async function markOf(policies: Policies): Promise<Uint8Array> {

@@ -70,7 +70,7 @@ async function down(): Promise<GuardLimiter> {
   });
   connection.on('error', () => {});
   cleanups.push(() => connection.disconnect());
-  return createLimiter('2/h', { store: redis(connection, { deadline: 50 }) });
+  return createLimiter('2/h', { store: redis(connection, { deadline: 50 }), name: 'api' });
 }
 
 describe('a verdict', () => {

@@ -117,6 +117,7 @@ describe('when the one that serves', () => {
   test('is not there and nobody else may serve, a check fails at once', async () => {
     const limiter = createLimiter('5/s', {
       store: ipc({ path: socketPath(), serve: false, deadline: '30s' }),
+      name: 'api',
     });
     const error = await limiter.take('k').then(
       () => undefined,
@@ -137,7 +138,7 @@ async function pair(algorithms: readonly Algorithm[] = []) {
 
 test('garbage ends the connection it comes from, and no other', async () => {
   const { path, client, close } = await pair();
-  const limiter = createLimiter('5/h', { store: client });
+  const limiter = createLimiter('5/h', { store: client, name: 'api' });
   expect((await limiter.take('k')).remaining).toBe(4);
   for (const garbage of ['hello\n', '[[],[[0,"take","k",1,"whole",0]]]\n', '[null]\n', '\n']) {
     const socket = connect(path);
@@ -156,9 +157,9 @@ test('hits on their way fail when the connection ends, not at the deadline', asy
   const never = { ...memory(), apply: () => new Promise<Decision>(() => {}) };
   const server = ipc({ path, store: never, deadline: 50 });
   // Answered by nobody, but by then it serves.
-  await expect(createLimiter('5/h', { store: server }).take('k')).rejects.toThrow('deadline');
+  await expect(createLimiter('5/h', { store: server, name: 'api' }).take('k')).rejects.toThrow('deadline');
   const client = ipc({ path, serve: false, deadline: '60s' });
-  const hit = createLimiter('5/h', { store: client }).take('k');
+  const hit = createLimiter('5/h', { store: client, name: 'api' }).take('k');
   hit.catch(() => {});
   await sleep(100);
   await server.close();
@@ -199,7 +200,7 @@ test('an algorithm of one’s own crosses by its name, and one that nobody was t
     window: Infinity,
   };
   const told = await pair([policy.algorithm]);
-  const limiter: Limiter<Promise<Decision>> = createLimiter(policy, { store: told.client });
+  const limiter: Limiter<Promise<Decision>> = createLimiter(policy, { store: told.client, name: 'api' });
   await limiter.take('k', 2);
   expect(await limiter.take('k', 2)).toMatchObject({
     allowed: false,
@@ -210,7 +211,9 @@ test('an algorithm of one’s own crosses by its name, and one that nobody was t
   await told.close();
 
   const untold = await pair();
-  await expect(createLimiter(policy, { store: untold.client }).take('k')).rejects.toThrow('ipc.algorithms');
+  await expect(createLimiter(policy, { store: untold.client, name: 'api' }).take('k')).rejects.toThrow(
+    'ipc.algorithms',
+  );
   await untold.close();
 });
 

@@ -187,6 +187,7 @@ describe('metered', () => {
     expect(local.take('alice').allowed).toBe(true);
     const far = createLimiter('5/h', {
       store: metered(redis(nobody, patient), throwing, rejecting, observer),
+      name: 'api',
     });
     await expect(far.take('alice')).rejects.toThrow(StoreUnavailable);
     expect(observer.told.map(({ fault }) => fault)).toEqual([undefined, 'connection']);

@@ -278,7 +278,7 @@ export function middlewareClaims(framework: string, start: Start): void {
         });
         client.on('error', () => {});
         cleanups.push(() => client.disconnect());
-        return createLimiter('2/h', { store: redis(client, { onFailure, deadline: 50 }) });
+        return createLimiter('2/h', { store: redis(client, { onFailure, deadline: 50 }), name: 'api' });
       }
 
       it("'throw' is 503 with problem details, told to onUnavailable", async () => {

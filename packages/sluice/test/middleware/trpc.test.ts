@@ -165,7 +165,7 @@ describe('tRPC 11:', () => {
     connection.on('error', () => {});
     cleanups.push(() => connection.disconnect());
     const on = (onFailure: 'throw' | 'allow' | 'deny') => ({
-      limiter: createLimiter('2/h', { store: redis(connection, { onFailure, deadline: 50 }) }),
+      limiter: createLimiter('2/h', { store: redis(connection, { onFailure, deadline: 50 }), name: 'api' }),
     });
     expect(await codeOf((await serve(on('throw'))).client.hello.query())).toBe('SERVICE_UNAVAILABLE');
     expect(await codeOf((await serve(on('deny'))).client.hello.query())).toBe('TOO_MANY_REQUESTS');

@@ -201,7 +201,7 @@ test.each([60_000, -60_000])(
 describe('the table', () => {
   test('is never made by itself: the error shows how, and that works', async () => {
     const store = postgres(pool, { ...patient, table: 'missing', onFailure: 'allow' });
-    const limiter = createLimiter('3/h', { store });
+    const limiter = createLimiter('3/h', { store, name: 'api' });
     const failure = await limiter.take('k').catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(SluiceError);
     const { code, message } = failure as SluiceError;
@@ -222,7 +222,7 @@ describe('the table', () => {
     await pool.query(`CREATE SCHEMA ${schema}`);
     await pool.query(migration({ table, unlogged }));
     await pool.query(migration({ table, unlogged }));
-    const limiter = createLimiter('3/h', { store: postgres(pool, { ...patient, table }) });
+    const limiter = createLimiter('3/h', { store: postgres(pool, { ...patient, table }), name: 'api' });
     expect((await limiter.take('k')).remaining).toBe(2);
     const { rows } = await pool.query('SELECT relpersistence AS p FROM pg_class WHERE oid = $1::regclass', [
       table,
@@ -361,21 +361,24 @@ describe('faults', () => {
     ['no-permission', '-c role=pg_monitor'],
   ])('a server that will not write is told by its fault: %s', async (fault, options) => {
     const store = postgres(server.pool({ options }), patient);
-    await expect(createLimiter('5/h', { store }).take('k')).rejects.toMatchObject({ fault });
+    await expect(createLimiter('5/h', { store, name: 'api' }).take('k')).rejects.toMatchObject({ fault });
   });
 
   test('a server that is not there is answered as declared', async () => {
     const nowhere = server.pool({ connectionString: 'postgres://127.0.0.1:1/none' });
-    const declared = createLimiter('5/h', { store: postgres(nowhere, { onFailure: 'deny' }) });
+    const declared = createLimiter('5/h', { store: postgres(nowhere, { onFailure: 'deny' }), name: 'api' });
     expect(await declared.take('k')).toMatchObject({ allowed: false, source: 'fallback' });
-    const thrown = createLimiter('5/h', { store: postgres(nowhere, patient) });
+    const thrown = createLimiter('5/h', { store: postgres(nowhere, patient), name: 'api' });
     await expect(thrown.take('k')).rejects.toMatchObject({ fault: 'connection' });
     // As Node says it of a host with two addresses.
     const refused = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
-    const both = createLimiter('5/h', { store: postgres({ query: () => Promise.reject(refused) }) });
+    const both = createLimiter('5/h', {
+      store: postgres({ query: () => Promise.reject(refused) }),
+      name: 'api',
+    });
     await expect(both.take('k')).rejects.toMatchObject({ fault: 'connection' });
     const js = sqlOf('postgres://127.0.0.1:1/none', { connect_timeout: 1 });
-    const over = createLimiter('5/h', { store: postgres(js, patient) });
+    const over = createLimiter('5/h', { store: postgres(js, patient), name: 'api' });
     await expect(over.take('k')).rejects.toMatchObject({ fault: 'connection' });
     await js.end();
   });

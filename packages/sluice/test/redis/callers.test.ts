@@ -36,6 +36,7 @@ describe('whoever is called or calls', () => {
     try {
       const limiter = createLimiter(MANY, {
         store: redis(client, { deadline: DEADLINE, onFailure: 'deny' }),
+        name: 'api',
       });
       await limiter.take('a');
       const ill = await Promise.all([limiter.take('a'), limiter.take('b')]);
@@ -52,6 +53,7 @@ describe('whoever is called or calls', () => {
     try {
       const limiter = createLimiter(MANY, {
         store: redis(client, { deadline: DEADLINE, onFailure: 'deny' }),
+        name: 'api',
       });
       await until(async () => (await limiter.take('a')).source === 'store');
       proxy.mute = true;
@@ -72,6 +74,7 @@ describe('whoever is called or calls', () => {
       const limiter = createLimiter(gcra({ limit: 5, per: '1h' }), {
         store: redis(client, { deadline: DEADLINE }),
         tiers: { pro: gcra({ limit: 50, per: '1h' }), team: slidingLog({ limit: 50, per: '1h' }) },
+        name: 'api',
       });
       const verbs: (() => unknown)[] = [
         () => limiter.take('a'),
@@ -156,7 +159,7 @@ describe('whoever is called or calls', () => {
           throw new Error('a mistake in the listener');
         },
       });
-      const limiter = createLimiter(MANY, { store });
+      const limiter = createLimiter(MANY, { store, name: 'api' });
       well = false;
       const checks = Promise.all(Array.from({ length: 10 }, (_, i) => limiter.take(`key ${i}`)));
       const settled = await Promise.race([checks.then(() => 'settled'), sleep(1000, 'hung')]);

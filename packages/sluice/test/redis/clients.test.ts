@@ -173,6 +173,7 @@ describe('keys', () => {
     try {
       const limiter = createLimiter(gcra({ limit: 1, per: '1h' }), {
         store: redis(connected.client, { deadline: '5s' }),
+        name: 'api',
       });
       for (let i = 0; i < 50; i++) {
         const long = `${'x'.repeat(1000)}${i}`;

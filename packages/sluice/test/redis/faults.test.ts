@@ -65,7 +65,7 @@ describe.each([
         onFailure: onFailure(),
         onEvent: (event) => events.push({ event, at: performance.now() }),
       });
-      const limiter = createLimiter(MANY, { store });
+      const limiter = createLimiter(MANY, { store, name: 'api' });
       const check = (key: string): Promise<Outcome<Decision>> => outcome(() => limiter.take(key));
       const isOpen = (): boolean => events.at(-1)?.event.type === 'open';
       try {
@@ -156,7 +156,7 @@ describe('a bad network', () => {
     const unhandled = rejections();
     try {
       const store = redis(client, { deadline: DEADLINE, onEvent: (event) => events.push(event), ...options });
-      const limiter = createLimiter(policies, { store });
+      const limiter = createLimiter(policies, { store, name: crypto.randomUUID() });
       await until(async () => (await outcome(() => limiter.take('first'))).value?.source === 'store');
       events.length = 0;
       return await run(limiter, events);
@@ -304,7 +304,7 @@ test('a process that computes for longer than the deadline still hears what was 
   const client = ioredis(server.port);
   const events: BreakerEvent[] = [];
   const store = redis(client, { deadline: DEADLINE, onEvent: (event) => events.push(event) });
-  const limiter = createLimiter(MANY, { store });
+  const limiter = createLimiter(MANY, { store, name: 'api' });
   await until(async () => (await outcome(() => limiter.peek('a'))).value !== undefined);
   events.length = 0;
   for (let round = 0; round < 5; round++) {

@@ -173,7 +173,7 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
     onEvent?: (event: BreakerEvent) => void,
   ): Limiter<Promise<Decision>> {
     const store = redis(client, { deadline: DEADLINE, onFailure, onEvent });
-    return createLimiter(gcra({ limit: 10, per: '1h' }), { store });
+    return createLimiter(gcra({ limit: 10, per: '1h' }), { store, name: 'api' });
   }
 
   /** Takes until the server itself has refused: a busy machine may be too late to hear of it. All in time. */

@@ -113,7 +113,7 @@ describe('one node', () => {
     ({ clock, asked, store } = askedStore());
   });
   const limiterOf = (policies: Policies): Limiter<MaybePromise<Decision>> =>
-    createLimiter(policies, { store: synced(store, { every: EVERY, clock }) });
+    createLimiter(policies, { store: synced(store, { every: EVERY, clock }), name: 'api' });
 
   test('asks once, then answers at once and pushes once an interval', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
@@ -183,7 +183,7 @@ describe('one node', () => {
 
   test('close pushes what was not yet told', async () => {
     const wrapped = synced(store, { every: EVERY, clock });
-    const limiter = createLimiter('10/h', { store: wrapped });
+    const limiter = createLimiter('10/h', { store: wrapped, name: 'api' });
     await limiter.take('alice');
     void limiter.take('alice', 3);
     await wrapped.close();
@@ -192,7 +192,7 @@ describe('one node', () => {
 
   test('close waits for a push that is on its way', async () => {
     const wrapped = synced(store, { every: EVERY, clock });
-    const limiter = createLimiter('10/h', { store: wrapped });
+    const limiter = createLimiter('10/h', { store: wrapped, name: 'api' });
     await limiter.take('alice');
     void limiter.take('alice', 3);
     const apply = store.apply.bind(store);

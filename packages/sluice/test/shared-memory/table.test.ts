@@ -56,7 +56,7 @@ describe('the same as memory, to the last bit', () => {
     const here = createLimiter(policies, { store: memory({ clock }) });
     const store = sharedMemory({ clock, maxKeys: 500 });
     const shared = [store, attachSharedMemory(store.handle, { clock })].map((one) =>
-      createLimiter(policies, { store: one }),
+      createLimiter(policies, { store: one, name: 'api' }),
     );
     for (let i = 0; i < 5000; i++) {
       const gap = [0, draw(60), draw(60_000) / 1000, draw(1500)][draw(4)];
@@ -74,7 +74,7 @@ describe('bounds', () => {
   test('a flood of new keys frees no blocked one, and takes no more memory', () => {
     const clock = manualClock(START);
     const store = sharedMemory({ clock, maxKeys: 10_000 });
-    const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store });
+    const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store, name: 'api' });
     const victims = Array.from({ length: 2000 }, (_, i) => `victim ${i}`);
     for (const victim of victims) limiter.take(victim, 100);
     limiter.block('by hand', '1d');
@@ -91,7 +91,7 @@ describe('bounds', () => {
 
   test.each([1, 7, 300, 5000])('%i keys find room, however they spread', (maxKeys) => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys });
-    const limiter = createLimiter('1/h', { store });
+    const limiter = createLimiter('1/h', { store, name: 'api' });
     for (let i = 0; i < maxKeys; i++) limiter.take(`key ${i}`);
     let kept = 0;
     for (let i = 0; i < maxKeys; i++) if (!limiter.peek(`key ${i}`).allowed) kept++;
@@ -101,7 +101,7 @@ describe('bounds', () => {
 
   test('what is denied on a new key leaves no row', () => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
-    const limiter = createLimiter('1/h', { store });
+    const limiter = createLimiter('1/h', { store, name: 'api' });
     for (let i = 0; i < 50; i++) limiter.take(`key ${i}`, 2);
     expect(store.size).toBe(0);
   });
@@ -109,7 +109,7 @@ describe('bounds', () => {
   test('logs give their units back, and the log nearest to clear makes room for another', () => {
     const clock = manualClock(START);
     const store = sharedMemory({ clock, maxKeys: 50, logEntries: 1000 });
-    const limiter = createLimiter(concurrency({ limit: 20, lease: '1h' }), { store });
+    const limiter = createLimiter(concurrency({ limit: 20, lease: '1h' }), { store, name: 'api' });
     limiter.take('last', 20);
     for (let i = 0; i < 2000; i++) {
       clock.advance(1);
@@ -127,7 +127,7 @@ describe('bounds', () => {
 
   test('a log that can outgrow the memory is refused at its first check, with what to do', () => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
-    const limiter = createLimiter(slidingLog({ limit: 3000, per: '1h' }), { store });
+    const limiter = createLimiter(slidingLog({ limit: 3000, per: '1h' }), { store, name: 'api' });
     let thrown: SluiceError | undefined;
     try {
       limiter.take('k');
@@ -138,7 +138,7 @@ describe('bounds', () => {
     const logEntries = Number(/logEntries: (\d+)/.exec(String(thrown))?.[1]);
     const clock = manualClock(START);
     const roomy = sharedMemory({ clock, maxKeys: 100, logEntries });
-    const log = createLimiter(slidingLog({ limit: 3000, per: '1h' }), { store: roomy });
+    const log = createLimiter(slidingLog({ limit: 3000, per: '1h' }), { store: roomy, name: 'api' });
     let admitted = 0;
     for (let i = 0; i < 3200; i++) {
       clock.advance(0.01);
@@ -171,8 +171,9 @@ describe('bounds', () => {
     const limiter = createLimiter(slidingLog({ limit: 10, per: '1h' }), {
       store,
       tiers: { pro: slidingLog({ limit: 100, per: '1m' }) },
+      name: 'log',
     });
-    const other = createLimiter('10/h', { store });
+    const other = createLimiter('10/h', { store, name: 'rate' });
     limiter.take('k', 10);
     limiter.take('k', { tier: 'pro' });
     // Clear in half an hour: later than by the faster tier, sooner than by the slower.
@@ -185,7 +186,7 @@ describe('bounds', () => {
     const policies = Object.fromEntries(
       Array.from({ length: 20 }, (_, i) => [`p${i}`, gcra({ limit: 10 + i, per: '1h' })]),
     );
-    const limiter = createLimiter(policies, { store });
+    const limiter = createLimiter(policies, { store, name: 'api' });
     limiter.take('k', 4);
     limiter.take('other', 1);
     expect(limiter.take('k', 3).policies.map(({ remaining }) => remaining)).toEqual(

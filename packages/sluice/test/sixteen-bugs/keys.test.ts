@@ -159,7 +159,7 @@ describe('9. blocked keys evicted by a flood', () => {
 
   test.each(every)('$store, $kind: no flood frees who is used up', ({ make, policy }) => {
     const clock = manualClock(START);
-    const limiter = createLimiter(policy, { store: make(clock) });
+    const limiter = createLimiter(policy, { store: make(clock), name: 'api' });
     limiter.take('used up', 5);
     // Late in its window, a fresh key is further from clear than one that is used up.
     clock.set(limiter.peek('used up').retryAfter * 0.9 + START);
@@ -170,7 +170,7 @@ describe('9. blocked keys evicted by a flood', () => {
 
   test.each(every)('$store, $kind: no flood between guesses makes them anew', ({ make, policy }) => {
     const clock = manualClock(START);
-    const limiter = createLimiter(policy, { store: make(clock) });
+    const limiter = createLimiter(policy, { store: make(clock), name: 'api' });
     for (let i = 0; i < 4; i++) limiter.take('guesser');
     flood(limiter, clock);
     expect(limiter.take('guesser').remaining).toBe(0);
@@ -178,7 +178,7 @@ describe('9. blocked keys evicted by a flood', () => {
 
   test.each(every)('$store, $kind: nine of ten keys used up, and none is freed', ({ make, most, policy }) => {
     const clock = manualClock(START);
-    const limiter = createLimiter(policy, { store: make(clock) });
+    const limiter = createLimiter(policy, { store: make(clock), name: 'api' });
     for (let i = 0; i < most; i++) {
       // The others are there in no order, and not all at one end.
       if ((i * i) % 97 < 10) limiter.take(`other ${i}`);
@@ -205,7 +205,7 @@ describe('9. blocked keys evicted by a flood', () => {
       const policies = [`${first} ${kind}`, `5/day ${kind}`];
       // In either order.
       if (first === '1/s') policies.reverse();
-      const limiter = createLimiter(policies, { store: make(clock) });
+      const limiter = createLimiter(policies, { store: make(clock), name: 'api' });
       for (let guesses = 1; guesses <= 5; guesses++) {
         expect(limiter.take('guesser').allowed).toBe(true);
         clock.advance(gap);
@@ -219,7 +219,7 @@ describe('9. blocked keys evicted by a flood', () => {
   test.each(BOUNDED)('$store: no flood makes strikes forgotten', ({ make }) => {
     const clock = manualClock(START);
     const lockout = penalty({ after: 5, within: '10m', block: '1h' });
-    const limiter = createLimiter({ rate: '1/s', lockout }, { store: make(clock) });
+    const limiter = createLimiter({ rate: '1/s', lockout }, { store: make(clock), name: 'api' });
     for (let i = 0; i < 5; i++) limiter.take('guesser');
     clock.advance(2000);
     flood(limiter, clock);
@@ -250,7 +250,7 @@ describe('9. blocked keys evicted by a flood', () => {
     const lockout = penalty({ after: 3, within: '1h', block: '2h' });
     const limiter = createLimiter(
       { rate: fixedWindow({ limit: 5, per: '1h' }), lockout },
-      { store: make(clock) },
+      { store: make(clock), name: 'api' },
     );
     for (let i = 0; i < 9; i++) limiter.take('guesser');
     limiter.block('by hand', '1d');

@@ -46,7 +46,7 @@ describe('15. callers that hang when the store hangs', () => {
     const answers = { throw: undefined, allow: true, deny: false } as const;
     for (const [onFailure, allowed] of Object.entries(answers)) {
       const store = redis(client, { deadline: 50, onFailure: onFailure as keyof typeof answers });
-      const limiter = createLimiter('100/min', { store });
+      const limiter = createLimiter('100/min', { store, name: 'api' });
       // What the stop before this one held up comes first.
       await client.ping();
       await whileStopped(async () => {

@@ -48,7 +48,7 @@ export interface Opened {
 
 export function open(make: MakeStore, policies: Policies): Opened {
   const clock = manualClock(START);
-  return { limiter: createLimiter(policies, { store: make(clock) }), clock };
+  return { limiter: createLimiter(policies, { store: make(clock), name: crypto.randomUUID() }), clock };
 }
 
 /** `limit` in `per` milliseconds, by every algorithm that has such numbers. */

@@ -99,7 +99,7 @@ export function rowsOf(backend: Backend): Scene {
 export const rowsHere: Scene = async (stage) => {
   const own = memory();
   const shared = sharedMemory({ maxKeys: ROOM });
-  const limiter = createLimiter(policy, { store: shared });
+  const limiter = createLimiter(policy, { store: shared, name: 'rows' });
   await Promise.all([
     newKeys(stage, 'memory: rows', createLimiter(policy, { store: own }), () => own.size, 500),
     // It clears when it is full: stripes do not fill evenly, so there is room for some more.

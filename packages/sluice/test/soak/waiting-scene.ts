@@ -20,6 +20,7 @@ export function waiting(backend: Backend): Scene {
     });
     const far = createLimiter(gcra({ limit: 200, per: '1s' }), {
       store: connection.store({ deadline: DEADLINE }),
+      name: 'waiting',
     });
     let inside = 0;
     const lane = async (number: number): Promise<void> => {

@@ -44,6 +44,7 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
 
   return {
     clock,
+    ephemeral: true,
     apply: (hit) => spaceOf(hit.plan).apply(hit, clock.now()),
     close() {
       spaces = new Spaces(maxKeys, forgetPlans);
