@@ -13,7 +13,7 @@ const OWN = './'; // the folder just below the rule's prefix: stores/redis/ for 
 const PUBLIC = '<public>'; // whatever package.json exports
 
 const core = ['contract.ts', 'errors.ts', 'options.ts', 'duration.ts', 'clock.ts'];
-const stores = ['contract.ts', 'engine.ts', 'errors.ts', 'options.ts', 'clock.ts', 'stores/table/'];
+const stores = ['contract.ts', 'engine.ts', 'errors.ts', 'options.ts', 'clock.ts', 'digest.ts', 'stores/table/'];
 const small = [
   ...core,
   'algorithms/',
@@ -59,6 +59,7 @@ const rules = {
     'duration.ts',
     'inherit.ts',
     'kept.ts',
+    'placement.ts',
     'plan.ts',
     'algorithms/',
     'wrappers/',
