@@ -36,7 +36,7 @@ export type {
 } from './contract.ts';
 export { type ErrorCode, SluiceError } from './errors.ts';
 export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
-export type { CostOptions, TakeOptions, Verbs } from './verbs.ts';
+export type { CostOptions, GiveBackOptions, TakeOptions, Verbs } from './verbs.ts';
 
 /** A limiter without waiting, tiers and takeMany. */
 export interface CoreLimiter<R extends MaybePromise<Decision> = Decision> extends Verbs<R> {

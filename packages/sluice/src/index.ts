@@ -46,7 +46,7 @@ export type { ManyDecision, ManyItem, Taker, TakerOptions } from './many.ts';
 export type { Policies } from './plan.ts';
 export { type CasOptions, type CasService, casStore, type CasValue } from './stores/cas/cas.ts';
 export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
-export type { CostOptions, TakeOptions, Verbs } from './verbs.ts';
+export type { CostOptions, GiveBackOptions, TakeOptions, Verbs } from './verbs.ts';
 export { leased, type LeasedOptions } from './wrappers/leased.ts';
 export { metered, type Observer, type Outcome } from './wrappers/metered.ts';
 export { synced, type SyncedOptions } from './wrappers/synced.ts';

@@ -140,9 +140,9 @@ describe('a charge', () => {
         },
         limitedFetch: (limiter, call) =>
           limitedFetch(
-            async (_: string) => {
+            async (url: string) => {
               await call();
-              return new Response();
+              return new Response(url);
             },
             { limiter, key: () => 'a' },
           )('http://a'),
