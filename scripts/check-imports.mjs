@@ -48,7 +48,7 @@ const rules = {
   'engine.ts': ['contract.ts'],
   'placement.ts': ['contract.ts', 'errors.ts', 'digest.ts'],
   'inherit.ts': ['contract.ts', 'errors.ts', 'engine.ts', 'placement.ts'],
-  'default-store.ts': ['contract.ts', 'errors.ts', 'stores/memory/'],
+  'default-store.ts': ['contract.ts', 'errors.ts', 'options.ts', 'stores/memory/'],
   'verbs.ts': [...core, 'maybe.ts'],
   // What the small entry must not load, it must not import.
   'core.ts': small,

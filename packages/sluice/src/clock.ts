@@ -44,7 +44,8 @@ export interface GivenClock {
  */
 export function clockOf(option: string, given: GivenClock | undefined): Clock {
   if (given === undefined) return systemClock;
-  if (typeof given?.now !== 'function') throw new SluiceError('ERR_OPTIONS', option, given, 'with now()');
+  if (typeof given?.now !== 'function')
+    throw new SluiceError('ERR_OPTIONS', option, given, '', 'must be an object with now()');
   function now(): Millis {
     const instant = (given as GivenClock).now();
     if (!(instant >= 0 && instant < Infinity)) throw new SluiceError('ERR_CLOCK', option, instant);

@@ -5,7 +5,7 @@
 import type { Decision } from './contract.ts';
 import { MISTAKES, show, SluiceError } from './mistakes.ts';
 
-export { SluiceError };
+export { show, SluiceError };
 
 const MORE = {
   ERR_POLICY_TEXT:

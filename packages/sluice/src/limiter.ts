@@ -1,12 +1,12 @@
 /** What a person holds in hand: verbs over a key. The limiter turns them into hits; the store decides. */
 import type { Answer, Decision, MaybePromise, Millis, Plan, Store, WithStore } from './contract.ts';
-import { storeOf } from './default-store.ts';
+import { limiterOptions, storeOf } from './default-store.ts';
 import { type Duration, duration } from './duration.ts';
 import { DeniedError, SluiceError } from './errors.ts';
 import { INHERIT, type Inherit } from './inherit.ts';
 import { kept } from './kept.ts';
 import { type ManyDecision, type ManyItem, takeMany } from './many.ts';
-import { chain, unheard } from './maybe.ts';
+import { chain, isPromise, unheard } from './maybe.ts';
 import { bound, keyOf, known, oneOf } from './options.ts';
 import { type Policies, planOf } from './plan.ts';
 import { type CostOptions, optionsOf, type Plans, type Verbs, verbsOf } from './verbs.ts';
@@ -91,7 +91,7 @@ export function createLimiter(
     tiers = {},
     maxWaiting = 100_000,
     store: given,
-  } = known('createLimiter', options, ['name', 'inherit', 'tiers', 'maxWaiting', 'store']);
+  } = known('createLimiter', limiterOptions(options), ['name', 'inherit', 'tiers', 'maxWaiting', 'store']);
   if (name !== undefined) keyOf(name, 'createLimiter.name');
   if (inherit !== undefined) {
     oneOf('createLimiter.inherit', inherit, INHERIT);
@@ -160,6 +160,15 @@ export function createLimiter(
     },
     acquire,
     async run(key, call, options) {
+      keyOf(key);
+      if (typeof call !== 'function')
+        throw new SluiceError(
+          'ERR_OPTIONS',
+          'call',
+          call,
+          "run('alice', () => work())",
+          'must be a function',
+        );
       const decision = await acquire(key, options);
       if (!decision.allowed) throw new DeniedError(key, decision);
       const { cost, tier } = optionsOf<AcquireOptions>(options, ACQUIRE);
@@ -216,6 +225,9 @@ function plansOf(
   };
 }
 
+const ANSWER =
+  'a policy function must return one synchronously; load limits before, or choose a tier per call';
+
 /** Plans kept ready for texts that a policy function returns. A plan that was dropped is made again. */
 const READY = 1000;
 
@@ -229,6 +241,8 @@ function plansByKey(
   const byObject = new WeakMap<object, Plan>();
   return (key) => {
     const policies = policiesOf(key);
+    if (policies === undefined || policies === null || isPromise(policies))
+      throw new SluiceError('ERR_POLICY', 'policies', policies, ANSWER);
     const known = typeof policies === 'string' ? byText.get(policies) : byObject.get(policies);
     if (known !== undefined) return known;
     const plan = planOf(policies, name, inherit);

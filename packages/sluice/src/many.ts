@@ -111,6 +111,14 @@ const ITEM = ['limiter', 'key', 'cost', 'tier'] as const;
 
 /** The same key named twice is one share with both costs. Returns the share's number. */
 function join(shares: Share[], self: Taker, item: ManyItem): number {
+  if (typeof item === 'string')
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'takeMany',
+      item,
+      `{ key: '${item as string}' }`,
+      'needs an object for each key',
+    );
   const { limiter = self, key, cost = 1, tier } = known('takeMany', item, ITEM);
   checkCost(cost);
   const same = shares.findIndex(

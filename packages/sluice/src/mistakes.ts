@@ -10,7 +10,7 @@ export const MISTAKES = {
   ERR_UNKNOWN_OPTION: 'is not an option here',
   ERR_MISSING_OPTION: 'is required',
   ERR_OPTIONS: 'must be an object with options',
-  ERR_POLICY: "must be what gcra() or a sibling returns; for 'sluice' also text such as '100/min'",
+  ERR_POLICY: "must be a policy, such as gcra({ limit: 100, per: '1m' }) or, in 'sluice', '100/min'",
   ERR_TIER: 'is not a tier of this limiter',
   ERR_KEY: 'must be a string',
   ERR_CLOCK: 'must tell a finite number of milliseconds, 0 or more',
@@ -43,5 +43,6 @@ export function show(value: unknown): string {
     return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'function') return 'a function';
-  return typeof value === 'object' && value !== null ? 'an object' : String(value);
+  if (typeof value !== 'object' || value === null) return String(value);
+  return typeof (value as { then?: unknown }).then === 'function' ? 'a promise' : 'an object';
 }

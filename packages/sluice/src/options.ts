@@ -72,7 +72,7 @@ export function functions<T extends object>(
 ): void {
   for (const name of names)
     if (options[name] !== undefined && typeof options[name] !== 'function')
-      throw new SluiceError('ERR_OPTIONS', `${what}.${name}`, options[name], 'a function');
+      throw new SluiceError('ERR_OPTIONS', `${what}.${name}`, options[name], '', 'must be a function');
 }
 
 /** Up to here every whole number is a float64, and no sum or product of costs overflows to Infinity or NaN. */
@@ -86,6 +86,36 @@ export function cost(value: unknown, option = 'cost'): number {
 }
 
 export function keyOf(value: unknown, option = 'key'): string {
-  if (typeof value !== 'string') throw new SluiceError('ERR_KEY', option, value);
+  if (typeof value !== 'string') throw new SluiceError('ERR_KEY', option, value, keyHint(value));
   return value;
+}
+
+function keyHint(value: unknown): string {
+  if (typeof value === 'number' || typeof value === 'bigint') return `use String(${value})`;
+  return value === undefined ? 'whom to limit, such as a user id or an address' : '';
+}
+
+/** A store itself, and not the function that makes it or the client that it is made from. */
+export function storeIn<S>(option: string, value: S): S {
+  if (typeof value === 'object' && has(value, 'apply')) return value;
+  throw new SluiceError(
+    'ERR_OPTIONS',
+    option,
+    value,
+    storeHint(value),
+    'must be a store, such as memory() or redis(client)',
+  );
+}
+
+function storeHint(value: unknown): string {
+  if (['sendCommand', 'customCommand', 'send'].some((method) => has(value, method)))
+    return "wrap the client: redis(client) from 'sluice/redis'";
+  if (has(value, 'query') || has(value, 'unsafe'))
+    return "wrap the client: postgres(pool) from 'sluice/postgres'";
+  if (typeof value === 'function') return `call it: ${value.name}()`;
+  return typeof value === 'string' ? "connect a client, and wrap it: redis(client) from 'sluice/redis'" : '';
+}
+
+function has(value: unknown, method: string): boolean {
+  return typeof (value as Record<string, unknown> | null | undefined)?.[method] === 'function';
 }

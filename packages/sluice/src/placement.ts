@@ -1,7 +1,7 @@
 /** Policies with names, side by side in one row. */
 import { MANUAL_BLOCK, type PlacedPolicy, type Plan, type Policy } from './contract.ts';
 import { digest } from './digest.ts';
-import { SluiceError } from './errors.ts';
+import { show, SluiceError } from './errors.ts';
 
 export type NamedPolicies = Readonly<Record<string, Policy>>;
 
@@ -9,10 +9,13 @@ const RESERVED = `must not be named '${MANUAL_BLOCK}': in a decision, that name 
 
 /** Without a name, limiters whose policies have the same names and numbers share keys. */
 export function place(named: NamedPolicies, name?: string): Plan {
+  // A caller's value may be anything; text is for the larger createLimiter.
+  if (typeof named !== 'object' || named === null) throw new SluiceError('ERR_POLICY', 'policies', named);
   const policies: PlacedPolicy[] = [];
   let width = 0;
-  for (const [policyName, policy] of Object.entries(named ?? {})) {
-    if (!isPolicy(policy)) throw new SluiceError('ERR_POLICY', 'policies', named, policyName);
+  for (const [policyName, policy] of Object.entries(named)) {
+    if (!isPolicy(policy))
+      throw new SluiceError('ERR_POLICY', 'policies', named, `${policyName} is ${show(policy)}`);
     if (policyName === MANUAL_BLOCK)
       throw new SluiceError('ERR_POLICY', 'policies', policyName, 'choose another name', RESERVED);
     const { algorithm, params, limit, window } = policy;
@@ -22,7 +25,12 @@ export function place(named: NamedPolicies, name?: string): Plan {
     width += grows ? 1 : algorithm.width(params);
   }
   if (!policies.some((policy) => !policy.algorithm.countsDenials)) {
-    throw new SluiceError('ERR_POLICY', 'policies', named, 'at least one that denies by itself');
+    throw new SluiceError(
+      'ERR_POLICY',
+      'policies',
+      named,
+      'at least one that denies by itself: not only penalty()',
+    );
   }
   const id = policies.map(describe).join('&');
   const signature = signatureOf(policies);

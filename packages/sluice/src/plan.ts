@@ -1,7 +1,8 @@
 /** From what a caller wrote to what a store needs. */
 import type { Plan, Policy } from './contract.ts';
-import { SluiceError } from './errors.ts';
+import { show, SluiceError } from './errors.ts';
 import { type Inherit, inheriting } from './inherit.ts';
+import { isPromise } from './maybe.ts';
 import { isPolicy, type NamedPolicies, place } from './placement.ts';
 import { parsePolicies } from './policy-text.ts';
 
@@ -22,10 +23,19 @@ function namedPolicies(policies: unknown): NamedPolicies {
   if (isPolicy(policies)) return { default: policies };
   if (typeof policies !== 'object' || policies === null)
     throw new SluiceError('ERR_POLICY', 'policies', policies);
+  const misplaced = misplacedAs(policies);
+  if (misplaced !== undefined) throw new SluiceError('ERR_POLICY', 'policies', policies, misplaced);
   // A policy may be called __proto__.
   const named = Object.create(null) as Record<string, Policy>;
   const isList = Array.isArray(policies);
   for (const [name, given] of Object.entries(policies)) {
+    if (typeof given !== 'string' && (typeof given !== 'object' || given === null))
+      throw new SluiceError(
+        'ERR_POLICY',
+        'policies',
+        policies,
+        factoryFor(policies) ?? `${name} is ${show(given)}`,
+      );
     for (const [part, policy] of Object.entries(namedPolicies(given))) {
       const own = isList ? policy.algorithm.name : name;
       const whole = part === 'default' ? own : isList ? part : `${name} ${part}`;
@@ -33,6 +43,28 @@ function namedPolicies(policies: unknown): NamedPolicies {
     }
   }
   return named;
+}
+
+/** What to do with a value that belongs elsewhere. */
+function misplacedAs(given: object): string | undefined {
+  if (isPromise(given)) return 'await it first';
+  const { take, apply } = given as Record<string, unknown>;
+  if (typeof take === 'function') return 'this is a limiter already';
+  if (typeof apply === 'function')
+    return "a store belongs into the options: createLimiter('100/min', { store })";
+  return undefined;
+}
+
+/** For options without the factory that takes them: how to write the policy. */
+function factoryFor(given: object): string | undefined {
+  const { limit, max, per, windowMs } = given as Record<string, unknown>;
+  const [most, window] = [limit ?? max, per ?? windowMs];
+  if (typeof most !== 'number') return undefined;
+  if (typeof window === 'number')
+    return `use gcra({ limit: ${most}, per: ${window} }) or '${most}/${window}ms'`;
+  return typeof window === 'string'
+    ? `use gcra({ limit: ${most}, per: '${window}' }) or '${most}/${window}'`
+    : undefined;
 }
 
 /** A list may hold two of a kind: the second becomes 'gcra-2'. */

@@ -66,15 +66,15 @@ export function clientAddress(request: RequestLike, options: ClientAddressOption
   return clientAddressBy(options)(request);
 }
 
-/** The options are read once: for middlewares. */
-export function clientAddressBy(options: ClientAddressOptions): (request: RequestLike) => string {
-  const { trustProxy = false, ipv6Prefix = 56 } = known('clientAddress', options, [
-    'trustProxy',
-    'ipv6Prefix',
-  ]);
+/** Reads the options once, for middlewares. `what`: the function that was called with them. */
+export function clientAddressBy(
+  options: ClientAddressOptions,
+  what = 'clientAddress',
+): (request: RequestLike) => string {
+  const { trustProxy = false, ipv6Prefix = 56 } = known(what, options, ['trustProxy', 'ipv6Prefix']);
   if (!Number.isInteger(ipv6Prefix) || ipv6Prefix < 1 || ipv6Prefix > 128)
-    throw new SluiceError('ERR_NUMBER', 'clientAddress.ipv6Prefix', ipv6Prefix, '1 to 128');
-  const claimed = claimedBy(trustProxy);
+    throw new SluiceError('ERR_NUMBER', `${what}.ipv6Prefix`, ipv6Prefix, '1 to 128');
+  const claimed = claimedBy(trustProxy, `${what}.trustProxy`);
   return (request) => {
     const connection = request.remoteAddress ?? request.socket?.remoteAddress;
     const address = claimed(request, connection);
@@ -86,24 +86,23 @@ export function clientAddressBy(options: ClientAddressOptions): (request: Reques
 
 type Claim = (request: RequestLike, connection: string | undefined) => string | undefined;
 
-function claimedBy(trust: TrustProxy): Claim {
+function claimedBy(trust: TrustProxy, option: string): Claim {
   if (trust === false) return (_, connection) => connection;
   if (typeof trust === 'number') {
-    if (!Number.isSafeInteger(trust) || trust < 0)
-      throw mistake('ERR_TRUST_PROXY', 'clientAddress.trustProxy', trust);
+    if (!Number.isSafeInteger(trust) || trust < 0) throw mistake('ERR_TRUST_PROXY', option, trust);
     return (request, connection) => {
       const chain = forwarded(request);
       return trust === 0 || chain.length === 0 ? connection : chain[Math.max(0, chain.length - trust)];
     };
   }
   if (typeof trust === 'string' && Object.hasOwn(PLATFORMS, trust))
-    return fromHeader(PLATFORMS[trust as keyof typeof PLATFORMS]);
-  if (typeof trust === 'string' || isList(trust)) return fromChain(rangesOf(trust));
+    return fromHeader(PLATFORMS[trust as keyof typeof PLATFORMS], option);
+  if (typeof trust === 'string' || isList(trust)) return fromChain(rangesOf(trust, option));
   if (typeof trust === 'object' && trust !== null && typeof trust.header === 'string') {
-    if (trust.from !== undefined && !isList(trust.from)) refuse(trust.from);
-    return fromHeader(trust);
+    if (trust.from !== undefined && !isList(trust.from)) refuse(trust.from, option);
+    return fromHeader(trust, option);
   }
-  throw mistake('ERR_TRUST_PROXY', 'clientAddress.trustProxy', trust);
+  throw mistake('ERR_TRUST_PROXY', option, trust);
 }
 
 /** Back from the connection, over every address that is trusted, to the first that is not. */
@@ -122,9 +121,12 @@ function fromChain(trusted: readonly Range[]): Claim {
   };
 }
 
-function fromHeader({ header, from }: { header: string; from?: readonly string[] | undefined }): Claim {
+function fromHeader(
+  { header, from }: { header: string; from?: readonly string[] | undefined },
+  option: string,
+): Claim {
   const name = header.toLowerCase();
-  const trusted = from === undefined ? undefined : rangesOf(from);
+  const trusted = from === undefined ? undefined : rangesOf(from, option);
   return (request, connection) => {
     if (trusted !== undefined && connection !== undefined) {
       const address = parseAddress(connection);
@@ -162,15 +164,15 @@ function withoutPort(text: string): string {
   return /^[\d.]+:\d+$/.test(text) ? text.slice(0, text.indexOf(':')) : text;
 }
 
-function rangesOf(texts: string | readonly string[]): Range[] {
+function rangesOf(texts: string | readonly string[], option: string): Range[] {
   const words = typeof texts === 'string' ? texts.split(',').map((word) => word.trim()) : texts;
   return words.flatMap((word) =>
-    Object.hasOwn(RANGES, word) ? rangesOf(RANGES[word]) : [parseRange(word) ?? refuse(word)],
+    Object.hasOwn(RANGES, word) ? rangesOf(RANGES[word], option) : [parseRange(word) ?? refuse(word, option)],
   );
 }
 
-function refuse(word: unknown): never {
-  throw mistake('ERR_TRUST_PROXY', 'clientAddress.trustProxy', word);
+function refuse(word: unknown, option: string): never {
+  throw mistake('ERR_TRUST_PROXY', option, word);
 }
 
 function isList(value: unknown): value is readonly string[] {

@@ -94,8 +94,51 @@ export function isLimiter(value: unknown): value is GuardLimiter {
   return typeof (value as GuardLimiter | undefined)?.takeMany === 'function';
 }
 
+const IN_LIMITER = "it belongs to the limiter: rateLimit({ limiter: createLimiter('100/min') })";
+
+/** Options of another function, by where they belong. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  limit: IN_LIMITER,
+  max: IN_LIMITER,
+  per: IN_LIMITER,
+  windowMs: IN_LIMITER,
+  store: "it belongs to the limiter: createLimiter('100/min', { store, name: 'api' })",
+  clientAddress: 'trustProxy and ipv6Prefix are options of rateLimit itself',
+};
+
+/** Refuses what is meant for a limiter, before it is taken for unknown options. */
+function checkPlace(given: unknown): void {
+  if (typeof given !== 'object' || given === null)
+    throw new SluiceError('ERR_OPTIONS', 'rateLimit', given, limiterHint(given), `${OPTIONS}, or a limiter`);
+  if ('algorithm' in given)
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'rateLimit',
+      given,
+      'rateLimit(createLimiter(policy))',
+      `${OPTIONS}, or a limiter`,
+    );
+  if ('take' in given) throw new SluiceError('ERR_OPTIONS', 'rateLimit', given, '', NOT_CORE);
+  for (const [name, hint] of Object.entries(ELSEWHERE))
+    if (name in given)
+      throw new SluiceError(
+        'ERR_UNKNOWN_OPTION',
+        `rateLimit.${name}`,
+        (given as Record<string, unknown>)[name],
+        hint,
+      );
+}
+
+const OPTIONS = 'must be an object with options';
+const NOT_CORE = "must be a limiter of 'sluice': those of 'sluice/core' have no takeMany()";
+
+function limiterHint(given: unknown): string {
+  return `rateLimit(createLimiter('${typeof given === 'string' ? given : '100/min'}'))`;
+}
+
 /** The same options. The limits in them are checked by `limitsOf`. */
 export function checked<Q>(options: GuardOptions<Q>): GuardOptions<Q> {
+  checkPlace(options);
   const { status, headers } = known('rateLimit', options, GUARD_OPTIONS);
   if (status !== undefined && !(Number.isInteger(status) && status >= 200 && status <= 599))
     throw new SluiceError('ERR_NUMBER', 'rateLimit.status', status, '200 to 599');
@@ -119,7 +162,17 @@ export function limitsOf<Q>(options: GuardOptions<Q>): readonly Limit<Q>[] {
 function checkedLimit<Q>(limit: Limit<Q>): Limit<Q> {
   const { limiter, cost } = known('rateLimit.limits', limit, LIMIT_OPTIONS);
   if (limiter === undefined) throw new SluiceError('ERR_MISSING_OPTION', 'rateLimit.limiter', limiter);
-  if (!isLimiter(limiter)) throw new SluiceError('ERR_OPTIONS', 'rateLimit.limiter', limiter, 'a limiter');
+  if (!isLimiter(limiter)) {
+    const isCore = typeof (limiter as { take?: unknown } | null)?.take === 'function';
+    const hint = typeof limiter === 'string' ? `createLimiter('${limiter as string}')` : '';
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'rateLimit.limiter',
+      limiter,
+      hint,
+      isCore ? NOT_CORE : 'must be a limiter',
+    );
+  }
   if (cost !== undefined && typeof cost !== 'function') checkCost(cost, 'rateLimit.cost');
   functions('rateLimit', limit, ['key', 'settle']);
   return limit;

@@ -93,7 +93,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   const { trustProxy, ipv6Prefix } = options;
   const limits = limitsOf(options);
   const pairs = headers === false ? () => [] : headerWriter({ style: headers });
-  const addressOf = clientAddressBy({ trustProxy, ipv6Prefix });
+  const addressOf = clientAddressBy({ trustProxy, ipv6Prefix }, 'rateLimit');
   const addressKey = (request: Q): string => addressOf(view.addressed(request));
 
   function chargeOf(

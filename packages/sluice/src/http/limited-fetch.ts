@@ -201,7 +201,9 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
 
 function checked(fetch: unknown, options: LimitedFetchOptions) {
   if (typeof fetch !== 'function')
-    throw new SluiceError('ERR_OPTIONS', 'limitedFetch.fetch', fetch, 'a function such as fetch');
+    throw new SluiceError('ERR_OPTIONS', 'limitedFetch.fetch', fetch, '', 'must be a function such as fetch');
+  if (typeof (options as { acquire?: unknown } | null)?.acquire === 'function')
+    throw new SluiceError('ERR_OPTIONS', 'limitedFetch', options, 'put the limiter into it: { limiter }');
   const {
     limiter,
     key = originOf,
@@ -211,7 +213,7 @@ function checked(fetch: unknown, options: LimitedFetchOptions) {
     random = Math.random,
   } = known('limitedFetch', options, OPTIONS);
   if (limiter !== undefined && typeof limiter?.acquire !== 'function')
-    throw new SluiceError('ERR_OPTIONS', 'limitedFetch.limiter', limiter, 'a limiter');
+    throw new SluiceError('ERR_OPTIONS', 'limitedFetch.limiter', limiter, '', 'must be a limiter');
   functions('limitedFetch', options, ['key', 'random']);
   const { maxWait = 30_000, retries = 2, retryOn = [429, 503], retryRatio = 0.2, backoff = 500 } = options;
   const { retryMethods = IDEMPOTENT } = options;

@@ -4,7 +4,7 @@ import type { Clock, Millis } from '../contract.ts';
 
 /** A delay longer than a timer can be ends early, so callers must look at the clock again. */
 export const quietClock: Clock = {
-  now: systemClock.now,
+  now: () => systemClock.now(),
   after(delay: Millis, wake: () => void) {
     const timer = setTimeout(wake, Math.min(delay, LONGEST_TIMEOUT));
     timer.unref?.();

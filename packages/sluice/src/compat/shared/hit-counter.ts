@@ -10,7 +10,7 @@ import {
   SluiceError,
   type Store,
 } from '../../index.ts';
-import { known } from '../../options.ts';
+import { known, storeIn } from '../../options.ts';
 import type { AnyLimiter } from './limiters.ts';
 
 export interface SluiceStoreOptions {
@@ -41,8 +41,7 @@ export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Pla
   const { store, prefix = defaultPrefix, clock } = options;
   if (typeof prefix !== 'string' || prefix === '')
     throw new SluiceError('ERR_OPTIONS', 'sluiceStore.prefix', prefix, 'some text');
-  if (store !== undefined && typeof store?.apply !== 'function')
-    throw new SluiceError('ERR_OPTIONS', 'sluiceStore.store', store, 'a store');
+  if (store !== undefined) storeIn('sluiceStore.store', store);
   return {
     store: store ?? memory({ clock, maxKeys: MOST_KEYS }),
     prefix,

@@ -1,16 +1,18 @@
 /** One limit for the processes of a machine, without a server to install: one of them decides for all. */
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { algorithmsByName } from '../../algorithms/by-name.ts';
 import type { Algorithm, Decision, Store } from '../../contract.ts';
 import { duration } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
-import { known } from '../../options.ts';
+import { known, storeIn } from '../../options.ts';
 import { DEADLINE, resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
 import { memory } from '../memory/memory.ts';
 import { ipcStore } from './ipc-store.ts';
 import { decider } from './server.ts';
 
 export interface IpcOptions extends ResilientOptions {
-  /** Of a Unix socket, in a folder that only these processes may write to; on Windows a pipe, `\\\\.\\pipe\\name`. */
+  /** Of a Unix socket, in an existing folder that only these processes may write to; on Windows a pipe, `\\\\.\\pipe\\name`. */
   readonly path: string;
   /** Whether this process may be the one that decides; default true. */
   readonly serve?: boolean | undefined;
@@ -37,7 +39,23 @@ export function ipc(options: IpcOptions): Store<Promise<Decision>> {
   ]);
   if (typeof path !== 'string' || path === '') throw new SluiceError('ERR_MISSING_OPTION', 'ipc.path', path);
   if (!path.startsWith('\\\\') && Buffer.byteLength(path) > LONGEST_PATH)
-    throw new SluiceError('ERR_OPTIONS', 'ipc.path', path, `at most ${LONGEST_PATH} bytes`);
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'ipc.path',
+      path,
+      `at most ${LONGEST_PATH} bytes`,
+      'is too long for a socket',
+    );
+  // Only who may serve must be able to make the socket: another process may make the folder before it serves.
+  if (serve !== false && !path.startsWith('\\\\') && !existsSync(dirname(path)))
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'ipc.path',
+      path,
+      'create it before',
+      'must be in a folder that exists',
+    );
+  if (store !== undefined) storeIn('ipc.store', store);
   const byName = algorithmsByName('ipc.algorithms', algorithms);
   const deadline = duration('ipc.deadline', rest.deadline ?? DEADLINE);
   const decide = serve === false ? undefined : decider(store ?? memory(), byName);

@@ -28,7 +28,13 @@ export function runnerOf(client: PostgresClient, prepare: boolean): Run {
   if (typeof client === 'function' && typeof unsafe === 'function')
     return async ({ text }, values) => unsafe.call(client, text, values, { prepare });
   if (typeof client !== 'object' || typeof query !== 'function')
-    throw new SluiceError('ERR_OPTIONS', 'postgres.client', client, 'a Pool of pg, or sql of postgres.js');
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'postgres.client',
+      client,
+      '',
+      'must be a Pool of pg, or sql of postgres.js',
+    );
   // Of pg alone is known that it takes names: both of its classes emit events.
   if (prepare && 'on' in client)
     return async (statement, values) => (await query.call(client, { ...statement, values })).rows;
