@@ -13,7 +13,15 @@ const OWN = './'; // the folder just below the rule's prefix: stores/redis/ for 
 const PUBLIC = '<public>'; // whatever package.json exports
 
 const core = ['contract.ts', 'errors.ts', 'options.ts', 'duration.ts', 'clock.ts'];
-const stores = ['contract.ts', 'engine.ts', 'errors.ts', 'options.ts', 'clock.ts', 'digest.ts', 'stores/table/'];
+const stores = [
+  'contract.ts',
+  'engine.ts',
+  'errors.ts',
+  'options.ts',
+  'clock.ts',
+  'digest.ts',
+  'stores/table/',
+];
 const small = [
   ...core,
   'algorithms/',

@@ -238,7 +238,7 @@ describe('random stalls and cuts', () => {
         await Promise.all(workers);
         expect(most).toBeLessThanOrEqual(5);
         // With cuts, places that stay held soon leave none for others.
-      expect(admitted).toBeGreaterThan(cuts ? 0 : 20);
+        expect(admitted).toBeGreaterThan(cuts ? 0 : 20);
         const control = createLimiter(slots, {
           store: redis(nodes[0].client, { deadline: '10s' }),
           name: 'slots',

@@ -121,7 +121,8 @@ else
 end
 --- report
 «more»
-report = pack(REPORT, «numbers»)
+-- In two parts: a call has room for only so many arguments.
+report = pack(REPORT, «numbers») .. pack(MORE, «mores»)
 --- alone
 is_alone(key)
 --- save

@@ -16,8 +16,8 @@
 --
 -- Returns the time as a double, then per hit: 1 or 0 for a take that passed whole or did not; or 2 and, as doubles,
 -- allowed, taken, what is left of a block and the delay of a booked turn; then the cells, also as doubles. A row that grows
--- stays here, so with one it is, in place of the cells, for each policy what is free, the wait, the time until clear
--- and, where the caller cannot know it, the time until one unit more is free.
+-- stays here, so with one it is, in place of the cells, for each policy what is free, the wait and the time until
+-- clear, and then, for each whose refill the caller does not know, the time until one unit more is free.
 -- After a failure: an array of that, without the hits that failed, and for each of these its number and the reason.
 --
 -- Functions and tables are made anew at each call, so there are as few as can be: script.ts writes out the policies'

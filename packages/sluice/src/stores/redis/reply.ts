@@ -35,19 +35,20 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
     const delay = detailed ? double() : 0;
     let decision: Decision;
     if (grows) {
-      const states = policies.map(({ name, limit, window, refill }) => {
+      const numbers = policies.map(({ limit }) => {
         const remaining = unitsOf(double(), limit);
         const wait = double();
-        const resetAfter = double();
-        const more = double();
+        return { remaining, retryAfter: allowed ? 0 : wait, resetAfter: double() };
+      });
+      const states = policies.map(({ name, limit, window, refill }, i) => {
+        const { remaining } = numbers[i];
+        const more = refill ?? double();
         return {
           name,
           limit,
           window,
-          remaining,
-          retryAfter: allowed ? 0 : wait,
-          resetAfter,
-          refill: refill ?? (hasMore(remaining, limit) ? more : Infinity),
+          ...numbers[i],
+          refill: refill === undefined && !hasMore(remaining, limit) ? Infinity : more,
         };
       });
       decision = decisionOf(states, block, allowed, taken);

@@ -99,15 +99,17 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
   const has = (flag: string) => (part: Part) => flag in part.code;
   const each = (of: readonly Part[], write: (part: Part) => string): string => of.map(write).join('');
   const grown = parts.filter(has('grows'));
+  /** Those whose next unit only the server can foresee. */
+  const unknown = grown.length > 0 ? parts.filter(({ id }) => plan.policies[id].refill === undefined) : [];
   const charged = parts.filter((part) => !has('counts_denials')(part));
   const struck = parts.filter(has('counts_denials'));
   const cells = [...parts.flatMap((part) => part.cells), ...inherited.cells];
   const stored = ['expires', ...cells];
   const numbers = [...parts.flatMap((part) => part.numbers), ...inherited.numbers];
   const shell = grown.length > 0 ? SHELL.grown : SHELL.narrow;
-  const others = numbers.length + grown.length + 4 * parts.length;
+  const others = numbers.length + grown.length + 3 * parts.length + unknown.length;
   const isWide = stored.length + others > MOST_LOCALS;
-  const packed = Math.max(stored.length, grown.length > 0 ? 4 * parts.length : 0);
+  const packed = Math.max(stored.length, grown.length > 0 ? 3 * parts.length : 0);
   if (stored.length + packed > MOST_REGISTERS)
     throw new SluiceError('ERR_POLICY', 'policies', parts.length, 'more policies than a script has room for');
   /** The mark and what is stored; with variable-length rows also the frame and the section's size. */
@@ -121,7 +123,8 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
         : [
             `local ${numbers.join(', ')} = ${numbers.map((_, i) => `ARGV[${i + 3}] + 0`).join(', ')}`,
             ...grown.map(({ row }) => `local ${row}`),
-            ...parts.map(({ id }) => `local free${id}, wait${id}, clear${id}, more${id} = 0, 0, 0, 0`),
+            ...parts.map(({ id }) => `local free${id}, wait${id}, clear${id} = 0, 0, 0`),
+            ...unknown.map(({ id }) => `local more${id}`),
           ]),
     ].join('\n'),
     all: shell['all'] ?? '',
@@ -150,10 +153,11 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
     ),
     longest:
       each(parts, ({ id }) => `if clear${id} > longest then longest = clear${id} end\n`) + inherited.longest,
-    numbers: parts.map(({ id }) => `free${id}, wait${id}, clear${id}, more${id}`).join(', '),
-    // The wait for one unit more than is free, where the caller does not know it: the same look, for another cost.
+    numbers: parts.map(({ id }) => `free${id}, wait${id}, clear${id}`).join(', '),
+    mores: unknown.map(({ id }) => `more${id}`).join(', '),
+    // The wait for one unit more than is free: the same look, for another cost.
     more: each(
-      parts.filter(({ id }) => plan.policies[id].refill === undefined),
+      unknown,
       (part) =>
         `do\nlocal cost, was = max(0, floor(free${part.id})) + 1, wait${part.id}\n${block(part, 'look')}` +
         `more${part.id}, wait${part.id} = wait${part.id}, was\nend\n`,
@@ -171,7 +175,8 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
   const functions = new Set(grown.map((part) => part.code['functions']));
   const text = [
     SHELL.head['text'],
-    `local CELLS, STORED, REPORT = ${[cells.length, stored.length, 4 * parts.length].map(format).join(', ')}`,
+    `local CELLS, STORED, REPORT = ${[cells.length, stored.length, 3 * parts.length].map(format).join(', ')}`,
+    `local MORE = ${format(unknown.length)}`,
     `local WHOLE = '<c3' .. string.sub(STORED, 2)`,
     `local LENGTH, FIRST_WORD = ${length + 40 * grown.length}, ${2 + numbers.length}`,
     ...(grown.length > 0 ? [written(SHELL.grown['functions'], code), ...functions] : []),
