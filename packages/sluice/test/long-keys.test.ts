@@ -3,9 +3,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import {
+  concurrency,
   createLimiter,
   type Decision,
   fixedWindow,
+  type Hit,
   leased,
   type Limiter,
   type MaybePromise,
@@ -17,6 +19,7 @@ import { manualClock } from '../src/testing/index.ts';
 import { createSkRateLimiterService } from '../src/compat/sharkey.ts';
 import { closures } from '../src/http/restraint.ts';
 import { denyCache } from '../src/wrappers/deny-cache.ts';
+import { Holds } from '../src/wrappers/held.ts';
 import { LONGEST_KEPT } from '../src/wrappers/kept-key.ts';
 
 setFlagsFromString('--expose-gc');
@@ -138,4 +141,21 @@ test('the Sharkey drop-in does not remember the factors of 4,000 actors with ids
   }
   expect(heap() - before).toBeLessThan(LITTLE);
   expect((await service.limit(limit, 'warm-up')).blocked).toBe(false);
+});
+
+test('the record of held places has no long keys', () => {
+  const hits: Hit[] = [];
+  const store: Store<Promise<Decision>> = {
+    clock: manualClock(0),
+    async apply(hit) {
+      hits.push(hit);
+      return memory().apply(hit);
+    },
+    close() {},
+  };
+  const jobs = createLimiter(concurrency({ limit: 1, lease: '1m' }), { store, name: 'jobs' });
+  const holds = new Holds();
+  for (const length of [LONGEST_KEPT, LONGEST_KEPT + 1]) void jobs.take('k'.repeat(length));
+  for (const hit of hits) holds.add(hit, 0, 1, false);
+  expect(holds.size).toBe(1);
 });

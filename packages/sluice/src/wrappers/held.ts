@@ -4,6 +4,7 @@
  */
 import { systemClock } from '../clock.ts';
 import type { Hit, Millis, Plan } from '../contract.ts';
+import { copyOf, isKept } from './kept-key.ts';
 
 /** Places taken by one hit. */
 interface Hold {
@@ -44,7 +45,10 @@ export function rowIdOf({ plan, key }: Pick<Hit, 'plan' | 'key'>): string {
 /** Rows are looked at for leases that have ended after this many holds, or after as many as there are rows. */
 const SWEEP = 1000;
 
-/** Rows of the plans with one name and variant, by key. */
+/** Rows beyond this are not recorded: releases of their places are not repeated. */
+const MOST_ROWS = 100_000;
+
+/** Rows of the plans with one name and signature, by key. */
 type Rows = Map<string, Row>;
 
 /** What this process holds, by row. */
@@ -64,8 +68,9 @@ export class Holds {
     const group = this.groupOf(plan);
     let row = group.get(key);
     if (row === undefined) {
+      if (this.rows >= MOST_ROWS || !isKept(key)) return;
       row = { store: [], fallback: [] };
-      group.set(key, row);
+      group.set(copyOf(key), row);
       this.rows++;
     }
     queueOf(row, isFallback).push({ until: leaseEnd(plan, sent), left: cost });
