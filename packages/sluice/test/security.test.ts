@@ -1,5 +1,5 @@
 /** Claims of SECURITY.md that no other test makes. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createLimiter, memory, penalty, SluiceError } from '../src/index.ts';
@@ -136,4 +136,40 @@ describe('dependencies', () => {
       expect([file, /\beval\(|new Function\(|node:vm|child_process/.test(code)]).toEqual([file, false]);
     }
   });
+});
+
+describe('the page', () => {
+  const root = new URL('../../../', import.meta.url);
+  const page = readFileSync(new URL('SECURITY.md', root), 'utf8');
+  const FOLDERS = ['packages/sluice/test/', 'packages/sluice-server/test/', 'packages/playground/test/'];
+  /** A row of a table: the claim, what is done, the tests. */
+  const rows = page
+    .split('\n')
+    .filter((line) => line.startsWith('| **'))
+    .map((line) => line.split(' | '));
+
+  test.each(rows)('names tests that exist: %s', (...[, , shown]) => {
+    const named = [...(shown ?? '').matchAll(/`([^`]+)`((?: "[^"]+",?)*)/g)];
+    expect(named.length).toBeGreaterThan(0);
+    for (const [, file = '', quoted = ''] of named) {
+      const texts = FOLDERS.flatMap((folder) => textsOf(new URL(folder, root), file));
+      expect(texts, file).not.toEqual([]);
+      for (const [, title = ''] of quoted.matchAll(/"([^"]+)"/g))
+        expect(
+          texts.some((text) => text.includes(title)),
+          `${file}: ${title}`,
+        ).toBe(true);
+    }
+  });
+
+  /** The sources of a test by its path, of all tests of a folder, or of one named without its ending. */
+  function textsOf(folder: URL, name: string): string[] {
+    const path = name.endsWith('/') || name.endsWith('.ts') ? name : `${name}.test.ts`;
+    const place = new URL(path, folder);
+    if (!existsSync(place)) return [];
+    if (!path.endsWith('/')) return [readFileSync(place, 'utf8')];
+    return readdirSync(place)
+      .filter((file) => file.endsWith('.test.ts'))
+      .map((file) => readFileSync(new URL(file, place), 'utf8'));
+  }
 });
