@@ -3,7 +3,7 @@
  * pages want to load (policies as text, tiers, waiting, several keys at once) is in `sluice`.
  */
 import type { Decision, MaybePromise, Policy, Store, WithStore } from './contract.ts';
-import { limiterOptions, storeOf } from './default-store.ts';
+import { storeOf } from './default-store.ts';
 import { SluiceError } from './errors.ts';
 import { keyOf, known } from './options.ts';
 import { isPolicy, place } from './placement.ts';
@@ -70,7 +70,7 @@ export function createLimiter(
   policies: CorePolicies,
   options: CoreLimiterOptions & { readonly store?: Store | undefined } = {},
 ): CoreLimiter<MaybePromise<Decision>> {
-  const { name, store: given } = known('createLimiter', limiterOptions(options), ['name', 'store']);
+  const { name, store: given } = known('createLimiter', options, ['name', 'store']);
   if (name !== undefined) keyOf(name, 'createLimiter.name');
   const store = storeOf(given, name);
   const plan = place(isPolicy(policies) ? { default: policies } : policies, name);

@@ -1,13 +1,13 @@
 /** What a person holds in hand: verbs over a key. The limiter turns them into hits; the store decides. */
 import type { Answer, Decision, MaybePromise, Millis, Plan, Store, WithStore } from './contract.ts';
-import { limiterOptions, storeOf } from './default-store.ts';
+import { storeOf } from './default-store.ts';
 import { type Duration, duration } from './duration.ts';
 import { DeniedError, SluiceError } from './errors.ts';
 import { INHERIT, type Inherit } from './inherit.ts';
 import { kept } from './kept.ts';
 import { type ManyDecision, type ManyItem, takeMany } from './many.ts';
 import { chain, isPromise, unheard } from './maybe.ts';
-import { bound, keyOf, known, oneOf } from './options.ts';
+import { bound, keyOf, known, oneOf, storeHint } from './options.ts';
 import { type Policies, planOf } from './plan.ts';
 import { type CostOptions, optionsOf, type Plans, type Verbs, verbsOf } from './verbs.ts';
 import { waitingRoom } from './waiting.ts';
@@ -100,7 +100,7 @@ export function createLimiter(
       throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, 'for inherit');
   }
   bound('createLimiter.maxWaiting', maxWaiting);
-  const store = storeOf(given, name);
+  const store = storeOf(given, name, storeHint);
   const plans = plansOf(policies, name, tiers, inherit);
   /** Takes a turn, up to so long from now. */
   const book = (key: string, cost: number, tier: string | undefined, span: Millis) =>
@@ -223,6 +223,15 @@ function plansOf(
       return [first, ...[...byTier.values()].filter(apart)];
     },
   };
+}
+
+/** The options of a limiter, and not what belongs into them. */
+function limiterOptions<T>(options: T): T {
+  if (typeof options === 'string')
+    throw new SluiceError('ERR_OPTIONS', 'createLimiter', options, `such as { name: '${options}' }`);
+  if (typeof (options as { apply?: unknown } | null)?.apply === 'function')
+    throw new SluiceError('ERR_OPTIONS', 'createLimiter', options, 'put the store into it: { store }');
+  return options;
 }
 
 const ANSWER =

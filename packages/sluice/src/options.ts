@@ -85,29 +85,25 @@ export function cost(value: unknown, option = 'cost'): number {
   return value;
 }
 
+const KEY_HINTS: Readonly<Record<string, string>> = {
+  undefined: 'such as a user id or an address',
+  number: 'use String()',
+};
+
 export function keyOf(value: unknown, option = 'key'): string {
-  if (typeof value !== 'string') throw new SluiceError('ERR_KEY', option, value, keyHint(value));
+  if (typeof value !== 'string') throw new SluiceError('ERR_KEY', option, value, KEY_HINTS[typeof value]);
   return value;
 }
 
-function keyHint(value: unknown): string {
-  if (typeof value === 'number' || typeof value === 'bigint') return `use String(${value})`;
-  return value === undefined ? 'whom to limit, such as a user id or an address' : '';
-}
-
 /** A store itself, and not the function that makes it or the client that it is made from. */
-export function storeIn<S>(option: string, value: S): S {
+export function storeIn<S>(option: string, value: S, hintFor?: (value: unknown) => string): S {
   if (typeof value === 'object' && has(value, 'apply')) return value;
-  throw new SluiceError(
-    'ERR_OPTIONS',
-    option,
-    value,
-    storeHint(value),
-    'must be a store, such as memory() or redis(client)',
-  );
+  const words = 'must be a store, such as memory() or redis(client)';
+  throw new SluiceError('ERR_OPTIONS', option, value, hintFor?.(value) ?? '', words);
 }
 
-function storeHint(value: unknown): string {
+/** What to do with a value that is not a store. Apart from `storeIn`, because sluice/core does without it. */
+export function storeHint(value: unknown): string {
   if (['sendCommand', 'customCommand', 'send'].some((method) => has(value, method)))
     return "wrap the client: redis(client) from 'sluice/redis'";
   if (has(value, 'query') || has(value, 'unsafe'))

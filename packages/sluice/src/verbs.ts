@@ -1,7 +1,6 @@
 /** The verbs that ask about now. What books a turn, waits for one, or spans several keys is built on them: limiter.ts. */
 import type { Decision, Hit, MaybePromise, Mode, Plan, Store, Verb } from './contract.ts';
 import { type Duration, duration } from './duration.ts';
-import { SluiceError } from './errors.ts';
 import { all, chain } from './maybe.ts';
 import { cost as checkCost, keyOf, known, oneOf } from './options.ts';
 
@@ -104,17 +103,14 @@ const COST = ['cost', 'tier'] as const;
 const GIVE_BACK = ['cost', 'tier', 'of'] as const;
 const TAKE = ['cost', 'tier', 'mode'] as const;
 
-const COST_OR_OPTIONS = "must be a number, the cost, or an object such as { cost: 2, tier: 'pro' }";
-
 /** A bare number is the cost. */
 export function optionsOf<T extends CostOptions>(
   options: number | T | undefined,
   names: readonly (keyof T & string)[],
 ): T & { cost: number } {
   if (options === undefined) return { cost: 1 } as T & { cost: number };
-  if (typeof options === 'number') return { cost: checkCost(options) } as T & { cost: number };
-  if (typeof options !== 'object' || options === null)
-    throw new SluiceError('ERR_OPTIONS', 'options', options, '', COST_OR_OPTIONS);
+  // Also text, which is refused as a cost: the caller meant a number.
+  if (typeof options !== 'object') return { cost: checkCost(options) } as T & { cost: number };
   const { cost = 1 } = known('options', options, names);
   return { ...options, cost: checkCost(cost) };
 }

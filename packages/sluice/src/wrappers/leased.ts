@@ -4,7 +4,7 @@
  */
 import type { Clock, Decision, Hit, MaybePromise, Plan, Store } from '../contract.ts';
 import { type Duration, duration } from '../duration.ts';
-import { bound, known, storeIn, whole } from '../options.ts';
+import { bound, known, storeHint, storeIn, whole } from '../options.ts';
 import { copyOf, isKept } from './kept-key.ts';
 import { KeyLease, type Node } from './key-lease.ts';
 import { type Terms, termsOf } from './lease-terms.ts';
@@ -45,7 +45,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     clock = quietClock,
     random = Math.random,
   } = known('leased', options, ['lease', 'nodes', 'maxKeys', 'clock', 'random']);
-  storeIn('leased.store', store);
+  storeIn('leased.store', store, storeHint);
   const longest = duration('leased.lease', lease);
   whole('leased.nodes', nodes);
   bound('leased.maxKeys', maxKeys);

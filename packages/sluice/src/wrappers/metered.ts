@@ -5,7 +5,7 @@
 import type { Decision, Hit, MaybePromise, Millis, Store } from '../contract.ts';
 import { faultIn, SluiceError, type StoreFault } from '../errors.ts';
 import { isPromise } from '../maybe.ts';
-import { storeIn } from '../options.ts';
+import { storeHint, storeIn } from '../options.ts';
 
 /**
  * Whether something passed. Undefined: nothing was asked to, as by a peek or a refund; or one who waits in `acquire` was
@@ -26,7 +26,7 @@ export function metered<R extends MaybePromise<Decision>>(
   store: Store<R>,
   ...observers: readonly Observer[]
 ): Store<R> {
-  storeIn('metered.store', store);
+  storeIn('metered.store', store, storeHint);
   for (const observer of observers) {
     if (typeof observer?.decided !== 'function' && typeof observer?.failed !== 'function')
       throw new SluiceError(

@@ -14,7 +14,7 @@ import {
   moreAfter,
 } from '../contract.ts';
 import { type Duration, duration } from '../duration.ts';
-import { bound, known, storeIn } from '../options.ts';
+import { bound, known, storeHint, storeIn } from '../options.ts';
 import { copyOf, isKept } from './kept-key.ts';
 import { quietClock } from './quiet-clock.ts';
 
@@ -56,7 +56,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     maxKeys = 10_000,
     clock = quietClock,
   } = known('synced', options, ['every', 'maxKeys', 'clock']);
-  storeIn('synced.store', store);
+  storeIn('synced.store', store, storeHint);
   const interval = duration('synced.every', every);
   bound('synced.maxKeys', maxKeys);
   /** Of each plan, by key; null: checked directly. */

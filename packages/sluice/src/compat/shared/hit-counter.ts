@@ -10,7 +10,7 @@ import {
   SluiceError,
   type Store,
 } from '../../index.ts';
-import { known, storeIn } from '../../options.ts';
+import { known, storeHint, storeIn } from '../../options.ts';
 import type { AnyLimiter } from './limiters.ts';
 
 export interface SluiceStoreOptions {
@@ -41,7 +41,7 @@ export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Pla
   const { store, prefix = defaultPrefix, clock } = options;
   if (typeof prefix !== 'string' || prefix === '')
     throw new SluiceError('ERR_OPTIONS', 'sluiceStore.prefix', prefix, 'some text');
-  if (store !== undefined) storeIn('sluiceStore.store', store);
+  if (store !== undefined) storeIn('sluiceStore.store', store, storeHint);
   return {
     store: store ?? memory({ clock, maxKeys: MOST_KEYS }),
     prefix,

@@ -1,6 +1,6 @@
 /** Where an old API keeps its state: in memory, in the Redis of a client it was given, or in a store of Sluice. */
 import { type Clock, type Decision, type MaybePromise, memory, type Store } from '../../index.ts';
-import { storeIn } from '../../options.ts';
+import { storeHint, storeIn } from '../../options.ts';
 import { redis, type RedisClient } from '../../stores/redis/index.ts';
 
 export interface StoreOptions {
@@ -11,6 +11,6 @@ export interface StoreOptions {
 }
 
 export function storeOf({ store, clock }: StoreOptions, client?: object): Store<MaybePromise<Decision>> {
-  if (store !== undefined) return storeIn('options.store', store);
+  if (store !== undefined) return storeIn('options.store', store, storeHint);
   return client === undefined ? memory({ clock }) : redis(client as RedisClient, { clock });
 }

@@ -5,7 +5,7 @@ import { algorithmsByName } from '../../algorithms/by-name.ts';
 import type { Algorithm, Decision, Store } from '../../contract.ts';
 import { duration } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
-import { known, storeIn } from '../../options.ts';
+import { known, storeHint, storeIn } from '../../options.ts';
 import { DEADLINE, resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
 import { memory } from '../memory/memory.ts';
 import { ipcStore } from './ipc-store.ts';
@@ -55,7 +55,7 @@ export function ipc(options: IpcOptions): Store<Promise<Decision>> {
       'create it before',
       'must be in a folder that exists',
     );
-  if (store !== undefined) storeIn('ipc.store', store);
+  if (store !== undefined) storeIn('ipc.store', store, storeHint);
   const byName = algorithmsByName('ipc.algorithms', algorithms);
   const deadline = duration('ipc.deadline', rest.deadline ?? DEADLINE);
   const decide = serve === false ? undefined : decider(store ?? memory(), byName);
