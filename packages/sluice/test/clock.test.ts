@@ -43,7 +43,7 @@ test.each<[string, (clock: ManualClock) => unknown]>([
   ['memory.clock', (clock) => createLimiter('2/s', { store: memory({ clock }) }).take('k')],
   [
     'sharedMemory.clock',
-    (clock) => createLimiter('2/s', { store: sharedMemory({ clock, maxKeys: 100 }) }).take('k'),
+    (clock) => createLimiter('2/s', { store: sharedMemory({ clock, maxKeys: 100 }), name: 'api' }).take('k'),
   ],
 ])('the error names %s and the instant that was read', (option, take) => {
   expect(() => take(manualClock(-5))).toThrow(

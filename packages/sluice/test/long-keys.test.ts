@@ -64,7 +64,10 @@ describe.each(wrappers)('%s', (_, wrap) => {
   function open() {
     const { store, asked } = remote();
     const policy = fixedWindow({ limit: LIMIT, per: '1d' });
-    const limiter: Limiter<MaybePromise<Decision>> = createLimiter(policy, { store: wrap(store) });
+    const limiter: Limiter<MaybePromise<Decision>> = createLimiter(policy, {
+      store: wrap(store),
+      name: 'api',
+    });
     return { limiter, asked };
   }
 

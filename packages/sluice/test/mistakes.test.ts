@@ -173,7 +173,7 @@ describe('the store', () => {
     [
       'redis over a URL',
       () => (redis as Untyped)('redis://localhost'),
-      'redis.client must be a client of ioredis, iovalkey, node-redis or valkey-glide, or an object with send(command); ' +
+      'redis.client is an address; pass a client that is connected to it, such as new Redis(url) of ioredis; ' +
         'got "redis://localhost" [ERR_OPTIONS]',
     ],
     [

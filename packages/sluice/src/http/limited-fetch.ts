@@ -12,14 +12,6 @@ import { announcedWait } from './announced.ts';
 import { type FetchInit, originOf, outgoing, type OutgoingRequest } from './outgoing.ts';
 import { closures, refusal, retryBudget, sleep } from './restraint.ts';
 
-/** What a call gives back. */
-interface Returned {
-  /** How much. */
-  readonly cost: number;
-  /** The decision that charged it. */
-  readonly of?: Decision | undefined;
-}
-
 /** What `limitedFetch` needs of a limiter; every limiter of Sluice offers it. */
 export interface FetchLimiter {
   /** Waits for the turn. */
@@ -32,9 +24,15 @@ export interface FetchLimiter {
     },
   ): Promise<Decision>;
   /** Gives back what a call did not need. */
-  refund(key: string, options: Returned): MaybePromise<Decision>;
+  refund(
+    key: string,
+    options: { readonly cost: number; readonly of?: Decision | undefined },
+  ): MaybePromise<Decision>;
   /** Gives back what is held. */
-  release(key: string, options: Returned): MaybePromise<Decision>;
+  release(
+    key: string,
+    options: { readonly cost: number; readonly of?: Decision | undefined },
+  ): MaybePromise<Decision>;
   /** Whether what it takes is held until `release`. */
   holds(key: string): boolean;
 }

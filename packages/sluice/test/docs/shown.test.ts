@@ -52,7 +52,7 @@ describe('docs/how-it-works.md', () => {
 
 describe('packages/sluice/src/stores/cas/README.md', () => {
   const block = reading('packages/sluice/src/stores/cas/README.md');
-  const drawing = block('', 'mark  blocked-until');
+  const drawing = block('', 'format  blocked-until');
 
   test('the value is as drawn', async () => {
     const values = new Map<string, Uint8Array>();
@@ -72,28 +72,34 @@ describe('packages/sluice/src/stores/cas/README.md', () => {
     await limiter.take('b', 3);
     await limiter.block('b', 5000);
     const numbers = new Float64Array(values.get('a:b')?.slice().buffer ?? new ArrayBuffer(0));
-    const names = wordsOf(drawing.split('cells')[0] ?? '');
+    const [header = '', section = ''] = drawing.trim().split('\n');
+    const names = wordsOf(header.split('   ')[0] ?? '');
     const row = Object.fromEntries(names.map((name, i) => [name, numbers[i]]));
     expect(row).toMatchObject({
       'blocked-until': 1e12 + 5000,
       written: 1e12,
       expires: 1e12 + 5000 + 86_400_000,
     });
+    const fields = wordsOf(section.split('cells')[0] ?? '');
+    expect(fields).toEqual(['mark', 'length', 'expires']);
+    const [, length, expires, ...cells] = Array.from(numbers).slice(names.length);
+    expect([length, expires]).toEqual([cells.length + 1, 1e12 + 300 + 86_400_000]);
     // The cells of a gcra: what it owes, and since when.
-    expect(Array.from(numbers).slice(names.length)).toEqual([300, 1e12]);
+    expect(cells).toEqual([300, 1e12]);
   });
 });
 
 describe('packages/sluice/src/stores/redis/README.md', () => {
   const block = reading('packages/sluice/src/stores/redis/README.md');
-  const drawing = block('', 'gcra, blocked by hand');
+  const drawing = block('', 'gcra, manually blocked');
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   afterAll(() => client.disconnect());
 
   const both = { window: fixedWindow({ limit: 9, per: '1h' }), log: slidingLog({ limit: 9, per: '1h' }) };
-  const cases: readonly [label: string, policies: Policies, isBlocked: boolean][] = [
+  const cases: readonly [label: string, policies: Policies, isBlocked: boolean, before?: Policies][] = [
     ['gcra', '10/h', false],
-    ['gcra, blocked by hand', '10/h', true],
+    ['gcra, manually blocked', '10/h', true],
+    ['two versions', '10/h', false, '10/h fixed-window'],
     ['log beside a window', both, true],
   ];
 
@@ -106,9 +112,11 @@ describe('packages/sluice/src/stores/redis/README.md', () => {
     ).toEqual(cases.map(([label]) => label));
   });
 
-  test.each(cases)('the value is as drawn: %s', async (label, policies, isBlocked) => {
+  test.each(cases)('the value is as drawn: %s', async (label, policies, isBlocked, before) => {
     const name = `drawn ${process.pid} ${label}`;
-    const limiter = createLimiter(policies, { store: redis(client, { deadline: '10s' }), name });
+    const store = redis(client, { deadline: '10s' });
+    const limiter = createLimiter(policies, { store, name });
+    if (before !== undefined) await createLimiter(before, { store, name }).take('a', 2);
     await limiter.take('a', 2);
     if (isBlocked) await limiter.block('a', '1h');
     const value = (await client.getBuffer(`${name}:{a}`)) ?? Buffer.alloc(0);

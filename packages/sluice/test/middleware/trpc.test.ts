@@ -164,11 +164,12 @@ describe('tRPC 11:', () => {
     const connection = new Redis(port, '127.0.0.1', { retryStrategy: () => null, maxRetriesPerRequest: 0 });
     connection.on('error', () => {});
     cleanups.push(() => connection.disconnect());
-    const on = (onFailure: 'throw' | 'allow' | 'deny') => ({
+    // All of them before the client gives up: a client that is closed already is refused.
+    const [thrown, denied, allowed] = (['throw', 'deny', 'allow'] as const).map((onFailure) => ({
       limiter: createLimiter('2/h', { store: redis(connection, { onFailure, deadline: 50 }), name: 'api' }),
-    });
-    expect(await codeOf((await serve(on('throw'))).client.hello.query())).toBe('SERVICE_UNAVAILABLE');
-    expect(await codeOf((await serve(on('deny'))).client.hello.query())).toBe('TOO_MANY_REQUESTS');
-    expect(await (await serve(on('allow'))).client.hello.query()).toBe('hello');
+    }));
+    expect(await codeOf((await serve(thrown)).client.hello.query())).toBe('SERVICE_UNAVAILABLE');
+    expect(await codeOf((await serve(denied)).client.hello.query())).toBe('TOO_MANY_REQUESTS');
+    expect(await (await serve(allowed)).client.hello.query()).toBe('hello');
   });
 });

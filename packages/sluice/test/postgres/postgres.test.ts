@@ -404,6 +404,6 @@ test('what is no client is refused, and so is a misspelt option', () => {
 test('refuses a clock below 0', async () => {
   const table = await tableOf('clock_below_zero');
   const clock = { now: () => -5 };
-  const limiter = createLimiter('2/s', { store: postgres(pool, { ...patient, table, clock }) });
+  const limiter = createLimiter('2/s', { store: postgres(pool, { ...patient, table, clock }), name: 'api' });
   await expect(limiter.take('k')).rejects.toMatchObject({ code: 'ERR_CLOCK', option: 'postgres.clock' });
 });

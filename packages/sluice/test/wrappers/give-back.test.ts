@@ -1,4 +1,5 @@
 /** The parts of `resilient` that decide what is given back, each by itself. */
+import { systemClock } from '../../src/clock.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import {
@@ -35,7 +36,7 @@ function charged(policies: Policies, cost = 1): [Hit, Decision] {
     },
     close: () => {},
   };
-  createLimiter(policies, { store }).take('a', cost);
+  createLimiter(policies, { store, name: 'api' }).take('a', cost);
   return seen as [Hit, Decision];
 }
 
@@ -129,7 +130,7 @@ describe('the record of holds', () => {
 
   test('gives the oldest first, and nothing that it does not know', () => {
     const holds = new Holds();
-    const now = performance.now();
+    const now = systemClock.now();
     holds.add(hit('a'), now, 1, false);
     holds.add(hit('a'), now + 10, 2, false);
     expect(holds.remove(hit('b'), false)).toBeUndefined();
@@ -144,22 +145,22 @@ describe('the record of holds', () => {
 
   test('drops rows whose leases have ended, however many there were', async () => {
     const holds = new Holds();
-    for (let i = 0; i < 3000; i++) holds.add(hit(`key ${i}`), performance.now(), 1, false);
+    for (let i = 0; i < 3000; i++) holds.add(hit(`key ${i}`), systemClock.now(), 1, false);
     await sleep(60);
     expect(holds.size).toBeGreaterThan(1000);
-    for (let i = 0; i < 3010; i++) holds.add(hit('another'), performance.now(), 1, false);
+    for (let i = 0; i < 3010; i++) holds.add(hit('another'), systemClock.now(), 1, false);
     expect(holds.size).toBe(1);
   });
 });
 
 test('the record of resets is bounded, and then counts too much as reset rather than too little', () => {
   const resets = new Resets();
-  const start = performance.now();
+  const start = systemClock.now();
   for (let i = 0; i < 1001; i++) resets.add(`row ${i}`);
   expect(resets.since('row 1000', start)).toBe(true);
   expect(resets.since('row 0', start - 1)).toBe(true);
   expect(resets.since('another', start - 1)).toBe(true);
-  expect(resets.since('another', performance.now() + 1)).toBe(false);
+  expect(resets.since('another', systemClock.now() + 1)).toBe(false);
 });
 
 test('debts are bounded, are tried until they are too late, and end with the store', async () => {
@@ -176,7 +177,7 @@ test('debts are bounded, are tried until they are too late, and end with the sto
     due: (now) => (now < ends ? [hit] : []),
     released: 1,
   });
-  for (let i = 0; i < 10_001; i++) debts.owe(debt(performance.now() + 150));
+  for (let i = 0; i < 10_001; i++) debts.owe(debt(systemClock.now() + 150));
   expect(debts.size).toBe(10_000);
   await expect.poll(() => debts.size).toBe(0);
   expect(tries).toBeGreaterThan(0);
