@@ -12,12 +12,24 @@ const server = 'packages/sluice-server';
 const targets = {
   engine: {
     code: [`${library}/src/engine.ts`],
-    tests: ['engine', 'several-plans', 'algorithms', 'core', 'scale/leased-verbs'].map(ofLibrary),
+    tests: [
+      'engine',
+      'several-plans',
+      'algorithms',
+      'core',
+      'memory',
+      'conformance',
+      'http/more-after',
+      'scale/leased-verbs',
+    ].map(ofLibrary),
   },
-  table: { code: [`${library}/src/stores/table/*.ts`], tests: ['memory', 'several-plans'].map(ofLibrary) },
+  table: {
+    code: [`${library}/src/stores/table/*.ts`],
+    tests: ['memory', 'several-plans', 'plans/tables'].map(ofLibrary),
+  },
   resilient: {
     code: [`${library}/src/wrappers/resilient.ts`],
-    tests: [ofLibrary('resilient-answers')],
+    tests: ['resilient-answers', 'wrappers/give-back', 'redis/late-answers'].map(ofLibrary),
   },
   leases: {
     code: [`${library}/src/wrappers/{leased,key-lease}.ts`],
