@@ -19,7 +19,7 @@ export default defineConfig({
       },
     ],
     reporters: ['default'],
-    // Most tests wait for servers and processes of theirs: two at a time, also on two cores.
+    // Most tests wait for servers and processes that they start: two files at a time, also on two cores.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // Coverage makes a tight loop ten times slower, and so does a busy machine; a hang is still found.
     testTimeout: 60_000,

@@ -2,15 +2,16 @@
 // Koa behind Sluice. Try it:
 //
 //   npm run build && node examples/koa.mjs
-//   curl -i localhost:3000          five a minute; the sixth is 429, and the log shows it
-//   curl -i 'localhost:3000?user=alice'     a key of its own
+//   curl -i localhost:3000          five a minute; with -H 'authorization: token-1', a limit of her own
 
 import Koa from 'koa';
 import { createLimiter } from 'sluice';
-import { clientAddress, key } from 'sluice/http';
+import { key } from 'sluice/http';
 import { rateLimit } from 'sluice/koa';
 
 const limiter = createLimiter('5/min');
+/** Your sessions. */
+const users = new Map([['token-1', 'alice']]);
 
 const app = new Koa();
 app.use(async (context, next) => {
@@ -21,9 +22,10 @@ app.use(async (context, next) => {
 app.use(
   rateLimit({
     limiter,
+    // Undefined for a token that is not known: such clients are limited by address.
     key: ({ req }) => {
-      const user = new URL(req.url ?? '/', 'http://localhost').searchParams.get('user');
-      return user === null ? key('address', clientAddress(req)) : key('user', user);
+      const user = users.get(req.headers.authorization ?? '');
+      return user === undefined ? undefined : key('user', user);
     },
   }),
 );

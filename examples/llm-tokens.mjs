@@ -17,10 +17,8 @@ async function ask(user, prompt, maxOutput) {
   if (!decision.allowed) return `no: ${decision.remaining} tokens are left for today`;
   // Booked now, for a turn that may lie in the future.
   const turn = provider.reserve('model', { cost: deposit, maxDelay: '20s' });
-  if (!turn.decision.allowed) {
-    budget.refund(user, deposit);
-    return 'busy';
-  }
+  if (!turn.decision.allowed) budget.refund(user, deposit);
+  if (!turn.decision.allowed) return 'busy';
   await sleep(turn.delay);
   const { text, used } = await model(prompt, maxOutput);
   settle(budget, user, deposit - used);
@@ -28,9 +26,11 @@ async function ask(user, prompt, maxOutput) {
   return text;
 }
 
-/** What comes on top of the deposit counts, too. @param {typeof budget} limiter @param {string} key @param {number} unused */
-const settle = (limiter, key, unused) =>
-  unused > 0 ? limiter.refund(key, unused) : limiter.take(key, { cost: -unused, mode: 'always' });
+/** What comes on top of the deposit is charged in full. @param {typeof budget} limiter @param {string} key @param {number} unused */
+function settle(limiter, key, unused) {
+  if (unused > 0) limiter.refund(key, unused);
+  else limiter.take(key, { cost: -unused, mode: 'always', maxDelay: Infinity });
+}
 
 /** In place of a real one. @param {string} prompt @param {number} maxOutput */
 const model = async (prompt, maxOutput) => ({ text: `about ${prompt}`, used: Math.min(900, maxOutput) });

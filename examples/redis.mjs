@@ -10,8 +10,8 @@ import { createLimiter } from 'sluice';
 import { redis } from 'sluice/redis';
 
 const url = process.env['REDIS_URL'] ?? 'redis://localhost:6379';
-const client = new Redis(url, { maxRetriesPerRequest: 0, lazyConnect: true });
-client.on('error', () => {}); // it connects anew by itself
+const client = new Redis(url, { lazyConnect: true });
+client.on('error', () => {}); // it reconnects by itself
 await client.connect().catch(() => {
   const { host, port } = client.options;
   console.error(
@@ -23,7 +23,7 @@ const limiter = createLimiter('100/h', {
   name: 'example',
   store: redis(client, {
     deadline: '5s', // 200 ms unless given; these processes have only just started
-    onFailure: createLimiter('33/h'), // while Redis is down each allows a third by itself
+    onFailure: { local: 1 / 3 }, // while Redis is down each allows a third by itself
   }),
 });
 

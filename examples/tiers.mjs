@@ -18,7 +18,6 @@ const api = createLimiter(
   { second: '2/s burst 5', month: '1000/month fixed-window' },
   {
     name: 'api',
-    inherit: 'additive', // who upgrades feels it at once
     tiers: { pro: { second: '20/s burst 50', month: '100000/month fixed-window' } },
   },
 );

@@ -12,7 +12,7 @@ const ANY = ''; // every path starts with it
 const OWN = './'; // the folder just below the rule's prefix: stores/redis/ for a file of stores/redis/
 const PUBLIC = '<public>'; // whatever package.json exports
 
-const core = ['contract.ts', 'errors.ts', 'options.ts', 'duration.ts', 'clock.ts'];
+const core = ['contract.ts', 'errors.ts', 'options.ts', 'duration.ts', 'clock.ts', 'warn.ts'];
 const stores = [
   'contract.ts',
   'engine.ts',
@@ -20,6 +20,7 @@ const stores = [
   'options.ts',
   'clock.ts',
   'digest.ts',
+  'warn.ts',
   'stores/table/',
 ];
 const small = [
@@ -36,10 +37,14 @@ const limiter = [
   'inherit.ts',
   'kept.ts',
   'limiter.ts',
+  'open-names.ts',
   'plan.ts',
+  'plans.ts',
   'policy-text.ts',
   'many.ts',
   'waiting.ts',
+  'turns.ts',
+  'keeping.ts',
 ];
 
 /** A file or a folder's prefix, and the prefixes it may import. The longest that fits a file counts. */
@@ -48,15 +53,18 @@ const rules = {
   'mistakes.ts': ['errors.ts'],
   'errors.ts': ['contract.ts', 'mistakes.ts'],
   'digest.ts': [],
+  'warn.ts': [],
   'kept.ts': [],
   'maybe.ts': ['contract.ts'],
   'duration.ts': ['contract.ts', 'errors.ts'],
   'options.ts': ['errors.ts', 'duration.ts'],
   'clock.ts': ['contract.ts', 'errors.ts'],
   'engine.ts': ['contract.ts'],
-  'placement.ts': ['contract.ts', 'errors.ts', 'digest.ts'],
+  'layout.ts': ['contract.ts'],
+  'placement.ts': ['contract.ts', 'errors.ts', 'digest.ts', 'layout.ts'],
+  'open-names.ts': ['contract.ts', 'errors.ts', 'kept.ts'],
   'inherit.ts': ['contract.ts', 'errors.ts', 'engine.ts', 'placement.ts'],
-  'default-store.ts': ['contract.ts', 'errors.ts', 'options.ts', 'stores/memory/'],
+  'default-store.ts': ['contract.ts', 'errors.ts', 'options.ts', 'warn.ts', 'stores/memory/'],
   'verbs.ts': [...core, 'maybe.ts'],
   // What the small entry must not load, it must not import.
   'core.ts': small,
@@ -67,6 +75,7 @@ const rules = {
     'duration.ts',
     'inherit.ts',
     'kept.ts',
+    'maybe.ts',
     'placement.ts',
     'plan.ts',
     'algorithms/',
@@ -75,19 +84,23 @@ const rules = {
     OWN,
   ],
   'stores/cas/guarded.ts': [...stores, 'duration.ts', 'wrappers/', 'stores/cas/'],
-  'stores/postgres/': [...stores, 'wrappers/', 'stores/cas/', OWN],
-  'stores/redis/redis.ts': ['contract.ts', 'options.ts', 'wrappers/', 'stores/redis/'],
+  'stores/postgres/': [...stores, 'duration.ts', 'wrappers/', 'stores/cas/', OWN],
+  'stores/redis/redis.ts': [...stores, 'wrappers/', 'stores/redis/'],
   'stores/redis/index.ts': ['wrappers/', 'stores/redis/'],
   'wrappers/': [...core, 'maybe.ts', 'wrappers/'],
+  'wrappers/local.ts': [...core, 'stores/memory/', 'wrappers/'],
   'metrics/': ['contract.ts', 'errors.ts', 'options.ts', 'wrappers/metered.ts', 'metrics/'],
   'limiter.ts': limiter,
   'plan.ts': limiter,
+  'plans.ts': limiter,
   'policy-text.ts': limiter,
   'many.ts': limiter,
   'waiting.ts': limiter,
-  'http/': ['contract.ts', 'errors.ts', 'options.ts', 'maybe.ts', 'http/'],
+  'turns.ts': ['contract.ts', 'clock.ts'],
+  'keeping.ts': ['contract.ts', 'maybe.ts'],
+  'http/': ['contract.ts', 'digest.ts', 'errors.ts', 'options.ts', 'maybe.ts', 'warn.ts', 'http/'],
   'http/limited-fetch.ts': [...core, 'maybe.ts', 'http/'],
-  'middleware/': ['contract.ts', 'http/', 'middleware/'],
+  'middleware/': ['contract.ts', 'errors.ts', 'warn.ts', 'http/', 'middleware/'],
   'compat/': [PUBLIC, 'options.ts', 'duration.ts', 'maybe.ts', 'digest.ts', 'kept.ts', 'compat/'],
   'testing/': [PUBLIC, 'contract.ts', 'errors.ts', 'clock.ts', 'testing/'],
   'index.ts': [ANY],

@@ -1,12 +1,13 @@
 /**
  * Who is measured. `make` gets the most that passes at once (`limit`), how much comes back in a `window` of
  * milliseconds (`rate`), and the server's port; it imports only its own library. `check` is what a user would call,
- * `passed` reads its answer. All but one speak through ioredis.
+ * `passed` reads its answer. All but one speak through ioredis. `through`: a round trip to inject, in milliseconds.
  */
+import { delayedPort } from './delay.mjs';
 
-async function ioredis(port) {
+async function ioredis(port, roundTrip = 0) {
   const { Redis } = await import('ioredis');
-  return new Redis(port, '127.0.0.1');
+  return new Redis(roundTrip > 0 ? await delayedPort(port, roundTrip) : port, '127.0.0.1');
 }
 
 async function nodeRedis(port) {
@@ -127,7 +128,7 @@ return spare`;
 export const contenders = {
   sluice: {
     label: 'sluice, ioredis',
-    make: async (limits) => sluice(await ioredis(limits.port), await gcraOf(limits)),
+    make: async (limits) => sluice(await ioredis(limits.port, limits.through), await gcraOf(limits)),
   },
   'sluice-node': {
     label: 'sluice, node-redis',
@@ -154,7 +155,8 @@ export const contenders = {
   },
   'sluice-deny': {
     label: 'sluice, denyCache',
-    make: async (limits) => sluice(await ioredis(limits.port), await gcraOf(limits), { denyCache: true }),
+    make: async (limits) =>
+      sluice(await ioredis(limits.port, limits.through), await gcraOf(limits), { denyCache: true }),
   },
   ...peers,
   bare: {

@@ -5,7 +5,7 @@ const verdict = (isReached) => (isReached ? 'reached' : 'missed');
 /** The server's clock, which Sluice reads. */
 const CLOCK = 1;
 
-export function goals({ load, bytes, log, flood }) {
+export function goals({ load, bytes, log, flood, spent }) {
   const { alone, many } = load.live;
   const [best] = peerNames.toSorted((a, b) => many[b].perSecond - many[a].perSecond);
   const ahead = many.sluice.perSecond / many[best].perSecond;
@@ -49,5 +49,13 @@ export function goals({ load, bytes, log, flood }) {
     ],
     ['sliding log at 10,000 actions ≤ 60 µs', slowest.toFixed(1), verdict(slowest <= 60)],
     ['denyCache: ≤ 1 denial asked for per retryAfter', asked.toFixed(2), verdict(asked <= 1)],
+    ...Object.entries(spent).map(([roundTrip, { sluice: direct, 'sluice-deny': cached }]) => {
+      const times = cached.perSecond / direct.perSecond;
+      return [
+        `denyCache: ≥ 2× direct checks in a flood, round trip + ${roundTrip} ms`,
+        `${times.toFixed(1)}×; ${(100 * cached.share).toFixed(1)} % of the rate passed`,
+        verdict(times >= 2 && Math.abs(cached.share - 1) <= 0.02),
+      ];
+    }),
   ];
 }

@@ -16,6 +16,8 @@ const SLUICES = ['sluice', 'sluice-node', 'sluice-three'];
 const limiters = [...SLUICES, ...peerNames, 'bare'];
 const everyone = [...limiters, 'ping'];
 const MANY = 256;
+/** Milliseconds that are injected between a client and the server. */
+const ROUND_TRIPS = [0, 2, 5];
 
 export async function run({ quick }) {
   const server = await startServer();
@@ -51,7 +53,11 @@ async function measureAll(server, scale, rounds) {
     many: (await measure('flood', ['sluice-deny'], ['', MANY], { times: 1 }))['sluice-deny'],
   };
 
-  const found = { load, two, bytes, log, flood };
+  const spent = {};
+  for (const roundTrip of ROUND_TRIPS)
+    spent[roundTrip] = await measure('spent', ['sluice', 'sluice-deny'], [roundTrip, MANY]);
+
+  const found = { load, two, bytes, log, flood, spent };
   return describe({ ...found, goals: goals(found), version: server.version, rounds });
 }
 

@@ -6,7 +6,7 @@ const label = (name) => contenders[name].label;
 const thousands = (value) => `${(value / 1000).toFixed(1)}k`;
 const ratio = (value) => `${value.toFixed(2)}×`;
 
-export function describe({ load, two, bytes, log, flood, goals, version, rounds }) {
+export function describe({ load, two, bytes, log, flood, spent, goals, version, rounds }) {
   return [
     `Redis ${version}, 10k keys in random order. Checks per second with 256 in flight (in brackets, times the bare EVALSHA’s);\nmedian latency of a check alone, µs (in brackets, times the bare EVALSHA’s).\n`,
     loadTable(load.live, two),
@@ -16,6 +16,8 @@ export function describe({ load, two, bytes, log, flood, goals, version, rounds 
     logTable(log),
     '\nA flood on one key that passes a check in 100 ms, with denyCache: per 100 ms, and of the first wave, which is on its way\nbefore anything is known of the key.\n',
     floodTable(flood),
+    '\nA flood of 256 callers on one key that passes 1,000 checks a second, whose burst is spent, with milliseconds injected into\neach round trip: decisions a second, the share of the rate that passed, the median and the 99.9th percentile of the\nlatency in milliseconds, and script calls for each check that passed.\n',
+    spentTable(spent),
     '\nGoals\n',
     table(['goal', 'measured', ''], goals),
     `\n${notes(rounds)}`,
@@ -81,4 +83,18 @@ function floodTable(flood) {
     ],
   );
   return table(['', 'checks', 'allowed', 'denied by the store', 'script calls', 'denied, first wave'], rows);
+}
+
+function spentTable(spent) {
+  const rows = Object.entries(spent).flatMap(([roundTrip, figures]) =>
+    Object.entries(figures).map(([name, { perSecond, share, latency, slow, calls, allowed }]) => [
+      `${label(name)}, + ${roundTrip} ms`,
+      `${thousands(perSecond)} (${ratio(perSecond / figures.sluice.perSecond)})`,
+      `${(100 * share).toFixed(1)} %`,
+      (latency / 1000).toFixed(2),
+      slow.toFixed(1),
+      (calls / allowed).toFixed(1),
+    ]),
+  );
+  return table(['', 'decisions/s', 'passed', 'median', '99.9 %', 'calls'], rows);
 }

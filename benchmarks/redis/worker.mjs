@@ -5,11 +5,11 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { contenders } from './contenders.mjs';
-import { bytes, flood, log, workloads } from './workloads.mjs';
+import { bytes, flood, log, spent, workloads } from './workloads.mjs';
 
 const [scenario, name, port, scaleText, ...rest] = process.argv.slice(2);
 const scale = Number(scaleText);
-const [, inFlight = 1] = rest.map(Number);
+const [roundTrip, inFlight = 1] = rest.map(Number);
 
 /** Milliseconds of a measurement, after half as many to warm up: less would measure how the client's code is compiled. */
 const PATIENCE = 1000 * Math.max(scale, 0.1);
@@ -18,6 +18,7 @@ const scenarios = {
   bytes: fill,
   log: checkLog,
   flood: floodOne,
+  spent: floodSpent,
 };
 const made = (limits) => contenders[name].make({ ...limits, port: Number(port) });
 
@@ -113,6 +114,51 @@ async function floodOne() {
     elapsed = performance.now() - started;
   }
   return { ...found, denials: elapsed / span };
+}
+
+/**
+ * A flood on a key whose burst is spent, at an injected round trip: decisions a second, the share of the rate that passes,
+ * and the longest wait in round trips. After each answer a lane gives way to the event loop, as a server does between
+ * requests.
+ */
+async function floodSpent() {
+  const { limits, key } = spent();
+  const { check } = await made({ ...limits, through: roundTrip });
+  const until = async (end, each) => {
+    const lane = async () => {
+      while (performance.now() < end) {
+        const asked = performance.now();
+        each(await check(key), performance.now() - asked);
+        await nextTurn();
+      }
+    };
+    await Promise.all(Array.from({ length: inFlight }, lane));
+  };
+  let isSpent = false;
+  while (!isSpent)
+    await until(performance.now() + PATIENCE / 2, ({ allowed }) => {
+      isSpent ||= !allowed;
+    });
+  await ready();
+  const started = performance.now();
+  const waits = [];
+  const found = { checks: 0, allowed: 0 };
+  await until(started + PATIENCE, ({ allowed }, wait) => {
+    found.checks++;
+    if (allowed) found.allowed++;
+    waits.push(wait);
+  });
+  const elapsed = performance.now() - started;
+  waits.sort((a, b) => a - b);
+  const expected = (elapsed * limits.rate) / limits.window;
+  const at = (part) => waits[Math.min(waits.length - 1, Math.floor(waits.length * part))];
+  return {
+    ...found,
+    perSecond: (found.checks / elapsed) * 1000,
+    latency: at(0.5) * 1000,
+    share: found.allowed / expected,
+    slow: at(0.999),
+  };
 }
 
 process.once('disconnect', () => process.exit());

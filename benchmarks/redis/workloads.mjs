@@ -51,3 +51,6 @@ export const log = (room, scale) => {
 
 /** Passes one check in 100 ms. */
 export const flood = () => ({ limits: { limit: 1, rate: 10, window: 1000 }, key: keyOf(0) });
+
+/** One unit a millisecond: less than the longer round trips take. */
+export const spent = () => ({ limits: { limit: 1000, rate: 1000, window: 1000 }, key: keyOf(0) });

@@ -4,7 +4,7 @@ import { contenders } from './nodes.mjs';
 const verdict = (isReached) => (isReached ? 'reached' : 'missed');
 const percent = (part) => `${(part * 100).toFixed(1)} %`;
 
-export function goals({ load, hurry, stores, threads, most }) {
+export function goals({ load, hurry, stores, peers, threads, most }) {
   const { leased } = load[most];
   const ahead = (phase) =>
     hurry[most].leased[`${phase} perSecond`] / hurry[most].direct[`${phase} perSecond`];
@@ -50,6 +50,25 @@ export function goals({ load, hurry, stores, threads, most }) {
       ofOthers.over === 0 ? 0 : `${ofOthers.over} (${contenders[ofOthers.name].label})`,
       verdict(ofOthers.over === 0),
     ],
+    ...postgresGoals(peers),
     ['sharedMemory, 2 threads: exactly the limit', `${ofThreads} off`, verdict(ofThreads === 0)],
+  ];
+}
+
+/** Times rate-limiter-flexible on the same Postgres. */
+function postgresGoals(peers) {
+  const row = (goal, least, processes, phase) => {
+    const { postgres, flexible } = peers[processes];
+    const ratio = postgres[`${phase} perSecond`] / flexible[`${phase} perSecond`];
+    return [
+      `postgres: ≥ ${least}× rate-limiter-flexible, ${goal}`,
+      `${ratio.toFixed(2)}×`,
+      verdict(ratio >= least),
+    ];
+  };
+  return [
+    row('1,000 keys, 256 in flight', 5, 1, 'keys'),
+    row('the same keys in 2 processes', 5, 2, 'keys'),
+    row('one by one', 1, 1, 'single'),
   ];
 }

@@ -51,10 +51,36 @@ export const contenders = {
       return { store: postgres(pool, PATIENT), end: () => pool.end() };
     },
   },
+  // The peer on the same server. It has no algorithm but a fixed window, and its limits are out of reach.
+  flexible: {
+    label: 'rate-limiter-flexible',
+    async node({ address }) {
+      const { default: pg } = await import('pg');
+      const { RateLimiterPostgres } = await import('rate-limiter-flexible');
+      const storeClient = new pg.Pool({ connectionString: address, max: 8 });
+      const limiter = await new Promise((resolve, reject) => {
+        const options = { storeClient, tableName: 'flexible', points: 1e9, duration: 86_400 };
+        const made = new RateLimiterPostgres({ ...options, clearExpiredByTimeout: false }, (error) =>
+          error === undefined || error === null ? resolve(made) : reject(error),
+        );
+      });
+      let asked = 0;
+      return {
+        async take(key) {
+          asked++;
+          await limiter.consume(key);
+          return { allowed: true, source: 'store' };
+        },
+        asked: () => asked,
+        close: () => storeClient.end(),
+      };
+    },
+  },
 };
 
 /** @returns a node: `take(key)`, `asked()`, `close()` */
 export async function nodeOf(contender, limits, name, { address, nodes }) {
+  if (contenders[contender].node !== undefined) return contenders[contender].node({ address });
   const { createLimiter, gcra } = await import('sluice');
   const { make, wrap = (store) => store } = contenders[contender];
   const { store, end } = await make({ address });

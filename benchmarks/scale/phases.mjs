@@ -20,4 +20,6 @@ export const phases = {
   flood: { ...hurried, limits: { limit: RATE / 10, per: '1s', burst: BURST }, isBounded: true },
   open,
   keys: { ...open, keys: 1000 },
+  // In one process: each check waits for the one before.
+  single: { ...open, keys: 1000, inFlight: 1 },
 };

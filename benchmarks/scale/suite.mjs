@@ -36,11 +36,11 @@ export async function run({ quick }) {
       load[nodes] = await turns('half', 'twice');
       hurry[nodes] = await turns('flood', 'open');
     }
-    const { stores, version } = await measureStores(place, scale);
+    const { stores, peers, version } = await measureStores(place, scale, rounds);
     const threads = await measureThreads(scale, rounds);
     const bytes = await measureBytes(quick ? 10_000 : 1_000_000);
     const versions = `Redis ${redis.version}, Postgres ${version}`;
-    return describe({ load, hurry, stores, threads, bytes, versions, most: MOST, rounds });
+    return describe({ load, hurry, stores, peers, threads, bytes, versions, most: MOST, rounds });
   } finally {
     await redis.stop();
   }
@@ -59,7 +59,7 @@ async function turnsAt(what, names, rounds, measureOne) {
 }
 
 /** By number of processes: the stores that several of them share. */
-async function measureStores(redis, scale) {
+async function measureStores(redis, scale, rounds) {
   const server = await startPostgres();
   const none = () => 0;
   const places = {
@@ -75,10 +75,21 @@ async function measureStores(redis, scale) {
         return measure(places[name], name, processes, ['flood', 'keys'], scale);
       });
     }
-    return { stores, version: server.version };
+    return { stores, peers: await measurePeers(server, scale, rounds), version: server.version };
   } finally {
     await server.stop();
   }
+}
+
+/** By number of processes: this store and its peer on one Postgres. */
+async function measurePeers(server, scale, rounds) {
+  const place = { address: () => server.url, calls: () => 0 };
+  const turns = (processes, ...names) =>
+    turnsAt(`Postgres, ${processes} processes`, ['postgres', 'flexible'], rounds, async (contender) => {
+      await server.clear();
+      return measure(place, contender, processes, names, scale);
+    });
+  return { 1: await turns(1, 'keys', 'single'), 2: await turns(2, 'keys') };
 }
 
 async function measureThreads(scale, rounds) {

@@ -15,7 +15,7 @@ const { half, twice, flood } = phases;
 const { burst, limit } = twice.limits;
 
 export function describe(found) {
-  const { load, hurry, stores, threads, bytes, versions, rounds } = found;
+  const { load, hurry, stores, peers, threads, bytes, versions, rounds } = found;
   return [
     `${versions}. Nodes with a client, a store and a limiter each, in two processes, on one key: at most ${number(burst)} at once. Paced:\n${number(limit)} a second come back; the nodes are asked for ${number(half.perSecond)} (half) or ${number(twice.perSecond)} (twice) a second. Store calls per decision (in\nbrackets, script calls, which carry several); units above the bound, in the worst window; what passed, of what could have.\n`,
     loadTable(load),
@@ -23,6 +23,8 @@ export function describe(found) {
     hurryTable(hurry),
     `\nStores that processes share, directly: decisions per second, ${flood.inFlight} checks in flight; one key in a flood, and ${number(phases.keys.keys)} keys of which\nall pass.\n`,
     storesTable(stores),
+    '\nOn one Postgres, decisions per second: 1,000 keys with 256 checks in flight, and one check after the other.\n',
+    peersTable(peers),
     '\nThreads of one process: decisions per second in all (in brackets, times those of memory in one thread).\n',
     threadsTable(threads),
     '\nsharedMemory, bytes a key at 1M keys of one gcra policy: taken at the start, and in use once all keys are there.\n',
@@ -86,6 +88,15 @@ function storesTable(stores) {
     ...[1, 2].map((processes) => rate(stores[processes][name]['keys perSecond'])),
   ]);
   return table(head, rows);
+}
+
+function peersTable(peers) {
+  const rows = ['postgres', 'flexible'].map((name) => [
+    label(name),
+    ...[1, 2].map((processes) => rate(peers[processes][name]['keys perSecond'])),
+    rate(peers[1][name]['single perSecond']),
+  ]);
+  return table(['', 'keys, 1 process', '2 processes', 'one by one, 1 process'], rows);
 }
 
 function threadsTable({ hot, keys, limit }) {

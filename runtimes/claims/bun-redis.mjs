@@ -65,7 +65,7 @@ const clientClaims = [
     name: "reports the server's errors",
     async run() {
       await client.send('LPUSH', ['wrong:{a}', '1']);
-      const limiter = createLimiter('3/h', { store: redis(client), name: 'wrong' });
+      const limiter = createLimiter('3/h', { store: redis(client, { onFailure: 'throw' }), name: 'wrong' });
       const fault = await limiter.take('a').catch((error) => error.fault);
       same(fault, 'wrong-type');
     },

@@ -4,7 +4,7 @@ import { redis } from 'sluice/redis';
 import { conformance } from 'sluice/testing';
 import { judged } from './run.mjs';
 
-const client = new Redis(Number(process.argv[2]), '127.0.0.1', { db: 14, maxRetriesPerRequest: 0 });
+const client = new Redis(Number(process.argv[2]), '127.0.0.1', { db: 14 });
 await client.flushdb();
 console.log(JSON.stringify(await judged(conformance((clock) => redis(client, { clock, deadline: 5000 })))));
 client.disconnect();

@@ -4,9 +4,9 @@
 /** Types of the language, of platforms and of the packages that Sluice works with. They have their own references. */
 const FOREIGN = new Set(
   `AbortSignal Date Error Float64Array Headers Map Promise RangeError Request Response SharedArrayBuffer Uint8Array
-  Exclude Extract NoInfer Omit Parameters Partial Pick Readonly ReadonlyMap Record Required ClassDecorator MethodDecorator
+  Exclude Extract NoInfer Omit Parameters Partial Pick Readonly ReadonlyMap Record Required ReturnType ClassDecorator MethodDecorator
   IncomingMessage ServerResponse Http2ServerRequest Http2ServerResponse
-  CanActivate ConfigurableModuleAsyncOptions DynamicModule ExecutionContext HttpException
+  CallHandler CanActivate ConfigurableModuleAsyncOptions DynamicModule ExecutionContext HttpException NestInterceptor
   FastifyPluginAsync FastifyRequest Context MiddlewareHandler Attributes Meter Tracer Infinity`.split(/\s+/),
 );
 

@@ -137,7 +137,8 @@ test('a Redis that dies opens the breaker, and one that comes back closes it', a
   await redis.stop();
   await own.locator('dd.denied', { hasText: 'open' }).waitFor();
   await expect.poll(health).toEqual(['down', 'open']);
-  await expect.poll(async () => Number.parseFloat(await fact('Faults'))).toBeGreaterThan(0);
+  // By default the server counts on its own meanwhile: no faults, but answers in the store's place.
+  await expect.poll(() => fact('Faults')).toMatch(/, [1-9]/);
   await shot(own, 'live-store-down', true);
   const again = await redisServer({ port: redis.port });
   onTestFinished(() => again.stop());

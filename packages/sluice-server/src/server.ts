@@ -117,12 +117,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const tls = options.tls && readTls(options.tls);
   const telemetry = await openTelemetry(options);
   const metrics = createMetrics(options.metrics);
+  /** On a cluster, each node has a breaker of its own. */
+  const openBreakers = new Set<string | undefined>();
   const opened = await openStore({
     ...options.store,
     onEvent(event) {
-      metrics.breaker(event.type === 'open');
-      if (event.type === 'open') log.error('the store is not responding', { fault: event.fault });
-      else log.info('the store is responding again', { after: Math.round(event.openFor) });
+      const { type, node } = event;
+      if (type === 'open') openBreakers.add(node);
+      else openBreakers.delete(node);
+      metrics.breaker(openBreakers.size > 0);
+      const where = node === undefined ? {} : { node };
+      if (type === 'open') log.error('the store is not responding', { fault: event.fault, ...where });
+      else log.info('the store is responding again', { after: Math.round(event.openFor), ...where });
       options.store.onEvent?.(event);
     },
     onError: seldom((error) => log.warn('connection to the store failed', { error: error.message })),

@@ -6,12 +6,12 @@ import { type BreakerEvent, redis, type RedisClient } from 'sluice/redis';
 export interface StoreOptions {
   /** memory, redis://, rediss://, redis+cluster://, redis+sentinel://, postgres://. */
   readonly url: string;
-  /** In memory: keys per limit. */
+  /** In memory: keys per limit; default 1,000,000. */
   readonly maxKeys?: number | undefined;
   /** How long a check may take, as a duration. */
   readonly deadline?: string | undefined;
-  /** What is said when the store cannot be asked; default 'throw'. */
-  readonly onFailure?: 'throw' | 'allow' | 'deny' | undefined;
+  /** Who decides when the store cannot be asked; default 'local': this server alone, by the same limits. */
+  readonly onFailure?: 'local' | 'throw' | 'allow' | 'deny' | undefined;
   /** Remember denials in this process until they end; default false. */
   readonly denyCache?: boolean | undefined;
   /** Strict leases; about how many servers share the store. */
@@ -36,7 +36,7 @@ export interface OpenedStore {
 export class UsageError extends Error {}
 
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
-  const { url, maxKeys = Infinity, leases } = options;
+  const { url, maxKeys, leases } = options;
   if (url === 'memory') {
     if (leases !== undefined)
       throw new UsageError('leases need a store that servers share, such as redis://');
@@ -78,6 +78,7 @@ function closing(
 ): Store<Promise<Decision>> {
   return {
     clock: store.clock,
+    backend: store.backend ?? store,
     apply: (hit) => store.apply(hit),
     async close() {
       await store.close();
@@ -95,11 +96,8 @@ type Client = readonly [client: object, close: () => MaybePromise<unknown>];
 async function clientOf(url: string, onError: (error: Error) => void): Promise<Client> {
   if (isPostgres(url)) return postgresClient(url, onError);
   const { Redis, Cluster } = await optional('this store', 'ioredis', () => import('ioredis'));
-  // What was sent and not answered may have been counted: nothing is sent twice. Who hangs may have a successor: two
-  // seconds without an answer end a connection, and a cluster is asked for its masters every second.
-  const once = { maxRetriesPerRequest: 0, socketTimeout: 2000 };
   if (/^rediss?:\/\//.test(url)) {
-    const client = new Redis(url, once);
+    const client = new Redis(url);
     client.on('error', onError);
     return [client, () => client.disconnect()];
   }
@@ -115,12 +113,9 @@ async function clientOf(url: string, onError: (error: Error) => void): Promise<C
   const client =
     kind === 'cluster'
       ? new Cluster(hosts, {
-          retryDelayOnFailover: 0,
-          slotsRefreshInterval: 1000,
           redisOptions: { ...tls, ...(user !== undefined && { username: name, password: password ?? '' }) },
         })
       : new Redis({
-          ...once,
           ...tls,
           // Without these it speaks plain text to both, whatever `tls` says.
           ...(secure !== undefined && { enableTLSForSentinelMode: true, sentinelTLS: {} }),

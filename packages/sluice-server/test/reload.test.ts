@@ -1,8 +1,12 @@
 /** Loading large configurations while the server answers: real processes, since a worker thread needs the build. */
 import { renameSync, writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { Redis } from 'ioredis';
+import { memory, type Store } from 'sluice';
+import { redis } from 'sluice/redis';
+import { expect, inject, test } from 'vitest';
 import { parseConfig } from '../src/config/config.ts';
 import { packed, unpacked } from '../src/config/pack.ts';
+import { createCore } from '../src/core/core.ts';
 import { type Started, started, take, temporaryFile } from './serving.ts';
 
 const MANY = 10_000;
@@ -74,6 +78,28 @@ test('ends with the newest configuration when files change faster than they are 
   await server.says('"message":"configuration loaded","limits":1,');
   expect(await take(server.url, 'api', 'x')).toMatchObject({ limit: 8 });
 }, 120_000);
+
+test.each<[string, () => Store]>([
+  ['memory', () => memory()],
+  ['redis', () => redis(new Redis(inject('redisPort'), '127.0.0.1'), { deadline: '30s' })],
+])(
+  'a reload may change the kind of a limit and its tiers, and back, without losing counts: %s',
+  async (_, open) => {
+    const name = `reload-${process.pid}`;
+    const config = (api: string) =>
+      parseConfig([{ file: 'limits.yaml', text: `limits:\n  ${name}: ${api}\n` }]);
+    const core = createCore(config('5/h'), { store: open() });
+    const remaining = async (tier?: string) => (await core.take(name, 'x', { tier })).remaining;
+    expect(await remaining()).toBe(4);
+    await core.reload(config('9/h sliding-log'));
+    expect(await remaining()).toBe(8);
+    await core.reload(config('{ policies: 5/h, tiers: { pro: 20/h fixed-window } }'));
+    expect([await remaining(), await remaining('pro')]).toEqual([4, 19]);
+    await core.reload(config('5/h'));
+    expect(await remaining()).toBe(3);
+    await core.close();
+  },
+);
 
 test('a configuration of every kind survives the way between threads', () => {
   const config = parseConfig([

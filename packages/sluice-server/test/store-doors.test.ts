@@ -16,7 +16,7 @@ const LIMITS =
 test('a Redis that dies is UNAVAILABLE on gRPC and RESP, and when it is back all is well again', async () => {
   const redis = await redisServer();
   const server = await serving(LIMITS, {
-    store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '2s' },
+    store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '2s', onFailure: 'throw' },
     doors: { http: { address: LOCAL }, grpc: { address: LOCAL }, resp: { address: LOCAL } },
   });
   const { call } = clientOf(server.addresses.grpc?.port ?? 0, RATE_LIMIT);

@@ -13,10 +13,10 @@ const LIMITS =
 const QUESTION = { limit: 'a', key: 'x' };
 
 describe('a store that does not answer', () => {
-  test('is a 503 with a fault, and /metrics say so; when it is back, all is as before', async () => {
+  test('is a 503 with a fault with --on-failure throw, and /metrics say so; when it is back, all is as before', async () => {
     const redis = await redisServer();
     const server = await serving(LIMITS, {
-      store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '2s' },
+      store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '2s', onFailure: 'throw' },
     });
     expect((await server.post('/v1/take', QUESTION)).status).toBe(200);
     await redis.stop();
@@ -31,6 +31,11 @@ describe('a store that does not answer', () => {
     const json = { domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] };
     expect((await server.post('/json', json)).status).toBe(503);
     expect((await server.post('/v1/take', [QUESTION, QUESTION])).status).toBe(503);
+    const isOpen = async (): Promise<boolean> => {
+      await server.post('/v1/take', QUESTION);
+      return /sluice_store_errors_total\{fault="circuit-open"\}/.test(server.core.metrics.text());
+    };
+    await expect.poll(isOpen, { timeout: 20_000 }).toBe(true);
     const metrics = server.core.metrics.text();
     expect(metrics).toContain('sluice_store_up 0');
     expect(metrics).toMatch(/sluice_store_errors_total\{fault="circuit-open"\} [1-9]/);
@@ -45,6 +50,19 @@ describe('a store that does not answer', () => {
     await again.stop();
   }, 30_000);
 
+  test('is replaced by this server, which decides by the same limits', async () => {
+    const redis = await redisServer();
+    const url = `redis://127.0.0.1:${redis.port}`;
+    const server = await serving(LIMITS, { store: { url, deadline: '2s' } });
+    expect((await server.post('/v1/take', QUESTION)).status).toBe(200);
+    await redis.stop();
+    expect(await fourTakes(server)).toEqual([true, true, true, false]);
+    const response = await server.post('/v1/take', QUESTION);
+    expect(await response.json()).toMatchObject({ allowed: false, source: 'fallback' });
+    expect(server.core.metrics.text()).toMatch(/sluice_store_fallbacks_total [5-9]/);
+    await server.drain();
+  });
+
   test('with --on-failure allow, lets pass', async () => {
     const redis = await redisServer();
     const url = `redis://127.0.0.1:${redis.port}`;
@@ -54,6 +72,21 @@ describe('a store that does not answer', () => {
     expect(await response.json()).toMatchObject({ allowed: true, source: 'fallback' });
     await server.drain();
   });
+});
+
+test('a store that refuses the server for a missing right is a 503 that is logged, also with --on-failure allow', async () => {
+  const redis = await redisServer();
+  const url = `redis://127.0.0.1:${redis.port}`;
+  const server = await serving(LIMITS, { store: { url, deadline: '5s', onFailure: 'allow' } });
+  const control = new Redis(redis.port);
+  await control.acl('SETUSER', 'default', '-evalsha');
+  const response = await server.post('/v1/take', QUESTION);
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ fault: 'no-permission' });
+  expect(server.lines.join('')).toContain('ACL SETUSER <user> +evalsha');
+  control.disconnect();
+  await server.drain();
+  await redis.stop();
 });
 
 /** Whether each of four takes passes. */
@@ -96,7 +129,7 @@ test('a Sentinel is asked for the master', async () => {
   await server.drain();
   // By its name with TLS, these plain servers are told nothing.
   const sealed = await serving(LIMITS, {
-    store: { url: url.replace('redis+', 'rediss+'), deadline: '500ms' },
+    store: { url: url.replace('redis+', 'rediss+'), deadline: '500ms', onFailure: 'throw' },
   });
   expect((await sealed.post('/v1/take', QUESTION)).status).toBe(503);
   await sealed.drain();

@@ -204,7 +204,7 @@ test('RESP: commands that decide leave spans by the share, others none', async (
 test('a store that does not answer is an error in the spans of all doors', async () => {
   const { found, server } = await tracing(
     { share: 1 },
-    { store: { url: 'redis://127.0.0.1:1', deadline: '50ms' } },
+    { store: { url: 'redis://127.0.0.1:1', deadline: '50ms', onFailure: 'throw' } },
   );
   const { grpc, resp } = server.addresses;
   await server.post('/v1/take', { limit: 'api', key: 'alice' });

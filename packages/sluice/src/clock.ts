@@ -12,12 +12,13 @@ const EARLY: Millis = 2;
 export function clockFrom(now: () => Millis): Clock {
   return {
     now,
-    after(delay, wake) {
+    after(delay, wake, isQuiet = false) {
       const due = systemNow() + delay;
       let timer: ReturnType<typeof setTimeout>;
       function arm(): void {
         const left = Math.max(Math.ceil(due - systemNow()), 0);
         timer = setTimeout(() => ring(left > LONGEST_TIMEOUT), Math.min(left, LONGEST_TIMEOUT));
+        if (isQuiet) (timer as { unref?(): unknown }).unref?.();
       }
       function ring(isFirstPart: boolean): void {
         const left = due - systemNow();
@@ -54,7 +55,7 @@ export function clockOf(option: string, given: GivenClock | undefined): Clock {
   const { after } = given;
   return after === undefined
     ? clockFrom(now)
-    : { now, after: (delay, wake) => after.call(given, delay, wake) };
+    : { now, after: (delay, wake, isQuiet) => after.call(given, delay, wake, isQuiet) };
 }
 
 /** What `performance.now()` counts from, in epoch milliseconds. */

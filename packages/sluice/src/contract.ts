@@ -1,6 +1,6 @@
 /**
  * The words that every part of Sluice shares: the state of a key, an algorithm, a policy, a hit, a decision, a store.
- * Nothing here runs but a few constants and one formula.
+ * Nothing here runs but a few constants and two formulas.
  */
 
 /** An instant or a span, in float64 milliseconds. Instants count from 1970. */
@@ -24,6 +24,18 @@ export type Params = Readonly<Record<string, number | string | boolean | undefin
  */
 export const FORGIVEN: Millis = 0.0005;
 
+/** Clocks that are about right differ by at most this much. */
+const SKEW: Millis = 10_000;
+
+/**
+ * Whether a row was written at an instant so far ahead of now that the clock must have been wrong then: by more than one
+ * window, and by more than clocks that are about right differ. Such a row counts as fresh.
+ */
+export function isFarAhead(written: Millis, now: Millis, window: Millis): boolean {
+  const ahead = written - now;
+  return ahead > SKEW && ahead > window;
+}
+
 /** `Decision.policy` of a key that is denied by a manual block. No policy can have this name. */
 export const MANUAL_BLOCK = 'block';
 
@@ -39,8 +51,16 @@ export interface Algorithm<P extends Params = Params> {
   waitFor(params: P, row: Cells, at: number, now: Millis, cost: number): Millis;
   /** Charges without asking: may overdraw. */
   take(params: P, row: Cells, at: number, now: Millis, cost: number): void;
-  /** Gives back. Never mints: at most until the key is as good as new. */
-  give(params: P, row: Cells, at: number, now: Millis, cost: number): void;
+  /**
+   * Only where an overdraft lasts until it is paid off: how much of a cost that does not fit may be charged, so that one
+   * unit passes at most `span` from now. Missing: the whole cost.
+   */
+  overdraft?(params: P, row: Cells, at: number, now: Millis, cost: number, span: Millis): number;
+  /**
+   * Gives back. Never mints: at most until the key is fully replenished. `takenAt`, where the algorithm has such a
+   * function: only what was taken at that instant is given back, and nothing if that has expired or was given back before.
+   */
+  give(params: P, row: Cells, at: number, now: Millis, cost: number, takenAt?: Millis): void;
   /** Until the row is as good as new and may be forgotten. */
   clearIn(params: P, row: Cells, at: number, now: Millis): Millis;
 
@@ -53,8 +73,8 @@ export interface Algorithm<P extends Params = Params> {
     readonly cells: readonly number[];
     /** All there is, in the unit of the cells. */
     full(params: P): number;
-    /** What one unit costs, in the unit of the cells. */
-    unit(params: P): number;
+    /** What one unit costs, in the unit of the cells. Default: the cells count units. */
+    unit?(params: P): number;
   };
 
   /**
@@ -65,8 +85,12 @@ export interface Algorithm<P extends Params = Params> {
     | {
         /** The longest span while the limit binds, as a part of the policy's window; default 1/10. */
         readonly shortPart?: number;
-        /** What the store runs to make up for the delay, and the most that passes at once; default: the policy as it is. */
-        reduced?(params: P, span: Millis, short: Millis): Pick<Policy, 'params' | 'limit'>;
+        /** What the store runs, and announces, to make up for the delay; default: the policy as it is. */
+        reduced?(
+          params: P,
+          span: Millis,
+          short: Millis,
+        ): Pick<Policy, 'params'> & Partial<Pick<Policy, 'limit' | 'window'>>;
         /** Units that come back by themselves within the span; default none. Returned with a lease, they would come back twice. */
         leak?(params: P, span: Millis): number;
         /** For how long after a debit that left the row so its units may be spent; default for the whole span. */
@@ -91,6 +115,8 @@ export interface Algorithm<P extends Params = Params> {
   readonly countsDenials?: boolean;
   /** What was taken is held only for a while, and given back by `release`. */
   readonly holds?: boolean;
+  /** Only where `give` can tell places apart: the instant under which the last take was recorded. */
+  takenAt?(params: P, row: Cells, at: number): Millis;
   /**
    * Only where a row grows with what it records: the row itself, or a copy with room for one more take.
    * Such a row is an array of its own, at offset 0; the table keeps a pointer in a single cell.
@@ -110,6 +136,8 @@ export interface Policy {
   readonly limit: number;
   /** The span in which the limit comes back whole. */
   readonly window: Millis;
+  /** The duration that the rate was given for, where it is not `window`: a burst smaller than the rate comes back sooner. */
+  readonly per?: Millis | undefined;
 }
 
 /** A policy in its place: with its name and where its part of the row starts. */
@@ -128,8 +156,13 @@ export interface PlacedPolicy extends Policy {
 export interface Plan {
   /** The limiter's name: keeps its keys apart from other limiters' in the same store. */
   readonly name: string;
-  /** In the order in which they were given. */
+  /** Those that decide, in the order in which they were given. */
   readonly policies: readonly PlacedPolicy[];
+  /**
+   * Every policy that has cells in the row, by offset. Tiers of a limiter share one row, so these include policies that only
+   * other tiers have: this plan keeps their cells and never asks them.
+   */
+  readonly slots: readonly PlacedPolicy[];
   /** Cells of a row. */
   readonly width: number;
   /** The policies with all their numbers, in one word. */
@@ -138,6 +171,16 @@ export interface Plan {
   readonly signature: string;
   /** How it takes over a row that other numbers wrote. Undefined: the row is read as it is. */
   readonly inherit?: Inheritance | undefined;
+}
+
+/** The shortest lease of the plan's policies that hold what they charge; 0 if none of them does. */
+export function leaseOf({ policies }: Plan): Millis {
+  let shortest = 0;
+  for (let i = 0; i < policies.length; i++) {
+    const { algorithm, window } = policies[i];
+    if (algorithm.holds && (shortest === 0 || window < shortest)) shortest = window;
+  }
+  return shortest;
 }
 
 /** Rows that grow live outside the table; their one cell in it points here. 0 points to a row of zeros. */
@@ -163,21 +206,25 @@ export interface Inheritance {
   /** What stays: the units that were used, those that were left, or the share of them. */
   readonly keeps: 'additive' | 'as-is' | 'proportional';
   /**
-   * From here on a row says under which numbers it was written: for each policy with `spending` its full and its unit;
-   * for 'as-is' also until when that matters. Zeros: under none yet.
+   * From here on a row says under which numbers it was written. For each slot that is signed these are: for 'additive' its
+   * unit; otherwise its full and its unit, and for 'as-is' also until when they matter. Zeros: under none yet.
    */
   readonly offset: number;
+  /** Where in the row each of the plan's policies is signed; −1 if it is not. */
+  readonly signedAt: readonly number[];
+  /** Whether rows say under which numbers this algorithm wrote. Units that are counted are the same under all numbers. */
+  isSigned(algorithm: Algorithm): boolean;
   /** Decides on the row made one that this plan could have written, and notes under which numbers it is now. */
   decide(inner: Decide, ...about: Parameters<Decide>): Decision;
   /** How much longer the row is needed by any plan that wrote it. */
   keptFor(plan: Plan, cells: Cells, start: number, now: Millis): Millis;
 }
 
-/** 'whole': all or nothing. 'partial': as much as fits. 'always': every attempt counts, refused ones too. */
+/** 'whole': all or nothing. 'partial': as much as fits. 'always': every attempt counts, denied ones too. */
 export type Mode = 'whole' | 'partial' | 'always';
 
 /** What can be asked of a store. */
-export type Verb = 'take' | 'peek' | 'refund' | 'release' | 'reserve' | 'block' | 'reset';
+export type Verb = 'take' | 'peek' | 'refund' | 'release' | 'renew' | 'reserve' | 'block' | 'reset';
 
 /** What a limiter asks of a store: data. */
 export interface Hit {
@@ -191,10 +238,16 @@ export interface Hit {
   readonly cost: number;
   /** What happens when the whole cost does not fit. */
   readonly mode: Mode;
-  /** block: how long. reserve: the longest delay that is welcome. */
+  /**
+   * block: how long. reserve: the longest delay that is accepted. take in mode 'always': the longest for which attempts
+   * beyond the limit may keep the key denied; `Infinity` charges all of them in full.
+   */
   readonly span: Millis;
-  /** refund, release: the decision whose charge is given back, if the caller knows it. It says where the charge was made. */
-  readonly of?: Decision | undefined;
+  /**
+   * refund, release, renew: the decision whose charge is meant, if the caller knows it. It says where the charge was
+   * made and, by its `at`, which of the places that a key holds.
+   */
+  readonly of?: Pick<Decision, 'source' | 'at'> | undefined;
 }
 
 /**
@@ -234,7 +287,7 @@ export interface PolicyState {
 export interface Decision {
   /** Whether it passed. */
   readonly allowed: boolean;
-  /** Charged: the cost, 0, or between the two in partial mode. */
+  /** Charged: the cost, 0, or between the two in modes 'partial' and 'always'. */
   readonly taken: number;
   /** This and the next three: of the policy that binds, the one that denied or is nearest to it. */
   readonly limit: number;
@@ -250,14 +303,22 @@ export interface Decision {
   readonly policies: readonly PolicyState[];
   /** Who decided: the store, or what stands before it. */
   readonly source: 'store' | 'deny-cache' | 'lease' | 'fallback';
+  /**
+   * Only where something was taken that is held until `release` (concurrency): when, by the store's clock. It identifies
+   * the place: `release` and `renew` with `{ of: decision }` mean this one.
+   */
+  readonly at?: Millis | undefined;
 }
 
 /** Tells the time, and wakes those who wait for it. */
 export interface Clock {
   /** Milliseconds since 1970, or since any other fixed instant; never below 0. */
   now(): Millis;
-  /** Calls `wake` once, `delay` from now, unless the returned function is called first. */
-  after(delay: Millis, wake: () => void): () => void;
+  /**
+   * Calls `wake` once, `delay` from now, unless the returned function is called first. `isQuiet`: a clock that uses timers
+   * does not keep the process alive for this one.
+   */
+  after(delay: Millis, wake: () => void, isQuiet?: boolean): () => void;
 }
 
 /** The part of options that names a store. */
@@ -275,6 +336,13 @@ export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>
    * accepted only on such a store. A store around another one passes on what that one says.
    */
   readonly ephemeral?: boolean | undefined;
+  /** Called with each plan when a limiter is created; throws if the store has no room for its rows. Default: it has. */
+  accept?(plan: Plan): void;
+  /**
+   * What keeps the state, such as the client that the store was given; default: the store itself. Stores with the same
+   * backend share their keys. A store around another one passes on what that one says, or else names that store.
+   */
+  readonly backend?: object | undefined;
   /** Decides on a hit, atomically, and keeps what comes of it. */
   apply(hit: Hit): R;
   /** Ends its timers and connections. A client that it was given stays open. */

@@ -36,7 +36,7 @@ export type {
 } from './contract.ts';
 export { type ErrorCode, SluiceError } from './errors.ts';
 export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
-export type { CostOptions, GiveBackOptions, TakeOptions, Verbs } from './verbs.ts';
+export type { CostOptions, GiveBackOptions, HeldOptions, TakeOptions, Verbs } from './verbs.ts';
 
 /** A limiter without waiting, tiers and takeMany. */
 export interface CoreLimiter<R extends MaybePromise<Decision> = Decision> extends Verbs<R> {
@@ -74,6 +74,7 @@ export function createLimiter(
   if (name !== undefined) keyOf(name, 'createLimiter.name');
   const store = storeOf(given, name);
   const plan = place(isPolicy(policies) ? { default: policies } : policies, name);
+  store.accept?.(plan);
   const plans = {
     of(_key: string, tier: string | undefined) {
       if (tier === undefined) return plan;

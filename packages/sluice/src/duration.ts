@@ -25,7 +25,8 @@ function unitsOf(steps: readonly (readonly [times: number, names: string])[]): M
   return units;
 }
 
-const PART = /(\d+(?:\.\d+)?)\s*([a-z]+)\s*/gy;
+/** The exponent is that of JavaScript's small numbers: 1e-7. */
+const PART = /(\d+(?:\.\d+)?(?:e-?\d+)?)\s*([a-z]+)\s*/gy;
 
 /** A positive, finite span in milliseconds; anything else is an error that names the option. */
 export function duration(option: string, value: unknown): Millis {
@@ -35,6 +36,30 @@ export function duration(option: string, value: unknown): Millis {
     throw new SluiceError('ERR_DURATION', option, value);
   }
   return millis;
+}
+
+const SECOND: Millis = 1000;
+
+/**
+ * The duration of a window. A bare number below a second is an error: `per: 60` is meant in seconds far more often than in
+ * milliseconds. With a unit, any duration is accepted.
+ */
+export function windowOf(option: string, value: unknown): Millis {
+  const millis = duration(option, value);
+  if (value !== millis || millis >= SECOND) return millis;
+  const hint = `write '${millis}s' or '${millis}ms'`;
+  throw new SluiceError(
+    'ERR_DURATION',
+    option,
+    value,
+    hint,
+    'needs a unit, because a bare number is in milliseconds',
+  );
+}
+
+/** Milliseconds as `windowOf` accepts them, however few. */
+export function inMillis(millis: Millis): Duration {
+  return millis > 0 && millis < SECOND ? `${millis}ms` : millis;
 }
 
 /** A bare unit counts as one of it, so that rates read well: 'min' is '1min'. NaN when it is no duration. */

@@ -40,11 +40,12 @@ const decideHere: Decide = (hit, cells, at, now, blockedUntil, grown) => {
     const part = partial ? fitting(policies, cells, at, now, grown, cost) : cost;
     const fits = partial ? part > 0 : waitFor(policies, cells, at, now, grown, cost) === 0;
     const passes = fits && block === 0;
-    const charged = passes || mode === 'always';
-    if (charged) charge(policies, cells, at, now, grown, part);
+    const isCharged = passes || mode === 'always';
+    const span = fits ? Infinity : hit.span;
+    const taken = isCharged ? charge(policies, cells, at, now, grown, part, false, span) : 0;
     if (!fits && block === 0) charge(policies, cells, at, now, grown, 1, true);
     const asked = partial ? Math.min(cost, 1) : cost;
-    return describe(policies, cells, at, now, grown, block, passes, charged ? part : 0, asked);
+    return describe(policies, cells, at, now, grown, block, passes, taken, asked);
   }
   if (verb === 'reserve') {
     const delay = block === 0 ? delayOf(policies, cells, at, now, grown, cost) : Infinity;
@@ -55,9 +56,16 @@ const decideHere: Decide = (hit, cells, at, now, blockedUntil, grown) => {
     return booked ? { ...decision, retryAfter: delay } : decision;
   }
   // A fresh row has nothing to give back, and stays one: stamped with the time, it would bind a clock that then goes back.
-  if ((verb === 'refund' || verb === 'release') && !isFresh(hit.plan, cells, at))
-    give(policies, cells, at, now, grown, cost, verb === 'release');
-  const asked = verb === 'peek' ? cost : 1;
+  if ((verb === 'refund' || verb === 'release' || verb === 'renew') && !isFresh(hit.plan, cells, at))
+    give(policies, cells, at, now, grown, cost, verb !== 'refund', hit.of?.at);
+  const holding = verb === 'renew' ? policies.filter(({ algorithm }) => algorithm.holds) : [];
+  if (holding.length > 0) {
+    const fits = block === 0 && waitFor(holding, cells, at, now, grown, cost) === 0;
+    // Its holder runs, whether or not there is room: counted, it keeps others out.
+    charge(holding, cells, at, now, grown, cost);
+    return describe(policies, cells, at, now, grown, block, fits, cost, cost);
+  }
+  const asked = verb === 'peek' || verb === 'renew' ? cost : 1;
   const passes = block === 0 && waitFor(policies, cells, at, now, grown, asked) === 0;
   return describe(policies, cells, at, now, grown, block, passes, 0, asked);
 };
@@ -176,7 +184,10 @@ function fitting(
     if (free < least) least = free;
   }
   const units = Math.floor(least);
-  return units >= 1 && waitFor(policies, cells, at, now, grown, units) === 0 ? units : 0;
+  // What is free is a product, what passes a sum: the two may round to different sides of a whole unit.
+  for (const fewer of [units, units - 1])
+    if (fewer >= 1 && waitFor(policies, cells, at, now, grown, fewer) === 0) return fewer;
+  return 0;
 }
 
 /** The wait for a turn that can be booked; Infinity where a policy that has to be waited for cannot be overdrawn. */
@@ -194,7 +205,10 @@ function delayOf(
   return waitFor(fixed, cells, at, now, grown, cost) === 0 ? delay : Infinity;
 }
 
-/** A denial is charged to the policies that count them, everything else to the others. */
+/**
+ * A denial is charged to the policies that count them, everything else to the others: each up to its overdraft within the
+ * span. Returns what all of them were charged, because a refund of more would mint.
+ */
 function charge(
   policies: Policies,
   cells: Cells,
@@ -203,17 +217,25 @@ function charge(
   grown: GrownRows,
   cost: number,
   denial = false,
-): void {
+  span: Millis = Infinity,
+): number {
+  let least = cost;
   for (const policy of policies) {
     const { algorithm, params, offset } = policy;
     if ((algorithm.countsDenials ?? false) !== denial) continue;
+    const start = startOf(policy, at);
     let row = rowOf(policy, cells, at, grown);
+    const part =
+      span === Infinity ? cost : (algorithm.overdraft?.(params, row, start, now, cost, span) ?? cost);
+    if (part < least) least = part;
+    if (part === 0) continue;
     if (algorithm.roomy !== undefined) {
       row = algorithm.roomy(params, row, now);
       cells[at + offset] = grown.put(cells[at + offset], row);
     }
-    algorithm.take(params, row, startOf(policy, at), now, cost);
+    algorithm.take(params, row, start, now, part);
   }
+  return least;
 }
 
 function give(
@@ -224,12 +246,22 @@ function give(
   grown: GrownRows,
   cost: number,
   heldOnly: boolean,
+  takenAt: Millis | undefined,
 ): void {
   for (const policy of policies) {
     const { algorithm, params } = policy;
     if (heldOnly && !algorithm.holds) continue;
-    algorithm.give(params, rowOf(policy, cells, at, grown), startOf(policy, at), now, cost);
+    const instant = algorithm.holds ? takenAt : undefined;
+    algorithm.give(params, rowOf(policy, cells, at, grown), startOf(policy, at), now, cost, instant);
   }
+}
+
+/** The decision with the instant by which the place that was just taken is found again, if the plan holds places. */
+function dated(decision: Decision, policies: Policies, cells: Cells, at: number, grown: GrownRows): Decision {
+  const policy = policies.find(({ algorithm }) => algorithm.takenAt !== undefined);
+  if (policy === undefined) return decision;
+  const row = rowOf(policy, cells, at, grown);
+  return { ...decision, at: policy.algorithm.takenAt?.(policy.params, row, startOf(policy, at)) };
 }
 
 /** The row in words. */
@@ -245,7 +277,8 @@ export function describe(
   cost: number,
 ): Decision {
   const states = policies.map((policy) => stateOf(policy, cells, at, now, grown, allowed, cost));
-  return decisionOf(states, block, allowed, taken);
+  const decision = decisionOf(states, block, allowed, taken);
+  return taken > 0 ? dated(decision, policies, cells, at, grown) : decision;
 }
 
 /** The numbers of the policy that binds: the one that waits longest; when none waits, the one with least left. */

@@ -14,9 +14,11 @@ const MORE = {
   ERR_ADDRESS: 'has no address of its client: say which proxy is trusted (trustProxy), or give a key',
   ERR_TRUST_PROXY:
     "must be false, a number of proxies, CIDRs, 'loopback', 'private', 'cloudflare', 'fly', 'vercel', 'nginx' or { header }",
+  ERR_NAME: 'is the name of an open limiter on this store that has other kinds of policies',
   ERR_CLOSED: 'was closed while a caller waited',
   ERR_DENIED: 'was denied',
   ERR_TABLE: 'is not a table of this database',
+  ERR_PERMISSION: 'has no permission to do this on the server',
   ERR_STORE: 'could not decide',
   ERR_STORE_UNAVAILABLE: 'is not available',
 } as const satisfies Partial<Record<ErrorCode, string>>;
@@ -43,9 +45,11 @@ export type ErrorCode =
   | 'ERR_TIME_ZONE'
   | 'ERR_ADDRESS'
   | 'ERR_TRUST_PROXY'
+  | 'ERR_NAME'
   | 'ERR_CLOSED'
   | 'ERR_DENIED'
   | 'ERR_TABLE'
+  | 'ERR_PERMISSION'
   | 'ERR_STORE'
   | 'ERR_STORE_UNAVAILABLE';
 
@@ -101,7 +105,7 @@ export type StoreFault =
 const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
   [/WRONGTYPE/, 'wrong-type'],
   [/READONLY/, 'read-only'],
-  [/LOADING/, 'loading'],
+  [/LOADING|BusyLoading/, 'loading'],
   [/BUSY/, 'busy'],
   [/\bOOM\b/, 'out-of-memory'],
   [/CLUSTERDOWN|TRYAGAIN|MOVED|\bASK\b|CROSSSLOT|MASTERDOWN/i, 'cluster-down'],

@@ -38,15 +38,22 @@ export {
   createLimiter,
   type Limiter,
   type LimiterOptions,
-  type PolicySource,
   type Reservation,
   type ReserveOptions,
 } from './limiter.ts';
 export type { ManyDecision, ManyItem, Taker, TakerOptions } from './many.ts';
 export type { Policies } from './plan.ts';
-export { type CasOptions, type CasService, casStore, type CasValue } from './stores/cas/cas.ts';
+export type { PolicySource } from './plans.ts';
+export {
+  type CasFound,
+  type CasOptions,
+  type CasPut,
+  type CasService,
+  casStore,
+  type CasValue,
+} from './stores/cas/cas.ts';
 export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
-export type { CostOptions, GiveBackOptions, TakeOptions, Verbs } from './verbs.ts';
+export type { CostOptions, GiveBackOptions, HeldOptions, TakeOptions, Verbs } from './verbs.ts';
 export { leased, type LeasedOptions } from './wrappers/leased.ts';
 export { metered, type Observer, type Outcome } from './wrappers/metered.ts';
 export { synced, type SyncedOptions } from './wrappers/synced.ts';

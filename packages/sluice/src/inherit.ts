@@ -4,7 +4,17 @@
  *
  * tail.lua and stores/redis/script.ts mirror this: the same arithmetic in the same order.
  */
-import type { Cells, Decision, Hit, Inheritance, Millis, PlacedPolicy, Plan } from './contract.ts';
+import type {
+  Algorithm,
+  Cells,
+  Decision,
+  Hit,
+  Inheritance,
+  Millis,
+  Mode,
+  PlacedPolicy,
+  Plan,
+} from './contract.ts';
 import { isFresh } from './engine.ts';
 import { SluiceError } from './errors.ts';
 import { numbered } from './placement.ts';
@@ -27,24 +37,48 @@ export function inheriting(plan: Plan, keeps: Inherit): Plan {
     const hint = `${algorithm.name} has only 'additive' and 'reset'`;
     throw new SluiceError('ERR_CHOICE', 'createLimiter.inherit', keeps, hint);
   }
-  const signed = plan.policies.filter(({ algorithm }) => algorithm.spending !== undefined);
+  const isSigned = ({ spending }: Algorithm): boolean =>
+    spending !== undefined && (keeps !== 'additive' || spending.unit !== undefined);
+  const signed = plan.slots.filter(({ algorithm }) => isSigned(algorithm));
+  // Rows that count units are additive as they are.
+  if (signed.length === 0 && keeps === 'additive') return plan;
+  const width = signatureWidth(keeps);
   return {
     ...plan,
-    width: plan.width + signatureWidth(keeps) * signed.length,
+    width: plan.width + width * signed.length,
     signature: `${plan.signature}+${keeps}`,
-    inherit: { keeps, offset: plan.width, decide, keptFor },
+    inherit: {
+      keeps,
+      offset: plan.width,
+      signedAt: plan.policies.map((policy) =>
+        isSigned(policy.algorithm) ? plan.width + width * signed.indexOf(policy) : -1,
+      ),
+      isSigned,
+      decide,
+      keptFor,
+    },
   };
 }
 
-/** On a copy: what does not write must not convert either. */
+/** Numbers in a signature: the unit; or full and unit and, where it is the units left that stay, until when they matter. */
+function signatureWidth(keeps: Inheritance['keeps']): number {
+  return keeps === 'additive' ? 1 : keeps === 'proportional' ? 2 : 3;
+}
+
 const decide: Inheritance['decide'] = (inner, hit, cells, at, now, blockedUntil, grown) => {
   const plan = hit.plan as Taker;
+  if (plan.inherit.keeps !== 'as-is' && isOwnRow(plan, cells, at)) {
+    const decision = inner(hit, cells, at, now, blockedUntil, grown);
+    if (writes(hit, decision, blockedUntil > now)) sign(plan, cells, at, decision, hit.mode, now);
+    return decision;
+  }
+  // On a copy: what does not write must not convert either.
   const row = cells.slice(at, at + plan.width);
   convert(plan, row, now);
   const idle = (hit.verb === 'refund' || hit.verb === 'release') && isFresh(plan, row, 0);
   const decision = inner(hit, row, 0, now, blockedUntil, grown);
   if (idle || !writes(hit, decision, blockedUntil > now)) return decision;
-  sign(plan, row, decision, now);
+  sign(plan, row, 0, decision, hit.mode, now);
   cells.set(row, at);
   return decision;
 };
@@ -56,58 +90,81 @@ const NEAR = 1e-9;
 
 type Spending = NonNullable<PlacedPolicy['algorithm']['spending']>;
 
-/** A signature: full, unit and, where it is the units left that stay, until when the policy's part is not clear. */
-function signatureWidth(keeps: Inheritance['keeps']): number {
-  return keeps === 'as-is' ? 3 : 2;
+/** What one unit costs, in the unit of the cells. */
+function unitOf({ algorithm, params }: PlacedPolicy): number {
+  return algorithm.spending?.unit?.(params) ?? 1;
 }
 
-/** Makes the row one that this plan could have written. What is signed with the same numbers, or not at all, stays. */
+/** Whether nothing, or these numbers, signed the policy's cells. */
+function isOwn(policy: PlacedPolicy, keeps: Inheritance['keeps'], row: Cells, signed: number): boolean {
+  if (row[signed] === 0) return true;
+  const unit = unitOf(policy);
+  if (keeps === 'additive') return row[signed] === unit;
+  return row[signed] === policy.algorithm.spending?.full(policy.params) && row[signed + 1] === unit;
+}
+
+function isOwnRow({ policies, inherit }: Taker, cells: Cells, at: number): boolean {
+  const { keeps, signedAt } = inherit;
+  for (let i = 0; i < policies.length; i++)
+    if (signedAt[i] >= 0 && !isOwn(policies[i], keeps, cells, at + signedAt[i])) return false;
+  return true;
+}
+
+/** Makes the row one that this plan could have written. */
 function convert({ policies, inherit }: Taker, row: Cells, now: Millis): void {
-  const { keeps, offset } = inherit;
-  let at = offset;
-  for (const policy of policies) {
+  const { keeps, signedAt } = inherit;
+  for (let i = 0; i < policies.length; i++) {
+    const signed = signedAt[i];
+    if (signed < 0) continue;
+    const policy = policies[i];
     const { algorithm, params, offset: start } = policy;
-    const { spending } = algorithm;
-    if (spending === undefined) continue;
-    const full = spending.full(params);
-    const unit = spending.unit(params);
     // Full by one plan may be half by another: it is fresh once it is clear by all that wrote it.
-    if (keeps === 'as-is' && row[at + 2] <= now) {
+    if (keeps === 'as-is' && row[signed + 2] <= now) {
       row.fill(0, start, start + algorithm.width(params));
-      row.fill(0, at, at + 3);
+      row.fill(0, signed, signed + 3);
     }
-    if (row[at] !== 0 && (row[at] !== full || row[at + 1] !== unit)) {
-      algorithm.take(params, row, start, now, 0);
-      if (keeps === 'additive') scale(spending, row, start, unit, row[at + 1]);
-      else if (keeps === 'proportional') scale(spending, row, start, full, row[at]);
-      else keepLeft(policy, spending, row, now, row[at], row[at + 1]);
-      row[at] = full;
-      row[at + 1] = unit;
-    }
-    at += signatureWidth(keeps);
+    if (isOwn(policy, keeps, row, signed)) continue;
+    const spending = algorithm.spending as Spending;
+    algorithm.take(params, row, start, now, 0);
+    if (keeps === 'additive') scale(spending, row, start, unitOf(policy), row[signed]);
+    else if (keeps === 'proportional') scale(spending, row, start, spending.full(params), row[signed]);
+    else keepLeft(policy, spending, row, now, row[signed], row[signed + 1]);
+    signPolicy(policy, keeps, row, signed);
   }
 }
 
 /** Once something was charged, under which numbers that was; and until when that matters. */
-function sign({ policies, inherit }: Taker, row: Cells, decision: Decision, now: Millis): void {
-  const { keeps, offset } = inherit;
-  let at = offset;
+function sign(
+  { policies, inherit }: Taker,
+  row: Cells,
+  at: number,
+  decision: Decision,
+  mode: Mode,
+  now: Millis,
+): void {
+  const { keeps, signedAt } = inherit;
   for (let i = 0; i < policies.length; i++) {
-    const { algorithm, params } = policies[i];
-    if (algorithm.spending === undefined) continue;
-    if (decision.taken > 0) {
-      row[at] = algorithm.spending.full(params);
-      row[at + 1] = algorithm.spending.unit(params);
-    }
-    if (keeps === 'as-is') row[at + 2] = Math.max(row[at + 2], now + decision.policies[i].resetAfter);
-    at += signatureWidth(keeps);
+    if (signedAt[i] < 0) continue;
+    const signed = at + signedAt[i];
+    if (decision.taken > 0 || mode === 'always') signPolicy(policies[i], keeps, row, signed);
+    if (keeps === 'as-is') row[signed + 2] = Math.max(row[signed + 2], now + decision.policies[i].resetAfter);
   }
 }
 
-function writes({ verb, plan }: Hit, { taken, allowed }: Decision, blocked: boolean): boolean {
+function signPolicy(policy: PlacedPolicy, keeps: Inheritance['keeps'], row: Cells, signed: number): void {
+  const unit = unitOf(policy);
+  if (keeps === 'additive') row[signed] = unit;
+  else {
+    row[signed] = (policy.algorithm.spending as Spending).full(policy.params);
+    row[signed + 1] = unit;
+  }
+}
+
+function writes({ verb, plan, mode }: Hit, { taken, allowed }: Decision, blocked: boolean): boolean {
   if (verb === 'peek' || verb === 'reset') return false;
   if (verb !== 'take' && verb !== 'reserve') return true;
-  if (taken > 0) return true;
+  // In mode 'always' some policies may be charged where others are not: `taken` is what all of them were charged.
+  if (taken > 0 || mode === 'always') return true;
   return verb === 'take' && !allowed && !blocked && plan.policies.some((p) => p.algorithm.countsDenials);
 }
 
@@ -140,7 +197,7 @@ function keepLeft(
   wasUnit: number,
 ): void {
   const full = spending.full(params);
-  const unit = spending.unit(params);
+  const unit = spending.unit?.(params) ?? 1;
   const first = offset + spending.cells[0];
   const single = spending.cells.length === 1;
   const spent = single ? row[first] : full - algorithm.available(params, row, offset, now) * unit;

@@ -1,19 +1,41 @@
 /** What a person holds in hand: verbs over a key. The limiter turns them into hits; the store decides. */
-import type { Answer, Decision, MaybePromise, Millis, Plan, Store, WithStore } from './contract.ts';
+import {
+  type Answer,
+  type Decision,
+  leaseOf,
+  type MaybePromise,
+  type Millis,
+  type Plan,
+  type Store,
+  type WithStore,
+} from './contract.ts';
 import { storeOf } from './default-store.ts';
 import { type Duration, duration } from './duration.ts';
 import { DeniedError, SluiceError } from './errors.ts';
 import { INHERIT, type Inherit } from './inherit.ts';
-import { kept } from './kept.ts';
+import { keeper } from './keeping.ts';
 import { type ManyDecision, type ManyItem, takeMany } from './many.ts';
-import { chain, isPromise, unheard } from './maybe.ts';
+import { chain, unheard } from './maybe.ts';
 import { bound, keyOf, known, oneOf, storeHint } from './options.ts';
-import { type Policies, planOf } from './plan.ts';
-import { type CostOptions, optionsOf, type Plans, type Verbs, verbsOf } from './verbs.ts';
+import { openName } from './open-names.ts';
+import type { Policies } from './plan.ts';
+import { type PolicySource, plansOf } from './plans.ts';
+import {
+  type CostOptions,
+  delayWithin,
+  type HeldOptions,
+  heldOptions,
+  optionsOf,
+  type Verbs,
+  verbsOf,
+} from './verbs.ts';
 import { waitingRoom } from './waiting.ts';
 
 export interface ReserveOptions extends CostOptions {
-  /** The longest delay that is welcome; a longer one books nothing. Default: no bound. */
+  /**
+   * The longest delay that is accepted; a longer one books nothing. Default: one window, the longest of the policies'.
+   * `Infinity`: any delay.
+   */
   readonly maxDelay?: Duration | undefined;
 }
 
@@ -42,34 +64,44 @@ export interface Limiter<R extends MaybePromise<Decision> = Decision> extends Ve
   reserve(key: string, options?: number | ReserveOptions): Answer<R, Reservation<R>>;
   /** Waits for the turn: first come first served per key and priority. A timeout answers with a denial, an abort rejects. */
   acquire(key: string, options?: number | AcquireOptions): Promise<Decision>;
-  /** acquire, call, release. Rejects with a DeniedError when the turn does not come. */
+  /**
+   * Renews a held place (concurrency) three times per lease, until all of it is given back by `release` or `refund` with the
+   * same decision as `of`. A place whose decision has been garbage-collected ends with its lease.
+   */
+  keep(key: string, options: HeldOptions): void;
+  /** acquire, call, release; what is held is kept meanwhile. Rejects with a DeniedError when the turn does not come. */
   run<T>(key: string, call: () => MaybePromise<T>, options?: number | AcquireOptions): Promise<T>;
   /** Several keys, of this or other limiters, all or nothing. */
   takeMany(items: readonly ManyItem<R>[]): Answer<R, ManyDecision>;
-  /** Ends all waiting, and the store if it is the limiter's own. */
+  /** Ends all waiting, frees the limiter's name, and closes the store if it is the limiter's own. */
   close(): MaybePromise<void>;
 }
 
 /** What a limiter may be told beside its policies; `WithStore` adds its store. */
 export interface LimiterOptions {
   /**
-   * Limiters with the same name share their keys in a store, and take over each other's state. Required for every store but
-   * `memory()`, where the default is derived from the policies.
+   * Limiters with the same name share their keys in a store, and take over each other's state. Those that are open at the same
+   * time must have the same kind of policies. Required for every store but `memory()`, where the default is derived from the
+   * policies.
    */
   readonly name?: string | undefined;
   /**
-   * What of a key's state stays when a limiter of this name, or a tier, has other numbers: what was used ('additive'), what
-   * was left ('as-is'), the share of it ('proportional'), or nothing ('reset'). Without it the state is read as it is.
+   * How existing state is converted when this limiter's limits change, or when a key changes tier. What stays is what was used
+   * ('additive'), what was left ('as-is'), the share of it ('proportional'), or nothing ('reset'). Default: 'additive' for
+   * limiters with tiers or with a policy function. Other limiters read the state as it is.
    */
   readonly inherit?: Inherit | undefined;
-  /** Other policies for some keys: `take(key, { tier: 'pro' })`. */
+  /**
+   * Other policies for some keys: `take(key, { tier: 'pro' })`. A key has one count for all tiers: policies of the same name,
+   * or with the same algorithm and window, share it.
+   */
   readonly tiers?: { readonly [tier: string]: Policies } | undefined;
-  /** Callers that may wait at once; one more is denied. Default 100,000. */
+  /**
+   * The most callers that may wait for one key; default 100,000. Over all keys, twice as many may wait. A caller beyond
+   * that asks the store once and does not wait.
+   */
   readonly maxWaiting?: number | undefined;
 }
-
-/** Policies, or a function that says which ones a key has. */
-export type PolicySource = Policies | ((key: string) => Policies);
 
 /** In memory: answers come at once. */
 export function createLimiter(
@@ -93,28 +125,40 @@ export function createLimiter(
     store: given,
   } = known('createLimiter', limiterOptions(options), ['name', 'inherit', 'tiers', 'maxWaiting', 'store']);
   if (name !== undefined) keyOf(name, 'createLimiter.name');
+  if (typeof tiers !== 'object' || tiers === null || Array.isArray(tiers))
+    throw new SluiceError('ERR_OPTIONS', 'createLimiter.tiers', tiers);
+  const isPlain = typeof policies !== 'function' && Object.keys(tiers).length === 0;
   if (inherit !== undefined) {
     oneOf('createLimiter.inherit', inherit, INHERIT);
-    // A name made from the numbers would change with them.
-    if (name === undefined)
+    // Such a limiter inherits only from another one, and a name made from the numbers would change with them.
+    if (name === undefined && isPlain)
       throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, 'for inherit');
   }
   bound('createLimiter.maxWaiting', maxWaiting);
   const store = storeOf(given, name, storeHint);
-  const plans = plansOf(policies, name, tiers, inherit);
+  const plans = plansOf(policies, name, tiers, inherit ?? (isPlain ? undefined : 'additive'));
+  for (const plan of plans.fixed) store.accept?.(plan);
+  const freeName = given === undefined || name === undefined ? () => {} : openName(given, name, plans.shape);
   /** Takes a turn, up to so long from now. */
-  const book = (key: string, cost: number, tier: string | undefined, span: Millis) =>
-    store.apply({ verb: 'reserve', plan: plans.of(keyOf(key), tier), key, cost, mode: 'whole', span });
+  const book = (plan: Plan, key: string, cost: number, span: Millis) =>
+    store.apply({ verb: 'reserve', plan, key, cost, mode: 'whole', span });
   let isWaitedFor = false;
-  const verbs = verbsOf(store, plans, (key) => {
-    if (isWaitedFor) room.nudge(key);
-  });
+  const places = keeper(store.clock);
+  const verbs = verbsOf(
+    store,
+    plans,
+    (key) => {
+      if (isWaitedFor) room.givenBack(key);
+    },
+    (of, cost) => places.latest(of, cost),
+  );
   const room = waitingRoom(
     {
-      takeNow: (key, cost, tier) => book(key, cost, tier, 0),
+      takeNow: (key, cost, tier) => book(plans.of(keyOf(key), tier), key, cost, 0),
       peek: (key, cost, tier) => verbs.peek(key, { cost, tier }),
       refund: (key, cost, tier, of) => verbs.refund(key, { cost, tier, of }),
       isHeld: (key, tier) => verbs.holds(key, tier),
+      isShared: store.ephemeral !== true,
     },
     store.clock,
     maxWaiting,
@@ -139,10 +183,11 @@ export function createLimiter(
   const limiter: Limiter<MaybePromise<Decision>> = {
     ...verbs,
     reserve(key, options) {
-      const { cost, tier, maxDelay = Infinity } = optionsOf<ReserveOptions>(options, RESERVE);
-      const longest = maxDelay === Infinity ? Infinity : duration('maxDelay', maxDelay);
+      const { cost, tier, maxDelay } = optionsOf<ReserveOptions>(options, RESERVE);
+      const plan = plans.of(keyOf(key), tier);
+      const longest = delayWithin(plan, maxDelay);
       return chain(
-        cost === 0 ? verbs.peek(key, { cost, tier }) : book(key, cost, tier, longest),
+        cost === 0 ? verbs.peek(key, { cost, tier }) : book(plan, key, cost, longest),
         (decision) => {
           const booked = cost === 0 ? decision.allowed : decision.taken === cost;
           let cancelled = !booked;
@@ -159,6 +204,12 @@ export function createLimiter(
       );
     },
     acquire,
+    keep(key, options) {
+      const { cost, tier, of } = heldOptions(options);
+      const lease = leaseOf(plans.of(keyOf(key), tier));
+      if (lease > 0)
+        places.keep(of, cost, lease, (left, latest) => verbs.renew(key, { cost: left, tier, of: latest }));
+    },
     async run(key, call, options) {
       keyOf(key);
       if (typeof call !== 'function')
@@ -172,6 +223,7 @@ export function createLimiter(
       const decision = await acquire(key, options);
       if (!decision.allowed) throw new DeniedError(key, decision);
       const { cost, tier } = optionsOf<AcquireOptions>(options, ACQUIRE);
+      limiter.keep(key, { cost, tier, of: decision });
       try {
         return await call();
       } finally {
@@ -182,6 +234,7 @@ export function createLimiter(
     takeMany: (items) => takeMany<MaybePromise<Decision>>(limiter, items),
     close() {
       room.close();
+      freeName();
       return given === undefined ? store.close() : undefined;
     },
   };
@@ -191,40 +244,6 @@ export function createLimiter(
 const RESERVE = ['cost', 'tier', 'maxDelay'] as const;
 const ACQUIRE = ['cost', 'tier', 'timeout', 'signal', 'priority'] as const;
 
-/** Limiters so far whose policies depend on the key and that have no name: each gets one of its own. */
-let unnamed = 0;
-
-function plansOf(
-  policies: PolicySource,
-  name: string | undefined,
-  tiers: { readonly [tier: string]: Policies },
-  inherit: Inherit | undefined,
-): Plans {
-  if (typeof policies === 'function') name ??= `by key ${++unnamed}`;
-  const ofKey = typeof policies === 'function' ? plansByKey(policies, name as string, inherit) : undefined;
-  const base = ofKey === undefined ? planOf(policies as Policies, name, inherit) : undefined;
-  const own = ofKey ?? (() => base as Plan);
-  if (typeof tiers !== 'object' || tiers === null || Array.isArray(tiers))
-    throw new SluiceError('ERR_OPTIONS', 'createLimiter.tiers', tiers);
-  const byTier = new Map(
-    Object.entries(tiers).map(([tier, policies]) => [tier, planOf(policies, name ?? base?.name, inherit)]),
-  );
-  return {
-    of(key, tier) {
-      if (tier === undefined) return base ?? own(key);
-      const plan = byTier.get(tier);
-      if (plan !== undefined) return plan;
-      throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...byTier.keys()].join(', ') || 'none'}`);
-    },
-    /** Tiers with another signature have rows of their own. */
-    all(key) {
-      const first = own(key);
-      const apart = ({ signature }: Plan) => signature !== first.signature;
-      return [first, ...[...byTier.values()].filter(apart)];
-    },
-  };
-}
-
 /** The options of a limiter, and not what belongs into them. */
 function limiterOptions<T>(options: T): T {
   if (typeof options === 'string')
@@ -232,31 +251,4 @@ function limiterOptions<T>(options: T): T {
   if (typeof (options as { apply?: unknown } | null)?.apply === 'function')
     throw new SluiceError('ERR_OPTIONS', 'createLimiter', options, 'put the store into it: { store }');
   return options;
-}
-
-const ANSWER =
-  'a policy function must return one synchronously; load limits before, or choose a tier per call';
-
-/** Plans kept ready for texts that a policy function returns. A plan that was dropped is made again. */
-const READY = 1000;
-
-/** Plans for what the function returns, made once for each object, and for each text while it is used. */
-function plansByKey(
-  policiesOf: (key: string) => Policies,
-  name: string,
-  inherit: Inherit | undefined,
-): (key: string) => Plan {
-  const byText = kept<Plan>(READY);
-  const byObject = new WeakMap<object, Plan>();
-  return (key) => {
-    const policies = policiesOf(key);
-    if (policies === undefined || policies === null || isPromise(policies))
-      throw new SluiceError('ERR_POLICY', 'policies', policies, ANSWER);
-    const known = typeof policies === 'string' ? byText.get(policies) : byObject.get(policies);
-    if (known !== undefined) return known;
-    const plan = planOf(policies, name, inherit);
-    if (typeof policies === 'string') byText.set(policies, plan);
-    else byObject.set(policies, plan);
-    return plan;
-  };
 }

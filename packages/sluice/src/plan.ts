@@ -3,7 +3,7 @@ import type { Plan, Policy } from './contract.ts';
 import { show, SluiceError } from './errors.ts';
 import { type Inherit, inheriting } from './inherit.ts';
 import { isPromise } from './maybe.ts';
-import { isPolicy, type NamedPolicies, place } from './placement.ts';
+import { isPolicy, type NamedPolicies, placeTogether } from './placement.ts';
 import { parsePolicies } from './policy-text.ts';
 
 /** Text, a policy, several in a list, or several by name. */
@@ -14,8 +14,27 @@ export type Policies =
   | { readonly [name: string]: string | Policy };
 
 export function planOf(policies: Policies, name?: string, inherit?: Inherit): Plan {
-  const plan = place(namedPolicies(policies), name);
-  return inherit === undefined ? plan : inheriting(plan, inherit);
+  return plansFor([policies], name, inherit)[0];
+}
+
+/** Plans of one limiter. They share one row per key, unless nothing is taken over from one to the other. */
+export function plansFor(all: readonly Policies[], name?: string, inherit?: Inherit): Plan[] {
+  const named = all.map(namedPolicies);
+  if (inherit === undefined) return placeTogether(named, name);
+  if (inherit !== 'reset') return placeTogether(named, name).map((plan) => inheriting(plan, inherit));
+  const [first, ...others] = named;
+  const [base] = placeTogether([first], name);
+  return [base, ...others.map((one) => placeTogether([one], base.name)[0])].map((plan) =>
+    inheriting(plan, inherit),
+  );
+}
+
+/** The names that a caller gave to policies; undefined where several of them have names that were derived from the policies. */
+export function namesIn(policies: Policies): readonly string[] | undefined {
+  if (typeof policies === 'object' && !isPolicy(policies) && !Array.isArray(policies))
+    return Object.keys(policies);
+  const names = Object.keys(namedPolicies(policies));
+  return names.length === 1 && names[0] === 'default' ? names : undefined;
 }
 
 function namedPolicies(policies: unknown): NamedPolicies {

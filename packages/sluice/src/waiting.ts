@@ -1,13 +1,17 @@
 /**
- * Waiting for one's turn. Each key has a line: the higher priority first, then first come first served. Only the head
- * of a line asks the store, and asks again at the instant it was told, so a big cost is not starved by small ones behind
- * it, whoever leaves the line has been charged nothing, and a line needs one alarm however long it is.
+ * Waiting for a turn. Each key has a queue: the higher priority first, then first come first served. Only the head of a
+ * queue asks the store, and asks again at the instant it was told, so a large cost is not starved by small ones behind it,
+ * a waiter that leaves has been charged nothing, and a queue needs one alarm however long it is.
+ *
+ * A store that other processes use may have room earlier than it announced, so the head also polls. And a process that
+ * serves its own queue for a while lets the others have a turn: see turns.ts.
  */
 import type { Clock, Decision, MaybePromise, Millis } from './contract.ts';
-import { ClosedError } from './errors.ts';
+import { ClosedError, type StoreFault, StoreUnavailable } from './errors.ts';
 import { isPromise, chain, unheard } from './maybe.ts';
+import { pollAfter, type Turns, turnsOf } from './turns.ts';
 
-/** What a line asks of its limiter. */
+/** What a queue asks of its limiter. */
 export interface Desk {
   /** Takes if it passes now. To be told to wait is not a denial. */
   takeNow(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
@@ -16,10 +20,20 @@ export interface Desk {
   refund(key: string, cost: number, tier: string | undefined, of: Decision): MaybePromise<Decision>;
   /** Whether something is held that its holder may release long before the announced instant. */
   isHeld(key: string, tier: string | undefined): boolean;
+  /** Whether other processes or threads may use the store, so that it can change without a nudge. */
+  readonly isShared: boolean;
 }
 
-/** How often one asks again for what a holder in another process may have released. */
-const POLL: Millis = 100;
+/** Waiters over all keys, as a multiple of the most that one key may have. */
+const ALL_KEYS = 2;
+/** What a refusal announces when the store would have let the caller pass, had nobody been waiting before it. */
+const SOON: Millis = 100;
+
+/** Faults that do not pass by themselves: a waiter is told of them. */
+const LASTING: ReadonlySet<StoreFault> = new Set(['wrong-type', 'no-permission', 'script', 'unknown']);
+
+/** In place of a decision: the store is unavailable for the moment. Whoever waits goes on waiting, and asks again. */
+const PAUSED = { allowed: false, retryAfter: 100 } as const;
 
 export interface Ticket {
   readonly cost: number;
@@ -49,27 +63,31 @@ interface Lane {
 /** Waiters of one key, by priority. */
 interface Line {
   readonly lanes: Lane[];
+  waiting: number;
   /** The head's question is on its way to the store. */
   asking: boolean;
   cancelAlarm: (() => void) | undefined;
+  /** The alarm ends a pause in which other processes may take what this one has given back. */
+  yielding?: boolean;
 }
 
 export interface WaitingRoom {
   wait(key: string, ticket: Ticket): Promise<Decision>;
   /** Something was given back: the head may pass earlier than announced. */
-  nudge(key: string): void;
+  givenBack(key: string): void;
   close(): void;
 }
 
 export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting: number): WaitingRoom {
   const lines = new Map<string, Line>();
+  const turns: Turns | undefined = desk.isShared ? turnsOf() : undefined;
   let waiting = 0;
 
   function wait(key: string, ticket: Ticket): Promise<Decision> {
     const { signal, timeout, cost, tier } = ticket;
     if (signal?.aborted) return Promise.reject(signal.reason);
-    if (waiting >= maxWaiting) return Promise.resolve(refusal(desk, key, cost, tier));
-    if (timeout <= 0) return atOnce(key, ticket);
+    const isFull = waiting >= ALL_KEYS * maxWaiting || (lines.get(key)?.waiting ?? 0) >= maxWaiting;
+    if (timeout <= 0 || isFull) return withoutWaiting(key, ticket);
     return new Promise<Decision>((resolve, reject) => {
       let cancelTimeout: (() => void) | undefined;
       const onAbort = (): void => waiter.fail(signal?.reason);
@@ -97,8 +115,8 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     });
   }
 
-  /** Without patience one does not stand in line, and passes nobody who does. */
-  async function atOnce(key: string, { cost, tier, signal }: Ticket): Promise<Decision> {
+  /** Asks once, outside the queue, unless somebody in it is waiting already: nobody is overtaken. */
+  async function withoutWaiting(key: string, { cost, tier, signal }: Ticket): Promise<Decision> {
     if (lines.get(key)?.cancelAlarm !== undefined) return refusal(desk, key, cost, tier);
     const decision = await desk.takeNow(key, cost, tier);
     if (decision.allowed && signal?.aborted) unheard(() => desk.refund(key, cost, tier, decision));
@@ -107,8 +125,9 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   }
 
   function enqueue(waiter: Waiter): void {
-    const line = lines.get(waiter.key) ?? { lanes: [], asking: false, cancelAlarm: undefined };
+    const line = lines.get(waiter.key) ?? { lanes: [], waiting: 0, asking: false, cancelAlarm: undefined };
     lines.set(waiter.key, line);
+    line.waiting++;
     const { lanes } = line;
     let place = lanes.findIndex((lane) => lane.priority <= waiter.priority);
     if (place < 0) place = lanes.length;
@@ -123,6 +142,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     const line = lines.get(waiter.key);
     const isNext = line !== undefined && headOf(line) === waiter;
     waiter.gone = true;
+    if (line !== undefined) line.waiting--;
     const lane = line?.lanes.find(({ priority }) => priority === waiter.priority);
     // Many at a time: one by one would copy the rest each time. But a line behind one who waits for long must not grow.
     if (lane !== undefined && ++lane.gone > 1000 && 2 * lane.gone > lane.queue.length) {
@@ -135,9 +155,28 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   function nudge(key: string): void {
     const line = lines.get(key);
     if (line === undefined || line.asking) return;
+    const head = headOf(line);
+    if (line.yielding && head !== undefined) return;
     line.cancelAlarm?.();
     line.cancelAlarm = undefined;
-    serve(key, line);
+    const pause = head !== undefined && isPolled(head) ? turns?.pauseFor(key, lines.size) : 0;
+    if (pause) {
+      line.yielding = true;
+      setAlarm(key, line, pause);
+    } else serve(key, line);
+  }
+
+  function setAlarm(key: string, line: Line, delay: Millis): void {
+    line.cancelAlarm = clock.after(delay, () => {
+      line.cancelAlarm = undefined;
+      line.yielding = false;
+      serve(key, line);
+    });
+  }
+
+  /** Whether room may come from a holder in another process at any time. */
+  function isPolled({ key, tier }: Waiter): boolean {
+    return desk.isShared && desk.isHeld(key, tier);
   }
 
   /** Asks for one head after the other, until one must wait. */
@@ -148,21 +187,23 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
       const answer = ask(waiter);
       if (isPromise(answer)) {
         void answer.then((decision) => {
-          answered(key, line, waiter, decision, desk.isHeld(key, waiter.tier) ? POLL : Infinity);
+          answered(key, line, waiter, decision);
           if (line.cancelAlarm === undefined) serve(key, line);
         });
         return;
       }
-      answered(key, line, waiter, answer, Infinity);
+      answered(key, line, waiter, answer);
       if (line.cancelAlarm !== undefined) return;
     }
     lines.delete(key);
   }
 
-  /** Never throws and never rejects: a fault of the store is the waiter's to see. */
-  function ask(waiter: Waiter): MaybePromise<Decision | undefined> {
-    const failed = (error: unknown): undefined => {
+  /** Never throws and never rejects: the waiter is told of a fault that will not pass. */
+  function ask(waiter: Waiter): MaybePromise<Decision | typeof PAUSED | undefined> {
+    const failed = (error: unknown): typeof PAUSED | undefined => {
+      if (error instanceof StoreUnavailable && !LASTING.has(error.fault)) return PAUSED;
       waiter.fail(error);
+      return undefined;
     };
     try {
       const answer = desk.takeNow(waiter.key, waiter.cost, waiter.tier);
@@ -176,16 +217,15 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     key: string,
     line: Line,
     waiter: Waiter,
-    decision: Decision | undefined,
-    longest: Millis,
+    decision: Decision | typeof PAUSED | undefined,
   ): void {
+    if (decision !== undefined && 'remaining' in decision && isPolled(waiter))
+      turns?.answered(key, decision, line.waiting - 1);
     if (decision?.allowed && waiter.gone) unheard(() => desk.refund(key, waiter.cost, waiter.tier, decision));
-    else if (decision?.allowed || decision?.retryAfter === Infinity) waiter.settle(decision);
+    else if (isFinal(decision)) waiter.settle(decision);
     else if (decision !== undefined && headOf(line) === waiter) {
-      line.cancelAlarm = clock.after(Math.min(decision.retryAfter, longest), () => {
-        line.cancelAlarm = undefined;
-        serve(key, line);
-      });
+      const longest = desk.isShared ? pollAfter(isPolled(waiter), lines.size) : Infinity;
+      setAlarm(key, line, Math.min(decision.retryAfter, longest));
     }
     line.asking = false;
   }
@@ -201,12 +241,28 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     lines.clear();
   }
 
-  return { wait, nudge, close };
+  function givenBack(key: string): void {
+    turns?.released(key);
+    nudge(key);
+  }
+
+  return { wait, givenBack, close };
 }
 
-/** A denial for one who never got to ask. */
+/** Allowed, or denied for good. */
+function isFinal(decision: Decision | typeof PAUSED | undefined): decision is Decision {
+  return decision?.allowed === true || decision?.retryAfter === Infinity;
+}
+
+/** A denial for a caller whose turn has not come. */
 function refusal(desk: Desk, key: string, cost: number, tier: string | undefined): MaybePromise<Decision> {
-  return chain(desk.peek(key, cost, tier), (decision) => ({ ...decision, allowed: false, taken: 0 }));
+  return chain(desk.peek(key, cost, tier), (decision) => ({
+    ...decision,
+    allowed: false,
+    taken: 0,
+    // There is room, but for those who have waited longer.
+    retryAfter: decision.allowed ? SOON : decision.retryAfter,
+  }));
 }
 
 /** The next waiter who has not left; those who have are dropped on the way. */

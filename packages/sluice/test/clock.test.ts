@@ -21,7 +21,7 @@ function service(): CasService<number> {
 
 const EVERY: Readonly<Record<string, MakeStore>> = {
   ...STORES,
-  'compare and swap': (clock) => casStore(service(), { clock, deadline: '30s' }),
+  'compare and swap': (clock) => casStore(service(), { onFailure: 'throw', clock, deadline: '30s' }),
 };
 
 for (const [name, make] of Object.entries(EVERY)) {

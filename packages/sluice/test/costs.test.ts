@@ -29,15 +29,15 @@ const SEED = Number(process.env['SEED'] ?? 1);
 /** Limits and drips that are fractions themselves. */
 const LIMITS: Readonly<Record<string, Policies>> = {
   'gcra with a fractional burst': gcra({ limit: 3.3, per: 1000, burst: 2.7 }),
-  'fixed window with a fractional limit': fixedWindow({ limit: 3.3, per: 333 }),
-  'sliding window with a fractional limit': slidingWindow({ limit: 3.3, per: 333 }),
-  'sliding log with a fractional limit': slidingLog({ limit: 3.3, per: 900 }),
+  'fixed window with a fractional limit': fixedWindow({ limit: 3.3, per: '333ms' }),
+  'sliding window with a fractional limit': slidingWindow({ limit: 3.3, per: '333ms' }),
+  'sliding log with a fractional limit': slidingLog({ limit: 3.3, per: '900ms' }),
   'leaky bucket with drips of a tenth': leakyBucket({ size: 5, dripSize: 0.1, dripRate: 30 }),
   'leaky bucket with fractional drips': leakyBucket({ size: 5.7, dripSize: 0.3, dripRate: 33.3 }),
   'token bucket in fractional steps': tokenBucket({
     capacity: 7,
     refill: 0.7,
-    every: 70,
+    every: '70ms',
     continuous: false,
   }),
 };
@@ -158,7 +158,7 @@ test('a sliding log still counts single units after an attempt that cost 2 ** 53
 describe('memory and Redis', () => {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   afterAll(() => client.disconnect());
-  const make = (clock: ManualClock) => redis(client, { clock, deadline: '30s' });
+  const make = (clock: ManualClock) => redis(client, { onFailure: 'throw', clock, deadline: '30s' });
 
   test.each(Object.entries(LIMITS))('no decision differs: %s', (name, policies) => {
     const options = { name: `fractions ${process.pid} ${name}` };

@@ -13,5 +13,9 @@ const SERVERS = [
 for (const { port, ...amount } of SERVERS) {
   const client = new Redis(inject(port), '127.0.0.1');
   afterAll(() => client.disconnect());
-  differential(`memory against ${port}`, (clock) => redis(client, { clock, deadline: '30s' }), amount);
+  differential(
+    `memory against ${port}`,
+    (clock) => redis(client, { onFailure: 'throw', clock, deadline: '30s' }),
+    amount,
+  );
 }

@@ -26,14 +26,33 @@ export function random(seed: number): (below: number) => number {
   };
 }
 
-export type Ask = (limiter: Limiter<MaybePromise<Decision>>) => unknown;
+type AnyLimiter = Limiter<MaybePromise<Decision>>;
+export type Ask = ((limiter: AnyLimiter) => unknown) & { readonly key?: string };
 
-/** All verbs and modes; whole costs, halves and tenths; what a reservation says without its function. */
-export function someVerb(draw: (below: number) => number): Ask {
+/** A place that was taken. */
+export interface Taken {
+  readonly key: string;
+  readonly cost: number;
+  readonly of: Decision;
+}
+
+/**
+ * All verbs and modes; whole costs, halves and tenths; what a reservation says without its function. Some give back or
+ * renew one of the places, or a part of it.
+ */
+export function someVerb(draw: (below: number) => number, places: readonly Taken[] = []): Ask {
+  const place = places.length > 0 && draw(3) === 0 ? places[draw(places.length)] : undefined;
+  if (place !== undefined) {
+    const { key, of } = place;
+    const cost = draw(4) === 0 ? place.cost / 2 : place.cost;
+    const verb = (['release', 'refund', 'renew', 'renew'] as const)[draw(4)] ?? 'renew';
+    return Object.assign((limiter: AnyLimiter) => limiter[verb](key, { cost, of }), { key });
+  }
   const key = `key ${draw(4)}`;
   const cost = [draw(7), 1, draw(14) / 2, draw(70) / 10, 100][draw(5)] ?? 1;
   const mode = (['whole', 'partial', 'always'] as const)[draw(3)] ?? 'whole';
   const span = 1 + draw(700);
+  const maxDelay = [undefined, undefined, span, Infinity][draw(4)];
   const seldom = draw(20) === 0;
   switch (draw(16)) {
     case 0:
@@ -44,7 +63,7 @@ export function someVerb(draw: (below: number) => number): Ask {
       return (limiter) => limiter.release(key, cost);
     case 3:
       return async (limiter) => {
-        const { decision, delay } = await limiter.reserve(key, { cost, maxDelay: span });
+        const { decision, delay } = await limiter.reserve(key, { cost, maxDelay });
         return { decision, delay };
       };
     case 4:
@@ -52,12 +71,19 @@ export function someVerb(draw: (below: number) => number): Ask {
     case 5:
       return (limiter) => (seldom ? limiter.reset(key) : limiter.take(key, cost));
     default:
-      return (limiter) => limiter.take(key, { cost, mode });
+      return Object.assign(
+        (limiter: AnyLimiter) =>
+          limiter.take(key, mode === 'always' ? { cost, mode, maxDelay } : { cost, mode }),
+        { key },
+      );
   }
 }
 
-/** Mostly forward, by whole and broken milliseconds; now and then a pause, or back. */
+const MONTH = 30 * 86_400_000;
+
+/** Mostly forward, by whole and broken milliseconds; now and then a pause, back, or far ahead or back. */
 export function someGap(draw: (below: number) => number): number {
+  if (draw(150) === 0) return (draw(2) === 0 ? -1 : 1) * [draw(5000), draw(100_000), draw(MONTH)][draw(3)];
   const gaps = [0, 0, draw(60), draw(60_000) / 1000, draw(1500), draw(20) === 0 ? draw(100_000) : 7];
   const gap = gaps[draw(gaps.length)] ?? 0;
   return draw(200) === 0 ? -draw(3000) : gap;
@@ -85,19 +111,29 @@ export async function compare(
   const draw = random(seed);
   const stores: readonly Store[] = [memory({ clock }), make(clock)];
   let limiters: Limiter<MaybePromise<Decision>>[] = [];
+  let places: Taken[] = [];
   for (let done = 0, renewed = 0; done < hits; ) {
     // Keys are new again and again: much happens only to the first hits of a key.
     if (done >= renewed) {
       const name = `${options.name} ${done}`;
+      for (const limiter of limiters) await limiter.close();
       limiters = stores.map((store) => createLimiter(policies, { ...options, name, store }));
       renewed = done + 1 + draw(RENEWED);
+      places = [];
     }
     clock.set(clock.now() + someGap(draw));
-    const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw));
+    const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw, places));
     const [expected, actual] = limiters.map((limiter) => asks.map((ask) => ask(limiter)));
-    expect(await Promise.all(actual)).toEqual(await Promise.all(expected));
+    const decisions = await Promise.all(expected);
+    expect(await Promise.all(actual)).toEqual(decisions);
+    for (const [i, of] of (decisions as Decision[]).entries()) {
+      const { key } = asks[i];
+      if (of.at !== undefined && key !== undefined) places.push({ key, cost: of.taken, of });
+    }
+    places = places.slice(-20);
     done += asks.length;
   }
+  for (const limiter of limiters) await limiter.close();
 }
 
 /** A test for each line of `policies.ts`. */

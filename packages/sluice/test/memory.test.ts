@@ -195,6 +195,55 @@ describe('memory', () => {
     expect(limiter.take('by hand').allowed).toBe(false);
   });
 
+  test('5 million invented keys free no denied or blocked key, with nothing configured', {
+    timeout: 240_000,
+  }, () => {
+    const limiter = createLimiter('5/h');
+    const victims = Array.from({ length: 1000 }, (_, i) => `victim ${i}`);
+    for (const victim of victims) limiter.take(victim, 5);
+    limiter.block('blocked', '1d');
+    const before = process.memoryUsage().arrayBuffers;
+    let most = 0;
+    for (let i = 0; i < 5_000_000; i++) {
+      limiter.take(`invented ${i}`);
+      if (i % 50_000 === 0) most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+    }
+    // Two generations of the table, and one that was not collected yet. Without a bound, 5 million keys take twice as much.
+    expect(most).toBeLessThan(200 * 2 ** 20);
+    for (const victim of victims) expect(limiter.take(victim).allowed).toBe(false);
+    expect(limiter.take('blocked').policy).toBe('block');
+  });
+
+  test('keeps a million keys by default, and any number with maxKeys: Infinity', { timeout: 60_000 }, () => {
+    const clock = manualClock(START);
+    const sizes = [memory({ clock }), memory({ clock, maxKeys: Infinity })].map((store) => {
+      const limiter = createLimiter('5/h', { store });
+      for (let i = 0; i < 1_000_500; i++) limiter.take(`key ${i}`);
+      return store.size;
+    });
+    expect(sizes).toEqual([1_000_000, 1_000_500]);
+  });
+
+  test('where every key is denied, an eviction looks at 16 rows most of the time', () => {
+    let looked = 0;
+    const worth = () => {
+      looked++;
+      return -1;
+    };
+    const table = new Table({ width: 1, worth, forget() {} }, 10_000);
+    const add = (from: number, to: number) => {
+      for (let i = from; i < to; i++) {
+        table.find(`key ${i}`);
+        table.add(START);
+      }
+    };
+    add(0, 10_000);
+    looked = 0;
+    add(10_000, 20_000);
+    // 16 for each eviction, 512 for every 33rd of them, and 16 slots that move.
+    expect(looked / 10_000).toBeLessThan(60);
+  });
+
   test('a flood of a million random keys against 100,000 stays bounded in memory', {
     timeout: 60_000,
   }, () => {
@@ -217,12 +266,14 @@ describe('memory', () => {
     expect(limiter.take('key 4999').remaining).toBe(0);
   });
 
-  test('limiters of one name share their keys and take over a changed limit; others do not', () => {
+  test('limiters of one name share their keys and take over a changed limit; others do not', async () => {
     const store = memory({ clock: manualClock(START) });
     const first = createLimiter('10/s', { store, name: 'api' });
     first.take('k', 4);
     // 400 ms of debt: 8 units at 20 a second.
-    expect(createLimiter('20/s', { store, name: 'api' }).take('k').remaining).toBe(11);
+    const second = createLimiter('20/s', { store, name: 'api' });
+    expect(second.take('k').remaining).toBe(11);
+    for (const limiter of [first, second]) await limiter.close();
     expect(createLimiter('10/s fixed-window', { store, name: 'api' }).take('k').remaining).toBe(9);
     expect(createLimiter('10/s', { store, name: 'other' }).take('k').remaining).toBe(9);
     expect(createLimiter('20/s', { store }).take('k').remaining).toBe(19);

@@ -71,7 +71,7 @@ describe('gcra is equal to a model in whole numbers', () => {
       const property = fc.property(fc.integer({ min: 1, max: 2 * limit }), (burst) =>
         fc.assert(
           fc.property(steps((per / limit) * burst * 1.2, Math.ceil(burst * 1.2)), (trace) =>
-            agree(gcra({ limit, per, burst }), gcraModel(limit, per, burst), trace, burst),
+            agree(gcra({ limit, per: `${per}ms`, burst }), gcraModel(limit, per, burst), trace, burst),
           ),
           { numRuns: 20 },
         ),
@@ -105,7 +105,7 @@ test('the leaky bucket is equal to a bucket that drips one drip at a time', () =
   );
 });
 
-const windowed: [string, (options: { limit: number; per: number }) => Policy, typeof slidingLogModel][] = [
+const windowed: [string, (options: { limit: number; per: string }) => Policy, typeof slidingLogModel][] = [
   ['the sliding log is equal to a list of all actions', slidingLog, slidingLogModel],
   ['the fixed window is equal to a count per window', fixedWindow, fixedWindowModel],
   ['the sliding window is equal to two counts in exact fractions', slidingWindow, slidingWindowModel],
@@ -117,7 +117,7 @@ test.each(windowed)('%s', (_, make, model) => {
       fc.integer({ min: 1, max: 12 }),
       fc.integer({ min: 1, max: 1000 }),
       steps(700, 13),
-      (limit, per, trace) => agree(make({ limit, per }), model(limit, per), trace, limit),
+      (limit, per, trace) => agree(make({ limit, per: `${per}ms` }), model(limit, per), trace, limit),
     ),
   );
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   concurrency,
   createLimiter,
+  type Duration,
   ERRORS,
   fixedWindow,
   gcra,
@@ -11,6 +12,7 @@ import {
   minInterval,
   pacer,
   penalty,
+  type Policy,
   slidingLog,
   slidingWindow,
   SluiceError,
@@ -140,12 +142,44 @@ describe('options that exclude each other', () => {
     [() => penalty({ after: 1, within: '1s', block: '2s', max: '1s' }), 'ERR_DURATION', 'penalty.max'],
     [() => penalty({ after: 1, within: '1s', block: '2s', factor: 0.5 }), 'ERR_NUMBER', 'penalty.factor'],
     [
-      () => tokenBucket({ capacity: 1, refill: 1, every: 1, continuous: 1 as never }),
+      () => tokenBucket({ capacity: 1, refill: 1, every: '1ms', continuous: 1 as never }),
       'ERR_CHOICE',
       'tokenBucket.continuous',
     ],
   ])('%s', (act, code, option) => {
     expect(errorOf(act)).toMatchObject({ code, option });
+  });
+});
+
+describe('a bare number below a second, which is most likely meant in seconds', () => {
+  const given = 60 as const;
+  test.each<[option: string, make: (duration: Duration) => Policy]>([
+    ['gcra.per', (per) => gcra({ limit: 5, per })],
+    ['fixedWindow.per', (per) => fixedWindow({ limit: 5, per })],
+    ['slidingWindow.per', (per) => slidingWindow({ limit: 5, per })],
+    ['slidingLog.per', (per) => slidingLog({ limit: 5, per })],
+    ['pacer.per', (per) => pacer({ limit: 5, per })],
+  ])('is refused as %s, and accepted with a unit', (option, make) => {
+    const error = errorOf(() => make(given));
+    expect(error).toMatchObject({ code: 'ERR_DURATION', option, value: 60 });
+    expect(String(error)).toContain("write '60s' or '60ms'");
+    for (const duration of ['60s', '60ms', '0.5ms', 1000]) make(duration);
+  });
+
+  test.each<[option: string, make: (duration: Duration) => Policy]>([
+    ['pacer.warmup', (warmup) => pacer({ limit: 5, per: '1s', warmup })],
+    ['tokenBucket.every', (every) => tokenBucket({ capacity: 5, refill: 5, every })],
+    ['minInterval.every', (every) => minInterval({ every })],
+    ['concurrency.lease', (lease) => concurrency({ limit: 5, lease })],
+    ['penalty.within', (within) => penalty({ after: 1, within, block: '1h' })],
+    ['penalty.block', (block) => penalty({ after: 1, within: '1h', block })],
+    ['penalty.max', (max) => penalty({ after: 1, within: '1h', block: '0.1ms', max })],
+  ])('is accepted as %s, in milliseconds', (_, make) => {
+    make(given);
+  });
+
+  test('is a drip rate of a leaky bucket, which has always been in milliseconds', () => {
+    expect(leakyBucket({ size: 5, dripRate: 100 }).window).toBe(500);
   });
 });
 
@@ -177,7 +211,7 @@ describe('limiter', () => {
     [() => createLimiter({ block: '5/s', day: '100/day' }), 'ERR_POLICY', 'policies'],
     [() => createLimiter('5/s', { tiers: { pro: { block: '10/s' } } }), 'ERR_POLICY', 'policies'],
     [() => createLimiter({ a: 5 as never }), 'ERR_POLICY', 'policies'],
-    [() => createLimiter(penalty({ after: 1, within: 1, block: 1 })), 'ERR_POLICY', 'policies'],
+    [() => createLimiter(penalty({ after: 1, within: '1ms', block: '1ms' })), 'ERR_POLICY', 'policies'],
     [() => limiter.take(7 as never), 'ERR_KEY', 'key'],
     [() => limiter.take('k', { tier: 'gold' }), 'ERR_TIER', 'tier'],
     [() => limiter.take('k', { mode: 'most' as 'whole' }), 'ERR_CHOICE', 'mode'],
@@ -340,8 +374,8 @@ describe('policies in every form', () => {
       .policies.map(({ name, limit }) => [name, limit]);
 
   test('one, a list, and by name', () => {
-    expect(names(gcra({ limit: 3, per: 1 }))).toEqual([['default', 3]]);
-    expect(names([gcra({ limit: 3, per: 1 }), '5/s', fixedWindow({ limit: 4, per: 1 })])).toEqual([
+    expect(names(gcra({ limit: 3, per: '1ms' }))).toEqual([['default', 3]]);
+    expect(names([gcra({ limit: 3, per: '1ms' }), '5/s', fixedWindow({ limit: 4, per: '1ms' })])).toEqual([
       ['gcra', 3],
       ['gcra-2', 5],
       ['fixed-window', 4],

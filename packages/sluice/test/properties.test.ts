@@ -25,6 +25,14 @@ function open(policies: Parameters<typeof createLimiter>[0]): { limiter: Limiter
   return { limiter: createLimiter(policies, { store: memory({ clock }) }), clock };
 }
 
+const DAY = 86_400_000;
+const jump = fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 1, max: 40 * DAY }));
+
+/** For each policy: how far ahead of now the instants in a row may be before they count as those of a wrong clock. */
+function honored(limiter: Limiter): number[] {
+  return limiter.peek('never seen').policies.map(({ window: own }) => Math.max(own, 10_000));
+}
+
 const seen = ({ allowed, taken, policy, policies }: Decision) => ({ allowed, taken, policy, policies });
 
 for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
@@ -187,10 +195,12 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('a clock that goes back mints nothing, and blocks no longer than it went back', () => {
+    test('a clock that goes back by up to one window mints nothing, and blocks no longer than it went back', () => {
+      const part = fc.double({ min: 0, max: 1, noNaN: true });
       fc.assert(
-        fc.property(trace, fc.integer({ min: 1, max: 100_000 }), trace, (before, back, during) => {
+        fc.property(trace, part, trace, (before, share, during) => {
           const { limiter, clock } = open(policies);
+          const back = share * Math.min(...honored(limiter));
           for (const step of before) {
             clock.advance(step.gap);
             limiter.take('k', step.cost);
@@ -204,6 +214,60 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
           for (const step of during.slice(0, 5)) limiter.take('k', step.cost);
           clock.set(now);
           expect(limiter.peek('k').remaining).toBeLessThanOrEqual(then.remaining);
+        }),
+      );
+    });
+
+    test('a clock that jumps ahead and back blocks at most one window longer than a window', () => {
+      fc.assert(
+        fc.property(trace, jump, trace, cost, (before, ahead, during, asked) => {
+          const { limiter, clock } = open(policies);
+          for (const step of before) {
+            clock.advance(step.gap);
+            limiter.take('k', step.cost);
+          }
+          const now = clock.now();
+          const longest = Math.max(...honored(limiter));
+          const wait = Math.max(...limiter.peek('never seen').policies.map((policy) => policy.window));
+          clock.advance(ahead);
+          for (const step of during.slice(0, 5)) limiter.take('k', step.cost);
+          const then = limiter.peek('k', asked);
+          clock.set(now);
+          const { retryAfter } = limiter.peek('k', asked);
+          expect(retryAfter).toBeLessThanOrEqual(then.retryAfter + ahead + CLOSE);
+          expect(retryAfter).toBeLessThanOrEqual(Math.max(then.retryAfter, wait) + longest + CLOSE);
+          if (retryAfter === 0 || retryAfter === Infinity) return;
+          clock.set(now + retryAfter - CLOSE);
+          expect(limiter.peek('k', asked).allowed).toBe(false);
+          clock.set(now + retryAfter);
+          expect(limiter.peek('k', asked).allowed).toBe(true);
+        }),
+      );
+    });
+
+    test('a clock that jumps ahead and back lets at most twice the bound pass', () => {
+      const long = fc.integer({ min: 200_000_000, max: 40 * DAY });
+      fc.assert(
+        fc.property(trace, long, trace, trace, (before, ahead, during, after) => {
+          const { limiter, clock } = open(policies);
+          const taken: { at: number; units: number }[] = [];
+          function run(steps: typeof before): void {
+            for (const step of steps) {
+              clock.advance(step.gap);
+              if (limiter.take('k', step.cost).allowed) taken.push({ at: clock.now(), units: step.cost });
+            }
+          }
+          run(before);
+          const now = clock.now();
+          clock.advance(ahead);
+          for (const step of during.slice(0, 5)) limiter.take('k', step.cost);
+          clock.set(now);
+          run(after);
+          for (const { at } of taken) {
+            const inside = taken.filter((other) => other.at >= at && other.at < at + window - CLOSE);
+            const units = inside.reduce((sum, other) => sum + other.units, 0);
+            expect(units).toBeLessThanOrEqual(2 * atMost(window, 6) + 1e-6);
+          }
         }),
       );
     });

@@ -40,7 +40,7 @@ describe('script injection', () => {
     const cached = async () =>
       Number(/number_of_cached_scripts:(\d+)/.exec(await client.info('memory'))?.[1]);
     const first = createLimiter('2/h', {
-      store: redis(client, { deadline: '10s' }),
+      store: redis(client, { onFailure: 'throw', deadline: '10s' }),
       name: `${own} warm`,
       tiers,
     });
@@ -51,7 +51,7 @@ describe('script injection', () => {
     const before = await cached();
     for (const text of HOSTILE) {
       const limiter = createLimiter('2/h', {
-        store: redis(client, { deadline: '10s' }),
+        store: redis(client, { onFailure: 'throw', deadline: '10s' }),
         name: `${own} ${text}`,
         tiers,
       });
@@ -70,7 +70,10 @@ describe('script injection', () => {
 describe('key floods', () => {
   test('keys of a megabyte take no more room than others', async () => {
     const long = 'x'.repeat(1_000_000);
-    const limiter = createLimiter('2/h', { store: redis(client, { deadline: '10s' }), name: own });
+    const limiter = createLimiter('2/h', {
+      store: redis(client, { onFailure: 'throw', deadline: '10s' }),
+      name: own,
+    });
     await limiter.take(long);
     const keys = (await client.keys(`${own}:*`)).filter((key) => key.startsWith(`${own}:{`));
     expect(Math.max(...keys.map((key) => key.length))).toBeLessThan(400);

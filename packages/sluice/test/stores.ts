@@ -26,7 +26,7 @@ function onServer(port: 'redisPort' | 'valkeyPort'): MakeStore {
   afterAll(() => client?.disconnect());
   return (clock) => {
     client ??= new Redis(inject(port), '127.0.0.1');
-    return apart(redis(client, { clock, deadline: '30s' }));
+    return apart(redis(client, { onFailure: 'throw', clock, deadline: '30s' }));
   };
 }
 
@@ -35,8 +35,8 @@ let stores = 0;
 /** One store serves, another asks it. */
 function overSocket(clock: ManualClock): Store<Promise<Decision>> {
   const path = join(tmpdir(), `sluice-${process.pid}-${++stores}.sock`);
-  const server = ipc({ path, store: memory({ clock }), deadline: '30s' });
-  const client = ipc({ path, serve: false, deadline: '30s' });
+  const server = ipc({ onFailure: 'throw', path, store: memory({ clock }), deadline: '30s' });
+  const client = ipc({ onFailure: 'throw', path, serve: false, deadline: '30s' });
   let served: Promise<unknown> | undefined;
   return {
     clock: client.clock,
@@ -61,5 +61,11 @@ function apart(store: Store<Promise<Decision>>): Store<Promise<Decision>> {
     plans.set(plan, known);
     return known;
   };
-  return { ...store, apply: (hit: Hit) => store.apply({ ...hit, plan: planOf(hit.plan) }) };
+  const apply = (hit: Hit) => store.apply({ ...hit, plan: planOf(hit.plan) });
+  return { ...store, backend: undefined, apply };
+}
+
+/** The same keys through another store object, as another process has it: limiters on it do not know those on the first one. */
+export function another<R extends Decision | Promise<Decision>>(store: Store<R>): Store<R> {
+  return { ...store, backend: undefined, apply: (hit) => store.apply(hit), close() {} };
 }

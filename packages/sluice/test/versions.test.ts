@@ -20,7 +20,7 @@ import { redis } from '../src/stores/redis/index.ts';
 import { type ManualClock, manualClock } from '../src/testing/index.ts';
 import { random, someGap, someVerb } from './differential.ts';
 import { type PostgresServer, postgresServer } from './postgres/server.ts';
-import { type MakeStore, STORES } from './stores.ts';
+import { another, type MakeStore, STORES } from './stores.ts';
 
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
 
@@ -47,7 +47,7 @@ const { valkey: _, ...withoutValkey } = STORES;
 const ALL: Readonly<Record<string, MakeStore>> = {
   ...withoutValkey,
   'compare and swap': swapped,
-  postgres: (clock) => postgres(pool, { table: 'versions', clock, deadline: '30s' }),
+  postgres: (clock) => postgres(pool, { onFailure: 'throw', table: 'versions', clock, deadline: '30s' }),
 };
 
 /** A map that can only be swapped. */
@@ -62,12 +62,12 @@ function swapped(clock: ManualClock): Store {
       return true;
     },
   };
-  return casStore(service, { clock, deadline: '30s' });
+  return casStore(service, { onFailure: 'throw', clock, deadline: '30s' });
 }
 
 let names = 0;
 
-/** One limiter per version, all of one name on one store. */
+/** One limiter per version, all of one name on the same keys, each in a process of its own as far as limiters can tell. */
 function side(
   make: MakeStore,
   clock: ManualClock,
@@ -76,7 +76,7 @@ function side(
 ): AnyLimiter[] {
   const store = make(clock);
   const name = `versions ${process.pid} ${++names}`;
-  return versions.map((policies) => createLimiter(policies, { ...options, store, name }));
+  return versions.map((policies) => createLimiter(policies, { ...options, store: another(store), name }));
 }
 
 async function admitted(limiters: readonly AnyLimiter[], takes: number): Promise<number[]> {
@@ -119,7 +119,11 @@ for (const [name, make] of Object.entries(ALL)) {
       const store = make(clock);
       const name = `versions ${process.pid} ${++names}`;
       const before = createLimiter('10/h', { store, name, tiers: { pro: '20/h fixed-window' } });
-      const after = createLimiter('10/h fixed-window', { store, name, tiers: { pro: '20/h sliding-log' } });
+      const after = createLimiter('10/h fixed-window', {
+        store: another(store),
+        name,
+        tiers: { pro: '20/h sliding-log' },
+      });
       const asks = [
         () => before.take('k'),
         () => before.take('k', { tier: 'pro' }),
@@ -163,7 +167,7 @@ for (const [name, make] of Object.entries(ALL)) {
       const versions: Policies[] = [
         '7/s burst 4',
         '5/s sliding-log',
-        { rate: '5/s', jobs: concurrency({ limit: 3, lease: 900 }), log: '4/s sliding-log' },
+        { rate: '5/s', jobs: concurrency({ limit: 3, lease: '900ms' }), log: '4/s sliding-log' },
       ];
       const clock = manualClock(START);
       const draw = random(7);
@@ -195,7 +199,7 @@ for (const [name, make] of Object.entries(ALL)) {
 }
 
 describe('the value in Redis, by the clock of the server', () => {
-  const store = redis(client, { deadline: '30s' });
+  const store = redis(client, { onFailure: 'throw', deadline: '30s' });
 
   test('is a bare row again once the other version has expired', async () => {
     const name = `versions ${process.pid} ${++names}`;
@@ -203,7 +207,7 @@ describe('the value in Redis, by the clock of the server', () => {
     const after = createLimiter('100/h', { store, name });
     await after.take('k');
     const bare = await client.strlen(key);
-    const before = createLimiter('5/100ms fixed-window', { store, name });
+    const before = createLimiter('5/100ms fixed-window', { store: another(store), name });
     await before.take('k');
     await after.take('k');
     expect(await client.strlen(key)).toBeGreaterThan(2 * bare);
@@ -219,7 +223,7 @@ describe('the value in Redis, by the clock of the server', () => {
     async (long) => {
       const name = `versions ${process.pid} ${++names}`;
       const brief = createLimiter('5/10s fixed-window', { store, name });
-      const slow = createLimiter(long, { store, name });
+      const slow = createLimiter(long, { store: another(store), name });
       await slow.take('k', 5);
       await brief.take('k');
       await slow.peek('k');
@@ -235,7 +239,7 @@ describe('the value in Redis, by the clock of the server', () => {
     const name = `versions ${process.pid} ${++names}`;
     const log = createLimiter('300/300ms sliding-log', { store, name });
     const policy = fixedWindow({ limit: 100_000, per: '1d', align: 'first' });
-    const other = createLimiter(policy, { store, name });
+    const other = createLimiter(policy, { store: another(store), name });
     let charged = 0;
     for (let round = 0; round < 5; round++) {
       for (let i = 0; i < 100; i++) {

@@ -178,6 +178,40 @@ describe('acquire', () => {
     expect(woken.map(([who]) => who)).toEqual(['a', 'd', 'b', 'c']);
   });
 
+  test('a full queue neither denies nor delays a fresh key, and announces a wait that is true', async () => {
+    const { clock, limiter } = open('1/s', { maxWaiting: 3 });
+    const waiting = Array.from({ length: 4 }, () => limiter.acquire('busy'));
+    await settled();
+    clock.advance(400);
+    expect(await limiter.acquire('busy')).toMatchObject({ allowed: false, taken: 0, retryAfter: 600 });
+    expect(await limiter.acquire('fresh')).toMatchObject({ allowed: true, taken: 1 });
+    clock.advance(3000);
+    expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true, true, true]);
+  });
+
+  test('over all keys twice as many may wait as for one; beyond that the store is asked once', async () => {
+    const { limiter } = open('1/s', { maxWaiting: 5 });
+    const keys = Array.from({ length: 11 }, (_, i) => `key ${i}`);
+    for (const key of keys) await limiter.acquire(key);
+    const waiting = keys.slice(0, 10).map((key) => limiter.acquire(key));
+    expect(await limiter.acquire('key 10')).toMatchObject({ allowed: false, retryAfter: 1000 });
+    expect(await limiter.acquire('fresh')).toMatchObject({ allowed: true, taken: 1 });
+    const ends = Promise.allSettled(waiting);
+    void limiter.close();
+    expect((await ends).map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'));
+  });
+
+  test('a refusal never announces that there is nothing to wait for', async () => {
+    const { limiter } = open(gcra({ limit: 10, per: '1s', burst: 5 }), { maxWaiting: 1 });
+    await limiter.acquire('k', 3);
+    const large = limiter.acquire('k', 5);
+    await settled();
+    expect(limiter.peek('k').allowed).toBe(true);
+    expect(await limiter.acquire('k')).toMatchObject({ allowed: false, retryAfter: 100 });
+    void limiter.close();
+    await expect(large).rejects.toThrow();
+  });
+
   test('who leaves from behind the head asks nothing of the store', async () => {
     const inner = memory({ clock: manualClock(START) });
     let asked = 0;

@@ -95,11 +95,12 @@ export function createCore(config: Config, options: CoreOptions): Core {
   let current = prepare(config);
   runWhole(current.opening);
 
-  /** Ready to be asked when `opening` is complete. */
-  function prepare(given: Config): Prepared {
+  /** Ready to be asked when `opening` is complete. `replaced`: gives its names to the new limits, and answers until then. */
+  function prepare(given: Config, replaced?: Prepared): Prepared {
     const limits = new Map<string, Limit>();
     const descriptors = new Descriptors(given.domains, store, observeRule);
     function* open(): Steps {
+      if (replaced !== undefined) yield* freeNames(replaced);
       for (const [name, one] of given.limits) {
         limits.set(name, openLimit(one, store));
         yield;
@@ -107,6 +108,14 @@ export function createCore(config: Config, options: CoreOptions): Core {
       yield* descriptors.open();
     }
     return { config: given, limits, descriptors, opening: open() };
+  }
+
+  function* freeNames({ limits, descriptors }: Prepared): Steps {
+    for (const limit of limits.values()) {
+      limit.close();
+      yield;
+    }
+    yield* descriptors.close();
   }
 
   function observeRule(label: string, key: string, decision: Decision, shadowed: boolean): void {
@@ -150,9 +159,14 @@ export function createCore(config: Config, options: CoreOptions): Core {
     block: (name, key, span) => limitOf(name).block(key, span),
     reset: (name, key) => limitOf(name).reset(key),
     async reload(given) {
-      const next = prepare(given);
-      // If any of it cannot be opened, nothing has changed.
-      await runInSlices(next.opening);
+      const next = prepare(given, current);
+      try {
+        await runInSlices(next.opening);
+      } catch (error) {
+        // The previous limits go on, and the names are free for the next configuration.
+        runWhole(freeNames(next));
+        throw error;
+      }
       current = next;
     },
     async close() {

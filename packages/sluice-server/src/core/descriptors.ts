@@ -103,6 +103,14 @@ export class Descriptors {
     for (const { level } of this.domains.values()) yield* this.openLevel(level);
   }
 
+  /** Frees the names of all limiters, so that others with other policies can take over. They still answer. */
+  *close(): Steps {
+    for (const limiter of this.limiters.values()) {
+      void limiter.close();
+      yield;
+    }
+  }
+
   decide(
     domainName: string,
     descriptors: readonly Descriptor[],

@@ -30,6 +30,8 @@ export interface Limit {
   refund(key: string, options: AskOptions): MaybePromise<Decision>;
   block(key: string, span: Duration): MaybePromise<Decision>;
   reset(key: string): MaybePromise<Decision>;
+  /** Frees its name, so that a limit with other policies can take over. It still answers. */
+  close(): void;
 }
 
 type Ask = (key: string, cost: number, tier?: string, mode?: Mode) => MaybePromise<Decision>;
@@ -84,6 +86,7 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
     refund: (key, options) => asked(key, options, refund),
     block: (key, span) => limiter.block(key, span),
     reset: (key) => limiter.reset(key),
+    close: () => void limiter.close(),
   };
 }
 

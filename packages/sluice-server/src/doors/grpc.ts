@@ -1,11 +1,11 @@
 /** The gRPC listener: Envoy's rate limit service, and health checks. */
 import { type sendUnaryData, Server, type ServerUnaryCall, status } from '@grpc/grpc-js';
-import { StoreError, StoreUnavailable } from 'sluice';
 import type { Core } from '../core/core.ts';
 import { isPromise } from '../core/maybe.ts';
 import { secondsOf } from '../attempts.ts';
 import { type Door, type DoorOptions, IDLE_TIMEOUT, showAddress } from '../door.ts';
 import { isToken } from '../http/access.ts';
+import { storeFaultIn } from '../store-failure.ts';
 import { askedOf } from '../traces/envoy.ts';
 import type { Work } from '../traces/tracer.ts';
 import { createHealth } from './grpc-health.ts';
@@ -94,8 +94,7 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
 
 function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
-  if (error instanceof StoreError || error instanceof StoreUnavailable)
-    return new Refusal(status.UNAVAILABLE, error.message);
+  if (storeFaultIn(error) !== undefined) return new Refusal(status.UNAVAILABLE, (error as Error).message);
   return new Refusal(status.INTERNAL, 'internal server error');
 }
 

@@ -1,6 +1,6 @@
 /** Runs one command: its reply, or an error reply. */
-import { StoreError, StoreUnavailable } from 'sluice';
 import type { Log } from '../log.ts';
+import { storeFaultIn } from '../store-failure.ts';
 import { type Command, RespError, type Session } from './resp-command.ts';
 import { failure, utf8 } from './resp-reply.ts';
 
@@ -27,8 +27,7 @@ export function answerTo(
 /** The error reply for whatever a command threw. A failed store has a code of its own, since the caller did nothing wrong. */
 export function refusal(error: unknown, name: string, log: Log): string {
   if (error instanceof RespError) return failure(error.code, error.message);
-  if (error instanceof StoreError || error instanceof StoreUnavailable)
-    return failure('UNAVAILABLE', utf8(error.message));
+  if (storeFaultIn(error) !== undefined) return failure('UNAVAILABLE', utf8((error as Error).message));
   const message = error instanceof Error ? error.message : String(error);
   // Invalid arguments and unknown limits; their messages are meant for the caller.
   const isExpected = error instanceof RangeError || (error instanceof Error && error.name === 'UnknownLimit');

@@ -36,7 +36,7 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
       return [name, await route.answer(request, new URLSearchParams(query))];
     } catch (error) {
       const problem = problemOf(error);
-      if (problem.body.status === 500)
+      if (problem.cause instanceof Error || problem.body.status === 500)
         log.error('a request failed', { path: name, error: String(problem.cause) });
       return [name, problemReply(problem)];
     }

@@ -2,6 +2,7 @@
 import { type Decision, type MaybePromise, SluiceError } from 'sluice';
 import { rateLimitHeaders } from 'sluice/http';
 import { type Core, UnknownLimit, type Verdict } from '../core/core.ts';
+import { storeFaultIn } from '../store-failure.ts';
 import type { Asked } from '../traces/tracer.ts';
 import { type Question, readQuestion, type Verb } from './questions.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
@@ -94,13 +95,15 @@ function answer(
 export function problemOf(error: unknown): HttpProblem {
   if (error instanceof HttpProblem) return error;
   if (error instanceof UnknownLimit) return new HttpProblem('unknown-limit', error.message);
+  const fault = storeFaultIn(error);
+  if (fault !== undefined) {
+    const unavailable = new HttpProblem('store-unavailable', undefined, { fault }, [['Retry-After', '1']]);
+    // The breaker's events report an outage; a mistake in the setup is reported here.
+    if (error instanceof SluiceError) unavailable.cause = error;
+    return unavailable;
+  }
   if (error instanceof SluiceError)
     return new HttpProblem('bad-request', error.message, { code: error.code });
-  const code = (error as { code?: unknown } | undefined)?.code;
-  if (code === 'ERR_STORE_UNAVAILABLE' || code === 'ERR_STORE') {
-    const { fault } = error as { fault?: unknown };
-    return new HttpProblem('store-unavailable', undefined, { fault }, [['Retry-After', '1']]);
-  }
   const problem = new HttpProblem('internal-error');
   problem.cause = error;
   return problem;

@@ -51,10 +51,10 @@ const MEMORY: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /** For the plugin's option `store`, which wants a class. Each registration has a memory of its own, unless a store is given. */
 export function sluiceStore(options: SluiceStoreOptions = {}): SluiceStoreClass {
-  placeOf(options, 'fastify-rate-limit');
+  const { store: shared, prefix } = placeOf(options, 'fastify-rate-limit');
   // A function that returns an object may be called with `new`.
   return function SluiceStore(params: Params = {}) {
-    const { store, prefix } = placeOf(options, 'fastify-rate-limit');
+    const store = options.store === undefined ? placeOf(options, prefix).store : shared;
     return routeStore(store, prefix, params);
   } as unknown as SluiceStoreClass;
 }

@@ -2,7 +2,7 @@
  * Guava's RateLimiter: callers wait for their turn, and each one's permits delay the next. In memory it answers to the
  * microsecond as the original does; `distributed` keeps the same rules on any store.
  */
-import { duration } from '../duration.ts';
+import { duration, inMillis } from '../duration.ts';
 import {
   type Clock,
   createLimiter,
@@ -109,7 +109,7 @@ function distributed(permitsPerSecond: number, options: DistributedOptions): Dis
   const limiter = createLimiter(
     warmup === undefined || warmup === 0
       ? pacer({ ...second, maxBurst: warmup === 0 ? 0 : maxBurstSeconds, fresh: 'empty' })
-      : pacer({ ...second, warmup, coldFactor }),
+      : pacer({ ...second, warmup: inMillis(warmup), coldFactor }),
     { store, name },
   );
   let rate = checkRate(permitsPerSecond);

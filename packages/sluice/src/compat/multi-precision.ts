@@ -5,6 +5,7 @@
  * Time is cut into blocks of `precision`, counted from 1970. A rule looks at the block of now and at as many before it
  * as make up the duration. Without a precision there is one block: a fixed window.
  */
+import { inMillis } from '../duration.ts';
 import {
   createLimiter,
   type Decision,
@@ -143,6 +144,6 @@ function isTriple(rule: Rule): rule is Extract<Rule, readonly unknown[]> {
 
 /** A log of sub-windows keeps an entry until `per` after the end of its sub-window: here one block less than the duration. */
 function policyOf({ limit, block, blocks }: Window): Policy {
-  if (blocks === 1) return fixedWindow({ limit, per: block });
-  return slidingLog({ limit, per: (blocks - 1) * block, resolution: blocks - 1 });
+  if (blocks === 1) return fixedWindow({ limit, per: inMillis(block) });
+  return slidingLog({ limit, per: inMillis((blocks - 1) * block), resolution: blocks - 1 });
 }

@@ -4,6 +4,7 @@
  * As documented there: each hit lasts for the ttl, at most `limit` of them live at once, and one more blocks the key for
  * `blockDuration`, after which its count starts anew. So it is a log, and a penalty at the first denial: one round trip.
  */
+import { inMillis } from '../duration.ts';
 import { type Millis, penalty, type Policies, type Policy, slidingLog } from '../index.ts';
 import { counting, placeOf, roundedSpans, type SluiceStoreOptions } from './shared/hit-counter.ts';
 import { type AnyLimiter, limitersOf } from './shared/limiters.ts';
@@ -33,6 +34,8 @@ export interface SluiceThrottlerStorage {
     blockDuration: Millis,
     throttlerName: string,
   ): Promise<ThrottlerRecord>;
+  /** Called by Nest when the application ends: another storage may then use the default prefix. */
+  onApplicationShutdown(): void;
 }
 
 /** More hits than anybody keeps a log of. */
@@ -40,17 +43,18 @@ const MOST_HITS = 2 ** 52;
 
 /** For the module's option `storage`. */
 export function sluiceStore(options: SluiceStoreOptions = {}): SluiceThrottlerStorage {
-  const { store, prefix } = placeOf(options, 'nestjs-throttler');
+  const { store, prefix, release } = placeOf(options, 'nestjs-throttler');
   const limiterOf = limitersOf(store);
   const rounded = roundedSpans();
 
   function limiterFor(throttlerName: string, ttl: Millis, limit: number, block: Millis): AnyLimiter {
-    return limiterOf(`${prefix} ${throttlerName}`, `${ttl} ${limit} ${block}`, () =>
-      policiesOf(ttl, limit, block),
-    );
+    // Limits with and without a block have different rows, so they need different names.
+    const name = `${prefix} ${throttlerName}${block > 0 ? ' with block' : ''}`;
+    return limiterOf(name, `${ttl} ${limit} ${block}`, () => policiesOf(ttl, limit, block));
   }
 
   return {
+    onApplicationShutdown: release,
     async increment(key, givenTtl, givenLimit, givenBlock, throttlerName) {
       if (givenLimit < 1) return record(1, givenTtl, true, givenBlock > 0 ? givenBlock : givenTtl);
       if (givenTtl <= 0) return record(1, 0, false, 0);
@@ -75,12 +79,13 @@ export function sluiceStore(options: SluiceStoreOptions = {}): SluiceThrottlerSt
 
 function policiesOf(ttl: Millis, limit: number, block: Millis): Policies {
   const policies: Record<string, Policy> = {
-    hits: slidingLog({ limit, per: ttl }),
+    hits: slidingLog({ limit, per: inMillis(ttl) }),
     // Only to announce its end, which opens with the first hit.
     window: counting(ttl),
   };
   // `within` has no meaning when each denial blocks, and a row is kept that much longer.
-  if (block > 0) policies['lockout'] = penalty({ after: 1, within: 1, block, factor: 1 });
+  if (block > 0)
+    policies['lockout'] = penalty({ after: 1, within: '1ms', block: inMillis(block), factor: 1 });
   return policies;
 }
 

@@ -2,6 +2,7 @@
  * RisingStack's rate-limiter and classdojo's rolling-rate-limiter: so many actions in any interval. First comes the
  * factory of the one, then the classes of the other, then what both share. Spans are milliseconds, but for `wait`.
  */
+import { inMillis } from '../duration.ts';
 import {
   createLimiter,
   type Decision,
@@ -144,7 +145,7 @@ function checkLimit(what: string, limit: RollingLimit): void {
 function logOf({ interval, maxInInterval, buckets = 10_000 }: RollingLimit, uniform: boolean): Policy {
   const fits = maxInInterval <= Math.max(buckets, SHORT);
   const resolution = fits ? 'exact' : buckets;
-  const log = slidingLog({ limit: maxInInterval, per: interval, resolution });
+  const log = slidingLog({ limit: maxInInterval, per: inMillis(interval), resolution });
   return uniform ? countPast(log, buckets) : log;
 }
 
@@ -190,7 +191,7 @@ class RollingRateLimiter {
     positive('options.interval', interval);
     atLeastOne('options.maxInInterval', maxInInterval);
     notNegative('options.minDifference', minDifference);
-    const log = slidingLog({ limit: maxInInterval, per: interval });
+    const log = slidingLog({ limit: maxInInterval, per: inMillis(interval) });
     this.#limiter = createLimiter(policiesOf([log], [minDifference]), {
       store: storeOf(options, client),
       name: name ?? nameOf([options]),
@@ -298,7 +299,7 @@ const GAP = 'gap';
 function policiesOf(logs: readonly Policy[], gaps: readonly number[]): Record<string, Policy> {
   const policies = Object.fromEntries(logs.map((log, index) => [`log ${index}`, log]));
   const every = Math.max(...gaps);
-  return every > 0 ? { ...policies, [GAP]: minInterval({ every }) } : policies;
+  return every > 0 ? { ...policies, [GAP]: minInterval({ every: inMillis(every) }) } : policies;
 }
 
 /** What is left of the log with least left. */

@@ -34,7 +34,10 @@ export type TrustProxy =
 
 /** Which proxies are believed, and how much of an address counts. */
 export interface ClientAddressOptions {
-  /** Default false. */
+  /**
+   * Default `false` for `clientAddress`. Middlewares use the framework's own proxy setting by default: Express' `trust proxy`,
+   * Fastify's `trustProxy`, Koa's `app.proxy`.
+   */
   readonly trustProxy?: TrustProxy | undefined;
   /**
    * Leading bits of an IPv6 address that identify one client, since one subscriber holds a whole prefix. Default 56; 128
@@ -147,7 +150,8 @@ function forwarded({ headers }: RequestLike): string[] {
   return chain.slice(bad + 1);
 }
 
-function headerOf(headers: HeadersLike, name: string): string {
+/** A header's value, or an empty string. Node lists some headers by value: they are joined. */
+export function headerOf(headers: HeadersLike, name: string): string {
   if (typeof headers.get === 'function') return headers.get(name) ?? '';
   const value = (headers as Readonly<Record<string, string | readonly string[] | undefined>>)[name];
   return value === undefined ? '' : typeof value === 'string' ? value : value.join(',');

@@ -7,14 +7,19 @@ import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
 
 /** What a guard needs of a limiter; every limiter of Sluice offers it. */
 export interface GuardLimiter {
-  /** As a limiter's. */
-  take(key: string, options: Share & { readonly mode?: Mode }): MaybePromise<Decision>;
+  /** Same as `Limiter.take`. */
+  take(
+    key: string,
+    options: Share & { readonly mode?: Mode; readonly maxDelay?: number },
+  ): MaybePromise<Decision>;
   /** Same as `Limiter.refund`. */
   refund(key: string, options: Share & { readonly of?: Decision | undefined }): MaybePromise<Decision>;
   /** Same as `Limiter.release`. */
   release(key: string, options: Share & { readonly of?: Decision | undefined }): MaybePromise<Decision>;
   /** As a limiter's. */
   holds(key: string, tier?: string): boolean;
+  /** Same as `Limiter.keep`. Without it, a place whose request outlives the lease is free before the request ends. */
+  keep?(key: string, options: Share & { readonly of: Decision }): void;
   /** As a limiter's. */
   takeMany(
     items: readonly { readonly key: string }[],
@@ -41,8 +46,8 @@ export interface Outcome {
 export interface Limit<Q> {
   /** Which is asked. */
   readonly limiter: GuardLimiter;
-  /** Whom it counts for; default: the client's address. `false`: this limit does not apply. */
-  readonly key?: ((request: Q) => MaybePromise<string | false>) | undefined;
+  /** Whom it counts for; default, and where it returns `undefined`: the client's address. `false`: the limit does not apply. */
+  readonly key?: ((request: Q) => MaybePromise<string | false | undefined>) | undefined;
   /** Default 1. */
   readonly cost?: number | ((request: Q) => MaybePromise<number>) | undefined;
   /** One of the limiter's tiers; default none. */

@@ -6,7 +6,7 @@ import type { Decision, MaybePromise } from '../contract.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { all, chain, isPromise, unheard } from '../maybe.ts';
 import { cost as checkCost } from '../options.ts';
-import { clientAddressBy, type RequestLike } from './client-address.ts';
+import { type Addressed, addressKeyOf } from './address-key.ts';
 import {
   checked,
   type GuardLimiter,
@@ -52,9 +52,7 @@ export interface Verdict {
 export type Guard<Q> = (request: Q) => MaybePromise<Verdict>;
 
 /** Where a framework keeps things. */
-export interface View<Q> {
-  /** Headers and connection, for the client's address. */
-  addressed(request: Q): RequestLike;
+export interface View<Q> extends Addressed<Q> {
   /** The same object for all guards that a request meets. */
   identity(request: Q): object;
 }
@@ -93,8 +91,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   const { trustProxy, ipv6Prefix } = options;
   const limits = limitsOf(options);
   const pairs = headers === false ? () => [] : headerWriter({ style: headers });
-  const addressOf = clientAddressBy({ trustProxy, ipv6Prefix }, 'rateLimit');
-  const addressKey = (request: Q): string => addressOf(view.addressed(request));
+  const addressKey = addressKeyOf({ trustProxy, ipv6Prefix }, view);
 
   function chargeOf(
     { limiter, key = addressKey, cost = 1, tier }: Limit<Q>,
@@ -108,7 +105,8 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
         : chain(typeof cost === 'function' ? cost(request) : cost, (price) =>
             chain(typeof tier === 'function' ? tier(request) : tier, (level) => ({
               limiter,
-              key: subject,
+              // A client that the key function does not know is limited by its address, not with all others alike.
+              key: subject ?? addressKey(request),
               cost: price,
               tier: level,
             })),
@@ -163,9 +161,11 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
       if (onDenied !== undefined) unheard(() => onDenied(request, decision));
       if (shadow) return { ...PASS, decision };
       giveBack(identity);
-      const headers = pairs(decision);
+      const headers = pairs(decision, own.find((entry) => !isAllowed(entry))?.key);
       return chain(refusal(request, decision), (refusal) => ({ ...PASS, decision, headers, refusal }));
     }
+    for (const { limiter, key, cost, tier, decision: of } of own)
+      if (of.at !== undefined) limiter.keep?.(key, { cost, tier, of });
     identity[PASSED] = { told: shadow ? (before?.told ?? []) : told, own, before };
     const settle = own.some(isOpenLater) ? settleAll(request, own) : undefined;
     return { decision, headers: shadow ? [] : pairs(decision), refusal: undefined, settle };
@@ -270,7 +270,8 @@ async function settleOne<Q>(
   let extra: Decision | undefined;
   try {
     const final = checkCost((await limit.settle?.(request, outcome)) ?? cost, 'settle');
-    if (final > cost) extra = await limiter.take(key, { cost: final - cost, tier, mode: 'always' });
+    if (final > cost)
+      extra = await limiter.take(key, { cost: final - cost, tier, mode: 'always', maxDelay: Infinity });
     if (final < cost) {
       // A refund gives back what is held, too. If it fails it may still have done so: nothing is released twice.
       held = final;

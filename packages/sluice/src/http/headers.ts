@@ -7,6 +7,7 @@ import {
   moreAfter,
   type PolicyState,
 } from '../contract.ts';
+import { digest } from '../digest.ts';
 import { known, listOf, oneOf } from '../options.ts';
 
 /**
@@ -29,7 +30,7 @@ export interface HeaderOptions {
 /** A header, ready to be set. */
 export type HeaderPair = readonly [name: string, value: string];
 
-type Write = (decision: Decision, pairs: HeaderPair[]) => void;
+type Write = (decision: Decision, pairs: HeaderPair[], key?: string) => void;
 
 /** A later draft that renames its parameters is one more line. */
 const STYLES: Readonly<Record<HeaderStyle, (options: HeaderOptions) => Write>> = {
@@ -46,20 +47,23 @@ export const HEADER_STYLES = Object.keys(STYLES) as readonly HeaderStyle[];
 
 const OPTIONS = ['style', 'partitionKey', 'now'] as const;
 
-/** `Retry-After` comes with every denial, never too early; without it, trying again is in vain. */
+/** `Retry-After` comes with every denial and is never too early. Where it is missing, a retry can never pass. */
 export function rateLimitHeaders(decision: Decision, options: HeaderOptions = {}): HeaderPair[] {
   return headerWriter(options)(decision);
 }
 
-/** The options are read once: for middlewares. */
-export function headerWriter(options: HeaderOptions): (decision: Decision) => HeaderPair[] {
+/**
+ * Reads the options once: for middlewares. `key`: the client's. With it, clients that wait for the same window are told to
+ * come back a few seconds apart.
+ */
+export function headerWriter(options: HeaderOptions): (decision: Decision, key?: string) => HeaderPair[] {
   const { style = 'draft-11' } = known('rateLimitHeaders', options, OPTIONS);
   const styles = typeof style === 'string' ? [style] : listOf('rateLimitHeaders.style', style);
   const writes = styles.map((one) => STYLES[oneOf('rateLimitHeaders.style', one, HEADER_STYLES)](options));
-  return (decision) => {
+  return (decision, key) => {
     const pairs: HeaderPair[] = [];
-    for (const write of writes) write(decision, pairs);
-    retryAfter(decision, pairs);
+    for (const write of writes) write(decision, pairs, key);
+    retryAfter(decision, pairs, key);
     return pairs;
   };
 }
@@ -75,8 +79,26 @@ export function seconds(span: Millis): number {
   return Math.max(0, Math.ceil((span - FORGIVEN) / 1000));
 }
 
-function retryAfter({ allowed, retryAfter: wait }: Decision, pairs: HeaderPair[]): void {
-  if (!allowed && wait < Infinity) add(pairs, 'Retry-After', `${seconds(wait)}`);
+function retryAfter(decision: Decision, pairs: HeaderPair[], key: string | undefined): void {
+  const { allowed, retryAfter: wait } = decision;
+  if (allowed || wait === Infinity) return;
+  const extra = key === undefined ? 0 : spread(decision, key);
+  add(pairs, 'Retry-After', `${seconds(wait + extra)}`);
+}
+
+/** Denied clients return within a tenth of the window, but no later than this. */
+const LONGEST_SPREAD: Millis = 5000;
+
+/**
+ * How much later than possible a client is told to come back, where the units of all clients come back at the same moment.
+ * The same for each denial of a key. 0 below a second, which whole seconds cannot tell.
+ */
+function spread({ policy, policies, source }: Decision, key: string): Millis {
+  if (source === 'fallback') return 0;
+  const limiting = policies.find(({ name }) => name === policy);
+  if (limiting?.refill !== 'whole') return 0;
+  const longest = Math.min(limiting.window / 10, LONGEST_SPREAD);
+  return longest < 1000 ? 0 : (digest(key) / 2 ** 32) * longest;
 }
 
 function draft11({ partitionKey }: HeaderOptions): Write {
@@ -141,11 +163,11 @@ function classic({ limit, remaining, resetAfter }: Decision, since: Millis, pair
   if (resetAfter < Infinity) add(pairs, 'X-RateLimit-Reset', `${seconds(since + resetAfter)}`);
 }
 
-function sharkey(decision: Decision, pairs: HeaderPair[]): void {
+function sharkey(decision: Decision, pairs: HeaderPair[], key?: string): void {
   const { allowed, remaining, retryAfter: wait, resetAfter } = decision;
   if (resetAfter < Infinity) add(pairs, 'X-RateLimit-Clear', thousandths(resetAfter));
   add(pairs, 'X-RateLimit-Remaining', `${whole(remaining)}`);
-  retryAfter(decision, pairs);
+  retryAfter(decision, pairs, key);
   if (!allowed && wait < Infinity) add(pairs, 'X-RateLimit-Reset', thousandths(wait));
 }
 

@@ -35,6 +35,8 @@ export interface FetchLimiter {
   ): MaybePromise<Decision>;
   /** Whether what it takes is held until `release`. */
   holds(key: string): boolean;
+  /** Keeps what is held until it is given back. */
+  keep?(key: string, options: { readonly cost: number; readonly of: Decision }): void;
 }
 
 export interface LimitedFetchOptions {
@@ -186,6 +188,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
     input: unknown,
     init: unknown,
   ): Promise<FetchResponse> {
+    if (of?.at !== undefined) limiter?.keep?.(key, { cost, of });
     try {
       return await send(input, init);
     } finally {

@@ -7,7 +7,7 @@
  * - HTTP/2 up to Node 24. A stream that ends with NO_ERROR while data is still unwritten is `closed`, but it is never
  *   destroyed, so neither the stream nor the response emits 'close'. The stream emits 'aborted' if the response had not
  *   been ended, and otherwise 'end' when the rest of the request's body has been dropped. If the handler has paused that
- *   body, no event comes at all, and only the end of the lease frees the slot.
+ *   body, no event comes at all, so the stream is also looked at every few seconds.
  * - HTTP/2 and HEAD. The response emits 'close' only if the handler has ended it; the stream always does.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -19,6 +19,9 @@ import type { Outcome } from '../http/index.ts';
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 /** A response over HTTP/1.1 or HTTP/2. */
 export type NodeResponse = ServerResponse | Http2ServerResponse;
+
+/** How often a stream is looked at that may end without an event, in milliseconds. */
+const LOOK_EVERY = 5000;
 
 type Callbacks = Set<() => void>;
 
@@ -109,7 +112,11 @@ function watchStream(stream: ServerHttp2Stream, over: () => void): () => void {
     if (isStreamOver(stream)) over();
   };
   stream.on('close', look).on('aborted', look).on('end', look);
-  return () => void stream.off('close', look).off('aborted', look).off('end', look);
+  const timer = setInterval(look, LOOK_EVERY).unref();
+  return () => {
+    clearInterval(timer);
+    stream.off('close', look).off('aborted', look).off('end', look);
+  };
 }
 
 function isHttp2(response: NodeResponse): response is Http2ServerResponse {

@@ -1,7 +1,10 @@
 /** Express 4 and 5, and whatever else takes `(request, response, next)`, such as Connect and Polka. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions, type Verdict } from '../http/index.ts';
+import { expressAddress } from './framework-address.ts';
 import { carryOut, nodeView } from './node.ts';
+
+const expressView = { ...nodeView, byFramework: expressAddress };
 
 /** What `app.use` takes. */
 export type ExpressMiddleware<Q> = (
@@ -14,7 +17,7 @@ export type ExpressMiddleware<Q> = (
 export function rateLimit<Q extends IncomingMessage = IncomingMessage>(
   options: GuardOptions<Q> | GuardLimiter,
 ): ExpressMiddleware<Q> {
-  const guard = createGuard<Q>(options, nodeView);
+  const guard = createGuard<Q>(options, expressView);
   return (request, response, next) => {
     let verdict: ReturnType<typeof guard>;
     try {

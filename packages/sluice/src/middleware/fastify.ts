@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Decision } from '../contract.ts';
 import { createGuard, type Guard, type GuardOptions, type Verdict, type View } from '../http/index.ts';
+import { fastifyAddress } from './framework-address.ts';
 import { carryOut } from './node.ts';
 import { guardForAll, type RouteLimits, withRouteLimits } from './route-limits.ts';
 
@@ -30,6 +31,7 @@ declare module 'fastify' {
 const view: View<FastifyRequest> = {
   addressed: ({ raw }) => raw,
   identity: ({ raw }) => raw,
+  byFramework: fastifyAddress,
 };
 
 async function plugin(app: FastifyInstance, given: FastifyRateLimitOptions): Promise<void> {

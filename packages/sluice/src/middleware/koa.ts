@@ -1,10 +1,11 @@
 /** Koa 2 and 3. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions, type View } from '../http/index.ts';
+import { koaAddress, type KoaProxy } from './framework-address.ts';
 import { carryOut } from './node.ts';
 
 /** What is used of Koa's context. */
-export interface KoaContext {
+export interface KoaContext extends KoaProxy {
   /** Node's request. */
   readonly req: IncomingMessage;
   /** Node's response. */
@@ -20,6 +21,7 @@ export interface KoaContext {
 const koaView: View<KoaContext> = {
   addressed: ({ req }) => req,
   identity: ({ req }) => req,
+  byFramework: koaAddress,
 };
 
 /** `app.use(rateLimit(limiter))`, or with options. Several on one request add up; a later denial gives back. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionContext } from '@nestjs/common';
 import type { RequestLike, View } from '../http/index.ts';
+import { expressAddress, fastifyAddress } from './framework-address.ts';
 
 /** Express hands on Node's own; Fastify wraps it. */
 type Wrapped<T> = T & { readonly raw?: T };
@@ -68,6 +69,10 @@ export const nestView: View<ExecutionContext> = {
   addressed(context) {
     const request = find(context) as Wrapped<RequestLike>;
     return request.raw ?? request;
+  },
+  byFramework(context) {
+    const request = find(context);
+    return expressAddress(request) ?? fastifyAddress(request);
   },
   // A field of a query and a message on a socket are asked for, and charged, by themselves.
   identity(context) {

@@ -19,10 +19,12 @@ import type { Decision, MaybePromise } from '../contract.ts';
 import { seconds } from '../http/headers.ts';
 import { createGuard, type Guard, type GuardOptions, type Refusal, type Verdict } from '../http/index.ts';
 import { nestView, responseOf } from './nest-context.ts';
+import { settleAtTheEnd } from './nest-interceptor.ts';
 import { carryOut } from './node.ts';
 import { guardForAll, type RouteLimits, withRouteLimits } from './route-limits.ts';
 
 export { requestOf } from './nest-context.ts';
+export { RateLimitInterceptor } from './nest-interceptor.ts';
 export type { RouteLimits } from './route-limits.ts';
 
 /** Keys, costs and the like get Nest's ExecutionContext; `requestOf` finds the request in it. */
@@ -173,7 +175,10 @@ function carriesOn(verdict: Verdict, context: ExecutionContext): MaybePromise<bo
   const { decision, refusal } = verdict;
   const response = responseOf(context);
   if (response === undefined) {
-    if (refusal === undefined) return true;
+    if (refusal === undefined) {
+      if (verdict.settle !== undefined) settleAtTheEnd(verdict.settle, context);
+      return true;
+    }
     const exception = new RateLimitException(refusal, decision);
     if (context.getType() === 'ws') return refuseMessage(exception);
     throw exception;

@@ -7,6 +7,8 @@ import {
   type Verdict,
   type View,
 } from '../http/index.ts';
+import { expressAddress, fastifyAddress } from './framework-address.ts';
+import { untilOver } from './lifetime.ts';
 
 /** What a middleware of tRPC is told. */
 export interface TrpcCall<C = unknown> {
@@ -16,6 +18,8 @@ export interface TrpcCall<C = unknown> {
   readonly path: string;
   /** 'query', 'mutation' or 'subscription'. */
   readonly type: string;
+  /** Aborted when the client leaves. */
+  readonly signal?: AbortSignal | undefined;
   /** A function of its own for each call of a batch, the same for all its middlewares: that is what a call is known by. */
   readonly getRawInput?: (() => unknown) | undefined;
 }
@@ -32,6 +36,10 @@ const carried = ({ ctx }: TrpcCall): Carried => ctx ?? {};
 const trpcView: View<TrpcCall> = {
   addressed: (call) => carried(call).req ?? { headers: {} },
   identity: (call) => call.getRawInput ?? call,
+  byFramework(call) {
+    const { req = {} } = carried(call);
+    return expressAddress(req) ?? fastifyAddress(req);
+  },
 };
 
 /** What tRPC takes for its own error: it goes by the name. */
@@ -58,15 +66,35 @@ export function rateLimit<C = unknown>(
     const verdict = await guard(call);
     announce(carried(call), verdict);
     if (verdict.refusal !== undefined) throw new TooManyRequests(verdict.decision);
-    let status = 500;
+    const { settle } = verdict;
+    if (settle === undefined) return call.next();
+    let isSettled = false;
+    const end = (status: number, aborted = false): void => {
+      if (isSettled) return;
+      isSettled = true;
+      call.signal?.removeEventListener('abort', leave);
+      void settle({ status, aborted });
+    };
+    // A client that leaves before its subscription has begun: nobody reads the iterable.
+    const leave = (): void => end(0, true);
     try {
       const result = await call.next();
-      status = statusOf(result);
-      return result;
-    } finally {
-      void verdict.settle?.({ status, aborted: false });
+      const status = statusOf(result);
+      if (status !== 200) end(status);
+      call.signal?.addEventListener('abort', leave, { once: true });
+      if (call.signal?.aborted) leave();
+      return isSettled ? result : untilDataIsOver(result, end);
+    } catch (error) {
+      end(500);
+      throw error;
     }
   };
+}
+
+/** The result of a call, which ends with its data: a subscription when its iterable or observable does. */
+function untilDataIsOver<T>(result: T, end: (status: number) => void): T {
+  const { data } = result as { data?: unknown };
+  return { ...result, data: untilOver(data, (hasFailed) => end(hasFailed ? 500 : 200)) };
 }
 
 function announce({ res, resHeaders }: Carried, { headers }: Verdict): void {

@@ -12,7 +12,7 @@ import {
   tokenBucket,
 } from '../index.ts';
 
-import { type ClaimSteps, denied, passed, peek, take } from './steps.ts';
+import { type ClaimSteps, denied, passed, peek, take, takePlace, withPlace } from './steps.ts';
 
 export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
   {
@@ -164,8 +164,49 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
+    name: 'a release with a decision frees its own place, and nothing after its lease has ended',
+    policies: concurrency({ limit: 3, lease: '10s' }),
+    steps: [
+      [0, takePlace('a'), passed(2, 10_000)],
+      [100, takePlace('b'), passed(1, 10_000)],
+      [200, takePlace('c'), passed(0, 10_000)],
+      [300, withPlace('release', 'b'), { remaining: 1 }],
+      [300, withPlace('release', 'b'), { remaining: 1 }],
+      [300, takePlace('d'), passed(0, 10_000)],
+      [10_000, peek(), { allowed: true, remaining: 1 }],
+      [10_000, withPlace('release', 'a'), { remaining: 1 }],
+      [10_000, withPlace('refund', 'd'), { remaining: 2, resetAfter: 200 }],
+      [10_000, withPlace('release', 'c'), { remaining: 3, resetAfter: 0 }],
+    ],
+  },
+  {
+    name: 'a renewed place has a whole lease again, and a lost one is taken again, even beyond the limit',
+    policies: concurrency({ limit: 2, lease: '10s' }),
+    steps: [
+      [0, takePlace('a'), passed(1, 10_000)],
+      [1000, takePlace('b'), passed(0, 10_000)],
+      [9000, withPlace('renew', 'a'), { allowed: true, taken: 1, remaining: 0, resetAfter: 10_000 }],
+      [10_500, take(), denied(500)],
+      [11_000, takePlace('c'), passed(0, 10_000)],
+      [12_000, withPlace('renew', 'b'), { allowed: false, taken: 1, remaining: 0, retryAfter: 9000 }],
+      [19_000, take(), denied(2000)],
+      [19_000, withPlace('release', 'a'), { allowed: false, remaining: 0 }],
+      [19_000, withPlace('release', 'b'), { allowed: true, remaining: 1 }],
+    ],
+  },
+  {
+    name: 'a renewal leaves rates alone, and a part of a place can be given back',
+    policies: { rate: '5/min', places: concurrency({ limit: 4, lease: '10s' }) },
+    steps: [
+      [0, takePlace('a', 3), { allowed: true, policies: { 0: { remaining: 2 }, 1: { remaining: 1 } } }],
+      [0, withPlace('renew', 'a', 3), { taken: 3, policies: { 0: { remaining: 2 }, 1: { remaining: 1 } } }],
+      [0, withPlace('release', 'a', 2), { policies: { 0: { remaining: 2 }, 1: { remaining: 3 } } }],
+      [0, withPlace('release', 'a', 2), { policies: { 0: { remaining: 2 }, 1: { remaining: 4 } } }],
+    ],
+  },
+  {
     name: 'a least interval is kept between two actions',
-    policies: minInterval({ every: 250 }),
+    policies: minInterval({ every: '250ms' }),
     steps: [
       [0, take(), passed(0, 250)],
       [100, take(), denied(150)],

@@ -26,6 +26,31 @@ export const refund =
   (cost?: number): Ask =>
   (limiter) =>
     limiter.refund('k', cost);
+/** Decisions that took a place, by the name that a claim gives them. */
+const places = new WeakMap<AnyLimiter, Map<string, Decision>>();
+
+/** Takes, and remembers the decision under a name. */
+export const takePlace =
+  (name: string, cost = 1) =>
+  async (limiter: AnyLimiter): Promise<Decision> =>
+    remember(limiter, name, await limiter.take('k', cost));
+
+/** Releases, refunds or renews the place of that name. */
+export const withPlace =
+  (verb: 'release' | 'refund' | 'renew', name: string, cost = 1) =>
+  async (limiter: AnyLimiter): Promise<Decision> => {
+    const of = places.get(limiter)?.get(name);
+    if (of === undefined) throw new Error(`no place has the name ${name}`);
+    const decision = await limiter[verb]('k', { cost, of });
+    return verb === 'renew' ? remember(limiter, name, decision) : decision;
+  };
+
+function remember(limiter: AnyLimiter, name: string, decision: Decision): Decision {
+  const own = places.get(limiter) ?? new Map<string, Decision>();
+  places.set(limiter, own.set(name, decision));
+  return decision;
+}
+
 export const passed = (remaining: number, resetAfter: number): object => ({
   allowed: true,
   taken: 1,

@@ -172,13 +172,41 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a tier has its own policies and takes over the state of the same algorithm',
+    name: 'a tier has its own limit, and the units that were used in another tier count in it',
     policies: '10/s',
     steps: [
       [0, take(10), { allowed: true, remaining: 0 }],
-      [0, take({ tier: 'pro', cost: 50 }), { allowed: false, limit: 100, retryAfter: 500 }],
-      [500, take({ tier: 'pro', cost: 50 }), { allowed: true, limit: 100, remaining: 0 }],
+      [0, take({ tier: 'pro', cost: 91 }), { allowed: false, limit: 100, remaining: 90, retryAfter: 10 }],
+      [0, take({ tier: 'pro', cost: 50 }), { allowed: true, limit: 100, remaining: 40 }],
+      // 60 units were used where 10 are allowed, and one comes back every 100 ms.
+      [0, take(), { allowed: false, retryAfter: 5100 }],
+      // In the tier that used them, 50 have come back.
       [500, take(), { allowed: false, retryAfter: 100 }],
+    ],
+  },
+  {
+    name: 'tiers with different policies count in common what they have in common',
+    policies: '10/day fixed-window',
+    options: { tiers: { pro: { second: '5/s', day: '20/day fixed-window', jobs: '30/day sliding-log' } } },
+    steps: [
+      [0, take(10), { allowed: true, remaining: 0 }],
+      [0, take({ tier: 'pro', cost: 6 }), { allowed: false, policy: 'second' }],
+      [0, take({ tier: 'pro', cost: 5 }), { allowed: true, policies: { 1: { remaining: 5 } } }],
+      [0, take(), { allowed: false, limit: 10, remaining: 0 }],
+      [1000, take({ tier: 'pro', cost: 5 }), { allowed: true, policies: { 1: { remaining: 0 } } }],
+      [2000, take({ tier: 'pro' }), { allowed: false, policy: 'day' }],
+      [2000, (limiter) => limiter.refund('k', 3), { allowed: false, limit: 10, remaining: 0 }],
+      [
+        2000,
+        take({ tier: 'pro', cost: 3 }),
+        { allowed: true, policies: { 1: { remaining: 0 }, 2: { remaining: 17 } } },
+      ],
+      [2000, (limiter) => limiter.reset('k'), { remaining: 10 }],
+      [
+        2000,
+        take({ tier: 'pro', cost: 5 }),
+        { allowed: true, policies: { 1: { remaining: 15 }, 2: { remaining: 25 } } },
+      ],
     ],
   },
   {

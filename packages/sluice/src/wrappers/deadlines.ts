@@ -3,14 +3,21 @@ import { LONGEST_TIMEOUT, systemClock } from '../clock.ts';
 import type { Millis } from '../contract.ts';
 
 interface Deadline {
+  readonly since: Millis;
   readonly due: Millis;
-  expire: ((due: Millis) => void) | undefined;
+  expire: ((since: Millis) => void) | undefined;
 }
 
 export interface Deadlines {
-  /** Calls `expire` with the instant that has passed, unless the returned function is called first. */
-  set(expire: (due: Millis) => void): () => void;
+  /**
+   * Calls `expire` with `since` at `due`, unless the returned function is called first. Default: from now on, for as long as
+   * every deadline lasts. Deadlines that are earlier than those already set are welcome if they are rare.
+   */
+  set(expire: (since: Millis) => void, since?: Millis, due?: Millis): () => void;
 }
+
+/** A timer that is later than this was kept waiting by a stalled event loop. */
+const STALL: Millis = 5;
 
 /**
  * Runs after the event loop has read from sockets. When a process was busy for longer than the deadline, its timers are due
@@ -24,7 +31,11 @@ function soon(run: () => void): void {
 export function deadlines(span: Millis): Deadlines {
   let queue: Deadline[] = [];
   let head = 0;
-  let timer: { ref?(): unknown; unref?(): unknown } | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the timer is due. */
+  let timerDue = 0;
+  /** When hits got more time because of a stall, the last time. */
+  let stalledAt = -Infinity;
   let armedWith = setTimeout;
 
   function skipMet(): void {
@@ -40,12 +51,27 @@ export function deadlines(span: Millis): Deadlines {
     }
   }
 
-  function ring(): void {
+  function wake(): void {
+    const late = systemClock.now() - timerDue;
+    // Answers that have arrived are read before anybody judges.
+    soon(() => ring(late));
+  }
+
+  /**
+   * After a stall, the client may not even have sent what it was given before. Hits that are overdue then get as much more
+   * time as the timer was late, up to a whole deadline; each hit once.
+   */
+  function ring(late: Millis): void {
     timer = undefined;
     for (skipMet(); head < queue.length && queue[head].due <= systemClock.now(); skipMet()) {
-      const { due, expire } = queue[head];
+      const { since, expire } = queue[head];
+      if (late > STALL && since > stalledAt) {
+        stalledAt = systemClock.now();
+        setTimer(Math.min(late, span));
+        return;
+      }
       queue[head].expire = undefined;
-      expire?.(due);
+      expire?.(since);
     }
     arm();
   }
@@ -56,14 +82,32 @@ export function deadlines(span: Millis): Deadlines {
     if (armedWith !== setTimeout) timer = undefined;
     armedWith = setTimeout;
     timer?.ref?.();
-    const left = Math.max(0, Math.ceil(queue[head].due - systemClock.now()));
-    timer ??= setTimeout(() => soon(ring), Math.min(left, LONGEST_TIMEOUT));
+    if (timer === undefined) setTimer(Math.max(0, queue[head].due - systemClock.now()));
+  }
+
+  function setTimer(delay: Millis): void {
+    const whole = Math.min(Math.ceil(delay), LONGEST_TIMEOUT);
+    timerDue = systemClock.now() + whole;
+    timer = setTimeout(wake, whole);
+  }
+
+  function insert(deadline: Deadline): void {
+    let at = queue.length;
+    while (at > head && queue[at - 1].due > deadline.due) at--;
+    if (at === queue.length) {
+      queue.push(deadline);
+      return;
+    }
+    queue.splice(at, 0, deadline);
+    if (at > head) return;
+    clearTimeout(timer);
+    timer = undefined;
   }
 
   return {
-    set(expire) {
-      const deadline: Deadline = { due: systemClock.now() + span, expire };
-      queue.push(deadline);
+    set(expire, since = systemClock.now(), due = since + span) {
+      const deadline: Deadline = { since, due, expire };
+      insert(deadline);
       arm();
       return () => {
         deadline.expire = undefined;

@@ -32,7 +32,7 @@ const MOST = 10_000;
 /** How often they are tried. */
 const EVERY: Millis = 100;
 
-/** `attempt` tries one debt and returns false if it has to wait; that ends the round. */
+/** `attempt` tries one debt and returns false if it has to wait. */
 export function debtsTo(attempt: (debt: Debt) => boolean): Debts {
   let owed: Debt[] = [];
   let stop: (() => void) | undefined;
@@ -51,11 +51,8 @@ export function debtsTo(attempt: (debt: Debt) => boolean): Debts {
     const now = systemClock.now();
     const all = owed.filter((debt) => debt.due(now).length > 0);
     owed = [];
-    for (let i = 0; i < all.length; i++) {
-      if (attempt(all[i])) continue;
-      owed = [...all.slice(i), ...owed];
-      break;
-    }
+    const left = all.filter((debt) => !attempt(debt));
+    owed = [...left, ...owed];
     schedule();
   }
 

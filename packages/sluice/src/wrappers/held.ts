@@ -3,7 +3,7 @@
  * back is still counted: after its lease has ended, a release would free the place of another holder.
  */
 import { systemClock } from '../clock.ts';
-import type { Hit, Millis, Plan } from '../contract.ts';
+import { type Hit, leaseOf, type Millis, type Plan } from '../contract.ts';
 import { copyOf, isKept } from './kept-key.ts';
 
 /** Places taken by one hit. */
@@ -21,16 +21,6 @@ interface Row {
 
 /** Clocks of two machines agree to one part in a thousand, and usually far better. */
 const DRIFT = 0.999;
-
-/** The shortest lease of the plan's policies that hold what they charge; 0 if none of them does. */
-export function leaseOf({ policies }: Plan): Millis {
-  let shortest = 0;
-  for (let i = 0; i < policies.length; i++) {
-    const { algorithm, window } = policies[i];
-    if (algorithm.holds && (shortest === 0 || window < shortest)) shortest = window;
-  }
-  return shortest;
-}
 
 /** When the lease of a hit ends that was sent at this time. The store charges it later, so its lease ends no earlier. */
 export function leaseEnd(plan: Plan, sent: Millis): Millis {

@@ -4,6 +4,8 @@
  * keeps a digest or a fingerprint of it.
  */
 
+import type { Plan } from '../contract.ts';
+
 /** In UTF-16 code units, which take one or two bytes each: 10,000 keys take at most 20 MB. */
 export const LONGEST_KEPT = 1024;
 
@@ -18,4 +20,9 @@ export function isKept(key: string): boolean {
 export function copyOf(key: string): string {
   // To slice a concatenated string, V8 first writes its characters to a new place.
   return ` ${key}`.slice(1);
+}
+
+/** The same for plans that decide alike: a policy function may return equal policies in a new object for each hit. */
+export function numbersOf({ name, signature, id, policies }: Plan): string {
+  return [name, signature, id, ...policies.map((policy) => policy.name)].join('\0');
 }

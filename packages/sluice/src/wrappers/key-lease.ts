@@ -10,7 +10,7 @@
  * The clock is read at each spend. No timer keeps a lot from being spent late, so a stalled event loop cannot either.
  */
 import type { Decision, Hit, MaybePromise, Millis, Store } from '../contract.ts';
-import { chain } from '../maybe.ts';
+import { chain, unheard } from '../maybe.ts';
 import { FarLine } from './far-line.ts';
 import { leaseDecision } from './lease-decision.ts';
 import { Demand } from './lease-demand.ts';
@@ -40,6 +40,11 @@ const AHEAD = 3;
 /** A dry node asks again after the store's announcement, but no sooner and no later than these parts of the short span. */
 const SOONEST = 0.4;
 const LATEST = 3.2;
+/**
+ * Where lost units are missed for long, a lot holds no more than this part of all that the key was asked for here. So a
+ * process that ends early, without returning what it holds, loses less than it has spent.
+ */
+const YOUNG = 1 / 4;
 /** Less than this part of a lot is not worth the call that returns it. */
 const WORTH = 1 / 8;
 
@@ -200,8 +205,14 @@ export class KeyLease {
     const plan = isBinding ? this.terms.plan : lots;
     const hit: Hit = { verb: 'take', plan, key: this.key, cost: wanted, mode: 'partial', span: 0 };
     const decision = await this.ask(hit);
-    // An answer in the store's place debited nothing.
-    if (decision.source !== 'store') return false;
+    if (decision.source !== 'store') {
+      // What the fallback charged for a lot is not spent.
+      if (decision.taken > 0)
+        unheard(() =>
+          this.ask({ ...hit, verb: 'refund', cost: decision.taken, mode: 'whole', of: decision }),
+        );
+      return false;
+    }
     const now = this.node.now();
     if (decision.taken > 0) {
       const lot = this.terms.lot(decision, sent);
@@ -218,9 +229,10 @@ export class KeyLease {
   }
 
   private batch(isBinding: boolean, now: Millis): number {
-    const { span, short, fill, share, smallest } = this.terms;
+    const { span, short, fill, share, smallest, isSlow } = this.terms;
     const life = this.lifeOf(isBinding ? short : span, now);
-    const expected = Math.ceil(this.demand.within((isBinding ? FILL : fill) * life));
+    const most = isSlow ? YOUNG * this.demand.total : Infinity;
+    const expected = Math.ceil(Math.min(most, this.demand.within((isBinding ? FILL : fill) * life)));
     const remaining = this.answer?.remaining ?? 0;
     // Known to be used up: whatever has come back since is for the first who asks.
     if (remaining === 0) return expected;

@@ -2,8 +2,7 @@
  * What of a charge may be given back when its answer came after the deadline, so that nobody passed by it. Time has gone
  * by since: what a bucket has refilled meanwhile, or a window has forgotten, must not be given back a second time.
  */
-import type { Decision, Hit, Millis, Plan } from '../contract.ts';
-import { leaseOf } from './held.ts';
+import { type Decision, type Hit, leaseOf, type Millis, type Plan } from '../contract.ts';
 
 /** A refund is taken to arrive within this time. */
 const ON_ITS_WAY: Millis = 1000;
@@ -24,8 +23,9 @@ export function undoing(
   const { plan, key } = hit;
   const { taken } = decision;
   const holds = leaseOf(plan) > 0;
-  const refund = keepsRates ? 0 : refundable(plan, decision, now + ON_ITS_WAY - sent);
-  const base = { plan, key, mode: 'whole', span: 0 } as const;
+  // A renewal charges no rate.
+  const refund = keepsRates || hit.verb === 'renew' ? 0 : refundable(plan, decision, now + ON_ITS_WAY - sent);
+  const base = { plan, key, mode: 'whole', span: 0, of: decision } as const;
   const hits: Hit[] = [];
   if (refund > 0) hits.push({ ...base, verb: 'refund', cost: refund });
   if (holds && refund < taken) hits.push({ ...base, verb: 'release', cost: taken - refund });

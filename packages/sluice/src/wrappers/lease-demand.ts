@@ -8,8 +8,9 @@ const SEEN = 1 / 3;
 const WATCHED = 1 / 3;
 
 export class Demand {
-  /** Asked for since the last look. */
+  /** Asked for since the last look, and before it. */
   arrived = 0;
+  private earlier = 0;
   /** Units asked for in the last span, those before it fading; and how much of a span that is. */
   private seen = 0;
   private part = 0;
@@ -28,8 +29,14 @@ export class Demand {
     this.seen = this.seen * faded + (this.arrived * (1 - faded)) / spans;
     this.part = this.part * faded + 1 - faded;
     this.at = now;
+    this.earlier += this.arrived;
     this.arrived = 0;
     return this.seen >= units;
+  }
+
+  /** All that was ever asked for. */
+  get total(): number {
+    return this.earlier + this.arrived;
   }
 
   /** Whether no more than so many units a span are asked for, and that is known. */

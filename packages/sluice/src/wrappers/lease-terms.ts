@@ -18,6 +18,8 @@ const SMALLEST = 10;
 const CROWD = 1.5;
 /** Up to this part of a log's rate its lots last for the whole span, for which they are remembered longer. */
 const LIGHT = 2 / 3;
+/** A window of this many leases is a long one. */
+const SLOW = 12;
 /** Clocks of two machines run alike to a thousandth, and mostly far better. */
 const DRIFT = 0.999;
 /** The longest that a returned unit is thought to be on its way. */
@@ -44,6 +46,8 @@ export interface Terms {
   readonly short: Millis;
   /** The longest window: for so long the limit is thought to bind after it did. */
   readonly window: Millis;
+  /** The window lasts for many leases, so units that are lost with a process are missed for long. */
+  readonly isSlow: boolean;
   /** What the store is asked with by everybody: leases and direct checks share one row. */
   readonly plan: Plan;
   /** The same for a lot that is to last for the whole span. */
@@ -83,7 +87,11 @@ export function termsOf(plan: Plan, longest: Millis, nodes: number): Terms | und
     short = Math.min(short, policy.window * (lease.shortPart ?? SHORT_PART));
   }
   if (short < SHORTEST) return undefined;
-  const reduced = policies.map((policy) => policy.lease.reduced?.(policy.params, span, short) ?? policy);
+  const reduced = policies.map((policy) => ({
+    limit: policy.limit,
+    window: policy.window,
+    ...(policy.lease.reduced?.(policy.params, span, short) ?? { params: policy.params }),
+  }));
   const largest = Math.min(...reduced.map(({ limit }) => limit));
   if (largest < FEWEST * nodes) return undefined;
 
@@ -95,17 +103,18 @@ export function termsOf(plan: Plan, longest: Millis, nodes: number): Terms | und
   const own: Plan = {
     ...plan,
     id: `${plan.id}&leased:${span}`,
-    // The limit that is announced stays the one that was written.
+    // What is announced is what the store runs: a cost above the limit can never pass.
     policies: plan.policies.map((policy, i) => {
-      const { algorithm, limit, window } = policy;
-      const { params } = reduced[i];
-      return { ...policy, params, refill: algorithm.refill?.(params, limit, window) };
+      const { params, limit, window } = reduced[i];
+      return { ...policy, params, limit, window, refill: policy.algorithm.refill?.(params, limit, window) };
     }),
   };
+  const window = Math.max(...policies.map((policy) => policy.window));
   return {
     span,
     short,
-    window: Math.max(...policies.map(({ window }) => window)),
+    window,
+    isSlow: window >= SLOW * span,
     plan: own,
     lots: logs.length === 0 ? own : dated(own, span),
     largest,

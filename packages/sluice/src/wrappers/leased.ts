@@ -5,14 +5,14 @@
 import type { Clock, Decision, Hit, MaybePromise, Plan, Store } from '../contract.ts';
 import { type Duration, duration } from '../duration.ts';
 import { bound, known, storeHint, storeIn, whole } from '../options.ts';
-import { copyOf, isKept } from './kept-key.ts';
+import { copyOf, isKept, numbersOf } from './kept-key.ts';
 import { KeyLease, type Node } from './key-lease.ts';
 import { type Terms, termsOf } from './lease-terms.ts';
 import { quietClock } from './quiet-clock.ts';
 
 /** `lease` and `nodes` must be the same in all processes that share a limiter: what the store runs follows from them. */
 export interface LeasedOptions {
-  /** The longest that units are kept here; default 5 s, and never more than a quarter of a policy's window. */
+  /** The longest time for which units are kept here; default 5 s, and never more than a quarter of a policy's window. */
   readonly lease?: Duration | undefined;
   /** About how many processes share the store; default 8. Limits below 20 units a node are checked directly. */
   readonly nodes?: number | undefined;
@@ -27,13 +27,16 @@ export interface LeasedOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** The keys of one limiter. */
+/** The keys of all plans with one name and the same numbers. */
 interface Book {
   readonly plan: Plan;
+  readonly id: string;
   /** Undefined: checked directly. */
   readonly terms: Terms | undefined;
   readonly keys: Map<string, KeyLease>;
   stopSweeping: (() => void) | undefined;
+  /** Found by plans with the same numbers. One without keys is dropped. */
+  isListed: boolean;
 }
 
 /** Debits batches from the store and spends them here: most answers come at once, and never more passes than the limit. */
@@ -51,24 +54,37 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
   bound('leased.maxKeys', maxKeys);
   const node: Node = { store, now: clock.now.bind(clock), random, roundTrip: 0 };
   const byPlan = new WeakMap<Plan, Book>();
-  /** Those with keys. */
-  const books = new Set<Book>();
+  /** The books that can be leased from, by name and numbers: a policy function may return a new object for each hit. */
+  const books = new Map<string, Book>();
   let lastPlan: Plan | undefined;
   let lastBook: Book | undefined;
   let closed = false;
 
   function bookOf(plan: Plan): Book {
     if (plan === lastPlan) return lastBook as Book;
-    const book = byPlan.get(plan) ?? bookFor(plan);
+    const known = byPlan.get(plan);
+    const book = known?.isListed ? known : bookFor(plan);
+    byPlan.set(plan, book);
     lastPlan = plan;
     lastBook = book;
     return book;
   }
 
   function bookFor(plan: Plan): Book {
-    const book = { plan, terms: termsOf(plan, longest, nodes), keys: new Map(), stopSweeping: undefined };
-    byPlan.set(plan, book);
+    const id = numbersOf(plan);
+    const known = books.get(id);
+    if (known !== undefined) return known;
+    const terms = termsOf(plan, longest, nodes);
+    const book: Book = { plan, id, terms, keys: new Map(), stopSweeping: undefined, isListed: true };
+    if (terms !== undefined && !closed) {
+      books.set(id, book);
+      schedule(book, terms);
+    }
     return book;
+  }
+
+  function schedule(book: Book, terms: Terms): void {
+    book.stopSweeping = clock.after(terms.span / 2, () => sweep(book, terms));
   }
 
   function apply(hit: Hit): MaybePromise<Decision> {
@@ -99,14 +115,11 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     const kept = copyOf(key);
     const entry = new KeyLease(kept, terms, node);
     book.keys.set(kept, entry);
-    books.add(book);
-    book.stopSweeping ??= clock.after(terms.span / 2, () => sweep(book, terms));
     return entry;
   }
 
   /** Returns what lies idle. */
   function sweep(book: Book, terms: Terms): void {
-    book.stopSweeping = undefined;
     for (const [key, entry] of book.keys) {
       if (entry.seen) entry.dropExpired(clock.now());
       else {
@@ -115,13 +128,18 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
       }
       entry.seen = false;
     }
-    if (book.keys.size > 0) book.stopSweeping = clock.after(terms.span / 2, () => sweep(book, terms));
-    else books.delete(book);
+    if (book.keys.size > 0) {
+      schedule(book, terms);
+      return;
+    }
+    book.isListed = false;
+    books.delete(book.id);
+    lastPlan = undefined;
   }
 
   /** Tiers may read the same row: what is held by any of them ends. */
   function drop({ verb, plan, key }: Hit): void {
-    for (const { plan: other, keys } of books) {
+    for (const { plan: other, keys } of books.values()) {
       const entry = other.name === plan.name ? keys.get(key) : undefined;
       if (entry === undefined) continue;
       keys.delete(key);
@@ -133,8 +151,8 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
   /** Returns all leases first. */
   async function close(): Promise<void> {
     closed = true;
-    const entries = [...books].flatMap(({ keys }) => [...keys.values()]);
-    for (const { keys, stopSweeping } of books) {
+    const entries = [...books.values()].flatMap(({ keys }) => [...keys.values()]);
+    for (const { keys, stopSweeping } of books.values()) {
       stopSweeping?.();
       keys.clear();
     }
@@ -142,5 +160,5 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     await store.close();
   }
 
-  return { clock: store.clock, ephemeral: store.ephemeral, apply, close };
+  return { clock: store.clock, ephemeral: store.ephemeral, backend: store.backend ?? store, apply, close };
 }

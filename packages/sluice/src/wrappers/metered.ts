@@ -84,6 +84,8 @@ export function metered<R extends MaybePromise<Decision>>(
   return {
     clock: store.clock,
     ephemeral: store.ephemeral,
+    accept: (plan) => store.accept?.(plan),
+    backend: store.backend ?? store,
     apply: apply as (hit: Hit) => R,
     close: () => store.close(),
   };

@@ -15,11 +15,11 @@ import {
 } from '../contract.ts';
 import { type Duration, duration } from '../duration.ts';
 import { bound, known, storeHint, storeIn } from '../options.ts';
-import { copyOf, isKept } from './kept-key.ts';
+import { copyOf, isKept, numbersOf } from './kept-key.ts';
 import { quietClock } from './quiet-clock.ts';
 
 export interface SyncedOptions {
-  /** How often counts are pushed and totals pulled. */
+  /** How often counts are pushed and totals pulled; for each limiter, at least ten times in its shortest window. */
   readonly every: Duration;
   /**
    * The most keys that are counted here; default 10,000. Further keys, and keys longer than 1,024 characters, are
@@ -30,12 +30,26 @@ export interface SyncedOptions {
   readonly clock?: Clock | undefined;
 }
 
+/** The longest interval, as a part of the shortest window: a node that hears less often decides by a window that is over. */
+const PART = 1 / 10;
+/** A shorter interval would cost more than it saves: limiters that need one are checked directly. */
+const SHORTEST: Millis = 10;
+
+/** The keys of all plans with one name and the same numbers. */
+interface Group {
+  readonly id: string;
+  readonly plan: Plan;
+  /** 0: checked directly. */
+  readonly interval: Millis;
+  readonly keys: Map<string, Count>;
+  stop: (() => void) | undefined;
+  nextSync: Millis;
+}
+
 /** What this node knows of a key. */
 interface Count {
-  readonly plan: Plan;
+  readonly group: Group;
   readonly key: string;
-  /** Where it is found. */
-  readonly among: Map<string, Count>;
   /** Whether the store answered the first hit. */
   first: Promise<boolean>;
   /** Its last answer; undefined: the first is on its way. */
@@ -57,32 +71,34 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     clock = quietClock,
   } = known('synced', options, ['every', 'maxKeys', 'clock']);
   storeIn('synced.store', store, storeHint);
-  const interval = duration('synced.every', every);
+  const longest = duration('synced.every', every);
   bound('synced.maxKeys', maxKeys);
-  /** Of each plan, by key; null: checked directly. */
-  const byPlan = new WeakMap<Plan, Map<string, Count> | null>();
+  const byPlan = new WeakMap<Plan, Group>();
+  /** The groups that have keys, by name and numbers. */
+  const groups = new Map<string, Group>();
   const counts = new Set<Count>();
   /** Pushes and pulls on their way. */
   const underWay = new Set<Promise<void>>();
-  let stop: (() => void) | undefined;
-  let nextSync: Millis = 0;
   let closed = false;
 
-  function keysOf(plan: Plan): Map<string, Count> | null {
-    let keys = byPlan.get(plan);
-    if (keys !== undefined) return keys;
-    // Only where `remaining` counts what may still pass.
-    keys = plan.policies.every(({ algorithm }) => algorithm.lease !== undefined) ? new Map() : null;
-    byPlan.set(plan, keys);
-    return keys;
+  function groupOf(plan: Plan): Group {
+    const known = byPlan.get(plan);
+    // A group without keys is not listed: by now, another one may be.
+    if (known !== undefined && (known.interval === 0 || known.keys.size > 0)) return known;
+    const id = known?.id ?? numbersOf(plan);
+    const interval = known?.interval ?? intervalOf(plan, longest);
+    const group = groups.get(id) ??
+      known ?? { id, plan, interval, keys: new Map(), stop: undefined, nextSync: 0 };
+    byPlan.set(plan, group);
+    return group;
   }
 
   function apply(hit: Hit): MaybePromise<Decision> {
-    const keys = keysOf(hit.plan);
-    if (closed || keys === null) return store.apply(hit);
-    const count = keys.get(hit.key);
+    const group = groupOf(hit.plan);
+    if (closed || group.interval === 0) return store.apply(hit);
+    const count = group.keys.get(hit.key);
     if (hit.mode !== 'whole' || (hit.verb !== 'take' && hit.verb !== 'peek')) return other(hit, count);
-    if (count === undefined) return hit.verb === 'take' ? begin(hit, keys) : store.apply(hit);
+    if (count === undefined) return hit.verb === 'take' ? begin(hit, group) : store.apply(hit);
     count.seen = true;
     if (count.answer === undefined)
       return count.first.then((heard) => (heard ? apply(hit) : store.apply(hit)));
@@ -93,14 +109,12 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   }
 
   /** The first hit of a key asks the store; those that come before the answer wait for it. */
-  function begin(hit: Hit, among: Map<string, Count>): MaybePromise<Decision> {
+  function begin(hit: Hit, group: Group): MaybePromise<Decision> {
     if (counts.size >= maxKeys || !isKept(hit.key)) return store.apply(hit);
-    const { plan } = hit;
     const key = copyOf(hit.key);
     const count: Count = {
-      plan,
+      group,
       key,
-      among,
       first: Promise.resolve(false),
       answer: undefined,
       answerAt: 0,
@@ -110,8 +124,9 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
       seen: true,
     };
     counts.add(count);
-    among.set(key, count);
-    schedule();
+    group.keys.set(key, count);
+    groups.set(group.id, group);
+    schedule(group);
     const answer = learn(count, hit, true);
     count.first = answer.then(
       ({ source }) => source === 'store',
@@ -133,15 +148,17 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   /** Tiers may read the same row. After a reset, what passed before is nobody's. */
   function forgetAll({ verb, plan, key }: Hit): void {
     for (const count of counts) {
-      if (count.key !== key || count.plan.name !== plan.name) continue;
+      if (count.key !== key || count.group.plan.name !== plan.name) continue;
       if (verb === 'block') tell(count);
       forget(count);
     }
   }
 
   function forget(count: Count): void {
+    const { group, key } = count;
     counts.delete(count);
-    if (count.among.get(count.key) === count) count.among.delete(count.key);
+    if (group.keys.get(key) === count) group.keys.delete(key);
+    if (group.keys.size === 0 && groups.get(group.id) === group) groups.delete(group.id);
   }
 
   /** Asks the store. Without an answer from it nothing is known of the key: the next hit begins anew. */
@@ -159,17 +176,17 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     }
   }
 
-  function schedule(): void {
-    if (stop !== undefined || closed) return;
-    nextSync = clock.now() + interval;
-    stop = clock.after(interval, () => {
-      stop = undefined;
-      for (const count of counts) {
+  function schedule(group: Group): void {
+    if (group.stop !== undefined || closed) return;
+    group.nextSync = clock.now() + group.interval;
+    group.stop = clock.after(group.interval, () => {
+      group.stop = undefined;
+      for (const count of group.keys.values()) {
         if (!count.seen && count.passed === 0 && count.pushing === 0) forget(count);
         else if (count.pushing === 0 && count.answer !== undefined) start(count);
         count.seen = false;
       }
-      if (counts.size > 0) schedule();
+      if (group.keys.size > 0) schedule(group);
     });
   }
 
@@ -184,10 +201,11 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
 
   /** Pushes what passed; if nothing did, just asks. Never twice: nobody knows whether it arrived. */
   async function sync(count: Count): Promise<void> {
-    const { plan, key, passed } = count;
+    const { group, key, passed } = count;
+    const { plan } = group;
     count.pushing = passed;
     count.passed = 0;
-    const push: Hit = { verb: 'take', plan, key, cost: passed, mode: 'always', span: 0 };
+    const push: Hit = { verb: 'take', plan, key, cost: passed, mode: 'always', span: Infinity };
     const pull: Hit = { verb: 'peek', plan, key, cost: 1, mode: 'whole', span: 0 };
     await learn(count, passed > 0 ? push : pull, passed === 0).catch(() => {});
     count.pushing = 0;
@@ -197,7 +215,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     const now = clock.now();
     const age = now - count.answerAt;
     const used = count.passed + count.pushing;
-    const retryAfter = allowed ? 0 : Math.max(nextSync - now, count.wait - age, 1);
+    const retryAfter = allowed ? 0 : Math.max(count.group.nextSync - now, count.wait - age, 1);
     const states = answer.policies.map((policy) => ({
       ...policy,
       remaining: Math.max(0, Math.floor(policy.remaining - used)),
@@ -221,7 +239,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   /** Pushes what is left to tell, and waits for what is under way. */
   async function close(): Promise<void> {
     closed = true;
-    stop?.();
+    for (const { stop } of groups.values()) stop?.();
     for (const count of counts) {
       tell(count);
       forget(count);
@@ -230,7 +248,16 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     await store.close();
   }
 
-  return { clock: store.clock, ephemeral: store.ephemeral, apply, close };
+  return { clock: store.clock, ephemeral: store.ephemeral, backend: store.backend ?? store, apply, close };
+}
+
+/** How often the plan's keys are told and heard of; 0 if that would be too rough or too often. */
+function intervalOf({ policies }: Plan, longest: Millis): Millis {
+  // Only where `remaining` counts what may still pass.
+  if (policies.some(({ algorithm }) => algorithm.lease === undefined)) return 0;
+  const most = PART * Math.min(...policies.map(({ window }) => window));
+  if (longest <= most) return longest;
+  return most >= SHORTEST ? most : 0;
 }
 
 function left({ answer, passed, pushing }: Count): number {

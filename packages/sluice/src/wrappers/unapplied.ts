@@ -23,8 +23,7 @@ const REFUSED =
 const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
 /** How clients word that they are offline and do not queue commands: ioredis and iovalkey, then node-redis. */
-const OFFLINE =
-  /connect ECONNREFUSED|isn't writeable and enableOfflineQueue|^The client is (?:offline|closed)/;
+const OFFLINE = /isn't (?:writeable|ready) and enableOfflineQueue|^The client is (?:offline|closed)/;
 
 /** Causes are followed this far. */
 const DEPTH = 4;
@@ -35,8 +34,14 @@ export function isUnapplied(error: unknown, depth: number = DEPTH): boolean {
   if (error instanceof StoreUnavailable && REFUSALS.has(error.fault)) return true;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   if (UNREACHABLE.has(String(code)) || (code === 'ENOENT' && syscall === 'connect')) return true;
-  if (REFUSED.test(error.message) || OFFLINE.test(error.message)) return true;
+  if (REFUSED.test(error.message) || /connect ECONNREFUSED/.test(error.message) || isOffline(error))
+    return true;
   if (error instanceof AggregateError && error.errors.length > 0)
     return error.errors.every((one) => isUnapplied(one, depth - 1));
   return isUnapplied(error.cause, depth - 1);
+}
+
+/** Whether a client did not send the hit because it has no connection, or none yet. */
+export function isOffline(error: unknown): boolean {
+  return error instanceof Error && OFFLINE.test(error.message);
 }

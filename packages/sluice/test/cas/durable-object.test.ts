@@ -21,7 +21,7 @@ const WORKER = `
   export class Claims {
     constructor({ storage }) {
       this.claims = [
-        ...conformance((clock) => casStore(durableStorage(storage), { clock, deadline: '30s' })),
+        ...conformance((clock) => casStore(durableStorage(storage), { onFailure: 'throw', clock, deadline: '30s' })),
         ...races(() => durableStorage(storage)),
       ];
     }

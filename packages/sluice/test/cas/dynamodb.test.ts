@@ -14,7 +14,7 @@ const { dynamodb } = await example('dynamodb.mjs');
 const server = (dynalite as (options: { createTableMs: number }) => Server)({ createTableMs: 0 });
 const clients: DynamoDB[] = [];
 let shared: AnyService;
-const patient = { deadline: '30s' } as const;
+const patient = { deadline: '30s', onFailure: 'throw' } as const;
 
 function connected(): DynamoDB {
   const client = new DynamoDB({

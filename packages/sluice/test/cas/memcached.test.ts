@@ -11,7 +11,7 @@ import { type AnyService, example } from './services.ts';
 type Memcached = AnyService & { close(): void };
 
 const { memcached } = await example('memcached.mjs');
-const patient = { deadline: '30s' } as const;
+const patient = { deadline: '30s', onFailure: 'throw' } as const;
 let port: number;
 let server: ChildProcess;
 let shared: Memcached;

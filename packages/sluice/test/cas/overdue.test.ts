@@ -24,7 +24,10 @@ test('a check is not tried again once its caller has been told that its time is 
   // It has been tried again before.
   punctually(50, async () => {
     const service = slowFrom(2, false);
-    const limiter = createLimiter('5/s', { store: casStore(service, { deadline: 100 }), name: 'api' });
+    const limiter = createLimiter('5/s', {
+      store: casStore(service, { onFailure: 'throw', deadline: 100 }),
+      name: 'api',
+    });
     await expect(limiter.take('key')).rejects.toThrow('deadline');
     expect(service.puts).toBe(2);
     service.go();
@@ -34,7 +37,10 @@ test('a check is not tried again once its caller has been told that its time is 
 
 test('checks that waited behind another until their time was over are not made', async () => {
   const service = slowFrom(1, true);
-  const limiter = createLimiter('50/s', { store: casStore(service, { deadline: 100 }), name: 'api' });
+  const limiter = createLimiter('50/s', {
+    store: casStore(service, { onFailure: 'throw', deadline: 100 }),
+    name: 'api',
+  });
   const first = Promise.allSettled([limiter.take('key')]);
   await until(() => service.puts === 1);
   const second = Promise.allSettled([limiter.take('key')]);
@@ -58,7 +64,10 @@ test('a check whose row was read too late is not written', async () => {
       return true;
     },
   };
-  const limiter = createLimiter('5/s', { store: casStore(service, { deadline: 100 }), name: 'api' });
+  const limiter = createLimiter('5/s', {
+    store: casStore(service, { onFailure: 'throw', deadline: 100 }),
+    name: 'api',
+  });
   await expect(limiter.take('key')).rejects.toThrow('deadline');
   await sleep(200);
   expect(puts).toBe(0);

@@ -17,7 +17,7 @@ async function race(first: CasService<unknown>, second: CasService<unknown>, use
   const policy = gcra({ limit: 10, per: '1d' });
   const name = `race:${crypto.randomUUID()}`;
   const limiterOn = (service: CasService<unknown>) =>
-    createLimiter(policy, { store: casStore(service, { deadline: '30s' }), name });
+    createLimiter(policy, { store: casStore(service, { onFailure: 'throw', deadline: '30s' }), name });
   const winner = limiterOn(first);
   await winner.take('k', used);
   const puts: boolean[] = [];

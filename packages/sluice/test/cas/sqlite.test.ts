@@ -11,7 +11,7 @@ import { type AnyService, example } from './services.ts';
 
 const { sqlite } = await example('sqlite.mjs');
 const folder = mkdtempSync(join(tmpdir(), 'sluice-sqlite-'));
-const patient = { deadline: '30s' } as const;
+const patient = { deadline: '30s', onFailure: 'throw' } as const;
 const databases: sqlite3.Database[] = [];
 
 function open(file = ':memory:') {

@@ -17,7 +17,7 @@ afterAll(() => {
 export function ownRedis(clock?: ManualClock): Store<Promise<Decision>> {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   clients.push(client);
-  return redis(client, { clock, deadline: '30s' });
+  return redis(client, { onFailure: 'throw', clock, deadline: '30s' });
 }
 
 /** A store whose server is not there. */

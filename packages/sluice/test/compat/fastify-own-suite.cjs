@@ -11,7 +11,7 @@ async function overSluice(fastify, { redis, nameSpace, ...settings }) {
   const store =
     redis === undefined
       ? sluiceStore({ clock: { now: () => Date.now() } })
-      : sluiceStore({ store: redisStore(redis, { deadline: '30s' }), prefix: nameSpace });
+      : sluiceStore({ store: redisStore(redis, { deadline: '30s', onFailure: 'throw' }), prefix: nameSpace });
   return plugin(fastify, { store, ...settings });
 }
 Object.assign(overSluice, plugin);

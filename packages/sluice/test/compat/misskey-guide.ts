@@ -30,7 +30,7 @@ export function createRateLimiterService(store: Store) {
   return async function limit(limitation: Limitation, actor: string, factor = 1) {
     const { key, max, duration, minInterval: interval } = limitation;
     if (interval !== undefined) {
-      const policy = minInterval({ every: interval * factor });
+      const policy = minInterval({ every: `${interval * factor}ms` });
       const { allowed, retryAfter } = await attempt(`misskey min ${key}`, policy, actor);
       if (!allowed) return { code: 'BRIEF_REQUEST_INTERVAL', retryAfter };
     }

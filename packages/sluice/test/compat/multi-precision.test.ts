@@ -194,7 +194,10 @@ describe('RateLimit of ratelimit.js', () => {
     const storm = async (ids: readonly string[]) => {
       const prefix = ownName();
       const four = clients.map((one) =>
-        createMultiPrecision([[86_400, 100, 3600]], { prefix, store: redis(one, { deadline: '30s' }) }),
+        createMultiPrecision([[86_400, 100, 3600]], {
+          prefix,
+          store: redis(one, { onFailure: 'throw', deadline: '30s' }),
+        }),
       );
       const limited = await Promise.all(Array.from({ length: 400 }, (_, i) => four[i % 4].incr(ids)));
       return { four, admitted: limited.filter((one) => !one).length };

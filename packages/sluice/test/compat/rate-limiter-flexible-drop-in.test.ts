@@ -54,7 +54,7 @@ function bothOnRedis(options: IRateLimiterOptions): readonly (RateLimiterLike | 
     new original.RateLimiterRedis({ ...options, storeClient: client, keyPrefix } as never),
     new RateLimiterRedis({
       ...options,
-      store: redis(client, { deadline: '30s' }),
+      store: redis(client, { onFailure: 'throw', deadline: '30s' }),
       keyPrefix: `${keyPrefix} ours`,
     }),
   ];
@@ -144,7 +144,7 @@ describe('RateLimiterValkey', () => {
       storeClient: valkey,
       keyPrefix: freshPrefix(),
     });
-    const store = redis(valkey, { deadline: '30s' });
+    const store = redis(valkey, { onFailure: 'throw', deadline: '30s' });
     const ours = new RateLimiterValkey({ ...options, store, keyPrefix: freshPrefix() });
     for (const rejects of [false, false, true]) {
       const wait = { msBeforeNext: expect.any(Number) as number };

@@ -152,7 +152,7 @@ test('against the original on Redis 7: 30 random sequences of 40 calls have equa
     const theirs = new original.RateLimiterRedis({ ...options, storeClient: client, keyPrefix });
     const ours = new RateLimiterRedis({
       ...options,
-      store: redis(client, { deadline: '30s' }),
+      store: redis(client, { onFailure: 'throw', deadline: '30s' }),
       keyPrefix: `${keyPrefix} ours`,
     });
     const started = performance.now();

@@ -262,7 +262,7 @@ test('a check with three limits and a gap is one command', async () => {
 });
 
 describe('four clients at once on one key', () => {
-  const storeOf = (one: Redis) => redis(one, { deadline: '30s' });
+  const storeOf = (one: Redis) => redis(one, { onFailure: 'throw', deadline: '30s' });
   const calls = async <T>(make: (one: Redis) => () => Promise<T>): Promise<T[]> => {
     const callers = clients.map(make);
     return Promise.all(Array.from({ length: 400 }, (_, i) => callers[i % 4]()));

@@ -309,7 +309,7 @@ describe('on Redis', () => {
 
   test('exactly 10 of 64 concurrent calls pass at a limit of 10', async () => {
     const services = Array.from({ length: 4 }, () =>
-      createSkRateLimiterService({ store: redis(connect(), { deadline: '30s' }) }),
+      createSkRateLimiterService({ store: redis(connect(), { onFailure: 'throw', deadline: '30s' }) }),
     );
     const limit = fresh();
     const answers = await Promise.all(
@@ -329,7 +329,7 @@ describe('on Redis', () => {
           return client.call(name, ...args);
         },
       },
-      { deadline: '30s' },
+      { onFailure: 'throw', deadline: '30s' },
     );
     const { limit } = createSkRateLimiterService({
       store,

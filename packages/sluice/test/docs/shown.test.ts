@@ -115,8 +115,12 @@ describe('packages/sluice/src/stores/redis/README.md', () => {
   test.each(cases)('the value is as drawn: %s', async (label, policies, isBlocked, before) => {
     const name = `drawn ${process.pid} ${label}`;
     const store = redis(client, { deadline: '10s' });
+    if (before !== undefined) {
+      const version = createLimiter(before, { store, name });
+      await version.take('a', 2);
+      await version.close();
+    }
     const limiter = createLimiter(policies, { store, name });
-    if (before !== undefined) await createLimiter(before, { store, name }).take('a', 2);
     await limiter.take('a', 2);
     if (isBlocked) await limiter.block('a', '1h');
     const value = (await client.getBuffer(`${name}:{a}`)) ?? Buffer.alloc(0);

@@ -15,7 +15,7 @@ import {
 import { planOf } from '../../src/plan.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import {
-  askLine,
+  askOf,
   decisionFrom,
   answerLine,
   answersIn,
@@ -67,7 +67,7 @@ describe('replies of Redis', () => {
       let unavailable = 0;
       await fc.assert(
         fc.asyncProperty(reply, async (answer) => {
-          const store = redis({ send: async () => answer });
+          const store = redis({ send: async () => answer }, { onFailure: 'throw' });
           const limiter = createLimiter(policies, { store, name: 'api' });
           try {
             expectWellFormed(await limiter.take('k'), Infinity);
@@ -90,7 +90,10 @@ describe('values in Redis', () => {
 
   test.each(Object.entries(KINDS))('%s: whatever is found, a reset makes it new', async (kind, policies) => {
     const name = `fuzz ${process.pid} ${kind}`;
-    const limiter = createLimiter(policies, { store: redis(client, { deadline: '30s' }), name });
+    const limiter = createLimiter(policies, {
+      store: redis(client, { onFailure: 'throw', deadline: '30s' }),
+      name,
+    });
     await limiter.take('k', 2);
     const real = (await client.getBuffer(`${name}:{k}`)) ?? Buffer.of();
     const broken = fc
@@ -153,7 +156,11 @@ describe('rows of a compare-and-swap store', () => {
         return true;
       },
     };
-    const store = casStore(service, { clock: manualClock(1_700_000_000_000), deadline: '30s' });
+    const store = casStore(service, {
+      onFailure: 'throw',
+      clock: manualClock(1_700_000_000_000),
+      deadline: '30s',
+    });
     return { limiter: createLimiter(policies, { store, name: 'api' }), kept: () => kept };
   }
 
@@ -178,7 +185,13 @@ describe('lines between processes', () => {
   test('hits arrive as they were sent, in however many pieces', () => {
     fc.assert(
       fc.property(fc.array(hit, { minLength: 1, maxLength: 5 }), fc.array(fc.nat()), (hits, cuts) => {
-        const line = askLine(hits.map((one) => ({ hit: one, plan: 'text' })));
+        const line = `${JSON.stringify(
+          askOf(
+            hits.map((one) => ({ hit: one, plan: 'text' })),
+            'client',
+            1,
+          ),
+        )}\n`;
         const lines: string[] = [];
         const read = lineReader((whole) => lines.push(whole));
         let from = 0;

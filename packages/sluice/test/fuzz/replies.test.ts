@@ -79,7 +79,7 @@ describe('errors of Redis', () => {
         async (errors, cluster) => {
           let asked = 0;
           const send = () => Promise.reject(errors[asked++ % errors.length]);
-          expect(await isAnswered(redis({ send, cluster }), policy)).toBe(false);
+          expect(await isAnswered(redis({ send, cluster }, { onFailure: 'throw' }), policy)).toBe(false);
           expect(asked).toBeLessThanOrEqual(21);
         },
       ),
@@ -90,7 +90,12 @@ describe('errors of Redis', () => {
 
 describe('rows of Postgres', () => {
   const row = fc.record(
-    { now: fc.oneof(fc.constant(1.7e12), odd), value: odd, version: odd, won: fc.oneof(fc.boolean(), odd) },
+    {
+      now: fc.oneof(fc.constant(1.7e12), odd),
+      value: odd,
+      version: odd,
+      n: fc.oneof(fc.constantFrom(0, null), odd),
+    },
     { requiredKeys: [] },
   );
   const reply = fc.oneof(
@@ -105,11 +110,11 @@ describe('rows of Postgres', () => {
       fc.asyncProperty(fc.array(reply, { minLength: 1, maxLength: 4 }), async (replies) => {
         let asked = 0;
         const query = async () => replies[asked++ % replies.length];
-        const store = postgres({ query }, { deadline: 30 });
+        const store = postgres({ query }, { onFailure: 'throw', deadline: 30 });
         if (await isAnswered(store, gcra({ limit: 5, per: '1s' }))) answered++;
         await store.close();
       }),
-      { numRuns: 300 },
+      { numRuns: 500 },
     );
     expect(answered).toBeGreaterThan(5);
   });
@@ -157,7 +162,7 @@ describe('answers of whoever serves a socket', () => {
     await fc.assert(
       fc.asyncProperty(line, async (text) => {
         next = text;
-        const store = ipc({ path, serve: false, deadline: 500 });
+        const store = ipc({ onFailure: 'throw', path, serve: false, deadline: 100 });
         if (await isAnswered(store, gcra({ limit: 5, per: '1s' }))) answered++;
         await store.close();
       }),

@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('whatever is written to the socket, it goes on deciding for others', async () => {
   const path = join(folder, 'limits.sock');
-  const store = ipc({ path, deadline: '30s' });
+  const store = ipc({ onFailure: 'throw', path, deadline: '30s' });
   const limiter = createLimiter('1000000/h fixed-window', { store, name: 'others' });
   let used = 0;
   const odd = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom(null, -1, 1e300, '__proto__', [], {}));
@@ -70,8 +70,8 @@ test('any name of a table is one that needs no quotes, or refused', () => {
     fc.property(name, (table) => {
       const isPlain =
         /^([a-z_][a-z_0-9]{0,50}\.)?[a-z_][a-z_0-9]{0,50}$/i.test(table) && !/[\r\n]/.test(table);
-      if (isPlain) postgres({ query }, { table });
-      else expect(() => postgres({ query }, { table })).toThrow(SluiceError);
+      if (isPlain) postgres({ query }, { onFailure: 'throw', table });
+      else expect(() => postgres({ query }, { onFailure: 'throw', table })).toThrow(SluiceError);
     }),
     { numRuns: 1000 },
   );

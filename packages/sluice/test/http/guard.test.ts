@@ -54,7 +54,7 @@ const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
 const onRedis = (limit: number) =>
   createLimiter(fixedWindow({ limit, per: '1h' }), {
-    store: redis(client, { deadline: '10s' }),
+    store: redis(client, { onFailure: 'throw', deadline: '10s' }),
     name: `guard ${process.pid} ${Math.random()}`,
   });
 
@@ -70,7 +70,10 @@ async function down(): Promise<GuardLimiter> {
   });
   connection.on('error', () => {});
   cleanups.push(() => connection.disconnect());
-  return createLimiter('2/h', { store: redis(connection, { deadline: 50 }), name: 'api' });
+  return createLimiter('2/h', {
+    store: redis(connection, { onFailure: 'throw', deadline: 50 }),
+    name: 'api',
+  });
 }
 
 describe('a verdict', () => {
@@ -167,6 +170,63 @@ describe('several limits', () => {
   });
 });
 
+describe('a key function that does not know a client', () => {
+  it('leaves it to the limit of its address', () => {
+    const limiter = so(2);
+    const guard = guardOf({ limiter, key: ({ user }) => (user === 'alice' ? user : undefined) });
+    for (const user of ['alice', 'invented', undefined])
+      expect(now(guard(request(user))).refusal).toBeUndefined();
+    expect(now(guard(request('invented again'))).refusal).toBeDefined();
+    expect([limiter.peek('alice').remaining, limiter.peek('192.0.2.1').remaining]).toEqual([1, 0]);
+  });
+
+  it('gives 1,000 invented API keys one limit', () => {
+    const customers = new Map([['k-17', 'alice']]);
+    const guard = guardOf({ limiter: so(10), key: ({ user }) => customers.get(user ?? '') });
+    let passed = 0;
+    for (let i = 0; i < 1000; i++) if (now(guard(request(`invented ${i}`))).refusal === undefined) passed++;
+    expect(passed).toBe(10);
+  });
+});
+
+describe('Retry-After of clients that wait for the same window', () => {
+  const retryAfter = ({ headers }: Verdict): number =>
+    Number(headers.find(([name]) => name === 'Retry-After')?.[1]);
+
+  /** What 1,000 clients are told that are denied 20 seconds before the end of a minute. */
+  function told(policies: Parameters<typeof createLimiter>[0]): number[] {
+    const clock = manualClock(1_700_000_020_000);
+    const limiter = createLimiter(policies, { store: memory({ clock }) });
+    const guard = guardOf({ limiter, key: ({ user }) => user });
+    return Array.from({ length: 1000 }, (_, i) => {
+      void guard(request(`client ${i}`));
+      return retryAfter(guard(request(`client ${i}`)) as Verdict);
+    });
+  }
+
+  const most = (values: readonly number[]): number =>
+    Math.max(...[...new Set(values)].map((value) => values.filter((other) => other === value).length));
+
+  it('is spread over five seconds for a window of a minute, and never too early', () => {
+    const values = told(fixedWindow({ limit: 1, per: '1m' }));
+    expect([Math.min(...values), Math.max(...values)]).toEqual([21, 25]);
+    expect(most(values)).toBeLessThan(300);
+  });
+
+  it('is the same each time for a client, and not earlier than t', () => {
+    const [values, again] = [told('1/min fixed-window'), told('1/min fixed-window')];
+    expect(values).toEqual(again);
+    expect(Math.min(...values)).toBeGreaterThanOrEqual(20);
+  });
+
+  it.each([
+    ['a window below ten seconds', fixedWindow({ limit: 1, per: '5s' })],
+    ['units that come back one by one', '1/min'],
+  ])('is not spread for %s', (_, policies) => {
+    expect(new Set(told(policies)).size).toBe(1);
+  });
+});
+
 describe('settling', () => {
   async function settled(final: number | undefined | Promise<number>, cost = 3, limit = 10): Promise<number> {
     const limiter = so(limit);
@@ -187,6 +247,13 @@ describe('settling', () => {
     ['no number is a fault and changes nothing', Number.NaN, 3],
   ])('%s', async (_, final, charged) => {
     expect(await settled(final)).toBe(charged);
+  });
+
+  it('charges more than a window’s worth in full', async () => {
+    const limiter = createLimiter('10/min', { store: memory({ clock: manualClock(0) }) });
+    const { settle } = now(guardOf({ limiter, settle: () => 100, key: () => 'k' })(request()));
+    await settle?.(out());
+    expect(limiter.peek('k').retryAfter).toBe(91 * 6000);
   });
 
   it('happens once, however often it is called', async () => {
@@ -393,7 +460,7 @@ describe('a fault', () => {
   );
 
   it.each([
-    ['a key that is missing', { key: () => undefined as unknown as string }, /key must be a string/],
+    ['a key that is a number', { key: () => 7 as unknown as string }, /key must be a string/],
     ['a cost below 0', { cost: () => -1 }, /cost must be/],
     ['a cost above 2 ** 53', { cost: () => 1e300 }, /cost must be .*at most 2 \*\* 53/],
     ['an unknown tier', { tier: () => 'gold' }, /tier is not a tier/],

@@ -472,7 +472,7 @@ describe('a limiter', () => {
     const client = new Redis(inject('redisPort'));
     onTestFinished(() => client.disconnect());
     const { url } = await serve(() => [200]);
-    const store = redis(client, { deadline: '10s' });
+    const store = redis(client, { onFailure: 'throw', deadline: '10s' });
     const name = `outbound-${Math.random()}`;
     const limiter = createLimiter('20/s burst 2', { store, name });
     const start = performance.now();

@@ -16,7 +16,7 @@ import { redis } from '../../src/stores/redis/index.ts';
 import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
 import { random, someGap, someVerb } from '../differential.ts';
-import { ADDITIVE, INHERIT, VERSIONS } from './versions.ts';
+import { ADDITIVE, ADDITIVE_TIERS, INHERIT, TIERS, VERSIONS } from './versions.ts';
 
 const START = 1_700_000_000_000;
 
@@ -41,7 +41,7 @@ const OTHERS: Readonly<
 function onServer(port: 'redisPort' | 'valkeyPort'): (clock: ManualClock) => AnyStore {
   const client = new Redis(inject(port), '127.0.0.1');
   afterAll(() => client.disconnect());
-  return (clock) => redis(client, { clock, deadline: '30s' });
+  return (clock) => redis(client, { onFailure: 'throw', clock, deadline: '30s' });
 }
 
 /** A map that can only be swapped. */
@@ -57,7 +57,7 @@ function swapped(clock: ManualClock): AnyStore {
         return true;
       },
     },
-    { clock, deadline: '30s' },
+    { onFailure: 'throw', clock, deadline: '30s' },
   );
 }
 
@@ -70,6 +70,68 @@ const CASES: [inherit: LimiterOptions['inherit'], name: string, versions: readon
   [undefined, 'gcra', VERSIONS['gcra'] ?? []],
   [undefined, 'sliding window', VERSIONS['sliding window'] ?? []],
 ];
+
+type AnyLimiter = Limiter<MaybePromise<Decision>>;
+
+/**
+ * A limiter, asked always for the same tier. Hits of one tier travel together; a block or a reset is a hit of the base, so it
+ * would arrive before or after them.
+ */
+function inTier(limiter: AnyLimiter, tier: string | undefined): AnyLimiter {
+  if (tier === undefined) return limiter;
+  const withTier = (options: unknown): object =>
+    typeof options === 'object' ? { ...options, tier } : { cost: options, tier };
+  return {
+    ...limiter,
+    take: (key, options) => limiter.take(key, withTier(options)),
+    peek: (key, options) => limiter.peek(key, withTier(options)),
+    refund: (key, options) => limiter.refund(key, withTier(options)),
+    release: (key, options) => limiter.release(key, withTier(options)),
+    reserve: (key, options) => limiter.reserve(key, withTier(options)),
+    block: (key) => limiter.take(key, { tier }),
+    reset: (key) => limiter.take(key, { tier }),
+  };
+}
+
+const TIER_CASES: [inherit: LimiterOptions['inherit'], name: string, tiers: (typeof TIERS)[string]][] = [
+  ...INHERIT.flatMap((inherit) =>
+    Object.entries(TIERS).map(([name, tiers]): (typeof TIER_CASES)[number] => [inherit, name, tiers]),
+  ),
+  ...Object.entries(ADDITIVE_TIERS).map(([name, tiers]): (typeof TIER_CASES)[number] => [
+    undefined,
+    name,
+    tiers,
+  ]),
+];
+
+for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
+  describe.concurrent(`tiers, memory against ${store}`, () => {
+    for (const [index, [inherit, name, [base, ...others]]] of TIER_CASES.entries()) {
+      test(`no decision differs: ${name}, ${inherit ?? 'the default'}`, { timeout: 120_000 }, async ({
+        expect,
+      }) => {
+        const clock: ManualClock = manualClock(START);
+        const draw = random(100 + index);
+        const tiers = Object.fromEntries(others.map((policies, i) => [`tier ${i}`, policies]));
+        const limiter = (over: AnyStore): AnyLimiter =>
+          createLimiter(base, { store: over, name: `tiers ${process.pid} ${index}`, inherit, tiers });
+        const [here, there] = [limiter(memory({ clock })), limiter(make(clock))];
+        for (let done = 0; done < hits; ) {
+          const gap = someGap(draw);
+          clock.set(clock.now() + (back ? gap : Math.max(0, gap)));
+          const drawn = draw(others.length + 1);
+          const tier = drawn === 0 ? undefined : `tier ${drawn - 1}`;
+          const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw));
+          const expected: unknown[] = [];
+          for (const ask of asks) expected.push(await ask(inTier(here, tier)));
+          const actual = asks.map((ask) => ask(inTier(there, tier)));
+          expect(await Promise.all(actual)).toEqual(expected);
+          done += asks.length;
+        }
+      });
+    }
+  });
+}
 
 for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
   describe.concurrent(`memory against ${store}`, () => {

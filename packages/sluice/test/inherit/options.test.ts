@@ -13,6 +13,7 @@ import {
   SluiceError,
 } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
+import { another } from '../stores.ts';
 
 function errorOf(act: () => unknown): SluiceError {
   try {
@@ -77,7 +78,7 @@ test('a penalty has nothing to convert, and goes with every way', () => {
 test('a state that knows no numbers is not taken over, and not disturbed', () => {
   const store = memory({ clock: manualClock(0) });
   const limiter = (inherit?: LimiterOptions['inherit']) =>
-    createLimiter(gcra({ limit: 10, per: '1s' }), { store, name: 'api', inherit });
+    createLimiter(gcra({ limit: 10, per: '1s' }), { store: another(store), name: 'api', inherit });
   limiter().take('k', 6);
   expect(limiter('additive').take('k', 3).remaining).toBe(7);
   expect(limiter('proportional').take('k', 1).remaining).toBe(9);

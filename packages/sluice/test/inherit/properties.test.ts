@@ -50,7 +50,7 @@ const PAIRS: Readonly<Record<string, fc.Arbitrary<readonly [Version, Version]>>>
     fc
       .record({ limit, per: fc.integer({ min: 300, max: 1500 }), burst: limit })
       .map(({ limit, per, burst }) => ({
-        policy: gcra({ limit, per, burst }),
+        policy: gcra({ limit, per: `${per}ms`, burst }),
         limit: burst,
         comesBack: (span: number) => (span * limit) / per,
       })),
@@ -63,11 +63,13 @@ const PAIRS: Readonly<Record<string, fc.Arbitrary<readonly [Version, Version]>>>
     });
     return [version(a), version(b)] as const;
   }),
-  'fixed window': pairOf(limit.map((units) => windowed(fixedWindow({ limit: units, per: 900 }), units))),
+  'fixed window': pairOf(limit.map((units) => windowed(fixedWindow({ limit: units, per: '900ms' }), units))),
   'fixed window from the first': pairOf(
-    limit.map((units) => windowed(fixedWindow({ limit: units, per: 900, align: 'first' }), units)),
+    limit.map((units) => windowed(fixedWindow({ limit: units, per: '900ms', align: 'first' }), units)),
   ),
-  'sliding window': pairOf(limit.map((units) => windowed(slidingWindow({ limit: units, per: 900 }), units))),
+  'sliding window': pairOf(
+    limit.map((units) => windowed(slidingWindow({ limit: units, per: '900ms' }), units)),
+  ),
 };
 
 function pairOf(version: fc.Arbitrary<Version>): fc.Arbitrary<readonly [Version, Version]> {

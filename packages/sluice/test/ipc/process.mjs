@@ -3,14 +3,31 @@
  * A process of its own that checks over a socket: started by `processes.ts`, or forked by node:cluster, told what to do
  * by messages. It runs what was built, because Node 20 runs no TypeScript.
  *
- * env IPC: options of ipc() as JSON. Message: { limit, key, lanes, checks }, answered by { admitted, sources, slowest, lateness }.
+ * env IPC: options of ipc() as JSON. Message: { limit, key, lanes, checks }, answered by { admitted, sources, slowest, lateness };
+ * or { end }: 'close', 'exit', or 'busy'.
  */
 import { createLimiter, fixedWindow, gcra } from '../../dist/index.js';
 import { ipc } from '../../dist/stores/ipc/index.js';
 
 const store = ipc(JSON.parse(process.env['IPC'] ?? ''));
 
-process.on('message', (task) => void work(task));
+process.on('message', (task) => void (task.end === undefined ? work(task) : end(task.end)));
+
+/** SIGTERM without a listener ends the process by itself. */
+async function end(how) {
+  if (how === 'close') await store.close();
+  if (how === 'busy') return busy();
+  process.exit();
+}
+
+/** Keeps the event loop busy for 300 ms at a time, for three seconds. */
+async function busy() {
+  for (let i = 0; i < 8; i++) {
+    const until = performance.now() + 300;
+    while (performance.now() < until);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
 
 async function work({ limit, key, lanes, checks }) {
   const limiter = createLimiter(

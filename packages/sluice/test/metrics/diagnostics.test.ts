@@ -25,7 +25,10 @@ test('a subscriber hears of each hit until it leaves, and the next limiter needs
 });
 
 test('a fault is heard on a channel of its own', async () => {
-  const store = redis({ send: () => Promise.reject(new Error('connect ECONNREFUSED')) });
+  const store = redis(
+    { send: () => Promise.reject(new Error('connect ECONNREFUSED')) },
+    { onFailure: 'throw' },
+  );
   const limiter = createLimiter('1/h', { store: metered(store, diagnostics), name: 'api' });
   const heard: FaultMessage[] = [];
   const listen = (message: unknown): void => {

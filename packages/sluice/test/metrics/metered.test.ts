@@ -44,7 +44,7 @@ const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
 /** A client whose server is not there. */
 /** A busy machine may be slow. */
-const patient = { deadline: '10s' } as const;
+const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
 describe.each(['memory', 'redis 7'])('a metered store on %s', (name) => {

@@ -19,7 +19,7 @@ import { redis } from '../../src/stores/redis/index.ts';
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
 /** A busy machine may be slow. */
-const patient = { deadline: '10s' } as const;
+const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
 /** The real SDK, exporting to memory. */

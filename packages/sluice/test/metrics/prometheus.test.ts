@@ -11,7 +11,7 @@ import { scrape } from './scrape.ts';
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
 /** A busy machine may be slow. */
-const patient = { deadline: '10s' } as const;
+const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
 describe('prometheus metrics', () => {
@@ -83,7 +83,11 @@ sluice_answers_total{source="fallback"} 0
   test('are bounded whatever names come, and sum up to all that was decided', () => {
     const metrics = prometheusMetrics({ maxLimiters: 10 });
     const store = metered(memory({ maxKeys: 10 }), metrics);
-    for (let i = 0; i < 300; i++) createLimiter('1/h', { store, name: `limiter ${i}` }).take('alice');
+    for (let i = 0; i < 300; i++) {
+      const limiter = createLimiter('1/h', { store, name: `limiter ${i}` });
+      limiter.take('alice');
+      void limiter.close();
+    }
     const byKey = createLimiter((key) => ({ [`policy of ${key}`]: '1/h' }), { store, name: 'limiter 0' });
     for (let i = 0; i < 300; i++) byKey.take(`key ${i}`);
     const samples = [...(scrape(metrics.text()).get('sluice_decisions_total')?.samples ?? [])];

@@ -77,7 +77,8 @@ export function middlewareClaims(framework: string, start: Start): void {
       const response = await get();
       expect(response.status).toBe(429);
       expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
-      expect(response.headers.get('retry-after')).toBe('60');
+      // Spread by key over at most five seconds.
+      expect(response.headers.get('retry-after')).toMatch(/^6[0-5]$/);
       expect(response.headers.get('ratelimit')).toBe('"default";r=0;t=60');
       expect(await response.json()).toMatchObject({
         type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
@@ -261,7 +262,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       afterAll(() => client.disconnect());
 
       it('20 requests at once: exactly the limit passes', async () => {
-        const store = redis(client, { deadline: '10s' });
+        const store = redis(client, { onFailure: 'throw', deadline: '10s' });
         const limiter = createLimiter('7/h fixed-window', { store, name: `${framework} ${process.pid}` });
         const get = await serve({ limiter, key: () => 'k' });
         const statuses = await Promise.all(Array.from({ length: 20 }, async () => (await get()).status));

@@ -6,6 +6,7 @@ import {
   TRPCClientError,
 } from '@trpc/client';
 import { initTRPC, TRPCError } from '@trpc/server';
+import { observable } from '@trpc/server/observable';
 import { type CreateHTTPContextOptions, createHTTPHandler } from '@trpc/server/adapters/standalone';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -171,5 +172,91 @@ describe('tRPC 11:', () => {
     expect(await codeOf((await serve(thrown)).client.hello.query())).toBe('SERVICE_UNAVAILABLE');
     expect(await codeOf((await serve(denied)).client.hello.query())).toBe('TOO_MANY_REQUESTS');
     expect(await (await serve(allowed)).client.hello.query()).toBe('hello');
+  });
+
+  describe('a subscription', () => {
+    /** Each subscription gives a value and then waits until the client leaves or `finish` is called. */
+    async function serveStreams(kind: 'iterable' | 'observable') {
+      const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }));
+      const finishers: (() => void)[] = [];
+      const limited = t.procedure.use(rateLimit({ limiter, key: () => 'k' }));
+      const router = t.router({
+        iterable: limited.subscription(async function* ({ signal }) {
+          yield 'first';
+          await new Promise<void>((resolve) => {
+            finishers.push(resolve);
+            signal?.addEventListener('abort', () => resolve());
+          });
+        }),
+        observable: limited.subscription(() =>
+          observable<string>((observer) => {
+            observer.next('first');
+            finishers.push(() => observer.complete());
+          }),
+        ),
+      });
+      const server = await listen(createHTTPHandler({ router, createContext: (options) => options }));
+      running.push(server);
+      const open = async () => {
+        const abort = new AbortController();
+        cleanups.push(() => abort.abort());
+        const { body } = await fetch(`${server.url}/${kind}`, {
+          headers: { accept: 'text/event-stream' },
+          signal: abort.signal,
+        });
+        const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+        let text = '';
+        // A denial arrives as an event, since the response has begun.
+        while (!/first|TOO_MANY_REQUESTS/.test(text)) {
+          const { done, value } = (await reader?.read()) ?? { done: true, value: '' };
+          if (done) throw new Error(`the stream ended after ${text}`);
+          text += value;
+        }
+        return { isOpen: text.includes('first'), abort };
+      };
+      return { limiter, open, finishers };
+    }
+
+    it.each(['iterable', 'observable'] as const)('holds its place until its %s ends', async (kind) => {
+      const { limiter, open, finishers } = await serveStreams(kind);
+      const [first, second] = [await open(), await open()];
+      expect([first.isOpen, second.isOpen]).toEqual([true, true]);
+      expect([(await open()).isOpen, (await open()).isOpen]).toEqual([false, false]);
+      expect(limiter.peek('k').remaining).toBe(0);
+      finishers[0]?.();
+      await expect.poll(() => limiter.peek('k').remaining).toBe(1);
+      second.abort.abort();
+      await expect.poll(() => limiter.peek('k').remaining).toBe(2);
+    });
+
+    it('gives its place back when the client leaves before it begins', async () => {
+      const limiter = createLimiter(concurrency({ limit: 1, lease: '1h' }));
+      const abort = new AbortController();
+      async function* values() {
+        yield 1;
+      }
+      const check = rateLimit({ limiter, key: () => 'k' });
+      const call = { ctx: {}, path: 'x', type: 'subscription', signal: abort.signal };
+      await check({ ...call, next: async () => ({ ok: true, data: values() }) });
+      expect(limiter.peek('k').remaining).toBe(0);
+      abort.abort();
+      await expect.poll(() => limiter.peek('k').remaining).toBe(1);
+    });
+
+    it('gives its place back once when its iterable throws', async () => {
+      const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }));
+      limiter.take('k');
+      async function* values() {
+        yield 'first';
+        throw new Error('fault');
+      }
+      const check = rateLimit({ limiter, key: () => 'k' });
+      const call = { ctx: {}, path: 'x', type: 'subscription' };
+      const { data } = await check({ ...call, next: async () => ({ ok: true, data: values() }) });
+      await data.next();
+      await expect(data.next()).rejects.toThrow('fault');
+      await data.return?.(undefined);
+      expect(limiter.peek('k').remaining).toBe(1);
+    });
   });
 });

@@ -40,7 +40,7 @@ const STORES: Readonly<Record<string, (clock: ManualClock) => AnyStore>> = {
   memory: (clock) => memory({ clock }),
   'shared memory': (clock) => sharedMemory({ clock, maxKeys: 10_000 }),
   ipc(clock) {
-    const store = ipc({ path: socketPath(), deadline: '30s', store: memory({ clock }) });
+    const store = ipc({ onFailure: 'throw', path: socketPath(), deadline: '30s', store: memory({ clock }) });
     afterAll(() => store.close());
     return store;
   },
@@ -51,8 +51,8 @@ describe.each(Object.entries(STORES))('%s, as Redis', (_, make) => {
     const clock = manualClock(START);
     const tiers = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`t${i}`, `${100 + i}/min`]));
     const options = { name: nameOf(), tiers };
-    const [here, there] = [make(clock), redis(client, { clock, deadline: '30s' })].map((store) =>
-      limiterOn(store, '100/min', options),
+    const [here, there] = [make(clock), redis(client, { onFailure: 'throw', clock, deadline: '30s' })].map(
+      (store) => limiterOn(store, '100/min', options),
     ) as [AnyLimiter, AnyLimiter];
     let passed = 0;
     for (let i = 0; i < 400; i++) {
@@ -71,7 +71,9 @@ describe.each(Object.entries(STORES))('%s, as Redis', (_, make) => {
     const policies = (key: string): Policies => fixedWindow({ limit: limits.get(key) ?? 0, per: '1h' });
     const name = nameOf();
     const here = limiterOn(make(clock), policies, { name });
-    const there = limiterOn(redis(client, { clock, deadline: '30s' }), policies, { name });
+    const there = limiterOn(redis(client, { onFailure: 'throw', clock, deadline: '30s' }), policies, {
+      name,
+    });
     for (const key of limits.keys()) for (const one of [here, there]) await one.take(key, 900);
     for (const [key, limit] of limits) limits.set(key, limit + 1000);
     for (const [key, limit] of limits) {
@@ -85,7 +87,7 @@ describe.each(Object.entries(STORES))('%s, as Redis', (_, make) => {
 /** Numbers that change in all ways, but not how long it takes until a key is fully replenished. */
 const FAMILIES: Readonly<Record<string, (i: number) => Policies>> = {
   gcra: (i) => gcra({ limit: 5 + (i % 97), per: 1000, burst: 3 + (i % 31) }),
-  'fixed window': (i) => fixedWindow({ limit: 5 + i, per: 900 }),
+  'fixed window': (i) => fixedWindow({ limit: 5 + i, per: '900ms' }),
   text: (i) => `${5 + i}/min & ${3 + (i % 7)}/s sliding-window`,
 };
 const INHERITED = [undefined, 'additive', 'proportional', 'as-is'] as const;
@@ -99,7 +101,10 @@ describe.each([40, 1200])('no decision of memory and Redis differs, among %i set
       const policies = (): Policies => versionOf(version);
       const name = nameOf();
       const here = limiterOn(memory({ clock }), policies, { name, inherit });
-      const there = limiterOn(redis(client, { clock, deadline: '30s' }), policies, { name, inherit });
+      const there = limiterOn(redis(client, { onFailure: 'throw', clock, deadline: '30s' }), policies, {
+        name,
+        inherit,
+      });
       for (let done = 0; done < 1500; ) {
         clock.set(clock.now() + Math.max(0, someGap(draw)));
         version = draw(count);
@@ -148,10 +153,13 @@ describe('a row in memory', () => {
     for (let i = 0; i < 5000; i++) limiter.take(`other ${i}`);
     per = 3600;
     expect(limiter.peek('k').remaining).toBe(0);
-    clock.advance(3600_000);
     per = 1;
-    for (let i = 0; i < 5000; i++) limiter.take(`another ${i}`);
-    expect(store.size).toBeLessThan(5600);
+    // Rows are dropped when the table turns over, so a few thousand replenished ones may still be counted.
+    for (let round = 0; round < 5; round++) {
+      clock.advance(3600_000);
+      for (let i = 0; i < 5000; i++) limiter.take(`another ${round} ${i}`);
+    }
+    expect(store.size).toBeLessThan(12_500);
   });
 
   test('from before the fifth set of numbers is found again, and kept', () => {

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { createLimiter, gcra, memory } from '../../src/index.ts';
 import { type RowKind, Table } from '../../src/stores/table/table.ts';
 import { manualClock } from '../../src/testing/index.ts';
+import { another } from '../stores.ts';
 
 const START = 1_700_000_000_000;
 
@@ -159,7 +160,8 @@ describe('a store', () => {
     const limiter = createLimiter('1/s', { store, name: 'api' });
     limiter.take('k');
     limiter.block('k', '1h');
-    const other = createLimiter('10/s', { store, name: 'api', tiers: { log: '10/s sliding-log' } });
+    const tiers = { log: '10/s sliding-log' };
+    const other = createLimiter('10/s', { store: another(store), name: 'api', tiers });
     for (let i = 0; i < 2000; i++) {
       clock.advance(1000);
       createLimiter('1/s', { store, name: `name ${i}` }).take('k');

@@ -72,7 +72,7 @@ describe('whoever is called or calls', () => {
     const client = fickle(() => 'fail');
     try {
       const limiter = createLimiter(gcra({ limit: 5, per: '1h' }), {
-        store: redis(client, { deadline: DEADLINE }),
+        store: redis(client, { onFailure: 'throw', deadline: DEADLINE }),
         tiers: { pro: gcra({ limit: 50, per: '1h' }), team: slidingLog({ limit: 50, per: '1h' }) },
         name: 'api',
       });
@@ -83,8 +83,7 @@ describe('whoever is called or calls', () => {
         () => limiter.release('a'),
         () => limiter.reserve('a'),
         () => limiter.acquire('a', { timeout: 10 }),
-        () => limiter.acquire('a', { signal: AbortSignal.timeout(1) }),
-        () => limiter.run('a', () => {}),
+        () => limiter.run('a', () => {}, { timeout: 10 }),
         () => limiter.block('a', 10),
         () => limiter.reset('a'),
         () => limiter.takeMany([{ key: 'a' }, { key: 'b' }]),
@@ -96,6 +95,8 @@ describe('whoever is called or calls', () => {
         const { error } = await outcome(verb);
         expect(error).toBeInstanceOf(StoreUnavailable);
       }
+      const aborted = await outcome(() => limiter.acquire('a', { signal: AbortSignal.timeout(1) }));
+      expect(aborted.error).toMatchObject({ name: 'TimeoutError' });
     } finally {
       client.close();
       await unhandled.stop();
@@ -107,7 +108,7 @@ describe('whoever is called or calls', () => {
     const unhandled = rejections();
     const client = fickle((call) => (call.at(-1)?.startsWith('f') ? 'fail' : 'pass'));
     try {
-      const store = redis(client, { deadline: '5s' });
+      const store = redis(client, { onFailure: 'throw', deadline: '5s' });
       const wide = createLimiter(gcra({ limit: 100, per: '1h' }), { store, name: 'wide' });
       const narrow = createLimiter(gcra({ limit: 1, per: '1h' }), { store, name: 'narrow' });
       // All peek before any takes, so all but one have to give back.
@@ -131,7 +132,7 @@ describe('whoever is called or calls', () => {
   test('takeMany gives back what it took when a part of it fails', async () => {
     const client = fickle((call) => (call.includes('w1') && call.join().includes('frail') ? 'fail' : 'pass'));
     try {
-      const store = redis(client, { deadline: '5s' });
+      const store = redis(client, { onFailure: 'throw', deadline: '5s' });
       const sound = createLimiter(gcra({ limit: 10, per: '1h' }), { store, name: 'sound' });
       const frail = createLimiter(gcra({ limit: 10, per: '1h' }), { store, name: 'frail' });
       const { error } = await outcome(() => sound.takeMany([{ key: 'a' }, { limiter: frail, key: 'a' }]));

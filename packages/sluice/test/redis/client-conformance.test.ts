@@ -22,7 +22,7 @@ describe.each(Object.entries(CLIENTS))('through %s', (_, connect) => {
   });
 
   const make = (clock: { now(): number }): Store<Promise<Decision>> =>
-    redis(connected.client, { clock, deadline: '30s' });
+    redis(connected.client, { onFailure: 'throw', clock, deadline: '30s' });
   for (const { name, run } of conformance(make))
     test(name, async () => {
       await control.flushdb();

@@ -1,4 +1,4 @@
-/** Every client that the store takes, a line each, on a single server. */
+/** Every client that the store supports, with its default settings, on a single server. */
 import { GlideClient, Logger } from '@valkey/valkey-glide';
 import { Redis } from 'ioredis';
 import { Redis as Valkey } from 'iovalkey';
@@ -13,7 +13,7 @@ export interface Connected {
 
 /** Back soon after the server is, and quiet about it. */
 export const RETRY = 50;
-/** As the store's page advises: by default, ioredis and iovalkey send again what got no reply. */
+/** For a client that the store cannot duplicate. By default, ioredis sends again what got no reply. */
 export const ONCE = { maxRetriesPerRequest: 0 };
 
 /** valkey-glide has deadlines of its own, a quarter of a second each. */
@@ -25,15 +25,15 @@ export function ioredis(port: number, options: object = {}): Redis {
 
 export const CLIENTS: Readonly<Record<string, (port: number) => Promise<Connected>>> = {
   async ioredis(port) {
-    const client = ioredis(port, ONCE);
+    const client = new Redis(port).on('error', () => {});
     return { client, close: () => client.disconnect() };
   },
   async iovalkey(port) {
-    const client = new Valkey({ port, retryStrategy: () => RETRY, ...ONCE }).on('error', () => {});
+    const client = new Valkey(port).on('error', () => {});
     return { client, close: () => client.disconnect() };
   },
   async 'node-redis'(port) {
-    const client = createClient({ socket: { port, reconnectStrategy: RETRY } }).on('error', () => {});
+    const client = createClient({ url: `redis://127.0.0.1:${port}` }).on('error', () => {});
     await client.connect();
     return { client, close: () => client.destroy() };
   },

@@ -78,7 +78,7 @@ describe('a clock that jumps', () => {
     async (name, policy) => {
       const clock = manualClock(START);
       const limiter = createLimiter(policy, {
-        store: redis(client, { clock, deadline: '5s' }),
+        store: redis(client, { onFailure: 'throw', clock, deadline: '5s' }),
         name: `back ${name}`,
       });
       let passed = 0;
@@ -110,7 +110,7 @@ describe('a clock that jumps', () => {
       const admitted = async (how: string, instants: readonly number[]): Promise<number> => {
         const clock = manualClock(START);
         const limiter = createLimiter(policy, {
-          store: redis(client, { clock, deadline: '5s' }),
+          store: redis(client, { onFailure: 'throw', clock, deadline: '5s' }),
           name: `${how} ${name}`,
         });
         let passed = 0;
@@ -136,7 +136,7 @@ describe('FLUSHALL', () => {
     const control = ioredis(server.port);
     await control.ping();
     try {
-      const store = redis(client, { deadline: '5s' });
+      const store = redis(client, { onFailure: 'throw', deadline: '5s' });
       const limiter = createLimiter(policy, { store, name: `flushed ${name}` });
       let admitted = 0;
       let flushed: Promise<unknown> | undefined;
@@ -156,7 +156,7 @@ describe('FLUSHALL', () => {
 });
 
 test('on a clock that begins at 0, the takes of its first day are all counted', async () => {
-  const store = redis(client, { clock: manualClock(0), deadline: '5s' });
+  const store = redis(client, { onFailure: 'throw', clock: manualClock(0), deadline: '5s' });
   const limiter = createLimiter('10/d', { store, name: 'first day' });
   for (let left = 9; left >= 0; left--) expect((await limiter.take('a')).remaining).toBe(left);
   expect((await limiter.take('a')).allowed).toBe(false);

@@ -19,7 +19,7 @@ function limiterOf(policies: Policies): {
 } {
   const name = `expiry ${process.pid} ${++limiters}`;
   return {
-    limiter: createLimiter(policies, { store: redis(client, { deadline: '5s' }), name }),
+    limiter: createLimiter(policies, { store: redis(client, { onFailure: 'throw', deadline: '5s' }), name }),
     expiry: async () => Number(await client.call('PEXPIRETIME', `${name}:{a}`)),
   };
 }
@@ -76,7 +76,7 @@ describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
 });
 
 test('a value is gone when it is clear', async () => {
-  const { limiter, expiry } = limiterOf(gcra({ limit: 1, per: 30 }));
+  const { limiter, expiry } = limiterOf(gcra({ limit: 1, per: '30ms' }));
   await limiter.take('a');
   await until(async () => (await expiry()) === GONE);
 });

@@ -6,7 +6,7 @@ import { redis, type RedisOptions } from '../../src/stores/redis/index.ts';
 import { ioredis } from './clients.ts';
 import { type Middleman, proxyTo } from './proxy.ts';
 import { redisServer, type Server } from './server.ts';
-import { outcome, outcomes, until } from './watch.ts';
+import { breakerOpen, outcome, outcomes, until } from './watch.ts';
 
 const DEADLINE = 100;
 
@@ -39,9 +39,9 @@ describe('a charge', () => {
     run: (store: ReturnType<typeof redis>, direct: ReturnType<typeof redis>) => Promise<T>,
   ): Promise<T> {
     const [client, control] = [ioredis(proxy.port), ioredis(server.port)];
-    const store = redis(client, { deadline: DEADLINE, ...options });
+    const store = redis(client, { onFailure: 'throw', deadline: DEADLINE, ...options });
     try {
-      return await run(store, redis(control, { deadline: '10s' }));
+      return await run(store, redis(control, { onFailure: 'throw', deadline: '10s' }));
     } finally {
       await store.close();
       client.disconnect();
@@ -200,7 +200,7 @@ describe('a charge', () => {
         await until(async () => (await outcome(() => limiter.peek('a'))).value !== undefined);
         await outcomes(5, () => limiter.take('a'));
         await cutOff(async () => {
-          await outcomes(5, () => limiter.peek('a'));
+          await breakerOpen(() => limiter.peek('a'));
           for (const { error } of await outcomes(5, () => limiter.release('a')))
             expect(error).toMatchObject({ fault: 'circuit-open' });
           await meanwhile(limiter, witness);

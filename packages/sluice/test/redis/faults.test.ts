@@ -32,6 +32,11 @@ const DECLARED: readonly (readonly [string, () => OnFailure, (outcome: Outcome<D
     ({ value }) => value?.source === 'fallback' && !value.allowed && value.retryAfter > 0,
   ],
   [
+    'local',
+    () => 'local',
+    ({ value }) => value?.source === 'fallback' && value.allowed && value.limit === 1e9,
+  ],
+  [
     'a local limiter',
     () => createLimiter(gcra({ limit: 7, per: '1d' })),
     ({ value }) => value?.source === 'fallback' && value.limit === 7,
@@ -101,7 +106,8 @@ describe.each([
         );
         const lateness = late.stop();
         expect(other).toBe(0);
-        expect(slowest).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+        // After a stall, checks get as much more time as it took.
+        expect(slowest).toBeLessThanOrEqual(DEADLINE + SLACK + 2 * lateness);
         expect(late.busiest()).toBeLessThan(1000);
 
         expect(isOpen()).toBe(true);
@@ -155,7 +161,12 @@ describe('a bad network', () => {
     const events: BreakerEvent[] = [];
     const unhandled = rejections();
     try {
-      const store = redis(client, { deadline: DEADLINE, onEvent: (event) => events.push(event), ...options });
+      const store = redis(client, {
+        onFailure: 'throw',
+        deadline: DEADLINE,
+        onEvent: (event) => events.push(event),
+        ...options,
+      });
       const limiter = createLimiter(policies, { store, name: crypto.randomUUID() });
       await until(async () => (await outcome(() => limiter.take('first'))).value?.source === 'store');
       events.length = 0;
@@ -184,7 +195,7 @@ describe('a bad network', () => {
       proxy.latency = 5000;
       proxy.loss = 0.01;
       const [slow, lateness] = await p99(limiter, 5000);
-      expect(slow).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+      expect(slow).toBeLessThanOrEqual(DEADLINE + SLACK + 2 * lateness);
     }));
 
   test('with 10 ms of latency and 1 % lost replies does so too, and mends itself each time', () =>
@@ -192,7 +203,7 @@ describe('a bad network', () => {
       proxy.latency = 10;
       proxy.loss = 0.01;
       const [slow, lateness] = await p99(limiter, 10_000);
-      expect(slow).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+      expect(slow).toBeLessThanOrEqual(DEADLINE + SLACK + 2 * lateness);
       proxy.loss = 0;
       await until(async () => (await limiter.take('after')).source === 'store', 1000);
     }));
@@ -200,7 +211,7 @@ describe('a bad network', () => {
   test('that swallows everything is asked ten times a second, and nothing else leaves the process', () =>
     through({ onFailure: 'deny' }, async (limiter, events) => {
       proxy.paused = true;
-      await Promise.all(Array.from({ length: 20 }, () => limiter.take('a')));
+      for (let i = 0; i < 5; i++) await Promise.all(Array.from({ length: 4 }, () => limiter.take('a')));
       expect(events).toMatchObject([{ type: 'open', fault: 'deadline' }]);
       // What a busy machine delivers late is of before.
       let sent: number;
@@ -223,7 +234,7 @@ describe('a bad network', () => {
     }));
 
   test('never holds more checks than maxInFlight, and none for longer than the deadline', () =>
-    through({ maxInFlight: 100 }, async (limiter) => {
+    through({ maxInFlight: 100, onFailure: 'throw' }, async (limiter) => {
       proxy.paused = true;
       const late = unpunctuality();
       const results = await Promise.all(Array.from({ length: 1000 }, () => outcome(() => limiter.take('a'))));
@@ -231,7 +242,7 @@ describe('a bad network', () => {
       const faults = results.map(({ error }) => (error as StoreUnavailable).fault);
       expect(faults.filter((fault) => fault === 'deadline')).toHaveLength(100);
       expect(faults.filter((fault) => fault === 'overloaded')).toHaveLength(900);
-      for (const { took } of results) expect(took).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+      for (const { took } of results) expect(took).toBeLessThanOrEqual(DEADLINE + SLACK + 2 * lateness);
       proxy.paused = false;
       await until(async () => (await outcome(() => limiter.take('a'))).value?.source === 'store', 1000);
       await until(async () => {
@@ -268,7 +279,7 @@ describe('a bad network', () => {
       const control = ioredis(server.port);
       try {
         await through(
-          { deadline: '10s' },
+          { deadline: '10s', onFailure: 'throw' },
           async (limiter) => {
             let running = true;
             let flushes = 0;
@@ -303,7 +314,11 @@ test('a process that computes for longer than the deadline still hears what was 
   const server = await redisServer();
   const client = ioredis(server.port);
   const events: BreakerEvent[] = [];
-  const store = redis(client, { deadline: DEADLINE, onEvent: (event) => events.push(event) });
+  const store = redis(client, {
+    deadline: DEADLINE,
+    onFailure: 'throw',
+    onEvent: (event) => events.push(event),
+  });
   const limiter = createLimiter(MANY, { store, name: 'api' });
   await until(async () => (await outcome(() => limiter.peek('a'))).value !== undefined);
   events.length = 0;

@@ -13,7 +13,10 @@ test.each(['!!', '!!short', '!!12345678', 'x', '', 'abc', 'a longer text that is
   'a string that is no row is no state, and harms none of its neighbours: %j',
   async (text) => {
     for (const policies of ['5/s', '5/s sliding-log']) {
-      const limiter = createLimiter(policies, { store: redis(client, { deadline: '5s' }), name });
+      const limiter = createLimiter(policies, {
+        store: redis(client, { onFailure: 'throw', deadline: '5s' }),
+        name,
+      });
       await limiter.reset('bad');
       await limiter.reset('good');
       await client.set(`${name}:{bad}`, text);
@@ -24,7 +27,7 @@ test.each(['!!', '!!short', '!!12345678', 'x', '', 'abc', 'a longer text that is
 );
 
 test('an algorithm without a script is pointed out, and opens no breaker', async () => {
-  const store = redis(client, { deadline: '5s' });
+  const store = redis(client, { onFailure: 'throw', deadline: '5s' });
   const policy = gcra({ limit: 5, per: '1s' });
   const strange: Policy = { ...policy, algorithm: { ...policy.algorithm, name: 'strange' } };
   const limiter = createLimiter(strange, { store, name });
@@ -38,7 +41,7 @@ test('a deadline that was met keeps no process alive', () => {
     const { redis } = await import('./dist/stores/redis/index.js');
     const { Redis } = await import('ioredis');
     const client = new Redis(${inject('redisPort')});
-    await createLimiter('5/s', { store: redis(client, { deadline: '25s' }), name: 'alive' }).take('k');
+    await createLimiter('5/s', { store: redis(client, { onFailure: 'throw', deadline: '25s' }), name: 'alive' }).take('k');
     client.disconnect();`;
   const began = performance.now();
   execFileSync(process.execPath, ['--input-type=module', '-e', script], {

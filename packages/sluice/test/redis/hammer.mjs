@@ -32,7 +32,7 @@ const POLICIES = {
 };
 
 async function connect() {
-  const patient = { deadline: '20s' };
+  const patient = { deadline: '20s', onFailure: 'throw' };
   const url = `postgres://postgres:password@127.0.0.1:${port}/postgres`;
   if (kind === 'pg') {
     const { Pool } = await import('pg');
@@ -54,7 +54,7 @@ async function connect() {
 const store = await connect();
 const limiters = new Map();
 
-async function strike({ policies, limit, name, inherit, key, lanes, checks }) {
+async function strike({ policies, limit, name, inherit, key, keys, lanes, checks }) {
   const id = `${name} ${policies} ${limit} ${inherit}`;
   const limiter = limiters.get(id) ?? createLimiter(POLICIES[policies](limit), { store, name, inherit });
   limiters.set(id, limiter);
@@ -64,7 +64,7 @@ async function strike({ policies, limit, name, inherit, key, lanes, checks }) {
   await Promise.all(
     Array.from({ length: lanes }, async () => {
       while (left-- > 0) {
-        const decision = await limiter.take(key);
+        const decision = await limiter.take(keys === undefined ? key : `${key} ${left % keys}`);
         if (decision.allowed) admitted++;
         else retryAfter = decision.retryAfter;
       }

@@ -8,6 +8,8 @@ export interface Blow {
   readonly name: string;
   readonly inherit?: 'as-is' | 'proportional' | 'additive' | 'reset' | undefined;
   readonly key: string;
+  /** Number of keys that start with `key` and are checked in turn; undefined: only `key` itself. */
+  readonly keys?: number | undefined;
   /** Checks in flight at once, and in all. */
   readonly lanes: number;
   readonly checks: number;

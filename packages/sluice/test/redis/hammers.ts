@@ -47,4 +47,19 @@ export function admitExactlyTheLimit(
     },
     60_000,
   );
+
+  test('every one of 50 keys that all processes check at the same time admits exactly its limit', async () => {
+    const blow = {
+      policies: 'gcra',
+      limit: 10,
+      name: 'many keys',
+      lanes: LANES,
+      keys: 50,
+      checks: 500,
+    } as const;
+    for (let round = 0; round < 10; round++) {
+      const damages = await Promise.all(hammers.map((one) => one.strike({ ...blow, key: `keys ${round}` })));
+      expect(damages.reduce((sum, { admitted }) => sum + admitted, 0)).toBe(500);
+    }
+  }, 60_000);
 }

@@ -1,50 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { createLimiter, type Decision, gcra, type Limiter, StoreUnavailable } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
-import { CLIENTS, type Connected, ioredis } from './clients.ts';
-import { CLUSTER_CLIENTS } from './cluster.ts';
+import { ioredis } from './clients.ts';
 import { proxyTo } from './proxy.ts';
-import { SENTINEL_CLIENTS, startSentinel } from './sentinel.ts';
-import { redisServer, type Server } from './server.ts';
+import { ROWS } from './rows.ts';
+import { redisServer } from './server.ts';
 import { outcome, rejections, until } from './watch.ts';
 
 const DEADLINE = 50;
-
-/** A client whose way to the server leads through a port. */
-type Connect = (port: number, server: Server) => Promise<Connected>;
-
-const ROWS: Readonly<Record<string, Connect>> = {
-  ...CLIENTS,
-  ...renamed(SENTINEL_CLIENTS, 'by sentinels', (connect) => async (port) => {
-    const sentinel = await startSentinel(port, 1);
-    const connected = await connect([sentinel.port]);
-    return {
-      client: connected.client,
-      async close() {
-        await connected.close();
-        await sentinel.stop();
-      },
-    };
-  }),
-  ...renamed(CLUSTER_CLIENTS, 'in a cluster', (connect) => async (port, server) => {
-    const control = ioredis(server.port);
-    await control.config('SET', 'cluster-announce-ip', '127.0.0.1', 'cluster-announce-port', port);
-    await control.cluster('ADDSLOTSRANGE', 0, 16_383);
-    await until(async () => String(await control.cluster('INFO')).includes('cluster_state:ok'));
-    control.disconnect();
-    return connect([port]);
-  }),
-};
-
-function renamed<T>(
-  clients: Readonly<Record<string, T>>,
-  where: string,
-  through: (connect: T) => Connect,
-): Record<string, Connect> {
-  return Object.fromEntries(
-    Object.entries(clients).map(([name, connect]) => [`${name} ${where}`, through(connect)]),
-  );
-}
 
 describe.each(Object.entries(ROWS))('a reply lost after the write, with %s', (name, connect) => {
   /**
@@ -63,8 +26,14 @@ describe.each(Object.entries(ROWS))('a reply lost after the write, with %s', (na
     const unhandled = rejections();
     try {
       const policy = gcra({ limit: 100, per: '365d' });
-      const limiter = createLimiter(policy, { store: redis(connected.client, { deadline: DEADLINE }), name });
-      const truth = createLimiter(policy, { store: redis(plain, { deadline: '5s' }), name });
+      const limiter = createLimiter(policy, {
+        store: redis(connected.client, { onFailure: 'throw', deadline: DEADLINE }),
+        name,
+      });
+      const truth = createLimiter(policy, {
+        store: redis(plain, { onFailure: 'throw', deadline: '5s' }),
+        name,
+      });
       await truth.take('a', before);
       await until(async () => (await outcome(() => limiter.peek('a'))).value?.source === 'store');
       proxy.mute = true;

@@ -31,12 +31,6 @@ export const ioredis4 = require('ioredis4') as {
   readonly Cluster: typeof Cluster;
 };
 
-/** Back soon after the server is, and quiet about it. */
-const RETRY = 50;
-/** By default, ioredis sends again what got no reply. */
-const ONCE = { retryStrategy: () => RETRY, maxRetriesPerRequest: 0 };
-const CLUSTER_ONCE = { retryDelayOnFailover: 0, slotsRefreshInterval: 1000 };
-
 type Closing = EventEmitter & { disconnect(): unknown };
 
 function quiet<T extends EventEmitter>(client: T): T {
@@ -49,12 +43,12 @@ function disconnecting(client: Closing & RedisClient): Connected {
 }
 
 async function connected3(port: number, options: object = {}): Promise<Connected> {
-  const client = quiet(redis3.createClient({ port, retry_strategy: () => RETRY, ...options }));
+  const client = quiet(redis3.createClient({ port, ...options }));
   return { client, close: () => client.end(true) };
 }
 
 async function connected4(port: number, options: Options4 = {}): Promise<Connected> {
-  const client = createClient4({ socket: { port, reconnectStrategy: () => RETRY }, ...options });
+  const client = createClient4({ socket: { port }, ...options });
   client.on('error', () => {});
   await client.connect();
   return { client, close: () => client.disconnect() };
@@ -64,15 +58,15 @@ const at = (ports: readonly number[]) => ports.map((port) => ({ host: '127.0.0.1
 const sockets = (ports: readonly number[]) => at(ports).map((socket) => ({ socket }));
 
 export const OLD_CLIENTS: Readonly<Record<string, (port: number) => Promise<Connected>>> = {
-  'ioredis 4': async (port) => disconnecting(new ioredis4({ port, ...ONCE })),
-  'ioredis 5': async (port) => disconnecting(new Redis5({ port, ...ONCE })),
+  'ioredis 4': async (port) => disconnecting(new ioredis4({ port })),
+  'ioredis 5': async (port) => disconnecting(new Redis5({ port })),
   'node-redis 3': (port) => connected3(port),
   'node-redis 3 with return_buffers': (port) => connected3(port, { return_buffers: true }),
   'node-redis 3 with detect_buffers': (port) => connected3(port, { detect_buffers: true }),
   'node-redis 4': (port) => connected4(port),
   'node-redis 4 in legacy mode': (port) => connected4(port, { legacyMode: true }),
   async 'node-redis 5'(port) {
-    const client = createClient5({ socket: { port, reconnectStrategy: RETRY } }).on('error', () => {});
+    const client = createClient5({ socket: { port } }).on('error', () => {});
     await client.connect();
     return { client, close: () => client.destroy() };
   },
@@ -80,8 +74,8 @@ export const OLD_CLIENTS: Readonly<Record<string, (port: number) => Promise<Conn
 
 export const OLD_CLUSTER_CLIENTS: Readonly<Record<string, (ports: readonly number[]) => Promise<Connected>>> =
   {
-    'ioredis 4': async (ports) => disconnecting(new ioredis4.Cluster(at(ports), CLUSTER_ONCE)),
-    'ioredis 5': async (ports) => disconnecting(new Cluster5(at(ports), CLUSTER_ONCE)),
+    'ioredis 4': async (ports) => disconnecting(new ioredis4.Cluster(at(ports))),
+    'ioredis 5': async (ports) => disconnecting(new Cluster5(at(ports))),
     async 'node-redis 4'(ports) {
       const client = createCluster4({ rootNodes: sockets(ports) });
       client.on('error', () => {});
@@ -96,19 +90,14 @@ export const OLD_CLUSTER_CLIENTS: Readonly<Record<string, (ports: readonly numbe
     },
   };
 
-/** Cluster clients that keep asking a master that died, whatever their options: they never look for its successor. */
-export const NEVER_LEAVE: readonly string[] = ['node-redis 4', 'node-redis 5'];
-
 /** node-redis 3 and 4 do not know sentinels. */
 export const OLD_SENTINEL_CLIENTS: Readonly<
   Record<string, (sentinels: readonly number[]) => Promise<Connected>>
 > = {
-  'ioredis 4': async (ports) =>
-    disconnecting(new ioredis4({ sentinels: at(ports), name: NAME, ...ONCE, socketTimeout: 2000 })),
-  'ioredis 5': async (ports) =>
-    disconnecting(new Redis5({ sentinels: at(ports), name: NAME, ...ONCE, socketTimeout: 2000 })),
+  'ioredis 4': async (ports) => disconnecting(new ioredis4({ sentinels: at(ports), name: NAME })),
+  'ioredis 5': async (ports) => disconnecting(new Redis5({ sentinels: at(ports), name: NAME })),
   async 'node-redis 5'(ports) {
-    const client = createSentinel5({ name: NAME, sentinelRootNodes: at(ports), maxCommandRediscovers: 0 });
+    const client = createSentinel5({ name: NAME, sentinelRootNodes: at(ports) });
     client.on('error', () => {});
     await client.connect();
     return { client, close: () => client.destroy() };

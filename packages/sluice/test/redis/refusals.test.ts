@@ -21,6 +21,8 @@ import { outcome, rejections, unpunctuality, until } from './watch.ts';
 /** The deadline of all checks here, and what they may take beyond it when the machine is punctual. */
 const DEADLINE = 50;
 const SLACK = 10;
+/** How long a store has for its first answer, if its client waits for the server instead of asking it. */
+const START = 2000;
 
 /** A server that refuses. */
 interface Sulk {
@@ -101,16 +103,6 @@ const SULKS: readonly (readonly [string, StoreFault, () => Promise<Sulk>])[] = [
         (control) => control.config('SET', 'maxmemory', '0'),
       ),
   ],
-  [
-    'NOPERM',
-    'no-permission',
-    () =>
-      told(
-        [],
-        (control) => control.acl('SETUSER', 'default', '-eval', '-evalsha'),
-        (control) => control.acl('SETUSER', 'default', '+@all'),
-      ),
-  ],
 ];
 
 /** Loads a file for as long as it is told to: each of its keys takes a while. */
@@ -187,7 +179,8 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
       for (const { error, took } of results) {
         expect(error).toBeInstanceOf(StoreUnavailable);
         expect(error).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
-        expect(took).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+        const longest = welcome.includes('deadline') ? START : DEADLINE;
+        expect(took).toBeLessThanOrEqual(longest + SLACK + 2 * lateness);
       }
       const faults = results.map(({ error }) => (error as StoreUnavailable).fault);
       const others = faults.filter((one) => !welcome.includes(one));
@@ -201,7 +194,13 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
   test.each(OTHERS)(`is so through %s, too`, (name) => {
     const { client } = others[OTHERS.findIndex(([other]) => other === name)];
     // Those that wait for a loading server in their own way have not asked it at the deadline.
-    const welcome: StoreFault[] = fault === 'loading' ? [fault, 'deadline', 'connection'] : [fault];
+    const welcome: StoreFault[] =
+      fault === 'loading'
+        ? [fault, 'deadline', 'connection']
+        : // valkey-glide does not connect to a server that is a replica.
+          fault === 'read-only' && name === 'valkey-glide'
+          ? [fault, 'connection']
+          : [fault];
     return refused(client, welcome);
   });
 
@@ -217,7 +216,7 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
     const lateness = late.stop();
     for (const { value, took } of results) {
       expect(value).toMatchObject({ ...expected, source: 'fallback' });
-      expect(took).toBeLessThanOrEqual(DEADLINE + SLACK + lateness);
+      expect(took).toBeLessThanOrEqual(START + SLACK + 2 * lateness);
     }
   });
 
@@ -263,7 +262,11 @@ describe('another type at the key', () => {
     async (name, policies) => {
       await client.lpush(`${name}:{bad}`, 'an element');
       const events: BreakerEvent[] = [];
-      const store = redis(client, { deadline: '5s', onEvent: (event) => events.push(event) });
+      const store = redis(client, {
+        onFailure: 'throw',
+        deadline: '5s',
+        onEvent: (event) => events.push(event),
+      });
       const limiter = createLimiter(policies, { store, name });
       for (let i = 0; i < 10; i++) {
         const [good, bad, better] = await Promise.all(
@@ -293,7 +296,7 @@ describe('another type at the key', () => {
     for (const text of ['', 'x', 'hello', '42', '\0'.repeat(200), 'z'.repeat(1000)]) {
       await client.set(`${name} text:{a}`, text);
       const limiter = createLimiter(policies, {
-        store: redis(client, { deadline: '5s' }),
+        store: redis(client, { onFailure: 'throw', deadline: '5s' }),
         name: `${name} text`,
       });
       expect(await limiter.take('a')).toMatchObject({ allowed: true, remaining: 9, source: 'store' });

@@ -75,7 +75,11 @@ describe('a master that is killed while checks run', () => {
     for (const [name, connect] of Object.entries(SENTINEL_CLIENTS)) {
       const connected = await connect(sentinels.map(({ port }) => port));
       const events: BreakerEvent[] = [];
-      const store = redis(connected.client, { deadline: DEADLINE, onEvent: (event) => events.push(event) });
+      const store = redis(connected.client, {
+        onFailure: 'throw',
+        deadline: DEADLINE,
+        onEvent: (event) => events.push(event),
+      });
       const limiter = createLimiter(gcra({ limit: LIMIT, per: '365d' }), { store, name });
       await answered(limiter);
       events.length = 0;
@@ -134,7 +138,7 @@ describe('a master that is killed while checks run', () => {
     'has a successor, and nothing hangs in between: %s',
     async (name) => {
       const row = rows.get(name)!;
-      expect(row.slowest).toBeLessThanOrEqual(DEADLINE + 10 + lateness);
+      expect(row.slowest).toBeLessThanOrEqual(DEADLINE + 10 + 2 * lateness);
       expect(row.strange).toBe(undefined);
       expect(row.back, 'back after').toBeGreaterThan(0);
       expect(row.back, 'back after').toBeLessThan(10_000);

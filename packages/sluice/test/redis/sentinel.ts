@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Redis as Valkey } from 'iovalkey';
 import { createSentinel } from 'redis';
-import { type Connected, ONCE, RETRY } from './clients.ts';
+import type { Connected } from './clients.ts';
 import { OLD_SENTINEL_CLIENTS } from './old-clients.ts';
 import { freePort, listening, NAME } from './server.ts';
 
@@ -46,25 +46,22 @@ export async function startSentinel(master: number, quorum: number): Promise<Sen
   };
 }
 
-/** Nothing is sent twice, and a master that does not answer is left for who took over. */
-const LEAVING = { ...ONCE, socketTimeout: 2000 };
-
-/** Every client that knows sentinels, a line each, set as the store's page advises. */
+/** Every client that knows sentinels, with its default settings. */
 export const SENTINEL_CLIENTS: Readonly<
   Record<string, (sentinels: readonly number[]) => Promise<Connected>>
 > = {
   async ioredis(ports) {
-    const client = new Redis({ sentinels: at(ports), name: NAME, retryStrategy: () => RETRY, ...LEAVING });
+    const client = new Redis({ sentinels: at(ports), name: NAME });
     client.on('error', () => {});
     return { client, close: () => client.disconnect() };
   },
   async iovalkey(ports) {
-    const client = new Valkey({ sentinels: at(ports), name: NAME, retryStrategy: () => RETRY, ...LEAVING });
+    const client = new Valkey({ sentinels: at(ports), name: NAME });
     client.on('error', () => {});
     return { client, close: () => client.disconnect() };
   },
   async 'node-redis'(ports) {
-    const client = createSentinel({ name: NAME, sentinelRootNodes: at(ports), maxCommandRediscovers: 0 });
+    const client = createSentinel({ name: NAME, sentinelRootNodes: at(ports) });
     client.on('error', () => {});
     await client.connect();
     return { client, close: () => client.destroy() };

@@ -15,7 +15,7 @@ function open(policies: Policies, name: string) {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   clients.push(client);
   return createLimiter(policies, {
-    store: redis(client, { deadline: '10s' }),
+    store: redis(client, { onFailure: 'throw', deadline: '10s' }),
     name: `${name} ${process.pid}`,
   });
 }

@@ -47,6 +47,17 @@ export function outcomes<T>(count: number, call: () => T | Promise<T>): Promise<
   return Promise.all(Array.from({ length: count }, () => outcome(call)));
 }
 
+/** Makes calls to a store that hangs until its breaker is open. Its `onFailure` is 'throw'. */
+export async function breakerOpen(call: () => Promise<unknown>): Promise<void> {
+  let isOpen = false;
+  while (!isOpen) {
+    void outcome(call).then(({ error }) => {
+      isOpen ||= (error as { fault?: string } | undefined)?.fault === 'circuit-open';
+    });
+    await sleep(11);
+  }
+}
+
 /** Counts rejections that nobody handles. */
 export function rejections(): { readonly seen: unknown[]; stop(): Promise<void> } {
   const seen: unknown[] = [];

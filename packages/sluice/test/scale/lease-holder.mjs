@@ -15,7 +15,10 @@ const { createLimiter, fixedWindow, gcra, leased } = await import('../../dist/in
 const { redis } = await import('../../dist/stores/redis/index.js');
 
 const [port, policy] = process.argv.slice(2).map((arg) => JSON.parse(arg));
-const store = leased(redis(new Redis({ port, maxRetriesPerRequest: 0 }), { deadline: '5s' }), { nodes: 4 });
+const store = leased(
+  redis(new Redis({ port, maxRetriesPerRequest: 0 }), { onFailure: 'throw', deadline: '5s' }),
+  { nodes: 4 },
+);
 const limiter = createLimiter(policy.burst === undefined ? fixedWindow(policy) : gcra(policy), {
   store,
   name: 'leases',

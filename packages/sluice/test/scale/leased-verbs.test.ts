@@ -52,19 +52,19 @@ test('the first hits of a key ask the store one by one, later ones are answered 
   expect(limiter.take('alice')).not.toBeInstanceOf(Promise);
 });
 
-test('a decision from a lease counts what is held here and what the store had left, by the limit as written', async () => {
+test('a decision from a lease counts what is held here and what the store had left', async () => {
   const limiter = limiterOf(BUCKET);
   await warm(limiter);
   const decision = limiter.take('alice') as Decision;
   expect(decision).toMatchObject({
-    limit: 1000,
+    limit: 875,
     remaining: 875 - 42,
     taken: 1,
     retryAfter: 0,
     source: 'lease',
   });
   expect(decision.policies).toHaveLength(1);
-  expect(decision.policies[0]).toMatchObject({ name: 'default', limit: 1000, remaining: 875 - 42 });
+  expect(decision.policies[0]).toMatchObject({ name: 'default', limit: 875, remaining: 875 - 42 });
 });
 
 describe('an expired lease is never spent', () => {
@@ -172,10 +172,17 @@ describe('when there is nothing left', () => {
     expect(asked.filter((what) => what.startsWith('take'))).not.toEqual([]);
   });
 
-  test('a cost that can never pass is the store’s to answer', async () => {
+  test('the announced limit is the largest cost that can pass', async () => {
     const limiter = limiterOf(BUCKET);
     await warm(limiter);
-    expect(await limiter.take('alice', 950)).toMatchObject({ retryAfter: Infinity, source: 'store' });
+    const { limit, policies } = await limiter.peek('bob');
+    expect(policies[0]).toMatchObject({ limit: 875, window: 8750, refill: 'even' });
+    expect(await limiter.take('bob', limit)).toMatchObject({ allowed: true, remaining: 0 });
+    expect(await limiter.take('alice', limit + 1)).toMatchObject({
+      limit: 875,
+      retryAfter: Infinity,
+      source: 'store',
+    });
   });
 });
 
@@ -249,6 +256,43 @@ describe('unused units', () => {
     await settled();
     for (const what of asked.filter((each) => each.startsWith('refund')))
       expect(Number(what.split(' ')[1])).toBeLessThan(30);
+  });
+});
+
+describe('equal policies in new objects', () => {
+  test('lease together', async () => {
+    const policiesOf = (): Policies => gcra({ limit: 100, per: '1s', burst: 1000 });
+    const limiter = createLimiter(policiesOf, { store: leased(store, { clock }), name: 'leases' });
+    for (let i = 0; i < 500; i++) await limiter.take('alice');
+    expect(asked.length).toBeLessThan(50);
+    expect(limiter.take('alice')).toMatchObject({ source: 'lease', remaining: 875 - 501 });
+    await limiter.reset('alice');
+    expect(await limiter.take('alice')).toMatchObject({ source: 'store', remaining: 874 });
+  });
+
+  test('also of two limiters, after all keys lay idle for a while', async () => {
+    const wrapped = leased(store, { clock });
+    const [first, second] = [DAY, { ...DAY }].map((policy) =>
+      createLimiter(policy, { store: wrapped, name: 'leases' }),
+    );
+    await first.take('alice');
+    clock.advance(20_000);
+    await settled();
+    await warm(second);
+    expect(first.take('alice')).toMatchObject({ source: 'lease' });
+    await first.reset('alice');
+    expect((await second.take('alice')).source).toBe('store');
+  });
+
+  test('keep apart if the policies have other names', async () => {
+    const wrapped = leased(store, { clock });
+    let policies: Policies = { daily: DAY };
+    const limiter = createLimiter(() => policies, { store: wrapped, name: 'leases' });
+    await warm(limiter);
+    policies = { other: DAY };
+    expect((await limiter.take('alice')).policy).toBe('other');
+    policies = { daily: DAY };
+    expect((await limiter.take('alice')).policy).toBe('daily');
   });
 });
 

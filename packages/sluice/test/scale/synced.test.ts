@@ -8,6 +8,7 @@ import {
   type Limiter,
   type MaybePromise,
   type Policies,
+  type PolicySource,
   slidingLog,
   type Store,
   synced,
@@ -271,6 +272,67 @@ describe('one node', () => {
     const limiter = limiterOf(concurrency({ limit: 2, lease: '1m' }));
     for (let i = 0; i < 3; i++) await limiter.take('alice');
     expect(asked).toEqual(['take 1', 'take 1', 'take 1']);
+  });
+
+  describe('an interval that is long for the window', () => {
+    const longFor = (policies: PolicySource): Limiter<MaybePromise<Decision>> =>
+      createLimiter(policies, { store: synced(store, { every: '1h', clock }), name: 'api' });
+
+    test('is a tenth of the window: a node hears of what others let pass, and of the next window', async () => {
+      const limiter = longFor(fixedWindow({ limit: 10, per: '1m' }));
+      await limiter.take('alice');
+      void limiter.take('alice', 4);
+      const elsewhere = createLimiter(fixedWindow({ limit: 10, per: '1m' }), { store, name: 'api' });
+      await elsewhere.take('alice', 5);
+      clock.advance(6000);
+      await settled();
+      expect(limiter.take('alice')).toMatchObject({ allowed: false, retryAfter: 6000 });
+      clock.advance(66_000);
+      await settled();
+      expect((await limiter.take('alice', 10)).allowed).toBe(true);
+    });
+
+    test('does not delay limiters with longer windows, nor is it delayed by them', async () => {
+      const wrapped = synced(store, { every: '1h', clock });
+      const quick = createLimiter(fixedWindow({ limit: 10, per: '1m' }), { store: wrapped, name: 'quick' });
+      const slow = createLimiter(fixedWindow({ limit: 10, per: '1d' }), { store: wrapped, name: 'slow' });
+      for (const limiter of [quick, slow]) {
+        await limiter.take('alice');
+        void limiter.take('alice', 2);
+      }
+      asked.length = 0;
+      clock.advance(6000);
+      await settled();
+      expect(asked).toEqual(['take always 2']);
+      clock.advance(3_600_000 - 6000);
+      await settled();
+      expect(asked.filter((what) => what.startsWith('take'))).toEqual(['take always 2', 'take always 2']);
+    });
+
+    test('is not needed where it would be shorter than 10 ms: such limiters are checked directly', async () => {
+      const limiter = longFor(fixedWindow({ limit: 10, per: '90ms' }));
+      for (let i = 0; i < 3; i++) expect((await limiter.take('alice')).source).toBe('store');
+      expect(asked).toEqual(['take 1', 'take 1', 'take 1']);
+    });
+  });
+
+  test('equal policies in new objects count together', async () => {
+    const policiesOf = () => fixedWindow({ limit: 10, per: '1h' });
+    const wrapped = synced(store, { every: EVERY, clock });
+    const limiter = createLimiter(policiesOf, { store: wrapped, name: 'api' });
+    await limiter.take('alice');
+    for (let i = 0; i < 9; i++)
+      expect(limiter.take('alice')).toMatchObject({ allowed: true, source: 'lease' });
+    expect(limiter.take('alice')).toMatchObject({ allowed: false });
+    expect(asked).toEqual(['take 1']);
+    // Forgotten, and begun again by another object.
+    for (let i = 0; i < 3; i++) {
+      clock.advance(EVERY);
+      await settled();
+    }
+    await limiter.reset('alice');
+    expect(await limiter.take('alice')).toMatchObject({ remaining: 9, source: 'store' });
+    expect(limiter.take('alice')).toMatchObject({ remaining: 8, source: 'lease' });
   });
 
   test('options that cannot be are refused', () => {

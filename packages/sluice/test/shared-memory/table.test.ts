@@ -8,6 +8,7 @@ import {
   memory,
   slidingLog,
   type SluiceError,
+  metered,
 } from '../../src/index.ts';
 import { attachSharedMemory, sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { layoutOf } from '../../src/stores/shared-memory/layout.ts';
@@ -125,15 +126,22 @@ describe('bounds', () => {
     expect(audit(store.handle)).toEqual({ rows: 0, units: 0 });
   });
 
-  test('a log that can outgrow the memory is refused at its first check, with what to do', () => {
+  test('a log that can outgrow the memory is refused when the limiter is created, with what to do', () => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
-    const limiter = createLimiter(slidingLog({ limit: 3000, per: '1h' }), { store, name: 'api' });
+    const log3000 = slidingLog({ limit: 3000, per: '1h' });
     let thrown: SluiceError | undefined;
     try {
-      limiter.take('k');
+      createLimiter(log3000, { store, name: 'api' });
     } catch (error) {
       thrown = error as SluiceError;
     }
+    // As a tier, and behind metrics.
+    expect(() => createLimiter('10/h', { store, name: 'api', tiers: { pro: log3000 } })).toThrow(
+      /logEntries/,
+    );
+    expect(() => createLimiter(log3000, { store: metered(store, { decided() {} }), name: 'api' })).toThrow(
+      thrown,
+    );
     expect(thrown?.code).toBe('ERR_POLICY');
     const logEntries = Number(/logEntries: (\d+)/.exec(String(thrown))?.[1]);
     const clock = manualClock(START);

@@ -140,7 +140,7 @@ describe('11. checks that take as long as there were hits', () => {
   let time = START;
   const clock = { now: () => ++time };
   const limiterOn = () =>
-    createLimiter(policy, { store: redis(alone, { clock, deadline: '10s' }), name: own });
+    createLimiter(policy, { store: redis(alone, { onFailure: 'throw', clock, deadline: '10s' }), name: own });
 
   beforeAll(async () => {
     server = await redisServer();
@@ -264,7 +264,7 @@ describe('12. resets that leave −1', () => {
   test('on Redis nothing is left of the key', async () => {
     for (const [name, policy] of Object.entries(kinds(3, 60_000))) {
       const limiter = createLimiter(policy, {
-        store: redis(client, { deadline: '10s' }),
+        store: redis(client, { onFailure: 'throw', deadline: '10s' }),
         name: `${own} reset ${name}`,
       });
       await limiter.take('k', 2);

@@ -51,7 +51,10 @@ describe('7. keys without expiry', () => {
       for (const [first, make] of Object.entries(VERBS)) {
         for (const [second, change] of Object.entries(VERBS)) {
           const name = `${own} ${kind} ${first} ${second}`;
-          const limiter = createLimiter(policies, { store: redis(client, { deadline: '30s' }), name });
+          const limiter = createLimiter(policies, {
+            store: redis(client, { onFailure: 'throw', deadline: '30s' }),
+            name,
+          });
           await Promise.all([make(limiter), change(limiter)]);
           // −2: there is none.
           const left = await client.pttl(`${name}:{k}`);
@@ -65,7 +68,10 @@ describe('7. keys without expiry', () => {
     'nor is it without an end, or gone too early, however often it is written: %s',
     async (kind, policy) => {
       const name = `${own} ${kind} often`;
-      const limiter = createLimiter(policy, { store: redis(client, { deadline: '30s' }), name });
+      const limiter = createLimiter(policy, {
+        store: redis(client, { onFailure: 'throw', deadline: '30s' }),
+        name,
+      });
       for (let i = 0; i < 40; i++) {
         const asked = performance.now();
         const { resetAfter } = await limiter.take('k');
@@ -80,7 +86,10 @@ describe('7. keys without expiry', () => {
   test('what is never clear ends, too: after a century', async () => {
     const name = `${own} never clear`;
     const policy = pacer({ limit: 3, per: '1m', maxBurst: 5, fresh: 'empty' });
-    const limiter = createLimiter(policy, { store: redis(client, { deadline: '30s' }), name });
+    const limiter = createLimiter(policy, {
+      store: redis(client, { onFailure: 'throw', deadline: '30s' }),
+      name,
+    });
     expect(await limiter.take('k')).toMatchObject({ allowed: true, resetAfter: Infinity });
     const years = (await client.pttl(`${name}:{k}`)) / (365.25 * 86_400_000);
     expect(years).toBeCloseTo(100, 3);
@@ -330,7 +339,7 @@ describe('19. mistakes in options that become defaults', () => {
     () => createLimiter(fixedWindow({ limit: 5, per: Number.NaN })),
     () => createLimiter(fixedWindow({ limit: 5, per: '1m', limits: 5 } as never)),
     () => memory({ maxkeys: 10 } as never),
-    () => redis(client, { deadline: -1 }),
+    () => redis(client, { onFailure: 'throw', deadline: -1 }),
   ];
 
   test.each(MISTAKES)('%s', (mistake) => expect(mistake).toThrow(SluiceError));

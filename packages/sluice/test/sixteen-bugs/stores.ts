@@ -23,7 +23,8 @@ const { valkey: _, ...quick } = STORES;
 
 export const EVERY_STORE: readonly (readonly [string, MakeStore])[] = Object.entries({
   ...quick,
-  'compare and swap': (clock: ManualClock) => casStore(valuesInAMap(), { clock, deadline: '30s' }),
+  'compare and swap': (clock: ManualClock) =>
+    casStore(valuesInAMap(), { onFailure: 'throw', clock, deadline: '30s' }),
 });
 
 function valuesInAMap() {
@@ -51,8 +52,9 @@ export function open(make: MakeStore, policies: Policies): Opened {
   return { limiter: createLimiter(policies, { store: make(clock), name: crypto.randomUUID() }), clock };
 }
 
-/** `limit` in `per` milliseconds, by every algorithm that has such numbers. */
-export function kinds(limit: number, per: number): Readonly<Record<string, Policy>> {
+/** `limit` in this many milliseconds, by every algorithm that has such numbers. */
+export function kinds(limit: number, millis: number): Readonly<Record<string, Policy>> {
+  const per = `${millis}ms`;
   return {
     gcra: gcra({ limit, per }),
     'token bucket': tokenBucket({ capacity: limit, refill: limit, every: per }),

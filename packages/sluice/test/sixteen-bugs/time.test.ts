@@ -63,7 +63,11 @@ describe('1. windows of 30 days that never limit', () => {
   });
 
   test('in real time, too: a key stays used up or blocked, and whoever waits is not woken', async () => {
-    const stores: Store[] = [memory(), sharedMemory({ maxKeys: 100 }), redis(client, { deadline: '10s' })];
+    const stores: Store[] = [
+      memory(),
+      sharedMemory({ maxKeys: 100 }),
+      redis(client, { onFailure: 'throw', deadline: '10s' }),
+    ];
     for (const store of stores) {
       const limiter = createLimiter(slidingLog({ limit: 1, per: '30d' }), { store, name: own });
       await limiter.take('k');
@@ -87,9 +91,9 @@ describe('1. windows of 30 days that never limit', () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
     const stores: Store[] = [
       memory(),
-      redis(client, { deadline: '30d' }),
-      leased(redis(client, { deadline: '10s' })),
-      synced(redis(client, { deadline: '10s' }), { every: '30d' }),
+      redis(client, { onFailure: 'throw', deadline: '30d' }),
+      leased(redis(client, { onFailure: 'throw', deadline: '10s' })),
+      synced(redis(client, { onFailure: 'throw', deadline: '10s' }), { every: '30d' }),
     ];
     for (const [i, store] of stores.entries()) {
       const limiter = createLimiter('100000/365d', { store, name: `${own} timers ${i}` });
@@ -149,7 +153,7 @@ describe('2. durations below a second that block for ever', () => {
   test('what Redis keeps of a window of 250 ms is gone soon after it', async () => {
     for (const [name, policy] of Object.entries(kinds(2, 250))) {
       const limiter = createLimiter(policy, {
-        store: redis(client, { deadline: '10s' }),
+        store: redis(client, { onFailure: 'throw', deadline: '10s' }),
         name: `${own} short ${name}`,
       });
       await limiter.take('k', 2);
@@ -193,7 +197,7 @@ describe("6. clients' clocks that mint", () => {
     test.each(Object.entries(policies))('is answered the same by Redis: %s', async (kind, policy) => {
       const open = (name: string) =>
         createLimiter(policy, {
-          store: redis(client, { deadline: '10s' }),
+          store: redis(client, { onFailure: 'throw', deadline: '10s' }),
           name: `${own} ${by} ${kind} ${name}`,
         });
       const first = open('after');

@@ -38,7 +38,10 @@ export async function casBackend(): Promise<Backend> {
     })),
     connect() {
       const service = connected(network.port);
-      return { store: (options) => casStore(service, options), close: () => service.close() };
+      return {
+        store: (options) => casStore(service, { onFailure: 'throw', ...options }),
+        close: () => service.close(),
+      };
     },
     rows: async () => 0,
     async stop() {

@@ -94,7 +94,10 @@ export async function clusterBackend(): Promise<Backend> {
         { redisOptions: CAREFUL },
       );
       client.on('error', () => {});
-      return { store: (options) => redis(client, options), close: () => client.disconnect() };
+      return {
+        store: (options) => redis(client, { onFailure: 'throw', ...options }),
+        close: () => client.disconnect(),
+      };
     },
     async rows(name) {
       const counts = await Promise.all((await cluster.masters()).map(({ control }) => keysIn(control, name)));

@@ -110,21 +110,22 @@ const isDenial = (answer: unknown): boolean =>
 /** A policy with small numbers, and its model. */
 function someModel(draw: (below: number) => number): [policy: Policy, model: Model, limit: number] {
   const [limit, per] = [1 + draw(12), 1 + draw(1000)];
+  const window = { limit, per: `${per}ms` };
   switch (draw(5)) {
     case 0: {
       const burst = 1 + draw(2 * limit);
-      return [gcra({ limit, per, burst }), gcraModel(limit, per, burst), burst];
+      return [gcra({ ...window, burst }), gcraModel(limit, per, burst), burst];
     }
     case 1: {
       const options = { size: limit, dripSize: 1 + draw(4), dripRate: per };
       return [leakyBucket(options), leakyBucketModel(options), limit];
     }
     case 2:
-      return [slidingLog({ limit, per }), slidingLogModel(limit, per), limit];
+      return [slidingLog(window), slidingLogModel(limit, per), limit];
     case 3:
-      return [fixedWindow({ limit, per }), fixedWindowModel(limit, per), limit];
+      return [fixedWindow(window), fixedWindowModel(limit, per), limit];
     default:
-      return [slidingWindow({ limit, per }), slidingWindowModel(limit, per), limit];
+      return [slidingWindow(window), slidingWindowModel(limit, per), limit];
   }
 }
 

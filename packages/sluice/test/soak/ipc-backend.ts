@@ -144,7 +144,8 @@ export async function ipcBackend(): Promise<Backend> {
     isInOrder: true,
     trouble: group.trouble,
     connect: () => ({
-      store: ({ clock, deadline }) => following(clock, ipc({ path: group.path, serve: false, deadline })),
+      store: ({ clock, deadline }) =>
+        following(clock, ipc({ onFailure: 'throw', path: group.path, serve: false, deadline })),
       close: () => {},
     }),
     rows: async () => 0,

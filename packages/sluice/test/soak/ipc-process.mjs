@@ -28,7 +28,7 @@ const counted = {
     return rows.apply(hit);
   },
 };
-const open = () => ipc({ path, deadline, store: counted });
+const open = () => ipc({ onFailure: 'throw', path, deadline, store: counted });
 
 /** What passed and what was given back, with when; and all that must never be. */
 async function work() {
@@ -44,7 +44,7 @@ async function work() {
       { store, name: 'several' },
     ),
   };
-  const fresh = createLimiter(gcra({ limit: 5, per: 500 }), { store, name: 'rows' });
+  const fresh = createLimiter(gcra({ limit: 5, per: '500ms' }), { store, name: 'rows' });
   for (;;) {
     const news = { passed: /** @type {unknown[]} */ ([]), given: /** @type {unknown[]} */ ([]) };
     const wrong = /** @type {string[]} */ ([]);

@@ -83,7 +83,7 @@ export async function postgresBackend(): Promise<Backend> {
         application_name: 'soak',
         connectionTimeoutMillis: 3000,
       });
-      return { store: (options) => postgres(pool, options), close: () => {} };
+      return { store: (options) => postgres(pool, { onFailure: 'throw', ...options }), close: () => {} };
     },
     rows: (name) => rowsLike(`${name}:`),
     async stop() {

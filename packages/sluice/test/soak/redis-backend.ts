@@ -14,7 +14,10 @@ export const CAREFUL = { retryStrategy: () => 50, maxRetriesPerRequest: 0 };
 function overIoredis(port: number): Connection {
   const client = new Redis(port, '127.0.0.1', CAREFUL);
   client.on('error', () => {});
-  return { store: (options) => redis(client, options), close: () => client.disconnect() };
+  return {
+    store: (options) => redis(client, { onFailure: 'throw', ...options }),
+    close: () => client.disconnect(),
+  };
 }
 
 /** Keys of limiters of this name. */

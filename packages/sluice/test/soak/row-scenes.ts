@@ -75,7 +75,7 @@ async function newKeys(
   }
 }
 
-const policy = gcra({ limit: LIMIT, per: LIVES });
+const policy = gcra({ limit: LIMIT, per: `${LIVES}ms` });
 
 export function rowsOf(backend: Backend): Scene {
   const scene = `${backend.name}: rows`;

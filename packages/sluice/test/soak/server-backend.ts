@@ -67,7 +67,7 @@ export async function serverBackend(scene: string, limit: number, redisPort: num
       page: 'none',
     };
     const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
-    args.push('--allow-admin-without-token');
+    args.push('--allow-admin-without-token', '--on-failure', 'throw');
     const child = spawn(process.execPath, [COMMAND, 'serve', ...args], { stdio: 'ignore' });
     const gone = new Promise<number | null>((resolve) => child.once('exit', resolve));
     for (const port of [http, resp]) await listening(port, child);

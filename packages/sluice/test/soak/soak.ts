@@ -25,7 +25,7 @@ const calmOf = (span: number): number => Math.max(span / 20, 3000);
 /** On a busy machine a fault may last longer than it should; then the rest does, too. */
 const CALM = 2500;
 /** And a scene may have come to nothing yet: for so much longer all go on. */
-const LONGER = 40_000;
+const LONGER = 90_000;
 /** Fewer decisions of a scene say nothing. */
 const FEWEST = 20;
 /** How many scenes there are, by what they tell. */

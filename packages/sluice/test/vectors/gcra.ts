@@ -1,4 +1,5 @@
 /** What the two recordings of GCRA have in common. */
+import { inMillis } from '../../src/duration.ts';
 import { gcra, type Policy } from '../../src/index.ts';
 import { type Ledger, MICROSECOND } from './vector.ts';
 
@@ -11,7 +12,8 @@ export interface Cells {
   readonly burst: number;
 }
 
-export const policyOf = ({ interval, burst }: Cells): Policy => gcra({ limit: 1, per: interval, burst });
+export const policyOf = ({ interval, burst }: Cells): Policy =>
+  gcra({ limit: 1, per: inMillis(interval), burst });
 
 /** Within 2 µs of a whole unit, one more or less is the same answer. */
 export function compareRemaining(

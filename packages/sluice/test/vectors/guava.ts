@@ -3,6 +3,7 @@
  * so far.
  * Left out: setRate and what follows it, getRate, toString, refused arguments: they belong to sluice/compat/guava.
  */
+import { inMillis } from '../../src/duration.ts';
 import {
   createLimiter,
   type Decision,
@@ -56,7 +57,7 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
     ledger.at(index, step);
     clock.set(BASE + step.atMicros / 1000);
     if (step.op === 'acquire') {
-      const { delay } = await limiter.reserve(KEY, cost);
+      const { delay } = await limiter.reserve(KEY, { cost, maxDelay: Infinity });
       ledger.near('delay', delay, waitedMicros / 1000, within);
       continue;
     }
@@ -85,7 +86,7 @@ function policyOf(scenario: Scenario): Policy {
   const resolution = 'microseconds';
   return kind === 'bursty'
     ? pacer({ limit, per: 1000, maxBurst: limit * maxBurstSeconds, fresh: 'empty', resolution })
-    : pacer({ limit, per: 1000, warmup: warmupMs, coldFactor, resolution });
+    : pacer({ limit, per: 1000, warmup: inMillis(warmupMs ?? 0), coldFactor, resolution });
 }
 
 function compared({ steps }: Scenario): readonly Step[] {

@@ -7,6 +7,7 @@
  * here, nothing.
  * Where it kept a coarse grid, which admits too much: that no more than the limit is acknowledged in any interval.
  */
+import { inMillis } from '../../src/duration.ts';
 import { createLimiter, minInterval, type Mode, type Policy, slidingLog } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import type { MakeStore } from '../stores.ts';
@@ -92,9 +93,13 @@ function policiesOf(scenario: Scenario): Record<string, Policy> {
   const policies: Record<string, Policy> = {};
   for (const [index, limit] of limitsOf(scenario).entries()) {
     const resolution = scenario.exactLog ? 'exact' : (limit.buckets ?? DEFAULT_BUCKETS);
-    policies[`log ${index}`] = slidingLog({ limit: limit.maxInInterval, per: limit.interval, resolution });
+    policies[`log ${index}`] = slidingLog({
+      limit: limit.maxInInterval,
+      per: inMillis(limit.interval),
+      resolution,
+    });
     if (limit.minDifference !== undefined)
-      policies[`apart ${index}`] = minInterval({ every: limit.minDifference });
+      policies[`apart ${index}`] = minInterval({ every: inMillis(limit.minDifference) });
   }
   return policies;
 }

@@ -118,7 +118,7 @@ describe('an error', () => {
 });
 
 describe('the record of holds', () => {
-  const plan = charged(concurrency({ limit: 5, lease: 50 }))[0].plan;
+  const plan = charged(concurrency({ limit: 5, lease: '50ms' }))[0].plan;
   const hit = (key: string, cost = 1): Hit => ({
     verb: 'take',
     plan,

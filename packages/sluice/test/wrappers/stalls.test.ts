@@ -63,7 +63,7 @@ const BACKENDS: Readonly<Record<string, () => Promise<Backend>>> = {
     const clients = [ioredis(proxy.port), ioredis(server.port)];
     return {
       store: (options) => redis(clients[0], options),
-      direct: () => redis(clients[1], { deadline: '10s' }),
+      direct: () => redis(clients[1], { deadline: '10s', onFailure: 'throw' }),
       stall(isStalled) {
         proxy.paused = isStalled;
       },
@@ -78,7 +78,7 @@ const BACKENDS: Readonly<Record<string, () => Promise<Backend>>> = {
     const { service, stall } = heldBack();
     return {
       store: (options) => casStore(service, options),
-      direct: () => casStore(service, { deadline: '10s' }),
+      direct: () => casStore(service, { deadline: '10s', onFailure: 'throw' }),
       stall,
       async stop() {},
     };
@@ -89,7 +89,7 @@ const BACKENDS: Readonly<Record<string, () => Promise<Backend>>> = {
     const far = server.pool({ connectionString: server.url.replace(`:${server.port}/`, `:${proxy.port}/`) });
     return {
       store: (options) => postgres(far, options),
-      direct: () => postgres(server.pool(), { deadline: '10s' }),
+      direct: () => postgres(server.pool(), { deadline: '10s', onFailure: 'throw' }),
       stall(isStalled) {
         proxy.paused = isStalled;
       },
@@ -104,13 +104,13 @@ const BACKENDS: Readonly<Record<string, () => Promise<Backend>>> = {
     const serving = await checker({ path });
     const stores: Store<Promise<Decision>>[] = [];
     const made = (options: ResilientOptions): Store<Promise<Decision>> => {
-      const store = ipc({ path, serve: false, ...options });
+      const store = ipc({ onFailure: 'throw', path, serve: false, ...options });
       stores.push(store);
       return store;
     };
     return {
       store: made,
-      direct: () => made({ deadline: '10s' }),
+      direct: () => made({ deadline: '10s', onFailure: 'throw' }),
       stall: (isStalled) => void serving.child.kill(isStalled ? 'SIGSTOP' : 'SIGCONT'),
       async stop() {
         for (const store of stores) await store.close();
@@ -127,7 +127,7 @@ const SLOTS = concurrency({ limit: 20, lease: '60s' });
 describe.each(Object.entries(BACKENDS))('%s that stalls for half a second', (_, open) => {
   test('has all 20 slots free within a second after it', { timeout: 60_000 }, async () => {
     const backend = await open();
-    const store = backend.store({ deadline: DEADLINE });
+    const store = backend.store({ deadline: DEADLINE, onFailure: 'throw' });
     const limiter = createLimiter(SLOTS, { store, name: 'slots' });
     const witness = createLimiter(SLOTS, { store: backend.direct(), name: 'slots' });
     const left = async (): Promise<number> => (await witness.peek('a')).remaining;
@@ -182,7 +182,7 @@ describe('random stalls and cuts', () => {
       const slots = concurrency({ limit: 5, lease: '60s' });
       const server = await redisServer();
       const nodes = await Promise.all(
-        (['throw', 'deny', 'allow', createLimiter(slots)] as const).map(async (onFailure) => {
+        (['throw', 'deny', 'allow', 'local', createLimiter(slots)] as const).map(async (onFailure) => {
           const proxy = await proxyTo(server.port);
           const client = ioredis(proxy.port, ONCE);
           const store = redis(client, { deadline: 40, onFailure });
@@ -240,7 +240,7 @@ describe('random stalls and cuts', () => {
         // With cuts, places that stay held soon leave none for others.
         expect(admitted).toBeGreaterThan(cuts ? 0 : 20);
         const control = createLimiter(slots, {
-          store: redis(nodes[0].client, { deadline: '10s' }),
+          store: redis(nodes[0].client, { deadline: '10s', onFailure: 'throw' }),
           name: 'slots',
         });
         if (!cuts)

@@ -1,16 +1,22 @@
 /**
- * How many at once: a sliding log of leases. What was taken comes back by `release` or `refund`, or when its lease ends.
- * A release frees the oldest lease: whichever holder it was, no lease that is left ends too early.
+ * How many hold a place at the same time: a sliding log of leases. What was taken comes back by `release` or `refund`, or
+ * when its lease ends. A place is known by the instant at which it was taken, so that its holder can release or renew just
+ * this one. A release that does not say which place it means frees the oldest: no lease that is left ends too early.
  */
 import type { Algorithm, Policy } from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
 import { known, whole } from '../../options.ts';
-import { slidingLogAlgorithm, type SlidingLogParams } from '../sliding-log/sliding-log.ts';
+import {
+  FEWEST_ENTRIES,
+  newestTime,
+  slidingLogAlgorithm,
+  type SlidingLogParams,
+} from '../sliding-log/sliding-log.ts';
 
 export interface ConcurrencyOptions {
-  /** In flight at once. */
+  /** The most places that are held at the same time. */
   readonly limit: number;
-  /** After this long a holder counts as lost, and its place is free again. */
+  /** After this long without a renewal a holder counts as lost, and its place is free again. */
   readonly lease: Duration;
 }
 
@@ -19,16 +25,18 @@ export const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
   name: 'concurrency',
   holds: true,
   lease: undefined,
+  takenAt: (_, row, at) => newestTime(row, at),
 };
 
-/** At most so many at once: a place is held until it is released, or until its lease ends. */
+/** Limits how many run at the same time: a place is held until it is released, or until its lease ends. */
 export function concurrency(options: ConcurrencyOptions): Policy {
   const { limit, lease } = known('concurrency', options, ['limit', 'lease']);
   const params: SlidingLogParams = {
     limit: whole('concurrency.limit', limit),
     per: duration('concurrency.lease', lease),
     step: 0,
-    entries: limit + 1,
+    // Merged places could not be told apart.
+    entries: Math.max(limit + 1, FEWEST_ENTRIES),
   };
   return { algorithm: concurrencyAlgorithm, params, limit, window: params.per };
 }

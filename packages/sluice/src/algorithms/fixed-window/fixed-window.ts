@@ -7,11 +7,12 @@ import {
   type Algorithm,
   type Cells,
   FORGIVEN,
+  isFarAhead,
   type Millis,
   type Params,
   type Policy,
 } from '../../contract.ts';
-import { type Duration, duration } from '../../duration.ts';
+import { type Duration, windowOf } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
 import { known, oneOf, perWindow, positive } from '../../options.ts';
 import { CALENDAR_UNITS, type Calendar, type CalendarUnit, calendar } from './calendar.ts';
@@ -46,14 +47,16 @@ export type CalendarWindowParams = {
   readonly timeZone: string;
 };
 
-/** The rule, given where windows start and end. */
+/** The rule, given where windows start and end, and which starts only a wrong clock can have written. */
 function windows<P extends { readonly limit: number } & Params>(
   name: string,
   startAt: (params: P, now: Millis) => Millis,
   endOf: (params: P, start: Millis) => Millis,
+  isWrong: (params: P, start: Millis, now: Millis) => boolean,
 ): Algorithm<P> {
   function count(p: P, row: Cells, at: number, now: Millis): number {
-    return row[at + 1] !== 0 && endOf(p, row[at]) > now + FORGIVEN ? row[at + 1] : 0;
+    if (row[at + 1] === 0 || endOf(p, row[at]) <= now + FORGIVEN) return 0;
+    return row[at] > now && isWrong(p, row[at], now) ? 0 : row[at + 1];
   }
   return {
     name,
@@ -73,7 +76,7 @@ function windows<P extends { readonly limit: number } & Params>(
     },
     clearIn: (p, row, at, now) => (count(p, row, at, now) === 0 ? 0 : endOf(p, row[at]) - now),
     refill: () => 'whole',
-    spending: { cells: [1], full: (p) => p.limit, unit: () => 1 },
+    spending: { cells: [1], full: (p) => p.limit },
     lease: { lasts: (_, resetAfter) => resetAfter },
   };
 }
@@ -82,6 +85,8 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
   'fixed-window',
   (p, now) => (p.first > 0 ? now + (p.first - p.per) : Math.floor((now + FORGIVEN) / p.per) * p.per),
   (p, start) => start + p.per,
+  // Where several plans open windows of other lengths, none of them knows how far ahead a window may start.
+  (p, start, now) => p.first <= p.per && isFarAhead(start, now, p.per),
 );
 
 export const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
@@ -89,6 +94,7 @@ export const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
     'calendar-window',
     (p, now) => calendarOf(p).startOf(now + FORGIVEN),
     (p, start) => calendarOf(p).endOf(start),
+    (p, start, now) => start > calendarOf(p).endOf(now + FORGIVEN),
   ),
   /** A server without calendars gets the edges around now: two units back, and two ahead. */
   args(p, now) {
@@ -143,7 +149,7 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
     );
   }
   positive('fixedWindow.limit', limit);
-  const window = duration('fixedWindow.per', onCalendar ? NOMINAL[align] : per);
+  const window = windowOf('fixedWindow.per', onCalendar ? NOMINAL[align] : per);
   perWindow('fixedWindow.limit', limit, window);
   if (!onCalendar) {
     const params: FixedWindowParams = { limit, per: window, first: align === 'first' ? window : 0 };

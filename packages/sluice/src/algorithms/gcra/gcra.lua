@@ -2,20 +2,25 @@
 --- bookable
 --- look
 local debt = $1 - (now - $2)
-if not (debt > 0) then debt = 0 end
+if not (debt > 0) or $2 - now > max(@3, SKEW) then debt = 0 end
 wait = INF
 if not (cost > @2) then
   wait = debt + cost * @1 - @3
   if not (wait > FORGIVEN) then wait = 0 end
 end
-free, clear = (@3 - debt + FORGIVEN) * @4, debt
+free, clear = min(@2, (@3 - debt + FORGIVEN) * @4), debt
+--- overdraft
+local debt = $1 - (now - $2)
+if not (debt > 0) or $2 - now > max(@3, SKEW) then debt = 0 end
+cost = min(cost, max(0, (@3 + span - @1 - debt) * @4))
 --- take
 local debt = $1 - (now - $2)
-if not (debt > 0) then debt = 0 end
+if not (debt > 0) or $2 - now > max(@3, SKEW) then debt = 0 end
 $1, $2 = debt + cost * @1, now
 --- clear
-clear = max(0, $1 - (now - $2))
+clear = $1 - (now - $2)
+if not (clear > 0) or $2 - now > max(@3, SKEW) then clear = 0 end
 --- give
 local debt = $1 - (now - $2)
-if not (debt > 0) then debt = 0 end
+if not (debt > 0) or $2 - now > max(@3, SKEW) then debt = 0 end
 $1, $2 = max(0, debt - cost * @1), now

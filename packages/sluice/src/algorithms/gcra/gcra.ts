@@ -5,8 +5,15 @@
  *
  * Cells: debt (milliseconds still to be paid), since (when that was true).
  */
-import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
-import { type Duration, duration } from '../../duration.ts';
+import {
+  type Algorithm,
+  type Cells,
+  FORGIVEN,
+  isFarAhead,
+  type Millis,
+  type Policy,
+} from '../../contract.ts';
+import { type Duration, windowOf } from '../../duration.ts';
 import { atLeastOne, known, positive } from '../../options.ts';
 
 export interface GcraOptions {
@@ -32,30 +39,37 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
   name: 'gcra',
   bookable: true,
   width: () => 2,
-  available: (p, row, at, now) => (p.credit - debt(row, at, now) + FORGIVEN) * p.rate,
+  available(p, row, at, now) {
+    // Above two million a second, what is forgiven is more than a unit.
+    const free = (p.credit - debt(p, row, at, now) + FORGIVEN) * p.rate;
+    return free < p.burst ? free : p.burst;
+  },
   waitFor(p, row, at, now, cost) {
     if (cost > p.burst) return Infinity;
-    const wait = debt(row, at, now) + cost * p.interval - p.credit;
+    const wait = debt(p, row, at, now) + cost * p.interval - p.credit;
     return wait > FORGIVEN ? wait : 0;
   },
   take(p, row, at, now, cost) {
-    row[at] = debt(row, at, now) + cost * p.interval;
+    row[at] = debt(p, row, at, now) + cost * p.interval;
     row[at + 1] = now;
+  },
+  overdraft(p, row, at, now, cost, span) {
+    return Math.min(cost, Math.max(0, (p.credit + span - p.interval - debt(p, row, at, now)) * p.rate));
   },
   give(p, row, at, now, cost) {
-    row[at] = Math.max(0, debt(row, at, now) - cost * p.interval);
+    row[at] = Math.max(0, debt(p, row, at, now) - cost * p.interval);
     row[at + 1] = now;
   },
-  clearIn: (_, row, at, now) => debt(row, at, now),
+  clearIn: (p, row, at, now) => debt(p, row, at, now),
   refill: (p, limit, window) => (limit === p.burst && window === p.credit ? 'even' : undefined),
   spending: { cells: [0], full: (p) => p.credit, unit: (p) => p.interval },
-  lease: { reduced: (p, span) => evenly(p.interval, p.burst - leak(p, span) / 2), leak },
+  lease: { reduced: (p, span) => evenly(p.interval, Math.floor(p.burst - leak(p, span) / 2)), leak },
 };
 
-/** A clock that goes back raises the debt by as much: nothing is minted, nobody waits longer than that. */
-function debt(row: Cells, at: number, now: Millis): Millis {
+/** A clock that goes back raises the debt by as much, up to one window: nothing is minted. */
+function debt(p: GcraParams, row: Cells, at: number, now: Millis): Millis {
   const left = row[at] - (now - row[at + 1]);
-  return left > 0 ? left : 0;
+  return left > 0 && !isFarAhead(row[at + 1], now, p.credit) ? left : 0;
 }
 
 function leak({ rate }: GcraParams, span: Millis): number {
@@ -65,8 +79,10 @@ function leak({ rate }: GcraParams, span: Millis): number {
 /** The default: an even rate with a burst. */
 export function gcra(options: GcraOptions): Policy {
   const { limit, per, burst } = known('gcra', options, ['limit', 'per', 'burst']);
-  const interval = duration('gcra.per', per) / positive('gcra.limit', limit);
-  return evenly(interval, burst === undefined ? Math.max(1, limit) : atLeastOne('gcra.burst', burst));
+  const span = windowOf('gcra.per', per);
+  const interval = span / positive('gcra.limit', limit);
+  const most = burst === undefined ? Math.max(1, limit) : atLeastOne('gcra.burst', burst);
+  return { ...evenly(interval, most), per: span };
 }
 
 /** One unit per interval, `burst` at once. */

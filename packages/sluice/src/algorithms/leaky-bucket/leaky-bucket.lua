@@ -2,6 +2,7 @@
 --- bookable
 --- look
 local passed = max(0, floor((now + FORGIVEN - $2) / @3))
+if $2 > now and $2 - now > max(ceil(@1 / @2) * @3, SKEW) then passed = INF end
 local level = max(0, $1 - passed * @2)
 wait, clear = 0, 0
 if cost > @1 then
@@ -24,13 +25,20 @@ if level ~= 0 then
   clear = $2 + drips * @3 - now
 end
 free = @1 - level
+--- overdraft
+local passed = max(0, floor((now + FORGIVEN - $2) / @3))
+if $2 > now and $2 - now > max(ceil(@1 / @2) * @3, SKEW) then passed = INF end
+local back = floor((span + FORGIVEN) / @3) * @2
+cost = min(cost, max(0, @1 - 1 + back - max(0, $1 - passed * @2)))
 --- take
 local passed = max(0, floor((now + FORGIVEN - $2) / @3))
+if $2 > now and $2 - now > max(ceil(@1 / @2) * @3, SKEW) then passed, $2 = INF, now end
 local level = max(0, $1 - passed * @2)
 if level == 0 then $2 = max(now, $2) else $2 = $2 + passed * @3 end
 $1 = level + cost
 --- give
 local passed = max(0, floor((now + FORGIVEN - $2) / @3))
+if $2 > now and $2 - now > max(ceil(@1 / @2) * @3, SKEW) then passed, $2 = INF, now end
 local level = max(0, $1 - passed * @2)
 if level == 0 then $2 = max(now, $2) else $2 = $2 + passed * @3 end
 $1 = max(0, level - cost)

@@ -3,7 +3,14 @@
  *
  * Cells: level (units), since (the last drip, or the request that found it empty).
  */
-import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
+import {
+  type Algorithm,
+  type Cells,
+  FORGIVEN,
+  isFarAhead,
+  type Millis,
+  type Policy,
+} from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
 import { atLeastOne, known, positive } from '../../options.ts';
 
@@ -39,6 +46,10 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     drain(p, row, at, now);
     row[at] += cost;
   },
+  overdraft(p, row, at, now, cost, span) {
+    const back = Math.floor((span + FORGIVEN) / p.dripRate) * p.dripSize;
+    return Math.min(cost, Math.max(0, p.size - 1 + back - level(p, row, at, dripsBy(p, row, at, now))));
+  },
   give(p, row, at, now, cost) {
     drain(p, row, at, now);
     row[at] = Math.max(0, row[at] - cost);
@@ -57,14 +68,18 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     p.dripSize === 1 && Number.isInteger(p.size) && limit === p.size && window === p.size * p.dripRate
       ? 'even'
       : undefined,
-  spending: { cells: [0], full: (p) => p.size, unit: () => 1 },
+  spending: { cells: [0], full: (p) => p.size },
   lease: {
-    reduced: (p, span) => steps(p.size - (leak(p, span) + p.dripSize) / 2, p.dripSize, p.dripRate),
+    reduced: (p, span) =>
+      steps(Math.floor(p.size - (leak(p, span) + p.dripSize) / 2), p.dripSize, p.dripRate),
     leak,
   },
 };
 
+/** Infinity where only a wrong clock can have written the row: the bucket is empty then. */
 function dripsBy(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
+  if (row[at + 1] > now && isFarAhead(row[at + 1], now, windowOf(p.size, p.dripSize, p.dripRate)))
+    return Infinity;
   return Math.max(0, Math.floor((now + FORGIVEN - row[at + 1]) / p.dripRate));
 }
 
@@ -84,7 +99,8 @@ function dripsUntil(p: LeakyBucketParams, row: Cells, at: number, estimate: numb
 function drain(p: LeakyBucketParams, row: Cells, at: number, now: Millis): void {
   const passed = dripsBy(p, row, at, now);
   row[at] = level(p, row, at, passed);
-  row[at + 1] = row[at] === 0 ? Math.max(now, row[at + 1]) : row[at + 1] + passed * p.dripRate;
+  if (passed === Infinity) row[at + 1] = now;
+  else row[at + 1] = row[at] === 0 ? Math.max(now, row[at + 1]) : row[at + 1] + passed * p.dripRate;
 }
 
 /** Of the drips in a time that is longer by the span, at most so many are more. */
@@ -113,6 +129,10 @@ export function steps(size: number, dripSize: number, dripRate: Millis): Policy 
     algorithm: leakyBucketAlgorithm,
     params,
     limit: size,
-    window: Math.ceil(size / dripSize) * dripRate,
+    window: windowOf(size, dripSize, dripRate),
   };
+}
+
+function windowOf(size: number, dripSize: number, dripRate: Millis): Millis {
+  return Math.ceil(size / dripSize) * dripRate;
 }

@@ -3,7 +3,14 @@
  *
  * Cells: next (the instant from which the next action passes).
  */
-import { type Algorithm, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
+import {
+  type Algorithm,
+  type Cells,
+  FORGIVEN,
+  isFarAhead,
+  type Millis,
+  type Policy,
+} from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
 import { known } from '../../options.ts';
 
@@ -17,24 +24,24 @@ export type MinIntervalParams = { readonly every: Millis };
 export const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
   name: 'min-interval',
   width: () => 1,
-  available: (_, row, at, now) => (row[at] - now > FORGIVEN ? 0 : Infinity),
-  waitFor(_, row, at, now) {
-    const wait = row[at] - now;
-    return wait > FORGIVEN ? wait : 0;
-  },
+  available: (p, row, at, now) => (left(p, row, at, now) > 0 ? 0 : Infinity),
+  waitFor: left,
   take(p, row, at, now) {
-    row[at] = Math.max(row[at], now + p.every);
+    row[at] = left(p, row, at, now) > 0 ? Math.max(row[at], now + p.every) : now + p.every;
   },
   /** The last action is undone. */
   give(_, row, at, now) {
     row[at] = Math.min(row[at], now);
   },
-  clearIn(_, row, at, now) {
-    const wait = row[at] - now;
-    return wait > FORGIVEN ? wait : 0;
-  },
+  clearIn: left,
   refill: () => 'whole',
 };
+
+/** 0 where only a wrong clock can have written the row. */
+function left(p: MinIntervalParams, row: Cells, at: number, now: Millis): Millis {
+  const wait = row[at] - now;
+  return wait > FORGIVEN && !isFarAhead(row[at] - p.every, now, p.every) ? wait : 0;
+}
 
 /** The least time between two actions. */
 export function minInterval(options: MinIntervalOptions): Policy {

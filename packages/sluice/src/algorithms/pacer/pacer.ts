@@ -2,10 +2,18 @@
  * Smooth outflow: whoever comes passes when the last one is paid for, and its own cost delays the next.
  * Idle time is stored and spent first; with a warm-up, stored permits cost more the longer the pause was.
  *
- * Cells: spent (of the stored permits), next (the instant from which the next one passes).
+ * Cells: spent (of the stored permits), next (the instant from which the next one passes), since (when that was true).
+ * How far ahead `next` may be has no bound: one grant may cost any amount. So `since` tells whether the clock was right.
  */
-import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
-import { type Duration, duration } from '../../duration.ts';
+import {
+  type Algorithm,
+  type Cells,
+  FORGIVEN,
+  isFarAhead,
+  type Millis,
+  type Policy,
+} from '../../contract.ts';
+import { type Duration, duration, windowOf } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
 import { cost as checkCost, known, notNegative, oneOf, positive } from '../../options.ts';
 
@@ -46,40 +54,55 @@ export type PacerParams = {
   readonly freshEmpty: boolean;
   /** Ticks per millisecond: 1, or 1000 where only whole ones count. Cells are in milliseconds either way. */
   readonly scale: number;
+  /** The policy's window. */
+  readonly window: Millis;
 };
 
 export const pacerAlgorithm: Algorithm<PacerParams> = {
   name: 'pacer',
   bookable: true,
-  width: () => 2,
-  available: (_, row, at, now) => (row[at + 1] - now <= FORGIVEN ? Infinity : 0),
-  waitFor(_, row, at, now) {
-    const wait = row[at + 1] - now;
+  width: () => 3,
+  available: (p, row, at, now) => (nextOf(p, row, at, now) - now <= FORGIVEN ? Infinity : 0),
+  waitFor(p, row, at, now) {
+    const wait = nextOf(p, row, at, now) - now;
     return wait <= FORGIVEN ? 0 : wait;
+  },
+  overdraft(p, row, at, now, cost, span) {
+    const dearest = Math.max(p.interval, p.interval + (p.stored - p.threshold) * p.slope);
+    return Math.min(cost, Math.max(0, ((now + span - nextOf(p, row, at, now)) * p.scale) / dearest));
   },
   take(p, row, at, now, cost) {
     const missing = spent(p, row, at, now);
     const stored = p.stored - missing;
     const fromStore = Math.min(cost, stored);
     const paid = price(p, stored, fromStore) + whole(p, (cost - fromStore) * p.interval);
+    row[at + 1] = (ticks(p, Math.max(nextOf(p, row, at, now), now)) + paid) / p.scale;
     row[at] = missing + fromStore;
-    row[at + 1] = (ticks(p, Math.max(row[at + 1], now)) + paid) / p.scale;
+    row[at + 2] = now;
   },
   give(p, row, at, now, cost) {
     // A fresh row stays one: an empty store would begin to fill.
-    if (p.freshEmpty && row[at + 1] === 0) return;
+    const due = nextOf(p, row, at, now);
+    if (p.freshEmpty && due === 0) return;
     const missing = spent(p, row, at, now);
-    const next = ticks(p, Math.max(row[at + 1], now));
+    const next = ticks(p, Math.max(due, now));
     const back = Math.min(cost, (next - ticks(p, now)) / p.interval);
     row[at] = Math.max(0, missing - (cost - back));
     row[at + 1] = (next - whole(p, back * p.interval)) / p.scale;
+    row[at + 2] = now;
   },
   clearIn(p, row, at, now) {
     // A full store is better than a fresh, empty one: such a key must not be forgotten.
-    if (p.freshEmpty && p.stored > 0) return row[at + 1] === 0 ? 0 : Infinity;
-    return Math.max(0, row[at + 1] - now) + (spent(p, row, at, now) * p.refill) / p.scale;
+    const next = nextOf(p, row, at, now);
+    if (p.freshEmpty && p.stored > 0) return next === 0 ? 0 : Infinity;
+    return Math.max(0, next - now) + (spent(p, row, at, now) * p.refill) / p.scale;
   },
 };
+
+/** 0, as in a fresh row, where only a wrong clock can have written it. */
+function nextOf(p: PacerParams, row: Cells, at: number, now: Millis): Millis {
+  return isFarAhead(row[at + 2], now, p.window) ? 0 : row[at + 1];
+}
 
 /** An instant in ticks: the nearest whole one, where only those count. */
 function ticks(p: PacerParams, instant: Millis): number {
@@ -92,6 +115,7 @@ function whole(p: PacerParams, price: number): number {
 }
 
 function spent(p: PacerParams, row: Cells, at: number, now: Millis): number {
+  if (isFarAhead(row[at + 2], now, p.window)) return p.freshEmpty ? p.stored : 0;
   if (p.freshEmpty && row[at + 1] === 0) return p.stored;
   const idle = Math.max(0, ticks(p, now) - ticks(p, row[at + 1]));
   return Math.max(0, Math.min(row[at], p.stored) - idle / p.refill);
@@ -122,7 +146,7 @@ export function pacer(options: PacerOptions): Policy {
   oneOf('pacer.fresh', fresh, ['full', 'empty']);
   oneOf('pacer.resolution', resolution, ['exact', 'microseconds']);
   const scale = resolution === 'exact' ? 1 : 1000;
-  const window = duration('pacer.per', per);
+  const window = windowOf('pacer.per', per);
   const interval = Math.min((window * scale) / positive('pacer.limit', limit), SLOWEST);
   const freshEmpty = fresh === 'empty';
   const store =
@@ -139,9 +163,9 @@ export function pacer(options: PacerOptions): Policy {
   if (warmup === undefined && coldFactor !== undefined) {
     throw new SluiceError('ERR_UNKNOWN_OPTION', 'pacer.coldFactor', coldFactor, 'only with a warm-up');
   }
-  const params: PacerParams = { interval, ...store, freshEmpty, scale };
   // What is announced is at least one permit: 0.5 per second reads as 1 per 2 seconds.
   const announced = limit < 1 ? { limit: 1, window: window / limit } : { limit, window };
+  const params: PacerParams = { interval, ...store, freshEmpty, scale, window: announced.window };
   return { algorithm: pacerAlgorithm, params, ...announced };
 }
 

@@ -1,13 +1,19 @@
 -- Mirrors penalty.ts. Numbers: after, within, block, factor, max. Cells: strikes, since, until, length.
 --- counts_denials
 --- look
+local written = $2
+if $2 == $3 then written = $2 - $4 end
+local wrong = written - now > max(@2, SKEW)
 wait = $3 - now
 free, clear = INF, 0
-if wait <= FORGIVEN then wait = 0 else free = 0 end
-if $2 ~= 0 and $2 + @2 > now + FORGIVEN then clear = $2 + @2 - now end
+if wait <= FORGIVEN or wrong then wait = 0 else free = 0 end
+if $2 ~= 0 and $2 + @2 > now + FORGIVEN and not wrong then clear = $2 + @2 - now end
 --- take
-if $3 - now <= FORGIVEN then
-  if $2 + @2 <= now + FORGIVEN then $1, $2, $3, $4 = 0, 0, 0, 0 end
+local written = $2
+if $2 == $3 then written = $2 - $4 end
+local wrong = written - now > max(@2, SKEW)
+if $3 - now <= FORGIVEN or wrong then
+  if $2 + @2 <= now + FORGIVEN or wrong then $1, $2, $3, $4 = 0, 0, 0, 0 end
   if $1 == 0 then $2 = max(now, $2) end
   $1 = $1 + 1
   if $1 >= @1 then

@@ -4,7 +4,14 @@
  *
  * Cells: strikes, since (the first of them, or the end of the last block), until (end of the block), length (of it).
  */
-import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
+import {
+  type Algorithm,
+  type Cells,
+  FORGIVEN,
+  isFarAhead,
+  type Millis,
+  type Policy,
+} from '../../contract.ts';
 import { type Duration, duration } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
 import { atLeastOne, known, whole } from '../../options.ts';
@@ -34,13 +41,10 @@ export const penaltyAlgorithm: Algorithm<PenaltyParams> = {
   name: 'penalty',
   countsDenials: true,
   width: () => 4,
-  available: (_, row, at, now) => (row[at + 2] - now <= FORGIVEN ? Infinity : 0),
-  waitFor(_, row, at, now) {
-    const wait = row[at + 2] - now;
-    return wait <= FORGIVEN ? 0 : wait;
-  },
+  available: (p, row, at, now) => (blockLeft(p, row, at, now) > 0 ? 0 : Infinity),
+  waitFor: blockLeft,
   take(p, row, at, now) {
-    if (row[at + 2] - now > FORGIVEN) return;
+    if (blockLeft(p, row, at, now) > 0) return;
     if (quiet(p, row, at, now)) row.fill(0, at, at + 4);
     if (row[at] === 0) row[at + 1] = Math.max(now, row[at + 1]);
     row[at] += 1;
@@ -56,9 +60,20 @@ export const penaltyAlgorithm: Algorithm<PenaltyParams> = {
     row[at + 1] === 0 || quiet(p, row, at, now) ? 0 : row[at + 1] + p.within - now,
 };
 
-/** So long without a strike or a block that all is forgiven. */
+function blockLeft(p: PenaltyParams, row: Cells, at: number, now: Millis): Millis {
+  const wait = row[at + 2] - now;
+  return wait > FORGIVEN && !isWrong(p, row, at, now) ? wait : 0;
+}
+
+/** So long without a strike or a block that all is forgiven, or written when the clock was wrong. */
 function quiet(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
-  return row[at + 1] + p.within <= now + FORGIVEN;
+  return row[at + 1] + p.within <= now + FORGIVEN || isWrong(p, row, at, now);
+}
+
+/** Whether only a wrong clock can have written the row. */
+function isWrong(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
+  const written = row[at + 1] === row[at + 2] ? row[at + 1] - row[at + 3] : row[at + 1];
+  return isFarAhead(written, now, p.within);
 }
 
 /** Denials by the policies beside it lead to a block, which grows each time. */

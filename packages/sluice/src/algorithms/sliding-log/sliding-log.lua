@@ -2,8 +2,9 @@
 -- which stay in the value: time_at, sum_at and put_at read and write one of them in place.
 --- grows
 --- functions
-local function log_first_live(g, per, now)
+local function log_first_live(g, per, step, now)
   local head, tail = g.head, g.tail
+  if head ~= tail and time_at(g, tail - 1) - step - now > max(per, SKEW) then return tail end
   local expired = now + FORGIVEN - per
   if head == tail or time_at(g, head) > expired then return head end
   local low, high = head + 1, tail
@@ -24,8 +25,8 @@ local function log_last_sum(g)
   return g.base
 end
 
-local function log_drop_expired(g, per, now)
-  local first = log_first_live(g, per, now)
+local function log_drop_expired(g, per, step, now)
+  local first = log_first_live(g, per, step, now)
   g.base = log_base(g, first)
   g.head = first
   if g.head == g.tail then g.head, g.tail, g.base = 0, 0, 0 end
@@ -35,7 +36,7 @@ local function log_drop_expired(g, per, now)
   end
 end
 --- look
-local first = log_first_live($, @2, now)
+local first = log_first_live($, @2, @3, now)
 local last = log_last_sum($)
 local used = last - log_base($, first)
 wait, clear = 0, 0
@@ -60,7 +61,7 @@ end
 if first ~= $.tail then clear = time_at($, $.tail - 1) + @2 - now end
 free = @1 - used
 --- take
-log_drop_expired($, @2, now)
+log_drop_expired($, @2, @3, now)
 local before = log_last_sum($)
 local stamp = now
 if @3 ~= 0 then stamp = (floor((now + FORGIVEN) / @3) + 1) * @3 end
@@ -72,7 +73,7 @@ else
   $.tail = $.tail + 1
 end
 --- give
-log_drop_expired($, @2, now)
+log_drop_expired($, @2, @3, now)
 $.base = min($.base + cost, log_last_sum($))
 while $.head < $.tail and sum_at($, $.head) <= $.base do $.head = $.head + 1 end
 if $.head == $.tail then $.head, $.tail, $.base = 0, 0, 0 end

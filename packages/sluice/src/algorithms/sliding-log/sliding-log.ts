@@ -6,8 +6,15 @@
  * (time, sum of all costs up to and including this one). Used = last sum − base, so any question is a binary search:
  * nothing is added up, and an expired entry costs nothing until a take drops it.
  */
-import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
-import { type Duration, duration } from '../../duration.ts';
+import {
+  type Algorithm,
+  type Cells,
+  FORGIVEN,
+  isFarAhead,
+  type Millis,
+  type Policy,
+} from '../../contract.ts';
+import { type Duration, windowOf } from '../../duration.ts';
 import { known, perWindow, positive, whole } from '../../options.ts';
 
 export interface SlidingLogOptions {
@@ -31,8 +38,10 @@ export type SlidingLogParams = {
 const HEADER = 3;
 /** Beyond this, sums are made smaller: added to a sum near 2^53, a cost of 1 would be lost. */
 const LARGEST_BASE = 2 ** 32;
-/** So many entries are always kept apart, for costs that are parts of a unit. */
-const FEWEST = 100;
+/** At least this many entries are kept apart, for costs that are parts of a unit. */
+export const FEWEST_ENTRIES = 100;
+/** Float error of sums of fractional costs; far less than any cost. */
+const NEAR = 1e-9;
 
 export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
   name: 'sliding-log',
@@ -65,14 +74,14 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
       return;
     }
     if (tail - row[at] >= p.entries) row[at] += 1;
-    row[at + HEADER + 2 * tail] = stamp;
-    row[at + HEADER + 2 * tail + 1] = before + cost;
+    put(row, at, tail, stamp, before + cost);
     row[at + 1] = tail + 1;
   },
-  /** The oldest go first: what stays expires later, so a refund never lets more through than it gave back. */
-  give(p, row, at, now, cost) {
+  /** Unless told which, the oldest go first: what stays expires later, so a refund never lets more through than it gave back. */
+  give(p, row, at, now, cost, takenAt) {
     dropExpired(p, row, at, now);
-    row[at + 2] = Math.min(row[at + 2] + cost, lastSum(row, at));
+    if (takenAt === undefined) row[at + 2] = Math.min(row[at + 2] + cost, lastSum(row, at));
+    else giveFrom(row, at, cost, takenAt);
     while (row[at] < row[at + 1] && sum(row, at, row[at]) <= row[at + 2]) row[at] += 1;
     forgetEmpty(row, at);
   },
@@ -97,7 +106,7 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
   // unit spent of it.
   lease: {
     shortPart: 1 / 25,
-    reduced: (p, _, short) => ({ params: { ...p, per: p.per + short }, limit: p.limit }),
+    reduced: (p, _, short) => ({ params: { ...p, per: p.per + short } }),
     lasts: (p, resetAfter) => resetAfter - p.per,
     dated: (p, span) => ({ ...p, step: Math.max(p.step, span) }),
   },
@@ -119,6 +128,8 @@ function lastSum(row: Cells, at: number): number {
 function firstLive(p: SlidingLogParams, row: Cells, at: number, now: Millis): number {
   const head = row[at];
   const tail = row[at + 1];
+  // A wrong clock wrote the last entry. Before that, it dropped all entries from when it was right: they had expired.
+  if (head !== tail && isFarAhead(time(row, at, tail - 1) - p.step, now, p.per)) return tail;
   const expired = now + FORGIVEN - p.per;
   if (head === tail || time(row, at, head) > expired) return head;
   let [low, high] = [head + 1, tail];
@@ -147,6 +158,42 @@ function dropExpired(p: SlidingLogParams, row: Cells, at: number, now: Millis): 
   if (row[at + 2] > LARGEST_BASE) rebase(row, at);
 }
 
+/** Gives back from the entry of one instant: at most all of it, and nothing if there is no such entry. */
+function giveFrom(row: Cells, at: number, cost: number, takenAt: Millis): void {
+  const head = row[at];
+  const tail = row[at + 1];
+  let [low, high] = [head, tail];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (time(row, at, middle) >= takenAt) high = middle;
+    else low = middle + 1;
+  }
+  if (low === tail || time(row, at, low) !== takenAt) return;
+  const amount = sum(row, at, low) - baseOf(row, at, low);
+  const isAll = amount - cost <= NEAR;
+  const given = isAll ? amount : cost;
+  const gap = isAll ? 1 : 0;
+  // The entries on the shorter side close the gap, and their sums make up for what is missing.
+  if (low - head < tail - low) {
+    row[at + 2] = Math.min(row[at + 2] + given, lastSum(row, at));
+    for (let i = low - 1; i >= head; i--) put(row, at, i + gap, time(row, at, i), sum(row, at, i) + given);
+    row[at] = head + gap;
+  } else {
+    for (let i = low + gap; i < tail; i++) put(row, at, i - gap, time(row, at, i), sum(row, at, i) - given);
+    row[at + 1] = tail - gap;
+  }
+}
+
+function put(row: Cells, at: number, entry: number, time: Millis, sum: number): void {
+  row[at + HEADER + 2 * entry] = time;
+  row[at + HEADER + 2 * entry + 1] = sum;
+}
+
+/** The instant of the newest entry, to which the last take was added. */
+export function newestTime(row: Cells, at: number): Millis {
+  return time(row, at, row[at + 1] - 1);
+}
+
 /** Sums start from 0 again. */
 function rebase(row: Cells, at: number): void {
   for (let entry = row[at]; entry < row[at + 1]; entry++) row[at + HEADER + 2 * entry + 1] -= row[at + 2];
@@ -161,14 +208,14 @@ function forgetEmpty(row: Cells, at: number): void {
 export function slidingLog(options: SlidingLogOptions): Policy {
   const { limit, per, resolution = 'exact' } = known('slidingLog', options, ['limit', 'per', 'resolution']);
   positive('slidingLog.limit', limit);
-  const window = duration('slidingLog.per', per);
+  const window = windowOf('slidingLog.per', per);
   perWindow('slidingLog.limit', limit, window);
   const windows = resolution === 'exact' ? 0 : whole('slidingLog.resolution', resolution);
   const params: SlidingLogParams = {
     limit,
     per: window,
     step: windows === 0 ? 0 : window / windows,
-    entries: windows === 0 ? Math.max(Math.ceil(limit) + 1, FEWEST) : windows + 1,
+    entries: windows === 0 ? Math.max(Math.ceil(limit) + 1, FEWEST_ENTRIES) : windows + 1,
   };
   return { algorithm: slidingLogAlgorithm, params, limit, window };
 }

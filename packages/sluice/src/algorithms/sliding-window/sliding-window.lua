@@ -1,11 +1,14 @@
 -- Mirrors sliding-window.ts. Numbers: limit, per. Cells: start, count, previous.
 --- look
-local start = max($1, floor((now + FORGIVEN) / @2) * @2)
+local start = floor((now + FORGIVEN) / @2) * @2
+if $1 > start and not ($1 - now > max(@2, SKEW)) then start = $1 end
 local count, older = 0, 0
-if start - $1 < @2 * 0.5 then
-  count, older = $2, $3
-elseif start - $1 < @2 * 1.5 then
-  older = $2
+if $1 <= start then
+  if start - $1 < @2 * 0.5 then
+    count, older = $2, $3
+  elseif start - $1 < @2 * 1.5 then
+    older = $2
+  end
 end
 local elapsed = max(0, now + FORGIVEN - start)
 local estimate = older * (1 - elapsed / @2) + count
@@ -27,20 +30,26 @@ elseif older > 0 then
 end
 free = @1 - estimate
 --- take
-local start = max($1, floor((now + FORGIVEN) / @2) * @2)
+local start = floor((now + FORGIVEN) / @2) * @2
+if $1 > start and not ($1 - now > max(@2, SKEW)) then start = $1 end
 local count, older = 0, 0
-if start - $1 < @2 * 0.5 then
-  count, older = $2, $3
-elseif start - $1 < @2 * 1.5 then
-  older = $2
+if $1 <= start then
+  if start - $1 < @2 * 0.5 then
+    count, older = $2, $3
+  elseif start - $1 < @2 * 1.5 then
+    older = $2
+  end
 end
 $1, $2, $3 = start, count + cost, older
 --- give
-local start = max($1, floor((now + FORGIVEN) / @2) * @2)
+local start = floor((now + FORGIVEN) / @2) * @2
+if $1 > start and not ($1 - now > max(@2, SKEW)) then start = $1 end
 local count, older = 0, 0
-if start - $1 < @2 * 0.5 then
-  count, older = $2, $3
-elseif start - $1 < @2 * 1.5 then
-  older = $2
+if $1 <= start then
+  if start - $1 < @2 * 0.5 then
+    count, older = $2, $3
+  elseif start - $1 < @2 * 1.5 then
+    older = $2
+  end
 end
 $1, $2, $3 = start, max(0, count - cost), max(0, older - max(0, cost - count))

@@ -4,8 +4,15 @@
  *
  * Cells: start (of the current window, a multiple of per), count, previous.
  */
-import { type Algorithm, type Cells, FORGIVEN, type Millis, type Policy } from '../../contract.ts';
-import { type Duration, duration } from '../../duration.ts';
+import {
+  type Algorithm,
+  type Cells,
+  FORGIVEN,
+  isFarAhead,
+  type Millis,
+  type Policy,
+} from '../../contract.ts';
+import { type Duration, windowOf } from '../../duration.ts';
 import { known, perWindow, positive } from '../../options.ts';
 
 export interface SlidingWindowOptions {
@@ -50,23 +57,25 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
     if (count(p, row, at, start) > 0) return start + 2 * p.per - now;
     return previous(p, row, at, start) > 0 ? start + p.per - now : 0;
   },
-  spending: { cells: [1, 2], full: (p) => p.limit, unit: () => 1 },
+  spending: { cells: [1, 2], full: (p) => p.limit },
   // Clear after the current window and the next: the current one ends `per` earlier.
   lease: { lasts: (p, resetAfter) => resetAfter - p.per },
 };
 
-/** Never before the window already written: a clock that goes back finds the newer window. */
+/** Not before the window already written, unless only a wrong clock can have written it: the row is fresh then. */
 function windowStart(p: SlidingWindowParams, row: Cells, at: number, now: Millis): Millis {
-  return Math.max(row[at], Math.floor((now + FORGIVEN) / p.per) * p.per);
+  const start = Math.floor((now + FORGIVEN) / p.per) * p.per;
+  return row[at] > start && !isFarAhead(row[at], now, p.per) ? row[at] : start;
 }
 
 // Starts are compared to half a window: k · per + per and (k + 1) · per need not be the same float.
 
 function count(p: SlidingWindowParams, row: Cells, at: number, start: Millis): number {
-  return start - row[at] < p.per * 0.5 ? row[at + 1] : 0;
+  return row[at] <= start && start - row[at] < p.per * 0.5 ? row[at + 1] : 0;
 }
 
 function previous(p: SlidingWindowParams, row: Cells, at: number, start: Millis): number {
+  if (row[at] > start) return 0;
   if (start - row[at] < p.per * 0.5) return row[at + 2];
   return start - row[at] < p.per * 1.5 ? row[at + 1] : 0;
 }
@@ -94,7 +103,7 @@ function roll(p: SlidingWindowParams, row: Cells, at: number, now: Millis): void
 export function slidingWindow(options: SlidingWindowOptions): Policy {
   const { limit, per } = known('slidingWindow', options, ['limit', 'per']);
   positive('slidingWindow.limit', limit);
-  const window = duration('slidingWindow.per', per);
+  const window = windowOf('slidingWindow.per', per);
   const params: SlidingWindowParams = { limit: perWindow('slidingWindow.limit', limit, window), per: window };
   return { algorithm: slidingWindowAlgorithm, params, limit, window };
 }

@@ -31,5 +31,5 @@ export function tokenBucket(options: TokenBucketOptions): Policy {
   positive('tokenBucket.refill', refill);
   const span = duration('tokenBucket.every', every);
   oneOf('tokenBucket.continuous', String(continuous), ['true', 'false']);
-  return continuous ? evenly(span / refill, capacity) : steps(capacity, refill, span);
+  return { ...(continuous ? evenly(span / refill, capacity) : steps(capacity, refill, span)), per: span };
 }

@@ -2,6 +2,7 @@
  * GCRA as redis-cell and throttled count it: a key has one arrival time, and each call says by which rate and burst it
  * is read. So there is no limiter per quota: every call is a hit with a plan.
  */
+import { inMillis } from '../../duration.ts';
 import {
   type Decision,
   gcra,
@@ -35,7 +36,7 @@ export function cellCounter<R extends MaybePromise<Decision>>(store: Store<R>, n
 
 /** A burst below 1 is not an option of `gcra`, but its arithmetic knows what it means: nothing passes. */
 function cells(interval: Millis, burst: number): Policy {
-  const one = gcra({ limit: 1, per: interval });
+  const one = gcra({ limit: 1, per: inMillis(interval) });
   const credit = burst * interval;
   return { ...one, params: { ...one.params, burst, credit }, limit: burst, window: credit };
 }

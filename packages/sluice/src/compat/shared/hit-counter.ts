@@ -1,4 +1,5 @@
 /** Counts of hits, for the middlewares of others: they ask for a number and compare it with a limit of their own. */
+import { inMillis } from '../../duration.ts';
 import {
   createLimiter,
   type Decision,
@@ -16,7 +17,7 @@ import type { AnyLimiter } from './limiters.ts';
 export interface SluiceStoreOptions {
   /** Any store of Sluice, such as `redis(client)`; default: the memory of this process. */
   readonly store?: Store | undefined;
-  /** What keys begin with: keeps those who share a store apart. */
+  /** What keys begin with. Required for the second of several that share a store or a client: they would count together. */
   readonly prefix?: string | undefined;
   /** For the default store, and for instants that are announced; default: the system's. For tests. */
   readonly clock?: MemoryOptions['clock'];
@@ -27,14 +28,33 @@ export interface Place {
   readonly prefix: string;
   /** Epoch milliseconds. */
   readonly now: () => Millis;
+  /** Lets another use the default prefix in this store. */
+  readonly release: () => void;
 }
 
-/** Keys of the default store; then those nearest to their window's end make room. */
-const MOST_KEYS = 1_000_000;
 /** In memory, so many sets of numbers share the rows of a name. */
 const EXACT_SPANS = 16;
 /** Higher than anybody counts, and exact in a float64 up to the last unit. */
 const UNREACHED = 2 ** 52;
+
+/** Default prefixes in use, by what the keys live in. */
+const inUse = new WeakMap<object, Set<string>>();
+
+/** Two with the same prefix would count each other's hits, and nobody would be told. */
+function claim(store: Store, prefix: string): () => void {
+  const taken = inUse.get(store.backend ?? store) ?? new Set();
+  inUse.set(store.backend ?? store, taken);
+  if (taken.has(prefix))
+    throw new SluiceError(
+      'ERR_MISSING_OPTION',
+      'sluiceStore.prefix',
+      undefined,
+      "such as prefix: 'login'",
+      'is required for the second sluiceStore() over one store or client: without it, both count the same keys',
+    );
+  taken.add(prefix);
+  return () => void taken.delete(prefix);
+}
 
 export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Place {
   known('sluiceStore', options, ['store', 'prefix', 'clock']);
@@ -42,10 +62,12 @@ export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Pla
   if (typeof prefix !== 'string' || prefix === '')
     throw new SluiceError('ERR_OPTIONS', 'sluiceStore.prefix', prefix, 'some text');
   if (store !== undefined) storeIn('sluiceStore.store', store, storeHint);
+  const release = store !== undefined && options.prefix === undefined ? claim(store, prefix) : () => {};
   return {
-    store: store ?? memory({ clock, maxKeys: MOST_KEYS }),
+    store: store ?? memory({ clock }),
     prefix,
     now: () => clock?.now() ?? Date.now(),
+    release,
   };
 }
 
@@ -68,7 +90,7 @@ export function roundedSpans(): (span: Millis) => Millis {
 
 /** Counts in windows that open with a key's first hit. They never deny. */
 export function counting(span: Millis): Policy {
-  return fixedWindow({ limit: UNREACHED, per: span, align: 'first' });
+  return fixedWindow({ limit: UNREACHED, per: inMillis(span), align: 'first' });
 }
 
 /** A limiter that counts, by the length of its window. */

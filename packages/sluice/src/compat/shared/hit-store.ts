@@ -35,7 +35,7 @@ export interface HitStore {
 }
 
 export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): HitStore {
-  const { store, prefix, now } = placeOf(options, defaultPrefix);
+  const { store, prefix, now, release } = placeOf(options, defaultPrefix);
   const isOwn = options.store === undefined;
   const counterOf = countersOf(store, prefix);
   /** Of the window that `init` told. `null`: it has no length, so each hit is alone. */
@@ -85,6 +85,7 @@ export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): Hi
     },
     ...(isOwn && { resetAll: forgetAll }),
     async shutdown() {
+      release();
       if (isOwn) await forgetAll();
     },
     localKeys: isOwn,

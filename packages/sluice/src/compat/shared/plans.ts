@@ -29,9 +29,11 @@ export function plansFor(
     const policy = policyOf(first, second);
     const { algorithm, params, limit, window } = policy;
     const refill = algorithm.refill?.(params, limit, window);
+    const policies = [{ ...policy, name: 'default', offset: 0, grows: false, refill }];
     const plan: Plan = {
       name,
-      policies: [{ ...policy, name: 'default', offset: 0, grows: false, refill }],
+      policies,
+      slots: policies,
       width: algorithm.width(params),
       id: algorithm.name,
       signature: algorithm.name,

@@ -12,5 +12,7 @@ export interface StoreOptions {
 
 export function storeOf({ store, clock }: StoreOptions, client?: object): Store<MaybePromise<Decision>> {
   if (store !== undefined) return storeIn('options.store', store, storeHint);
-  return client === undefined ? memory({ clock }) : redis(client as RedisClient, { clock });
+  if (client === undefined) return memory({ clock });
+  // The APIs that are replaced report a Redis that fails, and callers are prepared for that.
+  return redis(client as RedisClient, { clock, onFailure: 'throw' });
 }

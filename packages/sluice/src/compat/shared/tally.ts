@@ -63,8 +63,11 @@ export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Po
   };
 }
 
-/** Rows are read with a window of 1 ms, the same for all, so what they hold is when the window ends. */
+/**
+ * Rows are read with a window of half a millisecond, the same for all, so what they hold is when the window ends. That is
+ * shorter than any window that is opened, so that none of them counts as opened by a wrong clock.
+ */
 function openFor(length: Millis): Policy {
-  const window = fixedWindow({ limit: MOST, per: 1, align: 'first' });
-  return { ...window, params: { ...window.params, first: length } };
+  const window = fixedWindow({ limit: MOST, per: '1ms', align: 'first' });
+  return { ...window, params: { ...window.params, per: 0.5, first: length } };
 }

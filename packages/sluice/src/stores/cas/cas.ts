@@ -3,16 +3,17 @@ import { clockOf, systemClock } from '../../clock.ts';
 import type { Decision, MaybePromise, Millis, Store } from '../../contract.ts';
 import { SluiceError } from '../../errors.ts';
 import { known } from '../../options.ts';
+import { inBatches } from './batches.ts';
 import { GUARDED, guarded, type GuardedOptions } from './guarded.ts';
 import type { Rows } from './swap-store.ts';
 
 /** What a service has to be able to do. Keys are at most 200 characters of printable ASCII without blanks. */
 export interface CasService<Version = unknown> {
-  /** What was last put there, unless it has expired; never an older value. */
-  get(key: string): MaybePromise<CasValue<Version> | undefined | null>;
+  /** The value that was last put there, unless it has expired; never an older one. */
+  get(key: string): MaybePromise<CasFound<Version> | undefined | null>;
   /**
-   * Writes if the value still has this version, or if there still is none where the version is undefined, and says
-   * whether it did: in one step that nobody comes between.
+   * Writes if the value still has this version, or if there still is none where the version is undefined, and returns
+   * whether it did. The comparison and the write are one atomic step.
    */
   put(
     key: string,
@@ -20,7 +21,11 @@ export interface CasService<Version = unknown> {
     version: Version | undefined,
     expiresInMs: Millis,
   ): MaybePromise<boolean>;
-  /** The service's time, if it tells one; otherwise the process's own. */
+  /** `get` of several different keys in one call, in their order. Optional: it makes checks of many keys cheaper. */
+  getMany?(keys: readonly string[]): MaybePromise<readonly (CasFound<Version> | undefined | null)[]>;
+  /** `put` of several different keys in one call, each of them atomic, and whether each was written. Optional. */
+  putMany?(puts: readonly CasPut<Version>[]): MaybePromise<readonly boolean[]>;
+  /** The service's time in milliseconds since 1970. Optional, like `now` of what `get` returns. */
   now?(): MaybePromise<Millis>;
 }
 
@@ -30,6 +35,24 @@ export interface CasValue<Version = unknown> {
   readonly value: Uint8Array;
   /** Another one after each write, and never the same again, not even after the key had expired. */
   readonly version: Version;
+}
+
+/** What `get` found: a value or none, and optionally the service's time, in milliseconds since 1970. */
+export type CasFound<Version = unknown> = (
+  | CasValue<Version>
+  | { readonly value?: undefined; readonly version?: undefined }
+) & { readonly now?: Millis | undefined };
+
+/** The arguments of a `put`. */
+export interface CasPut<Version = unknown> {
+  /** Where to write. */
+  readonly key: string;
+  /** What to write. */
+  readonly value: Uint8Array;
+  /** The version that the value must still have; undefined: there must be no value. */
+  readonly version: Version | undefined;
+  /** After this time the value may be dropped. */
+  readonly expiresInMs: Millis;
 }
 
 export interface CasOptions extends GuardedOptions {}
@@ -44,16 +67,26 @@ export function casStore<Version>(
   if (typeof service?.get !== 'function' || typeof service.put !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'casStore.service', service, 'with get() and put()');
 
-  // Both are async, so that a service that throws at once fails like one that rejects.
+  // Services may throw synchronously: in an async function, that fails like one that rejects.
+  const getOne = async (key: string) => service.get(key);
+  const putOne = async ({ key, value, version, expiresInMs }: CasPut<Version>) =>
+    service.put(key, value, version, expiresInMs);
+  const many = service as Required<CasService<Version>>;
+  const find =
+    service.getMany === undefined ? getOne : inBatches(async (keys: readonly string[]) => many.getMany(keys));
+  const write =
+    service.putMany === undefined
+      ? putOne
+      : inBatches(async (puts: readonly CasPut<Version>[]) => many.putMany(puts));
+
   const rows: Rows = {
     async get(key) {
-      const [found, time] = await Promise.all([service.get(key), clock?.now() ?? service.now?.()]);
-      const now = time ?? systemClock.now();
+      const [found, time] = await Promise.all([find(key), clock?.now() ?? service.now?.()]);
+      const now = time ?? found?.now ?? systemClock.now();
       return { value: found?.value, version: found?.version, now, sure: true };
     },
-    async put(key, { version }, value, expiresIn) {
-      return service.put(key, value, version as Version | undefined, expiresIn);
-    },
+    put: (key, { version }, value, expiresInMs) =>
+      write({ key, value, version: version as Version | undefined, expiresInMs }),
   };
-  return guarded(rows, options);
+  return { ...guarded(rows, options), backend: service };
 }

@@ -8,7 +8,7 @@ import { DEADLINE, type ResilientOptions } from '../../wrappers/resilient.ts';
 import { type Rows, swapStore } from './swap-store.ts';
 
 export interface GuardedOptions extends ResilientOptions {
-  /** Remember denials in this process until they end; default false. */
+  /** Answer repeated denials from memory, for two seconds at most, without asking the service; default false. */
   readonly denyCache?: boolean | DenyCacheOptions | undefined;
   /** In place of the service's time: for tests. Rows are then kept a day longer. */
   readonly clock?: GivenClock | undefined;
@@ -19,9 +19,14 @@ export const GUARDED = ['deadline', 'onFailure', 'maxInFlight', 'onEvent', 'deny
 /** An injected clock may stand still while the service's goes on. */
 const DAY: Millis = 86_400_000;
 
+/** How long a check may take, in milliseconds. */
+export function deadlineOf({ deadline }: ResilientOptions, byDefault: Millis): Millis {
+  return duration('deadline', deadline ?? byDefault);
+}
+
 export function guarded(rows: Rows, options: GuardedOptions): Store<Promise<Decision>> {
   const { denyCache, clock, ...rest } = options;
-  const deadline = duration('deadline', rest.deadline ?? DEADLINE);
+  const deadline = deadlineOf(rest, DEADLINE);
   const store =
     clock === undefined ? swapStore(rows, systemClock, true, 0, deadline) : onClock(rows, clock, deadline);
   return guardedBy(store, rest, denyCache);

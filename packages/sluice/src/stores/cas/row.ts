@@ -47,9 +47,8 @@ export interface Outcome {
 /** The numbers in some bytes, wherever in memory these begin; undefined if they are not a value of ours. */
 export function numbersIn(value: Uint8Array | undefined): Cells | undefined {
   if (value === undefined || value.byteLength % 8 !== 0 || value.byteLength < 8 * HEADER) return undefined;
-  const aligned = new Uint8Array(value.byteLength);
-  aligned.set(value);
-  const numbers = new Float64Array(aligned.buffer);
+  const aligned = value.byteOffset % 8 === 0 ? value : Uint8Array.from(value);
+  const numbers = new Float64Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 8);
   return numbers[0] === FORMAT ? numbers : undefined;
 }
 
@@ -70,7 +69,8 @@ export function decideAll(
   for (const hit of hits) {
     const { plan, verb } = hit;
     const mark = markOf(plan);
-    if (verb === 'reset' && stored !== undefined) {
+    // Hits before this one, of the same round, may have written as well.
+    if (verb === 'reset' && (stored !== undefined || changed)) {
       value.blockedUntil = 0;
       value.sections.clear();
       changed = true;
@@ -113,18 +113,24 @@ function encode(
   now: Millis,
   keep: Millis,
 ): NonNullable<Outcome['change']> {
-  const live = [...sections].filter(([, { expires }]) => expires > now);
-  const length = live.reduce((sum, [, { numbers }]) => sum + 3 + numbers.length, HEADER);
+  let length = HEADER;
+  for (const { expires, numbers } of sections.values()) if (expires > now) length += 3 + numbers.length;
   const value = new Float64Array(length);
   let last = blockedUntil > now ? Math.min(blockedUntil, now + LONGEST) + keep : now;
   let at = HEADER;
-  for (const [mark, { expires, numbers }] of live) {
-    value.set([mark, numbers.length + 1, expires], at);
+  for (const [mark, { expires, numbers }] of sections) {
+    if (!(expires > now)) continue;
+    value[at] = mark;
+    value[at + 1] = numbers.length + 1;
+    value[at + 2] = expires;
     value.set(numbers, at + 3);
     at += 3 + numbers.length;
     last = Math.max(last, expires);
   }
-  value.set([FORMAT, blockedUntil, now, last]);
+  value[0] = FORMAT;
+  value[1] = blockedUntil;
+  value[WRITTEN] = now;
+  value[3] = last;
   return { value: new Uint8Array(value.buffer), expiresIn: Math.max(Math.ceil(last - now), 1) };
 }
 
@@ -139,7 +145,7 @@ function stateIn(numbers: Cells, plan: Plan): Row | undefined {
   if (numbers.length < at) return undefined;
   const cells = numbers.slice(0, at);
   const grown = new RowHeap();
-  for (const { grows, offset } of plan.policies) {
+  for (const { grows, offset } of plan.slots) {
     if (!grows) continue;
     const end = at + 1 + numbers[at];
     if (!(end <= numbers.length)) return undefined;
@@ -150,14 +156,15 @@ function stateIn(numbers: Cells, plan: Plan): Row | undefined {
 }
 
 function encodeRow({ cells, grown }: Row, plan: Plan): Cells {
-  const rows = plan.policies
+  if (!plan.slots.some(({ grows }) => grows)) return cells;
+  const rows = plan.slots
     .filter(({ grows }) => grows)
     .map(({ offset }) => (cells[offset] === 0 ? [] : grown.get(cells[offset])));
   const length = rows.reduce((sum, row) => sum + 1 + row.length, plan.width);
   const numbers = new Float64Array(length);
   numbers.set(cells);
   // A pointer means nothing elsewhere.
-  for (const { grows, offset } of plan.policies) if (grows) numbers[offset] = 0;
+  for (const { grows, offset } of plan.slots) if (grows) numbers[offset] = 0;
   let at = plan.width;
   for (const row of rows) {
     numbers[at] = row.length;
@@ -168,7 +175,9 @@ function encodeRow({ cells, grown }: Row, plan: Plan): Cells {
 }
 
 function differ(a: Cells, b: Cells): boolean {
-  return a.length !== b.length || a.some((number, i) => number !== b[i]);
+  if (a.length !== b.length) return true;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return true;
+  return false;
 }
 
 const marks = new WeakMap<Plan, number>();

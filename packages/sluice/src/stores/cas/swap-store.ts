@@ -7,6 +7,7 @@
 import type { Clock, Decision, Hit, MaybePromise, Millis, Store } from '../../contract.ts';
 import { StoreUnavailable } from '../../errors.ts';
 import { digestOf, idOf, isLong } from './key.ts';
+import { rowTimes } from './row-time.ts';
 import { decideAll, numbersIn, writtenAt } from './row.ts';
 
 export interface Found {
@@ -53,9 +54,9 @@ const PATIENCE = 10_000;
 const LONGEST_PAUSE = 16;
 
 /**
- * `steady`: time in a row never goes back, although the clocks of several processes differ.
- * `keep`: how much longer than until it is clear a row is kept.
- * `deadline`: for how long a caller waits. What nobody waits for would keep a slow service from those who do.
+ * `steady`: a row's time never goes back, although the clocks of several processes differ.
+ * `keep`: how much longer a row is kept than until it is fully replenished.
+ * `deadline`: how long a caller waits. Work for callers who have left would delay those who still wait.
  */
 export function swapStore(
   rows: Rows,
@@ -66,6 +67,7 @@ export function swapStore(
 ): Store<Promise<Decision>> {
   /** A key is here while a round is under way. */
   const lines = new Map<string, Line>();
+  const timeOf = steady ? rowTimes(rows) : undefined;
 
   function apply(hit: Hit): Promise<Decision> {
     return new Promise((resolve, reject) => {
@@ -119,7 +121,7 @@ export function swapStore(
     let lost = 0;
     while (lost < TRIES) {
       const numbers = numbersIn(found.value);
-      const now = steady ? Math.max(found.now, writtenAt(numbers)) : found.now;
+      const now = timeOf?.(key, writtenAt(numbers), found.now) ?? found.now;
       const { decisions, change } = decideAll(hits, numbers, now, keep);
       if (change === undefined && found.sure) return { decisions, lost };
       if (change !== undefined) {

@@ -3,10 +3,12 @@ import type { Socket } from 'node:net';
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import { systemClock } from '../../clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
+import { chain } from '../../maybe.ts';
 import { StoreError, StoreUnavailable } from '../../errors.ts';
 import { dial, isNobody, stand } from './election.ts';
-import { type Decide, serve } from './server.ts';
-import { answersIn, askLine, decisionFrom, isDecisionLine, lineReader, planText } from './wire.ts';
+import { serve } from './server.ts';
+import type { Table } from './table.ts';
+import { answersIn, askOf, decisionFrom, isDecisionLine, lineReader, planText } from './wire.ts';
 
 interface Pending {
   readonly hit: Hit;
@@ -17,9 +19,17 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
+/** Hits that travel together. */
+interface Line {
+  readonly number: number;
+  readonly hits: readonly Pending[];
+  /** It was sent before, to a process that ended before it answered. */
+  readonly isAgain: boolean;
+}
+
 /** Where hits go: another process, or this one. */
 interface Link {
-  send(batch: readonly Pending[]): void;
+  send(line: Line): void;
   close(): void | Promise<void>;
 }
 
@@ -31,14 +41,19 @@ const BATCH = 256;
 export interface IpcStoreOptions {
   readonly path: string;
   /** What this process decides with while it serves; undefined: it never does. */
-  readonly decide: Decide | undefined;
+  readonly table: Table | undefined;
   readonly algorithms: AlgorithmsByName;
   readonly deadline: Millis;
 }
 
-export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions): Store<Promise<Decision>> {
+export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions): Store<Promise<Decision>> {
   const texts = new WeakMap<Plan, string>();
+  /** Names this client in the lines that it sends. */
+  const client = crypto.randomUUID();
+  let lines = 0;
   let waiting: Pending[] = [];
+  /** Lines that were sent and not answered. Whoever serves next knows which of them were decided on. */
+  let unanswered: Line[] = [];
   let scheduled = false;
   let link: Link | undefined;
   let linking = false;
@@ -63,19 +78,29 @@ export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions
   function flush(): void {
     scheduled = false;
     if (closed) {
-      refuse(waiting.splice(0), new StoreError('connection closed'));
+      refuseAll(new StoreError('connection closed'));
     } else if (link === undefined) {
       void findLink();
     } else {
       refuseOverdue();
+      for (const line of unanswered.splice(0)) link.send(line);
       const ready = waiting.splice(0);
-      for (let i = 0; i < ready.length; i += BATCH) link.send(ready.slice(i, i + BATCH));
+      for (let i = 0; i < ready.length; i += BATCH)
+        link.send({ number: ++lines, hits: ready.slice(i, i + BATCH), isAgain: false });
     }
   }
 
-  /** Their callers have been told something else by now. With this error it is certain that they were not sent. */
+  function refuseAll(error: unknown): void {
+    for (const { hits } of unanswered.splice(0)) refuse(hits, error);
+    refuse(waiting.splice(0), error);
+  }
+
+  /** Their callers have been told something else by now. With this error it is certain that they were not applied. */
   function refuseOverdue(): void {
     const now = performance.now();
+    for (const { hits } of unanswered.filter(({ hits }) => hits.every(({ due }) => due <= now)))
+      refuse(hits, new StoreError('connection closed'));
+    unanswered = unanswered.filter(({ hits }) => hits.some(({ due }) => due > now));
     const overdue = waiting.filter(({ due }) => due <= now);
     if (overdue.length === 0) return;
     waiting = waiting.filter(({ due }) => due > now);
@@ -87,17 +112,21 @@ export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions
     if (linking) return;
     linking = true;
     try {
-      while (link === undefined && !closed && (eager || waiting.length > 0)) {
+      while (link === undefined && !closed && (eager || isAwaited())) {
         link = await tryOnce();
         if (link === undefined) await pause();
         refuseOverdue();
       }
     } catch (error) {
-      refuse(waiting.splice(0), error);
+      refuseAll(error);
     }
     linking = false;
     if (closed) await link?.close();
-    else if (waiting.length > 0) flush();
+    else if (isAwaited()) flush();
+  }
+
+  function isAwaited(): boolean {
+    return waiting.length + unanswered.length > 0;
   }
 
   /** Undefined: somebody is about to serve. */
@@ -105,11 +134,11 @@ export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions
     try {
       return remote(await dial(path));
     } catch (error) {
-      if (decide === undefined || !isNobody(error)) throw error;
+      if (table === undefined || !isNobody(error)) throw error;
     }
-    const server = await stand(path, () => serve(path, decide, () => forget(own)));
+    const server = await stand(path, () => serve(path, table, () => forget(own)));
     const own: Link | undefined = server && {
-      send: (batch) => decideHere(batch, decide),
+      send: (line) => decideHere(line, table),
       close: () => server.close(),
     };
     return own;
@@ -119,12 +148,20 @@ export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions
     if (link === lost) link = undefined;
   }
 
+  /** The same as for others, without the way there and back. */
+  function decideHere({ number, hits, isAgain }: Line, own: Table): void {
+    for (const [i, outcome] of own.decide(askOf(hits, client, number, isAgain)).entries()) {
+      const { resolve, reject } = hits[i];
+      void chain(outcome, (told) => ('error' in told ? reject(new StoreError(told.error)) : resolve(told)));
+    }
+  }
+
   function remote(socket: Socket): Link {
-    const sent: (readonly Pending[])[] = [];
+    const sent: Line[] = [];
     const own: Link = {
-      send(batch) {
-        sent.push(batch);
-        socket.write(askLine(batch));
+      send(line) {
+        sent.push(line);
+        socket.write(`${JSON.stringify(askOf(line.hits, client, line.number, line.isAgain))}\n`);
       },
       close: () => void socket.destroy(),
     };
@@ -133,7 +170,7 @@ export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions
     const read = lineReader((line) => {
       // If this throws, who asked is refused with the others.
       const answers = answersIn(line);
-      settle(sent.shift() ?? [], answers);
+      settle(sent.shift()?.hits ?? [], answers);
     });
     socket.on('data', (piece: string) => {
       try {
@@ -146,22 +183,23 @@ export function ipcStore({ path, decide, algorithms, deadline }: IpcStoreOptions
     socket.on('error', () => {});
     socket.on('close', () => {
       forget(own);
-      for (const batch of sent.splice(0)) refuse(batch, new StoreError('connection closed'));
-      // Whoever served is gone: somebody must take over before the next check comes.
-      if (decide !== undefined) void findLink(true);
+      for (const line of sent.splice(0)) unanswered.push({ ...line, isAgain: true });
+      if (closed) refuseAll(new StoreError('connection closed'));
+      // The serving process is gone: another must take over before the next check comes.
+      else void findLink(table !== undefined);
     });
     return own;
   }
 
   // At once: who made this store first shall serve, whether or not it ever checks anything itself.
-  if (decide !== undefined) void findLink(true);
+  if (table !== undefined) void findLink(true);
 
   return {
     clock: systemClock,
     apply,
     async close() {
       closed = true;
-      refuse(waiting.splice(0), new StoreError('connection closed'));
+      refuseAll(new StoreError('connection closed'));
       const last = link;
       link = undefined;
       await last?.close();
@@ -184,15 +222,4 @@ function pause(): Promise<void> {
 
 function refuse(batch: readonly Pending[], error: unknown): void {
   for (const { reject } of batch) reject(error);
-}
-
-/** The same as for others, without the way there and back. */
-function decideHere(batch: readonly Pending[], decide: Decide): void {
-  for (const { hit, plan, resolve, reject } of batch) {
-    try {
-      Promise.resolve(decide(plan, (own) => ({ ...hit, plan: own }))).then(resolve, reject);
-    } catch (error) {
-      reject(error);
-    }
-  }
 }

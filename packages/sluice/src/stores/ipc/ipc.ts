@@ -6,10 +6,10 @@ import type { Algorithm, Decision, Store } from '../../contract.ts';
 import { duration } from '../../duration.ts';
 import { SluiceError } from '../../errors.ts';
 import { known, storeHint, storeIn } from '../../options.ts';
-import { DEADLINE, resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
+import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
 import { memory } from '../memory/memory.ts';
 import { ipcStore } from './ipc-store.ts';
-import { decider } from './server.ts';
+import { tableOf } from './table.ts';
 
 export interface IpcOptions extends ResilientOptions {
   /** Of a Unix socket, in an existing folder that only these processes may write to; on Windows a pipe, `\\\\.\\pipe\\name`. */
@@ -22,6 +22,11 @@ export interface IpcOptions extends ResilientOptions {
   readonly algorithms?: readonly Algorithm[] | undefined;
 }
 
+/**
+ * How long a check may wait for the serving process, unless told otherwise. If that process ends, its socket closes and the
+ * check goes to its successor, so this matters only while its event loop is busy.
+ */
+const DEADLINE = 2000;
 /** Unix has 108 bytes for it, macOS 104, its end included. */
 const LONGEST_PATH = 103;
 
@@ -58,6 +63,8 @@ export function ipc(options: IpcOptions): Store<Promise<Decision>> {
   if (store !== undefined) storeIn('ipc.store', store, storeHint);
   const byName = algorithmsByName('ipc.algorithms', algorithms);
   const deadline = duration('ipc.deadline', rest.deadline ?? DEADLINE);
-  const decide = serve === false ? undefined : decider(store ?? memory(), byName);
-  return resilient(ipcStore({ path, decide, algorithms: byName, deadline }), rest);
+  // A pipe of Windows is not in a folder.
+  const file = path.startsWith('\\\\') ? undefined : `${path}.state`;
+  const table = serve === false ? undefined : tableOf(store ?? memory(), byName, file);
+  return resilient(ipcStore({ path, table, algorithms: byName, deadline }), { ...rest, deadline });
 }

@@ -1,45 +1,34 @@
 /** The side that decides: hits come in as lines, and every connection gets its answers in order. */
 import { stat } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
-import type { Decision, Hit, MaybePromise, Plan, Store } from '../../contract.ts';
-import { kept } from '../../kept.ts';
-import { answerLine, type Ask, hitFrom, lineReader, planFrom } from './wire.ts';
+import type { Table } from './table.ts';
+import { answerLine, type Ask, lineReader } from './wire.ts';
 
-/** Plans kept ready. A plan that was dropped is parsed again. */
-const READY = 5000;
 /** Bytes of answers that a connection may leave unread. */
 const MOST_UNREAD = 64 * 2 ** 20;
 /** How often the server looks whether the path still leads to it, in milliseconds. */
 const LOOK_EVERY = 1000;
 
-/** Applies hits whose plans come as text. */
-export function decider(
-  store: Store,
-  algorithms: AlgorithmsByName,
-): (plan: string, hit: (plan: Plan) => Hit) => MaybePromise<Decision> {
-  const plans = kept<Plan>(READY);
-  return (text, hit) => store.apply(hit(plans.get(text) ?? plans.set(text, planFrom(text, algorithms))));
-}
-
-export type Decide = ReturnType<typeof decider>;
-
 /** Rejects with EADDRINUSE if the path is taken. `onLost` is called once when the path leads elsewhere. */
 export async function serve(
   path: string,
-  decide: Decide,
+  table: Table,
   onLost: () => void,
 ): Promise<{ close(): Promise<void> }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    answer(socket, decide);
+    answer(socket, table);
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     // Exclusive: a worker of node:cluster would otherwise share its socket with all the others.
-    server.listen({ path, exclusive: true }, resolve);
+    server.listen({ path, exclusive: true }, () => {
+      // Only now is it certain that nobody else serves; and the first hit cannot have been read yet.
+      table.open();
+      resolve();
+    });
   });
   server.on('error', () => {});
   // Nobody's process lives on for the sake of others' limits.
@@ -49,6 +38,7 @@ export async function serve(
   async function close(): Promise<void> {
     stopLooking();
     for (const socket of sockets) socket.destroy();
+    table.close();
     await closed(server);
   }
   function lose(): void {
@@ -58,15 +48,13 @@ export async function serve(
   return { close };
 }
 
-function answer(socket: Socket, decide: Decide): void {
+function answer(socket: Socket, table: Table): void {
   let before: Promise<unknown> = Promise.resolve();
   socket.unref();
   socket.setEncoding('utf8');
   socket.on('error', () => socket.destroy());
   const read = lineReader((line) => {
-    const [plans, hits] = JSON.parse(line) as Ask;
-    // All are decided at once, in the order in which they came; only the answers may have to wait for a slow store.
-    const answers = hits.map((hit) => attempt(() => decide(plans[hit[0]], (plan) => hitFrom(hit, plan))));
+    const answers = table.decide(JSON.parse(line) as Ask);
     before = Promise.all([before, ...answers]).then(([, ...settled]) => {
       if (socket.writableLength > MOST_UNREAD) socket.destroy();
       else if (socket.writable) socket.write(answerLine(settled));
@@ -80,14 +68,6 @@ function answer(socket: Socket, decide: Decide): void {
       socket.destroy();
     }
   });
-}
-
-async function attempt(act: () => MaybePromise<Decision>): Promise<Decision | { error: string }> {
-  try {
-    return await act();
-  } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) };
-  }
 }
 
 /** A socket's file can be deleted, and another made in its place: then others would ask somebody else. */

@@ -2,70 +2,101 @@
  * Hits and decisions as lines of JSON. A line holds all hits of a tick, its answer their decisions in the same order.
  * JSON has no Infinity: it crosses as null.
  *
- *   ask      [ [plan …], [ [plan's index, verb, key, cost, mode, span] … ] ]
- *   plan     text: [name, [ [policy's name, algorithm's name, params, limit, window] … ], inherit or false]
+ *   ask      [ [plan …], [hit …], client, number of the line, whether it was sent before ]
+ *   hit      [plan's index, verb, key, cost, mode, span and, if it is known, `at` of the decision meant]
+ *   plan     text: [name, [ [policy's name, algorithm's name, params, limit, window, its index or −1] … ], inherit or false]
+ *            with a line for each policy that has cells in the row, in order; −1: the plan does not ask this policy
  *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, then per policy: remaining,
- *              retryAfter, resetAfter and, unless the asker's plan says it of every policy, refill or '']
+ *              retryAfter, resetAfter and, unless the asker's plan says it of every policy, refill or ''; then at, if a
+ *              place was taken]
  *              or an error's text … ]
  */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
-import type { Decision, Hit, Mode, Params, Plan, Policy, Refill, Verb } from '../../contract.ts';
+import type { Decision, Hit, Mode, Params, Plan, Refill, Verb } from '../../contract.ts';
 import { SluiceError } from '../../errors.ts';
-import type { Inherit } from '../../inherit.ts';
-import { signatureOf } from '../../placement.ts';
-import { planOf } from '../../plan.ts';
+import { type Inherit, inheriting } from '../../inherit.ts';
+import { type Place, planInRow, signatureOf } from '../../placement.ts';
 
-type HitLine = [plan: number, verb: Verb, key: string, cost: number, mode: Mode, span: number | null];
-export type Ask = readonly [plans: readonly string[], hits: readonly HitLine[]];
+export type HitLine = readonly [
+  plan: number,
+  verb: Verb,
+  key: string,
+  cost: number,
+  mode: Mode,
+  span: number | null,
+  at?: number,
+];
+/** `number` counts a client's lines, from 1. A line that is sent again has the number that it had. */
+export type Ask = readonly [
+  plans: readonly string[],
+  hits: readonly HitLine[],
+  client: string,
+  number: number,
+  isAgain: boolean,
+];
 
 const toWire = (_: string, value: unknown): unknown => (value === Infinity ? null : value);
 const fromWire = (_: string, value: unknown): unknown => (value === null ? Infinity : value);
 
 /** A plan's text, the same in every process. */
-export function planText({ name, signature, policies, inherit }: Plan, algorithms: AlgorithmsByName): string {
-  return JSON.stringify(
-    [
-      name,
-      policies.map(({ name: policy, algorithm, params, limit, window }) => {
-        if (!algorithms.has(algorithm.name))
-          throw new SluiceError('ERR_POLICY', 'policies', algorithm.name, 'not in ipc.algorithms');
-        return [policy, algorithm.name, params, limit, window];
-      }),
-      inherit?.keeps ?? (signature === signatureOf(policies) ? false : 'reset'),
-    ],
-    toWire,
-  );
+export function planText(
+  { name, signature, policies, slots, inherit }: Plan,
+  algorithms: AlgorithmsByName,
+): string {
+  const lines = slots.map((slot) => {
+    // A plan made from another one may ask the same policy with other numbers.
+    const index = policies.findIndex(({ offset }) => offset === slot.offset);
+    const { name: policy, algorithm, params, limit, window } = index < 0 ? slot : policies[index];
+    if (!algorithms.has(algorithm.name))
+      throw new SluiceError('ERR_POLICY', 'policies', algorithm.name, 'not in ipc.algorithms');
+    return [policy, algorithm.name, params, limit, window, index];
+  });
+  const keeps = inherit?.keeps ?? (signature === signatureOf(slots) ? false : 'reset');
+  return JSON.stringify([name, lines, keeps], toWire);
 }
 
 /** The plan as the serving process uses it. */
 export function planFrom(text: string, algorithms: AlgorithmsByName): Plan {
   const [name, lines, inherit] = JSON.parse(text, fromWire) as [
     string,
-    [string, string, Params, number, number][],
+    [string, string, Params, number, number, number][],
     Inherit | false,
   ];
-  // One may be called __proto__.
-  const policies = Object.create(null) as Record<string, Policy>;
-  for (const [policy, algorithmName, params, limit, window] of lines) {
+  let asked = 0;
+  const places = lines.map(([policy, algorithmName, params, limit, window, index]): Place => {
     const algorithm = algorithms.get(algorithmName);
     if (algorithm === undefined)
       throw new SluiceError('ERR_POLICY', 'policies', algorithmName, 'not in ipc.algorithms of who serves');
-    policies[policy] = { algorithm, params, limit, window };
-  }
-  return planOf(policies, name, inherit || undefined);
-}
-
-export function askLine(hits: readonly { readonly hit: Hit; readonly plan: string }[]): string {
-  const plans = new Map<string, number>();
-  const lines = hits.map(({ hit: { verb, key, cost, mode, span }, plan }): HitLine => {
-    if (!plans.has(plan)) plans.set(plan, plans.size);
-    return [plans.get(plan) as number, verb, key, cost, mode, span];
+    if (index >= 0) asked++;
+    return { policy: { algorithm, params, limit, window, name: policy }, index };
   });
-  return `${JSON.stringify([[...plans.keys()], lines])}\n`;
+  const plan = planInRow(name, places);
+  // Each index once, from 0 on.
+  if (asked === 0 || plan.policies.length !== asked || plan.policies.includes(undefined as never))
+    throw new SluiceError('ERR_POLICY', 'policies', text);
+  return inherit === false ? plan : inheriting(plan, inherit);
 }
 
-export function hitFrom([, verb, key, cost, mode, span]: HitLine, plan: Plan): Hit {
-  return { plan, verb, key, cost, mode, span: span ?? Infinity };
+export function askOf(
+  hits: readonly { readonly hit: Hit; readonly plan: string }[],
+  client: string,
+  number: number,
+  isAgain = false,
+): Ask {
+  const plans = new Map<string, number>();
+  const lines = hits.map(({ hit: { verb, key, cost, mode, span, of }, plan }): HitLine => {
+    if (!plans.has(plan)) plans.set(plan, plans.size);
+    const index = plans.get(plan) as number;
+    return of?.at === undefined
+      ? [index, verb, key, cost, mode, span]
+      : [index, verb, key, cost, mode, span, of.at];
+  });
+  return [[...plans.keys()], lines, client, number, isAgain];
+}
+
+export function hitFrom([, verb, key, cost, mode, span, at]: HitLine, plan: Plan): Hit {
+  const of = at === undefined ? undefined : { source: 'store' as const, at };
+  return { plan, verb, key, cost, mode, span: span ?? Infinity, of };
 }
 
 type DecisionLine = (number | string | boolean | null)[];
@@ -80,6 +111,7 @@ export function answerLine(answers: readonly (Decision | { error: string })[]): 
       line.push(remaining, retryAfter, resetAfter);
       if (!isKnown) line.push(refill);
     }
+    if (answer.at !== undefined) line.push(answer.at);
     return line;
   });
   return `${JSON.stringify(lines)}\n`;
@@ -100,6 +132,7 @@ export function isDecisionLine(answer: unknown, { plan }: Hit): answer is Decisi
   return answer.every((value: unknown, i) => {
     if (i === 0) return typeof value === 'boolean';
     if (i === 6 || i === 7) return typeof value === 'string';
+    if (i === STATES + members * plan.policies.length) return typeof value === 'number';
     if (i >= STATES && (i - STATES) % members === 3 && REFILLS.has(value)) return true;
     return value === null || typeof value === 'number';
   });
@@ -107,9 +140,10 @@ export function isDecisionLine(answer: unknown, { plan }: Hit): answer is Decisi
 
 /** Where the policies' own members begin. */
 const STATES = 8;
-/** How many each policy has: 3, or 4 with its refill. */
+/** How many each policy has: 3, or 4 with its refill. A place that was taken adds one at the end; its policies have 4. */
 function membersOf(line: DecisionLine, { policies }: Plan): number {
-  return (line.length - STATES) / policies.length;
+  const length = line.length - STATES;
+  return length === 4 * policies.length + 1 ? 4 : length / policies.length;
 }
 /** What a policy's refill may be, beside a number; '' if it is missing. */
 const REFILLS: ReadonlySet<unknown> = new Set(['even', 'whole', '']);
@@ -117,6 +151,7 @@ const REFILLS: ReadonlySet<unknown> = new Set(['even', 'whole', '']);
 export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
   const number = (i: number): number => (line[i] ?? Infinity) as number;
   const members = membersOf(line, plan);
+  const at = line[STATES + members * plan.policies.length] as number | undefined;
   return {
     allowed: line[0] as boolean,
     taken: number(1),
@@ -135,6 +170,7 @@ export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
       resetAfter: number(STATES + 2 + members * i),
       refill: members === 3 ? refill : refillFrom(line[STATES + 3 + members * i]),
     })),
+    ...(at === undefined ? undefined : { at }),
   };
 }
 

@@ -1,12 +1,18 @@
 /** All rows in this process; answers come synchronously. */
 import { clockOf, type GivenClock } from '../../clock.ts';
-import type { Decision, Plan, Store } from '../../contract.ts';
+import type { Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
 import { bound, known } from '../../options.ts';
 import type { Space } from './space.ts';
 import { Spaces } from './spaces.ts';
 
+/** Without a bound, whoever invents keys decides how much memory a limiter takes: 5 million of them took 381 MB. */
+const MAX_KEYS = 1_000_000;
+
 export interface MemoryOptions {
-  /** Keys kept per limiter (and as many manual blocks). When all of them are in use, a new key evicts the one closest to being fully replenished. Default: no bound. */
+  /**
+   * Keys kept per limiter, and as many manual blocks. When all of them are in use, a new key evicts the one whose loss would
+   * forgive least; keys that are denied are evicted last. Default: 1,000,000. `Infinity` removes the bound.
+   */
   readonly maxKeys?: number | undefined;
   /** Where the time comes from; default: a monotonic clock. With a clock that has no `after`, waiting uses setTimeout. */
   readonly clock?: GivenClock | undefined;
@@ -17,9 +23,25 @@ export interface MemoryStore extends Store<Decision> {
   readonly size: number;
 }
 
+/** What another store needs to keep a copy of this one. */
+export interface Inside {
+  now(): Millis;
+  apply(hit: Hit, now: Millis): Decision;
+  spaces(): Spaces;
+  /** Forgets everything. Fingerprints are made with this seed from here on. */
+  restart(seed: Int32Array): Spaces;
+}
+
+const insides = new WeakMap<object, Inside>();
+
+/** Undefined if the store was not made by `memory()`. */
+export function insideOf(store: object): Inside | undefined {
+  return insides.get(store);
+}
+
 /** The default store: everything is kept in this process, and answers come synchronously. */
 export function memory(options: MemoryOptions = {}): MemoryStore {
-  const { maxKeys = Infinity, clock: given } = known('memory', options, ['maxKeys', 'clock']);
+  const { maxKeys = MAX_KEYS, clock: given } = known('memory', options, ['maxKeys', 'clock']);
   bound('memory.maxKeys', maxKeys);
   const clock = clockOf('memory.clock', given);
   let byPlan = new WeakMap<Plan, Space>();
@@ -42,7 +64,7 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
     lastSpace = undefined;
   }
 
-  return {
+  const store: MemoryStore = {
     clock,
     ephemeral: true,
     apply: (hit) => spaceOf(hit.plan).apply(hit, clock.now()),
@@ -54,4 +76,15 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
       return spaces.size;
     },
   };
+  insides.set(store, {
+    now: () => clock.now(),
+    apply: (hit, now) => spaceOf(hit.plan).apply(hit, now),
+    spaces: () => spaces,
+    restart(seed) {
+      spaces = new Spaces(maxKeys, forgetPlans, seed);
+      forgetPlans();
+      return spaces;
+    },
+  });
+  return store;
 }

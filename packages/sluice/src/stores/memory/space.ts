@@ -15,10 +15,14 @@ export interface Group {
 
 const BLOCK: RowKind = { width: 1, worth: (cells, at, now) => Math.min(0, now - cells[at]), forget() {} };
 
+export function blockTable(maxKeys: number, seed: Int32Array): Table {
+  return new Table(BLOCK, maxKeys, seed);
+}
+
 /** Up to this many plans are asked one by one whether a row may be forgotten. With more of them, each row says it itself. */
 const ASKED = 4;
 /** Cells behind a row that says it itself: until when it is needed, and its eviction weight per millisecond until then. */
-const NOTE = 2;
+export const NOTE = 2;
 /** Weights must stay finite, in milliseconds. */
 const LONGEST = 1e15;
 
@@ -26,18 +30,26 @@ export class Space implements RowKind {
   width: number;
   readonly table: Table;
   /** The first plans that were seen here, at most ASKED. */
-  readonly #plans: Plan[];
+  readonly plans: Plan[];
   #hasNotes = false;
-  readonly #grown = new RowHeap();
+  readonly grown: RowHeap = new RowHeap();
   readonly #group: Group;
   readonly #maxKeys: number;
+  readonly #seed: Int32Array;
   readonly #onAdd: (space: Space, now: Millis) => void;
 
   /** `onAdd` is called before a row is added. */
-  constructor(plan: Plan, maxKeys: number, group: Group, onAdd: (space: Space, now: Millis) => void) {
+  constructor(
+    plan: Plan,
+    maxKeys: number,
+    seed: Int32Array,
+    group: Group,
+    onAdd: (space: Space, now: Millis) => void,
+  ) {
     this.width = plan.width;
-    this.table = new Table(this, maxKeys);
-    this.#plans = [plan];
+    this.table = new Table(this, maxKeys, seed);
+    this.#seed = seed;
+    this.plans = [plan];
     this.#group = group;
     this.#maxKeys = maxKeys;
     this.#onAdd = onAdd;
@@ -45,12 +57,17 @@ export class Space implements RowKind {
 
   /** Must be called before the plan's first hit. */
   join(plan: Plan): void {
-    const plans = this.#plans;
+    const plans = this.plans;
     if (this.#hasNotes || plans.some(({ id }) => id === plan.id)) return;
     if (plans.length < ASKED) {
       plans.push(plan);
       return;
     }
+    this.beginNotes();
+  }
+
+  /** From here on each row says how long it is needed. */
+  beginNotes(): void {
     this.#hasNotes = true;
     this.width += NOTE;
     this.table.widen();
@@ -64,14 +81,14 @@ export class Space implements RowKind {
     // A reset reaches every version of the limiter, as a manual block does.
     if (verb === 'reset') for (const space of this.#group.spaces.values()) space.#clear(key, now);
     let at = this.#find(key, now);
-    if (at < 0 && (verb === 'take' || verb === 'reserve')) {
+    if (at < 0 && (verb === 'take' || verb === 'reserve' || verb === 'renew')) {
       this.#onAdd(this, now);
       at = table.add(now);
     }
     // A hit that takes nothing, and has nothing to give back, leaves no row.
-    if (at < 0) return decide(hit, new Float64Array(this.width), 0, now, until, this.#grown);
+    if (at < 0) return decide(hit, new Float64Array(this.width), 0, now, until, this.grown);
     if (this.#hasNotes) return this.#decideAndNote(hit, at, now, until);
-    return decide(hit, table.cells, at, now, until, this.#grown);
+    return decide(hit, table.cells, at, now, until, this.grown);
   }
 
   #find(key: string, now: Millis): number {
@@ -89,7 +106,7 @@ export class Space implements RowKind {
 
   #decideAndNote(hit: Hit, at: number, now: Millis, until: Millis): Decision {
     const { cells } = this.table;
-    const decision = decide(hit, cells, at, now, until, this.#grown);
+    const decision = decide(hit, cells, at, now, until, this.grown);
     if (hit.verb !== 'peek') this.#note(hit.plan, cells, at, now);
     return decision;
   }
@@ -97,7 +114,7 @@ export class Space implements RowKind {
   /** When a manual block ends, after the hit has changed it. */
   #blockedUntil({ verb, key, span }: Hit, now: Millis): Millis {
     const group = this.#group;
-    if (verb === 'block') group.blocks ??= new Table(BLOCK, this.#maxKeys);
+    if (verb === 'block') group.blocks ??= blockTable(this.#maxKeys, this.#seed);
     const table = group.blocks;
     if (table === undefined) return 0;
     let at = table.find(key);
@@ -111,8 +128,8 @@ export class Space implements RowKind {
 
   /** Notes that a plan wrote the row: it is needed at least until it is fully replenished by this plan. */
   #note(plan: Plan, cells: Cells, at: number, now: Millis): void {
-    const clear = clearIn(plan, cells, at, now, this.#grown);
-    if (clear > 0) this.#write(cells, at, now, clear, worth(plan, cells, at, now, this.#grown));
+    const clear = clearIn(plan, cells, at, now, this.grown);
+    if (clear > 0) this.#write(cells, at, now, clear, worth(plan, cells, at, now, this.grown));
   }
 
   /** The row is needed for as long as the plan needs it that needs it longest; it weighs what it weighs by the last one. */
@@ -125,12 +142,12 @@ export class Space implements RowKind {
   /** A row from before there were notes may have been written by any of the first plans. */
   extend(cells: Cells, at: number, now: Millis): void {
     let longest = 0;
-    for (const plan of this.#plans) longest = Math.max(longest, clearIn(plan, cells, at, now, this.#grown));
+    for (const plan of this.plans) longest = Math.max(longest, clearIn(plan, cells, at, now, this.grown));
     if (longest > 0) this.#write(cells, at, now, longest, this.#worthToPlans(cells, at, now));
   }
 
   worth(cells: Cells, at: number, now: Millis, width: number): number {
-    if (width === this.#plans[0].width) return this.#worthToPlans(cells, at, now);
+    if (width === this.plans[0].width) return this.#worthToPlans(cells, at, now);
     const note = at + width - NOTE;
     const left = cells[note] - now;
     return left > 0 ? cells[note + 1] * Math.min(left, LONGEST) : 0;
@@ -138,15 +155,14 @@ export class Space implements RowKind {
 
   #worthToPlans(cells: Cells, at: number, now: Millis): number {
     let most = 0;
-    for (const plan of this.#plans) {
-      const own = worth(plan, cells, at, now, this.#grown);
+    for (const plan of this.plans) {
+      const own = worth(plan, cells, at, now, this.grown);
       if (Math.abs(own) > Math.abs(most)) most = own;
     }
     return most;
   }
 
   forget(cells: Cells, at: number): void {
-    for (const { grows, offset } of this.#plans[0].policies)
-      if (grows) this.#grown.forget(cells[at + offset]);
+    for (const { grows, offset } of this.plans[0].slots) if (grows) this.grown.forget(cells[at + offset]);
   }
 }

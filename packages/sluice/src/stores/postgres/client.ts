@@ -1,5 +1,7 @@
-/** The clients that people have, as the one thing a store needs of them: to run a statement. */
+/** The clients that people already have, each reduced to the one thing that the store needs: running a statement. */
+import type { Millis } from '../../contract.ts';
 import { SluiceError } from '../../errors.ts';
+import { warnOnce } from '../../warn.ts';
 
 /** A Pool or Client of pg, or of what imitates it; `sql` of postgres.js; or an object with `query(text, values)`. */
 export type PostgresClient = object;
@@ -22,8 +24,11 @@ type Unsafe = (
   options: { readonly prepare: boolean },
 ) => Promise<readonly Row[]>;
 
-/** Tells whose client it is by its shape. `prepare`: a connection parses and plans a statement once. */
-export function runnerOf(client: PostgresClient, prepare: boolean): Run {
+/**
+ * Recognizes a client by its shape. `prepare`: a connection parses and plans a statement once. `deadline`: how long a check
+ * may wait for a connection before a warning says so.
+ */
+export function runnerOf(client: PostgresClient, prepare: boolean, deadline: Millis): Run {
   const { unsafe, query } = (client ?? {}) as { readonly unsafe?: Unsafe; readonly query?: Query };
   if (typeof client === 'function' && typeof unsafe === 'function')
     return async ({ text }, values) => unsafe.call(client, text, values, { prepare });
@@ -35,8 +40,38 @@ export function runnerOf(client: PostgresClient, prepare: boolean): Run {
       '',
       'must be a Pool of pg, or sql of postgres.js',
     );
-  // Of pg alone is known that it takes names: both of its classes emit events.
-  if (prepare && 'on' in client)
-    return async (statement, values) => (await query.call(client, { ...statement, values })).rows;
-  return async ({ text }, values) => (await query.call(client, text, values)).rows;
+  // Only `pg` supports named statements. Its `Pool` and `Client` are event emitters, which is how we recognize them.
+  const run: Run =
+    prepare && 'on' in client
+      ? async ({ name, text }, values) => (await query.call(client, { name, text, values })).rows
+      : async ({ text }, values) => (await query.call(client, text, values)).rows;
+  return 'waitingCount' in client ? watched(run, client as Pool, deadline) : run;
+}
+
+/** What a Pool of pg tells about itself. */
+interface Pool {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  readonly waitingCount: number;
+  readonly options?: { readonly max?: number };
+}
+
+/** Warns when a statement still waits for one of the pool's connections at the deadline. */
+function watched(run: Run, pool: Pool, deadline: Millis): Run {
+  const isExhausted = (): boolean => pool.idleCount === 0 && pool.totalCount >= (pool.options?.max ?? 0);
+  function warn(): void {
+    const { totalCount, waitingCount } = pool;
+    if (waitingCount === 0 || !isExhausted()) return;
+    warnOnce(
+      'SLUICE_POOL_EXHAUSTED',
+      `All ${totalCount} connections of the Postgres pool are in use, and a check waited ${deadline} ms for one. ` +
+        'Give Sluice a Pool of its own (max: 4 is enough), or raise max.',
+      pool,
+    );
+  }
+  return (statement, values) => {
+    if (!isExhausted()) return run(statement, values);
+    const timer = setTimeout(warn, deadline);
+    return run(statement, values).finally(() => clearTimeout(timer));
+  };
 }

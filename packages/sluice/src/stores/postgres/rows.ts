@@ -1,56 +1,57 @@
 /**
- * Rows in a table, one statement for each look or write.
+ * Rows in a table, one statement for all that are read or written in a tick.
  *
- * What this process last knew of a row is remembered, and a key that it knows nothing of is taken to be new. So most
- * decisions are made before the server is asked: the write says which version it rests on, and if that is not the
- * newest, nothing is written and the newest comes back. A decision that writes nothing is read for.
+ * What this process last knew of a row is remembered, and a key that it does not know is assumed to be new. So most
+ * decisions are made before the server is asked: the write names the version that it rests on, and if that is not the
+ * newest, nothing is written and the newest comes back. A decision that writes nothing rests on a row that was read.
  */
 import type { Millis } from '../../contract.ts';
-import { mistake, type StoreFault, StoreUnavailable } from '../../errors.ts';
+import { inBatches } from '../cas/batches.ts';
 import type { Found, Rows } from '../cas/swap-store.ts';
 import type { Run, Statement } from './client.ts';
-import { migration, statementsFor } from './sql.ts';
+import { explained, isConflict } from './faults.ts';
+import { arrayOfBytes, arrayOfKeys, arrayOfNumbers, LATEST, statementsFor } from './sql.ts';
 
 type Known = Pick<Found, 'value' | 'version'>;
 
-/** Rows remembered, and bytes of each at most. */
+interface Write {
+  readonly key: string;
+  readonly found: Found;
+  readonly value: Uint8Array;
+  readonly expiresIn: Millis;
+}
+
+interface Reply {
+  /** Which of the rows it is about; null: none. Left out where there is only one, which is about it if it has a version. */
+  readonly n?: number | null;
+  readonly value: Uint8Array | null;
+  readonly version: string | null;
+  readonly now: Millis;
+}
+
+/** Rows remembered, and the most bytes of each. */
 const REMEMBERED = 10_000;
 const LARGEST = 1024;
-/** After so many writes, or a second, whichever comes later, at most so many expired rows are deleted. */
+/** After this many writes, or a second, whichever comes later, at most this many expired rows are deleted. */
 const WRITES = 100;
 const SECOND = 1000;
 const CLEANED = 500;
-
-/** By the server's code for it, or the first two characters of that. */
-const FAULTS: Readonly<Record<string, StoreFault>> = {
-  '08': 'connection',
-  '28': 'no-permission',
-  '42501': 'no-permission',
-  '25006': 'read-only',
-  '53': 'out-of-memory',
-  '53300': 'connection',
-  '57P03': 'loading',
-  '57P': 'connection',
-  // A socket's, which may come without a message: ECONNREFUSED.
-  ECO: 'connection',
-};
-/** Others wrote first, where transactions see a snapshot: nothing was written. */
-const CONFLICTS = new Set(['40001', '40P01']);
-const NO_TABLE = '42P01';
+/** How often a read is repeated that failed because of what others wrote. */
+const READS = 10;
 
 export function postgresRows(run: Run, table: string, clock?: { now(): Millis }): Rows {
-  const { read, insert, update, clean } = statementsFor(table);
+  const statements = statementsFor(table);
   const remembered = new Map<string, Known>();
   /** The server's time minus this process's: at most that, as a reply is read after it was written. */
   let ahead = -Infinity;
   let writes = 0;
   let nextCleaning = 0;
+  const read = inBatches(readMany);
+  const write = inBatches(writeMany);
 
-  const serverTime = (): Millis => ahead + performance.now();
-
-  async function ask(statement: Statement, values: readonly unknown[]) {
+  async function ask(statement: Statement, values: readonly unknown[]): Promise<readonly Reply[]> {
     try {
-      return (await run(statement, values))[0];
+      return (await run(statement, values)) as unknown as readonly Reply[];
     } catch (error) {
       throw explained(error, table);
     }
@@ -59,64 +60,89 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   function remember(key: string, { value, version }: Known): void {
     remembered.delete(key);
     if (value === undefined || value.byteLength > LARGEST) return;
-    const [oldest] = remembered.keys();
-    if (remembered.size >= REMEMBERED && oldest !== undefined) remembered.delete(oldest);
+    if (remembered.size >= REMEMBERED) remembered.delete(remembered.keys().next().value as string);
     remembered.set(key, { value, version });
   }
 
-  /** What a reply says of the row; `sure` unless the row may have come into being after the statement began. */
-  function foundIn(key: string, reply: Record<string, unknown>, sure: boolean): Found {
-    const time = reply['now'] as Millis;
-    const value = (reply['value'] as Uint8Array | null) ?? undefined;
-    const version = reply['version'] ?? undefined;
+  /** What a reply says of the row; not `sure` if it may have been replaced after the statement began. */
+  function foundIn(key: string, reply: Reply, sure: boolean): Found {
+    const value = reply.value ?? undefined;
+    const version = reply.version ?? undefined;
     remember(key, { value, version });
-    return { value, version, now: clock?.now() ?? time, sure };
+    return { value, version, now: clock?.now() ?? reply.now, sure };
   }
 
-  async function get(key: string, sure: boolean): Promise<Found> {
-    if (!sure && ahead > -Infinity) {
-      const { value, version } = remembered.get(key) ?? { value: undefined, version: undefined };
-      return { value, version, now: clock?.now() ?? serverTime(), sure: false };
-    }
-    const reply = await ask(read, [key]);
-    ahead = Math.max(ahead, (reply['now'] as Millis) - performance.now());
-    return foundIn(key, reply, true);
-  }
-
-  async function put(
-    key: string,
-    found: Found,
-    value: Uint8Array,
-    expiresIn: Millis,
-  ): Promise<true | false | Found> {
-    const version = newVersion();
-    const decidedFor = clock === undefined ? found.now : 0;
-    const values = [key, value, version, expiresIn, decidedFor];
-    const isNew = found.version === undefined;
-    const reply = await ask(isNew ? insert : update, isNew ? values : [...values, found.version]).catch(
-      (error: unknown) => {
-        if (CONFLICTS.has(codeOf(error))) return undefined;
-        throw error;
-      },
+  async function readMany(keys: readonly string[]): Promise<Found[]> {
+    const isOne = keys.length === 1;
+    const replies = await repeated(() =>
+      isOne ? ask(statements.read, keys) : ask(statements.readMany, [arrayOfKeys(keys)]),
     );
-    if (reply === undefined) return false;
-    const replied = (reply['now'] as Millis) - performance.now();
-    const inTime = reply['won'] === true || (reply['version'] ?? undefined) !== found.version;
-    // Refused although it rests on the newest version: the server's clock was set back, or this process slept.
-    ahead = inTime ? Math.max(ahead, replied) : replied;
-    if (reply['won'] === true) {
-      remember(key, { value, version });
-      if (++writes >= WRITES && performance.now() >= nextCleaning) void cleanUp();
-      return true;
-    }
-    return foundIn(key, reply, reply['value'] !== null);
+    ahead = Math.max(ahead, replies[0].now - performance.now());
+    const found: Found[] = [];
+    for (const reply of replies) found[reply.n ?? 0] = foundIn(keys[reply.n ?? 0], reply, true);
+    return found;
   }
 
-  /** Nobody waits for it; what fails is tried again later. */
+  function get(key: string, sure: boolean): Found | Promise<Found> {
+    if (sure || ahead === -Infinity) return read(key);
+    const { value, version } = remembered.get(key) ?? { value: undefined, version: undefined };
+    return { value, version, now: clock?.now() ?? ahead + performance.now(), sure: false };
+  }
+
+  /** Replies about the rows that were not written; none: others were faster, and what they wrote is not known. */
+  async function send(batch: readonly Write[], version: string, earliest: Millis, latest: Millis) {
+    const [{ key, found, value, expiresIn }] = batch;
+    try {
+      if (batch.length > 1)
+        return await ask(statements.writeMany, [...columnsOf(batch), version, latest, earliest]);
+      const values = [key, value, version, expiresIn, earliest];
+      if (found.version === undefined) return await ask(statements.insert, values);
+      return await ask(statements.update, [...values, found.version]);
+    } catch (error) {
+      if (isConflict(error)) return [];
+      throw error;
+    }
+  }
+
+  async function writeMany(batch: readonly Write[]): Promise<(true | false | Found)[]> {
+    // Never the same twice for a key, even after its row had expired.
+    const version = String(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER) + 1);
+    let earliest = clock === undefined ? batch[0].found.now : 0;
+    let latest = earliest;
+    for (const { found } of clock === undefined ? batch : []) {
+      earliest = Math.min(earliest, found.now);
+      latest = Math.max(latest, found.now);
+    }
+    const replies = await send(batch, version, earliest, latest);
+    if (replies.length === 0) return batch.map(() => false);
+    const [{ now }] = replies;
+    const isInTime = clock !== undefined || (latest <= now && now <= earliest + LATEST);
+    // Too early or too late: the server's clock was set back, or this process or the statement was held up.
+    ahead = isInTime ? Math.max(ahead, now - performance.now()) : now - performance.now();
+    const outcomes: (true | Found)[] = batch.map(() => true);
+    for (const reply of replies) {
+      const n = reply.n === undefined && reply.version !== null ? 0 : (reply.n ?? -1);
+      if (n < 0) continue;
+      const { key, found } = batch[n];
+      const isOther = (reply.version ?? undefined) !== found.version;
+      outcomes[n] = foundIn(key, reply, reply.value !== null && (isOther || !isInTime));
+    }
+    for (const [i, { key, value }] of batch.entries()) {
+      if (outcomes[i] !== true) continue;
+      writes++;
+      remember(key, { value, version });
+    }
+    if (writes >= WRITES && performance.now() >= nextCleaning) void cleanUp();
+    return outcomes;
+  }
+
+  const put: Rows['put'] = (key, found, value, expiresIn) => write({ key, found, value, expiresIn });
+
+  /** No caller waits for it. If it fails, a later write tries again. */
   async function cleanUp(): Promise<void> {
     writes = 0;
     nextCleaning = Infinity;
-    const cleaned = await run(clean, [CLEANED]).then(
+    const cleaned = await run(statements.clean, [CLEANED]).then(
       ([row]) => row['cleaned'],
       () => 0,
     );
@@ -127,20 +153,22 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   return { get, put };
 }
 
-/** Never the same twice, also after the row was gone for a while. */
-function newVersion(): string {
-  return String(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER) + 1);
+function columnsOf(batch: readonly Write[]): string[] {
+  return [
+    arrayOfKeys(batch.map(({ key }) => key)),
+    arrayOfBytes(batch.map(({ value }) => value)),
+    arrayOfNumbers(batch.map(({ expiresIn }) => expiresIn)),
+    arrayOfNumbers(batch.map(({ found }) => found.version ?? 0)),
+  ];
 }
 
-function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  return typeof code === 'string' ? code : '';
-}
-
-function explained(error: unknown, table: string): unknown {
-  const code = codeOf(error);
-  if (code === NO_TABLE)
-    return mistake('ERR_TABLE', 'postgres.table', table, `make it with\n${migration({ table })}`);
-  const fault = FAULTS[code] ?? FAULTS[code.slice(0, 3)] ?? FAULTS[code.slice(0, 2)];
-  return fault === undefined ? error : new StoreUnavailable(fault, error);
+/** Under strict isolation levels even a read may fail because of what others write. */
+async function repeated<T>(ask: () => Promise<T>): Promise<T> {
+  for (let left = READS; ; left--) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (left === 0 || !isConflict(error)) throw error;
+    }
+  }
 }

@@ -1,4 +1,7 @@
-/** Recognizes a Redis client by its shape. Everything that could not run a script is refused when the store is created. */
+/**
+ * Recognizes a Redis client by its shape. Everything that could not run a script is refused when the store is created.
+ * Where the client can be duplicated, the store works on a connection of its own.
+ */
 import { SluiceError } from '../../errors.ts';
 import {
   bun,
@@ -11,6 +14,15 @@ import {
   nodeRedis,
   nodeRedis3,
 } from './connections.ts';
+import {
+  glideSource,
+  ioredisSource,
+  nodeRedis3Source,
+  nodeRedis5SentinelSource,
+  nodeRedisSource,
+} from './duplicates.ts';
+import { handleErrorsOf } from './error-listener.ts';
+import { shared } from './shared.ts';
 
 /**
  * A client of ioredis, iovalkey, node-redis, valkey-glide or Bun, connected to a single server, a Sentinel or a Cluster;
@@ -31,15 +43,32 @@ export function connectionOf(client: RedisClient): Connection {
   const has = (name: string): boolean => typeof found[name] === 'function';
   if (has('evalshaBuffer')) {
     if (found['isPipeline'] === true) throw refused(given, TRANSACTION);
-    return ioredis(open(found, found['status'] === 'end'));
+    mustBeOpen(found, found['status'] === 'end');
+    if (has('duplicate')) return shared(found, () => ioredisSource(found));
+    if (sendsAgain(found)) throw refused(given, SENDS_AGAIN);
+    return ioredis(found);
   }
   if (has('customCommand')) {
     if (!has('close')) throw refused(given, TRANSACTION);
-    return glide(open(found, found['isClosed'] === true));
+    mustBeOpen(found, found['isClosed'] === true);
+    return typeof found['config'] === 'object' ? shared(found, () => glideSource(found)) : glide(found);
   }
-  if (has('internal_send_command')) return nodeRedis3(open(found, found['closing'] === true));
+  if (has('internal_send_command')) {
+    mustBeOpen(found, found['closing'] === true);
+    handleErrorsOf(found);
+    return has('duplicate') ? shared(found, () => nodeRedis3Source(found)) : nodeRedis3(found);
+  }
   // All clients of node-redis 4 and later have `isOpen`; their legacy and transaction interfaces do not.
-  if (has('sendCommand') && 'isOpen' in found) return nodeRedis(found);
+  if (has('sendCommand') && 'isOpen' in found) {
+    handleErrorsOf(found);
+    if (has('duplicate')) return shared(found, () => nodeRedisSource(found));
+    if ('getSentinelNode' in found) {
+      if (!has('_execute')) throw refused(given, UNSAFE_SENTINEL);
+      return shared(found, () => nodeRedis5SentinelSource(found));
+    }
+    // A pool: it sends nothing twice, and leaves connections that do not answer.
+    return nodeRedis(found);
+  }
   if (has('send')) return 'onconnect' in found ? bun(found) : custom(client as CommandClient);
   throw refused(given, withoutCommand(found, has));
 }
@@ -49,6 +78,20 @@ const KNOWN =
 const TRANSACTION = 'is a pipeline or transaction; pass the client that created it';
 const FUNCTION =
   'is a function; pass the client that it creates, such as new Redis() of ioredis or createClient() of node-redis';
+
+const SENDS_AGAIN =
+  'has no duplicate() and would send a command again whose reply was lost, which counts it twice; create it with maxRetriesPerRequest: 0 (a Cluster: retryDelayOnFailover: 0), or pass the original client';
+
+const UNSAFE_SENTINEL =
+  'is a Sentinel client that sends a command again when its reply was lost, which counts it twice; use node-redis 6';
+
+/** Whether a client of ioredis repeats commands that were not answered. */
+function sendsAgain(client: Client): boolean {
+  const options = (client['options'] ?? {}) as Client;
+  return client['isCluster'] === true
+    ? options['retryDelayOnFailover'] !== 0
+    : options['maxRetriesPerRequest'] !== 0;
+}
 
 function withoutClient(value: unknown): string {
   if (typeof value === 'string')
@@ -69,9 +112,8 @@ function withoutCommand(client: Client, has: (name: string) => boolean): string 
   return KNOWN;
 }
 
-function open(client: Client, isClosed: boolean): Client {
+function mustBeOpen(client: Client, isClosed: boolean): void {
   if (isClosed) throw refused(client, 'is closed; pass a client that is connected or still connecting');
-  return client;
 }
 
 function refused(client: unknown, words: string): SluiceError {

@@ -1,4 +1,5 @@
 /** The clients that people already have, each reduced to the one thing that the store needs: running a script. */
+import { nodeIn } from './slots.ts';
 
 /** A client of your own: sends a command, such as ['EVALSHA', …], and returns the reply. */
 export interface CommandClient {
@@ -9,6 +10,8 @@ export interface CommandClient {
 }
 
 export interface Connection {
+  /** The client that the store was given: what warnings are about. */
+  readonly client: object;
   /** Keys of one call must share a slot. */
   readonly cluster: boolean;
   /** Replies arrive as bytes. If false, the script is asked to reply in hexadecimal, which survives a string. */
@@ -19,12 +22,16 @@ export interface Connection {
     keys: readonly string[],
     args: readonly string[],
   ): Promise<unknown>;
+  /** Closes what the store opened itself; a client that the store was given stays open. */
+  close?(): void;
+  /** The node of a cluster that serves a key, if the client knows it. */
+  nodeOf?(key: string): string | undefined;
 }
 
 /** Someone else's client, of which only the shape is known. */
 export type Client = Readonly<Record<string, unknown>>;
 
-type Method = (...args: unknown[]) => Promise<unknown>;
+export type Method = (...args: unknown[]) => Promise<unknown>;
 
 /** RESP's marker of a bulk string, by which node-redis 5 and later map replies to types. */
 const BULK_STRING = 36;
@@ -36,8 +43,10 @@ const DECODE_BYTES = { decoder: 0 };
 /** ioredis and iovalkey. */
 export function ioredis(client: Client): Connection {
   return {
+    client,
     cluster: client['isCluster'] === true,
     binary: true,
+    ...(client['isCluster'] === true && { nodeOf: nodeIn(client) }),
     evaluate(command, script, keys, args) {
       const method = command === 'EVALSHA' ? 'evalshaBuffer' : 'evalBuffer';
       return (client[method] as Method).call(client, script, keys.length, ...keys, ...args);
@@ -54,8 +63,10 @@ export function nodeRedis(client: Client): Connection {
   const target = isLegacy ? (client['v4'] as Client) : client;
   const send = target['sendCommand'] as Method;
   return {
+    client,
     cluster,
     binary: true,
+    ...(cluster && { nodeOf: nodeIn(client) }),
     evaluate(command, script, keys, args) {
       const words = [command, script, String(keys.length), ...keys, ...args];
       // A cluster routes by the first key. A cluster and a Sentinel are told that a replica does not suffice.
@@ -69,6 +80,7 @@ export function nodeRedis(client: Client): Connection {
 export function nodeRedis3(client: Client): Connection {
   const send = client['send_command'] as (...args: unknown[]) => unknown;
   return {
+    client,
     cluster: false,
     binary: (client['options'] as Client | undefined)?.['return_buffers'] === true,
     evaluate: (command, script, keys, args) =>
@@ -81,6 +93,7 @@ export function nodeRedis3(client: Client): Connection {
 
 export function glide(client: Client): Connection {
   return {
+    client,
     cluster: 'fcallWithRoute' in client,
     binary: true,
     evaluate: (command, script, keys, args) =>
@@ -95,6 +108,7 @@ export function glide(client: Client): Connection {
 /** The client that is built into Bun: the command and its arguments are two parameters, and replies are strings. */
 export function bun(client: Client): Connection {
   return {
+    client,
     cluster: false,
     binary: false,
     evaluate: (command, script, keys, args) =>
@@ -104,6 +118,7 @@ export function bun(client: Client): Connection {
 
 export function custom(client: CommandClient): Connection {
   return {
+    client,
     cluster: client.cluster === true,
     binary: false,
     evaluate: (command, script, keys, args) =>

@@ -122,7 +122,8 @@ end
 --- report
 «more»
 -- In two parts: a call has room for only so many arguments.
-report = pack(REPORT, «numbers») .. pack(MORE, «mores»)
+report = pack(REPORT, «numbers»)«mores»
+«taken at»
 --- alone
 is_alone(key)
 --- save

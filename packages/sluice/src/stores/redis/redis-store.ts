@@ -6,8 +6,10 @@ import { clockOf, type GivenClock, systemClock } from '../../clock.ts';
 import type { Decision, Hit, Millis, Plan, Store, Verb } from '../../contract.ts';
 import { StoreError } from '../../errors.ts';
 import type { Connection } from './connections.ts';
+import { warnOfEviction } from './eviction.ts';
 import { keyOf, prefixOf } from './key.ts';
 import { decisionsIn } from './reply.ts';
+import { missingRight } from './rights.ts';
 import { type ScriptPlan, scriptPlan } from './script.ts';
 
 interface Pending {
@@ -43,15 +45,22 @@ const LETTERS: Readonly<Record<Exclude<Verb, 'take'>, string>> = {
   peek: 'k',
   refund: 'f',
   release: 'l',
+  renew: 'n',
   reserve: 'r',
   block: 'b',
   reset: 'z',
 };
 const MODES = { whole: 'w', partial: 'p', always: 'a' } as const;
 
-export function redisStore(connection: Connection, given?: GivenClock): Store<Promise<Decision>> {
+export interface RedisStore extends Store<Promise<Decision>> {
+  /** The node of a cluster that a hit is for, if the client knows it. */
+  readonly nodeOf: ((hit: Hit) => string | undefined) | undefined;
+}
+
+export function redisStore(connection: Connection, given?: GivenClock): RedisStore {
   const clock = given === undefined ? undefined : clockOf('redis.clock', given);
   const lines = new WeakMap<Plan, Line>();
+  let answered = false;
 
   function lineOf(plan: Plan): Line {
     const known = lines.get(plan);
@@ -109,6 +118,10 @@ export function redisStore(connection: Connection, given?: GivenClock): Store<Pr
       const hits = words.every((word) => word === words[0]) ? [words[0]] : words;
       const argsAt = (now: Millis) => [...head, ...script.args(now), ...hits];
       settle(line.plan, batch, await evaluate(script, keys, argsAt));
+      if (!answered) {
+        answered = true;
+        void warnOfEviction(connection, keys[0]);
+      }
     } catch (error) {
       for (const pending of batch) pending.reject(error);
     }
@@ -136,22 +149,26 @@ export function redisStore(connection: Connection, given?: GivenClock): Store<Pr
         else if (time !== undefined && tries < REDIRECTS) args = argsAt(Number(time));
         else if (connection.cluster && tries < REDIRECTS && /\b(moved|ask|tryagain)\b/i.test(String(error)))
           await pause();
-        else throw error;
+        else throw missingRight(error) ?? error;
       }
     }
   }
 
   return {
     clock: clock ?? systemClock,
+    nodeOf: connection.nodeOf && (({ plan, key }) => connection.nodeOf?.(keyOf(lineOf(plan).prefix, key))),
     apply,
-    close() {},
+    close() {
+      connection.close?.();
+    },
   };
 }
 
-function wordOf({ verb, mode, cost, span }: Hit): string {
-  if (verb === 'take') return MODES[mode] + cost;
-  const word = LETTERS[verb] + cost;
-  return verb === 'reserve' || verb === 'block' ? `${word} ${span === Infinity ? '1e308' : span}` : word;
+function wordOf({ verb, mode, cost, span, of }: Hit): string {
+  const word = (verb === 'take' ? MODES[mode] : LETTERS[verb]) + cost;
+  const hasSpan = verb === 'reserve' || verb === 'block' || (verb === 'take' && mode === 'always');
+  if (hasSpan) return `${word} ${span === Infinity ? '1e308' : span}`;
+  return of?.at === undefined ? word : `${word} ${of.at}`;
 }
 
 /** Hands every hit its part of the reply, or the reason why there is none. */
@@ -164,6 +181,6 @@ function settle(plan: Plan, batch: readonly Pending[], reply: unknown): void {
     const { hit, resolve, reject } = batch[i];
     const failure = failed.get(i);
     if (failure === undefined) resolve(next(hit));
-    else reject(new StoreError(failure));
+    else reject(missingRight(failure) ?? new StoreError(failure));
   }
 }

@@ -8,7 +8,7 @@ import { connectionOf, type RedisClient } from './client.ts';
 import { redisStore } from './redis-store.ts';
 
 export interface RedisOptions extends ResilientOptions {
-  /** Remember denials in this process until they end; default false. */
+  /** Answer repeated denials from memory, for two seconds at most, without asking the server; default false. */
   readonly denyCache?: boolean | DenyCacheOptions | undefined;
   /** In place of the server's time: for tests. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
@@ -24,5 +24,6 @@ export function redis(client: RedisClient, options: RedisOptions = {}): Store<Pr
     'denyCache',
     'clock',
   ]);
-  return guardedBy(redisStore(connectionOf(client), clock), rest, denyCache);
+  const store = redisStore(connectionOf(client), clock);
+  return { ...guardedBy(store, rest, denyCache, store.nodeOf), backend: client };
 }

@@ -16,8 +16,9 @@ const NO_ROWS: GrownRows = { get: () => new Float64Array(), put: () => 0 };
 export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision {
   const bytes = bytesOf(reply);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const { policies, width } = plan;
-  const grows = policies.some((policy) => policy.grows);
+  const { policies, slots, width } = plan;
+  const grows = slots.some((policy) => policy.grows);
+  const isDated = policies.some(({ algorithm }) => algorithm.takenAt !== undefined);
   const cells = new Float64Array(width);
   let at = 0;
   const double = (): number => {
@@ -52,6 +53,8 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
         };
       });
       decision = decisionOf(states, block, allowed, taken);
+      const takenAt = isDated ? double() : 0;
+      if (isDated && taken > 0) decision = { ...decision, at: takenAt };
     } else {
       for (let i = 0; i < width; i++) cells[i] = double();
       decision = describe(policies, cells, 0, now, NO_ROWS, block, allowed, taken, asked(hit));

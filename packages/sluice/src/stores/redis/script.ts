@@ -34,7 +34,8 @@ export function scriptPlan(plan: Plan): ScriptPlan {
   const fixed = argsOf(plan, 0);
   const counts = plan.policies.map((policy) => numbersOf(policy, 0).length);
   const known = plan.policies.map(({ refill }) => (refill === undefined ? 0 : 1));
-  const shape = `${plan.signature} ${counts.join(',')} ${known.join(',')}`;
+  const places = plan.policies.map(({ offset }) => offset);
+  const shape = `${plan.signature} ${places.join(',')} ${counts.join(',')} ${known.join(',')}`;
   const script = scripts.get(shape) ?? assemble(plan, counts);
   scripts.set(shape, script);
   const mark = createHash('sha1').update(plan.signature).digest('base64url').slice(0, 3);
@@ -44,9 +45,12 @@ export function scriptPlan(plan: Plan): ScriptPlan {
 function argsOf({ policies, inherit }: Plan, now: Millis): string[] {
   const numbers = policies.flatMap((policy) => numbersOf(policy, now));
   if (inherit !== undefined) {
-    for (const { algorithm, params } of policies)
-      if (algorithm.spending !== undefined)
-        numbers.push(algorithm.spending.full(params), algorithm.spending.unit(params));
+    for (const { algorithm, params } of policies) {
+      const { spending } = algorithm;
+      if (spending === undefined || !inherit.isSigned(algorithm)) continue;
+      if (inherit.keeps !== 'additive') numbers.push(spending.full(params));
+      numbers.push(spending.unit?.(params) ?? 1);
+    }
   }
   return numbers.map(String);
 }
@@ -63,24 +67,40 @@ interface Part {
   /** The local of a row that grows. */
   readonly row: string;
   readonly id: number;
+  /** False: only other tiers ask it. The script keeps its cells and has none of its code. */
+  readonly isAsked: boolean;
 }
 
-function partsOf(policies: readonly PlacedPolicy[], counts: readonly number[]): Part[] {
-  return policies.map(({ algorithm, params, grows }, k) => {
-    const own = ALGORITHMS[algorithm.name];
-    if (own === undefined)
-      throw new SluiceError('ERR_POLICY', 'policies', algorithm.name, 'this algorithm has no script');
-    const like = Object.keys(own)
-      .find((name) => name.startsWith('like '))
-      ?.slice('like '.length);
+/** The plan's own policies in their order, then those that only other tiers have. */
+function partsOf({ policies, slots }: Plan, counts: readonly number[]): Part[] {
+  return [...policies, ...othersOf({ policies, slots })].map((policy, k) => {
+    const { algorithm, params, grows } = policy;
+    const isAsked = k < policies.length;
     return {
-      code: like === undefined ? own : { ...ALGORITHMS[like], ...own },
-      numbers: Array.from({ length: counts[k] }, (_, i) => `p${k}_${i + 1}`),
+      code: isAsked ? codeOf(algorithm.name) : grows ? { grows: '' } : {},
+      numbers: Array.from({ length: isAsked ? counts[k] : 0 }, (_, i) => `p${k}_${i + 1}`),
       cells: grows ? [] : Array.from({ length: algorithm.width(params) }, (_, i) => `c${k}_${i + 1}`),
       row: `g${k}`,
       id: k,
+      isAsked,
     };
   });
+}
+
+/** By offset: leased plans have other objects for the same policies. */
+function othersOf({ policies, slots }: Pick<Plan, 'policies' | 'slots'>): PlacedPolicy[] {
+  const asked = new Set(policies.map(({ offset }) => offset));
+  return slots.filter(({ offset }) => !asked.has(offset));
+}
+
+function codeOf(algorithm: string): Part['code'] {
+  const own = ALGORITHMS[algorithm];
+  if (own === undefined)
+    throw new SluiceError('ERR_POLICY', 'policies', algorithm, 'this algorithm has no script');
+  const like = Object.keys(own)
+    .find((name) => name.startsWith('like '))
+    ?.slice('like '.length);
+  return like === undefined ? own : { ...ALGORITHMS[like], ...own };
 }
 
 /** A section of a policy's code, in a block of its own, with its locals in place of @n, $n and $. */
@@ -94,21 +114,27 @@ function block({ code, numbers, cells, row, id }: Part, section: string): string
 }
 
 function assemble(plan: Plan, counts: readonly number[]): Script {
-  const parts = partsOf(plan.policies, counts);
-  const inherited = inheritance(plan, parts);
+  const all = partsOf(plan, counts);
+  /** As they lie in the row. */
+  const placed = plan.slots.map(({ offset }) => all[placeOf(plan, offset)]);
+  const parts = all.filter(({ isAsked }) => isAsked);
+  const inherited = inheritance(plan, placed);
   const has = (flag: string) => (part: Part) => flag in part.code;
   const each = (of: readonly Part[], write: (part: Part) => string): string => of.map(write).join('');
-  const grown = parts.filter(has('grows'));
+  const grown = placed.filter(has('grows'));
   /** Those whose next unit only the server can foresee. */
   const unknown = grown.length > 0 ? parts.filter(({ id }) => plan.policies[id].refill === undefined) : [];
   const charged = parts.filter((part) => !has('counts_denials')(part));
+  const holding = parts.filter(has('holds'));
+  const dating = parts.find(has('taken_at'));
   const struck = parts.filter(has('counts_denials'));
-  const cells = [...parts.flatMap((part) => part.cells), ...inherited.cells];
+  const cells = [...placed.flatMap((part) => part.cells), ...inherited.cells];
+  const others = all.filter(({ isAsked }) => !isAsked);
   const stored = ['expires', ...cells];
   const numbers = [...parts.flatMap((part) => part.numbers), ...inherited.numbers];
   const shell = grown.length > 0 ? SHELL.grown : SHELL.narrow;
-  const others = numbers.length + grown.length + 3 * parts.length + unknown.length;
-  const isWide = stored.length + others > MOST_LOCALS;
+  const needed = numbers.length + grown.length + 3 * parts.length + unknown.length;
+  const isWide = stored.length + needed > MOST_LOCALS;
   const packed = Math.max(stored.length, grown.length > 0 ? 3 * parts.length : 0);
   if (stored.length + packed > MOST_REGISTERS)
     throw new SluiceError('ERR_POLICY', 'policies', parts.length, 'more policies than a script has room for');
@@ -135,6 +161,13 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
     save: shell['save'],
     alone: shell['alone'].trim(),
     split: SHELL.tail['split'],
+    renew: holding.length > 0 ? SHELL.tail['renew'] : '',
+    full: each(holding, ({ id }) => `if wait${id} > 0 then full = true end\n`),
+    hold: each(holding, (part) => block(part, 'take')),
+    'taken at':
+      dating === undefined
+        ? ''
+        : `local taken_at = 0\n${block(dating, 'taken_at')}report = report .. pack('<d', taken_at)`,
     look: each(
       parts,
       (part) => `${block(part, 'look')}if wait${part.id} > longest then longest = wait${part.id} end\n`,
@@ -144,9 +177,16 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
       block(part, grown.length === 0 && has('clear')(part) ? 'clear' : 'look'),
     ),
     charge: each(charged, (part) => block(part, 'take')) + inherited.sign,
+    overdraw:
+      each(
+        charged,
+        (part) =>
+          `do\nlocal cost = amount\n${block(part, 'overdraft')}if cost > 0 then\n${block(part, 'take')}end\n` +
+          'if cost < taken then taken = cost end\nend\n',
+      ) + inherited.sign,
     strike: each(struck, (part) => `${block(part, 'take')}write = true\n`),
     give: each(charged, (part) => block(part, 'give')),
-    release: each(parts.filter(has('holds')), (part) => block(part, 'give')),
+    release: each(holding, (part) => block(part, 'give')),
     least: each(parts, ({ id }) => `if free${id} < units then units = free${id} end\n`),
     fixed: each(parts, (part) =>
       has('bookable')(part) ? '' : `if wait${part.id} > 0 then fixed = true end\n`,
@@ -154,7 +194,7 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
     longest:
       each(parts, ({ id }) => `if clear${id} > longest then longest = clear${id} end\n`) + inherited.longest,
     numbers: parts.map(({ id }) => `free${id}, wait${id}, clear${id}`).join(', '),
-    mores: unknown.map(({ id }) => `more${id}`).join(', '),
+    mores: unknown.length === 0 ? '' : ` .. pack(MORE, ${unknown.map(({ id }) => `more${id}`).join(', ')})`,
     // The wait for one unit more than is free: the same look, for another cost.
     more: each(
       unknown,
@@ -164,7 +204,15 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
     ),
     cells: cells.join(', '),
     /** Not fresh. */
-    used: [...cells.map((cell) => `${cell} ~= 0`), ...grown.map(({ row }) => `${row}.tail > 0`)].join(' or '),
+    used: usedIn(cells, grown),
+    // A policy that only other tiers have may still need the row.
+    'others clear':
+      others.length === 0
+        ? ''
+        : ` and not (${usedIn(
+            others.flatMap((part) => part.cells),
+            others.filter(has('grows')),
+          )})`,
     stored: stored.join(', '),
     zeros: stored.map(() => '0').join(', '),
     rows: grown.map(({ row }) => row).join(', '),
@@ -172,7 +220,7 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
     'read rows': grown.map(({ row }, i) => `row_at(${row}, value, ${length + 40 * i + 1})\n`).join(''),
     'row bytes': grown.map(({ row }) => `row_bytes(${row})`).join(' .. '),
   };
-  const functions = new Set(grown.map((part) => part.code['functions']));
+  const functions = new Set(grown.map((part) => part.code['functions'] ?? ''));
   const text = [
     SHELL.head['text'],
     `local CELLS, STORED, REPORT = ${[cells.length, stored.length, 3 * parts.length].map(format).join(', ')}`,
@@ -187,6 +235,15 @@ function assemble(plan: Plan, counts: readonly number[]): Script {
   return { source, sha: createHash('sha1').update(source).digest('hex') };
 }
 
+function placeOf({ policies, slots }: Plan, offset: number): number {
+  return [...policies, ...othersOf({ policies, slots })].findIndex((policy) => policy.offset === offset);
+}
+
+/** Whether any of these cells and rows holds something. */
+function usedIn(cells: readonly string[], grown: readonly Part[]): string {
+  return [...cells.map((cell) => `${cell} ~= 0`), ...grown.map(({ row }) => `${row}.tail > 0`)].join(' or ');
+}
+
 interface InheritanceCode {
   readonly numbers: readonly string[];
   readonly cells: readonly string[];
@@ -196,23 +253,34 @@ interface InheritanceCode {
   readonly longest: string;
 }
 
-/** What inherit.ts does: pieces of tail.lua, written out for each policy with `spending`. */
-function inheritance({ policies, inherit }: Plan, parts: readonly Part[]): InheritanceCode {
+/** What inherit.ts does: pieces of tail.lua, written out for each policy that is signed. `placed`: as they lie in the row. */
+function inheritance({ slots, inherit }: Plan, placed: readonly Part[]): InheritanceCode {
   if (inherit === undefined) return { numbers: [], cells: [], convert: '', sign: '', kept: '', longest: '' };
-  const isAsIs = inherit.keeps === 'as-is';
-  const spending = parts.filter(({ id }) => policies[id].algorithm.spending !== undefined);
-  const all = spending.map((part) => {
-    const spent = policies[part.id].algorithm.spending?.cells.map((cell) => part.cells[cell]) ?? [];
-    return inheritanceNames(part, spent, inherit.keeps);
+  const { keeps } = inherit;
+  const isAsIs = keeps === 'as-is';
+  const all = placed.flatMap((part, i) => {
+    const { algorithm } = slots[i];
+    if (!inherit.isSigned(algorithm)) return [];
+    const spent = algorithm.spending?.cells.map((cell) => part.cells[cell]) ?? [];
+    return [{ part, names: inheritanceNames(part, spent, keeps) }];
   });
-  const pieces = (section: string): string => all.map((own) => written(SHELL.tail[section], own)).join('');
+  const asked = all.filter(({ part }) => part.isAsked);
+  const pieces = (section: string, of = asked): string =>
+    of.map(({ names }) => written(SHELL.tail[section], names)).join('');
   return {
-    numbers: all.flatMap((own) => [own['full'], own['unit']]),
-    cells: all.flatMap((own) => [own['was full'], own['was unit'], ...(isAsIs ? [own['until']] : [])]),
+    // In the order of the plan's policies, as `argsOf` sends them.
+    numbers: [...asked]
+      .sort((a, b) => a.part.id - b.part.id)
+      .flatMap(({ names }) => (keeps === 'additive' ? [names['unit']] : [names['full'], names['unit']])),
+    cells: all.flatMap(({ names }) => [
+      ...(keeps === 'additive' ? [] : [names['was full']]),
+      names['was unit'],
+      ...(isAsIs ? [names['until']] : []),
+    ]),
     convert: (isAsIs ? pieces('fresh') : '') + pieces('convert'),
     sign: pieces('sign'),
     kept: isAsIs ? pieces('kept') : '',
-    longest: isAsIs ? pieces('longest') : '',
+    longest: isAsIs ? pieces('longest', all) : '',
   };
 }
 
@@ -222,18 +290,26 @@ function inheritanceNames(
   keeps: string,
 ): Readonly<Record<string, string>> {
   const { id, cells } = part;
-  const signature = { 'was full': `wf${id}`, 'was unit': `wu${id}`, until: `wt${id}` };
-  const own = [...cells, ...Object.values(signature)];
+  const isAdditive = keeps === 'additive';
+  const [full, unit, wasFull, wasUnit] = [`f${id}`, `u${id}`, `wf${id}`, `wu${id}`];
+  const until = `wt${id}`;
+  const own = [...cells, wasFull, wasUnit, until];
   const names = {
-    ...signature,
-    full: `f${id}`,
-    unit: `u${id}`,
+    'was full': wasFull,
+    'was unit': wasUnit,
+    until,
+    full,
+    unit,
+    'is other': isAdditive
+      ? `${wasUnit} ~= 0 and ${wasUnit} ~= ${unit}`
+      : `${wasFull} ~= 0 and (${wasFull} ~= ${full} or ${wasUnit} ~= ${unit})`,
+    signature: isAdditive ? `${wasUnit} = ${unit}` : `${wasFull}, ${wasUnit} = ${full}, ${unit}`,
     free: `free${id}`,
     clear: `clear${id}`,
     own: own.join(', '),
     zeros: own.map(() => '0').join(', '),
-    look: block(part, 'look'),
-    settle: block(part, 'take'),
+    look: part.isAsked ? block(part, 'look') : '',
+    settle: part.isAsked ? block(part, 'take') : '',
     spent: spent[0],
   };
   const forEach = (section: string): string =>

@@ -21,11 +21,11 @@ for j = 1, #KEYS do
   if own and own ~= word then
     word = own
     verb = sub(word, 1, 1)
-    if verb == 'r' or verb == 'b' then
-      local blank = string.find(word, ' ', 2, true)
+    local blank = string.find(word, ' ', 2, true)
+    if blank then
       amount, span = sub(word, 2, blank - 1) + 0, sub(word, blank + 1) + 0
     else
-      amount, span = sub(word, 2) + 0, 0
+      amount, span = sub(word, 2) + 0, -1
     end
   end
 
@@ -55,7 +55,7 @@ for j = 1, #KEYS do
       elseif verb == 'f' and («used») then
         «give»
         write = true
-      elseif verb == 'l' and («used») then
+      elseif (verb == 'l' or verb == 'n') and («used») then
         «release»
         write = true
       end
@@ -63,7 +63,7 @@ for j = 1, #KEYS do
       if verb == 'f' or verb == 'l' or verb == 'b' or verb == 'z' then cost = 1 end
 
       -- Looks, charges, and looks again at what is left. In partial mode also at the units that might fit.
-      local units = 0
+      local units, tries = 0, 0
       repeat
         longest = 0
         «look»
@@ -75,10 +75,15 @@ for j = 1, #KEYS do
         elseif verb == 'p' then
           if block == 0 and longest == 0 then
             charged, allowed = cost, 1
-          elseif block == 0 and units == 0 then
-            units = amount
-            «least»
-            units = floor(units)
+          elseif block == 0 and tries < 2 then
+            tries = tries + 1
+            if tries == 1 then
+              units = amount
+              «least»
+              units = floor(units)
+            else
+              units = units - 1
+            end
             if units >= 1 then cost, final = units, false end
           end
           if final then cost = min(amount, 1) end
@@ -89,13 +94,18 @@ for j = 1, #KEYS do
             charged, delay = amount, longest
             if longest == 0 then allowed = 1 end
           end
+        «renew»
         elseif longest == 0 and block == 0 then
           allowed = 1
         end
         if charged > 0 then
-          local cost = charged
-          «charge»
           taken, write = charged, true
+          if verb == 'a' and longest > 0 then
+            «overdraw»
+          else
+            local cost = charged
+            «charge»
+          end
         end
         if final and allowed == 0 and block == 0 and (verb == 'a' or verb == 'p') then
           «strike»
@@ -113,7 +123,7 @@ for j = 1, #KEYS do
       longest = longest + keep
       -- A row that is never clear is kept for a century.
       if longest > 3155760000000 then longest = 3155760000000 end
-      if longest == 0 and «alone» then
+      if longest == 0 and «alone»«others clear» then
         call('DEL', key)
       else
         local lasts = clock + longest <= expires
@@ -140,6 +150,14 @@ if hex then
 end
 if failed then return { reply, unpack(failed) } end
 return reply
+--- renew
+-- Its holder runs, whether or not there is room: counted, it keeps others out.
+elseif verb == 'n' then
+  local full = block > 0
+  «full»
+  if not full then allowed = 1 end
+  «hold»
+  taken, write = amount, true
 --- split
 -- Of a value: the sections of other versions that have not expired, and the latest expiry of them. A value without a frame is
 -- the row of another version: its mark and then the same bytes as in a section.
@@ -159,11 +177,11 @@ while at + 18 <= #value do
 end
 --- convert
 -- From here on for each policy that inherits. Mirrors inherit.ts: cells signed with other numbers become ours.
-if «was full» ~= 0 and («was full» ~= «full» or «was unit» ~= «unit») then
+if «is other» then
   local cost = 0
   «settle»
   «keep»
-  «was full», «was unit» = «full», «unit»
+  «signature»
 end
 --- additive
 «spent» = «spent» * «unit» / «was unit»
@@ -187,7 +205,7 @@ end
 local whole = floor(«spent» + 0.5)
 if «spent» - whole < 1e-9 and whole - «spent» < 1e-9 then «spent» = whole end
 --- sign
-«was full», «was unit» = «full», «unit»
+«signature»
 --- fresh
 if «until» <= now then «own» = «zeros» end
 --- kept

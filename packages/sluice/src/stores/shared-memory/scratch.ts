@@ -53,7 +53,7 @@ export class Scratch implements GrownRows {
     if (this.imageLength > INLINE) readChain(layout, head, slot, image);
     for (let i = 0; i < width; i++) cells[i] = image[i];
     let at = width;
-    for (const { grows, offset } of plan.policies) {
+    for (const { grows, offset } of plan.slots) {
       if (!grows || image[offset] === 0) continue;
       const row = new Float64Array(image[offset]);
       row.set(image.subarray(at, Math.min(at + row.length, this.imageLength)));
@@ -64,15 +64,15 @@ export class Scratch implements GrownRows {
 
   /** Whether the engine has changed the row; then `next` is what is to be written. */
   changed(plan: Plan): boolean {
-    const { width, policies } = plan;
+    const { width, slots } = plan;
     this.next = this.cells;
     this.length = width;
     if (this.rows.length > 1) {
-      for (const { grows, offset } of policies) if (grows) this.length += this.rowAt(offset)?.length ?? 0;
+      for (const { grows, offset } of slots) if (grows) this.length += this.rowAt(offset)?.length ?? 0;
       this.next = new Float64Array(this.length);
       this.next.set(this.cells.subarray(0, width));
       let at = width;
-      for (const { grows, offset } of policies) {
+      for (const { grows, offset } of slots) {
         const row = grows ? this.rowAt(offset) : undefined;
         if (row === undefined) continue;
         this.next[offset] = row.length;

@@ -169,7 +169,9 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
 
   return {
     clock,
+    backend: handle,
     handle,
+    accept: (plan) => void spaceFor(plan, layout),
     apply(hit) {
       const space = spaceOf(hit.plan);
       const until = blockedUntil(hit, space);
@@ -185,15 +187,15 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
 }
 
 /** What surely wrote nothing need not be compared: with long logs, a denial is then half the work. */
-function isUntouched({ verb, plan }: Hit, { taken }: Decision): boolean {
+function isUntouched({ verb, plan, mode }: Hit, { taken }: Decision): boolean {
   if (verb === 'peek') return true;
-  if (taken > 0 || (verb !== 'take' && verb !== 'reserve')) return false;
+  if (taken > 0 || mode === 'always' || (verb !== 'take' && verb !== 'reserve')) return false;
   return !plan.policies.some(({ algorithm }) => algorithm.countsDenials);
 }
 
 function spaceFor(plan: Plan, layout: Layout): Space {
   let widest = plan.width;
-  for (const { algorithm, params } of plan.policies) widest += algorithm.widest?.(params) ?? 0;
+  for (const { algorithm, params } of plan.slots) widest += algorithm.widest?.(params) ?? 0;
   // A row and its next version, side by side.
   const units = 2 * unitsFor(widest);
   if (units > Math.min(layout.units, 2 * MOST_UNITS)) {

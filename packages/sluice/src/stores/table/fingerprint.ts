@@ -62,3 +62,15 @@ export function fingerprint(key: string, seed: Int32Array): void {
   last = key;
   lastSeed = seed;
 }
+
+/** Sets `high` and `low` to a fingerprint that was made before, with whatever seed. */
+export function recall(recalledLow: number, recalledHigh: number): void {
+  low = recalledLow;
+  high = recalledHigh;
+  lastSeed = undefined;
+}
+
+/** A random seed, so that nobody outside can aim at a collision. */
+export function randomSeed(): Int32Array {
+  return crypto.getRandomValues(new Int32Array(2));
+}

@@ -7,7 +7,7 @@
  * same few lines.
  */
 import type { Cells, Millis } from '../../contract.ts';
-import { fingerprint, high, low } from './fingerprint.ts';
+import { fingerprint, high, low, randomSeed, recall } from './fingerprint.ts';
 
 /** What the table must know about the rows it keeps. */
 export interface RowKind {
@@ -58,30 +58,35 @@ const SAMPLE = 128;
 const CANDIDATES = 16;
 /** Slots looked at, at most, while the best candidate is a key that is denied. */
 const FAR = 512;
+/** After a search of FAR slots that found only denied keys, this many evictions compare CANDIDATES rows and no more. */
+const RESPITE = 32;
 /** `low` of a slot whose row was evicted; as a fingerprint it would need `high` to be the same, too. */
 const EVICTED = -1;
 
-/** Random per process, so that nobody outside can aim at a collision. */
-const seed = new Int32Array(2);
-let seeded = false;
+/** Of tables that were given none: one for the process. */
+let ownSeed: Int32Array | undefined;
 
 export class Table {
   /** The array that holds the row last found or added. */
   cells: Float64Array;
   readonly #kind: RowKind;
   readonly #maxKeys: number;
+  readonly #seed: Int32Array;
   #current: Generation;
   private old: Generation | undefined;
   #size = 0;
   /** Where the next eviction looks for candidates. */
   #hand = 0;
+  /** Evictions left before the next search of FAR slots. */
+  #respite = 0;
   /** `sweep` has found no row in use before this slot. */
   #swept = 0;
 
-  constructor(kind: RowKind, maxKeys: number) {
+  /** `seed`: of the fingerprints. Tables with the same seed can exchange rows. */
+  constructor(kind: RowKind, maxKeys: number, seed?: Int32Array) {
     // Not earlier: while modules load, Workers have no random numbers to give.
-    if (!seeded) crypto.getRandomValues(seed);
-    seeded = true;
+    ownSeed ??= randomSeed();
+    this.#seed = seed ?? ownSeed;
     this.#kind = kind;
     this.#maxKeys = maxKeys;
     this.#current = generationOf(SMALLEST, kind.width + 1);
@@ -95,15 +100,12 @@ export class Table {
 
   /** Where the key's row starts in `cells`; −1: it has none. */
   find(key: string): number {
-    fingerprint(key, seed);
+    fingerprint(key, this.#seed);
     const current = this.#current;
-    const old = this.old;
     const slot = search(current);
-    if (slot >= 0) {
-      this.cells = current.cells;
-      return slot * current.stride + 1;
-    }
-    return old === undefined ? -1 : this.#findIn(old);
+    if (slot < 0) return this.old === undefined ? -1 : this.#findIn(this.old);
+    this.cells = current.cells;
+    return slot * current.stride + 1;
   }
 
   #findIn(generation: Generation): number {
@@ -141,11 +143,33 @@ export class Table {
     return claim(current, high, low) * current.stride + 1;
   }
 
+  /** Calls `visit` with the fingerprint of each row in use and where it starts in `cells`. Moves all rows first. */
+  each(now: Millis, visit: (low: number, high: number, at: number) => void): void {
+    while (this.old !== undefined) this.#move(now);
+    const current = this.#current;
+    this.cells = current.cells;
+    for (let slot = 0, at = 0; slot < current.capacity; slot++, at += current.stride) {
+      if (!isRow(current, slot) || this.#worth(current, slot, now) === 0) continue;
+      visit(current.tags[2 * at], current.tags[2 * at + 1], at + 1);
+    }
+  }
+
+  /** Makes room for this many rows. Only for a table without rows: those of `each` come in order, and would crowd a small one. */
+  reserve(rows: number): void {
+    this.#current = generationOf(Math.ceil(rows / ROOMY) + SMALLEST, this.#kind.width + 1);
+  }
+
+  /** Adds a row by the fingerprint that a table with the same seed gave to `visit`. */
+  addAs(tagLow: number, tagHigh: number, now: Millis): number {
+    recall(tagLow, tagHigh);
+    return this.add(now);
+  }
+
   /** Starts a generation with rows as wide as the kind's are now. Older rows get the new cells when they move to it. */
   widen(): void {
-    let slots = 0;
     this.#current.older = this.old;
     this.old = this.#current;
+    let slots = 0;
     for (const { capacity } of this.#older()) slots += capacity;
     const capacity = Math.max(SMALLEST, Math.ceil((this.#size + slots / STEP) / ROOMY));
     this.#current = generationOf(capacity, this.#kind.width + 1);
@@ -174,10 +198,8 @@ export class Table {
   }
 
   /** The generations before the current one, which still have rows. */
-  #older(): Generation[] {
-    const older: Generation[] = [];
-    for (let one = this.old; one !== undefined; one = one.older) older.push(one);
-    return older;
+  *#older(): Generator<Generation> {
+    for (let one = this.old; one !== undefined; one = one.older) yield one;
   }
 
   /** Starts a generation that will be half full once all rows in use have moved, and the keys that come meanwhile. */
@@ -256,11 +278,10 @@ export class Table {
     let home = this.#current;
     let victim = -1;
     let least = -Infinity;
-    for (
-      let seen = 0, looked = 0;
-      looked < capacity && (seen < CANDIDATES || (least < 0 && looked < FAR));
-      looked++
-    ) {
+    const far = this.#respite > 0 ? 0 : FAR;
+    let seen = 0;
+    for (let looked = 0; looked < capacity; looked++) {
+      if (seen >= CANDIDATES && (least >= 0 || looked >= far)) break;
       if (++this.#hand >= capacity) this.#hand = 0;
       for (const generation of generations) {
         const slot = Math.floor(this.#hand * (generation.capacity / capacity));
@@ -273,6 +294,7 @@ export class Table {
         least = worth;
       }
     }
+    this.#respite = least < 0 && far > 0 ? RESPITE : Math.max(0, this.#respite - 1);
     if (victim >= 0) this.#forget(home, victim);
   }
 

@@ -1,0 +1,76 @@
+/**
+ * Combines single requests into calls for many keys.
+ *
+ * Requests of one tick travel together. While `CALLS` calls are under way, later requests wait and share the next call,
+ * so calls grow with the load. A lone request is sent without delay.
+ */
+import type { Millis } from '../../contract.ts';
+
+/** The most requests that one call carries. More would only make the first of them wait longer for their answers. */
+const SIZE = 200;
+/** The server works on one call while the client decides the hits of another. */
+const CALLS = 2;
+/** A call that takes longer than this no longer holds up others: its connection may be dead, or its row locked. */
+const PATIENCE: Millis = 100;
+
+interface Waiting<Request, Answer> {
+  readonly request: Request;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** `askMany` returns one answer for each request, in their order. If it rejects, each of its requests is rejected. */
+export function inBatches<Request, Answer>(
+  askMany: (requests: readonly Request[]) => Promise<readonly Answer[]>,
+): (request: Request) => Promise<Answer> {
+  let waiting: Waiting<Request, Answer>[] = [];
+  /** When each of the calls began that hold up others, by `performance.now()`. */
+  const underWay = new Map<object, Millis>();
+  let isScheduled = false;
+  let isTimed = false;
+
+  function schedule(): void {
+    if (isScheduled || waiting.length === 0) return;
+    if (underWay.size >= CALLS) {
+      if (!isTimed) setTimeout(giveUp, PATIENCE);
+      isTimed = true;
+      return;
+    }
+    isScheduled = true;
+    void Promise.resolve().then(flush);
+  }
+
+  function giveUp(): void {
+    isTimed = false;
+    for (const [call, since] of underWay) if (performance.now() - since >= PATIENCE) underWay.delete(call);
+    schedule();
+  }
+
+  function flush(): void {
+    isScheduled = false;
+    while (waiting.length > 0 && underWay.size < CALLS) {
+      const batch = waiting.slice(0, SIZE);
+      waiting = waiting.slice(SIZE);
+      void send(batch);
+    }
+    schedule();
+  }
+
+  async function send(batch: readonly Waiting<Request, Answer>[]): Promise<void> {
+    underWay.set(batch, performance.now());
+    try {
+      const answers = await askMany(batch.map(({ request }) => request));
+      for (const [i, { resolve }] of batch.entries()) resolve(answers[i]);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+    underWay.delete(batch);
+    schedule();
+  }
+
+  return (request) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ request, resolve, reject });
+      schedule();
+    });
+}

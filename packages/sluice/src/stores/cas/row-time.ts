@@ -1,0 +1,52 @@
+/**
+ * The time of a row, which never goes back, even if the clocks of its writers differ or a service's clock is set back.
+ *
+ * A row that was written in the future has a time of its own: it stands at the instant of its last write when this
+ * process first sees that write, and from then on runs as fast as this process's monotonic clock. So a caller waits as
+ * long as it was told to and not until the clock has caught up, and no time counts twice.
+ */
+import type { Millis } from '../../contract.ts';
+import { warnOnce } from '../../warn.ts';
+
+interface Sighting {
+  /** When the row was last written, as the row says. */
+  readonly written: Millis;
+  /** The row's time when this process last looked at it. */
+  readonly time: Millis;
+  /** When that was, by `performance.now()`. */
+  readonly seenAt: Millis;
+}
+
+/** Rows from the future that are remembered. One that is forgotten only waits longer. */
+const REMEMBERED = 10_000;
+/** Clocks that are kept in step differ by less than this. */
+const SUSPICIOUS: Millis = 10_000;
+
+/** `about`: what a warning about these clocks is about. */
+export function rowTimes(about: object): (key: string, written: Millis, now: Millis) => Millis {
+  const sightings = new Map<string, Sighting>();
+
+  return function timeOf(key, written, now) {
+    const last = sightings.get(key);
+    if (last !== undefined) sightings.delete(key);
+    if (written <= now) return now;
+    if (written - now > SUSPICIOUS) warnOfSkew(written - now, about);
+    const seenAt = performance.now();
+    // Either nobody wrote since, or only this process did, at the time that it had reached.
+    const isContinued = last !== undefined && (written === last.written || written === last.time);
+    const time = isContinued ? last.time + (seenAt - last.seenAt) : written;
+    if (sightings.size >= REMEMBERED) sightings.delete(sightings.keys().next().value as string);
+    sightings.set(key, { written, time, seenAt });
+    return time;
+  };
+}
+
+function warnOfSkew(gap: Millis, about: object): void {
+  const seconds = Math.round(gap / 1000);
+  warnOnce(
+    'SLUICE_CLOCK_SKEW',
+    `A row was written ${seconds} s in the future: the clocks of the processes differ, or the service's clock was set ` +
+      'back. Synchronize the clocks, or let the service tell the time (now).',
+    about,
+  );
+}

@@ -1,0 +1,192 @@
+/**
+ * What the serving process decided, in a file beside the socket, so that its successor goes on where it ended: after a
+ * restart, a crash or SIGKILL. The file belongs to whoever serves.
+ *
+ *   head     a line of JSON: the format, the seed of fingerprints, and of each table its plans and how many cells it has
+ *   cells    the rows in use when the file was written, as float64
+ *   lines    what has changed since, a line of JSON each: [time, plans, hits, client, its line's number]
+ *
+ * A line is written before its answers are sent, in one call, so that an answer that arrived is never forgotten. The file
+ * is not flushed to the disk: it survives the process, not the machine.
+ */
+import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import type { Millis, Plan } from '../../contract.ts';
+import { warnOnce } from '../../warn.ts';
+import type { Inside } from '../memory/memory.ts';
+import { restore, save } from '../memory/saved.ts';
+import { randomSeed } from '../table/fingerprint.ts';
+import type { HitLine } from './wire.ts';
+
+/** Changes whenever the meaning of a row or a line does: files of other formats are not read. */
+const FORMAT = 'sluice 1';
+/** The file is written from scratch when its lines have this many bytes, or twice as many as its rows. */
+const MOST_LINES = 4 * 2 ** 20;
+/** Clients whose last line is remembered. */
+const CLIENTS = 1000;
+
+export type Entry = readonly [
+  now: Millis,
+  plans: readonly string[],
+  hits: readonly HitLine[],
+  client: string,
+  number: number,
+];
+
+interface Head {
+  readonly format: string;
+  readonly seed: readonly number[];
+  readonly tables: readonly {
+    readonly plans: readonly string[];
+    readonly width: number;
+    readonly cells: number;
+    readonly count: number;
+  }[];
+  readonly blocks: readonly { readonly name: string; readonly cells: number; readonly count: number }[];
+  readonly done: readonly (readonly [client: string, number: number])[];
+}
+
+export interface LedgerOptions {
+  readonly path: string;
+  readonly inside: Inside;
+  readonly textOf: (plan: Plan) => string;
+  readonly planOf: (text: string) => Plan;
+  /** Applies an entry again. */
+  readonly replay: (entry: Entry) => void;
+}
+
+export class Ledger {
+  readonly #options: LedgerOptions;
+  /** The last line of each client that changed anything. */
+  #done = new Map<string, number>();
+  /** −1: not serving, or the file cannot be written. */
+  #file = -1;
+  #lines = 0;
+  #most = MOST_LINES;
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to serve: takes over what the one before left, if it left anything. */
+  open(): void {
+    try {
+      this.#read();
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'ENOENT') {
+        this.#options.inside.restart(randomSeed());
+        this.#warn('cannot be read, so all keys start from scratch', error);
+      }
+    }
+    this.#write();
+  }
+
+  /** Whether the line was decided on before. Its answer is lost. */
+  knows(client: string, number: number): boolean {
+    return number <= (this.#done.get(client) ?? 0);
+  }
+
+  append(entry: Entry): void {
+    this.#note(entry[3], entry[4]);
+    if (this.#file < 0) return;
+    try {
+      this.#lines += writeSync(this.#file, `${JSON.stringify(entry)}\n`);
+    } catch (error) {
+      this.close();
+      this.#warn('cannot be written, so a restart forgets what was used', error);
+    }
+    if (this.#lines > this.#most) this.#write();
+  }
+
+  close(): void {
+    if (this.#file >= 0) closeSync(this.#file);
+    this.#file = -1;
+  }
+
+  #note(client: string, number: number): void {
+    this.#done.delete(client);
+    this.#done.set(client, number);
+    if (this.#done.size <= CLIENTS) return;
+    const [oldest] = this.#done.keys();
+    this.#done.delete(oldest);
+  }
+
+  #read(): void {
+    const { path, inside, planOf, replay } = this.#options;
+    const bytes = readFileSync(path);
+    let at = bytes.indexOf('\n') + 1;
+    const head = JSON.parse(bytes.toString('utf8', 0, at)) as Head;
+    if (head.format !== FORMAT) throw new TypeError('a file of another version');
+    function cells(count: number): Float64Array {
+      const end = at + 8 * count;
+      if (end > bytes.length) throw new RangeError('the file ends too early');
+      const copy = new Uint8Array(bytes.subarray(at, end));
+      at = end;
+      return new Float64Array(copy.buffer);
+    }
+    const { seed } = head;
+    const tables = head.tables.map((table) => ({
+      plans: table.plans.map(planOf),
+      width: table.width,
+      rows: cells(table.cells),
+      count: table.count,
+    }));
+    const blocks = head.blocks.map((block) => ({
+      name: block.name,
+      rows: cells(block.cells),
+      count: block.count,
+    }));
+    restore(inside.restart(Int32Array.from(seed)), { seed, tables, blocks }, inside.now());
+    this.#done = new Map(head.done);
+    // What follows the last newline is a line that its writer did not finish, and so did not answer.
+    for (let end = bytes.indexOf('\n', at); end >= 0; end = bytes.indexOf('\n', at)) {
+      const entry = JSON.parse(bytes.toString('utf8', at, end)) as Entry;
+      at = end + 1;
+      replay(entry);
+      this.#note(entry[3], entry[4]);
+    }
+  }
+
+  /** A new file in place of the old one: whoever served before may still hold that, and cannot disturb this one. */
+  #write(): void {
+    const { path, inside, textOf } = this.#options;
+    this.close();
+    try {
+      const { seed, tables, blocks } = save(inside.spaces(), inside.now());
+      const head: Head = {
+        format: FORMAT,
+        seed,
+        tables: tables.map(({ plans, width, rows, count }) => ({
+          plans: plans.map(textOf),
+          width,
+          cells: rows.length,
+          count,
+        })),
+        blocks: blocks.map(({ name, rows, count }) => ({ name, cells: rows.length, count })),
+        done: [...this.#done],
+      };
+      const next = `${path}.next`;
+      this.#file = openSync(next, 'w', 0o600);
+      writeAll(this.#file, Buffer.from(`${JSON.stringify(head)}\n`));
+      let size = 0;
+      for (const { rows } of [...tables, ...blocks]) {
+        writeAll(this.#file, new Uint8Array(rows.buffer, rows.byteOffset, rows.byteLength));
+        size += rows.byteLength;
+      }
+      renameSync(next, path);
+      this.#lines = 0;
+      this.#most = Math.max(MOST_LINES, 2 * size);
+    } catch (error) {
+      this.close();
+      this.#warn('cannot be written, so a restart forgets what was used', error);
+    }
+  }
+
+  #warn(problem: string, error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    warnOnce('SLUICE_IPC_STATE', `ipc: ${this.#options.path} ${problem}: ${reason}`, this);
+  }
+}
+
+function writeAll(file: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+}

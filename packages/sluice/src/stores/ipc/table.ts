@@ -1,0 +1,98 @@
+/** What the serving process decides with: the hits of a line in, their decisions out. */
+import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
+import type { Decision, Hit, MaybePromise, Plan, Store } from '../../contract.ts';
+import { kept } from '../../kept.ts';
+import { type Inside, insideOf } from '../memory/memory.ts';
+import { type Entry, Ledger } from './ledger.ts';
+import { type Ask, hitFrom, type HitLine, planFrom, planText } from './wire.ts';
+
+/** Plans kept ready. A plan that was dropped is parsed again. */
+const READY = 5000;
+
+export type Outcome = Decision | { readonly error: string };
+
+/** The answer may have been given, and did not arrive. */
+const LOST: Outcome = { error: 'connection closed' };
+
+export interface Table {
+  /** Begins to serve. */
+  open(): void;
+  /** All hits are decided on synchronously, in order; only the answers may have to wait for a slow store. */
+  decide(ask: Ask): MaybePromise<Outcome>[];
+  close(): void;
+}
+
+/** `file`: where to keep what a successor needs, if the store is `memory()`; undefined: nowhere. */
+export function tableOf(store: Store, algorithms: AlgorithmsByName, file: string | undefined): Table {
+  const plans = kept<Plan>(READY);
+  const planOf = (text: string): Plan => plans.get(text) ?? plans.set(text, planFrom(text, algorithms));
+  const inside = insideOf(store);
+  if (file !== undefined && inside !== undefined) return recorded(inside, algorithms, planOf, file);
+  return {
+    open() {},
+    decide([texts, hits, , , isAgain]) {
+      // The one that served before may have decided on them, and nobody knows.
+      if (isAgain) return hits.map(() => LOST);
+      return hits.map((line) => attempt(() => store.apply(hitFrom(line, planOf(texts[line[0]])))));
+    },
+    close() {},
+  };
+}
+
+function recorded(
+  inside: Inside,
+  algorithms: AlgorithmsByName,
+  planOf: (text: string) => Plan,
+  path: string,
+): Table {
+  const ledger = new Ledger({
+    path,
+    inside,
+    planOf,
+    textOf: (plan) => planText(plan, algorithms),
+    replay: ([now, texts, hits]: Entry) => {
+      for (const line of hits) inside.apply(hitFrom(line, planOf(texts[line[0]])), now);
+    },
+  });
+
+  function decide([texts, hits, client, number]: Ask): Outcome[] {
+    if (ledger.knows(client, number)) return hits.map(() => LOST);
+    const changes: HitLine[] = [];
+    let now = 0;
+    const outcomes = hits.map((line): Outcome => {
+      try {
+        // The first reading counts for all, so that a replay needs no more than one.
+        now ||= inside.now();
+        const hit = hitFrom(line, planOf(texts[line[0]]));
+        const decision = inside.apply(hit, now);
+        if (mayChange(hit, decision)) changes.push(line);
+        return decision;
+      } catch (error) {
+        return failed(error);
+      }
+    });
+    if (changes.length > 0) ledger.append([now, texts, changes, client, number]);
+    return outcomes;
+  }
+
+  return { open: () => ledger.open(), decide, close: () => ledger.close() };
+}
+
+/** A denial changes nothing, unless it is counted, or the row was converted to other numbers. */
+function mayChange({ verb, plan }: Hit, { taken }: Decision): boolean {
+  if (verb === 'peek') return false;
+  if (taken > 0 || (verb !== 'take' && verb !== 'reserve')) return true;
+  return plan.inherit !== undefined || plan.policies.some(({ algorithm }) => algorithm.countsDenials);
+}
+
+async function attempt(act: () => MaybePromise<Decision>): Promise<Outcome> {
+  try {
+    return await act();
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+function failed(error: unknown): Outcome {
+  return { error: error instanceof Error ? error.message : String(error) };
+}

@@ -1,0 +1,38 @@
+/** What the server's error codes mean for a store. */
+import { mistake, type StoreFault, StoreUnavailable } from '../../errors.ts';
+import { migration } from './sql.ts';
+
+/** By the server's code, or by its first two or three characters. */
+const FAULTS: Readonly<Record<string, StoreFault>> = {
+  '08': 'connection',
+  '28': 'no-permission',
+  '42501': 'no-permission',
+  '25006': 'read-only',
+  '53': 'out-of-memory',
+  '53300': 'connection',
+  '57P03': 'loading',
+  '57P': 'connection',
+  // A socket's code, whose error may lack a message: ECONNREFUSED.
+  ECO: 'connection',
+};
+/** A serialization failure and a deadlock. The transaction was rolled back: nothing was written. */
+const CONFLICTS = new Set(['40001', '40P01']);
+const NO_TABLE = '42P01';
+
+/** Whether a statement failed only because of what others wrote at the same time, so that it may be repeated. */
+export function isConflict(error: unknown): boolean {
+  return CONFLICTS.has(codeOf(error));
+}
+
+export function explained(error: unknown, table: string): unknown {
+  const code = codeOf(error);
+  if (code === NO_TABLE)
+    return mistake('ERR_TABLE', 'postgres.table', table, `make it with\n${migration({ table })}`);
+  const fault = FAULTS[code] ?? FAULTS[code.slice(0, 3)] ?? FAULTS[code.slice(0, 2)];
+  return fault === undefined ? error : new StoreUnavailable(fault, error);
+}
+
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? code : '';
+}

@@ -1,0 +1,28 @@
+/**
+ * A client of node-redis that reports an error to nobody ends the process: that is what EventEmitter does with an
+ * 'error' event. A limiter must not be the reason why a dropped connection ends a service, so the store listens, and
+ * warns if nobody else does.
+ */
+import { warnOnce } from '../../warn.ts';
+import type { Client } from './connections.ts';
+
+interface Emitter {
+  on(event: 'error', listener: (error: unknown) => void): unknown;
+  listenerCount(event: 'error'): number;
+}
+
+const handled = new WeakSet<object>();
+
+export function handleErrorsOf(client: Client): void {
+  if (handled.has(client) || typeof client['listenerCount'] !== 'function') return;
+  handled.add(client);
+  const emitter = client as unknown as Emitter;
+  emitter.on('error', (error) => {
+    if (emitter.listenerCount('error') > 1) return;
+    warnOnce(
+      'SLUICE_REDIS_ERROR_LISTENER',
+      `the Redis client reported an error and has no listener for it, which would have ended the process; add client.on('error', …) where you create it. The error: ${String(error)}`,
+      client,
+    );
+  });
+}

@@ -1,0 +1,26 @@
+/** A server that may evict keys forgets denials and manual blocks. Its policy is read once, after the first answer. */
+import { warnOnce } from '../../warn.ts';
+import type { Connection } from './connections.ts';
+
+/** As a script, because every client can run one on the server of a given key. INFO is allowed where CONFIG often is not. */
+const READ_POLICY = `local info = redis.call('INFO', 'memory')
+return (info:match('maxmemory:(%d+)') or '0') .. ' ' .. (info:match('maxmemory_policy:([%w-]+)') or '')`;
+
+/** Clients whose server has been asked. */
+const asked = new WeakSet<object>();
+
+/** Never rejects. Without the right to run INFO nothing is known, and nothing is said. */
+export async function warnOfEviction(connection: Connection, key: string): Promise<void> {
+  if (asked.has(connection.client)) return;
+  asked.add(connection.client);
+  try {
+    const reply = await connection.evaluate('EVAL', READ_POLICY, [key], []);
+    const [maxmemory, policy] = String(reply).split(' ');
+    if (Number(maxmemory) > 0 && policy !== '' && policy !== 'noeviction')
+      warnOnce(
+        'SLUICE_REDIS_EVICTION',
+        `the Redis server evicts keys when its memory is full (maxmemory-policy ${policy}). An evicted key is forgotten: a denied or blocked client then starts over. Use a server or database with maxmemory-policy noeviction for limits`,
+        connection.client,
+      );
+  } catch {}
+}

@@ -1,0 +1,39 @@
+/**
+ * What the server answers to a user who lacks a right or a password. That is a mistake in the setup and not an outage:
+ * it does not pass by itself, so the check rejects whatever `onFailure` says, and the error says what to grant.
+ */
+import { mistake, type SluiceError } from '../../errors.ts';
+
+/** Commands that a script calls. docs/decisions/0017-evalsha-and-not-redis-functions.md lists them for operators. */
+const CALLED = '+get +mget +set +del +getrange +setrange +pexpireat +time';
+
+/** Replies, by how servers and valkey-glide word them, and what to do about each. */
+const MISSING: readonly (readonly [RegExp, (found: readonly string[]) => string])[] = [
+  [/NOAUTH/, () => 'the server requires a password: create the client with one'],
+  [/WRONGPASS|AuthenticationFailed/, () => "the server does not accept the client's username or password"],
+  [
+    /(?:NOPERM|PermissionDenied).*run the '([^']+)' command/i,
+    ([, command]) => `allow it with ACL SETUSER <user> +${command}`,
+  ],
+  [
+    /(?:NOPERM|PermissionDenied).*\bkeys?\b/i,
+    () => "allow the limiter's keys with ACL SETUSER <user> ~<name of the limiter>:*",
+  ],
+  [
+    /executing the script can't run|ACL failure in script/,
+    () => `allow what the script calls with ACL SETUSER <user> ${CALLED}`,
+  ],
+  [/NOPERM|PermissionDenied/i, () => 'allow it with ACL SETUSER'],
+];
+
+/** The error to reject with if the server refused for a missing right. */
+export function missingRight(error: unknown): SluiceError | undefined {
+  const words = String((error as Error | undefined)?.message ?? error);
+  for (const [pattern, advice] of MISSING) {
+    const found = pattern.exec(words);
+    if (found === null) continue;
+    // The cause proves that the server has not run anything: a release may be repeated.
+    return Object.assign(mistake('ERR_PERMISSION', 'redis.client', words, advice(found)), { cause: error });
+  }
+  return undefined;
+}

@@ -1,0 +1,26 @@
+/** Stores on the same client share one connection of their own. It is closed with the last of them. */
+import type { Client, Connection } from './connections.ts';
+import type { Source } from './duplicates.ts';
+import { renewed } from './renewed.ts';
+
+interface Shared {
+  readonly connection: ReturnType<typeof renewed>;
+  users: number;
+}
+
+const connections = new WeakMap<Client, Shared>();
+
+export function shared(client: Client, sourceOf: () => Source): Connection {
+  const found = connections.get(client) ?? { connection: renewed(sourceOf()), users: 0 };
+  connections.set(client, found);
+  found.users++;
+  let closed = false;
+  return {
+    ...found.connection,
+    close() {
+      if (closed) return;
+      closed = true;
+      if (--found.users === 0) found.connection.close();
+    },
+  };
+}

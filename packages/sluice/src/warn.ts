@@ -1,0 +1,23 @@
+/** Warnings: the setup works, but not as its owner most likely expects. They never change an answer. */
+
+interface Host {
+  readonly process?: {
+    emitWarning?(message: string, options: { type: string; code: string }): void;
+  };
+}
+
+/** Codes already reported, by the object they are about. */
+const reported = new WeakMap<object, Set<string>>();
+
+/**
+ * Warns once for each code and object, such as a store: through `process.emitWarning` where it exists, so that Node's
+ * flags and listeners apply, and otherwise through the console. `docs/warnings.md` explains each code.
+ */
+export function warnOnce(code: `SLUICE_${string}`, message: string, about: object = globalThis): void {
+  const codes = reported.get(about) ?? new Set();
+  if (codes.has(code)) return;
+  reported.set(about, codes.add(code));
+  const { process } = globalThis as Host;
+  if (process?.emitWarning === undefined) console.warn(`${code}: ${message}`);
+  else process.emitWarning(message, { type: 'SluiceWarning', code });
+}
