@@ -25,8 +25,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
-    globalSetup: ['packages/sluice/test/servers.ts'],
-    setupFiles: ['packages/sluice/test/seed.ts'],
+    globalSetup: ['packages/test-support/src/servers.ts'],
+    setupFiles: ['packages/sluice/test/support/seed.ts'],
     coverage: {
       provider: 'v8',
       include: ['packages/*/src/**/*.ts'],

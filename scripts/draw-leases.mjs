@@ -111,7 +111,7 @@ async function measure() {
     logLevel: 'error',
   });
   try {
-    const { measureSchemes } = await server.ssrLoadModule('/packages/sluice/test/scale/schemes.ts');
+    const { measureSchemes } = await server.ssrLoadModule('/packages/sluice/test/wrappers/leased/schemes.ts');
     return /** @type {Measured[]} */ (await measureSchemes());
   } finally {
     await server.close();

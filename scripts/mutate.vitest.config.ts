@@ -6,7 +6,7 @@ export default defineConfig({
     include: (process.env['MUTATE_TESTS'] ?? '').split(' '),
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    globalSetup: ['packages/sluice/test/servers.ts'],
-    setupFiles: ['packages/sluice/test/seed.ts'],
+    globalSetup: ['packages/test-support/src/servers.ts'],
+    setupFiles: ['packages/sluice/test/support/seed.ts'],
   },
 });

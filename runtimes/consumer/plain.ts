@@ -1,4 +1,4 @@
-// How a stranger's project uses the package. Only compiled, by each TypeScript of packages/sluice/test/typescripts.test.ts.
+// How a stranger's project uses the package. Only compiled, by each TypeScript of packages/sluice/test/packaging/typescripts.test.ts.
 import { createServer } from 'node:http';
 import {
   casStore,

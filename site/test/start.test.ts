@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { link, unpack } from '../../packages/sluice/test/packed.ts';
-import { freePort } from '../../packages/sluice/test/redis/server.ts';
+import { link, unpack } from 'sluice-test-support/packed.ts';
+import { freePort } from 'sluice-test-support/redis/server.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const page = readFileSync(join(root, 'docs/start.md'), 'utf8');

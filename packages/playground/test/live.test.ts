@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { freePort, redisServer } from '../../sluice/test/redis/server.ts';
+import { freePort, redisServer } from 'sluice-test-support/redis/server.ts';
 import { type Started, started, temporaryFile } from '../../sluice-server/test/serving.ts';
 import { faultsOf, openSite, type Site, shot } from './browser.ts';
 

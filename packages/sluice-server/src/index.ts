@@ -18,10 +18,10 @@ export { type Core, type CoreOptions, createCore, UnknownLimit, type Verdict } f
 export type { CurrentLimit, Descriptor, DescriptorStatus, RateLimitAnswer } from './core/descriptors.ts';
 export type { AskOptions } from './core/limit.ts';
 export type { Entry } from './core/match.ts';
-export type { Address } from './door.ts';
+export type { Address } from './listeners/listener.ts';
 export { createLog, type Log, type LogLevel, type LogOptions } from './log.ts';
-export type { Counts, Denied, Metrics, MetricsOptions, Totals } from './metrics/metrics.ts';
-export type { OtlpOptions } from './metrics/otlp.ts';
+export type { Counts, Denied, Metrics, MetricsOptions, Totals } from './telemetry/metrics/metrics.ts';
+export type { OtlpOptions } from './telemetry/metrics/otlp.ts';
 export {
   type DoorName,
   type DrainOptions,
@@ -31,5 +31,5 @@ export {
   startServer,
 } from './server.ts';
 export type { StoreOptions } from './store.ts';
-export type { TracesOptions } from './telemetry.ts';
-export type { TlsFiles } from './tls.ts';
+export type { TracesOptions } from './telemetry/telemetry.ts';
+export type { TlsFiles } from './listeners/tls.ts';

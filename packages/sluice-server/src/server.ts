@@ -2,23 +2,30 @@
 import type { Millis } from 'sluice';
 import type { TrustProxy } from 'sluice/http';
 import type { Family } from 'sluice/prometheus';
-import { createAttempts } from './attempts.ts';
+import { createAttempts } from './listeners/auth-attempts.ts';
 import { parseConfig, readFiles } from './config/config.ts';
 import { createCore, type Core } from './core/core.ts';
-import { type Address, type Door, type DoorOptions, isLoopback, type OpenDoor, showAddress } from './door.ts';
-import { openResp } from './doors/resp.ts';
-import { openHttp } from './http/http.ts';
-import { createLive } from './http/live.ts';
-import { liveConfig } from './http/live-config.ts';
+import {
+  type Address,
+  type Door,
+  type DoorOptions,
+  isLoopback,
+  type OpenDoor,
+  showAddress,
+} from './listeners/listener.ts';
+import { openResp } from './listeners/resp/resp.ts';
+import { openHttp } from './listeners/http/http.ts';
+import { createLive } from './listeners/http/live.ts';
+import { liveConfig } from './listeners/http/live-config.ts';
 import { type Log, seldom } from './log.ts';
-import { createMetrics, family, type MetricsOptions } from './metrics/metrics.ts';
-import type { OtlpOptions } from './metrics/otlp.ts';
-import { createReloader, sizes } from './reload.ts';
+import { createMetrics, family, type MetricsOptions } from './telemetry/metrics/metrics.ts';
+import type { OtlpOptions } from './telemetry/metrics/otlp.ts';
+import { createReloader, sizes } from './config/reload.ts';
 import { type OpenedStore, openStore, type StoreOptions, UsageError } from './store.ts';
-import { openTelemetry, type TracesOptions } from './telemetry.ts';
-import { createTlsReloader, pathsOf, readTls, type TlsFiles } from './tls.ts';
+import { openTelemetry, type TracesOptions } from './telemetry/telemetry.ts';
+import { createTlsReloader, pathsOf, readTls, type TlsFiles } from './listeners/tls.ts';
 import { VERSION } from './version.ts';
-import { watchPaths } from './watch.ts';
+import { watchPaths } from './config/watch.ts';
 
 /** A protocol. */
 export type DoorName = 'http' | 'grpc' | 'resp';
@@ -27,7 +34,7 @@ export type DoorName = 'http' | 'grpc' | 'resp';
 const DOORS: Readonly<Record<DoorName, OpenDoor>> = {
   http: openHttp,
   // Not before it is asked for: the library is large.
-  grpc: async (core, options) => (await import('./doors/grpc.ts')).openGrpc(core, options),
+  grpc: async (core, options) => (await import('./listeners/grpc/grpc.ts')).openGrpc(core, options),
   resp: openResp,
 };
 

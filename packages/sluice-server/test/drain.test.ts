@@ -4,10 +4,10 @@ import { stat } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
-import { punctually, unpunctuality } from '../../sluice/test/redis/watch.ts';
-import { openResp } from '../src/doors/resp.ts';
-import { openHttp } from '../src/http/http.ts';
-import { command, opened, socketTo } from './doors.ts';
+import { punctually, unpunctuality } from 'sluice-test-support/redis/watch.ts';
+import { openResp } from '../src/listeners/resp/resp.ts';
+import { openHttp } from '../src/listeners/http/http.ts';
+import { command, opened, socketTo } from './listeners/listeners.ts';
 import { started, take, temporaryFile } from './serving.ts';
 
 vi.setConfig({ testTimeout: 60_000 });

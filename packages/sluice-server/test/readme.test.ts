@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import { textOf } from '../../sluice/test/docs/blocks.ts';
-import { commandsIn, reading } from '../../sluice/test/docs/reading.ts';
-import { link, unpack } from '../../sluice/test/packed.ts';
-import { collector } from './collector.ts';
-import { envoysMessage } from './grpc-client.ts';
+import { textOf } from 'sluice-test-support/docs/blocks.ts';
+import { commandsIn, reading } from 'sluice-test-support/docs/reading.ts';
+import { link, unpack } from 'sluice-test-support/packed.ts';
+import { collector } from './telemetry/collector.ts';
+import { envoysMessage } from './listeners/grpc/client.ts';
 import { run, type Serving, serving, started, temporaryFile } from './serving.ts';
 
 const block = reading('packages/sluice-server/README.md');

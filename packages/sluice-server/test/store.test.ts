@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
-import { postgresServer } from '../../sluice/test/postgres/server.ts';
-import { freePort, listening, redisServer } from '../../sluice/test/redis/server.ts';
+import { postgresServer } from 'sluice-test-support/postgres/server.ts';
+import { freePort, listening, redisServer } from 'sluice-test-support/redis/server.ts';
 import { openStore, UsageError } from '../src/store.ts';
 import { serving, type Serving, temporaryFolder } from './serving.ts';
 

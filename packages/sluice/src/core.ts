@@ -2,15 +2,15 @@
  * `sluice/core`, the small limiter: every algorithm as a value, every store, the verbs that ask it once. What needs more code than many
  * pages want to load (policies as text, tiers, waiting, several keys at once) is in `sluice`.
  */
-import type { Decision, MaybePromise, Policy, Store, WithStore } from './contract.ts';
-import { storeOf } from './default-store.ts';
-import { SluiceError } from './errors.ts';
-import { keyOf, known } from './options.ts';
-import { isPolicy, place } from './placement.ts';
-import { type Verbs, verbsOf } from './verbs.ts';
+import type { Decision, MaybePromise, Policy, Store, WithStore } from './engine/contract.ts';
+import { storeOf } from './limiter/default-store.ts';
+import { SluiceError } from './internal/errors.ts';
+import { keyOf, checkOptionNames } from './internal/options.ts';
+import { isPolicy, place } from './policy/layout.ts';
+import { type Verbs, verbsOf } from './limiter/verbs.ts';
 
 export * from './algorithms/index.ts';
-export type { GivenClock } from './clock.ts';
+export type { GivenClock } from './internal/clock.ts';
 export type {
   Algorithm,
   Answer,
@@ -33,10 +33,10 @@ export type {
   Store,
   Verb,
   WithStore,
-} from './contract.ts';
-export { type ErrorCode, SluiceError } from './errors.ts';
+} from './engine/contract.ts';
+export { type ErrorCode, SluiceError } from './internal/errors.ts';
 export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
-export type { CostOptions, GiveBackOptions, HeldOptions, TakeOptions, Verbs } from './verbs.ts';
+export type { CostOptions, GiveBackOptions, HeldOptions, TakeOptions, Verbs } from './limiter/verbs.ts';
 
 /** A limiter without waiting, tiers and takeMany. */
 export interface CoreLimiter<R extends MaybePromise<Decision> = Decision> extends Verbs<R> {
@@ -70,7 +70,7 @@ export function createLimiter(
   policies: CorePolicies,
   options: CoreLimiterOptions & { readonly store?: Store | undefined } = {},
 ): CoreLimiter<MaybePromise<Decision>> {
-  const { name, store: given } = known('createLimiter', options, ['name', 'store']);
+  const { name, store: given } = checkOptionNames('createLimiter', options, ['name', 'store']);
   if (name !== undefined) keyOf(name, 'createLimiter.name');
   const store = storeOf(given, name);
   const plan = place(isPolicy(policies) ? { default: policies } : policies, name);

@@ -1,6 +1,6 @@
 /** Sluice: every classic rate limit, one answer everywhere. */
 export * from './algorithms/index.ts';
-export type { GivenClock } from './clock.ts';
+export type { GivenClock } from './internal/clock.ts';
 export type {
   Algorithm,
   Answer,
@@ -20,8 +20,8 @@ export type {
   Store,
   Verb,
   WithStore,
-} from './contract.ts';
-export type { Duration } from './duration.ts';
+} from './engine/contract.ts';
+export type { Duration } from './internal/duration.ts';
 export {
   ClosedError,
   DeniedError,
@@ -31,8 +31,8 @@ export {
   StoreError,
   type StoreFault,
   StoreUnavailable,
-} from './errors.ts';
-export type { Inherit } from './inherit.ts';
+} from './internal/errors.ts';
+export type { Inherit } from './policy/inherit.ts';
 export {
   type AcquireOptions,
   createLimiter,
@@ -40,10 +40,10 @@ export {
   type LimiterOptions,
   type Reservation,
   type ReserveOptions,
-} from './limiter.ts';
-export type { ManyDecision, ManyItem, Taker, TakerOptions } from './many.ts';
-export type { Policies } from './plan.ts';
-export type { PolicySource } from './plans.ts';
+} from './limiter/limiter.ts';
+export type { ManyDecision, ManyItem, Taker, TakerOptions } from './limiter/take-many.ts';
+export type { Policies } from './policy/named-policies.ts';
+export type { PolicySource } from './limiter/plans.ts';
 export {
   type CasFound,
   type CasOptions,
@@ -53,7 +53,7 @@ export {
   type CasValue,
 } from './stores/cas/cas.ts';
 export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
-export type { CostOptions, GiveBackOptions, HeldOptions, TakeOptions, Verbs } from './verbs.ts';
-export { leased, type LeasedOptions } from './wrappers/leased.ts';
+export type { CostOptions, GiveBackOptions, HeldOptions, TakeOptions, Verbs } from './limiter/verbs.ts';
+export { leased, type LeasedOptions } from './wrappers/leased/leased.ts';
 export { metered, type Observer, type Outcome } from './wrappers/metered.ts';
 export { synced, type SyncedOptions } from './wrappers/synced.ts';

@@ -2,7 +2,7 @@
 import type { Millis } from 'sluice';
 
 /** Float error that is no admission too many. */
-const FORGIVEN: Millis = 0.0005;
+const TIME_EPSILON: Millis = 0.0005;
 
 export class WindowCounts {
   /** At each admission of any key: the most so far. */
@@ -23,7 +23,7 @@ export class WindowCounts {
     const list = this.lists[key];
     list.push(at);
     let head = this.heads[key];
-    while (list[head] <= at - this.per + FORGIVEN) head++;
+    while (list[head] <= at - this.per + TIME_EPSILON) head++;
     this.heads[key] = head;
     this.most = Math.max(this.most, list.length - head);
     this.worst[index] = this.most;
@@ -42,10 +42,10 @@ export function courseOf(
   let [head, tail] = [0, 0];
   for (let column = 0; column < columns; column++) {
     const start = column * width;
-    while (head < tail && times[head] <= start - per + FORGIVEN) head++;
+    while (head < tail && times[head] <= start - per + TIME_EPSILON) head++;
     let most = tail - head;
     while (tail < times.length && times[tail] < start + width) {
-      while (head < tail && times[head] <= times[tail] - per + FORGIVEN) head++;
+      while (head < tail && times[head] <= times[tail] - per + TIME_EPSILON) head++;
       tail++;
       most = Math.max(most, tail - head);
     }

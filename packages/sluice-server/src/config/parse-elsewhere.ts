@@ -4,7 +4,7 @@
  * that wait in one turn of the loop.
  */
 import { Worker } from 'node:worker_threads';
-import { nextTurn } from '../slices.ts';
+import { nextTurn } from '../core/slices.ts';
 import { type ConfigFile, parseConfig } from './config.ts';
 import { type Config, ConfigError, type Domain, type Fault, type LimitConfig } from './model.ts';
 import { unpacked } from './pack.ts';

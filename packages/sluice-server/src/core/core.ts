@@ -4,11 +4,11 @@
  */
 import { type Decision, type Duration, type MaybePromise, metered, type Store } from 'sluice';
 import type { Config } from '../config/model.ts';
-import { createMetrics, type Metrics } from '../metrics/metrics.ts';
+import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
 import { type AskOptions, type Limit, openLimit } from './limit.ts';
-import { runInSlices, runWhole, type Steps } from '../slices.ts';
-import { chain, isPromise } from './maybe.ts';
+import { runInSlices, runWhole, type Steps } from './slices.ts';
+import { chain, isPromise } from './maybe-promise.ts';
 
 /** What became of a take: `shadowed` if the limit would have denied it, had it not been in shadow mode. */
 export interface Verdict extends Decision {

@@ -18,11 +18,11 @@ import {
   type Unit,
   UNITS,
 } from '../config/model.ts';
-import type { Steps } from '../slices.ts';
-import { kept } from './kept.ts';
+import type { Steps } from './slices.ts';
+import { boundedCache } from './bounded-cache.ts';
 import { blocked } from './limit.ts';
 import { type Entry, type Match, matchRule } from './match.ts';
-import { all, chain } from './maybe.ts';
+import { all, chain } from './maybe-promise.ts';
 
 /** What a request is, in Envoy's words. */
 export interface Descriptor {
@@ -86,9 +86,9 @@ export class Descriptors {
   private readonly observe: Observe;
   private readonly limiters = new Map<Rule, AnyLimiter>();
   /** By their numbers. */
-  private readonly ownLimits = kept<RuleLimit>(READY);
+  private readonly ownLimits = boundedCache<RuleLimit>(READY);
   /** By their names. A limiter serves all numbers that requests bring under its name. */
-  private readonly ownLimiters = kept<AnyLimiter>(READY);
+  private readonly ownLimiters = boundedCache<AnyLimiter>(READY);
   /** What the limiter of `ownLimiters` that is asked now goes by. It reads this before it returns. */
   private ownPolicies: Policies = [];
 

@@ -1,6 +1,6 @@
 /** Where a plan crosses a socket, it names its algorithms, and the other side looks them up here. */
-import type { Algorithm } from '../contract.ts';
-import { SluiceError } from '../errors.ts';
+import type { Algorithm } from '../engine/contract.ts';
+import { SluiceError } from '../internal/errors.ts';
 import { concurrencyAlgorithm } from './concurrency/concurrency.ts';
 import { calendarWindowAlgorithm, fixedWindowAlgorithm } from './fixed-window/fixed-window.ts';
 import { gcraAlgorithm } from './gcra/gcra.ts';

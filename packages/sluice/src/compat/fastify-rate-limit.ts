@@ -5,7 +5,7 @@
  * often they came is counted on a row of its own, which outlives the window. It costs round trips only when limited.
  */
 import type { MaybePromise, Millis, Store } from '../index.ts';
-import { chain } from '../maybe.ts';
+import { chain } from '../internal/maybe-promise.ts';
 import { answer, type Callback } from './shared/callback.ts';
 import { countersOf, type Hits, hitsOf, placeOf, type SluiceStoreOptions } from './shared/hit-counter.ts';
 import type { AnyLimiter } from './shared/limiters.ts';

@@ -2,7 +2,7 @@
  * Guava's RateLimiter: callers wait for their turn, and each one's permits delay the next. In memory it answers to the
  * microsecond as the original does; `distributed` keeps the same rules on any store.
  */
-import { duration, inMillis } from '../duration.ts';
+import { duration, inMillis } from '../internal/duration.ts';
 import {
   type Clock,
   createLimiter,
@@ -15,7 +15,7 @@ import {
   SluiceError,
   type Store,
 } from '../index.ts';
-import { known, notNegative, whole } from '../options.ts';
+import { checkOptionNames, notNegative, whole } from '../internal/options.ts';
 import { GRAIN } from './shared/rounding.ts';
 
 /** Of a limiter in this process. */
@@ -65,7 +65,7 @@ export interface DistributedRateLimiter extends Omit<RateLimiter, 'reserve'> {
 const SHARED = ['warmup', 'coldFactor', 'maxBurstSeconds', 'sleep'] as const;
 
 function create(permitsPerSecond: number, options: RateLimiterOptions = {}): RateLimiter {
-  known('RateLimiter', options, [...SHARED, 'clock']);
+  checkOptionNames('RateLimiter', options, [...SHARED, 'clock']);
   const { clock = performance, sleep = sleepBy(memory({ clock })) } = options;
   const { warmup, coldFactor, maxBurstSeconds } = shapeOf(options);
   const storageAt =
@@ -101,7 +101,7 @@ const LONGEST = 1e12;
  * and a changed rate finds as many of them as before: its permits in the same share of the most that can be.
  */
 function distributed(permitsPerSecond: number, options: DistributedOptions): DistributedRateLimiter {
-  known('RateLimiter', options, [...SHARED, 'store', 'key', 'name']);
+  checkOptionNames('RateLimiter', options, [...SHARED, 'store', 'key', 'name']);
   const { store, key = 'default', name = 'guava', sleep = sleepBy(store) } = options;
   const { warmup, coldFactor, maxBurstSeconds } = shapeOf(options);
   const resolution = 'microseconds';

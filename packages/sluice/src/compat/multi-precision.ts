@@ -5,7 +5,7 @@
  * Time is cut into blocks of `precision`, counted from 1970. A rule looks at the block of now and at as many before it
  * as make up the duration. Without a precision there is one block: a fixed window.
  */
-import { inMillis } from '../duration.ts';
+import { inMillis } from '../internal/duration.ts';
 import {
   createLimiter,
   type Decision,
@@ -15,7 +15,7 @@ import {
   slidingLog,
   SluiceError,
 } from '../index.ts';
-import { atLeastOne, known, positive } from '../options.ts';
+import { atLeastOne, checkOptionNames, positive } from '../internal/options.ts';
 import { answer, type Callback } from './shared/callback.ts';
 import type { AnyLimiter } from './shared/limiters.ts';
 import { storeOf, type StoreOptions } from './shared/store-of.ts';
@@ -58,7 +58,7 @@ export class RateLimit<R extends Rule = Rule> {
   readonly #limiter: AnyLimiter;
 
   constructor(client: object | undefined, rules: readonly R[], options: RateLimitOptions = {}) {
-    known('options', options, ['store', 'clock', 'prefix', 'clientPrefix']);
+    checkOptionNames('options', options, ['store', 'clock', 'prefix', 'clientPrefix']);
     if (!Array.isArray(rules) || rules.length === 0)
       throw new SluiceError('ERR_OPTIONS', 'rules', rules, 'at least one');
     const windows = rules.map((rule: R, index) => windowOf(rule, `rules.${index}`));
@@ -128,7 +128,7 @@ interface Window {
 
 function windowOf(rule: Rule, what: string): Window {
   const named = isTriple(rule) ? { interval: rule[0], limit: rule[1], precision: rule[2] } : rule;
-  known(what, named, ['interval', 'limit', 'precision']);
+  checkOptionNames(what, named, ['interval', 'limit', 'precision']);
   const { interval, limit, precision = interval } = named;
   positive(`${what}.interval`, interval);
   atLeastOne(`${what}.limit`, limit);

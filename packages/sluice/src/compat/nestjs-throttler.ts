@@ -4,7 +4,7 @@
  * As documented there: each hit lasts for the ttl, at most `limit` of them live at once, and one more blocks the key for
  * `blockDuration`, after which its count starts anew. So it is a log, and a penalty at the first denial: one round trip.
  */
-import { inMillis } from '../duration.ts';
+import { inMillis } from '../internal/duration.ts';
 import { type Millis, penalty, type Policies, type Policy, slidingLog } from '../index.ts';
 import { counting, placeOf, roundedSpans, type SluiceStoreOptions } from './shared/hit-counter.ts';
 import { type AnyLimiter, limitersOf } from './shared/limiters.ts';

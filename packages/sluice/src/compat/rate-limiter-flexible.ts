@@ -15,7 +15,7 @@ import {
   type Store,
   StoreUnavailable,
 } from '../index.ts';
-import { known, notNegative, whole } from '../options.ts';
+import { checkOptionNames, notNegative, whole } from '../internal/options.ts';
 import {
   type ConsumeOptions,
   type Key,
@@ -268,7 +268,7 @@ class PointLimiter implements RateLimiterLike {
 /** In this process, or on the `store` it is given. */
 export class RateLimiterMemory extends PointLimiter {
   constructor(options: RateLimiterOptions) {
-    known('RateLimiterMemory', options, OPTIONS);
+    checkOptionNames('RateLimiterMemory', options, OPTIONS);
     super(options, storeOf(options));
   }
 }
@@ -312,7 +312,7 @@ class StoreLimiter extends PointLimiter {
 /** On the server of `storeClient`, or on the `store` it is given. */
 export class RateLimiterRedis extends StoreLimiter {
   constructor(options: RateLimiterRedisOptions) {
-    known('RateLimiterRedis', options, REDIS_OPTIONS);
+    checkOptionNames('RateLimiterRedis', options, REDIS_OPTIONS);
     super(options, options.rejectIfRedisNotReady === true);
   }
 }
@@ -320,7 +320,7 @@ export class RateLimiterRedis extends StoreLimiter {
 /** Same as RateLimiterRedis: both accept the clients of Redis and of Valkey. */
 export class RateLimiterValkey extends StoreLimiter {
   constructor(options: RateLimiterValkeyOptions) {
-    known('RateLimiterValkey', options, VALKEY_OPTIONS);
+    checkOptionNames('RateLimiterValkey', options, VALKEY_OPTIONS);
     super(options, options.rejectIfValkeyNotReady === true);
   }
 }
@@ -422,7 +422,7 @@ export class RateLimiterQueue {
   private readonly lines = new Map<Key, Waiter[]>();
 
   constructor(limiter: QueueLimiter, options: RateLimiterQueueOptions = {}) {
-    known('RateLimiterQueue', options, ['maxQueueSize', 'clock']);
+    checkOptionNames('RateLimiterQueue', options, ['maxQueueSize', 'clock']);
     const { maxQueueSize = 2 ** 32 - 1, clock } = options;
     this.limiter = checked('limiter', limiter);
     this.maxQueueSize = whole('maxQueueSize', maxQueueSize);

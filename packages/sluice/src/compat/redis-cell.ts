@@ -13,8 +13,8 @@ import {
   type Store,
   type WithStore,
 } from '../index.ts';
-import { known } from '../options.ts';
-import { isPromise } from '../maybe.ts';
+import { checkOptionNames } from '../internal/options.ts';
+import { isPromise } from '../internal/maybe-promise.ts';
 import { cellCounter, nanos } from './shared/cells.ts';
 
 /** Whole numbers, or their digits, as the command has them. The limit is `maxBurst` + 1; `quantity` is 1 unless given. */
@@ -65,7 +65,7 @@ export function createClThrottle<R extends MaybePromise<Decision>>(
 export function createClThrottle(
   options: ClThrottleOptions & { readonly store?: Store | undefined } = {},
 ): ClThrottle<MaybePromise<Decision>> {
-  known('createClThrottle', options, ['store', 'clock']);
+  checkOptionNames('createClThrottle', options, ['store', 'clock']);
   const count = cellCounter<MaybePromise<Decision>>(
     options.store ?? memory({ clock: options.clock }),
     'cl.throttle',

@@ -2,7 +2,7 @@
  * RisingStack's rate-limiter and classdojo's rolling-rate-limiter: so many actions in any interval. First comes the
  * factory of the one, then the classes of the other, then what both share. Spans are milliseconds, but for `wait`.
  */
-import { inMillis } from '../duration.ts';
+import { inMillis } from '../internal/duration.ts';
 import {
   createLimiter,
   type Decision,
@@ -13,7 +13,7 @@ import {
   slidingLog,
   SluiceError,
 } from '../index.ts';
-import { atLeastOne, known, notNegative, oneOf, positive, whole } from '../options.ts';
+import { atLeastOne, checkOptionNames, notNegative, oneOf, positive, whole } from '../internal/options.ts';
 import { answer, type Callback } from './shared/callback.ts';
 import type { AnyLimiter } from './shared/limiters.ts';
 import { wholeUnits } from './shared/rounding.ts';
@@ -122,14 +122,14 @@ export function rateLimiterFactory(
 function limitsOf(options: RateLimiterFactoryOptions): readonly RollingLimit[] {
   if ('limits' in Object(options)) {
     const several = options as RollingOptions & { readonly limits: readonly RollingLimit[] };
-    const { limits } = known('options', several, [...SHARED, 'limits']);
+    const { limits } = checkOptionNames('options', several, [...SHARED, 'limits']);
     const all = Object.entries(Object(limits) as Record<string, RollingLimit>);
     if (all.length === 0) throw new SluiceError('ERR_OPTIONS', 'options.limits', limits, 'at least one');
     for (const [index, limit] of all)
-      checkLimit(`options.limits.${index}`, known(`options.limits.${index}`, limit, LIMIT));
+      checkLimit(`options.limits.${index}`, checkOptionNames(`options.limits.${index}`, limit, LIMIT));
     return all.map(([, limit]) => limit);
   }
-  const one = known('options', options as RollingOptions & RollingLimit, [...SHARED, ...LIMIT]);
+  const one = checkOptionNames('options', options as RollingOptions & RollingLimit, [...SHARED, ...LIMIT]);
   checkLimit('options', one);
   return [one];
 }
@@ -235,7 +235,7 @@ class RollingRateLimiter {
 /** State of its own in this process; or in any `store`. */
 export class InMemoryRateLimiter extends RollingRateLimiter {
   constructor(options: RateLimiterOptions) {
-    known('options', options, OPTIONS);
+    checkOptionNames('options', options, OPTIONS);
     super(options);
   }
 }
@@ -243,7 +243,7 @@ export class InMemoryRateLimiter extends RollingRateLimiter {
 /** State shared by all that have the same `namespace` in the same Redis. */
 export class RedisRateLimiter extends RollingRateLimiter {
   constructor(options: RedisRateLimiterOptions) {
-    known('options', options, [...OPTIONS, 'client', 'namespace']);
+    checkOptionNames('options', options, [...OPTIONS, 'client', 'namespace']);
     const { client, namespace, store } = options;
     if (typeof namespace !== 'string')
       throw new SluiceError('ERR_MISSING_OPTION', 'options.namespace', namespace);

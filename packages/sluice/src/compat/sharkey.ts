@@ -3,7 +3,7 @@
  *
  * All limits of one key share an actor's bucket, whatever their numbers: a changed factor finds what was used before.
  */
-import { digest } from '../digest.ts';
+import { digest } from '../internal/hash.ts';
 import {
   type Decision,
   leakyBucket,
@@ -14,9 +14,9 @@ import {
   SluiceError,
   type Store,
 } from '../index.ts';
-import { isPromise } from '../maybe.ts';
-import { known } from '../options.ts';
-import { kept } from '../kept.ts';
+import { isPromise } from '../internal/maybe-promise.ts';
+import { checkOptionNames } from '../internal/options.ts';
+import { boundedCache } from '../internal/bounded-cache.ts';
 import { type AnyLimiter, limitersOf } from './shared/limiters.ts';
 import { GRAIN, wholeUnits } from './shared/rounding.ts';
 
@@ -125,7 +125,7 @@ const UNLIMITED: LimitInfo = {
 
 /** The service, with what Sharkey injects as options. */
 export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): SkRateLimiterService {
-  known('createSkRateLimiterService', options, ['store', 'clock', 'factor', 'disabled']);
+  checkOptionNames('createSkRateLimiterService', options, ['store', 'clock', 'factor', 'disabled']);
   const { store, clock, factor, disabled = false } = options;
   if (factor !== undefined && typeof factor !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'createSkRateLimiterService.factor', factor, 'a function');
@@ -213,7 +213,7 @@ function remembered(
   ask: (actor: Actor) => MaybePromise<number>,
   clock: { now(): Millis },
 ): (actor: Actor) => MaybePromise<number> {
-  const factors = kept<{ readonly since: Millis; readonly factor: MaybePromise<number> }>(ACTORS);
+  const factors = boundedCache<{ readonly since: Millis; readonly factor: MaybePromise<number> }>(ACTORS);
   return (actor) => {
     const id = typeof actor === 'string' ? `string ${actor}` : `user ${actor.id}`;
     if (id.length > LONGEST_ACTOR) return ask(actor);

@@ -13,8 +13,8 @@ import {
   type Store,
   type WithStore,
 } from '../index.ts';
-import { known, notNegative, positive, whole } from '../options.ts';
-import { chain } from '../maybe.ts';
+import { checkOptionNames, notNegative, positive, whole } from '../internal/options.ts';
+import { chain } from '../internal/maybe-promise.ts';
 import { cellCounter, nanos } from './shared/cells.ts';
 
 /** `count` requests per `period`, evenly spaced. */
@@ -83,7 +83,7 @@ export function createGcraRateLimiter<R extends MaybePromise<Decision>>(
 export function createGcraRateLimiter(
   options: GcraRateLimiterOptions & { readonly store?: Store | undefined },
 ): GcraRateLimiter<MaybePromise<Decision>> {
-  known('createGcraRateLimiter', options, ['quota', 'prefix', 'maxKeys', 'store', 'clock']);
+  checkOptionNames('createGcraRateLimiter', options, ['quota', 'prefix', 'maxKeys', 'store', 'clock']);
   const { quota, prefix = 'throttled', maxKeys, store, clock } = options;
   if (store !== undefined && maxKeys !== undefined)
     throw new SluiceError('ERR_UNKNOWN_OPTION', 'maxKeys', maxKeys, 'only without a store');
@@ -117,11 +117,12 @@ export function rateLimitHeaders(result: Omit<RateLimitResult, 'limited'>): Reco
 /** As there, an interval is a whole number of nanoseconds. */
 function parse(quota: RateQuota): { interval: Millis; limit: number } {
   const name = 'rate' in Object(quota) ? 'rate' : 'maxRate';
-  const { [name]: rate, maxBurst } = known('quota', quota as Record<typeof name, Rate> & RateQuota, [
-    name,
-    'maxBurst',
-  ]);
-  const { count, period } = known(`quota.${name}`, rate, ['count', 'period']);
+  const { [name]: rate, maxBurst } = checkOptionNames(
+    'quota',
+    quota as Record<typeof name, Rate> & RateQuota,
+    [name, 'maxBurst'],
+  );
+  const { count, period } = checkOptionNames(`quota.${name}`, rate, ['count', 'period']);
   const interval = Math.floor(
     nanos(positive(`quota.${name}.period`, period)) / whole(`quota.${name}.count`, count),
   );

@@ -1,5 +1,5 @@
 /** The default key of a guard: the client's address, by its own options or else by the framework's proxy setting. */
-import { warnOnce } from '../warn.ts';
+import { warnOnce } from '../internal/warn.ts';
 import {
   clientAddressBy,
   type ClientAddressOptions,

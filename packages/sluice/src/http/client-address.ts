@@ -1,6 +1,6 @@
 /** Who asks: the address of a client behind the proxies that are trusted, and no other. */
-import { mistake, SluiceError } from '../errors.ts';
-import { known } from '../options.ts';
+import { mistake, SluiceError } from '../internal/errors.ts';
+import { checkOptionNames } from '../internal/options.ts';
 import { contains, embeddedV4, formatPrefix, parseAddress, parseRange, type Range } from './ip.ts';
 
 /** Platforms that put the client's address into a header of their own, and overwrite what the client put there. */
@@ -74,7 +74,10 @@ export function clientAddressBy(
   options: ClientAddressOptions,
   what = 'clientAddress',
 ): (request: RequestLike) => string {
-  const { trustProxy = false, ipv6Prefix = 56 } = known(what, options, ['trustProxy', 'ipv6Prefix']);
+  const { trustProxy = false, ipv6Prefix = 56 } = checkOptionNames(what, options, [
+    'trustProxy',
+    'ipv6Prefix',
+  ]);
   if (!Number.isInteger(ipv6Prefix) || ipv6Prefix < 1 || ipv6Prefix > 128)
     throw new SluiceError('ERR_NUMBER', `${what}.ipv6Prefix`, ipv6Prefix, '1 to 128');
   const claimed = claimedBy(trustProxy, `${what}.trustProxy`);

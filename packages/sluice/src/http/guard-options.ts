@@ -1,7 +1,7 @@
 /** What a guard can be told, and the checks of it: a mistake comes to light when the guard is made. */
-import type { Decision, MaybePromise, Mode } from '../contract.ts';
-import { SluiceError } from '../errors.ts';
-import { cost as checkCost, functions, known, listOf, oneOf } from '../options.ts';
+import type { Decision, MaybePromise, Mode } from '../engine/contract.ts';
+import { SluiceError } from '../internal/errors.ts';
+import { cost as checkCost, functions, checkOptionNames, listOf, oneOf } from '../internal/options.ts';
 import type { ClientAddressOptions } from './client-address.ts';
 import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
 
@@ -144,7 +144,7 @@ function limiterHint(given: unknown): string {
 /** The same options. The limits in them are checked by `limitsOf`. */
 export function checked<Q>(options: GuardOptions<Q>): GuardOptions<Q> {
   checkPlace(options);
-  const { status, headers } = known('rateLimit', options, GUARD_OPTIONS);
+  const { status, headers } = checkOptionNames('rateLimit', options, GUARD_OPTIONS);
   if (status !== undefined && !(Number.isInteger(status) && status >= 200 && status <= 599))
     throw new SluiceError('ERR_NUMBER', 'rateLimit.status', status, '200 to 599');
   if (headers !== undefined && headers !== false)
@@ -165,7 +165,7 @@ export function limitsOf<Q>(options: GuardOptions<Q>): readonly Limit<Q>[] {
 }
 
 function checkedLimit<Q>(limit: Limit<Q>): Limit<Q> {
-  const { limiter, cost } = known('rateLimit.limits', limit, LIMIT_OPTIONS);
+  const { limiter, cost } = checkOptionNames('rateLimit.limits', limit, LIMIT_OPTIONS);
   if (limiter === undefined) throw new SluiceError('ERR_MISSING_OPTION', 'rateLimit.limiter', limiter);
   if (!isLimiter(limiter)) {
     const isCore = typeof (limiter as { take?: unknown } | null)?.take === 'function';

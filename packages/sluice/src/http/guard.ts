@@ -2,10 +2,10 @@
  * From a request to a verdict: the one place where limiters that answer at once and limiters that answer later meet.
  * Middlewares only carry the verdict out.
  */
-import type { Decision, MaybePromise } from '../contract.ts';
-import { StoreUnavailable } from '../errors.ts';
-import { all, chain, isPromise, unheard } from '../maybe.ts';
-import { cost as checkCost } from '../options.ts';
+import type { Decision, MaybePromise } from '../engine/contract.ts';
+import { StoreUnavailable } from '../internal/errors.ts';
+import { all, chain, isPromise, ignoreFailure } from '../internal/maybe-promise.ts';
+import { cost as checkCost } from '../internal/options.ts';
 import { type Addressed, addressKeyOf } from './address-key.ts';
 import {
   checked,
@@ -18,7 +18,7 @@ import {
   type Share,
 } from './guard-options.ts';
 import { type HeaderPair, headerWriter } from './headers.ts';
-import { merged } from './merged.ts';
+import { merged } from './merge-decisions.ts';
 import { problem, PROBLEM_TYPE, unavailable } from './problem.ts';
 
 interface Charge extends Share {
@@ -158,7 +158,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
     const told = before === undefined ? own : [...before.told.filter((old) => isCurrent(old, own)), ...own];
     const decision = told.length === 1 ? told[0].decision : merged(told.map((entry) => entry.decision));
     if (!own.every(isAllowed)) {
-      if (onDenied !== undefined) unheard(() => onDenied(request, decision));
+      if (onDenied !== undefined) ignoreFailure(() => onDenied(request, decision));
       if (shadow) return { ...PASS, decision };
       giveBack(identity);
       const headers = pairs(decision, own.find((entry) => !isAllowed(entry))?.key);
@@ -198,7 +198,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   }
 
   function tell(request: Q, error: unknown): void {
-    if (onUnavailable !== undefined) unheard(() => onUnavailable(request, error));
+    if (onUnavailable !== undefined) ignoreFailure(() => onUnavailable(request, error));
   }
 
   function failed(request: Q, error: unknown): Verdict {
@@ -254,7 +254,7 @@ function giveBack(identity: Marked): void {
 }
 
 function refund({ limiter, key, cost, tier, decision }: Entry): void {
-  if (cost > 0) unheard(() => limiter.refund(key, { cost, tier, of: decision }));
+  if (cost > 0) ignoreFailure(() => limiter.refund(key, { cost, tier, of: decision }));
 }
 
 async function settleOne<Q>(

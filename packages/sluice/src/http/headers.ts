@@ -1,14 +1,14 @@
 /** From a decision to response headers: pairs out, nothing set. */
 import {
   type Decision,
-  FORGIVEN,
+  TIME_EPSILON,
   MANUAL_BLOCK,
   type Millis,
   moreAfter,
   type PolicyState,
-} from '../contract.ts';
-import { digest } from '../digest.ts';
-import { known, listOf, oneOf } from '../options.ts';
+} from '../engine/contract.ts';
+import { digest } from '../internal/hash.ts';
+import { checkOptionNames, listOf, oneOf } from '../internal/options.ts';
 
 /**
  * 'draft-11': the IETF's RateLimit-Policy and RateLimit, with every policy.
@@ -57,7 +57,7 @@ export function rateLimitHeaders(decision: Decision, options: HeaderOptions = {}
  * come back a few seconds apart.
  */
 export function headerWriter(options: HeaderOptions): (decision: Decision, key?: string) => HeaderPair[] {
-  const { style = 'draft-11' } = known('rateLimitHeaders', options, OPTIONS);
+  const { style = 'draft-11' } = checkOptionNames('rateLimitHeaders', options, OPTIONS);
   const styles = typeof style === 'string' ? [style] : listOf('rateLimitHeaders.style', style);
   const writes = styles.map((one) => STYLES[oneOf('rateLimitHeaders.style', one, HEADER_STYLES)](options));
   return (decision, key) => {
@@ -76,7 +76,7 @@ function add(pairs: HeaderPair[], name: string, value: string): void {
 
 /** Whole seconds that are over no earlier than the span. */
 export function seconds(span: Millis): number {
-  return Math.max(0, Math.ceil((span - FORGIVEN) / 1000));
+  return Math.max(0, Math.ceil((span - TIME_EPSILON) / 1000));
 }
 
 function retryAfter(decision: Decision, pairs: HeaderPair[], key: string | undefined): void {

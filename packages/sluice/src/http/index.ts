@@ -10,7 +10,7 @@ export { BELIEVES_ANYONE, type FrameworkAddress } from './address-key.ts';
 export { createGuard, type Guard, type Refusal, type Verdict, type View } from './guard.ts';
 export type { GuardLimiter, GuardOptions, Limit, Outcome, Share } from './guard-options.ts';
 export { type HeaderOptions, type HeaderPair, type HeaderStyle, rateLimitHeaders } from './headers.ts';
-export { moreAfter, type Refill } from '../contract.ts';
+export { moreAfter, type Refill } from '../engine/contract.ts';
 export { key } from './key.ts';
 export {
   type AnyFetch,
@@ -18,6 +18,6 @@ export {
   type FetchResponse,
   limitedFetch,
   type LimitedFetchOptions,
-} from './limited-fetch.ts';
-export type { OutgoingRequest } from './outgoing.ts';
+} from './client/limited-fetch.ts';
+export type { OutgoingRequest } from './client/outgoing.ts';
 export { problem, type Problem } from './problem.ts';

@@ -1,5 +1,5 @@
 /** Composite keys that cannot collide. */
-import { SluiceError } from '../errors.ts';
+import { SluiceError } from '../internal/errors.ts';
 
 /**
  * `key('user', id, 'route', name)`. Different parts, different key: a ':' within a part is escaped.

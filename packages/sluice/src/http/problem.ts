@@ -1,5 +1,5 @@
 /** A denial as a body: problem details (RFC 9457) with the types of the IETF's RateLimit draft. */
-import { type Decision, MANUAL_BLOCK } from '../contract.ts';
+import { type Decision, MANUAL_BLOCK } from '../engine/contract.ts';
 import { seconds } from './headers.ts';
 
 /** Problem details, as RFC 9457 and the IETF's RateLimit draft have them. */

@@ -2,8 +2,8 @@
  * Hits on the channels of node:diagnostics_channel. Without a subscriber nothing is published, and nothing is made to be.
  */
 import { channel } from 'node:diagnostics_channel';
-import type { Decision, Hit, Millis } from '../contract.ts';
-import type { StoreFault } from '../errors.ts';
+import type { Decision, Hit, Millis } from '../engine/contract.ts';
+import type { StoreFault } from '../internal/errors.ts';
 import type { Observer, Outcome } from '../wrappers/metered.ts';
 
 /** On 'sluice:decision'. The words are those of `Observer`. */

@@ -3,7 +3,7 @@
  * pays for two lookups and not for attributes.
  */
 import type { Attributes, BatchObservableCallback, Meter, Tracer } from '@opentelemetry/api';
-import type { Hit, Millis } from '../contract.ts';
+import type { Hit, Millis } from '../engine/contract.ts';
 import type { Observer } from '../wrappers/metered.ts';
 import { BOUNDS, type Labels } from './family.ts';
 import { tally, type TallyOptions } from './tally.ts';

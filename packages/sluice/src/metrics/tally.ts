@@ -2,9 +2,9 @@
  * What passed and what did not, by limiter and policy: counters in plain numbers, for whoever shows them. How many there
  * are is bounded, whatever names come, and no key is among them.
  */
-import type { Hit, Plan } from '../contract.ts';
-import { SluiceError, type StoreFault } from '../errors.ts';
-import { bound, known } from '../options.ts';
+import type { Hit, Plan } from '../engine/contract.ts';
+import { SluiceError, type StoreFault } from '../internal/errors.ts';
+import { bound, checkOptionNames } from '../internal/options.ts';
 import type { Observer } from '../wrappers/metered.ts';
 import type { Family } from './family.ts';
 
@@ -32,7 +32,10 @@ const MAX_POLICIES = 50;
 const OTHER = 'other';
 
 export function tally(what: string, options: TallyOptions = {}): Tally {
-  const { nearRatio = 0.8, maxLimiters = 200 } = known(what, options, ['nearRatio', 'maxLimiters']);
+  const { nearRatio = 0.8, maxLimiters = 200 } = checkOptionNames(what, options, [
+    'nearRatio',
+    'maxLimiters',
+  ]);
   if (!(nearRatio > 0 && nearRatio <= 1))
     throw new SluiceError('ERR_NUMBER', `${what}.nearRatio`, nearRatio, 'at most 1');
   bound(`${what}.maxLimiters`, maxLimiters);

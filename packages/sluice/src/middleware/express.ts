@@ -1,8 +1,8 @@
 /** Express 4 and 5, and whatever else takes `(request, response, next)`, such as Connect and Polka. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions, type Verdict } from '../http/index.ts';
-import { expressAddress } from './framework-address.ts';
-import { carryOut, nodeView } from './node.ts';
+import { expressAddress } from './shared/framework-address.ts';
+import { carryOut, nodeView } from './shared/node.ts';
 
 const expressView = { ...nodeView, byFramework: expressAddress };
 

@@ -1,10 +1,10 @@
 /** Fastify 5: a plugin for the context it is registered in and all below it; at the root, for every route. */
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import type { Decision } from '../contract.ts';
+import type { Decision } from '../engine/contract.ts';
 import { createGuard, type Guard, type GuardOptions, type Verdict, type View } from '../http/index.ts';
-import { fastifyAddress } from './framework-address.ts';
-import { carryOut } from './node.ts';
-import { guardForAll, type RouteLimits, withRouteLimits } from './route-limits.ts';
+import { fastifyAddress } from './shared/framework-address.ts';
+import { carryOut } from './shared/node.ts';
+import { guardForAll, type RouteLimits, withRouteLimits } from './shared/route-limits.ts';
 
 export interface FastifyRateLimitOptions extends GuardOptions<FastifyRequest> {
   /** False: only routes with a `rateLimit` in their config; `{}` there means the plugin's limits. Default true. */
@@ -13,7 +13,7 @@ export interface FastifyRateLimitOptions extends GuardOptions<FastifyRequest> {
   readonly hook?: 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | undefined;
 }
 
-export type { RouteLimits } from './route-limits.ts';
+export type { RouteLimits } from './shared/route-limits.ts';
 
 /** In a route's config. False: no limit of any kind. */
 export type FastifyRouteLimits = RouteLimits<FastifyRequest> | false;

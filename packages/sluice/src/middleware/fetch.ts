@@ -1,5 +1,5 @@
 /** Handlers of the web standard, `(request) => Response`: Next, Bun.serve, Deno.serve, Workers. */
-import type { MaybePromise } from '../contract.ts';
+import type { MaybePromise } from '../engine/contract.ts';
 import {
   createGuard,
   type GuardLimiter,
@@ -7,7 +7,7 @@ import {
   type HeaderPair,
   type View,
 } from '../http/index.ts';
-import { connectionOf, endingOf, refusalOf } from './web.ts';
+import { connectionOf, endingOf, refusalOf } from './shared/web.ts';
 
 /** A request on its way through the guard, with what the platform passed beside it: Bun's server, Deno's info. */
 export interface FetchCall {

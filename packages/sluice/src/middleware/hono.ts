@@ -8,7 +8,7 @@ import {
   type Verdict,
   type View,
 } from '../http/index.ts';
-import { connectionOf, endingOf, outgoingOf } from './web.ts';
+import { connectionOf, endingOf, outgoingOf } from './shared/web.ts';
 
 const honoView: View<Context> = {
   addressed: (context) => ({

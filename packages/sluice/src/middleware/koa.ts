@@ -1,8 +1,8 @@
 /** Koa 2 and 3. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions, type View } from '../http/index.ts';
-import { koaAddress, type KoaProxy } from './framework-address.ts';
-import { carryOut } from './node.ts';
+import { koaAddress, type KoaProxy } from './shared/framework-address.ts';
+import { carryOut } from './shared/node.ts';
 
 /** What is used of Koa's context. */
 export interface KoaContext extends KoaProxy {

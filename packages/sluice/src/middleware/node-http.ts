@@ -1,9 +1,9 @@
 /** Node's own server, of HTTP/1 or 2: `createServer(withRateLimit(limiter, handler))`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions } from '../http/index.ts';
-import { carryOut, type NodeRequest, type NodeResponse, nodeView } from './node.ts';
+import { carryOut, type NodeRequest, type NodeResponse, nodeView } from './shared/node.ts';
 
-export type { NodeRequest, NodeResponse } from './node.ts';
+export type { NodeRequest, NodeResponse } from './shared/node.ts';
 
 /** Calls the handler if the request passes. A fault of an option's function is answered with 500 and printed. */
 export function withRateLimit<

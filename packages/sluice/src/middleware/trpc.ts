@@ -7,8 +7,8 @@ import {
   type Verdict,
   type View,
 } from '../http/index.ts';
-import { expressAddress, fastifyAddress } from './framework-address.ts';
-import { untilOver } from './lifetime.ts';
+import { expressAddress, fastifyAddress } from './shared/framework-address.ts';
+import { untilOver } from './shared/lifetime.ts';
 
 /** What a middleware of tRPC is told. */
 export interface TrpcCall<C = unknown> {

@@ -1,5 +1,5 @@
 /** For clocks that stand still until they are told to go on: who is woken when. */
-import type { Millis } from '../contract.ts';
+import type { Millis } from '../engine/contract.ts';
 
 interface Alarm {
   readonly due: Millis;

@@ -1,6 +1,6 @@
 /** A clock that moves only when told to, and wakes whoever waits for the instants it passes. */
 import { Alarms } from './alarms.ts';
-import type { Clock, Millis } from '../contract.ts';
+import type { Clock, Millis } from '../engine/contract.ts';
 
 export interface ManualClock extends Clock {
   /** Moves on, stopping at every instant that somebody waits for. */

@@ -3,11 +3,11 @@
  * or a greater one, and for two seconds at most. When it ends, one hit goes to the store as a scout, and the others wait
  * for what it hears: docs/decisions/0041-the-denial-cache-sends-scouts.md.
  */
-import { systemClock } from '../clock.ts';
-import type { Decision, Hit, Millis, Plan, Store } from '../contract.ts';
-import { bound, known } from '../options.ts';
-import { rowIdOf } from './held.ts';
-import { copyOf, isKept } from './kept-key.ts';
+import { systemClock } from '../internal/clock.ts';
+import type { Decision, Hit, Millis, Plan, Store } from '../engine/contract.ts';
+import { bound, checkOptionNames } from '../internal/options.ts';
+import { rowIdOf } from './resilient/held-places.ts';
+import { copyOf, isKept } from './shared/cacheable-key.ts';
 
 /** Options of a store's `denyCache`. */
 export interface DenyCacheOptions {
@@ -48,7 +48,7 @@ export function denyCache(
   options: DenyCacheOptions = {},
   listen: (givenBack: (hit: Hit) => void) => void = () => {},
 ): Store<Promise<Decision>> {
-  const { maxKeys = 10_000 } = known('denyCache', options, ['maxKeys']);
+  const { maxKeys = 10_000 } = checkOptionNames('denyCache', options, ['maxKeys']);
   bound('denyCache.maxKeys', maxKeys);
   // A Map keeps the order of insertion: the first is the oldest.
   const denials = new Map<string, Denial>();

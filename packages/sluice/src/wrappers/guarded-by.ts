@@ -1,7 +1,7 @@
 /** What stands between callers and a store on a server: `resilient` and, if it is wanted, `denyCache` around it. */
-import type { Decision, Hit, Store } from '../contract.ts';
+import type { Decision, Hit, Store } from '../engine/contract.ts';
 import { denyCache as rememberDenials, type DenyCacheOptions } from './deny-cache.ts';
-import { type Hooks, resilient, type ResilientOptions } from './resilient.ts';
+import { type Hooks, resilient, type ResilientOptions } from './resilient/resilient.ts';
 
 export function guardedBy(
   store: Store<Promise<Decision>>,

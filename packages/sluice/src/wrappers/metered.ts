@@ -2,10 +2,10 @@
  * Tells observers what became of each hit. A store that answers at once still does: nothing is awaited, nothing is made
  * per hit, and the clock is not read, which would take as long as the check. What observers throw is nobody's.
  */
-import type { Decision, Hit, MaybePromise, Millis, Store } from '../contract.ts';
-import { faultIn, SluiceError, type StoreFault } from '../errors.ts';
-import { isPromise } from '../maybe.ts';
-import { storeHint, storeIn } from '../options.ts';
+import type { Decision, Hit, MaybePromise, Millis, Store } from '../engine/contract.ts';
+import { faultIn, SluiceError, type StoreFault } from '../internal/errors.ts';
+import { isPromise } from '../internal/maybe-promise.ts';
+import { storeHint, storeIn } from '../internal/options.ts';
 
 /**
  * Whether something passed. Undefined: nothing was asked to, as by a peek or a refund; or one who waits in `acquire` was

@@ -12,11 +12,11 @@ import {
   type Plan,
   type Store,
   moreAfter,
-} from '../contract.ts';
-import { type Duration, duration } from '../duration.ts';
-import { bound, known, storeHint, storeIn } from '../options.ts';
-import { copyOf, isKept, numbersOf } from './kept-key.ts';
-import { quietClock } from './quiet-clock.ts';
+} from '../engine/contract.ts';
+import { type Duration, duration } from '../internal/duration.ts';
+import { bound, checkOptionNames, storeHint, storeIn } from '../internal/options.ts';
+import { copyOf, isKept, numbersOf } from './shared/cacheable-key.ts';
+import { quietClock } from './shared/quiet-clock.ts';
 
 export interface SyncedOptions {
   /** How often counts are pushed and totals pulled; for each limiter, at least ten times in its shortest window. */
@@ -69,7 +69,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     every,
     maxKeys = 10_000,
     clock = quietClock,
-  } = known('synced', options, ['every', 'maxKeys', 'clock']);
+  } = checkOptionNames('synced', options, ['every', 'maxKeys', 'clock']);
   storeIn('synced.store', store, storeHint);
   const longest = duration('synced.every', every);
   bound('synced.maxKeys', maxKeys);

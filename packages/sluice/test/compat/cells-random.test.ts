@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { createClThrottle } from '../../src/compat/redis-cell.ts';
 import { createGcraRateLimiter, type GcraRateLimiter, perDuration } from '../../src/compat/throttled.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { random } from '../differential.ts';
+import { random } from '../stores/differential.ts';
 import { millis } from '../vectors/gcra.ts';
 
 interface Cells {
@@ -36,7 +36,7 @@ function rule() {
 }
 
 /** Nanoseconds that are forgiven: so near to the next unit, it is there. */
-const FORGIVEN = 500;
+const TIME_EPSILON = 500;
 
 const unitsOf = ({ left, interval }: Cells, more: number): number =>
   left + BigInt(more) > 0n ? Number((left + BigInt(more)) / interval) : 0;
@@ -113,7 +113,7 @@ test('redis-cell: 60,000 random calls agree in all five integers, by a clock of 
       const never = quantity > maxBurst + 1;
       const retry = !cells.limited || never ? -1 : Math.max(1, seconds(cells.wait));
       const reset = cells.limited && !never ? Math.max(1, seconds(cells.debt)) : seconds(cells.debt);
-      const units = unitsOf(cells, FORGIVEN);
+      const units = unitsOf(cells, TIME_EPSILON);
       const rightly = [Number(cells.limited), maxBurst + 1, units, retry, reset].join(' ');
       const got = throttle(key, maxBurst, count, period, quantity).join(' ');
       if (got !== rightly)
@@ -156,7 +156,7 @@ test.each([
         isNear(resetAfter, cells.debt) &&
         (waits ? isNear(retryAfter, cells.wait) : retryAfter === -1) &&
         remaining >= unitsOf(cells, -off) &&
-        remaining <= unitsOf(cells, FORGIVEN + off);
+        remaining <= unitsOf(cells, TIME_EPSILON + off);
       if (!agrees) differences.push(`seed ${seed}, ${maxBurst} ${count} ${period} ${quantity} at ${now}`);
     }
   }

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { InMemoryRateLimiter, type RateLimiterOptions } from '../../src/compat/rolling-window.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { random } from '../differential.ts';
+import { random } from '../stores/differential.ts';
 
 /** It comes with the benchmarks. */
 const require = createRequire(new URL('../../../../benchmarks/package.json', import.meta.url));

@@ -11,8 +11,8 @@ import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type RouteHits, type RouteStore, sluiceStore } from '../../src/compat/fastify-rate-limit.ts';
 import { memory } from '../../src/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
-import { redisServer } from '../redis/server.ts';
-import { punctually } from '../redis/watch.ts';
+import { redisServer } from 'sluice-test-support/redis/server.ts';
+import { punctually } from 'sluice-test-support/redis/watch.ts';
 import { admitted, counted, drained, freshPrefix, ownRedis, statuses, unreachable } from './apps.ts';
 
 /** It fits what the plugin asks for. */

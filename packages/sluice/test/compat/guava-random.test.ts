@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { RateLimiter } from '../../src/compat/guava.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { random } from '../differential.ts';
+import { random } from '../stores/differential.ts';
 import { exactPace } from './guava-exact.ts';
 
 describe('random', () => {

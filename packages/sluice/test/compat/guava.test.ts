@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createLimiter, pacer } from '../../src/index.ts';
 import { type DistributedRateLimiter, RateLimiter, type RateLimiterOptions } from '../../src/compat/guava.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
-import { STORES } from '../stores.ts';
+import { STORES } from '../support/stores.ts';
 import { Ledger, load } from '../vectors/vector.ts';
 
 interface Step {

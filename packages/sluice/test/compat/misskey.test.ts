@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createSkRateLimiterService } from '../../src/compat/sharkey.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { STORES } from '../stores.ts';
+import { STORES } from '../support/stores.ts';
 import { load } from '../vectors/vector.ts';
 import { createRateLimiterService } from './misskey-guide.ts';
 

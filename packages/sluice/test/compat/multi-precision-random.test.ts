@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { afterAll, afterEach, expect, inject, test, vi } from 'vitest';
 import { createMultiPrecision, type Ids } from '../../src/compat/multi-precision.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { random } from '../differential.ts';
+import { random } from '../stores/differential.ts';
 
 interface NamedRule {
   readonly interval: number;

@@ -3,8 +3,8 @@ import { afterAll, describe, expect, inject, test } from 'vitest';
 import { createMultiPrecision, RateLimit, type Rule } from '../../src/compat/multi-precision.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { punctually } from '../redis/watch.ts';
-import { type MakeStore, STORES } from '../stores.ts';
+import { punctually } from 'sluice-test-support/redis/watch.ts';
+import { type MakeStore, STORES } from '../support/stores.ts';
 import { agrees, Ledger, load, sort } from '../vectors/vector.ts';
 
 const clients = Array.from({ length: 4 }, () => new Redis(inject('redisPort'), '127.0.0.1'));

@@ -24,7 +24,7 @@ import {
 import { SluiceError, StoreUnavailable } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { redis3 } from '../redis/old-clients.ts';
+import { redis3 } from 'sluice-test-support/redis/old-clients.ts';
 
 const port = inject('redisPort');
 const client = new Redis(port, '127.0.0.1');

@@ -15,8 +15,8 @@ import {
 import { type Decision, type Hit, memory, SluiceError, type Store } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { punctually } from '../redis/watch.ts';
-import { STORES } from '../stores.ts';
+import { punctually } from 'sluice-test-support/redis/watch.ts';
+import { STORES } from '../support/stores.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());

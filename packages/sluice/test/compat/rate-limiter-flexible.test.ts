@@ -11,7 +11,7 @@ import {
 } from '../../src/compat/rate-limiter-flexible.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { STORES } from '../stores.ts';
+import { STORES } from '../support/stores.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());

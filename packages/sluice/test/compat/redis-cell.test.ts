@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { CellError, type ClThrottleArgs, createClThrottle } from '../../src/compat/redis-cell.ts';
 import { memory } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { STORES } from '../stores.ts';
+import { STORES } from '../support/stores.ts';
 import { millis } from '../vectors/gcra.ts';
 import { load } from '../vectors/vector.ts';
 

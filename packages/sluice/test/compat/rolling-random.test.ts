@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { rateLimiterFactory, type RateLimiterFactoryOptions } from '../../src/compat/rolling-window.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { random } from '../differential.ts';
-import { STORES } from '../stores.ts';
+import { random } from '../stores/differential.ts';
+import { STORES } from '../support/stores.ts';
 
 interface Limit {
   readonly interval: number;

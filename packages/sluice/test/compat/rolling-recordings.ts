@@ -4,7 +4,7 @@
  */
 import { rateLimiterFactory, InMemoryRateLimiter } from '../../src/compat/rolling-window.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import type { MakeStore } from '../stores.ts';
+import type { MakeStore } from '../support/stores.ts';
 import { recordingBy, type Scenario as RisingStackScenario } from '../vectors/risingstack.ts';
 import { agrees, Ledger, load, type Recording, sort } from '../vectors/vector.ts';
 

@@ -11,8 +11,8 @@ import {
 } from '../../src/compat/rolling-window.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { punctually } from '../redis/watch.ts';
-import { STORES } from '../stores.ts';
+import { punctually } from 'sluice-test-support/redis/watch.ts';
+import { STORES } from '../support/stores.ts';
 import { isCoarse, scenarios as risingstackScenarios } from '../vectors/risingstack.ts';
 import { acknowledgedIn, classdojo, risingstack } from './rolling-recordings.ts';
 

@@ -8,8 +8,8 @@ import {
   translateLimit,
 } from '../../src/compat/sharkey.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { STORES } from '../stores.ts';
-import { random } from '../differential.ts';
+import { STORES } from '../support/stores.ts';
+import { random } from '../stores/differential.ts';
 
 interface Bucket {
   readonly counter: number;

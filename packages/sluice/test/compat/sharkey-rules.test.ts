@@ -10,8 +10,8 @@ import {
   translateLimit,
 } from '../../src/compat/sharkey.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { random } from '../differential.ts';
-import { STORES } from '../stores.ts';
+import { random } from '../stores/differential.ts';
+import { STORES } from '../support/stores.ts';
 
 const { ceil, max: most, round } = Math;
 

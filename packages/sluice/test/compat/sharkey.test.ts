@@ -14,7 +14,7 @@ import {
 import { memory, type Store } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
-import { STORES } from '../stores.ts';
+import { STORES } from '../support/stores.ts';
 import { load } from '../vectors/vector.ts';
 
 interface Scenario {

@@ -19,7 +19,7 @@ import {
 } from '../../src/compat/throttled.ts';
 import { type Decision, type MaybePromise, memory } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { STORES } from '../stores.ts';
+import { STORES } from '../support/stores.ts';
 import { compareRemaining, FINEST_INTERVAL_NS, FINEST_STEP_NS, millis } from '../vectors/gcra.ts';
 import { Ledger, load, MICROSECOND } from '../vectors/vector.ts';
 

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { expect } from 'vitest';
 import { createLimiter } from '../../src/index.ts';
 import { ipc } from '../../src/stores/ipc/index.ts';
-import { until } from '../redis/watch.ts';
+import { until } from 'sluice-test-support/redis/watch.ts';
 import type { Place } from './machine.ts';
 
 /** Passes as many as its policy says, and more only for the time that this takes. */

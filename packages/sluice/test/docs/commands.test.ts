@@ -6,9 +6,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { duration } from '../../src/duration.ts';
-import { type Block, blocksOf, pages, root, textOf } from './blocks.ts';
-import { commandsIn, isOfRepository, needsReader } from './reading.ts';
+import { duration } from '../../src/internal/duration.ts';
+import { type Block, blocksOf, pages, root, textOf } from 'sluice-test-support/docs/blocks.ts';
+import { commandsIn, isOfRepository, needsReader } from 'sluice-test-support/docs/reading.ts';
 
 const blocks = pages.flatMap(blocksOf);
 const tests = ['packages', 'site']
@@ -88,7 +88,7 @@ function checkTests(path = '', title = ''): void {
   const there = tests.filter((file) => file === path || file.startsWith(path === '' ? '' : `${path}/`));
   expect(there, path).not.toEqual([]);
   const titles = there.flatMap((file) => textOf(file).match(/\b(test|it|describe)\b.*\(\s*[`'"].*/g) ?? []);
-  if (there.includes('packages/sluice/test/docs.test.ts')) titles.push(...pages);
+  if (there.includes('packages/sluice/test/docs/docs.test.ts')) titles.push(...pages);
   expect(
     titles.filter((line) => line.includes(title)),
     title,
@@ -167,7 +167,7 @@ test.each([
   [
     'README.md',
     'its page is on http://127.0.0.1:8080',
-    'packages/sluice-server/src/serve.ts',
+    'packages/sluice-server/src/cli/serve.ts',
     '{ http: 8080, grpc: 8081, resp: 6380 }',
   ],
 ])('%s: what is said beside a command is so: %s', (page, words, file, proof) => {

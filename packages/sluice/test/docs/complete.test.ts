@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import * as sluice from '../../src/index.ts';
 import * as testing from '../../src/testing/index.ts';
-import { blocksOf, markdownIn, pages, promised, root, textOf } from './blocks.ts';
+import { blocksOf, markdownIn, pages, promised, root, textOf } from 'sluice-test-support/docs/blocks.ts';
 
 const algorithmsFolder = join(root, 'packages/sluice/src/algorithms');
 

@@ -9,9 +9,9 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { Policies, Policy } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { ALGORITHMS } from '../../src/stores/redis/lua.ts';
-import { compare } from '../differential.ts';
-import { root, sourceOf } from './blocks.ts';
-import { reading } from './reading.ts';
+import { compare } from '../stores/differential.ts';
+import { root, sourceOf } from 'sluice-test-support/docs/blocks.ts';
+import { reading } from 'sluice-test-support/docs/reading.ts';
 
 const guide = reading('CONTRIBUTING.md');
 const places = guide('', 'packages/sluice/src/\n');

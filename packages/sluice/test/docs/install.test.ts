@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { installSluice } from '../packed.ts';
-import { blocksOf, promised } from './blocks.ts';
-import { reading } from './reading.ts';
+import { installSluice } from 'sluice-test-support/packed.ts';
+import { blocksOf, promised } from 'sluice-test-support/docs/blocks.ts';
+import { reading } from 'sluice-test-support/docs/reading.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-install-'));
 beforeAll(() => installSluice(folder), 60_000);

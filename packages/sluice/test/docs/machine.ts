@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
 import { inject } from 'vitest';
-import { postgresServer } from '../postgres/server.ts';
-import { startCluster } from '../redis/cluster.ts';
-import { freePort } from '../redis/server.ts';
-import { type Block, root } from './blocks.ts';
+import { postgresServer } from 'sluice-test-support/postgres/server.ts';
+import { startCluster } from '../stores/redis/cluster.ts';
+import { freePort } from 'sluice-test-support/redis/server.ts';
+import { type Block, root } from 'sluice-test-support/docs/blocks.ts';
 
 /** Of one run of a block. */
 export interface Place {

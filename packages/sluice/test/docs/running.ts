@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { dirname, join, parse } from 'node:path';
 import { type BuildOptions, build } from 'esbuild';
 import { Miniflare } from 'miniflare';
-import { root } from './blocks.ts';
+import { root } from 'sluice-test-support/docs/blocks.ts';
 
 /** Beside Node. */
 export const RUNTIMES = ['bun', 'deno', 'workerd'] as const;

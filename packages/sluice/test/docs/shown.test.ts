@@ -17,7 +17,7 @@ import {
 import { prometheusMetrics } from '../../src/metrics/prometheus.ts';
 import { withRateLimit } from '../../src/middleware/fetch.ts';
 import { redis } from '../../src/stores/redis/index.ts';
-import { reading } from './reading.ts';
+import { reading } from 'sluice-test-support/docs/reading.ts';
 
 const wordsOf = (text: string): string[] => text.trim().split(/\s+/);
 

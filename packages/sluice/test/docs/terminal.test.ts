@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { clientAddress, type TrustProxy } from '../../src/http/index.ts';
-import { link } from '../packed.ts';
-import { freePort } from '../redis/server.ts';
-import { punctually } from '../redis/watch.ts';
-import { textOf } from './blocks.ts';
-import { commandsIn, reading } from './reading.ts';
+import { link } from 'sluice-test-support/packed.ts';
+import { freePort } from 'sluice-test-support/redis/server.ts';
+import { punctually } from 'sluice-test-support/redis/watch.ts';
+import { textOf } from 'sluice-test-support/docs/blocks.ts';
+import { commandsIn, reading } from 'sluice-test-support/docs/reading.ts';
 
 const run = promisify(execFile);
 

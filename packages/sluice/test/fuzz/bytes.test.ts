@@ -12,7 +12,7 @@ import {
   slidingLog,
   StoreUnavailable,
 } from '../../src/index.ts';
-import { planOf } from '../../src/plan.ts';
+import { planOf } from '../../src/policy/named-policies.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import {
   askOf,

@@ -2,13 +2,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createLimiter, type Policies, SluiceError } from '../../src/index.ts';
-import { duration } from '../../src/duration.ts';
-import { announcedWait } from '../../src/http/announced.ts';
+import { duration } from '../../src/internal/duration.ts';
+import { announcedWait } from '../../src/http/client/retry-after.ts';
 import { clientAddress, key } from '../../src/http/index.ts';
 import { parseAddress, parseRange } from '../../src/http/ip.ts';
 import { keyOf, prefixOf } from '../../src/stores/redis/key.ts';
 import { idOf } from '../../src/stores/cas/key.ts';
-import { planOf } from '../../src/plan.ts';
+import { planOf } from '../../src/policy/named-policies.ts';
 
 /** Its value, or undefined if it is refused with the code. Anything else is thrown on. */
 function unless<T>(code: string, make: () => T): T | undefined {

@@ -12,7 +12,7 @@ import {
 import { concurrency, createLimiter, type Decision, fixedWindow, memory } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { freePort } from '../redis/server.ts';
+import { freePort } from 'sluice-test-support/redis/server.ts';
 
 interface Asked extends RequestLike {
   readonly user?: string;

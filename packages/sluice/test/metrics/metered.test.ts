@@ -13,8 +13,8 @@ import {
 } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { conformance, manualClock } from '../../src/testing/index.ts';
-import { rejections } from '../redis/watch.ts';
-import { STORES } from '../stores.ts';
+import { rejections } from 'sluice-test-support/redis/watch.ts';
+import { STORES } from '../support/stores.ts';
 
 interface Told {
   readonly what: string;

@@ -6,7 +6,7 @@ import { createLimiter, type Decision, memory, metered, type Store } from '../..
 import { EXPOSITION_TYPE, exposition, Histogram, prometheusMetrics } from '../../src/metrics/prometheus.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { scrape } from './scrape.ts';
+import { scrape } from 'sluice-test-support/metrics/scrape.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());

@@ -13,7 +13,7 @@ import {
 } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { freePort } from '../redis/server.ts';
+import { freePort } from 'sluice-test-support/redis/server.ts';
 
 /** What the guard of a framework is given. Each has its own request; these claims never look into it. */
 export type AnyOptions = GuardOptions<unknown>;

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { engines, hasOtherNodes, nodeBinary, root } from '../packed.ts';
+import { engines, hasOtherNodes, nodeBinary, root } from 'sluice-test-support/packed.ts';
 import { claims } from './connections/claims.ts';
 
 /** Inside the repository, so that the frameworks are found. */

@@ -33,7 +33,7 @@ import {
   RateLimitModule,
   requestOf,
   SkipRateLimit,
-} from '../../src/middleware/nest.ts';
+} from '../../src/middleware/nest/nest.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { type App, middlewareClaims, type Running } from './claims.ts';
 

@@ -13,7 +13,7 @@ import { createLimiter } from '../../src/index.ts';
 import { rateLimit as onExpress } from '../../src/middleware/express.ts';
 import { rateLimit as onFastify } from '../../src/middleware/fastify.ts';
 import { rateLimit as onKoa } from '../../src/middleware/koa.ts';
-import { RateLimitModule } from '../../src/middleware/nest.ts';
+import { RateLimitModule } from '../../src/middleware/nest/nest.ts';
 import { rateLimit as onNode } from '../../src/middleware/node-http.ts';
 import type { AnyOptions } from './claims.ts';
 import { listen, running } from './listen.ts';

@@ -13,7 +13,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { concurrency, createLimiter, type Decision, fixedWindow } from '../../src/index.ts';
 import { rateLimit } from '../../src/middleware/trpc.ts';
 import { redis } from '../../src/stores/redis/index.ts';
-import { freePort } from '../redis/server.ts';
+import { freePort } from 'sluice-test-support/redis/server.ts';
 import type { AnyOptions, Running } from './claims.ts';
 import { listen } from './listen.ts';
 

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { createLimiter, type Decision, memory, slidingLog } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { punctually } from '../redis/watch.ts';
-import { type Ask, random, someGap, someVerb } from '../differential.ts';
-import { CASES } from '../policies.ts';
-import { redisServer, type Server } from '../redis/server.ts';
+import { punctually } from 'sluice-test-support/redis/watch.ts';
+import { type Ask, random, someGap, someVerb } from '../stores/differential.ts';
+import { CASES } from '../support/policies.ts';
+import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
 import {
   admitted,
   fastifyStores,

@@ -12,8 +12,8 @@ import {
   StoreUnavailable,
 } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
-import { outcome, unpunctuality, until } from '../redis/watch.ts';
-import { redisServer, type Server } from '../redis/server.ts';
+import { outcome, unpunctuality, until } from 'sluice-test-support/redis/watch.ts';
+import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
 import { type Flexible, peer, type RateLimitRedis, type Rolling } from './peers.ts';
 import { kinds } from './stores.ts';
 

@@ -16,7 +16,7 @@ import {
   tokenBucket,
 } from '../../src/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
-import { type MakeStore, STORES } from '../stores.ts';
+import { type MakeStore, STORES } from '../support/stores.ts';
 
 /** Valkey is the same script on a server that answers once in 100 ms: the conformance suite has it. */
 const { valkey: _, ...quick } = STORES;

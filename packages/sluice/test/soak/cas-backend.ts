@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { casStore } from '../../src/index.ts';
-import { type AnyService, example } from '../cas/services.ts';
-import { proxyTo } from '../redis/proxy.ts';
-import { freePort, listening } from '../redis/server.ts';
+import { type AnyService, example } from '../stores/cas/services.ts';
+import { proxyTo } from '../stores/redis/proxy.ts';
+import { freePort, listening } from 'sluice-test-support/redis/server.ts';
 import type { Backend } from './scene.ts';
 import { networkFaults, troubleBy } from './trouble.ts';
 

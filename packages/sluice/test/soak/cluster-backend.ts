@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { redis } from '../../src/stores/redis/index.ts';
-import { type Node, startCluster } from '../redis/cluster.ts';
+import { type Node, startCluster } from '../stores/redis/cluster.ts';
 import { CAREFUL, keysIn } from './redis-backend.ts';
 import type { Backend } from './scene.ts';
 import { comesTrue, type Draw, troubleBy } from './trouble.ts';

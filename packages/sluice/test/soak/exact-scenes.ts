@@ -17,7 +17,7 @@ import {
 } from '../../src/index.ts';
 import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { type Ask, random, someGap, someVerb } from '../differential.ts';
+import { type Ask, random, someGap, someVerb } from '../stores/differential.ts';
 import {
   fixedWindowModel,
   gcraModel,
@@ -25,8 +25,8 @@ import {
   type Model,
   slidingLogModel,
   slidingWindowModel,
-} from '../models.ts';
-import { CASES } from '../policies.ts';
+} from '../algorithms/models.ts';
+import { CASES } from '../support/policies.ts';
 import { steady } from './book.ts';
 import type { Backend, Scene } from './scene.ts';
 

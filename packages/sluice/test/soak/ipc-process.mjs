@@ -22,7 +22,7 @@ let serves = false;
 const rows = limit === undefined ? memory({ clock: { now: () => time } }) : memory();
 const counted = {
   ...rows,
-  apply(/** @type {import('../../src/contract.ts').Hit} */ hit) {
+  apply(/** @type {import('../../src/engine/contract.ts').Hit} */ hit) {
     if (!serves) tell('serves');
     serves = true;
     return rows.apply(hit);

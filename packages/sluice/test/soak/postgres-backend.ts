@@ -1,8 +1,8 @@
 /** A Postgres behind a network that fails; its table is locked and emptied, its processes are stopped and killed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { postgres } from '../../src/stores/postgres/index.ts';
-import { postgresServer } from '../postgres/server.ts';
-import { proxyTo } from '../redis/proxy.ts';
+import { postgresServer } from 'sluice-test-support/postgres/server.ts';
+import { proxyTo } from '../stores/redis/proxy.ts';
 import type { Backend } from './scene.ts';
 import { comesTrue, networkFaults, troubleBy } from './trouble.ts';
 

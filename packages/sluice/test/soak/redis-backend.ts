@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { inject } from 'vitest';
 import { redis } from '../../src/stores/redis/index.ts';
-import { proxyTo } from '../redis/proxy.ts';
-import { redisServer, type Server } from '../redis/server.ts';
+import { proxyTo } from '../stores/redis/proxy.ts';
+import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
 import type { Backend, Connection } from './scene.ts';
 import { networkFaults, troubleBy } from './trouble.ts';
 

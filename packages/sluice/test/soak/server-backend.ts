@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { type Decision, type Hit, memory, type Store, StoreUnavailable } from '../../src/index.ts';
-import { freePort, listening } from '../redis/server.ts';
+import { freePort, listening } from 'sluice-test-support/redis/server.ts';
 import { CAREFUL } from './redis-backend.ts';
 import type { Backend, Connection } from './scene.ts';
 import { troubleBy } from './trouble.ts';

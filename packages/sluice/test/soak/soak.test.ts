@@ -3,7 +3,7 @@
  * `npm run soak` is ten minutes, `npm run soak -- --for 1h --seed 7` as long and as random as one likes.
  */
 import { expect, test } from 'vitest';
-import { duration } from '../../src/duration.ts';
+import { duration } from '../../src/internal/duration.ts';
 import { soak } from './soak.ts';
 import { summary } from './tally.ts';
 

@@ -1,7 +1,7 @@
 /** All scenes at once, in trouble, for a while; then a verdict. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { random } from '../differential.ts';
-import { bytesInUse, rejections } from '../redis/watch.ts';
+import { random } from '../stores/differential.ts';
+import { bytesInUse, rejections } from 'sluice-test-support/redis/watch.ts';
 import { steady } from './book.ts';
 import { type Cast, cast } from './cast.ts';
 import { Footprints } from './footprint.ts';

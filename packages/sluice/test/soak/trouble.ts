@@ -1,6 +1,6 @@
 /** What happens to a store while it is asked: one fault at a time, all kinds of them, in another order each round. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Middleman } from '../redis/proxy.ts';
+import type { Middleman } from '../stores/redis/proxy.ts';
 import { type Loss, steady } from './book.ts';
 
 /** Milliseconds. In a long soak, after some faults there is a rest: everything must be well then. */

@@ -1,5 +1,5 @@
 /** What the two recordings of GCRA have in common. */
-import { inMillis } from '../../src/duration.ts';
+import { inMillis } from '../../src/internal/duration.ts';
 import { gcra, type Policy } from '../../src/index.ts';
 import { type Ledger, MICROSECOND } from './vector.ts';
 

@@ -6,7 +6,7 @@
 import { createLimiter } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { compareRemaining, FINEST_INTERVAL_NS, FINEST_STEP_NS, policyOf } from './gcra.ts';
-import type { MakeStore } from '../stores.ts';
+import type { MakeStore } from '../support/stores.ts';
 import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
 
 interface Scenario {

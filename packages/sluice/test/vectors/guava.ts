@@ -3,7 +3,7 @@
  * so far.
  * Left out: setRate and what follows it, getRate, toString, refused arguments: they belong to sluice/compat/guava.
  */
-import { inMillis } from '../../src/duration.ts';
+import { inMillis } from '../../src/internal/duration.ts';
 import {
   createLimiter,
   type Decision,
@@ -13,7 +13,7 @@ import {
   type Policy,
 } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import type { MakeStore } from '../stores.ts';
+import type { MakeStore } from '../support/stores.ts';
 import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
 
 interface Scenario {

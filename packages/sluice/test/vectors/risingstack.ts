@@ -7,10 +7,10 @@
  * here, nothing.
  * Where it kept a coarse grid, which admits too much: that no more than the limit is acknowledged in any interval.
  */
-import { inMillis } from '../../src/duration.ts';
+import { inMillis } from '../../src/internal/duration.ts';
 import { createLimiter, minInterval, type Mode, type Policy, slidingLog } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import type { MakeStore } from '../stores.ts';
+import type { MakeStore } from '../support/stores.ts';
 import { agrees, Ledger, load, MICROSECOND, type Recording, sort, type Vector } from './vector.ts';
 
 interface Limit {

@@ -5,7 +5,7 @@
  */
 import { createLimiter, leakyBucket } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import type { MakeStore } from '../stores.ts';
+import type { MakeStore } from '../support/stores.ts';
 import { agrees, Ledger, load, type Recording, sort } from './vector.ts';
 
 interface BucketLimit {

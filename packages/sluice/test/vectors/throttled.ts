@@ -13,7 +13,7 @@ import {
   policyOf,
   millis,
 } from './gcra.ts';
-import type { MakeStore } from '../stores.ts';
+import type { MakeStore } from '../support/stores.ts';
 import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
 
 interface Quota {

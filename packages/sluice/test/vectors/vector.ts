@@ -1,6 +1,6 @@
 /** What the runners share: a recording as a claim that can be checked, and the ledger of where an answer differs. */
 import { readFileSync } from 'node:fs';
-import type { MakeStore } from '../stores.ts';
+import type { MakeStore } from '../support/stores.ts';
 
 /** One recorded scenario, ready to run. */
 export interface Vector {

@@ -4,7 +4,7 @@ import { governor } from './governor.ts';
 import { guava } from './guava.ts';
 import { risingstack } from './risingstack.ts';
 import { sharkey } from './sharkey.ts';
-import { STORES } from '../stores.ts';
+import { STORES } from '../support/stores.ts';
 import { throttled } from './throttled.ts';
 
 const RECORDINGS = { governor, throttled, guava, risingstack, sharkey };

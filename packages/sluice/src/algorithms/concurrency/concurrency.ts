@@ -3,9 +3,9 @@
  * when its lease ends. A place is known by the instant at which it was taken, so that its holder can release or renew just
  * this one. A release that does not say which place it means frees the oldest: no lease that is left ends too early.
  */
-import type { Algorithm, Policy } from '../../contract.ts';
-import { type Duration, duration } from '../../duration.ts';
-import { known, whole } from '../../options.ts';
+import type { Algorithm, Policy } from '../../engine/contract.ts';
+import { type Duration, duration } from '../../internal/duration.ts';
+import { checkOptionNames, whole } from '../../internal/options.ts';
 import {
   FEWEST_ENTRIES,
   newestTime,
@@ -30,7 +30,7 @@ export const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
 
 /** Limits how many run at the same time: a place is held until it is released, or until its lease ends. */
 export function concurrency(options: ConcurrencyOptions): Policy {
-  const { limit, lease } = known('concurrency', options, ['limit', 'lease']);
+  const { limit, lease } = checkOptionNames('concurrency', options, ['limit', 'lease']);
   const params: SlidingLogParams = {
     limit: whole('concurrency.limit', limit),
     per: duration('concurrency.lease', lease),

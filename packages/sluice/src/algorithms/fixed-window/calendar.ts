@@ -1,6 +1,6 @@
 /** Days, weeks, months and years as a time zone's calendar has them: leap years, and days of 23 or 25 hours. */
-import type { Millis } from '../../contract.ts';
-import { mistake } from '../../errors.ts';
+import type { Millis } from '../../engine/contract.ts';
+import { mistake } from '../../internal/errors.ts';
 
 export const CALENDAR_UNITS = ['day', 'week', 'month', 'year'] as const;
 export type CalendarUnit = (typeof CALENDAR_UNITS)[number];

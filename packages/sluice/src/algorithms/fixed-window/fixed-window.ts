@@ -6,15 +6,15 @@
 import {
   type Algorithm,
   type Cells,
-  FORGIVEN,
+  TIME_EPSILON,
   isFarAhead,
   type Millis,
   type Params,
   type Policy,
-} from '../../contract.ts';
-import { type Duration, windowOf } from '../../duration.ts';
-import { SluiceError } from '../../errors.ts';
-import { known, oneOf, perWindow, positive } from '../../options.ts';
+} from '../../engine/contract.ts';
+import { type Duration, windowOf } from '../../internal/duration.ts';
+import { SluiceError } from '../../internal/errors.ts';
+import { checkOptionNames, oneOf, perWindow, positive } from '../../internal/options.ts';
 import { CALENDAR_UNITS, type Calendar, type CalendarUnit, calendar } from './calendar.ts';
 
 export interface FixedWindowOptions {
@@ -55,7 +55,7 @@ function windows<P extends { readonly limit: number } & Params>(
   isWrong: (params: P, start: Millis, now: Millis) => boolean,
 ): Algorithm<P> {
   function count(p: P, row: Cells, at: number, now: Millis): number {
-    if (row[at + 1] === 0 || endOf(p, row[at]) <= now + FORGIVEN) return 0;
+    if (row[at + 1] === 0 || endOf(p, row[at]) <= now + TIME_EPSILON) return 0;
     return row[at] > now && isWrong(p, row[at], now) ? 0 : row[at + 1];
   }
   return {
@@ -76,14 +76,14 @@ function windows<P extends { readonly limit: number } & Params>(
     },
     clearIn: (p, row, at, now) => (count(p, row, at, now) === 0 ? 0 : endOf(p, row[at]) - now),
     refill: () => 'whole',
-    spending: { cells: [1], full: (p) => p.limit },
+    inherit: { cells: [1], full: (p) => p.limit },
     lease: { lasts: (_, resetAfter) => resetAfter },
   };
 }
 
 export const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
   'fixed-window',
-  (p, now) => (p.first > 0 ? now + (p.first - p.per) : Math.floor((now + FORGIVEN) / p.per) * p.per),
+  (p, now) => (p.first > 0 ? now + (p.first - p.per) : Math.floor((now + TIME_EPSILON) / p.per) * p.per),
   (p, start) => start + p.per,
   // Where several plans open windows of other lengths, none of them knows how far ahead a window may start.
   (p, start, now) => p.first <= p.per && isFarAhead(start, now, p.per),
@@ -92,18 +92,20 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
 export const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
   ...windows<CalendarWindowParams>(
     'calendar-window',
-    (p, now) => calendarOf(p).startOf(now + FORGIVEN),
+    (p, now) => calendarOf(p).startOf(now + TIME_EPSILON),
     (p, start) => calendarOf(p).endOf(start),
-    (p, start, now) => start > calendarOf(p).endOf(now + FORGIVEN),
+    (p, start, now) => start > calendarOf(p).endOf(now + TIME_EPSILON),
   ),
-  /** A server without calendars gets the edges around now: two units back, and two ahead. */
-  args(p, now) {
-    const calendar = calendarOf(p);
-    const start = calendar.startOf(now);
-    const before = calendar.startOf(start - 1);
-    const end = calendar.endOf(start);
-    const next = calendar.endOf(end);
-    return [p.limit, calendar.startOf(before - 1), before, start, end, next, calendar.endOf(next)];
+  redis: {
+    /** A server without calendars gets the edges around now: two units back, and two ahead. */
+    args(p, now) {
+      const calendar = calendarOf(p);
+      const start = calendar.startOf(now);
+      const before = calendar.startOf(start - 1);
+      const end = calendar.endOf(start);
+      const next = calendar.endOf(end);
+      return [p.limit, calendar.startOf(before - 1), before, start, end, next, calendar.endOf(next)];
+    },
   },
 };
 
@@ -129,7 +131,7 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
     per,
     align = 'epoch',
     timeZone,
-  } = known('fixedWindow', options, ['limit', 'per', 'align', 'timeZone']);
+  } = checkOptionNames('fixedWindow', options, ['limit', 'per', 'align', 'timeZone']);
   oneOf('fixedWindow.align', align, ['epoch', 'first', ...CALENDAR_UNITS]);
   const onCalendar = align !== 'epoch' && align !== 'first';
   if (onCalendar && per !== undefined) {

@@ -6,9 +6,9 @@ if not (debt > 0) or $2 - now > max(@3, SKEW) then debt = 0 end
 wait = INF
 if not (cost > @2) then
   wait = debt + cost * @1 - @3
-  if not (wait > FORGIVEN) then wait = 0 end
+  if not (wait > TIME_EPSILON) then wait = 0 end
 end
-free, clear = min(@2, (@3 - debt + FORGIVEN) * @4), debt
+free, clear = min(@2, (@3 - debt + TIME_EPSILON) * @4), debt
 --- overdraft
 local debt = $1 - (now - $2)
 if not (debt > 0) or $2 - now > max(@3, SKEW) then debt = 0 end

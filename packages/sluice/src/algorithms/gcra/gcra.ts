@@ -8,13 +8,13 @@
 import {
   type Algorithm,
   type Cells,
-  FORGIVEN,
+  TIME_EPSILON,
   isFarAhead,
   type Millis,
   type Policy,
-} from '../../contract.ts';
-import { type Duration, windowOf } from '../../duration.ts';
-import { atLeastOne, known, positive } from '../../options.ts';
+} from '../../engine/contract.ts';
+import { type Duration, windowOf } from '../../internal/duration.ts';
+import { atLeastOne, checkOptionNames, positive } from '../../internal/options.ts';
 
 export interface GcraOptions {
   /** Units per `per`, sustained. Below 1, a unit takes longer than `per`: 0.5 per second is one every 2 seconds. */
@@ -41,13 +41,13 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
   width: () => 2,
   available(p, row, at, now) {
     // Above two million a second, what is forgiven is more than a unit.
-    const free = (p.credit - debt(p, row, at, now) + FORGIVEN) * p.rate;
+    const free = (p.credit - debt(p, row, at, now) + TIME_EPSILON) * p.rate;
     return free < p.burst ? free : p.burst;
   },
   waitFor(p, row, at, now, cost) {
     if (cost > p.burst) return Infinity;
     const wait = debt(p, row, at, now) + cost * p.interval - p.credit;
-    return wait > FORGIVEN ? wait : 0;
+    return wait > TIME_EPSILON ? wait : 0;
   },
   take(p, row, at, now, cost) {
     row[at] = debt(p, row, at, now) + cost * p.interval;
@@ -62,7 +62,7 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
   },
   clearIn: (p, row, at, now) => debt(p, row, at, now),
   refill: (p, limit, window) => (limit === p.burst && window === p.credit ? 'even' : undefined),
-  spending: { cells: [0], full: (p) => p.credit, unit: (p) => p.interval },
+  inherit: { cells: [0], full: (p) => p.credit, unit: (p) => p.interval },
   lease: { reduced: (p, span) => evenly(p.interval, Math.floor(p.burst - leak(p, span) / 2)), leak },
 };
 
@@ -78,7 +78,7 @@ function leak({ rate }: GcraParams, span: Millis): number {
 
 /** The default: an even rate with a burst. */
 export function gcra(options: GcraOptions): Policy {
-  const { limit, per, burst } = known('gcra', options, ['limit', 'per', 'burst']);
+  const { limit, per, burst } = checkOptionNames('gcra', options, ['limit', 'per', 'burst']);
   const span = windowOf('gcra.per', per);
   const interval = span / positive('gcra.limit', limit);
   const most = burst === undefined ? Math.max(1, limit) : atLeastOne('gcra.burst', burst);

@@ -6,13 +6,13 @@
 import {
   type Algorithm,
   type Cells,
-  FORGIVEN,
+  TIME_EPSILON,
   isFarAhead,
   type Millis,
   type Policy,
-} from '../../contract.ts';
-import { type Duration, duration } from '../../duration.ts';
-import { atLeastOne, known, positive } from '../../options.ts';
+} from '../../engine/contract.ts';
+import { type Duration, duration } from '../../internal/duration.ts';
+import { atLeastOne, checkOptionNames, positive } from '../../internal/options.ts';
 
 export interface LeakyBucketOptions {
   /** Units that the bucket holds: the most that passes simultaneously, at least 1. */
@@ -47,7 +47,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     row[at] += cost;
   },
   overdraft(p, row, at, now, cost, span) {
-    const back = Math.floor((span + FORGIVEN) / p.dripRate) * p.dripSize;
+    const back = Math.floor((span + TIME_EPSILON) / p.dripRate) * p.dripSize;
     return Math.min(cost, Math.max(0, p.size - 1 + back - level(p, row, at, dripsBy(p, row, at, now))));
   },
   give(p, row, at, now, cost) {
@@ -68,7 +68,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     p.dripSize === 1 && Number.isInteger(p.size) && limit === p.size && window === p.size * p.dripRate
       ? 'even'
       : undefined,
-  spending: { cells: [0], full: (p) => p.size },
+  inherit: { cells: [0], full: (p) => p.size },
   lease: {
     reduced: (p, span) =>
       steps(Math.floor(p.size - (leak(p, span) + p.dripSize) / 2), p.dripSize, p.dripRate),
@@ -80,7 +80,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
 function dripsBy(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
   if (row[at + 1] > now && isFarAhead(row[at + 1], now, windowOf(p.size, p.dripSize, p.dripRate)))
     return Infinity;
-  return Math.max(0, Math.floor((now + FORGIVEN - row[at + 1]) / p.dripRate));
+  return Math.max(0, Math.floor((now + TIME_EPSILON - row[at + 1]) / p.dripRate));
 }
 
 function level(p: LeakyBucketParams, row: Cells, at: number, passed: number): number {
@@ -114,7 +114,7 @@ export function leakyBucket(options: LeakyBucketOptions): Policy {
     size,
     dripSize = 1,
     dripRate = 1000,
-  } = known('leakyBucket', options, ['size', 'dripSize', 'dripRate']);
+  } = checkOptionNames('leakyBucket', options, ['size', 'dripSize', 'dripRate']);
   return steps(
     atLeastOne('leakyBucket.size', size),
     positive('leakyBucket.dripSize', dripSize),

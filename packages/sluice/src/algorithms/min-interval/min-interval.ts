@@ -6,13 +6,13 @@
 import {
   type Algorithm,
   type Cells,
-  FORGIVEN,
+  TIME_EPSILON,
   isFarAhead,
   type Millis,
   type Policy,
-} from '../../contract.ts';
-import { type Duration, duration } from '../../duration.ts';
-import { known } from '../../options.ts';
+} from '../../engine/contract.ts';
+import { type Duration, duration } from '../../internal/duration.ts';
+import { checkOptionNames } from '../../internal/options.ts';
 
 export interface MinIntervalOptions {
   /** The least time between two actions. */
@@ -40,12 +40,12 @@ export const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
 /** 0 where only a wrong clock can have written the row. */
 function left(p: MinIntervalParams, row: Cells, at: number, now: Millis): Millis {
   const wait = row[at] - now;
-  return wait > FORGIVEN && !isFarAhead(row[at] - p.every, now, p.every) ? wait : 0;
+  return wait > TIME_EPSILON && !isFarAhead(row[at] - p.every, now, p.every) ? wait : 0;
 }
 
 /** The least time between two actions. */
 export function minInterval(options: MinIntervalOptions): Policy {
-  const { every } = known('minInterval', options, ['every']);
+  const { every } = checkOptionNames('minInterval', options, ['every']);
   const params: MinIntervalParams = { every: duration('minInterval.every', every) };
   return { algorithm: minIntervalAlgorithm, params, limit: 1, window: params.every };
 }

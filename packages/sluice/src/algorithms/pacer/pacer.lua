@@ -6,7 +6,7 @@ local next, used = $2, $1
 if $3 - now > max(@9, SKEW) then next, used = 0, 0 end
 local due = next - now
 free, wait, clear = INF, 0, 0
-if due > FORGIVEN then free, wait = 0, due end
+if due > TIME_EPSILON then free, wait = 0, due end
 if @7 == 1 and @2 > 0 then
   if next ~= 0 then clear = INF end
 else

@@ -8,14 +8,14 @@
 import {
   type Algorithm,
   type Cells,
-  FORGIVEN,
+  TIME_EPSILON,
   isFarAhead,
   type Millis,
   type Policy,
-} from '../../contract.ts';
-import { type Duration, duration, windowOf } from '../../duration.ts';
-import { SluiceError } from '../../errors.ts';
-import { cost as checkCost, known, notNegative, oneOf, positive } from '../../options.ts';
+} from '../../engine/contract.ts';
+import { type Duration, duration, windowOf } from '../../internal/duration.ts';
+import { SluiceError } from '../../internal/errors.ts';
+import { cost as checkCost, checkOptionNames, notNegative, oneOf, positive } from '../../internal/options.ts';
 
 export interface PacerOptions {
   /** Permits per `per`, evenly spaced. Below 1, a permit takes longer than `per`. */
@@ -62,10 +62,10 @@ export const pacerAlgorithm: Algorithm<PacerParams> = {
   name: 'pacer',
   bookable: true,
   width: () => 3,
-  available: (p, row, at, now) => (nextOf(p, row, at, now) - now <= FORGIVEN ? Infinity : 0),
+  available: (p, row, at, now) => (nextOf(p, row, at, now) - now <= TIME_EPSILON ? Infinity : 0),
   waitFor(p, row, at, now) {
     const wait = nextOf(p, row, at, now) - now;
-    return wait <= FORGIVEN ? 0 : wait;
+    return wait <= TIME_EPSILON ? 0 : wait;
   },
   overdraft(p, row, at, now, cost, span) {
     const dearest = Math.max(p.interval, p.interval + (p.stored - p.threshold) * p.slope);
@@ -142,7 +142,15 @@ export function pacer(options: PacerOptions): Policy {
     maxBurst,
     fresh = 'full',
     resolution = 'exact',
-  } = known('pacer', options, ['limit', 'per', 'warmup', 'coldFactor', 'maxBurst', 'fresh', 'resolution']);
+  } = checkOptionNames('pacer', options, [
+    'limit',
+    'per',
+    'warmup',
+    'coldFactor',
+    'maxBurst',
+    'fresh',
+    'resolution',
+  ]);
   oneOf('pacer.fresh', fresh, ['full', 'empty']);
   oneOf('pacer.resolution', resolution, ['exact', 'microseconds']);
   const scale = resolution === 'exact' ? 1 : 1000;

@@ -6,14 +6,14 @@ if $2 == $3 then written = $2 - $4 end
 local wrong = written - now > max(@2, SKEW)
 wait = $3 - now
 free, clear = INF, 0
-if wait <= FORGIVEN or wrong then wait = 0 else free = 0 end
-if $2 ~= 0 and $2 + @2 > now + FORGIVEN and not wrong then clear = $2 + @2 - now end
+if wait <= TIME_EPSILON or wrong then wait = 0 else free = 0 end
+if $2 ~= 0 and $2 + @2 > now + TIME_EPSILON and not wrong then clear = $2 + @2 - now end
 --- take
 local written = $2
 if $2 == $3 then written = $2 - $4 end
 local wrong = written - now > max(@2, SKEW)
-if $3 - now <= FORGIVEN or wrong then
-  if $2 + @2 <= now + FORGIVEN or wrong then $1, $2, $3, $4 = 0, 0, 0, 0 end
+if $3 - now <= TIME_EPSILON or wrong then
+  if $2 + @2 <= now + TIME_EPSILON or wrong then $1, $2, $3, $4 = 0, 0, 0, 0 end
   if $1 == 0 then $2 = max(now, $2) end
   $1 = $1 + 1
   if $1 >= @1 then

@@ -7,14 +7,14 @@
 import {
   type Algorithm,
   type Cells,
-  FORGIVEN,
+  TIME_EPSILON,
   isFarAhead,
   type Millis,
   type Policy,
-} from '../../contract.ts';
-import { type Duration, duration } from '../../duration.ts';
-import { SluiceError } from '../../errors.ts';
-import { atLeastOne, known, whole } from '../../options.ts';
+} from '../../engine/contract.ts';
+import { type Duration, duration } from '../../internal/duration.ts';
+import { SluiceError } from '../../internal/errors.ts';
+import { atLeastOne, checkOptionNames, whole } from '../../internal/options.ts';
 
 export interface PenaltyOptions {
   /** So many denials … */
@@ -62,12 +62,12 @@ export const penaltyAlgorithm: Algorithm<PenaltyParams> = {
 
 function blockLeft(p: PenaltyParams, row: Cells, at: number, now: Millis): Millis {
   const wait = row[at + 2] - now;
-  return wait > FORGIVEN && !isWrong(p, row, at, now) ? wait : 0;
+  return wait > TIME_EPSILON && !isWrong(p, row, at, now) ? wait : 0;
 }
 
 /** So long without a strike or a block that all is forgiven, or written when the clock was wrong. */
 function quiet(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
-  return row[at + 1] + p.within <= now + FORGIVEN || isWrong(p, row, at, now);
+  return row[at + 1] + p.within <= now + TIME_EPSILON || isWrong(p, row, at, now);
 }
 
 /** Whether only a wrong clock can have written the row. */
@@ -84,7 +84,7 @@ export function penalty(options: PenaltyOptions): Policy {
     block,
     factor = 2,
     max,
-  } = known('penalty', options, ['after', 'within', 'block', 'factor', 'max']);
+  } = checkOptionNames('penalty', options, ['after', 'within', 'block', 'factor', 'max']);
   const length = duration('penalty.block', block);
   const longest = max === undefined ? Math.max(length, 86_400_000) : duration('penalty.max', max);
   if (longest < length)

@@ -5,7 +5,7 @@
 local function log_first_live(g, per, step, now)
   local head, tail = g.head, g.tail
   if head ~= tail and time_at(g, tail - 1) - step - now > max(per, SKEW) then return tail end
-  local expired = now + FORGIVEN - per
+  local expired = now + TIME_EPSILON - per
   if head == tail or time_at(g, head) > expired then return head end
   local low, high = head + 1, tail
   while low < high do
@@ -64,7 +64,7 @@ free = @1 - used
 log_drop_expired($, @2, @3, now)
 local before = log_last_sum($)
 local stamp = now
-if @3 ~= 0 then stamp = (floor((now + FORGIVEN) / @3) + 1) * @3 end
+if @3 ~= 0 then stamp = (floor((now + TIME_EPSILON) / @3) + 1) * @3 end
 if $.tail > $.head and time_at($, $.tail - 1) >= stamp then
   put_at($, $.tail - 1, time_at($, $.tail - 1), before + cost)
 else

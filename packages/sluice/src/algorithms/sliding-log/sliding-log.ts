@@ -9,13 +9,13 @@
 import {
   type Algorithm,
   type Cells,
-  FORGIVEN,
+  TIME_EPSILON,
   isFarAhead,
   type Millis,
   type Policy,
-} from '../../contract.ts';
-import { type Duration, windowOf } from '../../duration.ts';
-import { known, perWindow, positive, whole } from '../../options.ts';
+} from '../../engine/contract.ts';
+import { type Duration, windowOf } from '../../internal/duration.ts';
+import { checkOptionNames, perWindow, positive, whole } from '../../internal/options.ts';
 
 export interface SlidingLogOptions {
   /** The most that passes in any window, at least 1. */
@@ -68,7 +68,7 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     dropExpired(p, row, at, now);
     const before = lastSum(row, at);
     const tail = row[at + 1];
-    const stamp = p.step === 0 ? now : (Math.floor((now + FORGIVEN) / p.step) + 1) * p.step;
+    const stamp = p.step === 0 ? now : (Math.floor((now + TIME_EPSILON) / p.step) + 1) * p.step;
     if (tail > row[at] && time(row, at, tail - 1) >= stamp) {
       row[at + HEADER + 2 * (tail - 1) + 1] = before + cost;
       return;
@@ -88,20 +88,22 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
   clearIn(p, row, at, now) {
     return firstLive(p, row, at, now) === row[at + 1] ? 0 : time(row, at, row[at + 1] - 1) + p.per - now;
   },
-  roomy(p, row, now) {
-    if (HEADER + 2 * (row[1] + 1) <= row.length) return row;
-    const first = firstLive(p, row, 0, now);
-    const live = row[1] - first;
-    const copy = new Float64Array(HEADER + 2 * (Math.max(2 * live, 3) + 1));
-    copy[1] = live;
-    copy[2] = baseOf(row, 0, first);
-    for (let entry = 0; entry < live; entry++) {
-      copy[HEADER + 2 * entry] = time(row, 0, first + entry);
-      copy[HEADER + 2 * entry + 1] = sum(row, 0, first + entry);
-    }
-    return copy;
+  variableLength: {
+    grow(p, row, now) {
+      if (HEADER + 2 * (row[1] + 1) <= row.length) return row;
+      const first = firstLive(p, row, 0, now);
+      const live = row[1] - first;
+      const copy = new Float64Array(HEADER + 2 * (Math.max(2 * live, 3) + 1));
+      copy[1] = live;
+      copy[2] = baseOf(row, 0, first);
+      for (let entry = 0; entry < live; entry++) {
+        copy[HEADER + 2 * entry] = time(row, 0, first + entry);
+        copy[HEADER + 2 * entry + 1] = sum(row, 0, first + entry);
+      }
+      return copy;
+    },
+    maxWidth: (p) => HEADER + 2 * (Math.max(2 * p.entries, 3) + 1),
   },
-  widest: (p) => HEADER + 2 * (Math.max(2 * p.entries, 3) + 1),
   // A debit is remembered for a short span longer, or is dated to the end of a sub-window: so that it outlives the last
   // unit spent of it.
   lease: {
@@ -130,7 +132,7 @@ function firstLive(p: SlidingLogParams, row: Cells, at: number, now: Millis): nu
   const tail = row[at + 1];
   // A wrong clock wrote the last entry. Before that, it dropped all entries from when it was right: they had expired.
   if (head !== tail && isFarAhead(time(row, at, tail - 1) - p.step, now, p.per)) return tail;
-  const expired = now + FORGIVEN - p.per;
+  const expired = now + TIME_EPSILON - p.per;
   if (head === tail || time(row, at, head) > expired) return head;
   let [low, high] = [head + 1, tail];
   while (low < high) {
@@ -206,7 +208,11 @@ function forgetEmpty(row: Cells, at: number): void {
 
 /** A log of what was taken when: never more than the limit in any window. */
 export function slidingLog(options: SlidingLogOptions): Policy {
-  const { limit, per, resolution = 'exact' } = known('slidingLog', options, ['limit', 'per', 'resolution']);
+  const {
+    limit,
+    per,
+    resolution = 'exact',
+  } = checkOptionNames('slidingLog', options, ['limit', 'per', 'resolution']);
   positive('slidingLog.limit', limit);
   const window = windowOf('slidingLog.per', per);
   perWindow('slidingLog.limit', limit, window);

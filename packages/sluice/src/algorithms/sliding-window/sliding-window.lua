@@ -1,6 +1,6 @@
 -- Mirrors sliding-window.ts. Numbers: limit, per. Cells: start, count, previous.
 --- look
-local start = floor((now + FORGIVEN) / @2) * @2
+local start = floor((now + TIME_EPSILON) / @2) * @2
 if $1 > start and not ($1 - now > max(@2, SKEW)) then start = $1 end
 local count, older = 0, 0
 if $1 <= start then
@@ -10,7 +10,7 @@ if $1 <= start then
     older = $2
   end
 end
-local elapsed = max(0, now + FORGIVEN - start)
+local elapsed = max(0, now + TIME_EPSILON - start)
 local estimate = older * (1 - elapsed / @2) + count
 wait, clear = 0, 0
 if cost > @1 then
@@ -30,7 +30,7 @@ elseif older > 0 then
 end
 free = @1 - estimate
 --- take
-local start = floor((now + FORGIVEN) / @2) * @2
+local start = floor((now + TIME_EPSILON) / @2) * @2
 if $1 > start and not ($1 - now > max(@2, SKEW)) then start = $1 end
 local count, older = 0, 0
 if $1 <= start then
@@ -42,7 +42,7 @@ if $1 <= start then
 end
 $1, $2, $3 = start, count + cost, older
 --- give
-local start = floor((now + FORGIVEN) / @2) * @2
+local start = floor((now + TIME_EPSILON) / @2) * @2
 if $1 > start and not ($1 - now > max(@2, SKEW)) then start = $1 end
 local count, older = 0, 0
 if $1 <= start then

@@ -7,13 +7,13 @@
 import {
   type Algorithm,
   type Cells,
-  FORGIVEN,
+  TIME_EPSILON,
   isFarAhead,
   type Millis,
   type Policy,
-} from '../../contract.ts';
-import { type Duration, windowOf } from '../../duration.ts';
-import { known, perWindow, positive } from '../../options.ts';
+} from '../../engine/contract.ts';
+import { type Duration, windowOf } from '../../internal/duration.ts';
+import { checkOptionNames, perWindow, positive } from '../../internal/options.ts';
 
 export interface SlidingWindowOptions {
   /** The most that passes in a window, by the estimate of two counters; at least 1. */
@@ -57,14 +57,14 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
     if (count(p, row, at, start) > 0) return start + 2 * p.per - now;
     return previous(p, row, at, start) > 0 ? start + p.per - now : 0;
   },
-  spending: { cells: [1, 2], full: (p) => p.limit },
+  inherit: { cells: [1, 2], full: (p) => p.limit },
   // Clear after the current window and the next: the current one ends `per` earlier.
   lease: { lasts: (p, resetAfter) => resetAfter - p.per },
 };
 
 /** Not before the window already written, unless only a wrong clock can have written it: the row is fresh then. */
 function windowStart(p: SlidingWindowParams, row: Cells, at: number, now: Millis): Millis {
-  const start = Math.floor((now + FORGIVEN) / p.per) * p.per;
+  const start = Math.floor((now + TIME_EPSILON) / p.per) * p.per;
   return row[at] > start && !isFarAhead(row[at], now, p.per) ? row[at] : start;
 }
 
@@ -87,7 +87,7 @@ function estimate(
   counted: number,
   older: number,
 ): number {
-  const elapsed = Math.max(0, now + FORGIVEN - start);
+  const elapsed = Math.max(0, now + TIME_EPSILON - start);
   return older * (1 - elapsed / p.per) + counted;
 }
 
@@ -101,7 +101,7 @@ function roll(p: SlidingWindowParams, row: Cells, at: number, now: Millis): void
 
 /** Two counters, the older one fading: a window without a jump at its edge. */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
-  const { limit, per } = known('slidingWindow', options, ['limit', 'per']);
+  const { limit, per } = checkOptionNames('slidingWindow', options, ['limit', 'per']);
   positive('slidingWindow.limit', limit);
   const window = windowOf('slidingWindow.per', per);
   const params: SlidingWindowParams = { limit: perWindow('slidingWindow.limit', limit, window), per: window };

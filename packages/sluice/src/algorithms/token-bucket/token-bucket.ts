@@ -2,9 +2,9 @@
  * The token bucket: what is missing from a full bucket is the level of gcra (continuous refill)
  * or of a leaky bucket (stepped refill), so it needs no algorithm of its own.
  */
-import type { Policy } from '../../contract.ts';
-import { type Duration, duration } from '../../duration.ts';
-import { atLeastOne, known, oneOf, positive } from '../../options.ts';
+import type { Policy } from '../../engine/contract.ts';
+import { type Duration, duration } from '../../internal/duration.ts';
+import { atLeastOne, checkOptionNames, oneOf, positive } from '../../internal/options.ts';
 import { evenly } from '../gcra/gcra.ts';
 import { steps } from '../leaky-bucket/leaky-bucket.ts';
 
@@ -26,7 +26,7 @@ export function tokenBucket(options: TokenBucketOptions): Policy {
     refill,
     every,
     continuous = true,
-  } = known('tokenBucket', options, ['capacity', 'refill', 'every', 'continuous']);
+  } = checkOptionNames('tokenBucket', options, ['capacity', 'refill', 'every', 'continuous']);
   atLeastOne('tokenBucket.capacity', capacity);
   positive('tokenBucket.refill', refill);
   const span = duration('tokenBucket.every', every);

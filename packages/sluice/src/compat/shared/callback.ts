@@ -1,6 +1,6 @@
 /** Promises for those who await, callbacks for those who never did. */
 import type { MaybePromise } from '../../index.ts';
-import { isPromise } from '../../maybe.ts';
+import { isPromise } from '../../internal/maybe-promise.ts';
 
 /** Node's form: the error first, `null` when there is none. */
 export type Callback<T> = (error: Error | null, result?: T) => void;

@@ -2,7 +2,7 @@
  * GCRA as redis-cell and throttled count it: a key has one arrival time, and each call says by which rate and burst it
  * is read. So there is no limiter per quota: every call is a hit with a plan.
  */
-import { inMillis } from '../../duration.ts';
+import { inMillis } from '../../internal/duration.ts';
 import {
   type Decision,
   gcra,
@@ -12,7 +12,7 @@ import {
   SluiceError,
   type Store,
 } from '../../index.ts';
-import { cost as checkCost } from '../../options.ts';
+import { cost as checkCost } from '../../internal/options.ts';
 import { plansFor } from './plans.ts';
 
 /** Asks for `quantity` units, each of which costs `interval`; `burst` of them pass at once. 0 peeks, less gives back. */

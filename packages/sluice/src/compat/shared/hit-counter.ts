@@ -1,5 +1,5 @@
 /** Counts of hits, for the middlewares of others: they ask for a number and compare it with a limit of their own. */
-import { inMillis } from '../../duration.ts';
+import { inMillis } from '../../internal/duration.ts';
 import {
   createLimiter,
   type Decision,
@@ -11,7 +11,7 @@ import {
   SluiceError,
   type Store,
 } from '../../index.ts';
-import { known, storeHint, storeIn } from '../../options.ts';
+import { checkOptionNames, storeHint, storeIn } from '../../internal/options.ts';
 import type { AnyLimiter } from './limiters.ts';
 
 export interface SluiceStoreOptions {
@@ -57,7 +57,7 @@ function claim(store: Store, prefix: string): () => void {
 }
 
 export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Place {
-  known('sluiceStore', options, ['store', 'prefix', 'clock']);
+  checkOptionNames('sluiceStore', options, ['store', 'prefix', 'clock']);
   const { store, prefix = defaultPrefix, clock } = options;
   if (typeof prefix !== 'string' || prefix === '')
     throw new SluiceError('ERR_OPTIONS', 'sluiceStore.prefix', prefix, 'some text');

@@ -1,6 +1,6 @@
 /** The store of express-rate-limit, which hono-rate-limiter took over. */
 import { type Decision, type Millis, SluiceError } from '../../index.ts';
-import { chain } from '../../maybe.ts';
+import { chain } from '../../internal/maybe-promise.ts';
 import { countersOf, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';
 import type { AnyLimiter } from './limiters.ts';
 

@@ -7,7 +7,7 @@ import {
   type Policies,
   type Store,
 } from '../../index.ts';
-import { kept } from '../../kept.ts';
+import { boundedCache } from '../../internal/bounded-cache.ts';
 
 export type AnyLimiter = Limiter<MaybePromise<Decision>>;
 
@@ -17,7 +17,7 @@ const READY = 1000;
 export function limitersOf(
   store: Store,
 ): (name: string, numbers: string, make: () => Policies) => AnyLimiter {
-  const made = kept<AnyLimiter>(READY);
+  const made = boundedCache<AnyLimiter>(READY);
   return (name, numbers, make) => {
     const id = `${numbers} ${name}`;
     return made.get(id) ?? made.set(id, createLimiter(make(), { store, name }));

@@ -1,6 +1,6 @@
 /** For old APIs whose calls bring their own numbers: plans instead of limiters, all of which read the same rows. */
 import type { Plan, Policy } from '../../index.ts';
-import { kept } from '../../kept.ts';
+import { boundedCache } from '../../internal/bounded-cache.ts';
 
 /** Plans kept ready; one that was dropped is made again. */
 const READY = 1000;
@@ -13,7 +13,7 @@ export function plansFor(
   name: string,
   policyOf: (first: number, second: number) => Policy,
 ): (first: number, second?: number) => Plan {
-  const plans = kept<Plan>(READY);
+  const plans = boundedCache<Plan>(READY);
   // Calls mostly bring the numbers that the last one brought, and to write numbers as text takes a while.
   let last: { readonly first: number; readonly second: number; readonly plan: Plan } | undefined;
   return (first, second = 0) => {

@@ -1,6 +1,6 @@
 /** Where an old API keeps its state: in memory, in the Redis of a client it was given, or in a store of Sluice. */
 import { type Clock, type Decision, type MaybePromise, memory, type Store } from '../../index.ts';
-import { storeHint, storeIn } from '../../options.ts';
+import { storeHint, storeIn } from '../../internal/options.ts';
 import { redis, type RedisClient } from '../../stores/redis/index.ts';
 
 export interface StoreOptions {

@@ -4,7 +4,7 @@
  * Requests of one tick travel together. While `CALLS` calls are under way, later requests wait and share the next call,
  * so calls grow with the load. A lone request is sent without delay.
  */
-import type { Millis } from '../../contract.ts';
+import type { Millis } from '../../engine/contract.ts';
 
 /** The most requests that one call carries. More would only make the first of them wait longer for their answers. */
 const SIZE = 200;

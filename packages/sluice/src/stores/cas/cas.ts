@@ -1,8 +1,8 @@
 /** Any key-value service with compare-and-swap, as a store. */
-import { clockOf, systemClock } from '../../clock.ts';
-import type { Decision, MaybePromise, Millis, Store } from '../../contract.ts';
-import { SluiceError } from '../../errors.ts';
-import { known } from '../../options.ts';
+import { clockOf, systemClock } from '../../internal/clock.ts';
+import type { Decision, MaybePromise, Millis, Store } from '../../engine/contract.ts';
+import { SluiceError } from '../../internal/errors.ts';
+import { checkOptionNames } from '../../internal/options.ts';
 import { inBatches } from './batches.ts';
 import { GUARDED, guarded, type GuardedOptions } from './guarded.ts';
 import type { Rows } from './swap-store.ts';
@@ -62,7 +62,7 @@ export function casStore<Version>(
   service: CasService<Version>,
   options: CasOptions = {},
 ): Store<Promise<Decision>> {
-  const { clock: given } = known('casStore', options, GUARDED);
+  const { clock: given } = checkOptionNames('casStore', options, GUARDED);
   const clock = given === undefined ? undefined : clockOf('casStore.clock', given);
   if (typeof service?.get !== 'function' || typeof service.put !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'casStore.service', service, 'with get() and put()');

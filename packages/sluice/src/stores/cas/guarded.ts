@@ -1,10 +1,10 @@
 /** Rows as the store that people use: with what keeps a sick service from harming its callers. */
-import { clockFrom, type GivenClock, systemClock } from '../../clock.ts';
-import type { Clock, Decision, Millis, Store } from '../../contract.ts';
-import { duration } from '../../duration.ts';
+import { clockFrom, type GivenClock, systemClock } from '../../internal/clock.ts';
+import type { Clock, Decision, Millis, Store } from '../../engine/contract.ts';
+import { duration } from '../../internal/duration.ts';
 import type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
 import { guardedBy } from '../../wrappers/guarded-by.ts';
-import { DEADLINE, type ResilientOptions } from '../../wrappers/resilient.ts';
+import { DEADLINE, type ResilientOptions } from '../../wrappers/resilient/resilient.ts';
 import { type Rows, swapStore } from './swap-store.ts';
 
 export interface GuardedOptions extends ResilientOptions {

@@ -2,7 +2,7 @@
  * Names of keys that any service takes: `name:subject`, at most 200 characters of printable ASCII without blanks, and
  * no two subjects share one.
  */
-import type { Plan } from '../../contract.ts';
+import type { Plan } from '../../engine/contract.ts';
 
 const LONGEST = 200;
 

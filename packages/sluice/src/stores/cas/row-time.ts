@@ -5,8 +5,8 @@
  * process first sees that write, and from then on runs as fast as this process's monotonic clock. So a caller waits as
  * long as it was told to and not until the clock has caught up, and no time counts twice.
  */
-import type { Millis } from '../../contract.ts';
-import { warnOnce } from '../../warn.ts';
+import type { Millis } from '../../engine/contract.ts';
+import { warnOnce } from '../../internal/warn.ts';
 
 interface Sighting {
   /** When the row was last written, as the row says. */

@@ -7,10 +7,10 @@
  * The mark stands for the plan's signature, and a plan reads and writes only the section with its own mark. So two versions of
  * a limiter count side by side, and a manual block holds for both. `length` counts the numbers after it.
  */
-import type { Cells, Decision, Hit, Millis, Plan } from '../../contract.ts';
-import { digest } from '../../digest.ts';
-import { clearIn, decide } from '../../engine.ts';
-import { RowHeap } from '../table/grown-rows.ts';
+import type { Cells, Decision, Hit, Millis, Plan } from '../../engine/contract.ts';
+import { digest } from '../../internal/hash.ts';
+import { clearIn, decide } from '../../engine/decide.ts';
+import { RowHeap } from '../table/variable-length-rows.ts';
 
 /** Values that do not start with this number are not ours: the key is fresh. */
 const FORMAT = 2;

@@ -4,8 +4,8 @@
  * Hits of one key wait for the round that is under way, and the next round decides all of them: one read and one write,
  * however many there are. So processes compete for a row, and callers within a process do not.
  */
-import type { Clock, Decision, Hit, MaybePromise, Millis, Store } from '../../contract.ts';
-import { StoreUnavailable } from '../../errors.ts';
+import type { Clock, Decision, Hit, MaybePromise, Millis, Store } from '../../engine/contract.ts';
+import { StoreUnavailable } from '../../internal/errors.ts';
 import { digestOf, idOf, isLong } from './key.ts';
 import { rowTimes } from './row-time.ts';
 import { decideAll, numbersIn, writtenAt } from './row.ts';

@@ -4,5 +4,5 @@ export type {
   OnFailure,
   ResilientOptions,
   Substitute,
-} from '../../wrappers/resilient.ts';
+} from '../../wrappers/resilient/resilient.ts';
 export { ipc, type IpcOptions } from './ipc.ts';

@@ -1,10 +1,10 @@
 /** The side that asks: whoever serves, or this process itself. What may go wrong on the way is left to `resilient`. */
 import type { Socket } from 'node:net';
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
-import { systemClock } from '../../clock.ts';
-import type { Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
-import { chain } from '../../maybe.ts';
-import { StoreError, StoreUnavailable } from '../../errors.ts';
+import { systemClock } from '../../internal/clock.ts';
+import type { Decision, Hit, Millis, Plan, Store } from '../../engine/contract.ts';
+import { chain } from '../../internal/maybe-promise.ts';
+import { StoreError, StoreUnavailable } from '../../internal/errors.ts';
 import { dial, isNobody, stand } from './election.ts';
 import { serve } from './server.ts';
 import type { Table } from './table.ts';

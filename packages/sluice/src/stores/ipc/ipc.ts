@@ -2,11 +2,11 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { algorithmsByName } from '../../algorithms/by-name.ts';
-import type { Algorithm, Decision, Store } from '../../contract.ts';
-import { duration } from '../../duration.ts';
-import { SluiceError } from '../../errors.ts';
-import { known, storeHint, storeIn } from '../../options.ts';
-import { resilient, type ResilientOptions } from '../../wrappers/resilient.ts';
+import type { Algorithm, Decision, Store } from '../../engine/contract.ts';
+import { duration } from '../../internal/duration.ts';
+import { SluiceError } from '../../internal/errors.ts';
+import { checkOptionNames, storeHint, storeIn } from '../../internal/options.ts';
+import { resilient, type ResilientOptions } from '../../wrappers/resilient/resilient.ts';
 import { memory } from '../memory/memory.ts';
 import { ipcStore } from './ipc-store.ts';
 import { tableOf } from './table.ts';
@@ -32,7 +32,7 @@ const LONGEST_PATH = 103;
 
 /** A store for the processes of a machine: one of them decides, the others ask it over a socket. */
 export function ipc(options: IpcOptions): Store<Promise<Decision>> {
-  const { path, serve, store, algorithms, ...rest } = known('ipc', options, [
+  const { path, serve, store, algorithms, ...rest } = checkOptionNames('ipc', options, [
     'path',
     'serve',
     'store',

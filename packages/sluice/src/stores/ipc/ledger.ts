@@ -10,8 +10,8 @@
  * is not flushed to the disk: it survives the process, not the machine.
  */
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
-import type { Millis, Plan } from '../../contract.ts';
-import { warnOnce } from '../../warn.ts';
+import type { Millis, Plan } from '../../engine/contract.ts';
+import { warnOnce } from '../../internal/warn.ts';
 import type { Inside } from '../memory/memory.ts';
 import { restore, save } from '../memory/saved.ts';
 import { randomSeed } from '../table/fingerprint.ts';

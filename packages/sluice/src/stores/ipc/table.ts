@@ -1,7 +1,7 @@
 /** What the serving process decides with: the hits of a line in, their decisions out. */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
-import type { Decision, Hit, MaybePromise, Plan, Store } from '../../contract.ts';
-import { kept } from '../../kept.ts';
+import type { Decision, Hit, MaybePromise, Plan, Store } from '../../engine/contract.ts';
+import { boundedCache } from '../../internal/bounded-cache.ts';
 import { type Inside, insideOf } from '../memory/memory.ts';
 import { type Entry, Ledger } from './ledger.ts';
 import { type Ask, hitFrom, type HitLine, planFrom, planText } from './wire.ts';
@@ -24,7 +24,7 @@ export interface Table {
 
 /** `file`: where to keep what a successor needs, if the store is `memory()`; undefined: nowhere. */
 export function tableOf(store: Store, algorithms: AlgorithmsByName, file: string | undefined): Table {
-  const plans = kept<Plan>(READY);
+  const plans = boundedCache<Plan>(READY);
   const planOf = (text: string): Plan => plans.get(text) ?? plans.set(text, planFrom(text, algorithms));
   const inside = insideOf(store);
   if (file !== undefined && inside !== undefined) return recorded(inside, algorithms, planOf, file);

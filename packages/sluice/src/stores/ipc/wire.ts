@@ -12,10 +12,10 @@
  *              or an error's text … ]
  */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
-import type { Decision, Hit, Mode, Params, Plan, Refill, Verb } from '../../contract.ts';
-import { SluiceError } from '../../errors.ts';
-import { type Inherit, inheriting } from '../../inherit.ts';
-import { type Place, planInRow, signatureOf } from '../../placement.ts';
+import type { Decision, Hit, Mode, Params, Plan, Refill, Verb } from '../../engine/contract.ts';
+import { SluiceError } from '../../internal/errors.ts';
+import { type Inherit, inheriting } from '../../policy/inherit.ts';
+import { type Place, planInRow, signatureOf } from '../../policy/layout.ts';
 
 export type HitLine = readonly [
   plan: number,

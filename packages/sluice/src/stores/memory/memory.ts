@@ -1,7 +1,7 @@
 /** All rows in this process; answers come synchronously. */
-import { clockOf, type GivenClock } from '../../clock.ts';
-import type { Decision, Hit, Millis, Plan, Store } from '../../contract.ts';
-import { bound, known } from '../../options.ts';
+import { clockOf, type GivenClock } from '../../internal/clock.ts';
+import type { Decision, Hit, Millis, Plan, Store } from '../../engine/contract.ts';
+import { bound, checkOptionNames } from '../../internal/options.ts';
 import type { Space } from './space.ts';
 import { Spaces } from './spaces.ts';
 
@@ -41,7 +41,7 @@ export function insideOf(store: object): Inside | undefined {
 
 /** The default store: everything is kept in this process, and answers come synchronously. */
 export function memory(options: MemoryOptions = {}): MemoryStore {
-  const { maxKeys = MAX_KEYS, clock: given } = known('memory', options, ['maxKeys', 'clock']);
+  const { maxKeys = MAX_KEYS, clock: given } = checkOptionNames('memory', options, ['maxKeys', 'clock']);
   bound('memory.maxKeys', maxKeys);
   const clock = clockOf('memory.clock', given);
   let byPlan = new WeakMap<Plan, Space>();

@@ -1,5 +1,5 @@
 /** The rows of a store as plain data, for a copy of it in another process. No keys: only their fingerprints. */
-import type { Millis, Plan } from '../../contract.ts';
+import type { Millis, Plan } from '../../engine/contract.ts';
 import { blockTable, NOTE, type Space } from './space.ts';
 import type { Spaces } from './spaces.ts';
 

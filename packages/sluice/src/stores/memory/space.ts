@@ -1,7 +1,7 @@
 /** The rows of one table: of all plans that have a name and a signature in common, and so read each other's rows. */
-import type { Cells, Decision, Hit, Millis, Plan } from '../../contract.ts';
-import { clearIn, decide, worth } from '../../engine.ts';
-import { RowHeap } from '../table/grown-rows.ts';
+import type { Cells, Decision, Hit, Millis, Plan } from '../../engine/contract.ts';
+import { clearIn, decide, worth } from '../../engine/decide.ts';
+import { RowHeap } from '../table/variable-length-rows.ts';
 import { type RowKind, Table } from '../table/table.ts';
 
 /** What all limiters of a name share. */

@@ -2,7 +2,7 @@
  * The tables of a store. Where there are many, unused ones must not stay: while tables or rows are added, the store looks
  * at some slots of its other tables, and drops a table once all of its rows are fully replenished.
  */
-import type { Millis, Plan } from '../../contract.ts';
+import type { Millis, Plan } from '../../engine/contract.ts';
 import { randomSeed } from '../table/fingerprint.ts';
 import { type Group, Space } from './space.ts';
 

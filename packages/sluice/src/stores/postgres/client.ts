@@ -1,7 +1,7 @@
 /** The clients that people already have, each reduced to the one thing that the store needs: running a statement. */
-import type { Millis } from '../../contract.ts';
-import { SluiceError } from '../../errors.ts';
-import { warnOnce } from '../../warn.ts';
+import type { Millis } from '../../engine/contract.ts';
+import { SluiceError } from '../../internal/errors.ts';
+import { warnOnce } from '../../internal/warn.ts';
 
 /** A Pool or Client of pg, or of what imitates it; `sql` of postgres.js; or an object with `query(text, values)`. */
 export type PostgresClient = object;

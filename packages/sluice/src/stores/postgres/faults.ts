@@ -1,5 +1,5 @@
 /** What the server's error codes mean for a store. */
-import { mistake, type StoreFault, StoreUnavailable } from '../../errors.ts';
+import { mistake, type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
 import { migration } from './sql.ts';
 
 /** By the server's code, or by its first two or three characters. */

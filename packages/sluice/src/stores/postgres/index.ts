@@ -5,7 +5,7 @@ export type {
   OnFailure,
   ResilientOptions,
   Substitute,
-} from '../../wrappers/resilient.ts';
+} from '../../wrappers/resilient/resilient.ts';
 export type { PostgresClient } from './client.ts';
 export { postgres, type PostgresOptions } from './postgres.ts';
 export { migration, type MigrationOptions } from './sql.ts';

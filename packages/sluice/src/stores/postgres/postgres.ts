@@ -1,8 +1,8 @@
 /** The Postgres store as people use it: rows in a table, guarded. */
-import { clockOf } from '../../clock.ts';
-import type { Decision, Millis, Store } from '../../contract.ts';
-import type { Duration } from '../../duration.ts';
-import { known } from '../../options.ts';
+import { clockOf } from '../../internal/clock.ts';
+import type { Decision, Millis, Store } from '../../engine/contract.ts';
+import type { Duration } from '../../internal/duration.ts';
+import { checkOptionNames } from '../../internal/options.ts';
 import { deadlineOf, GUARDED, guarded, type GuardedOptions } from '../cas/guarded.ts';
 import { type PostgresClient, runnerOf } from './client.ts';
 import { postgresRows } from './rows.ts';
@@ -28,7 +28,7 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
     table = 'sluice',
     prepare = true,
     ...rest
-  } = known('postgres', options, [...GUARDED, 'table', 'prepare']);
+  } = checkOptionNames('postgres', options, [...GUARDED, 'table', 'prepare']);
   const clock = rest.clock === undefined ? undefined : clockOf('postgres.clock', rest.clock);
   const deadline = deadlineOf(rest, DEADLINE);
   const rows = postgresRows(runnerOf(client, prepare, deadline), table, clock);

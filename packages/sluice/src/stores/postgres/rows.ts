@@ -5,7 +5,7 @@
  * decisions are made before the server is asked: the write names the version that it rests on, and if that is not the
  * newest, nothing is written and the newest comes back. A decision that writes nothing rests on a row that was read.
  */
-import type { Millis } from '../../contract.ts';
+import type { Millis } from '../../engine/contract.ts';
 import { inBatches } from '../cas/batches.ts';
 import type { Found, Rows } from '../cas/swap-store.ts';
 import type { Run, Statement } from './client.ts';

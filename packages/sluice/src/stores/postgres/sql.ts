@@ -1,7 +1,7 @@
 /** All the SQL there is. */
-import type { Millis } from '../../contract.ts';
-import { SluiceError } from '../../errors.ts';
-import { known } from '../../options.ts';
+import type { Millis } from '../../engine/contract.ts';
+import { SluiceError } from '../../internal/errors.ts';
+import { checkOptionNames } from '../../internal/options.ts';
 import type { Statement } from './client.ts';
 
 export interface MigrationOptions {
@@ -13,7 +13,10 @@ export interface MigrationOptions {
 
 /** What makes the table. Run it yourself, once; it does nothing where the table is already. */
 export function migration(options: MigrationOptions = {}): string {
-  const { table = 'sluice', unlogged = false } = known('migration', options, ['table', 'unlogged']);
+  const { table = 'sluice', unlogged = false } = checkOptionNames('migration', options, [
+    'table',
+    'unlogged',
+  ]);
   const name = quoted(table);
   const index = `"${table.replace(/^.*\./, '')}_expires"`;
   // Room in each page, so that a row is rewritten beside itself and no index has to hear of it.

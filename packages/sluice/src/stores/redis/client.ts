@@ -2,7 +2,7 @@
  * Recognizes a Redis client by its shape. Everything that could not run a script is refused when the store is created.
  * Where the client can be duplicated, the store works on a connection of its own.
  */
-import { SluiceError } from '../../errors.ts';
+import { SluiceError } from '../../internal/errors.ts';
 import {
   bun,
   type Client,

@@ -1,5 +1,5 @@
 /** The clients that people already have, each reduced to the one thing that the store needs: running a script. */
-import { nodeIn } from './slots.ts';
+import { nodeIn } from './hash-slots.ts';
 
 /** A client of your own: sends a command, such as ['EVALSHA', …], and returns the reply. */
 export interface CommandClient {

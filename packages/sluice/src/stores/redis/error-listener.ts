@@ -3,7 +3,7 @@
  * 'error' event. A limiter must not be the reason why a dropped connection ends a service, so the store listens, and
  * warns if nobody else does.
  */
-import { warnOnce } from '../../warn.ts';
+import { warnOnce } from '../../internal/warn.ts';
 import type { Client } from './connections.ts';
 
 interface Emitter {

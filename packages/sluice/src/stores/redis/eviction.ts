@@ -1,5 +1,5 @@
 /** A server that may evict keys forgets denials and manual blocks. Its policy is read once, after the first answer. */
-import { warnOnce } from '../../warn.ts';
+import { warnOnce } from '../../internal/warn.ts';
 import type { Connection } from './connections.ts';
 
 /** As a script, because every client can run one on the server of a given key. INFO is allowed where CONFIG often is not. */

@@ -27,4 +27,4 @@
 
 local call, pcall, pack, unpack_struct = redis.call, redis.pcall, struct.pack, struct.unpack
 local floor, ceil, max, min, sub, INF = math.floor, math.ceil, math.max, math.min, string.sub, math.huge
-local FORGIVEN, SKEW = 0.0005, 10000
+local TIME_EPSILON, SKEW = 0.0005, 10000

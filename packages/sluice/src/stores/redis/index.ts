@@ -4,7 +4,7 @@ export type {
   OnFailure,
   ResilientOptions,
   Substitute,
-} from '../../wrappers/resilient.ts';
+} from '../../wrappers/resilient/resilient.ts';
 export type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
 export type { RedisClient } from './client.ts';
 export type { CommandClient } from './connections.ts';

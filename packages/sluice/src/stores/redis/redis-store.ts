@@ -2,9 +2,9 @@
  * One script call decides a hit, or all hits of one tick that share a plan. The row lives in the server, and so does
  * the clock. What may go wrong on the way is left to the wrappers.
  */
-import { clockOf, type GivenClock, systemClock } from '../../clock.ts';
-import type { Decision, Hit, Millis, Plan, Store, Verb } from '../../contract.ts';
-import { StoreError } from '../../errors.ts';
+import { clockOf, type GivenClock, systemClock } from '../../internal/clock.ts';
+import type { Decision, Hit, Millis, Plan, Store, Verb } from '../../engine/contract.ts';
+import { StoreError } from '../../internal/errors.ts';
 import type { Connection } from './connections.ts';
 import { warnOfEviction } from './eviction.ts';
 import { keyOf, prefixOf } from './key.ts';

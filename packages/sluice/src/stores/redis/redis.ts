@@ -1,9 +1,9 @@
 /** The Redis store as people use it: the script calls, wrapped in what keeps a sick server from harming its callers. */
-import type { Clock, Decision, Store } from '../../contract.ts';
-import { known } from '../../options.ts';
+import type { Clock, Decision, Store } from '../../engine/contract.ts';
+import { checkOptionNames } from '../../internal/options.ts';
 import type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
 import { guardedBy } from '../../wrappers/guarded-by.ts';
-import type { ResilientOptions } from '../../wrappers/resilient.ts';
+import type { ResilientOptions } from '../../wrappers/resilient/resilient.ts';
 import { connectionOf, type RedisClient } from './client.ts';
 import { redisStore } from './redis-store.ts';
 
@@ -16,7 +16,7 @@ export interface RedisOptions extends ResilientOptions {
 
 /** A store on Redis or Valkey, over a client that you have already. It never closes the client. */
 export function redis(client: RedisClient, options: RedisOptions = {}): Store<Promise<Decision>> {
-  const { denyCache, clock, ...rest } = known('redis', options, [
+  const { denyCache, clock, ...rest } = checkOptionNames('redis', options, [
     'deadline',
     'onFailure',
     'maxInFlight',

@@ -2,9 +2,9 @@
  * What the script replied, put into words. It sends the row as it is now, and the engine that serves the memory store says
  * what is left: not the server's work, and bound to be the same. `head.lua` has the layout.
  */
-import type { Decision, GrownRows, Hit, Plan } from '../../contract.ts';
-import { decisionOf, describe, hasMore, unitsOf } from '../../engine.ts';
-import { StoreError } from '../../errors.ts';
+import type { Decision, GrownRows, Hit, Plan } from '../../engine/contract.ts';
+import { decisionOf, describe, hasMore, unitsOf } from '../../engine/decide.ts';
+import { StoreError } from '../../internal/errors.ts';
 
 const PASSED = '1'.charCodeAt(0);
 const DETAILED = '2'.charCodeAt(0);

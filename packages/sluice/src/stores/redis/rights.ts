@@ -2,7 +2,7 @@
  * What the server answers to a user who lacks a right or a password. That is a mistake in the setup and not an outage:
  * it does not pass by itself, so the check rejects whatever `onFailure` says, and the error says what to grant.
  */
-import { mistake, type SluiceError } from '../../errors.ts';
+import { mistake, type SluiceError } from '../../internal/errors.ts';
 
 /** Commands that a script calls. docs/decisions/0017-evalsha-and-not-redis-functions.md lists them for operators. */
 const CALLED = '+get +mget +set +del +getrange +setrange +pexpireat +time';

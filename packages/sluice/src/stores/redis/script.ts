@@ -3,8 +3,8 @@
  * locals, because Redis makes every function and table of a script anew at each call.
  */
 import { createHash } from 'node:crypto';
-import type { Millis, PlacedPolicy, Plan } from '../../contract.ts';
-import { SluiceError } from '../../errors.ts';
+import type { Millis, PlacedPolicy, Plan } from '../../engine/contract.ts';
+import { SluiceError } from '../../internal/errors.ts';
 import { ALGORITHMS, SHELL } from './lua.ts';
 
 export interface Script {
@@ -30,7 +30,7 @@ const OWN = /\b(?:p\d+_\d+|(?:g|f|u|free|wait|clear|more)\d+)\b/g;
 const scripts = new Map<string, Script>();
 
 export function scriptPlan(plan: Plan): ScriptPlan {
-  const moving = plan.policies.some(({ algorithm }) => algorithm.args !== undefined);
+  const moving = plan.policies.some(({ algorithm }) => algorithm.redis !== undefined);
   const fixed = argsOf(plan, 0);
   const counts = plan.policies.map((policy) => numbersOf(policy, 0).length);
   const known = plan.policies.map(({ refill }) => (refill === undefined ? 0 : 1));
@@ -46,7 +46,7 @@ function argsOf({ policies, inherit }: Plan, now: Millis): string[] {
   const numbers = policies.flatMap((policy) => numbersOf(policy, now));
   if (inherit !== undefined) {
     for (const { algorithm, params } of policies) {
-      const { spending } = algorithm;
+      const { inherit: spending } = algorithm;
       if (spending === undefined || !inherit.isSigned(algorithm)) continue;
       if (inherit.keeps !== 'additive') numbers.push(spending.full(params));
       numbers.push(spending.unit?.(params) ?? 1);
@@ -56,7 +56,7 @@ function argsOf({ policies, inherit }: Plan, now: Millis): string[] {
 }
 
 function numbersOf({ algorithm, params }: PlacedPolicy, now: Millis): readonly number[] {
-  return algorithm.args?.(params, now) ?? Object.values(params).map(Number);
+  return algorithm.redis?.args(params, now) ?? Object.values(params).map(Number);
 }
 
 /** A policy's place in the script: the names of its locals. */
@@ -261,7 +261,7 @@ function inheritance({ slots, inherit }: Plan, placed: readonly Part[]): Inherit
   const all = placed.flatMap((part, i) => {
     const { algorithm } = slots[i];
     if (!inherit.isSigned(algorithm)) return [];
-    const spent = algorithm.spending?.cells.map((cell) => part.cells[cell]) ?? [];
+    const spent = algorithm.inherit?.cells.map((cell) => part.cells[cell]) ?? [];
     return [{ part, names: inheritanceNames(part, spent, keeps) }];
   });
   const asked = all.filter(({ part }) => part.isAsked);

@@ -1,7 +1,7 @@
 /** Stores on the same client share one connection of their own. It is closed with the last of them. */
 import type { Client, Connection } from './connections.ts';
 import type { Source } from './duplicates.ts';
-import { renewed } from './renewed.ts';
+import { renewed } from './reconnect.ts';
 
 interface Shared {
   readonly connection: ReturnType<typeof renewed>;

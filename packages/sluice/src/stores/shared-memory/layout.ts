@@ -8,7 +8,7 @@
  * row; further cells are in a chain of units. Tags, slots and chains are the truth; buckets, counts and free lists
  * can be rebuilt from them.
  */
-import { SluiceError } from '../../errors.ts';
+import { SluiceError } from '../../internal/errors.ts';
 
 /** Also the layout's version: threads with another Sluice refuse the buffer. */
 const MAGIC = 0x534c5533;

@@ -5,8 +5,8 @@
  * journal. Arming the lock is the one store that makes it valid; then the content is copied to the slot. Whoever dies
  * before leaves the old row, whoever dies after leaves the new one, for the next to copy.
  */
-import type { Millis } from '../../contract.ts';
-import { StoreError } from '../../errors.ts';
+import type { Millis } from '../../engine/contract.ts';
+import { StoreError } from '../../internal/errors.ts';
 import {
   CHAIN,
   chainLength,

@@ -3,7 +3,7 @@
  * In the buffer, a policy that grows has the length of its row in its cell, and the row itself behind all cells. Zeros at
  * the end are left out.
  */
-import type { Cells, GrownRows, Plan } from '../../contract.ts';
+import type { Cells, GrownRows, Plan } from '../../engine/contract.ts';
 import { INLINE, type Layout, ROW_CELL } from './layout.ts';
 import { cellsIn, readChain } from './units.ts';
 

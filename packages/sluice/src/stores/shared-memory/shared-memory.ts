@@ -1,9 +1,9 @@
 /** One table for all threads of a process, in a SharedArrayBuffer, answered at once. */
-import { clockOf, type GivenClock } from '../../clock.ts';
-import type { Decision, Hit, Millis, PlacedPolicy, Plan, Store } from '../../contract.ts';
-import { decide, lossOf } from '../../engine.ts';
-import { SluiceError } from '../../errors.ts';
-import { known, whole } from '../../options.ts';
+import { clockOf, type GivenClock } from '../../internal/clock.ts';
+import type { Decision, Hit, Millis, PlacedPolicy, Plan, Store } from '../../engine/contract.ts';
+import { decide, lossOf } from '../../engine/decide.ts';
+import { SluiceError } from '../../internal/errors.ts';
+import { checkOptionNames, whole } from '../../internal/options.ts';
 import { fingerprint, high, low } from '../table/fingerprint.ts';
 import {
   BLOCKED,
@@ -48,7 +48,11 @@ export interface SharedMemoryStore extends Store<Decision> {
 
 /** Makes the memory. Other threads get `store.handle` and open it with `attachSharedMemory`. */
 export function sharedMemory(options: SharedMemoryOptions): SharedMemoryStore {
-  const { maxKeys, logEntries, clock } = known('sharedMemory', options, ['maxKeys', 'logEntries', 'clock']);
+  const { maxKeys, logEntries, clock } = checkOptionNames('sharedMemory', options, [
+    'maxKeys',
+    'logEntries',
+    'clock',
+  ]);
   whole('sharedMemory.maxKeys', maxKeys);
   const entries = logEntries === undefined ? 8 * maxKeys : whole('sharedMemory.logEntries', logEntries);
   const handle = createBuffer(maxKeys, entries);
@@ -61,7 +65,7 @@ export function attachSharedMemory(
   handle: SharedMemoryHandle,
   options: AttachOptions = {},
 ): SharedMemoryStore {
-  const { clock } = known('attachSharedMemory', options, ['clock']);
+  const { clock } = checkOptionNames('attachSharedMemory', options, ['clock']);
   return open(handle, clock);
 }
 
@@ -195,7 +199,7 @@ function isUntouched({ verb, plan, mode }: Hit, { taken }: Decision): boolean {
 
 function spaceFor(plan: Plan, layout: Layout): Space {
   let widest = plan.width;
-  for (const { algorithm, params } of plan.slots) widest += algorithm.widest?.(params) ?? 0;
+  for (const { algorithm, params } of plan.slots) widest += algorithm.variableLength?.maxWidth(params) ?? 0;
   // A row and its next version, side by side.
   const units = 2 * unitsFor(widest);
   if (units > Math.min(layout.units, 2 * MOST_UNITS)) {

@@ -5,8 +5,8 @@
  * have been set in between. Node's `hrtime` is the same in all threads. So the thread that makes the buffer stores in it how
  * far its clock is ahead of hrtime, and each thread computes by how much its own clock differs.
  */
-import { systemClock } from '../../clock.ts';
-import type { Millis } from '../../contract.ts';
+import { systemClock } from '../../internal/clock.ts';
+import type { Millis } from '../../engine/contract.ts';
 import { CLOCK_CELL, type Layout } from './layout.ts';
 
 /** Called by the thread that made the buffer, before any other has it. */

@@ -6,7 +6,7 @@
  * from the old one, leaving behind rows that are fully replenished. So growing, shrinking, expiry and wider rows are the
  * same few lines.
  */
-import type { Cells, Millis } from '../../contract.ts';
+import type { Cells, Millis } from '../../engine/contract.ts';
 import { fingerprint, high, low, randomSeed, recall } from './fingerprint.ts';
 
 /** What the table must know about the rows it keeps. */

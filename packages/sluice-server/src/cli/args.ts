@@ -1,0 +1,98 @@
+/** The command line, and the environment in its place: --max-key is also SLUICE_MAX_KEY. */
+import { parseArgs } from 'node:util';
+import type { Address } from '../listeners/listener.ts';
+import { UsageError } from '../store.ts';
+
+export interface Flag {
+  /** What stands after it; undefined: nothing does. */
+  readonly value?: string;
+  readonly many?: boolean;
+  readonly help: string;
+}
+
+export type Flags = Readonly<Record<string, Flag>>;
+
+export class Args {
+  readonly positionals: readonly string[];
+  private readonly values: ReadonlyMap<string, readonly string[]>;
+
+  constructor(values: ReadonlyMap<string, readonly string[]>, positionals: readonly string[]) {
+    this.values = values;
+    this.positionals = positionals;
+  }
+
+  all(name: string): readonly string[] {
+    return this.values.get(name) ?? [];
+  }
+
+  text(name: string): string | undefined {
+    return this.all(name).at(-1);
+  }
+
+  has(name: string): boolean {
+    return ['true', '1', ''].includes(this.text(name) ?? 'false');
+  }
+
+  whole(name: string): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const number = Number(text);
+    if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
+      throw new UsageError(`--${name} must be a whole number; got ${text}`);
+    return number;
+  }
+
+  choice<T extends string>(name: string, choices: readonly T[]): T | undefined {
+    const text = this.text(name);
+    const found = choices.find((one) => one === text);
+    if (text !== undefined && found === undefined)
+      throw new UsageError(`--${name} must be one of ${choices.join(', ')}; got ${text}`);
+    return found;
+  }
+
+  /** '127.0.0.1:8080', '[::1]:8080', ':8080' and '8080' for this machine alone, '0.0.0.0:8080' for all. */
+  address(name: string): Address | undefined {
+    const text = this.text(name);
+    if (text === undefined || text === '') return undefined;
+    const [, bracketed, plain, port] = /^(?:(?:\[([\da-fA-F:.]+)\]|([^:[\]]*)):)?(\d{1,5})$/.exec(text) ?? [];
+    if (port === undefined || Number(port) > 65_535)
+      throw new UsageError(`--${name} must be host:port; got ${text}`);
+    return { host: bracketed ?? (plain || '127.0.0.1'), port: Number(port) };
+  }
+}
+
+export function readArgs(
+  argv: readonly string[],
+  flags: Flags,
+  env: Readonly<Record<string, string | undefined>> = {},
+): Args {
+  const options = Object.fromEntries(
+    Object.entries(flags).map(([name, { value }]) => [
+      name,
+      { type: value === undefined ? ('boolean' as const) : ('string' as const), multiple: true },
+    ]),
+  );
+  const values = new Map<string, readonly string[]>();
+  for (const [name, { many = false }] of Object.entries(flags)) {
+    const given = env[`SLUICE_${name.toUpperCase().replaceAll('-', '_')}`];
+    if (given !== undefined) values.set(name, many ? given.split(',') : [given]);
+  }
+  try {
+    const parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+    for (const [name, value] of Object.entries(parsed.values)) {
+      values.set(name, (Array.isArray(value) ? value : [value]).map(String));
+    }
+    return new Args(values, parsed.positionals);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+export function showFlags(flags: Flags): string {
+  const rows = Object.entries(flags).map(([name, { value, help }]) => [
+    `  --${name}${value === undefined ? '' : ` ${value}`}`,
+    help,
+  ]);
+  const width = Math.max(...rows.map(([left = '']) => left.length)) + 2;
+  return rows.map(([left = '', right = '']) => `${left.padEnd(width)}${right}`).join('\n');
+}

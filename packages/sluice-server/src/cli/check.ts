@@ -1,0 +1,23 @@
+/** sluice check: for CI. Each fault on a line that editors can jump to. */
+import { loadConfig } from '../config/config.ts';
+import { ConfigError, showFault } from '../config/model.ts';
+import { sizes } from '../config/reload.ts';
+import { UsageError } from '../store.ts';
+
+export interface Output {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+}
+
+export function checkCommand(paths: readonly string[], { out, err }: Output): number {
+  if (paths.length === 0) throw new UsageError('which file? sluice check limits.yaml');
+  try {
+    const { limits, domains } = sizes(loadConfig(paths));
+    out(`${paths.join(', ')}: good; ${limits} limits, ${domains} domains\n`);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    for (const fault of error.faults) err(`${showFault(fault)}\n`);
+    return 1;
+  }
+}

@@ -1,0 +1,80 @@
+/** The `sluice` command. */
+import { showFlags } from './args.ts';
+import { checkCommand, type Output } from './check.ts';
+import { ConfigError } from '../config/model.ts';
+import { SERVE_FLAGS, serveCommand, tokenOf } from './serve.ts';
+import { UsageError } from '../store.ts';
+import { REPLAY_FLAGS, replayCommand } from './tools/replay.ts';
+import { SIMULATE_FLAGS, simulateCommand } from './tools/simulate.ts';
+import { TOP_FLAGS, topCommand } from './tools/top.ts';
+import { VERSION } from '../version.ts';
+
+const HELP = `sluice ${VERSION}: rate limits for every language
+
+  sluice serve --config limits.yaml     answer over HTTP, gRPC and RESP
+  sluice check limits.yaml              whether a configuration is good; for CI
+  sluice simulate '10/s burst 20'       what a limit does to made-up traffic
+  sluice replay access.log --policy …   what it would have done to real traffic
+  sluice top http://127.0.0.1:8080      a live server in the terminal
+
+sluice serve
+${showFlags(SERVE_FLAGS)}
+
+Each of these may also be an environment variable: --max-key is SLUICE_MAX_KEY.
+
+sluice simulate
+${showFlags(SIMULATE_FLAGS)}
+
+sluice replay
+${showFlags(REPLAY_FLAGS)}
+
+sluice top
+${showFlags(TOP_FLAGS)}
+`;
+
+const OUTPUT: Output = {
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+};
+
+/** Returns the exit code: 0 good, 1 bad, 2 not understood. */
+export async function main(argv: readonly string[], output: Output = OUTPUT): Promise<number> {
+  const [command, ...rest] = argv;
+  try {
+    if (
+      argv.some((word) => word === '--help' || word === '-h') ||
+      command === 'help' ||
+      command === undefined
+    ) {
+      output.out(HELP);
+      return command === undefined ? 2 : 0;
+    }
+    if (command === '--version' || command === 'version') {
+      output.out(`${VERSION}\n`);
+      return 0;
+    }
+    if (command === 'serve') return await serveCommand(rest);
+    if (command === 'check') return checkCommand(rest, output);
+    if (command === 'simulate') return simulateCommand(rest, output);
+    if (command === 'replay') return await replayCommand(rest, output);
+    if (command === 'top') return await topCommand(rest, output, tokenOf);
+    throw new UsageError(`there is no command ${command}`);
+  } catch (error) {
+    return complain(error, output);
+  }
+}
+
+function complain(error: unknown, { err }: Output): number {
+  if (error instanceof ConfigError) {
+    err(`${error.message}\n`);
+    return 1;
+  }
+  if (error instanceof UsageError) {
+    err(`sluice: ${error.message}\nsluice --help tells more\n`);
+    return 2;
+  }
+  const { message, stack, code } = error as Error & { readonly code?: unknown };
+  // A port in use is no reason for a stack; an AggregateError has no message.
+  err(typeof code === 'string' ? `sluice: ${message || String(code)}\n` : `${stack}\n`);
+  return 1;
+}

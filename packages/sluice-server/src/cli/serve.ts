@@ -1,0 +1,224 @@
+/** sluice serve: from flags to a running server, and from signals to its end. */
+import { readFileSync } from 'node:fs';
+import type { Millis } from 'sluice';
+import { clientAddress, type TrustProxy } from 'sluice/http';
+import { type Args, type Flags, readArgs } from './args.ts';
+import { createLog, LEVELS, type Log } from '../log.ts';
+import { type DoorName, type RunningServer, type ServerOptions, startServer } from '../server.ts';
+import { UsageError } from '../store.ts';
+import { spanOf } from './tools/span.ts';
+import { otlpOf, TELEMETRY_FLAGS, tracesOf } from './telemetry-flags.ts';
+
+export const SERVE_FLAGS: Flags = {
+  config: {
+    value: 'FILE',
+    many: true,
+    help: 'limits: a YAML file or a folder of them; may stand several times',
+  },
+  http: { value: 'HOST:PORT', help: 'the HTTP door; if no door is named, all three: this on 127.0.0.1:8080' },
+  grpc: { value: 'HOST:PORT', help: "the gRPC door: Envoy's rate limit service; on 127.0.0.1:8081" },
+  resp: { value: 'HOST:PORT', help: 'the RESP door: CL.THROTTLE for Redis clients; on 127.0.0.1:6380' },
+  store: {
+    value: 'URL',
+    help: 'memory (default), redis://…, redis+cluster://…, redis+sentinel://…, postgres://…',
+  },
+  'max-keys': { value: 'N', help: 'in memory: keys per limit; default 1000000; infinity: no bound' },
+  leased: { value: 'N', help: 'lease units from the store; N servers share it' },
+  deadline: { value: 'TIME', help: 'how long the store may take for a check; default 200ms' },
+  'on-failure': {
+    value: 'ANSWER',
+    help: 'if the store does not answer: local (default, this server counts alone), throw (503), allow or deny',
+  },
+  'deny-cache': { help: 'answer repeated denials from memory for up to 2 s' },
+  shadow: { help: 'all limits decide and count, none denies' },
+  'http-token-file': { value: 'FILE', help: 'tokens for the HTTP door, one a line; or SLUICE_HTTP_TOKEN' },
+  'admin-token-file': {
+    value: 'FILE',
+    help: 'tokens that may also reset and block keys; or SLUICE_ADMIN_TOKEN',
+  },
+  'allow-admin-without-token': {
+    help: 'without any token, local requests may reset and block keys; not behind a proxy',
+  },
+  'trust-proxy': {
+    value: 'WHICH',
+    help: "proxies believed about a client's address: a number, CIDRs, loopback, private; default none",
+  },
+  'grpc-token-file': { value: 'FILE', help: 'the same for gRPC; or SLUICE_GRPC_TOKEN' },
+  'resp-token-file': { value: 'FILE', help: 'the same for RESP (AUTH); or SLUICE_RESP_TOKEN' },
+  'tls-cert': { value: 'FILE', help: 'serve with TLS: certificate chain (PEM)' },
+  'tls-key': { value: 'FILE', help: 'its private key' },
+  'tls-client-ca': { value: 'FILE', help: 'clients must show a certificate of this authority' },
+  'max-connections': { value: 'N', help: 'connections per listener; default 10000' },
+  'idle-timeout': {
+    value: 'TIME',
+    help: 'close RESP and gRPC connections without requests; default 10m, 0 for never',
+  },
+  'max-message': { value: 'BYTES', help: 'largest request; default 1048576' },
+  'max-key': { value: 'BYTES', help: 'longest key; default 1024' },
+  'near-ratio': { value: 'SHARE', help: 'metrics call it near the limit from here; default 0.8' },
+  'top-keys': { value: 'N', help: 'most denied keys in the metrics; default 20, 0 for none' },
+  page: { value: 'FOLDER', help: 'served at /; default the page that comes with it, none for no page' },
+  ...TELEMETRY_FLAGS,
+  'no-watch': { help: 'load the files again only on SIGHUP' },
+  'drain-delay': { value: 'MS', help: 'after SIGTERM, go on so long while /healthcheck fails; default 0' },
+  'drain-timeout': { value: 'MS', help: 'after that, connections are cut off; default 10000' },
+  'log-level': { value: 'LEVEL', help: 'debug, info (default), warn or error' },
+  'log-format': { value: 'FORMAT', help: 'json or text; default text on a terminal' },
+};
+
+const DOOR_NAMES: readonly DoorName[] = ['http', 'grpc', 'resp'];
+/** Where all of them are, if none is named. */
+const PORTS: Readonly<Record<DoorName, number>> = { http: 8080, grpc: 8081, resp: 6380 };
+
+function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean): ServerOptions {
+  const config = args.all('config');
+  if (config.length === 0) throw new UsageError('--config is required: a YAML file or a folder of them');
+  if (args.positionals.length > 0) throw new UsageError(`unexpected argument: ${args.positionals.join(' ')}`);
+  const nodes = args.whole('leased');
+  const format = args.choice('log-format', ['json', 'text']) ?? (isTerminal ? 'text' : 'json');
+  const nearRatio = Number(args.text('near-ratio') ?? 0.8);
+  if (!(nearRatio > 0 && nearRatio <= 1)) throw new UsageError('--near-ratio must be above 0 and at most 1');
+  return {
+    config,
+    store: {
+      url: args.text('store') ?? 'memory',
+      maxKeys: args.text('max-keys') === 'infinity' ? Infinity : args.whole('max-keys'),
+      deadline: args.text('deadline'),
+      onFailure: args.choice('on-failure', ['local', 'throw', 'allow', 'deny']),
+      denyCache: args.has('deny-cache'),
+      leases: nodes === undefined ? undefined : { nodes },
+    },
+    doors: doorsOf(args, env),
+    tls: tlsOf(args),
+    adminTokens: tokensOf('admin', args, env),
+    adminWithoutToken: args.has('allow-admin-without-token'),
+    trustProxy: trustProxyOf(args),
+    maxConnections: args.whole('max-connections'),
+    idleTimeout: idleTimeoutOf(args),
+    page: args.text('page'),
+    maxMessage: args.whole('max-message'),
+    maxKey: args.whole('max-key'),
+    shadow: args.has('shadow'),
+    metrics: { nearRatio, topKeys: args.whole('top-keys') },
+    otlp: otlpOf(args, env),
+    traces: tracesOf(args, env),
+    watch: !args.has('no-watch'),
+    log: createLog((line) => process.stdout.write(line), {
+      level: args.choice('log-level', LEVELS) ?? 'info',
+      format,
+    }),
+  };
+}
+
+/** Those that are named; all three if none is. */
+export function doorsOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['doors'] {
+  const named = DOOR_NAMES.filter((name) => args.address(name) !== undefined);
+  const opened = (named.length > 0 ? named : DOOR_NAMES).map((name) => {
+    const address = args.address(name) ?? { host: '127.0.0.1', port: PORTS[name] };
+    return [name, { address, tokens: tokensOf(name, args, env) }] as const;
+  });
+  return Object.fromEntries(opened);
+}
+
+function trustProxyOf(args: Args): TrustProxy | undefined {
+  const text = args.text('trust-proxy');
+  if (text === undefined) return undefined;
+  const trust = /^\d+$/.test(text) ? Number(text) : text;
+  try {
+    clientAddress({ headers: {}, remoteAddress: '127.0.0.1' }, { trustProxy: trust });
+    return trust;
+  } catch (error) {
+    throw new UsageError(`--trust-proxy: ${(error as Error).message}`);
+  }
+}
+
+function idleTimeoutOf(args: Args): Millis | undefined {
+  const text = args.text('idle-timeout');
+  if (text === undefined) return undefined;
+  return text === '0' ? 0 : spanOf('--idle-timeout', text);
+}
+
+/** Files are read anew once a second at most, so that tokens can be exchanged without a restart. */
+function tokensOf(
+  name: DoorName | 'admin',
+  args: Args,
+  env: NodeJS.ProcessEnv,
+): (() => readonly string[]) | undefined {
+  const file = args.text(`${name}-token-file`);
+  const token = env[`SLUICE_${name.toUpperCase()}_TOKEN`];
+  if (file === undefined) return token === undefined || token === '' ? undefined : () => [token];
+  let tokens = readTokens(file);
+  if (tokens.length === 0) throw new UsageError(`${file} contains no token`);
+  let readAt = performance.now();
+  return () => {
+    if (performance.now() - readAt > 1000) {
+      readAt = performance.now();
+      try {
+        tokens = readTokens(file);
+      } catch {
+        // Being replaced: those known stay.
+      }
+    }
+    return tokens;
+  };
+}
+
+/** The first token of a file, or that of the environment. */
+export function tokenOf(file: string | undefined): string | undefined {
+  return file === undefined ? process.env['SLUICE_HTTP_TOKEN'] : readTokens(file)[0];
+}
+
+function readTokens(file: string): string[] {
+  return readFor('token-file', file)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+function tlsOf(args: Args): ServerOptions['tls'] {
+  const [cert, key, ca] = ['tls-cert', 'tls-key', 'tls-client-ca'].map((name) => args.text(name));
+  if (cert === undefined && key === undefined && ca === undefined) return undefined;
+  if (cert === undefined || key === undefined)
+    throw new UsageError('--tls-cert and --tls-key must be given together');
+  return { cert, key, ca };
+}
+
+function readFor(flag: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`--${flag}: ${(error as Error).message}`);
+  }
+}
+
+/** Ends the process when the server has ended. */
+export async function serveCommand(argv: readonly string[]): Promise<number> {
+  const args = readArgs(argv, SERVE_FLAGS, process.env);
+  const options = serverOptions(args, process.env, process.stdout.isTTY === true);
+  const [delay, timeout] = [args.whole('drain-delay') ?? 0, args.whole('drain-timeout') ?? 10_000];
+  // Before it starts: a signal that nobody hears ends the process.
+  const asked = endAsked(options.log);
+  let server: RunningServer | undefined;
+  process.on('SIGHUP', () => void server?.reload());
+  server = await startServer(options);
+  await asked;
+  await server.drain({ delay, timeout });
+  await new Promise<void>((written) => process.stdout.write('', () => written()));
+  // What is still waited for, such as a collector that does not answer, has had its time.
+  return process.exit(0);
+}
+
+/** Resolves at the first signal to end. Who asks twice does not want to wait. */
+function endAsked(log: Log): Promise<void> {
+  let isAsked = false;
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        log.info('shutting down', { signal });
+        if (isAsked) process.exit(1);
+        isAsked = true;
+        resolve();
+      });
+    }
+  });
+}

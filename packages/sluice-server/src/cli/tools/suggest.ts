@@ -1,0 +1,94 @@
+/**
+ * The smallest limit that lets a share of the traffic pass: limits far apart are tried side by side, then those between
+ * the last that lets too little pass and the first that does not, and so on.
+ */
+import { UsageError } from '../../store.ts';
+import type { Request } from './log-lines.ts';
+import { textTrial } from './policy.ts';
+
+export interface Suggestion {
+  readonly text: string;
+  /** Of the requests, from 0 to 1. */
+  readonly share: number;
+}
+
+export interface Ladder {
+  try(request: Request): void;
+  /** Undefined: not even the largest would do. */
+  best(share: number): Suggestion | undefined;
+  /** For another look at the same traffic; undefined: there is nothing between, or it is too close to matter. */
+  finer(share: number): Ladder | undefined;
+}
+
+const POLICY = /^([\d_]+)\s*\/\s*([^&]+?)(\s+burst\s+)?(\d+)?(\s+[a-z-]+)?$/;
+/** From a sixteenth of the limit to 256 times it. */
+const [LEAST, MOST] = [-4, 8];
+const RUNGS = 15;
+/** Two limits of which one is so little more are the same to people. */
+const CLOSE = 0.01;
+
+/** `steps`: limits from one power of two to the next. */
+export function ladderOf(text: string, steps: number): Ladder {
+  const scaled = scaling(text);
+  const count = (MOST - LEAST) * steps + 1;
+  const limits = Array.from({ length: count }, (_, i) => scaled.limit * 2 ** (LEAST + i / steps));
+  return ladder(scaled, limits, 0, undefined);
+}
+
+interface Scaling {
+  readonly limit: number;
+  /** The policy with another limit, and a burst as much larger. */
+  text(limit: number): string;
+}
+
+function scaling(text: string): Scaling {
+  const parts = POLICY.exec(text.trim());
+  if (parts === null) throw new UsageError('--suggest wants a single policy, such as 10/s burst 20');
+  const [, number = '', per = '', burst, size = '1', rest = ''] = parts;
+  const limit = Number(number.replaceAll('_', ''));
+  return {
+    limit,
+    text(other) {
+      const most = Math.max(1, Math.round((Number(size) * other) / limit));
+      return `${other}/${per}${burst === undefined ? '' : ` burst ${most}`}${rest}`;
+    },
+  };
+}
+
+interface Known extends Suggestion {
+  readonly limit: number;
+}
+
+/** `below` is known to let too little pass; `above`, if there is one, to let enough pass. */
+function ladder(scaled: Scaling, limits: readonly number[], below: number, above: Known | undefined): Ladder {
+  const whole = new Set(limits.map((limit) => Math.max(1, Math.round(limit))));
+  const rungs = [...whole].map((limit) => ({ limit, trial: textTrial(scaled.text(limit)), allowed: 0 }));
+  let total = 0;
+
+  /** The first that lets enough pass, and the limit before it. */
+  function found(share: number): [before: number, good: Known | undefined] {
+    const index = rungs.findIndex(({ allowed }) => allowed >= total * share);
+    if (index < 0) return [rungs.at(-1)?.limit ?? below, above];
+    const { limit, trial, allowed } = rungs[index];
+    return [
+      rungs[index - 1]?.limit ?? below,
+      { limit, text: trial.text, share: allowed / Math.max(1, total) },
+    ];
+  }
+
+  return {
+    try({ at, key, cost }) {
+      total++;
+      for (const rung of rungs) if (rung.trial.take(key, cost, at).allowed) rung.allowed++;
+    },
+    best: (share) => found(share)[1],
+    finer(share) {
+      const [before, good] = found(share);
+      if (good === undefined || good.limit - before <= Math.max(1, good.limit * CLOSE)) return undefined;
+      const step = (good.limit - before) / (RUNGS + 1);
+      const between = Array.from({ length: RUNGS }, (_, i) => Math.round(before + step * (i + 1)));
+      const inside = between.filter((limit) => limit > before && limit < good.limit);
+      return ladder(scaled, inside, before, good);
+    },
+  };
+}

@@ -1,0 +1,160 @@
+/** sluice top: a live server in the terminal, from its metrics. */
+import { type Flags, readArgs } from '../args.ts';
+import type { Output } from '../check.ts';
+import { UsageError } from '../../store.ts';
+import { plain } from './plain.ts';
+import { spanOf } from './span.ts';
+
+export const TOP_FLAGS: Flags = {
+  every: { value: 'TIME', help: 'how often to look; default 1s' },
+  times: { value: 'N', help: 'how often in all; default without end' },
+  'token-file': { value: 'FILE', help: 'a token of the HTTP door; or SLUICE_HTTP_TOKEN' },
+};
+
+export interface MetricSample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+const LINE = /^(\w+)(?:\{(.*)\})? (\S+)$/;
+const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
+
+export function readMetrics(text: string): MetricSample[] {
+  return text.split('\n').flatMap((line) => {
+    const [, name, labels = '', value] = LINE.exec(line) ?? [];
+    if (name === undefined) return [];
+    const pairs = [...labels.matchAll(LABEL)].map(([, label, raw]) => [label, unescaped(raw)]);
+    return [{ name, labels: Object.fromEntries(pairs) as Record<string, string>, value: Number(value) }];
+  });
+}
+
+function unescaped(text: string): string {
+  return text.replace(/\\(.)/g, (_, sign: string) => (sign === 'n' ? '\n' : sign));
+}
+
+interface Row {
+  readonly limit: string;
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/** Between two looks, `seconds` apart; without an earlier one, since the server began. `most`: lines of each list. */
+export function showTop(
+  now: readonly MetricSample[],
+  before: readonly MetricSample[],
+  seconds: number,
+  most = 15,
+): string {
+  const earlier = new Map(rowsOf(before).map(({ limit, counts }) => [limit, counts]));
+  const rates = rowsOf(now).map(({ limit, counts }) => {
+    const rate = (outcome: string) =>
+      ((counts[outcome] ?? 0) - (earlier.get(limit)?.[outcome] ?? 0)) / seconds;
+    return { limit, allowed: rate('allowed'), denied: rate('denied') + rate('shadowed') };
+  });
+  rates.sort((a, b) => b.allowed + b.denied - a.allowed - a.denied);
+  const sum = (part: 'allowed' | 'denied') => rates.reduce((all, row) => all + row[part], 0);
+  const isUp = now.find(({ name }) => name === 'sluice_store_up')?.value !== 0;
+  const lines = rates.slice(0, most).map(({ limit, allowed, denied }) => line(allowed, denied, plain(limit)));
+  const worst = now
+    .filter(({ name }) => name === 'sluice_top_denied')
+    .slice(0, most)
+    .map(
+      ({ labels, value }) =>
+        `${String(value).padStart(10)}  ${plain(labels['limit'])}  ${plain(labels['key'])}`,
+    );
+  return [
+    `store ${isUp ? 'up' : 'DOWN'}`,
+    '',
+    ' allowed/s   denied/s  limit',
+    line(sum('allowed'), sum('denied'), 'all'),
+    ...lines,
+    ...(worst.length > 0 ? ['', '    denied  limit and key, most often'] : []),
+    ...worst,
+    '',
+  ].join('\n');
+}
+
+function line(allowed: number, denied: number, name: string): string {
+  return `${allowed.toFixed(1).padStart(10)} ${denied.toFixed(1).padStart(10)}  ${name}`;
+}
+
+function rowsOf(samples: readonly MetricSample[]): Row[] {
+  const rows = new Map<string, Record<string, number>>();
+  for (const { name, labels, value } of samples) {
+    const { limit, outcome } = labels;
+    if (name !== 'sluice_decisions_total' || limit === undefined || outcome === undefined) continue;
+    const counts = rows.get(limit) ?? {};
+    counts[outcome] = value;
+    rows.set(limit, counts);
+  }
+  return [...rows].map(([limit, counts]) => ({ limit, counts }));
+}
+
+/** From the corner on, line by line over what was there: clearing first would flicker. */
+function redrawn(text: string, columns: number): string {
+  const lines = text.split('\n').map((one) => `${one.slice(0, columns)}\u001b[K`);
+  return `\u001b[H${lines.join('\n')}\u001b[J`;
+}
+
+interface Look {
+  readonly samples: readonly MetricSample[];
+  /** Seconds since 1970. */
+  readonly at: number;
+  readonly began: number;
+}
+
+async function lookAt(url: string, headers: Record<string, string>): Promise<Look> {
+  const response = await fetch(new URL('/metrics', url), { headers }).catch((error: unknown) => {
+    throw new UsageError(`${url} does not answer: ${String((error as Error).cause ?? error)}`);
+  });
+  if (!response.ok) throw new UsageError(`${url} answers ${response.status}`);
+  const samples = readMetrics(await response.text());
+  const began = samples.find(({ name }) => name === 'process_start_time_seconds')?.value ?? 0;
+  return { samples, began, at: Date.now() / 1000 };
+}
+
+export async function topCommand(
+  argv: readonly string[],
+  { out }: Output,
+  readToken: (file: string | undefined) => string | undefined,
+): Promise<number> {
+  const args = readArgs(argv, TOP_FLAGS);
+  const [url = 'http://127.0.0.1:8080', ...more] = args.positionals;
+  if (more.length > 0 || !URL.canParse('/metrics', url))
+    throw new UsageError(`which server? got ${args.positionals.join(' ')}`);
+  const every = spanOf('--every', args.text('every') ?? '1s');
+  const times = args.whole('times') ?? Infinity;
+  const token = readToken(args.text('token-file'));
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  let last: Look | undefined;
+
+  /** A server that was there may be away for a while. */
+  async function show(): Promise<string> {
+    try {
+      const now = await lookAt(url, headers);
+      // After a restart its counters begin anew.
+      const before = last?.began === now.began ? last : undefined;
+      const seconds = Math.max(0.001, now.at - (before?.at ?? now.began));
+      last = now;
+      return showTop(now.samples, before?.samples ?? [], seconds, roomFor(process.stdout.rows || ROWS));
+    } catch (error) {
+      if (last === undefined || !(error instanceof UsageError)) throw error;
+      return `${error.message}\n`;
+    }
+  }
+
+  for (let i = 0; i < times; i++) {
+    const text = `${url}\n${await show()}`;
+    out(process.stdout.isTTY === true ? redrawn(text, process.stdout.columns || Infinity) : text);
+    if (i + 1 < times) await new Promise((resolve) => setTimeout(resolve, every));
+  }
+  return 0;
+}
+
+/** Of a terminal that does not say how many it has. */
+const ROWS = 38;
+
+/** Lines of each of the two lists, beside eight others. */
+function roomFor(rows: number): number {
+  return Math.max(1, Math.floor((rows - 8) / 2));
+}

@@ -1,0 +1,153 @@
+/** The gRPC listener: Envoy's rate limit service, and health checks. */
+import { type sendUnaryData, Server, type ServerUnaryCall, status } from '@grpc/grpc-js';
+import type { Core } from '../../core/core.ts';
+import { isPromise } from '../../core/maybe-promise.ts';
+import { secondsOf } from '../auth-attempts.ts';
+import { type Door, type DoorOptions, IDLE_TIMEOUT, showAddress } from '../listener.ts';
+import { isToken } from '../http/access.ts';
+import { storeFaultIn } from '../store-failure.ts';
+import { askedOf } from '../../telemetry/traces/envoy.ts';
+import type { Work } from '../../telemetry/traces/tracer.ts';
+import { createHealth } from './health.ts';
+import { guardSessions } from './guard.ts';
+import { credentialsOf } from './tls.ts';
+import { loadServices, RATE_LIMIT, type RateLimitRequest, type RateLimitResponse } from './proto.ts';
+import { Refusal, shouldRateLimit } from './rls.ts';
+
+type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
+
+/** Concurrent calls of one connection. */
+const MOST_CALLS = 1000;
+
+/** Milliseconds of silence after which a client is pinged over HTTP/2, and milliseconds that it has to answer. */
+const KEEP_ALIVE = 60_000;
+const KEEP_ALIVE_TIMEOUT = 20_000;
+
+/** Milliseconds for which calls are still accepted while draining: a client that has just connected learns of it first. */
+const LAST_WORDS = 300;
+
+export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> {
+  const { address, maxMessage, maxKey, isHealthy, log, tracer, idleTimeout = IDLE_TIMEOUT } = options;
+  const services = loadServices();
+  const health = createHealth(isHealthy);
+  const server = new Server({
+    'grpc.max_receive_message_length': maxMessage,
+    'grpc.max_concurrent_streams': MOST_CALLS,
+    'grpc.keepalive_time_ms': KEEP_ALIVE,
+    'grpc.keepalive_timeout_ms': KEEP_ALIVE_TIMEOUT,
+    ...(idleTimeout > 0 && { 'grpc.max_connection_idle_ms': idleTimeout }),
+  });
+
+  function decide(call: Call, callback: sendUnaryData<RateLimitResponse>): void {
+    const start = performance.now();
+    const context = tracer?.contextOf(parentIn(call));
+    const answered = (code: status, response?: RateLimitResponse): void => {
+      core.metrics.answered('grpc', 'ShouldRateLimit', status[code], performance.now() - start);
+      if (context !== undefined) tracer?.record(context, workOf(call, start, code, response));
+    };
+    const succeed = (response: RateLimitResponse): void => {
+      answered(status.OK, response);
+      callback(null, response);
+    };
+    const fail = (error: unknown): void => {
+      const { code, message } = refusalOf(error);
+      if (code === status.INTERNAL) log.error('a call failed', { door: 'grpc', error: String(error) });
+      answered(code);
+      callback({ code, details: message });
+    };
+    try {
+      checkToken(call, options);
+      const response = shouldRateLimit(core, call.request, maxKey);
+      if (isPromise(response)) response.then(succeed, fail);
+      else succeed(response);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  server.addService(services.rateLimit, { ShouldRateLimit: decide });
+  server.addService(services.health, { Check: health.check, Watch: health.watch });
+  const { credentials, secure } = credentialsOf(options.tls);
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(showAddress(address), credentials, (error, bound) => {
+      if (error === null) resolve(bound);
+      else reject(error);
+    });
+  });
+
+  guardSessions(server, options);
+
+  return {
+    address: { host: address.host, port },
+    async drain(timeout) {
+      health.close();
+      const cut = setTimeout(() => server.forceShutdown(), timeout);
+      await new Promise((resolve) => setTimeout(resolve, Math.min(LAST_WORDS, timeout)));
+      await new Promise<void>((resolve) => {
+        server.tryShutdown(() => resolve());
+      });
+      clearTimeout(cut);
+    },
+    secure,
+  };
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  if (storeFaultIn(error) !== undefined) return new Refusal(status.UNAVAILABLE, (error as Error).message);
+  return new Refusal(status.INTERNAL, 'internal server error');
+}
+
+function parentIn({ metadata }: Call): string | undefined {
+  const [given] = metadata.get('traceparent');
+  return typeof given === 'string' ? given : undefined;
+}
+
+/** Not the caller's mistakes. */
+const FAULTS: readonly status[] = [status.UNAVAILABLE, status.INTERNAL];
+
+function workOf(
+  { request: { domain, descriptors } }: Call,
+  start: number,
+  code: status,
+  response: RateLimitResponse | undefined,
+): Work {
+  return {
+    name: `${RATE_LIMIT}/ShouldRateLimit`,
+    start,
+    attributes: {
+      'sluice.door': 'grpc',
+      'rpc.system': 'grpc',
+      'rpc.service': RATE_LIMIT,
+      'rpc.method': 'ShouldRateLimit',
+      'rpc.grpc.status_code': code,
+    },
+    asked: askedOf(domain, descriptors, response && response.overallCode === 'OVER_LIMIT'),
+    error: FAULTS.includes(code) ? status[code] : undefined,
+  };
+}
+
+function checkToken(call: Call, { tokens, attempts }: DoorOptions): void {
+  if (tokens === undefined) return;
+  const shown = tokenOf(call);
+  if (shown === '') throw new Refusal(status.UNAUTHENTICATED, 'a bearer token is required');
+  const client = attempts?.clientOf({ headers: {}, remoteAddress: hostOf(call.getPeer()) }) ?? '';
+  const wait = secondsOf(attempts?.waitOf(client) ?? 0);
+  if (wait > 0)
+    throw new Refusal(
+      status.RESOURCE_EXHAUSTED,
+      `too many failed authentication attempts. Retry in ${wait} s.`,
+    );
+  if (isToken(shown, tokens())) return;
+  attempts?.failed(client, shown);
+  throw new Refusal(status.UNAUTHENTICATED, 'invalid token');
+}
+
+/** Without the port: '192.0.2.1:80', or '2001:db8::1:80', which grpc-js writes without brackets. */
+function hostOf(peer: string): string {
+  return peer.slice(0, Math.max(0, peer.lastIndexOf(':'))).replace(/^\[|\]$/g, '');
+}
+
+function tokenOf({ metadata }: Call): string {
+  return /^Bearer +(\S+) *$/i.exec(String(metadata.get('authorization')[0] ?? ''))?.[1] ?? '';
+}

@@ -1,0 +1,74 @@
+/** grpc.health.v1: whether load balancers should send requests here. */
+import {
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  type ServerWritableStream,
+  status,
+} from '@grpc/grpc-js';
+import { type HealthRequest, type HealthResponse, SERVICES } from './proto.ts';
+
+type Watcher = ServerWritableStream<HealthRequest, HealthResponse>;
+
+export interface Health {
+  readonly check: handleUnaryCall<HealthRequest, HealthResponse>;
+  readonly watch: handleServerStreamingCall<HealthRequest, HealthResponse>;
+  /** The last word to those who watch. */
+  close(): void;
+}
+
+/** How often those who watch are looked after. */
+const LOOK_EVERY = 500;
+/** One more is turned away. */
+const MOST_WATCHERS = 1000;
+
+export function createHealth(isHealthy: () => boolean): Health {
+  const watchers = new Map<Watcher, HealthResponse['status']>();
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  function statusOf(service: string): HealthResponse['status'] {
+    if (!SERVICES.includes(service)) return 'SERVICE_UNKNOWN';
+    return isHealthy() && !isClosed ? 'SERVING' : 'NOT_SERVING';
+  }
+
+  function look(): void {
+    for (const [watcher, last] of watchers) {
+      const now = statusOf(watcher.request.service);
+      if (now === last) continue;
+      watchers.set(watcher, now);
+      watcher.write({ status: now });
+    }
+  }
+
+  function forget(watcher: Watcher): void {
+    watchers.delete(watcher);
+    if (watchers.size === 0) clearInterval(timer);
+  }
+
+  return {
+    check({ request }, callback) {
+      const now = statusOf(request.service);
+      if (now === 'SERVICE_UNKNOWN')
+        callback({ code: status.NOT_FOUND, details: 'there is no such service' });
+      else callback(null, { status: now });
+    },
+    watch(watcher) {
+      if (isClosed) return void watcher.end();
+      if (watchers.size >= MOST_WATCHERS)
+        return void watcher.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many watch' });
+      const now = statusOf(watcher.request.service);
+      watcher.write({ status: now });
+      if (watchers.size === 0) timer = setInterval(look, LOOK_EVERY).unref();
+      watchers.set(watcher, now);
+      watcher.on('cancelled', () => forget(watcher));
+      watcher.on('close', () => forget(watcher));
+    },
+    close() {
+      isClosed = true;
+      look();
+      clearInterval(timer);
+      for (const watcher of watchers.keys()) watcher.end();
+      watchers.clear();
+    },
+  };
+}

@@ -1,0 +1,58 @@
+/** The messages of the gRPC door, and its services as the library wants them. */
+import { fileURLToPath } from 'node:url';
+import type { ServiceDefinition } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+
+export interface RateLimitRequest {
+  readonly domain: string;
+  readonly descriptors: readonly {
+    readonly entries: readonly { readonly key: string; readonly value: string }[];
+    readonly limit: { readonly requestsPerUnit: number; readonly unit: string | number } | null;
+    readonly hitsAddend: { readonly value: number } | null;
+    readonly isNegativeHits: boolean;
+  }[];
+  readonly hitsAddend: number;
+}
+
+export interface Status {
+  readonly code: 'OK' | 'OVER_LIMIT';
+  readonly currentLimit?: { readonly name: string; readonly requestsPerUnit: number; readonly unit: string };
+  readonly limitRemaining: number;
+  readonly durationUntilReset?: { readonly seconds: number };
+}
+
+export interface RateLimitResponse {
+  readonly overallCode: 'OK' | 'OVER_LIMIT';
+  readonly statuses: readonly Status[];
+  readonly responseHeadersToAdd: readonly { readonly key: string; readonly value: string }[];
+  /** google.protobuf.Struct. */
+  readonly dynamicMetadata?: { readonly fields: Readonly<Record<string, unknown>> };
+}
+
+export interface HealthRequest {
+  readonly service: string;
+}
+
+export interface HealthResponse {
+  readonly status: 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
+}
+
+export const RATE_LIMIT = 'envoy.service.ratelimit.v3.RateLimitService';
+
+export function loadServices(): { rateLimit: ServiceDefinition; health: ServiceDefinition } {
+  const folder = fileURLToPath(new URL('../../../proto', import.meta.url));
+  const loaded = loadSync(['ratelimit.proto', 'health.proto'], {
+    includeDirs: [folder],
+    defaults: true,
+    arrays: true,
+    enums: String,
+    longs: Number,
+  });
+  return {
+    rateLimit: loaded[RATE_LIMIT] as ServiceDefinition,
+    health: loaded['grpc.health.v1.Health'] as ServiceDefinition,
+  };
+}
+
+/** '' is the server as a whole; 'ratelimit' is what the original calls itself. */
+export const SERVICES: readonly string[] = ['', 'ratelimit', RATE_LIMIT];

@@ -1,0 +1,50 @@
+/** TLS of the gRPC door, with certificates that may change while it listens. */
+import { experimental, ServerCredentials } from '@grpc/grpc-js';
+import type { DoorOptions, Tls } from '../listener.ts';
+
+export interface Credentials {
+  readonly credentials: ServerCredentials;
+  readonly secure: (tls: Tls) => void;
+}
+
+export function credentialsOf(tls: DoorOptions['tls']): Credentials {
+  if (tls === undefined) return { credentials: ServerCredentials.createInsecure(), secure: () => {} };
+  const own = providerOf(tls);
+  const authority = tls.ca === undefined ? null : own;
+  const make = experimental.createCertificateProviderServerCredentials;
+  // The library's declaration has the first two the wrong way round; its code takes the identity first.
+  return { credentials: make(own, authority, authority !== null), secure: own.secure };
+}
+
+function providerOf(first: Tls): experimental.CertificateProvider & Pick<Credentials, 'secure'> {
+  let tls = first;
+  const identities = new Set<experimental.IdentityCertificateUpdateListener>();
+  const authorities = new Set<experimental.CaCertificateUpdateListener>();
+  const identity = () => ({ certificate: pem(tls.cert), privateKey: pem(tls.key) });
+  const authority = () => ({ caCertificate: pem(tls.ca) });
+  // Whoever adds a listener hears it only after it was added.
+  return {
+    addIdentityCertificateListener(listener) {
+      identities.add(listener);
+      queueMicrotask(() => listener(identity()));
+    },
+    addCaCertificateListener(listener) {
+      authorities.add(listener);
+      queueMicrotask(() => listener(authority()));
+    },
+    removeIdentityCertificateListener: (listener) => void identities.delete(listener),
+    removeCaCertificateListener: (listener) => void authorities.delete(listener),
+    secure: (next) => {
+      tls = next;
+      for (const listener of authorities) listener(authority());
+      for (const listener of identities) listener(identity());
+    },
+  };
+}
+
+function pem(value: unknown): Buffer {
+  const parts = Array.isArray(value) ? value : [value];
+  return Buffer.concat(
+    parts.map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(`${String(part)}\n`))),
+  );
+}

@@ -1,0 +1,91 @@
+/** Decides which requests the HTTP listener answers. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { secondsOf } from '../auth-attempts.ts';
+import { type DoorOptions, isLoopback } from '../listener.ts';
+import { HttpProblem } from './reply.ts';
+
+type Access = Pick<
+  DoorOptions,
+  'tokens' | 'adminTokens' | 'adminWithoutToken' | 'attempts' | 'address' | 'tls'
+>;
+
+/**
+ * Throws an HttpProblem unless the request may use a route. An admin token is accepted everywhere; a token of the listener
+ * everywhere but on admin routes of a server that has admin tokens.
+ */
+export function checkAccess(request: IncomingMessage, access: 'door' | 'admin', options: Access): void {
+  const { tokens, adminTokens, tls } = options;
+  const isAdminRoute = access === 'admin';
+  if (tokens !== undefined || (isAdminRoute && adminTokens !== undefined))
+    checkToken(request, isAdminRoute && adminTokens !== undefined, options);
+  else if (isAdminRoute && tls?.ca === undefined) checkLocal(request, options);
+}
+
+function checkToken(request: IncomingMessage, needsAdmin: boolean, options: Access): void {
+  const { tokens, adminTokens, attempts } = options;
+  const shown = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
+  const refusal = unauthorized(needsAdmin ? 'an admin token is needed' : undefined);
+  if (shown === '') throw refusal;
+  const client = attempts?.clientOf(request) ?? '';
+  const wait = secondsOf(attempts?.waitOf(client) ?? 0);
+  if (wait > 0)
+    throw new HttpProblem('too-many-attempts', `Too many failed attempts. Retry in ${wait} s.`, {}, [
+      ['Retry-After', String(wait)],
+      ['Connection', 'close'],
+    ]);
+  const isAdmin = adminTokens !== undefined && isToken(shown, adminTokens());
+  const isKnown = tokens !== undefined && isToken(shown, tokens());
+  if (isAdmin || (isKnown && !needsAdmin)) return;
+  // A valid token without the rights for this route is not a guess.
+  if (!isKnown) attempts?.failed(client, shown);
+  throw refusal;
+}
+
+/**
+ * Without any token, nothing tells the person at this machine from a stranger whose request a local proxy forwards, since many
+ * proxies add no header. So resetting and blocking must be allowed explicitly, and even then a request must look local.
+ */
+function checkLocal({ headers }: IncomingMessage, { adminWithoutToken, address }: Access): void {
+  const forbid = (reason: string): HttpProblem =>
+    new HttpProblem('forbidden', `this server has no admin token, so ${reason}`);
+  if (adminWithoutToken !== true || !isLoopback(address))
+    throw forbid('nobody may reset or block keys. Start it with --admin-token-file.');
+  if (Object.keys(headers).some((name) => FORWARDED.test(name)))
+    throw forbid('requests forwarded by a proxy may not reset or block keys');
+  if (!OWN_NAME.test(headers.host ?? 'localhost')) throw forbid('it must be called as localhost');
+}
+
+/** Headers by which proxies say that a request is not their own. */
+const FORWARDED = /^(forwarded|via|x-forwarded(-.*)?|x-real-ip|x-envoy-.*|.*-(client|connecting)-ip)$/;
+
+/** DNS rebinding: a web page may have its own name point to this machine, and browsers then send that name. */
+const OWN_NAME = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
+
+function unauthorized(detail?: string): HttpProblem {
+  return new HttpProblem('unauthorized', detail, {}, [['WWW-Authenticate', 'Bearer realm="sluice"']]);
+}
+
+/** Compares in constant time, so that a wrong token takes as long as a right one. */
+export function isToken(shown: string, tokens: readonly string[]): boolean {
+  const own = digest(shown);
+  let isOne = false;
+  for (const token of tokens) if (timingSafeEqual(own, digest(token))) isOne = true;
+  return isOne && shown !== '';
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/**
+ * A web page elsewhere can make a browser on this machine send requests in its user's name. Browsers name the origin of
+ * the page with most of them, but not with a GET that needs no answer, such as an image: those have Sec-Fetch-Site.
+ */
+export function checkOrigin({ headers }: IncomingMessage): void {
+  const { origin, host } = headers;
+  const site = headers['sec-fetch-site'] ?? 'none';
+  const isForeign = origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== host);
+  // 'none' is a person who typed the address.
+  if (isForeign || (site !== 'same-origin' && site !== 'none')) throw new HttpProblem('foreign-origin');
+}

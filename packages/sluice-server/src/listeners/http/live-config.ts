@@ -1,0 +1,34 @@
+/** The data of a config event: what is loaded, since when, and what is wrong with a newer file. */
+import type { Config, RuleLimit } from '../../config/model.ts';
+import type { Loaded } from '../../config/reload.ts';
+import { VERSION } from '../../version.ts';
+import { rulesOf } from './rlconfig.ts';
+
+export function liveConfig(config: Config, { loadedAt, error }: Loaded, source: string): object {
+  const own = [...config.limits.values()].map(({ name, text: policies, shadow }) => ({
+    name,
+    policies,
+    shadow,
+  }));
+  const rules = rulesOf(config).map(({ label: name, limit, shadow }) => ({
+    name,
+    policies: showLimit(limit),
+    shadow,
+    descriptor: true,
+  }));
+  return {
+    version: VERSION,
+    startedAt: Math.round(performance.timeOrigin),
+    source,
+    loadedAt,
+    error,
+    limits: [...own, ...rules],
+  };
+}
+
+function showLimit({ kind, rate, text }: RuleLimit): string {
+  if (kind !== 'rate') return kind;
+  if (rate === undefined) return text ?? '';
+  const { requestsPerUnit, multiplier, unit } = rate;
+  return `${requestsPerUnit} per ${multiplier === 1 ? unit : `${multiplier} ${unit}s`}`;
+}

@@ -1,0 +1,96 @@
+/** GET /: the page (packages/playground, built). Where it was not built, a few words in its place. */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip } from 'node:zlib';
+import { type Reply, text } from './reply.ts';
+
+/** Answers with one file, as its reader wants it packed and unless it has it already. */
+export type PageFile = (accepted: string, known: string) => Reply | Promise<Reply>;
+
+const BUILT = fileURLToPath(new URL('../../../dist/page/', import.meta.url));
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+const SECURITY: NonNullable<Reply['headers']> = [
+  [
+    'Content-Security-Policy',
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  ],
+  ['Referrer-Policy', 'no-referrer'],
+];
+/** The name holds a hash of the content. */
+const HASHED = /-[\w-]{8}\.\w+$/;
+
+const PACKERS = { br: promisify(brotliCompress), gzip: promisify(gzip) } as const;
+
+/** By path. A folder that holds no page: one path, and words. */
+export function pageFiles(folder: string = BUILT): ReadonlyMap<string, PageFile> {
+  const files = new Map<string, PageFile>();
+  if (folder === 'none') return files;
+  for (const name of filesIn(folder)) {
+    const path = name === 'index.html' ? '/' : `/${name.replaceAll('\\', '/')}`;
+    files.set(path, fileOf(name, readFileSync(join(folder, name))));
+  }
+  if (!files.has('/')) files.set('/', () => ({ ...text(UNBUILT), headers: SECURITY }));
+  return files;
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+      (name) => extname(name) in TYPES,
+    );
+  } catch {
+    return [];
+  }
+}
+
+function fileOf(name: string, content: Buffer): PageFile {
+  const type = TYPES[extname(name)];
+  const hash = createHash('sha256').update(content).digest('base64url').slice(0, 16);
+  const keep = HASHED.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache';
+  const packed = new Map<string, Promise<Buffer>>();
+
+  /** Once for each packing, off the thread that decides limits. */
+  function pack(how: keyof typeof PACKERS): Promise<Buffer> {
+    const known = packed.get(how) ?? PACKERS[how](content);
+    packed.set(how, known);
+    return known;
+  }
+
+  return async (accepted, known) => {
+    const how = accepts(accepted, 'br') ? 'br' : accepts(accepted, 'gzip') ? 'gzip' : undefined;
+    const tag = `"${hash}${how === undefined ? '' : `-${how}`}"`;
+    const headers: Reply['headers'] = [
+      ...SECURITY,
+      ['Cache-Control', keep],
+      ['ETag', tag],
+      ['Vary', 'Accept-Encoding'],
+      ...(how === undefined ? [] : [['Content-Encoding', how] as const]),
+    ];
+    // Split first, trimmed after: a pattern with blanks in it would take seconds for a header full of them.
+    if (known.split(',').some((one) => one.trim().replace(/^W\//, '') === tag))
+      return { status: 304, type, body: '', headers };
+    return { status: 200, type, body: how === undefined ? content : await pack(how), headers };
+  };
+}
+
+function accepts(header: string, how: string): boolean {
+  return header.split(',').some((one) => {
+    const [name = '', weight = ''] = one.split(';').map((part) => part.trim());
+    return name === how && Number(weight.replace(/^q=/, '') || 1) > 0;
+  });
+}
+
+const UNBUILT = `Sluice: this server decides rate limits.
+
+  curl -d '{"limit":"api","key":"alice"}' http://localhost:8080/v1/take
+
+GET /openapi.json tells what else it answers. The page was not built: npm run build -w sluice-playground
+`;

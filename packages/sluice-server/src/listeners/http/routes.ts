@@ -1,0 +1,84 @@
+/** Which path does what. */
+import type { IncomingMessage } from 'node:http';
+import { EXPOSITION_TYPE } from 'sluice/prometheus';
+import type { Core } from '../../core/core.ts';
+import type { DoorOptions } from '../listener.ts';
+import { readJson } from './body.ts';
+import { answerJson } from './envoy-json.ts';
+import { OPENAPI } from './openapi.ts';
+import { pageFiles } from './page.ts';
+import { HttpProblem, json, type Reply, text } from './reply.ts';
+import { showConfig } from './rlconfig.ts';
+import type { Verb } from './questions.ts';
+import { answerV1 } from './v1.ts';
+
+export interface Route {
+  readonly method: 'GET' | 'POST';
+  /** Whom it answers: anybody; whoever may use the door; whoever may change keys by hand. */
+  readonly access: 'open' | 'door' | 'admin';
+  answer(request: IncomingMessage, query: URLSearchParams): Reply | Promise<Reply>;
+}
+
+const MOST_QUESTIONS = 1000;
+
+export function routesOf(core: Core, options: DoorOptions): ReadonlyMap<string, Route> {
+  const { maxMessage, maxKey, isHealthy, live } = options;
+
+  function verb(name: Verb, access: Route['access'] = 'door'): Route {
+    const answer = async (request: IncomingMessage, query: URLSearchParams): Promise<Reply> => {
+      const status = query.get('status') ?? '200';
+      if (status !== '200' && status !== '429')
+        throw new HttpProblem('bad-request', 'status must be 200 or 429');
+      const body = await readJson(request, maxMessage);
+      return answerV1(core, name, body, { maxKey, maxBatch: MOST_QUESTIONS, denied: Number(status) });
+    };
+    return { method: 'POST', access, answer };
+  }
+
+  return new Map<string, Route>([
+    ['/v1/take', verb('take')],
+    ['/v1/peek', verb('peek')],
+    ['/v1/refund', verb('refund')],
+    ['/v1/block', verb('block', 'admin')],
+    ['/v1/reset', verb('reset', 'admin')],
+    ['/v1/limits', get(() => json(limitsOf(core)))],
+    [
+      '/json',
+      {
+        method: 'POST',
+        access: 'door',
+        answer: async (request) => answerJson(core, await readJson(request, maxMessage), maxKey),
+      },
+    ],
+    ['/rlconfig', get(() => text(showConfig(core.config)))],
+    ['/metrics', get(() => text(core.metrics.text(), 200, EXPOSITION_TYPE))],
+    ...(live === undefined ? [] : ([['/live', get(() => live.reply())]] as const)),
+    // As the original: 500 tells a load balancer to go elsewhere.
+    ['/healthcheck', open(() => (isHealthy() ? text('OK') : text('draining', 500)))],
+    ['/openapi.json', open(() => text(OPENAPI, 200, 'application/json; charset=utf-8'))],
+    ...pageRoutes(options.page),
+  ]);
+}
+
+function pageRoutes(folder: string | undefined): [path: string, route: Route][] {
+  return [...pageFiles(folder)].map(([path, file]) => {
+    const answer: Route['answer'] = ({ headers }) =>
+      file(String(headers['accept-encoding'] ?? ''), headers['if-none-match'] ?? '');
+    return [path, open(answer)];
+  });
+}
+
+/** For the page, and for people. */
+function limitsOf({ config }: Core): unknown {
+  return [...config.limits.values()].map(({ name, text: policies, tiers, overrides, mode, shadow }) => ({
+    name,
+    policies,
+    tiers: Object.keys(tiers),
+    overrides: overrides.length,
+    mode,
+    shadow,
+  }));
+}
+
+const get = (answer: Route['answer']): Route => ({ method: 'GET', access: 'door', answer });
+const open = (answer: Route['answer']): Route => ({ method: 'GET', access: 'open', answer });

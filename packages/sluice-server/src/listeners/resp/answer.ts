@@ -1,0 +1,36 @@
+/** Runs one command: its reply, or an error reply. */
+import type { Log } from '../../log.ts';
+import { storeFaultIn } from '../store-failure.ts';
+import { type Command, RespError, type Session } from './command.ts';
+import { failure, utf8 } from './reply.ts';
+
+/** Throws a RespError where the client may not run the command, or not like this. */
+export function answerTo(
+  command: Command | undefined,
+  words: readonly string[],
+  session: Session,
+): string | Promise<string> {
+  const [name] = words;
+  if (command === undefined) {
+    if (!session.isTrusted) throw new RespError('NOAUTH', 'Authentication required.');
+    throw new RespError('ERR', `unknown command '${name.slice(0, 100)}'`);
+  }
+  if (!session.isTrusted && command.isOpen !== true)
+    throw new RespError('NOAUTH', 'Authentication required.');
+  const [fewest, most] = command.arity;
+  const given = words.length - 1;
+  if (given < fewest || given > most)
+    throw new RespError('ERR', `wrong number of arguments for '${name.toLowerCase()}' command`);
+  return command.run(words, session);
+}
+
+/** The error reply for whatever a command threw. A failed store has a code of its own, since the caller did nothing wrong. */
+export function refusal(error: unknown, name: string, log: Log): string {
+  if (error instanceof RespError) return failure(error.code, error.message);
+  if (storeFaultIn(error) !== undefined) return failure('UNAVAILABLE', utf8((error as Error).message));
+  const message = error instanceof Error ? error.message : String(error);
+  // Invalid arguments and unknown limits; their messages are meant for the caller.
+  const isExpected = error instanceof RangeError || (error instanceof Error && error.name === 'UnknownLimit');
+  if (!isExpected) log.error('a command failed', { door: 'resp', command: name, error: message });
+  return failure('ERR', isExpected ? utf8(message) : 'internal server error');
+}

@@ -1,0 +1,40 @@
+/** What is sent to an OpenTelemetry collector. Its packages are optional, and loaded only here. */
+import type { Family } from 'sluice/prometheus';
+import type { Log } from '../log.ts';
+import type { OtlpOptions } from './metrics/otlp.ts';
+import { optional } from '../store.ts';
+import { createSpanPusher, type PushOptions } from './traces/push.ts';
+import { createTracer, type Tracer, type TracerOptions } from './traces/tracer.ts';
+
+const OTLP = '@opentelemetry/sdk-metrics @opentelemetry/exporter-metrics-otlp-http';
+
+/** Where spans are pushed to, and which of them. */
+export interface TracesOptions extends PushOptions, TracerOptions {}
+
+export interface TelemetryOptions {
+  readonly otlp?: OtlpOptions | undefined;
+  readonly traces?: TracesOptions | undefined;
+  readonly log: Log;
+}
+
+export interface Telemetry {
+  readonly tracer: Tracer | undefined;
+  /** Returns what sends the last of them. */
+  pushMetrics(families: () => readonly Family[]): () => Promise<void>;
+  endSpans(): Promise<void>;
+}
+
+const nothing = async (): Promise<void> => {};
+
+export async function openTelemetry({ otlp: metrics, traces, log }: TelemetryOptions): Promise<Telemetry> {
+  if (metrics === undefined && traces === undefined)
+    return { tracer: undefined, pushMetrics: () => nothing, endSpans: nothing };
+  const otlp = await optional('pushing to a collector', OTLP, () => import('./metrics/otlp.ts'));
+  const attributes = otlp.ownAttributes();
+  const spans = traces && createSpanPusher(traces, attributes, log);
+  return {
+    tracer: spans && createTracer((span) => spans.add(span), traces),
+    pushMetrics: (families) => (metrics ? otlp.pushMetrics(families, log, metrics, attributes) : nothing),
+    endSpans: () => spans?.close() ?? nothing(),
+  };
+}

@@ -1,0 +1,17 @@
+/** What a span tells of Envoy's question, by whichever door it came. */
+import type { Entry } from '../../core/match.ts';
+import type { Asked } from './tracer.ts';
+
+type Descriptors = readonly { readonly entries: readonly Entry[] }[];
+
+export function askedOf(domain: string, descriptors: Descriptors, overLimit: boolean | undefined): Asked {
+  const words = descriptors.map(({ entries }) =>
+    entries.map(({ key, value }) => `${key}=${value}`).join(','),
+  );
+  return {
+    limit: domain,
+    key: words.join(' '),
+    count: descriptors.length,
+    outcome: overLimit === undefined ? undefined : overLimit ? 'denied' : 'allowed',
+  };
+}

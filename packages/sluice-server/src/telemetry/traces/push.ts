@@ -1,0 +1,175 @@
+/**
+ * Sends spans to a collector, by OTLP over HTTP, as JSON. Nobody waits for it: spans are queued up to a number, sent in
+ * batches, and dropped when the collector does not take them.
+ */
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { Agent as SecureAgent, request as secureRequest } from 'node:https';
+import type { Millis } from 'sluice';
+import type { Log } from '../../log.ts';
+import { VERSION } from '../../version.ts';
+import type { Span } from './tracer.ts';
+
+export interface PushOptions {
+  /** The whole of it, such as `http://localhost:4318/v1/traces`. */
+  readonly url: string;
+  /** Sent with each push, such as a token. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** How long the collector may take. Default 10 s. */
+  readonly timeout?: Millis | undefined;
+  /** Default 5 s. */
+  readonly every?: Millis | undefined;
+  /** File with the collector's authority (PEM), where the system does not know it. */
+  readonly certificate?: string | undefined;
+}
+
+export interface SpanPusher {
+  /** Never fails, never waits. */
+  add(span: Span): void;
+  /** Sends what is left. */
+  close(): Promise<void>;
+}
+
+type Attributes = Readonly<Record<string, unknown>>;
+
+const MOST_QUEUED = 2048;
+const BATCH = 512;
+/** How long a collector that does not answer may delay the end of the server. */
+const PATIENCE: Millis = 2000;
+
+export function createSpanPusher(options: PushOptions, resource: Attributes, log: Log): SpanPusher {
+  const { every = 5000, timeout = 10_000 } = options;
+  const post = postTo(options);
+  const queue: Span[] = [];
+  let dropped = 0;
+  let isFailing = false;
+  let sending: Promise<void> | undefined;
+
+  async function send(): Promise<void> {
+    const spans = queue.splice(0, BATCH);
+    try {
+      await post(bodyOf(spans, resource), timeout);
+      if (isFailing) log.info('spans are pushed again', { dropped });
+      isFailing = false;
+      dropped = 0;
+    } catch (error) {
+      dropped += spans.length;
+      if (!isFailing) log.warn('spans cannot be pushed', { error: String(error) });
+      isFailing = true;
+    }
+  }
+
+  /** One batch at a time. */
+  function flush(): void {
+    if (sending !== undefined || queue.length === 0) return;
+    sending = send().finally(() => {
+      sending = undefined;
+      if (queue.length >= BATCH) flush();
+    });
+  }
+
+  async function sendAll(): Promise<void> {
+    while (sending !== undefined || queue.length > 0) {
+      flush();
+      await sending;
+    }
+  }
+
+  const timer = setInterval(flush, every).unref();
+
+  return {
+    add(span) {
+      if (queue.length >= MOST_QUEUED) dropped++;
+      else if (queue.push(span) >= BATCH) flush();
+    },
+    async close() {
+      clearInterval(timer);
+      await Promise.race([sendAll(), new Promise((resolve) => setTimeout(resolve, PATIENCE).unref())]);
+      queue.length = 0;
+      post.close();
+    },
+  };
+}
+
+interface Post {
+  /** Rejects unless the collector took it. */
+  (body: string, timeout: Millis): Promise<void>;
+  close(): void;
+}
+
+function postTo({ url, headers = {}, certificate }: PushOptions): Post {
+  const isSecure = url.startsWith('https:');
+  const keep = { keepAlive: true, maxSockets: 1 };
+  const agent = isSecure
+    ? new SecureAgent({ ...keep, ...(certificate !== undefined && { ca: readFileSync(certificate) }) })
+    : new Agent(keep);
+  const ask = isSecure ? secureRequest : request;
+  const post = (body: string, timeout: Millis): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const sent = ask(url, {
+        method: 'POST',
+        agent,
+        headers: {
+          ...headers,
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+        },
+        signal: AbortSignal.timeout(Math.max(1, Math.ceil(timeout))),
+      });
+      sent.on('error', reject);
+      sent.on('response', (response) => {
+        const { statusCode = 0 } = response;
+        response.resume().on('error', reject);
+        response.on('end', () => {
+          if (statusCode >= 200 && statusCode < 300) resolve();
+          else reject(new Error(`the collector answered ${statusCode}`));
+        });
+      });
+      sent.end(body);
+    });
+  return Object.assign(post, { close: () => agent.destroy() });
+}
+
+/** SpanKind SERVER, the flag of what is sampled, and the code of a status that is an error. */
+const SERVER = 2;
+const SAMPLED = 1;
+const ERROR = 2;
+
+function bodyOf(spans: readonly Span[], resource: Attributes): string {
+  const scope = { name: 'sluice-server', version: VERSION };
+  const scopeSpans = [{ scope, spans: spans.map(shown) }];
+  return JSON.stringify({
+    resourceSpans: [{ resource: { attributes: attributesOf(resource) }, scopeSpans }],
+  });
+}
+
+function shown({ traceId, spanId, parentId, name, start, end, attributes, error }: Span): object {
+  return {
+    traceId,
+    spanId,
+    ...(parentId !== undefined && { parentSpanId: parentId }),
+    flags: SAMPLED,
+    name,
+    kind: SERVER,
+    startTimeUnixNano: nanos(start),
+    endTimeUnixNano: nanos(end),
+    attributes: attributesOf(attributes),
+    status: error === undefined ? {} : { code: ERROR, message: error },
+  };
+}
+
+/** Exact to a microsecond: more digits do not fit a number. */
+function nanos(millis: Millis): string {
+  return `${Math.round(millis * 1000)}000`;
+}
+
+function attributesOf(attributes: Attributes): object[] {
+  return Object.entries(attributes).map(([key, value]) => ({
+    key,
+    value: typeof value === 'number' ? numberOf(value) : { stringValue: String(value) },
+  }));
+}
+
+function numberOf(value: number): object {
+  return Number.isSafeInteger(value) ? { intValue: value } : { doubleValue: value };
+}

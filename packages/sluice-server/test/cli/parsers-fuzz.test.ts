@@ -1,0 +1,247 @@
+/** No line of a file or a command makes a parser fall over, mean something else, or take its time. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import { readArgs } from '../../src/cli/args.ts';
+import { RespParser, ProtocolError } from '../../src/listeners/resp/parser.ts';
+import { createLog } from '../../src/log.ts';
+import { SERVE_FLAGS, tokenOf } from '../../src/cli/serve.ts';
+import { openStore, UsageError } from '../../src/store.ts';
+import { splitCsv } from '../../src/cli/tools/csv.ts';
+import { FORMATS, formatOf, readerOf } from '../../src/cli/tools/log-lines.ts';
+import { ladderOf } from '../../src/cli/tools/suggest.ts';
+import { parseTraffic } from '../../src/cli/tools/traffic.ts';
+
+function unless<T>(refusal: new (...words: never[]) => Error, make: () => T): T | undefined {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof refusal) return undefined;
+    throw error;
+  }
+}
+
+const anyText = fc.string({ unit: 'binary', maxLength: 120 });
+
+describe('logs that are replayed', () => {
+  const FIRST = { plain: '', json: '', combined: '', csv: 'time,key,cost' };
+  const signs = fc
+    .array(
+      fc.constantFrom(
+        ...' ,"[]{}:/-+?\\\t'.split(''),
+        '1700000000',
+        '10/Oct/2024:13:55:36 -0700',
+        'GET',
+        '200',
+        'a',
+        '"time":1,"key":2',
+      ),
+      { maxLength: 20 },
+    )
+    .map((parts) => parts.join(''));
+
+  test.each(FORMATS)('any line of %s is a request with a time and a cost, or none', (format) => {
+    const read = readerOf(format, undefined, FIRST[format]);
+    fc.assert(
+      fc.property(fc.oneof(anyText, signs), (line) => {
+        formatOf(line);
+        const request = read(line);
+        if (request === undefined) return;
+        expect(request.at >= 0 && request.at < Infinity).toBe(true);
+        expect(request.cost >= 0 && request.cost < Infinity).toBe(true);
+        expect(typeof request.key).toBe('string');
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test('CSV: what is quoted is told again', () => {
+    const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', ' ', 'é') }).map((text) => text.trim());
+    const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
+    fc.assert(
+      fc.property(fc.array(cell, { minLength: 1 }), (cells) => {
+        expect(splitCsv(cells.map(quoted).join(','))).toEqual(cells);
+      }),
+    );
+  });
+
+  test('a line of Nginx is told again', () => {
+    const word = fc.string({ unit: fc.constantFrom('a', 'Z', '0', '.', '/', '-', '%', ':'), minLength: 1 });
+    const read = readerOf('combined', 'ip+user+method+path', '');
+    fc.assert(
+      fc.property(word, word, word, fc.constantFrom('', '?q=1', '?a b'), (ip, user, path, query) => {
+        const line = `${ip} - ${user} [10/Oct/2024:13:55:36 -0700] "GET ${path}${query} HTTP/1.1" 200 5 "-" "x"`;
+        expect(read(line)).toEqual({ at: 1_728_593_736_000, key: `${ip} ${user} GET ${path}`, cost: 1 });
+      }),
+    );
+  });
+});
+
+test('any policy to suggest from has a ladder of limits, or is a mistake that says so', () => {
+  const signs = [...' /&_-'.split(''), '10', '0', 's', '10s', 'burst 20', 'sliding-log', '9'.repeat(400)];
+  const policy = fc.array(fc.constantFrom(...signs), { maxLength: 8 }).map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(fc.oneof(anyText, policy), (text) => {
+      const ladder = unless(UsageError, () => ladderOf(text, 1));
+      ladder?.try({ at: 1000, key: 'a', cost: 1 });
+      expect(ladder === undefined || (ladder.best(0.9)?.share ?? 1) <= 1).toBe(true);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+describe('a megabyte is read in one pass', () => {
+  const PARTS = [...' ,"[]{}:/?-\\\t1a'.split(''), 'a b c [d] "', '""', '","', '{"a":', 'a ', '1 '];
+  const COMMON = '1.1.1.1 - - [10/Oct/2024:13:55:36 -0700] "';
+  const READERS: Readonly<Record<string, (text: string) => unknown>> = {
+    'format of a log': formatOf,
+    plain: readerOf('plain', undefined, ''),
+    'a field of plain': (text) => readerOf('plain', undefined, '')(`1 ${text}`),
+    json: readerOf('json', undefined, ''),
+    csv: readerOf('csv', undefined, 'time,key'),
+    combined: readerOf('combined', undefined, ''),
+    'the request of combined': (text) => readerOf('combined', undefined, '')(COMMON + text),
+    'the path of combined': (text) => readerOf('combined', undefined, '')(`${COMMON}GET ${text}`),
+    traffic: (text) => unless(UsageError, () => parseTraffic(text)),
+    'the rate of traffic': (text) => unless(UsageError, () => parseTraffic(`steady:${text}/s`)),
+    'a policy to suggest from': (text) => unless(UsageError, () => ladderOf(`1/${text}`, 1)),
+    RESP: (text) =>
+      unless(ProtocolError, () => {
+        const parser = new RespParser({ maxArguments: 1000, maxBytes: 2_000_000 });
+        parser.push(`*2\r\n$4\r\nECHO\r\n$1000000\r\n${text}`);
+        while (parser.next() !== undefined);
+      }),
+  };
+
+  test.each(Object.entries(READERS))('%s', (_, read) => {
+    for (const part of PARTS) {
+      const text = part.repeat(Math.ceil(1_000_000 / part.length));
+      const start = process.cpuUsage();
+      read(text);
+      // Seconds of work, of which others on this machine take none. What is quadratic takes minutes.
+      expect([part, process.cpuUsage(start).user > 5e6]).toEqual([part, false]);
+    }
+  });
+
+  test('RESP in pieces of one byte', () => {
+    const parser = new RespParser({ maxArguments: 10, maxBytes: 2_000_000 });
+    const start = process.cpuUsage();
+    for (const sign of '*1\r\n$200000\r\n') parser.push(sign);
+    let command: string[] | undefined;
+    for (let i = 0; i < 200_000; i++) {
+      parser.push('x');
+      command ??= parser.next();
+    }
+    parser.push('\r\n');
+    expect((command ?? parser.next())?.[0]?.length).toBe(200_000);
+    expect(process.cpuUsage(start).user).toBeLessThan(3e6);
+  });
+});
+
+describe('what the server is told', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-fuzz-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('any command line is understood or a UsageError', () => {
+    const word = fc.oneof(
+      anyText,
+      fc.constantFrom('--', '-', '--http', '--config', '--deny-cache=', '--max-key=-1'),
+    );
+    const flags = Object.keys(SERVE_FLAGS);
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 6 }), (argv) => {
+        const args = unless(UsageError, () => readArgs(argv, SERVE_FLAGS));
+        if (args === undefined) return;
+        for (const flag of flags) args.has(flag);
+        for (const flag of ['max-key', 'top-keys']) unless(UsageError, () => args.whole(flag));
+        for (const door of ['http', 'grpc', 'resp']) {
+          const address = unless(UsageError, () => args.address(door));
+          if (address !== undefined) expect(address.port).toBeLessThanOrEqual(65_535);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('the first line of a token file that is no comment is the token', () => {
+    const file = join(folder, 'tokens');
+    const token = fc.string({ unit: fc.constantFrom('a', 'Z', '9', '-', '_', '=', '#'), minLength: 1 });
+    const noise = fc.constantFrom('', ' ', '\t', '# a comment', '  # another', '\r');
+    fc.assert(
+      fc.property(
+        fc.array(noise),
+        token,
+        fc.array(token),
+        fc.constantFrom('\n', '\r\n'),
+        (before, first, more, end) => {
+          fc.pre(!first.startsWith('#'));
+          writeFileSync(file, [...before, ` ${first} `, ...more].join(end));
+          expect(tokenOf(file)).toBe(first);
+        },
+      ),
+    );
+  });
+
+  test('a password is in no message and no name, however the URL is written', async () => {
+    const secret = 'hunter2';
+    const part = fc.string({ unit: fc.constantFrom('a', '@', '/', ':', '%', '?', '#', '+'), maxLength: 6 });
+    const scheme = fc.constantFrom(
+      'redis+',
+      'rediss+clusters',
+      'http',
+      'redis+sentinels',
+      'postgress',
+      'mysql',
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        scheme,
+        part,
+        part,
+        fc.constantFrom('host', 'h:1', '[::1]:1', ''),
+        async (kind, a, b, host) => {
+          const url = `${kind}://user:${a}${secret}${b}@${host}`;
+          const error = await openStore({ url }).then(
+            () => new Error('opened'),
+            (reason: Error) => reason,
+          );
+          expect(error).toBeInstanceOf(UsageError);
+          expect(error.message).not.toContain(secret);
+        },
+      ),
+    );
+  });
+});
+
+describe('what the server writes', () => {
+  const value = fc.oneof(
+    anyText,
+    fc.constantFrom('a\nlevel=error b', '\x1b[2J', '\x9b2J', '\u2028', '"', '\r\n'),
+  );
+
+  test('a message is one line of JSON, whatever its fields hold', () => {
+    fc.assert(
+      fc.property(value, value, (message, field) => {
+        const lines: string[] = [];
+        createLog((line) => lines.push(line), { format: 'json' }).error(message, { field });
+        expect(lines).toHaveLength(1);
+        expect(lines[0]?.slice(0, -1)).not.toMatch(/[\n\r]/);
+        expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'error', message, field });
+      }),
+    );
+  });
+
+  test('a message on a terminal is one line, and no field can end it, colour it or clear the screen', () => {
+    fc.assert(
+      fc.property(value, (field) => {
+        const lines: string[] = [];
+        createLog((line) => lines.push(line), { format: 'text' }).error('it failed', { field });
+        expect(lines).toHaveLength(1);
+        const obeyed = Array.from(lines[0].slice(0, -1)).filter((sign) => /[\p{Cc}\u2028\u2029]/u.test(sign));
+        expect(obeyed).toEqual([]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,342 @@
+/** The command as people run it: real processes, signals and files. Needs the build. */
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { request as secureRequest } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
+import type {} from 'sluice-test-support/servers.ts';
+import { punctually } from 'sluice-test-support/redis/watch.ts';
+import { readArgs } from '../../src/cli/args.ts';
+import { createLog } from '../../src/log.ts';
+import { doorsOf, SERVE_FLAGS } from '../../src/cli/serve.ts';
+import { COMMAND, freePort, run, started, take, temporaryFile, temporaryFolder } from '../serving.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+/** Every write to it fails with ENOSPC. */
+const FULL = openSync('/dev/full', 'w');
+
+describe('standard output that cannot be written', () => {
+  test('ends a tool without a message when the reader has gone', async () => {
+    const tool = run('simulate', '10/s', '--traffic', 'steady:5/s', '--for', '10m');
+    tool.process.stdout?.destroy();
+    expect(await tool.gone).toBe(0);
+    expect(tool.output()).toBe('');
+  });
+
+  test('ends a tool with exit code 1 and one line when the disk is full', async () => {
+    const tool = spawn(process.execPath, [COMMAND, 'simulate', '10/s'], { stdio: ['ignore', FULL, 'pipe'] });
+    let printed = '';
+    tool.stderr?.on('data', (chunk) => (printed += String(chunk)));
+    expect(await new Promise((resolve) => tool.once('close', resolve))).toBe(1);
+    expect(printed).toMatch(/^sluice: cannot write to standard output: ENOSPC.*\n$/);
+  });
+
+  test('does not stop a server whose reader has gone', async () => {
+    const server = await started('--config', temporaryFile('limits: { api: 3/h }'));
+    server.process.stdout?.destroy();
+    server.process.stderr?.destroy();
+    // The first write fails with EPIPE; the second finds a destroyed stream.
+    for (let i = 0; i < 2; i++) {
+      server.process.kill('SIGHUP');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(await take(server.url, 'api', 'k')).toMatchObject({ allowed: true });
+    server.process.kill('SIGTERM');
+    expect(await server.gone).toBe(0);
+  });
+
+  test('does not stop a server whose disk is full, neither at the start nor later', async () => {
+    const port = await freePort();
+    const file = temporaryFile('limits: { api: 3/h }');
+    const args = [COMMAND, 'serve', '--http', `127.0.0.1:${port}`, '--config', file];
+    const server = spawn(process.execPath, args, { stdio: ['ignore', FULL, FULL] });
+    onTestFinished(() => void server.kill('SIGKILL'));
+    const gone = new Promise((resolve) => server.once('close', resolve));
+    const ask = () => take(`http://127.0.0.1:${port}`, 'api', 'k').catch(() => undefined);
+    await expect.poll(ask, { timeout: 15_000 }).toMatchObject({ allowed: true });
+    for (let i = 0; i < 2; i++) {
+      server.kill('SIGHUP');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(await ask()).toMatchObject({ allowed: true });
+    server.kill('SIGTERM');
+    expect(await gone).toBe(0);
+  });
+
+  test('does not fail whatever is being logged when the given function throws', () => {
+    const log = createLog(() => {
+      throw new Error('the disk is full');
+    });
+    expect(() => log.error('a request failed')).not.toThrow();
+    // A cyclic or BigInt field cannot be written as JSON.
+    expect(() => createLog(() => {}).info('size', { size: 1n })).not.toThrow();
+  });
+});
+
+test('doors that are named are opened, and all three if none is', () => {
+  const portsOf = (...argv: string[]) =>
+    Object.entries(doorsOf(readArgs(argv, SERVE_FLAGS, {}), {})).map(([name, door]) => [name, door?.address]);
+  const local = (port: number) => ({ host: '127.0.0.1', port });
+  expect(portsOf()).toEqual([
+    ['http', local(8080)],
+    ['grpc', local(8081)],
+    ['resp', local(6380)],
+  ]);
+  expect(portsOf('--resp', '127.0.0.1:7')).toEqual([['resp', local(7)]]);
+});
+
+describe('sluice check', () => {
+  test('says good, with exit code 0', async () => {
+    const { output, gone } = run('check', temporaryFile('limits: { a: 1/s }\n---\ndomain: d\n'));
+    expect(await gone).toBe(0);
+    expect(output()).toMatch(/: good; 1 limits, 1 domains\n$/);
+  });
+
+  test('says line and column of each fault, with exit code 1', async () => {
+    const file = temporaryFile('limits:\n  a: 1/x\n  b: { polices: 1/s }\n');
+    const { output, gone } = run('check', file);
+    expect(await gone).toBe(1);
+    const lines = output().trim().split('\n');
+    expect(lines.map((line) => line.replace(`${file}:`, '').slice(0, 5))).toEqual([
+      '2:6: ',
+      '3:8: ',
+      '3:6: ',
+    ]);
+  });
+
+  test.each([
+    [['check']],
+    [['chekc', 'x']],
+    [['serve']],
+    [['serve', '--conf', 'x']],
+    [['serve', '--config', 'x', '--http', 'y']],
+  ])('what is not understood has exit code 2: %j', async (args) => {
+    const { output, gone } = run(...args);
+    expect(await gone).toBe(2);
+    expect(output()).toMatch(/^sluice: .+\nsluice --help/);
+  });
+
+  test('a bad file, a port in use and a store that is none end serve with one line', async () => {
+    const good = temporaryFile('limits: { a: 1/s }');
+    const { port } = await started('--config', good);
+    for (const [code, ...args] of [
+      [1, '--config', temporaryFile('limits: { a: 1/x }')],
+      [1, '--config', good, '--http', `127.0.0.1:${port}`],
+      [2, '--config', good, '--store', 'mysql://x'],
+      [2, '--config', good, '--store', 'memory', '--leased', '4'],
+    ] as const) {
+      const { output, gone } = run('serve', '--log-level', 'error', ...args);
+      expect(await gone).toBe(code);
+      expect(output().trim().split('\n').length).toBeLessThanOrEqual(2);
+      expect(output()).not.toMatch(/ {4}at /);
+    }
+  });
+});
+
+describe('files that change', () => {
+  test('are loaded again, and unchanged limits go on with their state', async () => {
+    const file = temporaryFile('limits: { a: 5/h, b: 5/h }');
+    const server = await started('--config', file);
+    for (const limit of ['a', 'b']) await take(server.url, limit, 'x');
+    writeFileSync(file, 'limits: { a: 5/h, b: 10/h, c: 1/h }');
+    await server.says('"message":"configuration loaded"');
+    expect(await take(server.url, 'a', 'x')).toMatchObject({ remaining: 3 });
+    expect(await take(server.url, 'b', 'x')).toMatchObject({ limit: 10 });
+    expect(await take(server.url, 'c', 'x')).toMatchObject({ remaining: 0 });
+  });
+
+  test('badly are refused with line and column, and the last good ones stay', async () => {
+    const file = temporaryFile('limits: { a: 5/h }');
+    const server = await started('--config', file);
+    writeFileSync(file, 'limits: { a: 5/h, b: nonsense }');
+    await server.says('"message":"configuration refused"');
+    await server.says('"line":1,"column":22');
+    expect(await take(server.url, 'a', 'x')).toMatchObject({ remaining: 4 });
+    expect(await (await fetch(`${server.url}/metrics`)).text()).toContain(
+      'sluice_config_last_reload_successful 0',
+    );
+    writeFileSync(file, '');
+    await server.says('there is nothing in it');
+    unlinkSync(file);
+    await server.says('cannot be read');
+    expect(await take(server.url, 'a', 'x')).toMatchObject({ remaining: 3 });
+    writeFileSync(file, 'limits: { a: 7/h }');
+    await server.says('"message":"configuration loaded"');
+    expect(await take(server.url, 'a', 'x')).toMatchObject({ limit: 7 });
+  });
+
+  test('by a rename, as editors do, are noticed, again and again', async () => {
+    const file = temporaryFile('limits: { a: 1/h }');
+    const server = await started('--config', file);
+    for (const limit of [20, 30]) {
+      writeFileSync(`${file}.tmp`, `limits: { a: ${limit}/h }`);
+      renameSync(`${file}.tmp`, file);
+      await server.says('"message":"configuration loaded"');
+      expect(await take(server.url, 'a', String(limit))).toMatchObject({ limit });
+    }
+  });
+
+  test('by a swapped link, as Kubernetes does, are noticed, again and again', async () => {
+    const folder = temporaryFolder();
+    const write = (version: string, limit: number) => {
+      mkdirSync(join(folder, version));
+      writeFileSync(join(folder, version, 'limits.yaml'), `limits: { a: ${limit}/h }`);
+      symlinkSync(version, join(folder, '..data_tmp'));
+      renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+    };
+    write('..1', 10);
+    symlinkSync('..data/limits.yaml', join(folder, 'limits.yaml'));
+    const server = await started('--config', join(folder, 'limits.yaml'));
+    for (const limit of [20, 30]) {
+      write(`..${limit}`, limit);
+      await server.says('"message":"configuration loaded"');
+      expect(await take(server.url, 'a', String(limit))).toMatchObject({ limit });
+    }
+  });
+
+  test('in a folder, new ones too, are noticed', async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'a.yaml'), 'limits: { a: 1/h }');
+    const server = await started('--config', folder);
+    writeFileSync(join(folder, 'b.yaml'), 'limits: { b: 2/h }');
+    await server.says('"limits":2');
+    expect(await take(server.url, 'b', 'x')).toMatchObject({ limit: 2 });
+  });
+
+  test('with --no-watch, only SIGHUP loads them', async () => {
+    const file = temporaryFile('limits: { a: 1/h }');
+    const server = await started('--config', file, '--no-watch');
+    writeFileSync(file, 'limits: { a: 2/h }');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(await take(server.url, 'a', 'x')).toMatchObject({ limit: 1 });
+    server.process.kill('SIGHUP');
+    await server.says('"message":"configuration loaded"');
+    expect(await take(server.url, 'a', 'y')).toMatchObject({ limit: 2 });
+  });
+});
+
+describe('TLS', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-tls-'));
+  certify(folder);
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('with a client authority, only clients with a certificate get in', async () => {
+    const server = await started(
+      '--config',
+      temporaryFile('limits: { a: 9/h }'),
+      '--tls-cert',
+      join(folder, 'server.crt'),
+      '--tls-key',
+      join(folder, 'server.key'),
+      '--tls-client-ca',
+      join(folder, 'ca.crt'),
+    );
+    const read = (file: string) => readFileSync(join(folder, file));
+    const ask = (certificate: object) =>
+      new Promise<number | string>((resolve) => {
+        const { port } = server;
+        const options = { host: '127.0.0.1', port, path: '/healthcheck', ca: read('ca.crt'), ...certificate };
+        const question = secureRequest(options, (response) => resolve(response.statusCode ?? 0));
+        question.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'error'));
+        question.end();
+      });
+    expect(await ask({ cert: read('client.crt'), key: read('client.key') })).toBe(200);
+    expect(await ask({})).toMatch(/ERR_SSL|ECONNRESET|EPIPE/);
+  });
+
+  /** An authority, and certificates of it for a server and a client. */
+  function certify(place: string): void {
+    const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: place, stdio: 'pipe' });
+    const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+    openssl('req', '-x509', ...ec, '-keyout', 'ca.key', '-out', 'ca.crt', '-subj', '/CN=ca');
+    for (const name of ['server', 'client']) {
+      openssl(
+        'req',
+        '-new',
+        ...ec.slice(0, 5),
+        '-keyout',
+        `${name}.key`,
+        '-out',
+        `${name}.csr`,
+        '-subj',
+        `/CN=${name}`,
+      );
+      writeFileSync(join(place, 'ext'), 'subjectAltName=IP:127.0.0.1');
+      openssl(
+        'x509',
+        '-req',
+        '-in',
+        `${name}.csr`,
+        '-CA',
+        'ca.crt',
+        '-CAkey',
+        'ca.key',
+        '-CAcreateserial',
+        '-days',
+        '2',
+        '-extfile',
+        'ext',
+        '-out',
+        `${name}.crt`,
+      );
+    }
+  }
+});
+
+test('a token file may change while the server runs', async () => {
+  const tokens = temporaryFile('# ours\nold\n', 'tokens');
+  const server = await started('--config', temporaryFile('limits: { a: 9/h }'), '--http-token-file', tokens);
+  const ask = async (token: string) =>
+    (await fetch(`${server.url}/rlconfig`, { headers: { authorization: `Bearer ${token}` } })).status;
+  expect([await ask('old'), await ask('new'), await ask('#')]).toEqual([200, 401, 401]);
+  writeFileSync(tokens, 'new\n');
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  expect([await ask('old'), await ask('new')]).toEqual([401, 200]);
+});
+
+describe('with Redis', () => {
+  const url = `redis://127.0.0.1:${inject('redisPort')}`;
+  const store = ['--store', url, '--deadline', '10s'];
+
+  test('two servers share a limit', async () => {
+    const file = temporaryFile(`limits: { shared-${process.pid}: 10/h }`);
+    const servers = await Promise.all([1, 2].map(() => started('--config', file, ...store)));
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, i) =>
+        take((servers[i % 2] as { url: string }).url, `shared-${process.pid}`, 'x'),
+      ),
+    );
+    expect(answers.filter(({ allowed }) => allowed)).toHaveLength(10);
+  });
+
+  // Units fade while they are held: on a machine that stands still, more of them.
+  let tries = 0;
+  test('leases are returned on SIGTERM', () =>
+    punctually(300, async () => {
+      const name = `leased-${process.pid}-${++tries}`;
+      const file = temporaryFile(`limits: { ${name}: 10000/h }`);
+      const first = await started('--config', file, ...store, '--leased', '2');
+      for (let i = 0; i < 40; i++) await Promise.all([1, 2, 3, 4, 5].map(() => take(first.url, name, 'x')));
+      first.process.kill('SIGTERM');
+      expect(await first.gone).toBe(0);
+      const second = await started('--config', file, ...store, '--leased', '2');
+      const response = await fetch(`${second.url}/v1/peek`, {
+        method: 'POST',
+        body: JSON.stringify({ limit: name, key: 'x' }),
+      });
+      const { remaining, limit } = (await response.json()) as { remaining: number; limit: number };
+      expect(limit - remaining).toBeLessThanOrEqual(220);
+    }));
+});

@@ -1,0 +1,179 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, test } from 'vitest';
+import { loadConfig, parseConfig } from '../../src/config/config.ts';
+import { type Config, ConfigError, showFault } from '../../src/config/model.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-config-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function parse(text: string): Config {
+  return parseConfig([{ file: 'l.yaml', text }]);
+}
+
+/** The faults of a text, as `check` prints them, without the file. */
+function faults(text: string): string[] {
+  try {
+    parse(text);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.faults.map((fault) => showFault(fault).replace('l.yaml:', ''));
+  }
+}
+
+describe('limits', () => {
+  test('may be text, several policies by name, lists, with tiers and overrides', () => {
+    const { limits } = parse(`
+limits:
+  api: 100/min
+  search:
+    description: what people type
+    policies: 5/s & 2000/day fixed-window
+    tiers: { pro: 50/s & 100000/day fixed-window }
+    overrides:
+      probe: unlimited
+      'partner-*': { tier: pro }
+      scraper: blocked
+      alice: 10/s burst 50
+      bob: { policies: [1/s] }
+      carol: { algorithm: gcra, limit: 3, per: 1s }
+    mode: always
+    shadow: true
+  login:
+    policies:
+      attempts: { algorithm: sliding-log, limit: 5, per: 10m }
+      lockout: { algorithm: penalty, after: 3, within: 1h, block: 5m }
+  export:
+    policies: { algorithm: fixed-window, limit: 100, align: month, timeZone: Europe/Berlin }
+  both: { policies: [10/s, { algorithm: concurrency, limit: 2, lease: 1m }] }
+`);
+    expect([...limits.keys()]).toEqual(['api', 'search', 'login', 'export', 'both']);
+    expect(limits.get('search')).toMatchObject({ mode: 'always', shadow: true });
+    expect(limits.get('search')?.overrides.map(({ keys }) => keys)).toEqual([
+      'probe',
+      'partner-*',
+      'scraper',
+      'alice',
+      'bob',
+      'carol',
+    ]);
+    expect(limits.get('login')?.text).toBe(
+      'attempts: sliding-log { limit: 5, per: 10m } & lockout: penalty { after: 3, within: 1h, block: 5m }',
+    );
+  });
+
+  test('a fault is told with its line and column, and all of them at once', () => {
+    expect(
+      faults(`limits:
+  api: 100/mim
+  search:
+    polices: 5/s
+  login:
+    policies: { algorithm: gcra, limit: -1, per: 1s }
+  other:
+    policies: { algorithm: gcra, limit: 1, per: 1s, brust: 2 }
+`),
+    ).toEqual([
+      expect.stringMatching(/^2:8: policy must read like .*unknown span "mim"/),
+      expect.stringMatching(/^4:5: "polices" is not known in limit "search"; known: policies,/),
+      '4:5: policies are required',
+      expect.stringMatching(/^6:41: gcra.limit must be a finite number above 0; got -1/),
+      expect.stringMatching(/^8:53: gcra.brust is not an option here/),
+    ]);
+  });
+
+  test.each([
+    ['limits: { a: { policies: { algorithm: grca } } }', /^1:39: "grca" is not an algorithm; known: gcra,/],
+    ['limits: { a: { policies: { first: { limit: 1 } } } }', /^1:35: a policy needs an algorithm/],
+    ['limits: { a: { policies: [] } }', /^1:26: policies must name at least one/],
+    ['limits: { a: { policies: {} } }', /^1:26: policies must name at least one/],
+    [
+      'limits: { a: { policies: 1/s, mode: sometimes } }',
+      /^1:37: mode must be one of whole, partial, always/,
+    ],
+    ['limits: { a: { policies: 1/s, shadow: maybe } }', /^1:39: shadow must be true or false; got "maybe"/],
+    ['limits: { a: { policies: 1/s, overrides: { x: { tier: gold } } } }', /^1:55: "gold" is not a tier of/],
+    ['limits: { a: { policies: 1/s, overrides: { x: 5 } } }', /^1:47: .*must read like/],
+    [
+      'limits: { a: { policies: { algorithm: penalty, after: 1, within: 1m, block: 1m } } }',
+      /at least one that denies/,
+    ],
+    ['limits: { a: [1/s, 2/parsec] }', /^1:20: .*unknown span "parsec"/],
+    ['limits: { "": 1/s }', /^1:15: a name must have 1 to 200/],
+    ['limits: { "a\\0b": 1/s }', /^1:19: a name must have 1 to 200/],
+    ['limits: { a: 1/s, a: 2/s }', /^1:19: Map keys must be unique/],
+    ['limits: { 5: 1/s }', /^1:11: names in limits must be text; got 5/],
+    ['limits: [1/s]', /^1:9: limits must be a map; got a list/],
+    [
+      'limit: { a: 1/s }',
+      /^1:1: "limit" is not known in a configuration; known: limits, domain, descriptors/,
+    ],
+    ['just text', /^1:1: a configuration must be a map; got "just text"/],
+    [
+      'limits: { a: { policies: { algorithm: gcra, limit: [1], per: 1s } } }',
+      /^1:52: limit must be a number or text/,
+    ],
+    ['limits: { a: 1/s', /^1:1[67]: .*Flow map/],
+    ['\tlimits: 1', /^1:1: .*[Tt]ab/],
+    ['', /^1:1: there is nothing in it/],
+    ['# only a comment\n', /^1:1: there is nothing in it/],
+  ])('%j is refused', (text, message) => {
+    const [first] = faults(text);
+    expect(first).toMatch(message);
+  });
+
+  test('anchors and merge keys are followed; loops and bombs are refused', () => {
+    const { limits } = parse(`
+limits:
+  a: &a { policies: 1/s, shadow: true }
+  b: { <<: *a, shadow: false }
+  c: *a
+  d: { shadow: false, <<: *a }
+`);
+    expect(limits.get('b')).toMatchObject({ policies: '1/s', shadow: false });
+    expect(limits.get('d')).toMatchObject({ policies: '1/s', shadow: false });
+    expect(limits.get('c')).toMatchObject({ policies: '1/s', shadow: true });
+    expect(faults('domain: d\ndescriptors: &d [{ key: a, descriptors: *d }]')[0]).toMatch(/deeper than 100/);
+    const bomb = Array.from({ length: 30 }, (_, i) => {
+      const inner = i === 0 ? 'key: a' : `key: a, descriptors: [*x${i - 1}, {<<: *x${i - 1}, key: b}]`;
+      return `- &x${i} { ${inner} }`;
+    });
+    expect(faults(`domain: d\ndescriptors:\n${bomb.join('\n')}`).join()).toMatch(/more than 500000 values/);
+    expect(faults('['.repeat(100_000))[0]).toMatch(/^1:/);
+  }, 30_000);
+
+  test('names of the language are names like others', () => {
+    const { limits } = parse('limits: { __proto__: 1/s, constructor: { policies: { toString: 1/s } } }');
+    expect([...limits.keys()]).toEqual(['__proto__', 'constructor']);
+  });
+});
+
+describe('files', () => {
+  test('of a folder are all loaded, several documents each; a name stands once in all of them', () => {
+    writeFileSync(join(folder, 'a.yaml'), 'limits: { a: 1/s }\n---\nlimits: { b: 1/s }\n---\ndomain: x\n');
+    writeFileSync(join(folder, 'b.yml'), 'limits: { c: 1/s }\ndomain: y\n');
+    writeFileSync(join(folder, '.hidden.yaml'), 'nonsense');
+    writeFileSync(join(folder, 'notes.txt'), 'nonsense');
+    const { limits, domains } = loadConfig([folder]);
+    expect([...limits.keys(), ...domains.keys()]).toEqual(['a', 'b', 'c', 'x', 'y']);
+
+    writeFileSync(join(folder, 'c.yaml'), 'limits:\n  a: 2/s\n---\ndomain: y\n');
+    expect(() => loadConfig([folder])).toThrow(
+      `${join(folder, 'c.yaml')}:2:6: limit "a" stands elsewhere, too\n${join(folder, 'c.yaml')}:4:9: domain "y" stands`,
+    );
+  });
+
+  test('that are not there are a fault', () => {
+    expect(() => loadConfig([join(folder, 'none.yaml')])).toThrow(/none\.yaml:1:1: cannot be read: ENOENT/);
+  });
+
+  test('the sample is good', () => {
+    const { limits, domains } = loadConfig([
+      fileURLToPath(new URL('../../limits.sample.yaml', import.meta.url)),
+    ]);
+    expect([limits.size, domains.size]).toEqual([4, 1]);
+  });
+});

@@ -1,0 +1,134 @@
+/**
+ * SIGTERM under load, on each door of a real process: what the store has counted is what clients heard of, exactly.
+ * The store is a Redis, so that it can be asked afterwards. Needs the build.
+ */
+import { connect } from 'node:net';
+import { ChannelCredentials, Client, status } from '@grpc/grpc-js';
+import { expect, inject, onTestFinished, test, vi } from 'vitest';
+import { punctually } from 'sluice-test-support/redis/watch.ts';
+import { command } from './listeners.ts';
+import { RATE_LIMIT } from './grpc/client.ts';
+import { type Started, serving, started, temporaryFile } from '../serving.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const MOST = 1_000_000;
+const store = `redis://127.0.0.1:${inject('redisPort')}`;
+
+/** Who holds its tongue for half a second of a drain is cut off: so does a client that stands still. */
+function heard(run: (tries: number) => Promise<void>): Promise<void> {
+  let tries = 0;
+  return punctually(200, () => run(++tries));
+}
+
+/** Where a door says that it listens. */
+async function portOf(server: Started, door: string): Promise<number> {
+  await server.says(`"door":"${door}"`);
+  return Number(new RegExp(`"door":"${door}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1]);
+}
+
+/** After some hundred answers, asks the process to end, and waits until it has. */
+async function endedUnderLoad(server: Started, answered: () => number): Promise<void> {
+  await expect.poll(answered, { timeout: 30_000 }).toBeGreaterThan(500);
+  server.process.kill('SIGTERM');
+  expect(await server.gone).toBe(0);
+}
+
+test('RESP: every take that was counted was answered', () =>
+  heard(async (tries) => {
+    const name = `drain-resp-${process.pid}-${tries}`;
+    const limits = `limits: { ${name}: ${MOST}/1000d fixed-window }`;
+    const args = ['--config', temporaryFile(limits), '--store', store, '--deadline', '10s'];
+    const server = await started('--resp', '127.0.0.1:0', ...args);
+    const port = await portOf(server, 'resp');
+    let answered = 0;
+    const clients = Array.from({ length: 20 }, async (_, i) => {
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+      const ask = command('throttle', 'x', name).repeat((i % 5) + 1);
+      socket.on('data', (chunk) => {
+        answered += chunk.toString().split('*5\r\n').length - 1;
+        if (!socket.writableEnded) socket.write(ask);
+      });
+      socket.write(ask);
+      // What is lost by an error is missed below.
+      await new Promise((resolve) => socket.once('end', resolve).once('error', resolve));
+      socket.end();
+    });
+    await endedUnderLoad(server, () => answered);
+    await Promise.all(clients);
+    const { post } = await serving(limits, { store: { url: store, deadline: '10s' } });
+    const left = (await (await post('/v1/peek', { limit: name, key: 'x' })).json()) as { remaining: number };
+    expect(MOST - left.remaining).toBe(answered);
+  }));
+
+test('gRPC: every call that was counted was answered', () =>
+  heard(async (tries) => {
+    const key = `drain-grpc-${process.pid}-${tries}`;
+    const limits = `domain: d\ndescriptors: [{ key: ${key}, rate_limit: { unit: year, requests_per_unit: ${MOST} } }]`;
+    const args = ['--config', temporaryFile(limits), '--store', store, '--deadline', '10s'];
+    const server = await started('--grpc', '127.0.0.1:0', ...args);
+    const port = await portOf(server, 'grpc');
+    const { path, requestSerialize, responseDeserialize } = RATE_LIMIT['ShouldRateLimit'];
+    const request = { domain: 'd', descriptors: [{ entries: [{ key, value: 'x' }] }] };
+    let answered = 0;
+    const codes = new Set<number>();
+    const clients = Array.from({ length: 8 }, async (_, i) => {
+      const client = new Client(`localhost:${port}`, ChannelCredentials.createInsecure(), {
+        'grpc.enable_retries': 0,
+        // A connection of its own.
+        'grpc.use_local_subchannel_pool': 1,
+      });
+      const call = (): Promise<boolean> =>
+        new Promise((resolve) => {
+          client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (error) => {
+            if (error === null) answered++;
+            else codes.add(error.code);
+            resolve(error === null);
+          });
+        });
+      const worker = async (): Promise<void> => {
+        while (await call());
+      };
+      await Promise.all(Array.from({ length: (i % 4) + 1 }, worker));
+      client.close();
+    });
+    await endedUnderLoad(server, () => answered);
+    await Promise.all(clients);
+    // Those who came too late hear so, and may ask another server.
+    expect([...codes]).toEqual([status.UNAVAILABLE]);
+    const { post } = await serving(limits, { store: { url: store, deadline: '10s' } });
+    const peek = { domain: 'd', descriptors: [{ entries: [{ key, value: 'x' }], hitsAddend: 0 }] };
+    const { statuses } = (await (await post('/json', peek)).json()) as {
+      statuses: { limitRemaining: number }[];
+    };
+    expect(MOST - (statuses[0]?.limitRemaining ?? 0)).toBe(answered);
+  }));
+
+test('gRPC: who has connected before the end is let in and answered, though the server has not seen it yet', () =>
+  // For what comes while it drains it has 300 ms.
+  punctually(100, async () => {
+    const limits =
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: hour, requests_per_unit: 1000 } }]';
+    const server = await started('--grpc', '127.0.0.1:0', '--config', temporaryFile(limits));
+    const port = await portOf(server, 'grpc');
+    const { path, requestSerialize, responseDeserialize } = RATE_LIMIT['ShouldRateLimit'];
+    const request = { domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'x' }] }] };
+    server.process.kill('SIGSTOP');
+    const answers = Array.from({ length: 20 }, () => {
+      const client = new Client(`127.0.0.1:${port}`, ChannelCredentials.createInsecure(), {
+        'grpc.use_local_subchannel_pool': 1,
+      });
+      onTestFinished(() => client.close());
+      return new Promise<string>((resolve) => {
+        client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (error) =>
+          resolve(error?.message ?? 'answered'),
+        );
+      });
+    });
+    // The system shakes hands without the server.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    server.process.kill('SIGTERM');
+    server.process.kill('SIGCONT');
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['answered']));
+    expect(await server.gone).toBe(0);
+  }));

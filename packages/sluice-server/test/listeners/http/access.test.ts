@@ -1,0 +1,250 @@
+/** The admin token, and certificates that change. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { DoorOptions } from '../../../src/listeners/listener.ts';
+import { checkAccess } from '../../../src/listeners/http/access.ts';
+import { certificates } from '../listeners.ts';
+import { run, serving, started, temporaryFile, temporaryFolder } from '../../serving.ts';
+
+const LIMITS = 'limits: { api: 3/h }';
+const question = { limit: 'api', key: 'ann' };
+const local = { host: '127.0.0.1', port: 0 };
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+describe('reset and block', () => {
+  test('need the admin token where there is one; nothing else does', async () => {
+    const { post } = await serving(LIMITS, { adminTokens: () => ['admin'] });
+    expect((await post('/v1/take', question)).status).toBe(200);
+    for (const [path, body] of [
+      ['/v1/reset', question],
+      ['/v1/block', { ...question, duration: '1m' }],
+    ] as const) {
+      const refused = await post(path, body);
+      expect([refused.status, await refused.json()]).toMatchObject([
+        401,
+        { detail: 'an admin token is needed' },
+      ]);
+      expect((await post(path, body, bearer('other'))).status).toBe(401);
+      expect((await post(path, body, bearer('admin'))).status).toBe(200);
+    }
+  });
+
+  test('a token of the door is not enough, and the admin token opens the door, too', async () => {
+    const http = { address: local, tokens: () => ['door'] };
+    const { post } = await serving(LIMITS, { doors: { http }, adminTokens: () => ['admin'] });
+    expect((await post('/v1/take', question, bearer('door'))).status).toBe(200);
+    expect((await post('/v1/reset', question, bearer('door'))).status).toBe(401);
+    expect((await post('/v1/take', question, bearer('admin'))).status).toBe(200);
+    expect((await post('/v1/reset', question, bearer('admin'))).status).toBe(200);
+    expect((await post('/v1/take', question)).status).toBe(401);
+  });
+
+  test("without an admin token, the door's own is enough", async () => {
+    const http = { address: local, tokens: () => ['door'] };
+    const { post } = await serving(LIMITS, { doors: { http } });
+    expect((await post('/v1/reset', question)).status).toBe(401);
+    expect((await post('/v1/reset', question, bearer('door'))).status).toBe(200);
+  });
+
+  test('are refused without any token, also to local requests', async () => {
+    const open = await serving(LIMITS);
+    expect((await open.post('/v1/take', question)).status).toBe(200);
+    const refused = await open.post('/v1/reset', question);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      403,
+      { type: 'urn:sluice:forbidden', detail: expect.stringContaining('--admin-token-file') },
+    ]);
+    expect((await open.post('/v1/block', { ...question, duration: '1m' })).status).toBe(403);
+  });
+
+  test('are allowed to local requests without a token if the server was told so', async () => {
+    const open = await serving(LIMITS, { adminWithoutToken: true });
+    expect((await open.post('/v1/reset', question)).status).toBe(200);
+    // All addresses: loopback reaches it, but so does everybody else.
+    const wide = { doors: { http: { address: { host: '0.0.0.0', port: 0 } } } };
+    await expect(serving(LIMITS, { ...wide, adminWithoutToken: true })).rejects.toThrow('loopback');
+    const server = await serving(LIMITS, wide);
+    expect((await server.post('/v1/reset', question)).status).toBe(403);
+  });
+
+  test('are allowed by --allow-admin-without-token, which npm start sets for the person at this machine', async () => {
+    const root = new URL('../../../../../package.json', import.meta.url);
+    const { scripts } = JSON.parse(readFileSync(root, 'utf8')) as { scripts: { start: string } };
+    const flag = '--allow-admin-without-token';
+    expect(scripts.start).toContain(` ${flag}`);
+    for (const [status, ...flags] of [[403], [200, flag]] as const) {
+      const { url } = await started('--config', temporaryFile(LIMITS), ...flags);
+      const body = JSON.stringify(question);
+      expect((await fetch(`${url}/v1/reset`, { method: 'POST', body })).status).toBe(status);
+    }
+  });
+
+  test('are refused without a token when a proxy on this machine forwards the request', async () => {
+    const { url } = await serving(LIMITS, { adminWithoutToken: true });
+    const { port } = new URL(url);
+    for (const [name, value] of [
+      ['x-forwarded-for', '203.0.113.7'],
+      ['X-Forwarded-Proto', 'https'],
+      ['forwarded', 'for=203.0.113.7'],
+      ['via', '1.1 proxy'],
+      ['x-real-ip', '203.0.113.7'],
+      ['cf-connecting-ip', '203.0.113.7'],
+      ['x-envoy-expected-rq-timeout-ms', '15000'],
+    ] as const) {
+      const proxy = createServer((incoming, outgoing) => {
+        const headers = { ...incoming.headers, host: `127.0.0.1:${port}`, [name]: value };
+        const forwarded = request(`${url}${incoming.url}`, { method: 'POST', headers, agent: false });
+        forwarded.on('response', (response) => {
+          outgoing.writeHead(response.statusCode ?? 0);
+          response.pipe(outgoing);
+        });
+        incoming.pipe(forwarded);
+      });
+      await new Promise<void>((resolve) => {
+        proxy.listen(0, '127.0.0.1', resolve);
+      });
+      onTestFinished(() => void proxy.close());
+      const at = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+      const ask = async (path: string) =>
+        (await fetch(at + path, { method: 'POST', body: JSON.stringify(question) })).status;
+      expect([name, await ask('/v1/take'), await ask('/v1/reset')]).toEqual([name, 200, 403]);
+    }
+  });
+
+  test('are refused without a token under another name than localhost, which a web page could rebind', async () => {
+    const { url } = await serving(LIMITS, { adminWithoutToken: true });
+    const { port } = new URL(url);
+    const asked = (host: string) =>
+      new Promise((resolve, reject) => {
+        const headers = { host, origin: `http://${host}` };
+        request(`${url}/v1/reset`, { method: 'POST', headers, agent: false }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        })
+          .on('error', reject)
+          .end(JSON.stringify(question));
+      });
+    for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, 'localhost'])
+      expect([host, await asked(host)]).toEqual([host, 200]);
+    for (const host of [
+      `evil.test:${port}`,
+      'localhost.evil.test',
+      '127.0.0.1.evil.test',
+      '127.evil.test',
+      'x@localhost',
+    ])
+      expect([host, await asked(host)]).toEqual([host, 403]);
+  });
+
+  test('a certificate that clients must show is as good as a token', () => {
+    const door = { address: { host: '0.0.0.0', port: 0 } } as DoorOptions;
+    const asked = { headers: {} } as IncomingMessage;
+    expect(() => checkAccess(asked, 'admin', door)).toThrow('nobody may reset');
+    expect(() => checkAccess(asked, 'admin', { ...door, tls: { cert: '' } })).toThrow('nobody may reset');
+    expect(() => checkAccess(asked, 'admin', { ...door, tls: { ca: 'ours' } })).not.toThrow();
+  });
+
+  test('the token comes from a file that may change', async () => {
+    const file = temporaryFile('# ours\nold\n', 'tokens');
+    const server = await started('--config', temporaryFile(LIMITS), '--admin-token-file', file);
+    const reset = async (token: string) =>
+      (
+        await fetch(`${server.url}/v1/reset`, {
+          method: 'POST',
+          headers: bearer(token),
+          body: JSON.stringify(question),
+        })
+      ).status;
+    expect([await reset('old'), await reset('new'), await reset('#')]).toEqual([200, 401, 401]);
+    writeFileSync(file, 'new\n');
+    await expect.poll(() => reset('new'), { timeout: 10_000 }).toBe(200);
+    expect(await reset('old')).toBe(401);
+  });
+});
+
+describe('certificates', () => {
+  /** What the server shows to a new connection. */
+  const shown = (port: number, ca: string, protocol?: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connect(
+        { port, host: '127.0.0.1', ca, ...(protocol !== undefined && { ALPNProtocols: [protocol] }) },
+        () => {
+          resolve(socket.getPeerCertificate().fingerprint256);
+          socket.destroy();
+        },
+      );
+      socket.on('error', reject);
+    });
+
+  test('that change are served to new connections on every door; a bad one changes nothing', async () => {
+    const folder = temporaryFolder();
+    const [one, two] = [certificates(), certificates()];
+    const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
+    writeFileSync(cert, one.cert);
+    writeFileSync(key, one.key);
+    const more = ['--tls-cert', cert, '--tls-key', key, '--grpc', '127.0.0.1:0', '--resp', '127.0.0.1:0'];
+    const server = await started('--config', temporaryFile(LIMITS), ...more);
+    const doors = () => server.output().match(/"message":"listening"/g)?.length;
+    await expect.poll(doors, { timeout: 15_000 }).toBe(3);
+    const portOf = (door: string): number =>
+      Number(new RegExp(`"door":"${door}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1]);
+    const all = (ca: string): Promise<string[]> =>
+      Promise.all([shown(portOf('http'), ca), shown(portOf('grpc'), ca, 'h2'), shown(portOf('resp'), ca)]);
+    const before = await all(one.ca);
+    expect(new Set(before).size).toBe(1);
+
+    // The certificate first, its key later: what does not belong together is not served.
+    writeFileSync(cert, two.cert);
+    await server.says('certificates refused');
+    expect(await all(one.ca)).toEqual(before);
+    writeFileSync(key, two.key);
+    await server.says('certificates loaded');
+    const after = await all(two.ca);
+    expect(new Set(after).size).toBe(1);
+    expect(after[0]).not.toBe(before[0]);
+    await expect(shown(portOf('http'), one.ca)).rejects.toThrow();
+
+    writeFileSync(cert, 'no certificate');
+    await server.says('certificates refused');
+    expect(await all(two.ca)).toEqual(after);
+  });
+
+  test('with --no-watch are loaded on SIGHUP', async () => {
+    const folder = temporaryFolder();
+    const [one, two] = [certificates(), certificates()];
+    const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
+    const write = ({ cert: first, key: second }: typeof one): void => {
+      writeFileSync(cert, first);
+      writeFileSync(key, second);
+    };
+    write(one);
+    const more = ['--tls-cert', cert, '--tls-key', key, '--no-watch'];
+    const server = await started('--config', temporaryFile(LIMITS), ...more);
+    const before = await shown(server.port, one.ca);
+    write(two);
+    expect(await shown(server.port, one.ca)).toBe(before);
+    server.process.kill('SIGHUP');
+    await server.says('certificates loaded');
+    expect(await shown(server.port, two.ca)).not.toBe(before);
+  });
+
+  test('that do not belong together end the start with one line', async () => {
+    const [one, two] = [certificates(), certificates()];
+    const [cert, key] = [temporaryFile(one.cert, 'a.crt'), temporaryFile(two.key, 'b.key')];
+    const more = ['--http', '0', '--tls-cert', cert, '--tls-key', key];
+    const { output, gone } = run('serve', '--config', temporaryFile(LIMITS), ...more);
+    expect(await gone).toBe(2);
+    expect(output()).toMatch(/^sluice: the TLS files cannot be used: .*mismatch.*\nsluice --help/m);
+  });
+});
+
+test('rejects an unknown listener', async () => {
+  const doors = { htpp: { address: local } } as never;
+  await expect(serving(LIMITS, { doors })).rejects.toThrow(
+    "unknown listener 'htpp'; known: http, grpc, resp",
+  );
+});

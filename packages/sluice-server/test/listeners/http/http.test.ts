@@ -1,0 +1,344 @@
+import { memory, StoreUnavailable } from 'sluice';
+import { limitedFetch } from 'sluice/http';
+import { manualClock } from 'sluice/testing';
+import { describe, expect, test } from 'vitest';
+import { openHttp } from '../../../src/listeners/http/http.ts';
+import { createLive } from '../../../src/listeners/http/live.ts';
+import { routesOf } from '../../../src/listeners/http/routes.ts';
+import { createLog } from '../../../src/log.ts';
+import { later, opened } from '../listeners.ts';
+import { serving, type Serving } from '../../serving.ts';
+
+const LIMITS = `
+limits:
+  api: 3/h
+  search:
+    policies: 2/h
+    tiers: { pro: 10/h }
+    overrides: { vip: unlimited, bad: blocked, 'team-*': { tier: pro }, own: 5/h }
+  soft: { policies: 1/h, shadow: true }
+  counted: { policies: 2/h fixed-window, mode: always }
+domain: edge
+descriptors:
+  - key: ip
+    rate_limit: { unit: hour, requests_per_unit: 2 }
+  - key: open
+    rate_limit: { unlimited: true }
+`;
+
+async function answer(response: Promise<Response>): Promise<[status: number, body: Record<string, unknown>]> {
+  const got = await response;
+  return [got.status, (await got.json()) as Record<string, unknown>];
+}
+
+describe('take and its siblings', () => {
+  test('answer with the decision; a denial is a 200 unless 429 is asked for', async () => {
+    const { post } = await serving(LIMITS);
+    const question = { limit: 'api', key: 'ann', cost: 2 };
+    expect(await answer(post('/v1/take', question))).toEqual([
+      200,
+      expect.objectContaining({ allowed: true, taken: 2, limit: 3, remaining: 1, policy: 'default' }),
+    ]);
+    expect(await answer(post('/v1/peek', question))).toMatchObject([200, { allowed: false, taken: 0 }]);
+    expect(await answer(post('/v1/take', question))).toMatchObject([200, { allowed: false, taken: 0 }]);
+    expect(await answer(post('/v1/take?status=429', question))).toMatchObject([429, { allowed: false }]);
+    expect(await answer(post('/v1/refund', question))).toMatchObject([200, { remaining: 3 }]);
+    expect(await answer(post('/v1/take', { limit: 'api', key: 'ann', cost: 9 }))).toMatchObject([
+      200,
+      { allowed: false, retryAfter: null },
+    ]);
+    expect(
+      await answer(post('/v1/take', { limit: 'api', key: 'ann', cost: 9, mode: 'partial' })),
+    ).toMatchObject([200, { allowed: true, taken: 3 }]);
+  });
+
+  test('a single take has the RateLimit headers, a peek and a list do not', async () => {
+    const { post } = await serving(LIMITS);
+    const question = { limit: 'api', key: 'ann', cost: 3 };
+    const { headers } = await post('/v1/take', question);
+    expect(headers.get('ratelimit-policy')).toBe('"default";q=3;w=3600');
+    expect(headers.get('ratelimit')).toMatch(/^"default";r=0;t=\d+$/);
+    expect(headers.get('retry-after')).toBeNull();
+    expect(Number((await post('/v1/take', question)).headers.get('retry-after'))).toBeGreaterThan(3590);
+    expect((await post('/v1/peek', question)).headers.get('ratelimit')).toBeNull();
+    expect((await post('/v1/take', [question])).headers.get('ratelimit')).toBeNull();
+  });
+
+  test('block and reset', async () => {
+    const { post } = await serving(LIMITS, { adminWithoutToken: true });
+    const question = { limit: 'api', key: 'ann' };
+    await post('/v1/block', { ...question, duration: '10m' });
+    expect(await answer(post('/v1/take', question))).toMatchObject([
+      200,
+      { allowed: false, policy: 'block' },
+    ]);
+    await post('/v1/reset', question);
+    expect(await answer(post('/v1/take', question))).toMatchObject([200, { allowed: true, remaining: 2 }]);
+  });
+
+  test('tiers, overrides, shadow and mode are those of the configuration', async () => {
+    const { post } = await serving(LIMITS);
+    const limitOf = async (key: string, more = {}) =>
+      (await answer(post('/v1/take', { limit: 'search', key, ...more })))[1]['limit'];
+    expect(await limitOf('ann')).toBe(2);
+    expect(await limitOf('ann', { tier: 'pro' })).toBe(10);
+    expect(await limitOf('team-7')).toBe(10);
+    expect(await limitOf('own')).toBe(5);
+    expect(await limitOf('own', { tier: 'pro' })).toBe(5);
+    expect(await limitOf('vip')).toBe(null);
+    expect(await limitOf('bad')).toBe(0);
+    await post('/v1/take', { limit: 'soft', key: 'ann' });
+    expect(await answer(post('/v1/take', { limit: 'soft', key: 'ann' }))).toMatchObject([
+      200,
+      { allowed: true, shadowed: true, retryAfter: 0 },
+    ]);
+    await post('/v1/take', { limit: 'counted', key: 'ann', cost: 3 });
+    expect(await answer(post('/v1/peek', { limit: 'counted', key: 'ann' }))).toMatchObject([
+      200,
+      { allowed: false },
+    ]);
+  });
+
+  test('reset reaches the rows of overrides and tiers', async () => {
+    const { post } = await serving(
+      'limits: { a: { policies: 2/h, tiers: { t: 2/h fixed-window }, overrides: { own: 2/h sliding-log } } }',
+      { adminWithoutToken: true },
+    );
+    for (const question of [{ key: 'own' }, { key: 'x', tier: 't' }]) {
+      await post('/v1/take', { limit: 'a', ...question, cost: 2 });
+      await post('/v1/reset', { limit: 'a', key: question.key });
+      expect(await answer(post('/v1/take', { limit: 'a', ...question }))).toMatchObject([
+        200,
+        { allowed: true },
+      ]);
+    }
+  });
+});
+
+describe('a list', () => {
+  test('is answered in order', async () => {
+    const { post } = await serving(LIMITS);
+    const list = ['a', 'b', 'a', 'a', 'a'].map((key) => ({ limit: 'api', key }));
+    const [status, body] = await answer(post('/v1/take', list));
+    expect(status).toBe(200);
+    expect((body as unknown as { remaining: number }[]).map(({ remaining }) => remaining)).toEqual([
+      2, 2, 1, 0, 0,
+    ]);
+    expect(await answer(post('/v1/take', []))).toEqual([200, []]);
+  });
+
+  test('with one bad question is refused, and charges nothing', async () => {
+    const { post } = await serving(LIMITS);
+    const good = { limit: 'api', key: 'a' };
+    const [status, body] = await answer(
+      post('/v1/take', [good, { limit: 'none', key: 'a' }, { limit: 'api' }]),
+    );
+    expect(status).toBe(400);
+    expect(body).toMatchObject({
+      detail: '2 of 3 questions are wrong',
+      errors: [
+        { index: 1, type: 'urn:sluice:unknown-limit' },
+        { index: 2, type: 'urn:sluice:bad-request', detail: 'key must be text; got undefined' },
+      ],
+    });
+    expect(await answer(post('/v1/peek', good))).toMatchObject([200, { remaining: 3 }]);
+  });
+
+  test('of more than a thousand is refused', async () => {
+    const { post } = await serving(LIMITS);
+    const list = Array.from({ length: 1001 }, () => ({ limit: 'api', key: 'a' }));
+    expect(await answer(post('/v1/take', list))).toMatchObject([413, { type: 'urn:sluice:too-large' }]);
+  });
+});
+
+describe("Envoy's endpoints", () => {
+  const ip = (value: string) => ({ entries: [{ key: 'ip', value }] });
+
+  test('/json answers 200, then 429, in the JSON of protobuf', async () => {
+    const { post } = await serving(LIMITS);
+    const ask = (more = {}) =>
+      answer(post('/json', { domain: 'edge', descriptors: [ip('1.1.1.1')], ...more }));
+    const limit = { requestsPerUnit: 2, unit: 'HOUR' };
+    const durationUntilReset = expect.stringMatching(/^\d+s$/);
+    expect(await ask()).toEqual([
+      200,
+      {
+        overallCode: 'OK',
+        statuses: [{ code: 'OK', currentLimit: limit, limitRemaining: 1, durationUntilReset }],
+      },
+    ]);
+    expect(await ask({ hits_addend: 2 })).toEqual([
+      429,
+      {
+        overallCode: 'OVER_LIMIT',
+        statuses: [{ code: 'OVER_LIMIT', currentLimit: limit, durationUntilReset }],
+      },
+    ]);
+  });
+
+  test('/json takes overrides, own hits and numbers as text', async () => {
+    const { post } = await serving(LIMITS);
+    const descriptor = { ...ip('1'), limit: { requests_per_unit: 3, unit: 'DAY' }, hitsAddend: '2' };
+    const [, body] = await answer(
+      post('/json', { domain: 'edge', descriptors: [descriptor, { entries: [{ key: 'open' }] }] }),
+    );
+    expect(body).toMatchObject({
+      statuses: [
+        { code: 'OK', currentLimit: { requestsPerUnit: 3, unit: 'DAY' }, limitRemaining: 1 },
+        { code: 'OK', limitRemaining: 4294967295 },
+      ],
+    });
+  });
+
+  test('/healthcheck, /rlconfig, /metrics, /v1/limits and / answer', async () => {
+    const { url } = await serving(LIMITS);
+    const read = async (path: string) => (await fetch(url + path)).text();
+    expect(await read('/healthcheck')).toBe('OK');
+    expect(await read('/rlconfig')).toContain('edge.ip: unit=HOUR requests_per_unit=2, shadow_mode: false');
+    expect(await read('/metrics')).toContain('sluice_store_up 1');
+    expect(JSON.parse(await read('/v1/limits'))).toHaveLength(4);
+    expect(await read('/')).toContain('Sluice');
+    expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
+  });
+
+  test('the OpenAPI document names every path that answers, and no other', async () => {
+    const { url, core } = await serving(LIMITS, { adminWithoutToken: true });
+    const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };
+    for (const [path, methods] of Object.entries(document.paths)) {
+      const [method = ''] = Object.keys(methods);
+      const response = await fetch(url + path, { method, ...(method === 'post' && { body: '{}' }) });
+      expect([path, response.status]).toEqual([path, method === 'post' ? 400 : 200]);
+    }
+    const routes = routesOf(core, {
+      address: { host: '127.0.0.1', port: 0 },
+      maxMessage: 1,
+      maxKey: 1,
+      log: createLog(() => {}),
+      isHealthy: () => true,
+      live: createLive({ metrics: core.metrics, storeKind: 'memory', config: () => ({}) }),
+      page: 'none',
+    });
+    expect(Object.keys(document.paths).toSorted()).toEqual([...routes.keys()].toSorted());
+  });
+});
+
+describe('who may ask', () => {
+  const tokens = () => ['first', 'second', ''];
+  const locked = (): Promise<Serving> =>
+    serving(LIMITS, { doors: { http: { address: { host: '127.0.0.1', port: 0 }, tokens } } });
+
+  test('with tokens, only who shows one; health is open', async () => {
+    const { url, post } = await locked();
+    const question = { limit: 'api', key: 'a' };
+    const refused = await post('/v1/take', question);
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="sluice"']);
+    for (const header of ['Bearer ', 'Bearer third', 'Basic first', 'first', 'Bearer firstsecond'])
+      expect((await post('/v1/take', question, { authorization: header })).status).toBe(401);
+    for (const header of ['Bearer first', 'bearer second'])
+      expect((await post('/v1/take', question, { authorization: header })).status).toBe(200);
+    expect((await fetch(`${url}/metrics`)).status).toBe(401);
+    expect((await fetch(`${url}/rlconfig`)).status).toBe(401);
+    expect((await fetch(`${url}/healthcheck`)).status).toBe(200);
+  });
+
+  test('a page of another origin may not, one of this server may', async () => {
+    const { url, post } = await serving(LIMITS);
+    const question = { limit: 'api', key: 'a' };
+    expect((await post('/v1/take', question, { origin: 'https://evil.example' })).status).toBe(403);
+    expect((await post('/v1/take', question, { origin: 'null' })).status).toBe(403);
+    expect((await post('/v1/take', question, { origin: url })).status).toBe(200);
+  });
+
+  test('refuses cross-site requests without an Origin on every route but the public ones', async () => {
+    const { url, post } = await serving(LIMITS, { page: 'none' });
+    const get = async (path: string, site: string): Promise<number> => {
+      const response = await fetch(url + path, { headers: { 'sec-fetch-site': site } });
+      await response.body?.cancel();
+      return response.status;
+    };
+    for (const path of ['/live', '/v1/limits', '/rlconfig', '/metrics'])
+      for (const [site, status] of [
+        ['cross-site', 403],
+        ['same-site', 403],
+        ['same-origin', 200],
+        ['none', 200],
+      ] as const)
+        expect([path, site, await get(path, site)]).toEqual([path, site, status]);
+    expect(await get('/healthcheck', 'cross-site')).toBe(200);
+    const taken = await post('/v1/take', { limit: 'api', key: 'a' }, { 'sec-fetch-site': 'cross-site' });
+    expect([taken.status, await taken.json()]).toMatchObject([403, { type: 'urn:sluice:foreign-origin' }]);
+  });
+
+  test('cross-site requests cannot use up the streams of /live', async () => {
+    const { url } = await serving(LIMITS);
+    for (let i = 0; i < 70; i++) {
+      const response = await fetch(`${url}/live`, { headers: { 'sec-fetch-site': 'cross-site' } });
+      expect(response.status).toBe(403);
+    }
+    const stream = await fetch(`${url}/live`, { headers: { 'sec-fetch-site': 'same-origin' } });
+    expect(stream.status).toBe(200);
+    await stream.body?.cancel();
+  });
+});
+
+test('keys of every kind are apart', async () => {
+  const { post } = await serving(LIMITS);
+  const keys = [
+    '',
+    ' ',
+    'a',
+    'a:b',
+    '{a}{b}',
+    '__proto__',
+    'constructor',
+    'line\nbreak',
+    '😀',
+    '\ud800',
+    '\ud801',
+    '\u00e9',
+    'e\u0301',
+  ];
+  for (const key of keys)
+    expect(await answer(post('/v1/take', { limit: 'api', key }))).toMatchObject([200, { remaining: 2 }]);
+});
+
+test('where the store fails for some of a list, a problem stands in their place', async () => {
+  let asked = 0;
+  const store = later(memory(), () => (asked++ === 1 ? new StoreUnavailable('deadline') : 0));
+  const { port } = await opened(openHttp, LIMITS, { store });
+  const response = await fetch(`http://127.0.0.1:${port}/v1/take`, {
+    method: 'POST',
+    body: JSON.stringify(['a', 'b', 'c'].map((key) => ({ limit: 'api', key }))),
+  });
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject([
+    { allowed: true },
+    { type: 'urn:sluice:store-unavailable', status: 503, fault: 'deadline' },
+    { allowed: true },
+  ]);
+});
+
+test('with --shadow every limit decides and counts, and none denies', async () => {
+  const { url, post } = await serving(LIMITS, { shadow: true });
+  const question = { limit: 'api', key: 'alice', cost: 2 };
+  expect(await (await post('/v1/take', question)).json()).not.toHaveProperty('shadowed');
+  expect(await (await post('/v1/take', question)).json()).toMatchObject({ allowed: true, shadowed: true });
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toContain('sluice_decisions_total{limit="api",outcome="shadowed"} 1');
+});
+
+test('limitedFetch waits for the unit that the server announces, and is answered', async () => {
+  const clock = manualClock(1_700_000_000_000);
+  const { port } = await opened(openHttp, 'limits: { api: 10/min }', { store: memory({ clock }) });
+  const ask = limitedFetch(fetch, { clock, random: () => 0 });
+  const take = () =>
+    ask(`http://127.0.0.1:${port}/v1/take?status=429`, {
+      method: 'POST',
+      body: JSON.stringify({ limit: 'api', key: 'a' }),
+    });
+  for (let i = 0; i < 10; i++) expect((await take()).status).toBe(200);
+  const eleventh = take();
+  await new Promise(setImmediate);
+  clock.advance(6000);
+  expect(await (await eleventh).json()).toMatchObject({ allowed: true, remaining: 0 });
+});

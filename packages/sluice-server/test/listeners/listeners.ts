@@ -1,0 +1,123 @@
+/** Doors for tests: opened on a free port over limits written in YAML, closed when the test is over. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Decision, memory, type Store } from 'sluice';
+import { onTestFinished } from 'vitest';
+import { parseConfig } from '../../src/config/config.ts';
+import { type Core, createCore } from '../../src/core/core.ts';
+import type { Door, DoorOptions, OpenDoor } from '../../src/listeners/listener.ts';
+import { createLog } from '../../src/log.ts';
+
+export interface Opened {
+  readonly core: Core;
+  readonly door: Door;
+  readonly port: number;
+  /** Lines of the log: nothing should be in it. */
+  readonly log: string[];
+}
+
+export async function opened(
+  open: OpenDoor,
+  yaml: string,
+  options: Partial<DoorOptions> & { readonly store?: Store; readonly shadow?: boolean } = {},
+): Promise<Opened> {
+  const { store = memory(), shadow, ...rest } = options;
+  const log: string[] = [];
+  const core = createCore(parseConfig([{ file: 'limits.yaml', text: yaml }]), { store, shadow });
+  const door = await open(core, {
+    address: { host: '127.0.0.1', port: 0 },
+    maxMessage: 1024 * 1024,
+    maxKey: 1024,
+    log: createLog((line) => log.push(line)),
+    isHealthy: () => true,
+    ...rest,
+  });
+  onTestFinished(() => door.drain(0));
+  return { core, door, port: door.address.port, log };
+}
+
+/** Decides at once, and answers when `delay` has passed; or fails, if it says so. */
+export function later(store: Store, delay: () => number | Error): Store {
+  return {
+    clock: store.clock,
+    close: () => store.close(),
+    apply(hit) {
+      const wait = delay();
+      if (wait instanceof Error) return Promise.reject(wait);
+      const decision = store.apply(hit) as Decision;
+      return new Promise((resolve) => setTimeout(() => resolve(decision), wait));
+    },
+  };
+}
+
+export function socketTo(port: number): Socket {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => socket.destroy());
+  onTestFinished(() => void socket.destroy());
+  return socket;
+}
+
+/** Says it all, in the given pieces, and hangs up; what came back until the server did so, too. */
+export async function talk(port: number, ...pieces: (string | Uint8Array)[]): Promise<string> {
+  const socket = socketTo(port);
+  const heard: Buffer[] = [];
+  socket.on('data', (chunk) => heard.push(chunk));
+  const closed = new Promise((resolve) => socket.on('close', resolve));
+  socket.on('end', () => socket.end());
+  for (const piece of pieces) {
+    if (socket.writableEnded) break;
+    socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece);
+    if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+  socket.end();
+  await closed;
+  return Buffer.concat(heard).toString('latin1');
+}
+
+/** A command as clients write it. */
+export function command(...words: string[]): string {
+  return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
+}
+
+/** A certificate for localhost, and one of the same authority for a client. */
+export function certificates(): Record<'ca' | 'cert' | 'key' | 'clientCert' | 'clientKey', string> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-tls-'));
+  const openssl = (...args: string[]): unknown =>
+    execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
+  const pair = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+  openssl('req', '-x509', ...pair, '-keyout', 'ca.key', '-out', 'ca.crt', '-subj', '/CN=test authority');
+  for (const name of ['server', 'client']) {
+    openssl(
+      'req',
+      '-x509',
+      '-CA',
+      'ca.crt',
+      '-CAkey',
+      'ca.key',
+      ...pair,
+      '-keyout',
+      `${name}.key`,
+      '-out',
+      `${name}.crt`,
+      '-subj',
+      `/CN=${name}`,
+      '-addext',
+      'subjectAltName=DNS:localhost,IP:127.0.0.1',
+      '-addext',
+      'basicConstraints=critical,CA:false',
+    );
+  }
+  const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
+  const found = {
+    ca: read('ca.crt'),
+    cert: read('server.crt'),
+    key: read('server.key'),
+    clientCert: read('client.crt'),
+    clientKey: read('client.key'),
+  };
+  rmSync(folder, { recursive: true });
+  return found;
+}

@@ -1,0 +1,40 @@
+/** Who tries tokens learns nothing from how long an answer takes. */
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+
+const compared: [number, number][] = [];
+vi.mock('node:crypto', async (original) => {
+  const crypto = await original<typeof import('node:crypto')>();
+  return {
+    ...crypto,
+    timingSafeEqual(a: Uint8Array, b: Uint8Array): boolean {
+      compared.push([a.byteLength, b.byteLength]);
+      return crypto.timingSafeEqual(a, b);
+    },
+  };
+});
+const { isToken } = await import('../../src/listeners/http/access.ts');
+
+const TOKENS = ['first', 'second, which is much longer than the first', 'third'];
+beforeEach(() => void compared.splice(0));
+
+describe('a token', () => {
+  test.each([
+    'first',
+    'third',
+    TOKENS[1] ?? '',
+    'firs',
+    'first ',
+    'x'.repeat(100_000),
+    '',
+    'FIRST',
+    'first\0',
+  ])('is compared with every one that is known, in constant time: %j', (shown) => {
+    expect(isToken(shown, TOKENS)).toBe(TOKENS.includes(shown));
+    expect(compared).toEqual(Array(3).fill([32, 32]));
+  });
+
+  test('that is empty is none, even if an empty one is known', () => {
+    expect(isToken('', [''])).toBe(false);
+    expect(isToken('', [])).toBe(false);
+  });
+});

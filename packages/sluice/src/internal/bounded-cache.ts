@@ -1,0 +1,38 @@
+/** A cache with a bound, by text. */
+export interface BoundedCache<T> {
+  get(id: string): T | undefined;
+  set(id: string, value: T): T;
+  delete(id: string): void;
+}
+
+/**
+ * Keeps at least the last `least` entries that were asked for, and at most twice as many. Two Maps take turns: finding
+ * the oldest entry of one Map becomes slow once many of its first entries have been deleted.
+ */
+export function boundedCache<T>(least: number): BoundedCache<T> {
+  let recent = new Map<string, T>();
+  let older = new Map<string, T>();
+
+  function set(id: string, value: T): T {
+    if (recent.size >= least) {
+      older = recent;
+      recent = new Map();
+    }
+    recent.set(id, value);
+    return value;
+  }
+
+  return {
+    get(id) {
+      const value = recent.get(id);
+      if (value !== undefined) return value;
+      const before = older.get(id);
+      return before === undefined ? undefined : set(id, before);
+    },
+    set,
+    delete(id) {
+      recent.delete(id);
+      older.delete(id);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import type { Store } from '../engine/contract.ts';
+import { SluiceError } from '../internal/errors.ts';
+import { storeIn } from '../internal/options.ts';
+import { memory } from '../stores/memory/memory.ts';
+import { warnOnce } from '../internal/warn.ts';
+
+/** The store that a limiter was given, or one of its own. `name`: the limiter's, if it has one. */
+export function storeOf(
+  given: Store | undefined,
+  name: string | undefined,
+  hintFor?: (value: unknown) => string,
+): Store {
+  if (given === undefined) {
+    warnIfOneOfSeveral();
+    return memory();
+  }
+  storeIn('createLimiter.store', given, hintFor);
+  if (name === undefined && given.ephemeral !== true)
+    throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, "such as name: 'api'", UNNAMED);
+  return given;
+}
+
+const UNNAMED =
+  'is required for a store that outlives the process or is shared: limiters with the same name share their keys';
+
+interface Host {
+  readonly process?: {
+    readonly env?: Readonly<Record<string, string | undefined>>;
+    readonly send?: unknown;
+    getBuiltinModule?(name: string): { readonly isWorker?: boolean } | undefined;
+  };
+}
+
+/** The default store counts in one process. In a worker that is hardly ever meant; whoever passes `memory()` means it. */
+function warnIfOneOfSeveral(): void {
+  const { process } = globalThis as Host;
+  // A worker of node:cluster has a channel to its primary. Without one, the module need not be loaded.
+  const isWorker =
+    typeof process?.send === 'function' && process.getBuiltinModule?.('node:cluster')?.isWorker === true;
+  const env = process?.env ?? {};
+  // PM2 numbers the instances of an application from 0.
+  if (env['instances'] === '1' || !(isWorker || Number(env['NODE_APP_INSTANCE']) > 0)) return;
+  warnOnce(
+    'SLUICE_WORKER_MEMORY',
+    "createLimiter: this process is one of several workers, and a limiter without a store counts in its own process: with 4 workers, '100/min' admits 400. Share the limit with ipc() of 'sluice/ipc' or redis() of 'sluice/redis', or pass store: memory() to count per process.",
+  );
+}

@@ -1,0 +1,57 @@
+/**
+ * The names of limiters that are open on a store. Two limiters that have the same name but different kinds of policies do not
+ * share their counts, so a key would have the limits of both. That is an error when the second one is created.
+ */
+import type { Store } from '../engine/contract.ts';
+import { mistake } from '../internal/errors.ts';
+import { type BoundedCache, boundedCache } from '../internal/bounded-cache.ts';
+
+/** What limiters of one name must have in common. */
+export interface Shape {
+  /** The signatures of the limiter's rows, and the source of its policy function. */
+  readonly rows: string;
+  /** The names that its policies were given; undefined if some were derived from the policies. */
+  readonly names: string | undefined;
+  /** The policies, for an error message. */
+  readonly shown: string;
+}
+
+interface Entry {
+  readonly shape: Shape;
+  /** Limiters of this name and shape that are open. */
+  open: number;
+}
+
+/** Names remembered per store: a program that creates limiters and never closes them must not fill the memory. */
+const MOST_NAMES = 2000;
+
+/**
+ * By store object. Two stores on one client stand for two processes, such as two versions in a deploy: their limiters may
+ * differ, and count apart.
+ */
+const byStore = new WeakMap<Store, BoundedCache<Entry>>();
+
+/** Throws if a limiter of this name and another shape is open on the store. Returns what frees the name again. */
+export function openName(store: Store, name: string, shape: Shape): () => void {
+  const names = byStore.get(store) ?? boundedCache<Entry>(MOST_NAMES);
+  byStore.set(store, names);
+  const entry = names.get(name) ?? names.set(name, { shape, open: 0 });
+  if (!isShared(entry.shape, shape)) {
+    const hint =
+      `there are ${entry.shape.shown}, here ${shape.shown}; give one of them another name, make them one limiter with ` +
+      `tiers, or close() the other one first`;
+    throw mistake('ERR_NAME', 'createLimiter.name', name, hint);
+  }
+  entry.open++;
+  let isOpen = true;
+  return () => {
+    if (!isOpen) return;
+    isOpen = false;
+    if (--entry.open === 0 && names.get(name) === entry) names.delete(name);
+  };
+}
+
+function isShared(a: Shape, b: Shape): boolean {
+  if (a.rows !== b.rows) return false;
+  return a.names === undefined || b.names === undefined || a.names === b.names;
+}

@@ -1,0 +1,104 @@
+/** The plans of a limiter: which policies a key has, in which tier. */
+import type { Plan } from '../engine/contract.ts';
+import { SluiceError } from '../internal/errors.ts';
+import type { Inherit } from '../policy/inherit.ts';
+import { boundedCache } from '../internal/bounded-cache.ts';
+import { isPromise } from '../internal/maybe-promise.ts';
+import type { Shape } from './open-names.ts';
+import { type Policies, namesIn, planOf, plansFor } from '../policy/named-policies.ts';
+import { signatureOf } from '../policy/layout.ts';
+import type { Plans } from './verbs.ts';
+
+/** Policies, or a function that says which ones a key has. */
+export type PolicySource = Policies | ((key: string) => Policies);
+
+/** Limiters so far whose policies depend on the key and that have no name: each gets one of its own. */
+let unnamed = 0;
+
+export function plansOf(
+  policies: PolicySource,
+  name: string | undefined,
+  tiers: { readonly [tier: string]: Policies },
+  inherit: Inherit | undefined,
+): Plans & { readonly shape: Shape; readonly fixed: readonly Plan[] } {
+  const isByKey = typeof policies === 'function';
+  if (isByKey) name ??= `by key ${++unnamed}`;
+  const fixed = [...(isByKey ? [] : [policies]), ...Object.values(tiers)];
+  const plans = fixed.length === 0 ? [] : plansFor(fixed, name, inherit);
+  const base = isByKey ? undefined : plans[0];
+  const own = isByKey ? plansByKey(policies, name as string, inherit) : () => base as Plan;
+  const tierPlans = isByKey ? plans : plans.slice(1);
+  const byTier = new Map(Object.keys(tiers).map((tier, i) => [tier, tierPlans[i]]));
+  return {
+    /** All but those of a policy function. */
+    fixed: plans,
+    shape: shapeOf(isByKey ? policies : undefined, fixed, plans, inherit),
+    of(key, tier) {
+      if (tier === undefined) return base ?? own(key);
+      const plan = byTier.get(tier);
+      if (plan !== undefined) return plan;
+      throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...byTier.keys()].join(', ') || 'none'}`);
+    },
+    /** Plans with another signature have rows of their own. */
+    all(key) {
+      const first = own(key);
+      const apart = ({ signature }: Plan) => signature !== first.signature;
+      return [first, ...tierPlans.filter(apart)];
+    },
+  };
+}
+
+/** What limiters of one name must have in common, so that they read each other's rows. */
+function shapeOf(
+  byKey: ((key: string) => Policies) | undefined,
+  fixed: readonly Policies[],
+  plans: readonly Plan[],
+  inherit: Inherit | undefined,
+): Shape {
+  // With 'reset', other numbers count apart, as their owner wants it.
+  const rows = new Set(plans.map((plan) => (inherit === 'reset' ? signatureOf(plan.slots) : plan.signature)));
+  const names = fixed.map(namesIn);
+  const slots = plans.flatMap((plan) => plan.slots);
+  const shown = [
+    ...new Set(slots.map(({ name, algorithm }) => `${JSON.stringify(name)}: ${algorithm.name}`)),
+  ];
+  return {
+    rows: sorted(rows).join(' ') + (byKey === undefined ? '' : ` by ${String(byKey)}`),
+    names: names.includes(undefined) ? undefined : sorted(names.flat() as string[]).join('\0'),
+    shown:
+      (byKey === undefined ? '' : 'a policy function') +
+      (shown.length === 0 ? '' : `${byKey === undefined ? '' : ' and '}{ ${shown.join(', ')} }`) +
+      (inherit === undefined ? '' : ` with inherit '${inherit}'`),
+  };
+}
+
+function sorted(texts: Iterable<string>): string[] {
+  return [...new Set(texts)].sort((a, b) => (a < b ? -1 : 1));
+}
+
+const ANSWER =
+  'a policy function must return one synchronously; load limits before, or choose a tier per call';
+
+/** Plans kept ready for texts that a policy function returns. A plan that was dropped is made again. */
+const READY = 1000;
+
+/** Plans for what the function returns, made once for each object, and for each text while it is used. */
+function plansByKey(
+  policiesOf: (key: string) => Policies,
+  name: string,
+  inherit: Inherit | undefined,
+): (key: string) => Plan {
+  const byText = boundedCache<Plan>(READY);
+  const byObject = new WeakMap<object, Plan>();
+  return (key) => {
+    const policies = policiesOf(key);
+    if (policies === undefined || policies === null || isPromise(policies))
+      throw new SluiceError('ERR_POLICY', 'policies', policies, ANSWER);
+    const known = typeof policies === 'string' ? byText.get(policies) : byObject.get(policies);
+    if (known !== undefined) return known;
+    const plan = planOf(policies, name, inherit);
+    if (typeof policies === 'string') byText.set(policies, plan);
+    else byObject.set(policies, plan);
+    return plan;
+  };
+}

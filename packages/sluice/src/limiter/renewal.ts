@@ -1,0 +1,92 @@
+/**
+ * Renews places that are held, so that their leases do not end while their holders run. A lease then says only how soon the
+ * place of a holder that crashed is free again.
+ */
+import type { Clock, Decision, MaybePromise, Millis } from '../engine/contract.ts';
+import { chain, isPromise } from '../internal/maybe-promise.ts';
+
+/** Renewals per lease: two of them may fail before the place is lost. */
+const PER_LEASE = 3;
+
+export interface Keeper {
+  /** Renews what the decision took until all of it is given back. */
+  keep(of: Decision, cost: number, lease: Millis, renew: Renew): void;
+  /** The decision that identifies the place now. `cost` is about to be given back, so it is not renewed any more. */
+  latest(of: Decision, cost: number): MaybePromise<Decision>;
+}
+
+type Renew = (cost: number, of: Decision) => MaybePromise<Decision>;
+
+interface Place {
+  /** Not given back yet. */
+  left: number;
+  /** The answer to the last renewal; undefined: there was none. */
+  latest: Decision | undefined;
+  /** Settles when the renewal that is under way has an answer. */
+  renewing: Promise<void> | undefined;
+  cancel: (() => void) | undefined;
+}
+
+export function keeper(clock: Pick<Clock, 'after'>): Keeper {
+  const places = new WeakMap<Decision, Place>();
+
+  function keep(of: Decision, cost: number, lease: Millis, renew: Renew): void {
+    // Without an instant the store could not tell which place is meant.
+    if (of.at === undefined || !(cost > 0)) return;
+    const known = places.get(of);
+    if (known !== undefined) {
+      known.left += cost;
+      return;
+    }
+    const place: Place = { left: cost, latest: undefined, renewing: undefined, cancel: undefined };
+    places.set(of, place);
+    // Whoever releases a place passes its decision. When that has been collected, nobody will, and the lease ends it.
+    const original = weakTo(of);
+    const every = lease / PER_LEASE;
+    function arm(): void {
+      place.cancel = clock.after(every, ring, true);
+    }
+    function ring(): void {
+      const holder = original.deref();
+      if (holder === undefined) return;
+      arm();
+      if (place.renewing === undefined) renewOnce(place, () => renew(place.left, place.latest ?? holder));
+    }
+    arm();
+  }
+
+  return {
+    keep,
+    latest(of, cost) {
+      const place = places.get(of);
+      if (place === undefined) return of;
+      place.left -= cost;
+      if (place.left <= 0) place.cancel?.();
+      return chain(place.renewing, () => place.latest ?? of);
+    },
+  };
+}
+
+/** A renewal that fails is not repeated: the next one is due before the lease ends. */
+function renewOnce(place: Place, renew: () => MaybePromise<Decision>): void {
+  const renewed = (decision: Decision): void => {
+    if (decision.at !== undefined) place.latest = decision;
+  };
+  try {
+    const answer = renew();
+    if (!isPromise(answer)) {
+      renewed(answer);
+      return;
+    }
+    place.renewing = answer
+      .then(renewed, () => {})
+      .finally(() => {
+        place.renewing = undefined;
+      });
+  } catch {}
+}
+
+/** Not all runtimes have weak references; then a place is renewed until it is released. */
+function weakTo<T extends object>(value: T): { deref(): T | undefined } {
+  return typeof WeakRef === 'undefined' ? { deref: () => value } : new WeakRef(value);
+}

@@ -1,0 +1,128 @@
+/**
+ * When an exchange on Node is over: the response is out, or its client has gone. Every middleware on Node asks here,
+ * because the response's own 'close' event is missing in three cases:
+ *
+ * - HTTP/1.1 pipelining. A response that waits behind another has no socket yet, and Node does not tell it that the
+ *   connection died. The request's socket does.
+ * - HTTP/2 up to Node 24. A stream that ends with NO_ERROR while data is still unwritten is `closed`, but it is never
+ *   destroyed, so neither the stream nor the response emits 'close'. The stream emits 'aborted' if the response had not
+ *   been ended, and otherwise 'end' when the rest of the request's body has been dropped. If the handler has paused that
+ *   body, no event comes at all, so the stream is also looked at every few seconds.
+ * - HTTP/2 and HEAD. The response emits 'close' only if the handler has ended it; the stream always does.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { Outcome } from '../../http/index.ts';
+
+/** A request over HTTP/1.1 or HTTP/2. */
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+/** A response over HTTP/1.1 or HTTP/2. */
+export type NodeResponse = ServerResponse | Http2ServerResponse;
+
+/** How often a stream is looked at that may end without an event, in milliseconds. */
+const LOOK_EVERY = 5000;
+
+type Callbacks = Set<() => void>;
+
+const CALLBACKS: unique symbol = Symbol('sluice.over');
+
+/** A response with the callbacks of all its guards, or a socket with those of all responses that wait for it. */
+interface Watched {
+  [CALLBACKS]?: Callbacks | undefined;
+}
+
+export function isOver(response: NodeResponse): boolean {
+  if (isHttp2(response)) return isStreamOver(response.stream);
+  // A response whose turn comes after the connection has died is given the dead socket.
+  return response.destroyed || (response.socket ?? response.req?.socket)?.destroyed === true;
+}
+
+/** What `settle` is told. A response that was ended but not written completely counts as aborted. */
+export function outcomeOf(response: NodeResponse): Outcome {
+  return {
+    status: response.statusCode,
+    // A stream of HTTP/2 that was aborted is finished, but was not ended.
+    aborted: !(response.writableEnded && response.writableFinished),
+  };
+}
+
+/**
+ * Calls `callback` once, when the exchange is over; synchronously if it is over already. Listeners are removed then, and
+ * there is one per event and emitter, however many callbacks wait. Returns a function that withdraws the callback.
+ */
+export function whenOver(response: NodeResponse & Watched, callback: () => void): () => void {
+  if (isOver(response)) {
+    callback();
+    return () => {};
+  }
+  const callbacks = response[CALLBACKS] ?? watched(response);
+  callbacks.add(callback);
+  return () => void callbacks.delete(callback);
+}
+
+function watched(response: NodeResponse & Watched): Callbacks {
+  const callbacks: Callbacks = new Set();
+  response[CALLBACKS] = callbacks;
+  const unwatch = isHttp2(response) ? watchStream(response.stream, over) : watchResponse(response, over);
+  function over(): void {
+    unwatch();
+    response[CALLBACKS] = undefined;
+    for (const callback of callbacks) callback();
+  }
+  return callbacks;
+}
+
+function watchResponse(response: ServerResponse, over: () => void): () => void {
+  response.on('close', over);
+  // Once a response has a socket, Node tells it when that closes.
+  const socket = response.socket === null ? response.req?.socket : undefined;
+  // Sockets of simulated requests may have no events.
+  const unwatch = typeof socket?.on === 'function' ? watchSocket(socket, over) : undefined;
+  return () => {
+    response.off('close', over);
+    unwatch?.();
+  };
+}
+
+/** A socket has one listener for all responses that wait for it, and none when there are none. */
+function watchSocket(socket: Socket & Watched, over: () => void): () => void {
+  let callbacks = socket[CALLBACKS];
+  if (callbacks === undefined) {
+    callbacks = new Set();
+    socket[CALLBACKS] = callbacks;
+    socket.on('close', socketClosed);
+  }
+  callbacks.add(over);
+  return () => {
+    callbacks.delete(over);
+    if (callbacks.size > 0) return;
+    socket[CALLBACKS] = undefined;
+    socket.off('close', socketClosed);
+  };
+}
+
+function socketClosed(this: Watched): void {
+  for (const over of this[CALLBACKS] ?? []) over();
+}
+
+function watchStream(stream: ServerHttp2Stream, over: () => void): () => void {
+  // 'end' also comes while the stream is open, when the request's body has been read.
+  const look = (): void => {
+    if (isStreamOver(stream)) over();
+  };
+  stream.on('close', look).on('aborted', look).on('end', look);
+  const timer = setInterval(look, LOOK_EVERY).unref();
+  return () => {
+    clearInterval(timer);
+    stream.off('close', look).off('aborted', look).off('end', look);
+  };
+}
+
+function isHttp2(response: NodeResponse): response is Http2ServerResponse {
+  return 'stream' in response;
+}
+
+function isStreamOver({ closed, destroyed }: ServerHttp2Stream): boolean {
+  return closed || destroyed;
+}

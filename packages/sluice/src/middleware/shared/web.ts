@@ -1,0 +1,115 @@
+/** What handlers of the web standard share: finding the connection's address, and noticing the end of a response. */
+import type { Verdict } from '../../http/index.ts';
+import { type NodeResponse, outcomeOf, whenOver } from './exchange.ts';
+
+/** The address of the connection, where each platform tells it. */
+export function connectionOf(request: Request, context: unknown): string | undefined {
+  const from = (context ?? {}) as Partial<Platforms>;
+  return (
+    from.incoming?.socket?.remoteAddress ??
+    from.remoteAddr?.hostname ??
+    from.requestIP?.(request)?.address ??
+    from.server?.requestIP?.(request)?.address ??
+    // On Workers the platform sets `cf` on the request, which no client can, and this header.
+    ('cf' in request ? (request.headers.get('cf-connecting-ip') ?? undefined) : undefined)
+  );
+}
+
+interface Platforms {
+  /** @hono/node-server */
+  readonly incoming: { readonly socket?: { readonly remoteAddress?: string } };
+  /** Deno */
+  readonly remoteAddr: { readonly hostname?: string };
+  /** Bun */
+  requestIP(request: Request): { readonly address: string } | null;
+  /** Bun, under Hono */
+  readonly server: { requestIP?(request: Request): { readonly address: string } | null };
+}
+
+/** Node's response, which @hono/node-server passes beside the request. */
+export function outgoingOf(context: unknown): NodeResponse | undefined {
+  const { outgoing } = (context ?? {}) as { readonly outgoing?: Partial<NodeResponse> };
+  return typeof outgoing?.setHeader === 'function' ? (outgoing as NodeResponse) : undefined;
+}
+
+export function refusalOf({ refusal, headers }: Verdict): Response | undefined {
+  if (refusal === undefined) return undefined;
+  return new Response(refusal.body, {
+    status: refusal.status,
+    headers: [
+      ...headers.map(([name, value]): [string, string] => [name, value]),
+      ['Content-Type', refusal.type],
+    ],
+  });
+}
+
+/** Calls `settle` once, whichever of the following comes first. */
+export interface Ending {
+  /** The same response with its body watched: read to the end, or canceled by its reader. */
+  watched(response: Response): Response;
+  /** There is no response: the handler threw. */
+  failed(): void;
+}
+
+/** `context` is what the platform passed beside the request. On Node, it may hold the response that is written. */
+export function endingOf(request: Request, context: unknown, settle: Verdict['settle']): Ending {
+  if (settle === undefined) return { watched: (response) => response, failed() {} };
+  let open = true;
+  let unwatch: (() => void) | undefined;
+  async function end(status: number, aborted: boolean): Promise<void> {
+    if (!open) return;
+    open = false;
+    request.signal.removeEventListener('abort', leave);
+    unwatch?.();
+    await settle?.({ status, aborted });
+  }
+  const leave = (): void => void end(0, true);
+  request.signal.addEventListener('abort', leave, { once: true });
+  // The client may have left while the store was asked: then no event follows, and the body may never be read.
+  if (request.signal.aborted) leave();
+  const outgoing = outgoingOf(context);
+  // The signal is not aborted where Node's response does not tell of its end either.
+  if (outgoing !== undefined && open)
+    unwatch = whenOver(outgoing, () => {
+      const { status, aborted } = outcomeOf(outgoing);
+      void end(aborted ? 0 : status, aborted);
+    });
+  return {
+    failed: () => void end(500, false),
+    watched(response) {
+      const { status, body } = response;
+      // The body of an answer to HEAD is thrown away unread.
+      if (body !== null && request.method !== 'HEAD')
+        return new Response(
+          told(body, (aborted) => end(status, aborted)),
+          response,
+        );
+      void end(status, request.signal.aborted);
+      return response;
+    },
+  };
+}
+
+function told(
+  body: ReadableStream<Uint8Array>,
+  end: (aborted: boolean) => Promise<void>,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        controller.close();
+        await end(false);
+      } catch (error) {
+        controller.error(error);
+        await end(true);
+      }
+    },
+    async cancel(reason) {
+      await end(true);
+      await reader.cancel(reason);
+    },
+  });
+}

@@ -1,0 +1,105 @@
+/** Policies with names, side by side in one row. */
+import { MANUAL_BLOCK, type PlacedPolicy, type Plan, type Policy } from '../engine/contract.ts';
+import { digest } from '../internal/hash.ts';
+import { show, SluiceError } from '../internal/errors.ts';
+import { type NamedPolicy, type Slot, slotsOf } from './shared-cells.ts';
+
+export type NamedPolicies = Readonly<Record<string, Policy>>;
+
+const RESERVED = `must not be named '${MANUAL_BLOCK}': in a decision, that name stands for a manual block`;
+
+/** Without a name, limiters whose policies have the same names and numbers share keys. */
+export function place(named: NamedPolicies, name?: string): Plan {
+  return placeTogether([named], name)[0];
+}
+
+/** Plans of one limiter, such as its tiers, that share one row per key. The default name is made from the first one's policies. */
+export function placeTogether(all: readonly NamedPolicies[], name?: string): Plan[] {
+  const plans = all.map(checked);
+  const slots = slotsOf(plans);
+  name ??= plans[0].map((policy) => `${policy.name} ${describe(policy)}`).join('&');
+  return plans.map((policies, i) =>
+    planInRow(
+      name,
+      slots.map((slot) => placeIn(slot, i, policies)),
+    ),
+  );
+}
+
+function placeIn(slot: Slot, plan: number, policies: readonly NamedPolicy[]): Place {
+  const own = slot.policies[plan];
+  if (own !== undefined) return { policy: own, index: policies.indexOf(own) };
+  return { policy: slot.policies.find((other) => other !== undefined) as NamedPolicy, index: -1 };
+}
+
+function checked(named: NamedPolicies): NamedPolicy[] {
+  // A caller's value may be anything; text is for the larger createLimiter.
+  if (typeof named !== 'object' || named === null) throw new SluiceError('ERR_POLICY', 'policies', named);
+  const policies = Object.entries(named).map(([name, policy]) => {
+    if (!isPolicy(policy))
+      throw new SluiceError('ERR_POLICY', 'policies', named, `${name} is ${show(policy)}`);
+    if (name === MANUAL_BLOCK)
+      throw new SluiceError('ERR_POLICY', 'policies', name, 'choose another name', RESERVED);
+    const { algorithm, params, limit, window, per } = policy;
+    return { algorithm, params, limit, window, per, name };
+  });
+  if (!policies.some((policy) => !policy.algorithm.countsDenials)) {
+    throw new SluiceError(
+      'ERR_POLICY',
+      'policies',
+      named,
+      'at least one that denies by itself: not only penalty()',
+    );
+  }
+  return policies;
+}
+
+/** A policy that has cells in a row. */
+export interface Place {
+  readonly policy: NamedPolicy;
+  /** Its position in `Plan.policies`; −1 if the plan does not ask it. */
+  readonly index: number;
+}
+
+/** A plan by what lies in its row, in order. */
+export function planInRow(name: string, places: readonly Place[]): Plan {
+  const policies: PlacedPolicy[] = [];
+  const slots: PlacedPolicy[] = [];
+  let width = 0;
+  for (const { policy, index } of places) {
+    const { algorithm, params, limit, window } = policy;
+    const grows = algorithm.variableLength !== undefined;
+    const refill = algorithm.refill?.(params, limit, window);
+    const placed = { ...policy, offset: width, grows, refill };
+    slots.push(placed);
+    if (index >= 0) policies[index] = placed;
+    width += grows ? 1 : algorithm.width(params);
+  }
+  return {
+    name,
+    id: places.map(({ policy, index }) => (index < 0 ? '' : describe(policy))).join('&'),
+    policies,
+    slots,
+    width,
+    signature: signatureOf(slots),
+  };
+}
+
+/** Names what is stored in a row: plans of one limiter with the same algorithms read each other's rows. */
+export function signatureOf(slots: readonly Policy[]): string {
+  return slots.map((policy) => policy.algorithm.name).join('&');
+}
+
+/** A suffix that stands for a plan's numbers. */
+export function numbered(id: string): string {
+  return `~${digest(id).toString(36)}`;
+}
+
+/** A caller's value may be anything. */
+export function isPolicy(value: unknown): value is Policy {
+  return typeof value === 'object' && value !== null && 'algorithm' in value && 'params' in value;
+}
+
+function describe({ algorithm, params }: Policy): string {
+  return [algorithm.name, ...Object.values(params)].join(':');
+}

@@ -1,0 +1,94 @@
+/** From what a caller wrote to what a store needs. */
+import type { Plan, Policy } from '../engine/contract.ts';
+import { show, SluiceError } from '../internal/errors.ts';
+import { type Inherit, inheriting } from './inherit.ts';
+import { isPromise } from '../internal/maybe-promise.ts';
+import { isPolicy, type NamedPolicies, placeTogether } from './layout.ts';
+import { parsePolicies } from './text.ts';
+
+/** Text, a policy, several in a list, or several by name. */
+export type Policies =
+  | string
+  | Policy
+  | readonly (string | Policy)[]
+  | { readonly [name: string]: string | Policy };
+
+export function planOf(policies: Policies, name?: string, inherit?: Inherit): Plan {
+  return plansFor([policies], name, inherit)[0];
+}
+
+/** Plans of one limiter. They share one row per key, unless nothing is taken over from one to the other. */
+export function plansFor(all: readonly Policies[], name?: string, inherit?: Inherit): Plan[] {
+  const named = all.map(namedPolicies);
+  if (inherit === undefined) return placeTogether(named, name);
+  if (inherit !== 'reset') return placeTogether(named, name).map((plan) => inheriting(plan, inherit));
+  const [first, ...others] = named;
+  const [base] = placeTogether([first], name);
+  return [base, ...others.map((one) => placeTogether([one], base.name)[0])].map((plan) =>
+    inheriting(plan, inherit),
+  );
+}
+
+/** The names that a caller gave to policies; undefined where several of them have names that were derived from the policies. */
+export function namesIn(policies: Policies): readonly string[] | undefined {
+  if (typeof policies === 'object' && !isPolicy(policies) && !Array.isArray(policies))
+    return Object.keys(policies);
+  const names = Object.keys(namedPolicies(policies));
+  return names.length === 1 && names[0] === 'default' ? names : undefined;
+}
+
+function namedPolicies(policies: unknown): NamedPolicies {
+  if (typeof policies === 'string') return parsePolicies(policies);
+  if (isPolicy(policies)) return { default: policies };
+  if (typeof policies !== 'object' || policies === null)
+    throw new SluiceError('ERR_POLICY', 'policies', policies);
+  const misplaced = misplacedAs(policies);
+  if (misplaced !== undefined) throw new SluiceError('ERR_POLICY', 'policies', policies, misplaced);
+  // A policy may be called __proto__.
+  const named = Object.create(null) as Record<string, Policy>;
+  const isList = Array.isArray(policies);
+  for (const [name, given] of Object.entries(policies)) {
+    if (typeof given !== 'string' && (typeof given !== 'object' || given === null))
+      throw new SluiceError(
+        'ERR_POLICY',
+        'policies',
+        policies,
+        factoryFor(policies) ?? `${name} is ${show(given)}`,
+      );
+    for (const [part, policy] of Object.entries(namedPolicies(given))) {
+      const own = isList ? policy.algorithm.name : name;
+      const whole = part === 'default' ? own : isList ? part : `${name} ${part}`;
+      named[nameFor(named, whole)] = policy;
+    }
+  }
+  return named;
+}
+
+/** What to do with a value that belongs elsewhere. */
+function misplacedAs(given: object): string | undefined {
+  if (isPromise(given)) return 'await it first';
+  const { take, apply } = given as Record<string, unknown>;
+  if (typeof take === 'function') return 'this is a limiter already';
+  if (typeof apply === 'function')
+    return "a store belongs into the options: createLimiter('100/min', { store })";
+  return undefined;
+}
+
+/** For options without the factory that takes them: how to write the policy. */
+function factoryFor(given: object): string | undefined {
+  const { limit, max, per, windowMs } = given as Record<string, unknown>;
+  const [most, window] = [limit ?? max, per ?? windowMs];
+  if (typeof most !== 'number') return undefined;
+  if (typeof window === 'number')
+    return `use gcra({ limit: ${most}, per: ${window} }) or '${most}/${window}ms'`;
+  return typeof window === 'string'
+    ? `use gcra({ limit: ${most}, per: '${window}' }) or '${most}/${window}'`
+    : undefined;
+}
+
+/** A list may hold two of a kind: the second becomes 'gcra-2'. */
+function nameFor(taken: NamedPolicies, name: string): string {
+  let free = name;
+  for (let i = 2; Object.hasOwn(taken, free); i++) free = `${name}-${i}`;
+  return free;
+}

@@ -1,0 +1,91 @@
+/**
+ * Which policies of a limiter's plans share cells. A limiter has one row per key for its own policies and all of its tiers,
+ * and every policy of a limiter is charged with the same hits. So policies that mean the same limit in two tiers must count
+ * in the same cells, or a key would get both limits by changing tiers.
+ *
+ * The result must not depend on the order in which policies or tiers were written: processes with the same configuration
+ * share rows, however they spell it.
+ */
+import type { Policy } from '../engine/contract.ts';
+
+export interface NamedPolicy extends Policy {
+  readonly name: string;
+}
+
+/** The policies that share the same cells, at most one of each plan. */
+export interface Slot {
+  /** The smallest of their windows and names, by which slots are sorted. */
+  readonly window: number;
+  readonly name: string;
+  /** By plan; undefined: the plan does not have it. */
+  readonly policies: readonly (NamedPolicy | undefined)[];
+}
+
+/** The slots of a row that all of these plans share, in the order in which they lie in the row. */
+export function slotsOf(plans: readonly (readonly NamedPolicy[])[]): Slot[] {
+  const algorithms = new Set(plans.flatMap((plan) => plan.map(({ algorithm }) => algorithm.name)));
+  return [...algorithms].sort(byText).flatMap((algorithm) => {
+    const own = plans.map((plan) => plan.filter((policy) => policy.algorithm.name === algorithm));
+    return groups(own)
+      .map((policies) => slotFrom(plans.length, policies))
+      .sort(bySlot);
+  });
+}
+
+interface Placed {
+  readonly plan: number;
+  readonly policy: NamedPolicy;
+}
+
+/** Of policies with one algorithm, those that belong together. */
+function groups(plans: readonly (readonly NamedPolicy[])[]): Placed[][] {
+  const used = plans.filter((policies) => policies.length > 0);
+  const [{ length: count }] = used;
+  const placed = plans.map((policies, plan) => policies.map((policy) => ({ plan, policy })));
+  if (used.every(({ length }) => length === count) && !haveSameNames(used))
+    return Array.from({ length: count }, (_, i) =>
+      placed.flatMap((policies) => [...policies].sort(byPolicy).slice(i, i + 1)),
+    );
+  return byNameOrWindow(placed.flat());
+}
+
+function haveSameNames(plans: readonly (readonly NamedPolicy[])[]): boolean {
+  const names = plans.map((policies) => JSON.stringify(policies.map(({ name }) => name).sort(byText)));
+  return new Set(names).size === 1;
+}
+
+/** Policies with the same name, and policies with the same window that are never asked together. */
+function byNameOrWindow(placed: readonly Placed[]): Placed[][] {
+  const named = new Map<string, Placed[]>();
+  for (const one of placed) named.set(one.policy.name, [...(named.get(one.policy.name) ?? []), one]);
+  const result: Placed[][] = [];
+  for (const [, policies] of [...named].sort(([a], [b]) => byText(a, b))) {
+    const same = result.find(
+      (others) =>
+        !others.some(({ plan }) => policies.some((one) => one.plan === plan)) &&
+        others.some(({ policy }) => policies.some((one) => one.policy.window === policy.window)),
+    );
+    if (same === undefined) result.push(policies);
+    else same.push(...policies);
+  }
+  return result;
+}
+
+function slotFrom(plans: number, placed: readonly Placed[]): Slot {
+  const policies = Array.from({ length: plans }, (_, i) => placed.find(({ plan }) => plan === i)?.policy);
+  const [first] = [...placed].sort(byPolicy);
+  return { window: first.policy.window, name: first.policy.name, policies };
+}
+
+function byPolicy({ policy: a }: Placed, { policy: b }: Placed): number {
+  return bySlot(a, b);
+}
+
+/** By window first: a name that was made from a policy's text changes with its numbers. */
+function bySlot(a: Pick<Slot, 'window' | 'name'>, b: Pick<Slot, 'window' | 'name'>): number {
+  return a.window - b.window || byText(a.name, b.name);
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,165 @@
+/**
+ * A connection of the store's own, replaced by a new one when it has ended or gone silent. A TCP connection whose other
+ * side is gone may never be closed: the only sign is that a call is not answered. Redis answers in order, so a call
+ * without an answer means that nothing after it was answered on that connection either.
+ *
+ * A connection that is replaced is kept for a while, because a server that was only slow still answers on it, and a
+ * charge that is reported late can be undone.
+ */
+import { systemClock } from '../../internal/clock.ts';
+import type { Millis } from '../../engine/contract.ts';
+import type { Connection } from './connections.ts';
+import type { Link, Source } from './duplicates.ts';
+
+/** How long a call may stay unanswered before the next call goes out on a new connection. */
+const PATIENCE: Millis = 1000;
+/** The wait doubles with each replacement, up to this: a new connection does not help when the server itself hangs. */
+const MOST_PATIENCE: Millis = 8000;
+/** A connection that lasted this long had worked: the wait starts over. */
+const LASTED: Millis = 30_000;
+/** How long a replaced connection is kept for answers that may still come. */
+const LINGER: Millis = 30_000;
+/** After a connection could not be made, calls fail with the same error for this long before the next attempt. */
+const PAUSE: Millis = 50;
+/** How often to look whether the owner has closed the client. */
+const WATCH: Millis = 500;
+
+/** Errors after which another server may have taken over the address, or the cluster's client may have lost its way. */
+const SUSPICIOUS = /READONLY|MASTERDOWN|connect|closed|ECONN|EPIPE|EHOST|ENETUNREACH|socket|timed? ?out/i;
+
+interface Line {
+  readonly link: Link;
+  readonly openedAt: Millis;
+  /** When each unanswered call was made, oldest first. */
+  readonly calls: Set<{ readonly at: Millis }>;
+  /** Once it is connected. */
+  connection: Connection | undefined;
+  suspect: boolean;
+  /** Set once it has been replaced: closes it for good. */
+  timer: ReturnType<typeof setTimeout> | undefined;
+}
+
+export function renewed(source: Source): Connection & { close(): void } {
+  let current: Line | undefined;
+  /** Of a cluster: takes over once it is connected. A node that hangs may keep it from that, while the others answer. */
+  let successor: Line | undefined;
+  let patience = PATIENCE;
+  let watch: ReturnType<typeof setInterval> | undefined;
+  const replaced = new Set<Line>();
+
+  function open(now: Millis): Line {
+    const line: Line = {
+      link: source.open(),
+      openedAt: now,
+      calls: new Set(),
+      connection: undefined,
+      suspect: false,
+      timer: undefined,
+    };
+    line.link.ready.then(
+      (connection) => {
+        line.connection = connection;
+      },
+      () => {},
+    );
+    // Not every client tells when it is closed, and an open connection of ours would keep the process alive.
+    watch ??= unref(setInterval(closeWithClient, WATCH));
+    return line;
+  }
+
+  function usable(): Line {
+    const now = systemClock.now();
+    if (source.isClosed()) {
+      close();
+      throw new Error('The client is closed');
+    }
+    if (current === undefined || isSpent(current, now)) {
+      current = successor ?? open(now);
+      successor = undefined;
+    }
+    return current;
+  }
+
+  /** Whether a cluster's next connection is ready. One that failed, or takes too long, is given up for another. */
+  function isSucceeded(now: Millis): boolean {
+    if (successor !== undefined && (successor.link.isEnded() || now - successor.openedAt > MOST_PATIENCE)) {
+      if (now - successor.openedAt < PATIENCE) return false;
+      discard(successor);
+      successor = undefined;
+    }
+    successor ??= open(now);
+    return successor.connection !== undefined;
+  }
+
+  /** Whether a connection has ended, or is to be replaced: then it is closed, now or once its answers have come. */
+  function isSpent(line: Line, now: Millis): boolean {
+    const { link, openedAt } = line;
+    if (link.isEnded()) {
+      if (now - openedAt < PAUSE) throw link.error ?? new Error('Connection is closed.');
+      link.close();
+      return true;
+    }
+    if (!isOverdue(line, now) || (source.cluster && !isSucceeded(now))) return false;
+    patience = now - openedAt > LASTED ? PATIENCE : Math.min(2 * patience, MOST_PATIENCE);
+    replace(line);
+    return true;
+  }
+
+  function isOverdue({ openedAt, suspect, calls }: Line, now: Millis): boolean {
+    if (now - openedAt < patience) return false;
+    const [oldest] = calls;
+    return suspect || (oldest !== undefined && now - oldest.at > patience);
+  }
+
+  function replace(line: Line): void {
+    replaced.add(line);
+    line.timer = unref(setTimeout(() => discard(line), LINGER));
+    if (line.calls.size === 0) discard(line);
+  }
+
+  function discard(line: Line): void {
+    clearTimeout(line.timer);
+    replaced.delete(line);
+    line.link.close();
+  }
+
+  function closeWithClient(): void {
+    if (source.isClosed()) close();
+  }
+
+  function close(): void {
+    clearInterval(watch);
+    watch = undefined;
+    for (const line of [...replaced, current, successor]) if (line !== undefined) discard(line);
+    current = successor = undefined;
+  }
+
+  return {
+    client: source.client,
+    cluster: source.cluster,
+    binary: source.binary,
+    ...(source.cluster && { nodeOf: (key) => current?.connection?.nodeOf?.(key) }),
+    async evaluate(command, script, keys, args) {
+      const line = usable();
+      const call = { at: systemClock.now() };
+      line.calls.add(call);
+      try {
+        const connection = line.connection ?? (await line.link.ready);
+        return await connection.evaluate(command, script, keys, args);
+      } catch (error) {
+        line.suspect ||= SUSPICIOUS.test(String(error));
+        throw error;
+      } finally {
+        line.calls.delete(call);
+        if (line.calls.size === 0 && replaced.has(line)) discard(line);
+      }
+    },
+    close,
+  };
+}
+
+/** Does not keep the process alive. Elsewhere than in Node, timers may be numbers. */
+function unref<T>(timer: T): T {
+  (timer as { unref?(): void }).unref?.();
+  return timer;
+}

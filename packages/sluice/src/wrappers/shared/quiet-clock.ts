@@ -1,0 +1,13 @@
+/** The system clock with timers that do not keep the process alive. */
+import { LONGEST_TIMEOUT, systemClock } from '../../internal/clock.ts';
+import type { Clock, Millis } from '../../engine/contract.ts';
+
+/** A delay longer than a timer can be ends early, so callers must look at the clock again. */
+export const quietClock: Clock = {
+  now: () => systemClock.now(),
+  after(delay: Millis, wake: () => void) {
+    const timer = setTimeout(wake, Math.min(delay, LONGEST_TIMEOUT));
+    timer.unref?.();
+    return () => clearTimeout(timer);
+  },
+};

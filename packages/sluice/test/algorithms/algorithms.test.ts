@@ -1,0 +1,33 @@
+/** What is true of every algorithm, so that a new one is forgotten nowhere. */
+import { describe, expect, test } from 'vitest';
+import { algorithmsByName } from '../../src/algorithms/by-name.ts';
+import type { Algorithm, Policies } from '../../src/index.ts';
+import { planOf } from '../../src/policy/named-policies.ts';
+import { ALGORITHMS as SCRIPTS } from '../../src/stores/redis/lua.ts';
+import { ALGORITHM_CLAIMS } from '../../src/testing/algorithm-claims.ts';
+import { CASES } from '../support/policies.ts';
+
+const BY_NAME = algorithmsByName('algorithms');
+
+function algorithmsOf(cases: readonly { readonly policies: unknown }[]): Set<Algorithm> {
+  const plans = cases.map(({ policies }) => planOf(policies as Policies));
+  return new Set(plans.flatMap(({ policies }) => policies.map(({ algorithm }) => algorithm)));
+}
+
+describe.each([...BY_NAME])('%s', (name, algorithm) => {
+  test('has a script', () => {
+    expect(SCRIPTS).toHaveProperty([name]);
+  });
+
+  test('has a claim that stores must meet', () => {
+    expect(algorithmsOf(ALGORITHM_CLAIMS)).toContain(algorithm);
+  });
+
+  test('has a line in policies.ts, for the properties to run over', () => {
+    expect(algorithmsOf(Object.values(CASES))).toContain(algorithm);
+  });
+});
+
+test('whatever has a script is found by its name', () => {
+  expect([...BY_NAME.keys()].sort()).toEqual(Object.keys(SCRIPTS).sort());
+});

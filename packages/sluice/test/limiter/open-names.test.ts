@@ -1,0 +1,109 @@
+/** Limiters that are open at the same time under one name on one store: they must read each other's rows. */
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, inject, test } from 'vitest';
+import {
+  createLimiter,
+  type LimiterOptions,
+  memory,
+  type Policies,
+  type PolicySource,
+} from '../../src/index.ts';
+import { redis } from '../../src/stores/redis/index.ts';
+
+const client = new Redis(inject('redisPort'), '127.0.0.1');
+afterAll(() => client.disconnect());
+
+let names = 0;
+const newName = (): string => `open ${process.pid} ${++names}`;
+
+type Both = readonly [PolicySource, PolicySource];
+const conflict = expect.objectContaining({ code: 'ERR_NAME', option: 'createLimiter.name' }) as Error;
+
+const CONFLICTS: Readonly<Record<string, Both>> = {
+  'another algorithm': ['10/min', '100/day fixed-window'],
+  'one policy more': ['10/h', '10/h & 100/day fixed-window'],
+  'other policy names': [{ login: '5/min' }, { search: '5/min' }],
+  'a policy function and fixed policies': [() => '5/min', '5/min'],
+  'two policy functions': [() => '5/min', (key) => (key === 'alice' ? '9/min' : '5/min')],
+};
+
+describe.each(Object.entries(CONFLICTS))('%s', (_, [first, second]) => {
+  test('is an error at construction, until the first limiter is closed', async () => {
+    const name = newName();
+    const store = redis(client, { deadline: '30s' });
+    const open = createLimiter(first, { store, name });
+    expect(() => createLimiter(second, { store, name })).toThrow(conflict);
+    createLimiter(second, { store, name: `${name} other` });
+    await open.close();
+    createLimiter(second, { store, name });
+    expect(() => createLimiter(first, { store, name })).toThrow(conflict);
+  });
+});
+
+test('the message shows both limiters and says what to do', () => {
+  const store = memory();
+  createLimiter('10/min', { store, name: 'api' });
+  expect(() => createLimiter({ day: '100/day fixed-window' }, { store, name: 'api' })).toThrow(
+    'createLimiter.name is the name of an open limiter on this store that has other kinds of policies (there are ' +
+      '{ "default": gcra }, here { "day": fixed-window }; give one of them another name, make them one limiter with tiers, ' +
+      'or close() the other one first); got "api" [ERR_NAME]',
+  );
+});
+
+const SHARED: Readonly<Record<string, readonly [Policies, Policies]>> = {
+  'other numbers': ['10/min', '100/day'],
+  'other numbers of several policies': ['10/min & 100/day', '20/min & 50/day'],
+  'the same policies in another order': [
+    { second: '10/s', day: '100/day' },
+    { day: '100/day', second: '10/s' },
+  ],
+};
+
+test.each(Object.entries(SHARED))('%s under one name are allowed', (_, [first, second]) => {
+  for (const inherit of [undefined, 'additive', 'reset'] as LimiterOptions['inherit'][]) {
+    const options = { store: memory(), name: 'api', inherit };
+    createLimiter(first, options);
+    createLimiter(second, options);
+  }
+});
+
+test('limiters that are created again and again with an equal policy function are allowed', () => {
+  const store = memory();
+  for (let i = 0; i < 3; i++)
+    createLimiter((key) => (key === 'a' ? '5/min' : '9/min'), { store, name: 'api' });
+});
+
+test('limiters without a name never conflict', () => {
+  const store = memory();
+  createLimiter('5/min', { store });
+  createLimiter('5/min', { store, tiers: { pro: { second: '5/s' } } });
+  createLimiter(() => '5/min', { store });
+  createLimiter(() => '9/min fixed-window', { store });
+});
+
+test('limiters of two stores on one client may differ, and count apart', async () => {
+  const name = newName();
+  const [first, second] = [redis(client, { deadline: '30s' }), redis(client, { deadline: '30s' })];
+  const old = createLimiter('2/h', { store: first, name });
+  const changed = createLimiter('3/h fixed-window', { store: second, name });
+  for (const _ of [1, 2, 3, 4]) await Promise.all([old.take('alice'), changed.take('alice')]);
+  expect((await old.peek('alice')).allowed).toBe(false);
+  expect((await changed.peek('alice')).allowed).toBe(false);
+});
+
+test('closing a limiter twice frees its name once', async () => {
+  const store = memory();
+  const [first, second] = [1, 2].map(() => createLimiter('10/min', { store, name: 'api' }));
+  await first.close();
+  await first.close();
+  expect(() => createLimiter('10/min fixed-window', { store, name: 'api' })).toThrow(conflict);
+  await second.close();
+  createLimiter('10/min fixed-window', { store, name: 'api' });
+});
+
+test('a name is remembered although hundreds of other limiters are created', () => {
+  const store = memory();
+  createLimiter('10/min', { store, name: 'api' });
+  for (let i = 0; i < 900; i++) createLimiter('10/min', { store, name: `other ${i}` });
+  expect(() => createLimiter('10/min fixed-window', { store, name: 'api' })).toThrow(conflict);
+});

@@ -1,0 +1,222 @@
+/**
+ * The import matrix: runtimes/claims, written once, run by every runtime on the packed package. Node comes in its other
+ * versions from runtimes/engines/nodes, Bun, Deno and workerd from the devDependencies.
+ */
+import { execFile } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { build } from 'esbuild';
+import { Miniflare } from 'miniflare';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { memory } from '../../src/index.ts';
+import { conformance } from '../../src/testing/index.ts';
+import { engines, hasOtherNodes, installSluice, link, nodeBinary, root } from 'sluice-test-support/packed.ts';
+
+const ofStores = conformance(() => memory()).length;
+const ofRaces = 3;
+const ofClients = 5;
+
+interface Results {
+  readonly passed: readonly string[];
+  readonly failed: readonly string[];
+}
+
+/** By a path that the type check does not follow: claims are JavaScript and know nothing of this project. */
+const { judged, same } = (await import(
+  /* @vite-ignore */ new URL('../../../../runtimes/claims/run.mjs', import.meta.url).href
+)) as {
+  readonly judged: (claims: readonly { readonly name: string; run(): unknown }[]) => Promise<Results>;
+  readonly same: (actual: unknown, expected: unknown) => void;
+};
+
+/** A stranger's project. */
+const project = mkdtempSync(join(tmpdir(), 'sluice-runtimes-'));
+const own = `node ${process.versions.node}`;
+/** Node 20 is the oldest supported release of it. */
+const others = hasOtherNodes ? ['20', '22', '24', '26'] : [];
+/** Those that have a database of their own. */
+const withSqlite = others.filter((major) => Number(major) >= 22);
+
+/** The command of each runtime, ahead of the file. */
+const COMMANDS: Record<string, readonly string[]> = {
+  [own]: [process.execPath],
+  ...Object.fromEntries(others.map((major) => [`node ${major}`, [nodeBinary(major)]])),
+  bun: [join(root, 'node_modules/.bin/bun'), 'run'],
+  deno: [
+    join(root, 'node_modules/.bin/deno'),
+    'run',
+    '--no-check',
+    '--no-remote',
+    '--node-modules-dir=manual',
+    '--unstable-kv',
+    '--allow-all',
+  ],
+};
+
+async function on(runtime: string, file: string, ...args: readonly string[]): Promise<Results> {
+  const [command = '', ...before] = COMMANDS[runtime] ?? [];
+  const { stdout } = await promisify(execFile)(command, [...before, join(project, 'claims', file), ...args], {
+    cwd: project,
+    env: { ...process.env, DENO_DIR: join(project, '.deno'), NO_COLOR: '1', NODE_OPTIONS: '' },
+    // One that hangs must not outlive the test.
+    timeout: 50_000,
+    killSignal: 'SIGKILL',
+  });
+  return JSON.parse(stdout) as Results;
+}
+
+/** `flags`: with 'nodejs_compat' it has modules of Node. */
+async function onWorkerd(file: string, flags: readonly string[] = []): Promise<Results> {
+  const { outputFiles } = await build({
+    entryPoints: [join(project, 'claims', file)],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform: 'neutral',
+    target: 'es2022',
+    external: flags.length > 0 ? ['node:*'] : [],
+  });
+  const script = outputFiles[0]?.text ?? '';
+  const worker = new Miniflare({
+    modules: true,
+    script,
+    compatibilityDate: '2026-01-01',
+    compatibilityFlags: [...flags],
+    port: 0,
+  });
+  try {
+    const response = await fetch(await worker.ready);
+    return (await response.json()) as Results;
+  } finally {
+    await worker.dispose();
+  }
+}
+
+/** All entries with the names of their values. */
+const LISTED = Object.entries(
+  JSON.parse(readFileSync(join(root, 'packages/sluice/exports.json'), 'utf8')) as Record<
+    string,
+    { readonly values: readonly string[] }
+  >,
+).map(([entry, { values }]) => [entry.replace('.', 'sluice'), values.toSorted()] as const);
+/** Nest itself is for Node. */
+const NEST = 'sluice/nest';
+/** These import modules of Node, which workerd has only if it is told so. */
+const OF_NODE = [
+  'sluice/redis',
+  'sluice/ipc',
+  'sluice/diagnostics',
+  'sluice/compat/rolling-window',
+  'sluice/compat/rate-limiter-flexible',
+  'sluice/compat/multi-precision',
+];
+
+/** Imports them all, so that one that cannot be loaded fails; `last` says what becomes of the claims. */
+function importing(entries: typeof LISTED, last: string): string {
+  return [
+    `import { claimsOf } from './entries.mjs';`,
+    `import { judged } from './run.mjs';`,
+    ...entries.map(([name], i) => `import * as entry${i} from '${name}';`),
+    `const found = judged(claimsOf({`,
+    ...entries.map(([name, values], i) => `  '${name}': [entry${i}, ${JSON.stringify(values)}],`),
+    `}));`,
+    last,
+  ].join('\n');
+}
+
+beforeAll(async () => {
+  if (hasOtherNodes) engines('nodes');
+  installSluice(project);
+  for (const name of ['ioredis', '@nestjs/common', '@nestjs/core', '@nestjs/websockets', 'reflect-metadata'])
+    link(name, project);
+  cpSync(join(root, 'runtimes/claims'), join(project, 'claims'), { recursive: true });
+  cpSync(join(root, 'examples/stores'), join(project, 'claims/stores'), { recursive: true });
+  const withFlag = LISTED.filter(([name]) => name !== NEST);
+  const plain = withFlag.filter(([name]) => !OF_NODE.includes(name));
+  const print = 'console.log(JSON.stringify(await found));';
+  const answer = 'export default { fetch: async () => Response.json(await found) };';
+  writeFileSync(join(project, 'claims/all.mjs'), importing(LISTED, print));
+  writeFileSync(join(project, 'claims/all-but-nest.mjs'), importing(withFlag, answer));
+  writeFileSync(join(project, 'claims/without-node.mjs'), importing(plain, answer));
+  await build({
+    entryPoints: [join(root, 'packages/sluice/test/stores/cas/races.ts')],
+    outfile: join(project, 'claims/races.mjs'),
+    bundle: true,
+    format: 'esm',
+    platform: 'neutral',
+  });
+}, 300_000);
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+describe('the packed package', { timeout: 60_000 }, () => {
+  const seen = new Map<string, Results>();
+
+  it.each([...Object.keys(COMMANDS), 'workerd'])('core and fetch meet every claim on %s', async (runtime) => {
+    const results = runtime === 'workerd' ? await onWorkerd('worker.mjs') : await on(runtime, 'print.mjs');
+    seen.set(runtime, results);
+    expect(results.failed).toEqual([]);
+  });
+
+  it('the claims are the same everywhere, and not few', () => {
+    const expected = seen.get(own)?.passed ?? [];
+    expect(expected.length).toBeGreaterThan(ofStores + 15);
+    for (const [runtime, { passed }] of seen)
+      expect({ runtime, passed }).toEqual({ runtime, passed: expected });
+    expect(seen.size).toBe(Object.keys(COMMANDS).length + 1);
+  });
+
+  it.each(Object.keys(COMMANDS))('every entry loads, and has what it lists, on %s', async (runtime) => {
+    const { passed, failed } = await on(runtime, 'all.mjs');
+    expect(failed).toEqual([]);
+    expect(passed).toEqual(LISTED.map(([name]) => name));
+  });
+
+  it.each([
+    ['without-node.mjs', [], 1 + OF_NODE.length],
+    ['all-but-nest.mjs', ['nodejs_compat'], 1],
+  ])('so does it on workerd, %s, flags %j, all but %i', async (file, flags, missing) => {
+    const { passed, failed } = await onWorkerd(file, flags);
+    expect(failed).toEqual([]);
+    expect(passed.length).toBe(LISTED.length - missing);
+  });
+
+  it.each(Object.keys(COMMANDS))('the Redis store meets every claim of stores on %s', async (runtime) => {
+    const { passed, failed } = await on(runtime, 'redis.mjs', String(inject('redisPort')));
+    expect(failed).toEqual([]);
+    expect(passed.length).toBe(ofStores);
+  });
+
+  it("the Redis store meets every claim of stores and of clients over Bun's own client", async () => {
+    const { passed, failed } = await on('bun', 'bun-redis.mjs', String(inject('redisPort')));
+    expect(failed).toEqual([]);
+    expect(passed.length).toBe(ofStores + ofClients);
+  });
+});
+
+it('the example of a store on Deno KV meets every claim of stores, and of those who race', async () => {
+  const { passed, failed } = await on('deno', 'deno-kv.mjs');
+  expect(failed).toEqual([]);
+  expect(passed.length).toBe(ofStores + ofRaces);
+});
+
+it.each(withSqlite)(
+  'the example of a store on SQLite meets them over node:sqlite of Node %s',
+  async (major) => {
+    const { passed, failed } = await on(`node ${major}`, 'sqlite.mjs');
+    expect(failed).toEqual([]);
+    expect(passed.length).toBe(ofStores + ofRaces);
+  },
+);
+
+it('a false claim is reported as failed', async () => {
+  const claims = [
+    { name: 'right', run: () => same([1, '1'], [1, '1']) },
+    { name: 'wrong', run: () => same(1, 2) },
+    { name: 'late', run: () => Promise.reject(new Error('no')) },
+  ];
+  const { passed, failed } = await judged(claims);
+  expect(passed).toEqual(['right']);
+  expect(failed.map((text) => text.split(':')[0])).toEqual(['wrong', 'late']);
+});

@@ -1,0 +1,125 @@
+/**
+ * Strangers' compilers, TypeScript 5.4 to 7: runtimes/consumer uses the packed packages, and every listed name is
+ * imported. Strict, and our declarations are checked themselves. What is wrong in other packages' is theirs.
+ */
+import { execFile } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { engines, link, root, unpack } from 'sluice-test-support/packed.ts';
+
+type Listed = Record<string, { readonly values: readonly string[]; readonly types: readonly string[] }>;
+
+const project = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-typescripts-')));
+const listedIn = (name: string): Listed =>
+  JSON.parse(readFileSync(join(root, 'packages', name, 'exports.json'), 'utf8')) as Listed;
+
+/** Every name of every entry, under a name of its own. */
+function namesOf(name: string, isWanted: (entry: string) => boolean = () => true): string {
+  const entries = Object.entries(listedIn(name)).filter(([entry]) => isWanted(entry));
+  const lines = entries.flatMap(([entry, { values, types }], index) => {
+    const from = `from '${entry.replace('.', name)}';`;
+    const renamed = (names: readonly string[]) => names.map((one) => `${one} as ${one}_${index}`).join(', ');
+    return [`export { ${renamed(values)} } ${from}`, `export type { ${renamed(types)} } ${from}`];
+  });
+  return lines.join('\n');
+}
+
+/** Their declarations are their framework's, which takes a compiler longer than all else together. */
+const framed = ['./fastify', './hono', './nest'];
+const inBrowsers = ['.', './core', '../http', './fetch', './testing'];
+
+const NODE = { lib: ['es2023'], types: ['node'] };
+const NODENEXT = { module: 'nodenext', moduleResolution: 'nodenext' };
+const BUNDLER = { module: 'esnext', moduleResolution: 'bundler' };
+const plain = ['plain.ts', 'server.ts', 'names.ts', 'server-names.ts'];
+const CONFIGS = {
+  'nodenext.json': { compilerOptions: { ...NODE, ...NODENEXT }, files: plain },
+  'bundler.json': { compilerOptions: { ...NODE, ...BUNDLER }, files: plain },
+  'browser.json': {
+    compilerOptions: { lib: ['es2022', 'dom'], types: [], ...BUNDLER },
+    files: ['browser.ts', 'browser-names.ts'],
+  },
+  'frameworks.json': {
+    compilerOptions: { ...NODE, ...NODENEXT, experimentalDecorators: true },
+    files: ['frameworks.ts', 'framework-names.ts'],
+  },
+};
+/** Enough between two versions that check all: every entry, and some of them as a bundler finds them. */
+const inBetween = ['nodenext.json', 'browser.json'];
+const withoutFrameworks = Object.keys(CONFIGS).filter((config) => config !== 'frameworks.json');
+
+beforeAll(() => {
+  engines('typescripts');
+  for (const name of ['sluice', 'sluice-server'] as const) unpack(name, project);
+  const needs = [
+    '@types/node',
+    'undici-types',
+    'fastify',
+    'hono',
+    '@nestjs/common',
+    '@opentelemetry/api',
+    'yaml',
+  ];
+  for (const name of [...needs, '@grpc/grpc-js']) link(name, project);
+  cpSync(join(root, 'runtimes/consumer'), project, { recursive: true });
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module' }));
+  const names = {
+    'names.ts': namesOf('sluice', (entry) => !framed.includes(entry)),
+    'framework-names.ts': namesOf('sluice', (entry) => framed.includes(entry)),
+    'browser-names.ts': namesOf('sluice', (entry) => inBrowsers.includes(entry)),
+    'server-names.ts': namesOf('sluice-server'),
+  };
+  for (const [file, text] of Object.entries(names)) writeFileSync(join(project, file), text);
+  for (const [file, { compilerOptions, files }] of Object.entries(CONFIGS)) {
+    const strict = { target: 'es2022', strict: true, skipLibCheck: false, noEmit: true };
+    writeFileSync(
+      join(project, file),
+      JSON.stringify({ compilerOptions: { ...strict, ...compilerOptions }, files }),
+    );
+  }
+}, 120_000);
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+it.each([
+  ['5.4', Object.keys(CONFIGS)],
+  ['5.5', inBetween],
+  ['5.6', withoutFrameworks],
+  ['5.7', inBetween],
+  ['5.8', inBetween],
+  ['5.9', withoutFrameworks],
+  ['6.0', withoutFrameworks],
+])('TypeScript %s finds nothing wrong', { timeout: 120_000 }, async (version, configs) => {
+  const folder = join(
+    root,
+    'runtimes/engines/typescripts/node_modules',
+    `typescript${version.replace('.', '')}`,
+  );
+  const args = [join(project, 'compile.mjs'), folder, project, ...configs];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  const found = JSON.parse(stdout) as { version: string; files: number; complaints: readonly string[] };
+  expect(found.version.startsWith(version)).toBe(true);
+  // The declarations behind all entries are among them.
+  expect(found.files).toBeGreaterThan(100);
+  expect(found.complaints).toEqual([]);
+});
+
+it.each(Object.keys(CONFIGS))(
+  'TypeScript 7 finds nothing wrong: %s',
+  { timeout: 120_000 },
+  async (config) => {
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const args = [tsc, '--project', config, '--pretty', 'false', '--listFiles'];
+    const printed = await promisify(execFile)(process.execPath, args, { cwd: project }).then(
+      ({ stdout }) => stdout,
+      (error: { stdout: string }) => error.stdout,
+    );
+    const lines = printed.split('\n');
+    const errors = lines.filter((line) => /\berror TS\d+/.test(line));
+    expect(errors.filter((line) => !/^(\.\.\/|node_modules\/(?!sluice))/.test(line))).toEqual([]);
+    for (const file of CONFIGS[config as keyof typeof CONFIGS].files)
+      expect(lines).toContain(join(project, file));
+  },
+);

@@ -1,0 +1,165 @@
+/** The same random hits by changing versions on the memory store and on others: equal decisions, to the last bit. */
+import { Redis } from 'ioredis';
+import { afterAll, describe, inject, test } from 'vitest';
+import {
+  casStore,
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type LimiterOptions,
+  type MaybePromise,
+  memory,
+  type Policies,
+  type Store,
+} from '../../../src/index.ts';
+import { redis } from '../../../src/stores/redis/index.ts';
+import { sharedMemory } from '../../../src/stores/shared-memory/index.ts';
+import { type ManualClock, manualClock } from '../../../src/testing/index.ts';
+import { random, someGap, someVerb } from '../../stores/differential.ts';
+import { ADDITIVE, ADDITIVE_TIERS, INHERIT, TIERS, VERSIONS } from './versions.ts';
+
+const START = 1_700_000_000_000;
+
+type AnyStore = Store<MaybePromise<Decision>>;
+
+/** Valkey in wasm answers once in a tenth of a second: fewer hits, more at once. */
+const OTHERS: Readonly<
+  Record<string, { make: (clock: ManualClock) => AnyStore; hits: number; atOnce: number; back: boolean }>
+> = {
+  'redis 7': { make: onServer('redisPort'), hits: 2500, atOnce: 6, back: true },
+  valkey: { make: onServer('valkeyPort'), hits: 400, atOnce: 60, back: true },
+  // Here a refund writes nothing to a fresh row, and elsewhere when it was: which only a clock that goes back can tell.
+  'shared memory': {
+    make: (clock) => sharedMemory({ clock, maxKeys: 1000 }),
+    hits: 2500,
+    atOnce: 6,
+    back: false,
+  },
+  'compare and swap': { make: swapped, hits: 2500, atOnce: 6, back: false },
+};
+
+function onServer(port: 'redisPort' | 'valkeyPort'): (clock: ManualClock) => AnyStore {
+  const client = new Redis(inject(port), '127.0.0.1');
+  afterAll(() => client.disconnect());
+  return (clock) => redis(client, { onFailure: 'throw', clock, deadline: '30s' });
+}
+
+/** A map that can only be swapped. */
+function swapped(clock: ManualClock): AnyStore {
+  const rows = new Map<string, { value: Uint8Array; version: number }>();
+  let version = 0;
+  return casStore(
+    {
+      get: async (key) => rows.get(key),
+      async put(key, value, expected) {
+        if (rows.get(key)?.version !== expected) return false;
+        rows.set(key, { value, version: ++version });
+        return true;
+      },
+    },
+    { onFailure: 'throw', clock, deadline: '30s' },
+  );
+}
+
+const CASES: [inherit: LimiterOptions['inherit'], name: string, versions: readonly Policies[]][] = [
+  ...INHERIT.flatMap((inherit) =>
+    Object.entries(VERSIONS).map(([name, versions]): (typeof CASES)[number] => [inherit, name, versions]),
+  ),
+  ...Object.entries(ADDITIVE).map(([name, versions]): (typeof CASES)[number] => ['additive', name, versions]),
+  ['reset', 'gcra', VERSIONS['gcra'] ?? []],
+  [undefined, 'gcra', VERSIONS['gcra'] ?? []],
+  [undefined, 'sliding window', VERSIONS['sliding window'] ?? []],
+];
+
+type AnyLimiter = Limiter<MaybePromise<Decision>>;
+
+/**
+ * A limiter, asked always for the same tier. Hits of one tier travel together; a block or a reset is a hit of the base, so it
+ * would arrive before or after them.
+ */
+function inTier(limiter: AnyLimiter, tier: string | undefined): AnyLimiter {
+  if (tier === undefined) return limiter;
+  const withTier = (options: unknown): object =>
+    typeof options === 'object' ? { ...options, tier } : { cost: options, tier };
+  return {
+    ...limiter,
+    take: (key, options) => limiter.take(key, withTier(options)),
+    peek: (key, options) => limiter.peek(key, withTier(options)),
+    refund: (key, options) => limiter.refund(key, withTier(options)),
+    release: (key, options) => limiter.release(key, withTier(options)),
+    reserve: (key, options) => limiter.reserve(key, withTier(options)),
+    block: (key) => limiter.take(key, { tier }),
+    reset: (key) => limiter.take(key, { tier }),
+  };
+}
+
+const TIER_CASES: [inherit: LimiterOptions['inherit'], name: string, tiers: (typeof TIERS)[string]][] = [
+  ...INHERIT.flatMap((inherit) =>
+    Object.entries(TIERS).map(([name, tiers]): (typeof TIER_CASES)[number] => [inherit, name, tiers]),
+  ),
+  ...Object.entries(ADDITIVE_TIERS).map(([name, tiers]): (typeof TIER_CASES)[number] => [
+    undefined,
+    name,
+    tiers,
+  ]),
+];
+
+for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
+  describe.concurrent(`tiers, memory against ${store}`, () => {
+    for (const [index, [inherit, name, [base, ...others]]] of TIER_CASES.entries()) {
+      test(`no decision differs: ${name}, ${inherit ?? 'the default'}`, { timeout: 120_000 }, async ({
+        expect,
+      }) => {
+        const clock: ManualClock = manualClock(START);
+        const draw = random(100 + index);
+        const tiers = Object.fromEntries(others.map((policies, i) => [`tier ${i}`, policies]));
+        const limiter = (over: AnyStore): AnyLimiter =>
+          createLimiter(base, { store: over, name: `tiers ${process.pid} ${index}`, inherit, tiers });
+        const [here, there] = [limiter(memory({ clock })), limiter(make(clock))];
+        for (let done = 0; done < hits; ) {
+          const gap = someGap(draw);
+          clock.set(clock.now() + (back ? gap : Math.max(0, gap)));
+          const drawn = draw(others.length + 1);
+          const tier = drawn === 0 ? undefined : `tier ${drawn - 1}`;
+          const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw));
+          const expected: unknown[] = [];
+          for (const ask of asks) expected.push(await ask(inTier(here, tier)));
+          const actual = asks.map((ask) => ask(inTier(there, tier)));
+          expect(await Promise.all(actual)).toEqual(expected);
+          done += asks.length;
+        }
+      });
+    }
+  });
+}
+
+for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
+  describe.concurrent(`memory against ${store}`, () => {
+    for (const [index, [inherit, name, versions]] of CASES.entries()) {
+      test(`no decision differs: ${name}, ${inherit ?? 'read as it is'}`, { timeout: 120_000 }, async ({
+        expect,
+      }) => {
+        const clock: ManualClock = manualClock(START);
+        const draw = random(index + 1);
+        const limiters = (over: AnyStore): Limiter<MaybePromise<Decision>>[] =>
+          versions.map((policies) =>
+            createLimiter(policies, { store: over, name: `inherit ${process.pid} ${index}`, inherit }),
+          );
+        const here = limiters(memory({ clock }));
+        const there = limiters(make(clock));
+        for (let done = 0; done < hits; ) {
+          const gap = someGap(draw);
+          clock.set(clock.now() + (back ? gap : Math.max(0, gap)));
+          // Those of one version travel together.
+          const version = draw(versions.length);
+          const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw));
+          const expected: unknown[] = [];
+          for (const ask of asks) expected.push(await ask(here[version]));
+          const actual = asks.map((ask) => ask(there[version]));
+          expect(await Promise.all(actual)).toEqual(expected);
+          done += asks.length;
+        }
+      });
+    }
+  });
+}

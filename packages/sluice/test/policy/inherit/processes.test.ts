@@ -1,0 +1,90 @@
+/** A rolling deploy: two processes, of the version before and the one after, hammer the same keys of a real Redis. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Blow, type Damage, type Hammer, hammer } from '../../stores/redis/hammer.ts';
+import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
+
+const ROUNDS = 50;
+const LANES = 32;
+/** More than either limit: both hear denials in the end. */
+const CHECKS = 256;
+const BEFORE = 100;
+const AFTER = 200;
+
+let server: Server;
+let hammers: Hammer[] = [];
+
+beforeAll(async () => {
+  server = await redisServer();
+  hammers = await Promise.all([hammer(server.port, 'ioredis'), hammer(server.port, 'node-redis')]);
+}, 60_000);
+
+afterAll(async () => {
+  await Promise.all(hammers.map((one) => one.stop()));
+  await server.stop();
+});
+
+async function round(
+  policies: Blow['policies'],
+  inherit: Blow['inherit'],
+  key: string,
+): Promise<[before: number, after: number]> {
+  const name = `${policies} ${inherit}`;
+  const damages = await Promise.all(
+    [BEFORE, AFTER].map((limit, i) =>
+      hammers[i].strike({ policies, limit, name, inherit, key, lanes: LANES, checks: CHECKS }),
+    ),
+  );
+  return damages.map(({ admitted }: Damage) => admitted) as [number, number];
+}
+
+/** What the two admitted in each round, and whether they did so side by side at all. */
+async function rounds(policies: Blow['policies'], inherit: Blow['inherit']): Promise<[number, number][]> {
+  const all: [number, number][] = [];
+  for (let i = 0; i < ROUNDS; i++) all.push(await round(policies, inherit, `round ${i}`));
+  expect(all.some(([before, after]) => before > 0 && after > 0)).toBe(true);
+  return all;
+}
+
+const KINDS = ['gcra', 'fixedWindow', 'slidingWindow', 'two policies'] as const;
+
+test.each(KINDS)(
+  `additive: together exactly the higher limit, and the lower never more than its own, ${ROUNDS} times: %s`,
+  async (policies) => {
+    for (const [before, after] of await rounds(policies, 'additive')) {
+      expect(before + after).toBe(AFTER);
+      expect(before).toBeLessThanOrEqual(BEFORE);
+    }
+  },
+  60_000,
+);
+
+test.each(KINDS)(
+  `proportional: the shares of both are exactly the whole, ${ROUNDS} times: %s`,
+  async (policies) => {
+    for (const [before, after] of await rounds(policies, 'proportional'))
+      expect((AFTER / BEFORE) * before + after).toBe(AFTER);
+  },
+  60_000,
+);
+
+test.each(KINDS)(
+  `as-is: neither admits more than its limit, nor both together more than the higher, ${ROUNDS} times: %s`,
+  async (policies) => {
+    for (const [before, after] of await rounds(policies, 'as-is')) {
+      expect(before).toBeLessThanOrEqual(BEFORE);
+      expect(before + after).toBeLessThanOrEqual(AFTER);
+      expect(before + after).toBeGreaterThanOrEqual(BEFORE);
+    }
+  },
+  60_000,
+);
+
+test(`reset: each admits exactly its own limit, and neither wipes the other's count, ${ROUNDS} times`, async () => {
+  for (const admitted of await rounds('gcra', 'reset')) expect(admitted).toEqual([BEFORE, AFTER]);
+}, 60_000);
+
+test(`read as it is: a window keeps what was used, gcra the share while the span stays, ${ROUNDS} times`, async () => {
+  for (const [before, after] of await rounds('fixedWindow', undefined)) expect(before + after).toBe(AFTER);
+  for (const [before, after] of await rounds('gcra', undefined))
+    expect((AFTER / BEFORE) * before + after).toBe(AFTER);
+}, 60_000);

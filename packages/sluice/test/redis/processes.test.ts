@@ -1,4 +1,0 @@
-import { admitExactlyTheLimit } from './hammers.ts';
-import { redisServer } from './server.ts';
-
-admitExactlyTheLimit(200, redisServer, [['ioredis'], ['ioredis'], ['iovalkey'], ['node-redis']]);

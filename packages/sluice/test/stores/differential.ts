@@ -1,0 +1,154 @@
+/** The same random hits on the memory store and on another: equal decisions, to the last bit. */
+import { describe, expect, test } from 'vitest';
+import {
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type LimiterOptions,
+  type MaybePromise,
+  memory,
+  type Policies,
+  type Store,
+} from '../../src/index.ts';
+import { type ManualClock, manualClock } from '../../src/testing/index.ts';
+import { CASES } from '../support/policies.ts';
+
+const START = 1_700_000_000_000;
+
+/** A generator of one's own, so that a failure can be had again. */
+export function random(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}
+
+type AnyLimiter = Limiter<MaybePromise<Decision>>;
+export type Ask = ((limiter: AnyLimiter) => unknown) & { readonly key?: string };
+
+/** A place that was taken. */
+export interface Taken {
+  readonly key: string;
+  readonly cost: number;
+  readonly of: Decision;
+}
+
+/**
+ * All verbs and modes; whole costs, halves and tenths; what a reservation says without its function. Some give back or
+ * renew one of the places, or a part of it.
+ */
+export function someVerb(draw: (below: number) => number, places: readonly Taken[] = []): Ask {
+  const place = places.length > 0 && draw(3) === 0 ? places[draw(places.length)] : undefined;
+  if (place !== undefined) {
+    const { key, of } = place;
+    const cost = draw(4) === 0 ? place.cost / 2 : place.cost;
+    const verb = (['release', 'refund', 'renew', 'renew'] as const)[draw(4)] ?? 'renew';
+    return Object.assign((limiter: AnyLimiter) => limiter[verb](key, { cost, of }), { key });
+  }
+  const key = `key ${draw(4)}`;
+  const cost = [draw(7), 1, draw(14) / 2, draw(70) / 10, 100][draw(5)] ?? 1;
+  const mode = (['whole', 'partial', 'always'] as const)[draw(3)] ?? 'whole';
+  const span = 1 + draw(700);
+  const maxDelay = [undefined, undefined, span, Infinity][draw(4)];
+  const seldom = draw(20) === 0;
+  switch (draw(16)) {
+    case 0:
+      return (limiter) => limiter.peek(key, cost);
+    case 1:
+      return (limiter) => limiter.refund(key, cost);
+    case 2:
+      return (limiter) => limiter.release(key, cost);
+    case 3:
+      return async (limiter) => {
+        const { decision, delay } = await limiter.reserve(key, { cost, maxDelay });
+        return { decision, delay };
+      };
+    case 4:
+      return (limiter) => (seldom ? limiter.block(key, span) : limiter.take(key));
+    case 5:
+      return (limiter) => (seldom ? limiter.reset(key) : limiter.take(key, cost));
+    default:
+      return Object.assign(
+        (limiter: AnyLimiter) =>
+          limiter.take(key, mode === 'always' ? { cost, mode, maxDelay } : { cost, mode }),
+        { key },
+      );
+  }
+}
+
+const MONTH = 30 * 86_400_000;
+
+/** Mostly forward, by whole and broken milliseconds; now and then a pause, back, or far ahead or back. */
+export function someGap(draw: (below: number) => number): number {
+  if (draw(150) === 0) return (draw(2) === 0 ? -1 : 1) * [draw(5000), draw(100_000), draw(MONTH)][draw(3)];
+  const gaps = [0, 0, draw(60), draw(60_000) / 1000, draw(1500), draw(20) === 0 ? draw(100_000) : 7];
+  const gap = gaps[draw(gaps.length)] ?? 0;
+  return draw(200) === 0 ? -draw(3000) : gap;
+}
+
+export interface Amount {
+  /** In all cases together. */
+  readonly hits: number;
+  /** At most so many in one tick, which may travel together and are decided in order. */
+  readonly atOnce: number;
+}
+
+/** The most hits before all keys are new. */
+const RENEWED = 200;
+
+/** So many random hits, from a seed. Rejects with the first decision that differs. */
+export async function compare(
+  policies: Policies,
+  make: (clock: ManualClock) => Store<Promise<Decision>>,
+  options: Pick<LimiterOptions, 'name' | 'inherit'>,
+  { hits, atOnce }: Amount,
+  seed: number,
+): Promise<void> {
+  const clock: ManualClock = manualClock(START);
+  const draw = random(seed);
+  const stores: readonly Store[] = [memory({ clock }), make(clock)];
+  let limiters: Limiter<MaybePromise<Decision>>[] = [];
+  let places: Taken[] = [];
+  for (let done = 0, renewed = 0; done < hits; ) {
+    // Keys are new again and again: much happens only to the first hits of a key.
+    if (done >= renewed) {
+      const name = `${options.name} ${done}`;
+      for (const limiter of limiters) await limiter.close();
+      limiters = stores.map((store) => createLimiter(policies, { ...options, name, store }));
+      renewed = done + 1 + draw(RENEWED);
+      places = [];
+    }
+    clock.set(clock.now() + someGap(draw));
+    const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw, places));
+    const [expected, actual] = limiters.map((limiter) => asks.map((ask) => ask(limiter)));
+    const decisions = await Promise.all(expected);
+    expect(await Promise.all(actual)).toEqual(decisions);
+    for (const [i, of] of (decisions as Decision[]).entries()) {
+      const { key } = asks[i];
+      if (of.at !== undefined && key !== undefined) places.push({ key, cost: of.taken, of });
+    }
+    places = places.slice(-20);
+    done += asks.length;
+  }
+  for (const limiter of limiters) await limiter.close();
+}
+
+/** A test for each line of `policies.ts`. */
+export function differential(
+  title: string,
+  make: (clock: ManualClock) => Store<Promise<Decision>>,
+  { hits, atOnce }: Amount,
+): void {
+  describe.concurrent(title, () => {
+    for (const [index, [name, { policies }]] of Object.entries(CASES).entries()) {
+      test(`no decision differs: ${name}`, { timeout: 120_000 }, () => {
+        const share = Math.ceil(hits / Object.keys(CASES).length);
+        const own = { name: `differential ${process.pid} ${name}` };
+        return compare(policies, make, own, { hits: share, atOnce }, index + 1);
+      });
+    }
+  });
+}

@@ -1,0 +1,177 @@
+import { once } from 'node:events';
+import { appendFileSync, statSync, writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import {
+  concurrency,
+  createLimiter,
+  type Decision,
+  type Limiter,
+  memory,
+  penalty,
+  slidingLog,
+  type Store,
+} from '../../../src/index.ts';
+import { ipc } from '../../../src/stores/ipc/index.ts';
+import { manualClock } from '../../../src/testing/index.ts';
+import { type Answer, type Checker, checker, socketPath } from './processes.ts';
+
+const total = (answers: readonly Answer[]) => answers.reduce((sum, { admitted }) => sum + admitted, 0);
+
+/** How a process can end: the last three without a chance to run any code. */
+async function end({ child }: Checker, how: string): Promise<void> {
+  const gone = once(child, 'exit');
+  if (how.startsWith('SIG')) child.kill(how as NodeJS.Signals);
+  else child.send({ end: how });
+  await gone;
+}
+
+describe.each(['close', 'exit', 'SIGTERM', 'SIGKILL'])(
+  'when processes end with %s',
+  { timeout: 60_000 },
+  (how) => {
+    test('four rolling restarts admit 10 where the limit is 10', async () => {
+      const options = { path: socketPath(), onFailure: 'deny' };
+      const processes = [await checker(options), await checker(options)];
+      let admitted = 0;
+      for (let restart = 0; restart <= 4; restart++) {
+        for (const one of processes)
+          admitted += (await one.ask({ limit: 10, key: 'alice', lanes: 2, checks: 10 })).admitted;
+        // The oldest process serves.
+        const [oldest] = processes.splice(0, 1);
+        processes.push(await checker(options));
+        await end(oldest, how);
+      }
+      expect(admitted).toBe(10);
+    });
+
+    test('a single process that restarts goes on where it ended', async () => {
+      const options = { path: socketPath(), onFailure: 'deny' };
+      let admitted = 0;
+      for (let restart = 0; restart < 4; restart++) {
+        const only = await checker(options);
+        const answer = await only.ask({ limit: 10, key: 'alice', lanes: 1, checks: 4 });
+        expect(answer.sources).toEqual({ store: 4 });
+        admitted += answer.admitted;
+        await end(only, how);
+      }
+      expect(admitted).toBe(10);
+    });
+
+    test('checks on their way are neither lost nor counted twice', async () => {
+      const options = { path: socketPath(), deadline: '20s', onFailure: 'deny' };
+      const processes = await Promise.all([1, 2, 3].map(() => checker(options)));
+      const first = await checker(options);
+      await first.ask({ limit: 10, key: 'warm', lanes: 1, checks: 1 });
+      const limit = 4000;
+      const answers = Promise.all(
+        processes.slice(1).map((one) => one.ask({ limit, key: 'k', lanes: 8, checks: 3000 })),
+      );
+      await end(processes[0], how);
+      const all = await answers;
+      const failed = all.reduce((sum, { sources }) => sum + (sources['fallback'] ?? 0), 0);
+      expect(total(all)).toBeLessThanOrEqual(limit);
+      // At most the lines that were decided on and not answered when the process ended.
+      expect(total(all)).toBeGreaterThanOrEqual(limit - failed);
+      expect(failed).toBeLessThanOrEqual(2 * 8);
+    });
+  },
+);
+
+test('no check fails while the serving process is busy for 300 ms at a time', {
+  timeout: 60_000,
+}, async () => {
+  const options = { path: socketPath(), onFailure: 'deny' };
+  const server = await checker(options);
+  await server.ask({ limit: 5, key: 'warm', lanes: 1, checks: 1 });
+  const client = await checker({ ...options, serve: false });
+  server.child.send({ end: 'busy' });
+  const answer = await client.ask({ limit: 1e6, key: 'k', lanes: 20, checks: 1154 });
+  expect(answer.sources).toEqual({ store: 1154 });
+});
+
+describe('a successor', () => {
+  /** A store that serves on the path, with rows of its own. It takes over what the one before left there. */
+  async function serving(path: string, clock = manualClock(1_700_000_000_000)) {
+    const rows = memory({ clock });
+    const store = ipc({ path, store: rows, deadline: '20s' });
+    await createLimiter('1/s', { store, name: 'other' }).peek('k');
+    return { rows, store };
+  }
+
+  test('knows rows of every kind, from the lines of the file and from its cells', async () => {
+    const path = socketPath();
+    const clock = manualClock(1_700_000_000_000);
+    const limitersOf = (store: Store<Promise<Decision>>): Limiter<Promise<Decision>>[] => [
+      createLimiter('10/h', { store, name: 'gcra' }),
+      createLimiter(slidingLog({ limit: 20, per: '1h' }), { store, name: 'log' }),
+      createLimiter(
+        { a: '20/h sliding-window', b: concurrency({ limit: 5, lease: '1h' }) },
+        { store, name: 'two' },
+      ),
+      createLimiter(
+        { rate: '1/h', strikes: penalty({ after: 3, within: '1h', block: '1h' }) },
+        { store, name: 'strikes' },
+      ),
+      // More than four sets of numbers on one row.
+      ...[1, 2, 3, 4, 5, 6].map((n) => createLimiter(`${n + 10}/h`, { store, name: 'many' })),
+    ];
+    const seen = async (store: Store<Promise<Decision>>) => {
+      const states: unknown[] = [];
+      for (const limiter of limitersOf(store))
+        for (const key of ['a', 'b', 'blocked', 'reset']) states.push(await limiter.peek(key));
+      return states;
+    };
+    const first = await serving(path, clock);
+    for (const limiter of limitersOf(first.store)) {
+      for (const key of ['a', 'a', 'a', 'a', 'b', 'reset']) await limiter.take(key);
+      await limiter.block('blocked', '1h');
+      await limiter.reset('reset');
+    }
+    const before = await seen(first.store);
+    await first.store.close();
+    // The second reads lines, and writes cells; the third reads these.
+    for (let i = 0; i < 2; i++) {
+      const next = await serving(path, clock);
+      expect(await seen(next.store)).toEqual(before);
+      await next.store.close();
+    }
+  });
+
+  test('keeps the file short, and readable for its owner alone', async () => {
+    const path = socketPath();
+    const first = await serving(path);
+    const limiter = createLimiter('1000000/h', { store: first.store, name: 'api' });
+    for (let i = 0; i < 1000; i++)
+      await Promise.all(Array.from({ length: 100 }, (_, j) => limiter.take(`key ${j}`.padEnd(100, '.'))));
+    expect(statSync(`${path}.state`).size).toBeLessThan(5 * 2 ** 20);
+    expect(statSync(`${path}.state`).mode & 0o777).toBe(0o600);
+    await first.store.close();
+    const next = await serving(path);
+    expect(
+      (await createLimiter('1000000/h', { store: next.store, name: 'api' }).peek('key 7'.padEnd(100, '.')))
+        .remaining,
+    ).toBe(999_000);
+    await next.store.close();
+  });
+
+  test('ignores the end of a line that its writer did not finish', async () => {
+    const path = socketPath();
+    const first = await serving(path);
+    await createLimiter('10/h', { store: first.store, name: 'api' }).take('k', 3);
+    await first.store.close();
+    appendFileSync(`${path}.state`, '[17000000');
+    const next = await serving(path);
+    expect((await createLimiter('10/h', { store: next.store, name: 'api' }).peek('k')).remaining).toBe(7);
+    await next.store.close();
+  });
+
+  test('warns and starts from scratch if it cannot read the file', async () => {
+    const path = socketPath();
+    writeFileSync(`${path}.state`, 'something else\n');
+    const warned = once(process, 'warning');
+    const next = await serving(path);
+    expect((await createLimiter('10/h', { store: next.store, name: 'api' }).take('k')).remaining).toBe(9);
+    expect((await warned)[0]).toMatchObject({ name: 'SluiceWarning', code: 'SLUICE_IPC_STATE' });
+    await next.store.close();
+  });
+});

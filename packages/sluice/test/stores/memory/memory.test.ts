@@ -1,0 +1,341 @@
+import { execFileSync } from 'node:child_process';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { concurrency, createLimiter, gcra, memory, slidingLog } from '../../../src/index.ts';
+import { fingerprint, high, low } from '../../../src/stores/table/fingerprint.ts';
+import { Table } from '../../../src/stores/table/table.ts';
+import { manualClock } from '../../../src/testing/index.ts';
+
+const START = 1_700_000_000_000;
+
+describe('table', () => {
+  /** Rows of one cell, the instant at which they are clear. */
+  const kind = {
+    width: 1,
+    worth: (cells: Float64Array, at: number, now: number) => Math.max(0, cells[at] - now),
+    forget() {},
+  };
+
+  test('is equal to a Map, whatever comes and goes', () => {
+    const op = fc.record({ key: fc.integer({ min: 0, max: 3000 }), wait: fc.integer({ min: 1, max: 5000 }) });
+    fc.assert(
+      fc.property(fc.array(op, { maxLength: 5000, minLength: 100 }), (ops) => {
+        const table = new Table(kind, Infinity);
+        const map = new Map<number, number>();
+        let now = START;
+        for (const { key, wait } of ops) {
+          now += 1;
+          let at = table.find(`key ${key}`);
+          const known = map.get(key);
+          // A row may be gone only when it is clear; a row that is there holds what was written.
+          if (at < 0) expect(known === undefined || known <= now).toBe(true);
+          else expect(table.cells[at]).toBe(known);
+          if (at < 0) at = table.add(now);
+          table.cells[at] = now + wait;
+          map.set(key, now + wait);
+        }
+        for (const [key, until] of map) {
+          const at = table.find(`key ${key}`);
+          if (until > now) expect(table.cells[at]).toBe(until);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('survives samples that are wrong by far', () => {
+    // A sample is taken before there is an old generation: all of it looks dead, so the next one starts far too small.
+    const migrates = () => (table as unknown as { old: unknown }).old !== undefined;
+    const table = new Table(
+      { ...kind, worth: (cells, at, now) => (migrates() ? Math.max(0, cells[at] - now) : 0) },
+      Infinity,
+    );
+    for (let i = 0; i < 20_000; i++) {
+      table.find(`key ${i}`);
+      const at = table.add(START);
+      table.cells[at] = START + i + 1;
+    }
+    expect(table.size).toBe(20_000);
+    for (let i = 0; i < 20_000; i++) {
+      const at = table.find(`key ${i}`);
+      expect(table.cells[at]).toBe(START + i + 1);
+    }
+  });
+});
+
+describe('fingerprint', () => {
+  const seed = Int32Array.of(1, 2);
+  const of = (key: string): string => {
+    fingerprint(key, seed);
+    return `${high}:${low}`;
+  };
+
+  test('differs for strings that differ, lone surrogates and NULs included', () => {
+    const keys = [
+      '',
+      'a',
+      'b',
+      'ab',
+      'ba',
+      'a\0',
+      '\0a',
+      '\0',
+      '\0\0',
+      '\0\0\0',
+      '\ud83d',
+      '\ude00',
+      '😀',
+      'é',
+      'e\u0301',
+    ];
+    expect(new Set(keys.map(of)).size).toBe(keys.length);
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary' }),
+        fc.string({ unit: 'binary' }),
+        (a, b) => a === b || of(a) !== of(b),
+      ),
+    );
+  });
+
+  test('differs for seeds that differ, also of the key that was asked for last', () => {
+    fingerprint('a', Int32Array.of(3, 4));
+    const other = `${high}:${low}`;
+    expect(of('a')).not.toBe(other);
+  });
+
+  test('spreads a million keys that are alike without a collision, and evenly', () => {
+    const seen = new Set<string>();
+    const buckets = new Uint32Array(1024);
+    for (let i = 0; i < 1_000_000; i++) {
+      seen.add(of(`user:${i}`));
+      buckets[high >>> 22]++;
+    }
+    expect(seen.size).toBe(1_000_000);
+    // 977 a bucket on average; six standard deviations.
+    expect(Math.max(...buckets)).toBeLessThan(977 + 6 * 32);
+    expect(Math.min(...buckets)).toBeGreaterThan(977 - 6 * 32);
+  });
+
+  test('is another one in another process', () => {
+    const script = `
+      const { Table } = await import('../../dist/stores/table/table.js');
+      new Table({ width: 1, worth: () => 0, forget() {} }, Infinity).find('a');
+      const { high, low } = await import('../../dist/stores/table/fingerprint.js');
+      console.log(high, low);`;
+    const runs = [1, 2, 3].map(() =>
+      execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+        cwd: new URL('../../..', import.meta.url),
+      }).toString(),
+    );
+    expect(new Set(runs).size).toBe(3);
+  });
+});
+
+describe('memory', () => {
+  test('keeps a million keys apart', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    const limiter = createLimiter(gcra({ limit: 2, per: '1h' }), { store });
+    let passed = 0;
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < 300_000; i++) if (limiter.take(`key ${i}`).allowed) passed++;
+    }
+    expect(passed).toBe(600_000);
+    expect(store.size).toBe(300_000);
+  });
+
+  test('forgets what is clear as new keys come, and shrinks', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    const limiter = createLimiter('1/s', { store });
+    for (let i = 0; i < 20_000; i++) limiter.take(`first ${i}`);
+    expect(store.size).toBe(20_000);
+    clock.advance(10_000);
+    for (let i = 0; i < 40_000; i++) {
+      clock.advance(0.5);
+      limiter.take(`then ${i}`);
+    }
+    // 2,000 of them live at any time.
+    expect(store.size).toBeLessThan(10_000);
+  });
+
+  test('logs grow with what is recorded and are given back when clear', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    const limiter = createLimiter(slidingLog({ limit: 10_000, per: '10s' }), { store });
+    const before = process.memoryUsage().arrayBuffers;
+    for (let i = 0; i < 20_000; i++) limiter.take(`key ${i}`);
+    const perKey = (process.memoryUsage().arrayBuffers - before) / 20_000;
+    // A row for one action, not for ten thousand.
+    expect(perKey).toBeLessThan(300);
+    let passed = 0;
+    for (let i = 0; i < 100_000; i++) {
+      clock.advance(1);
+      if (limiter.take('busy').allowed) passed++;
+    }
+    expect(passed).toBe(100_000);
+    expect(limiter.take('busy', 2).allowed).toBe(false);
+  });
+
+  test('bounds its keys, and a flood of new ones frees no blocked one', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock, maxKeys: 10_000 });
+    const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store });
+    // A fifth of all: the last few rows of a generation are likely to be some of them.
+    const victims = Array.from({ length: 2000 }, (_, i) => `victim ${i}`);
+    for (const victim of victims) limiter.take(victim, 100);
+    limiter.block('by hand', '1d');
+    for (let i = 0; i < 200_000; i++) {
+      limiter.take(`flood ${i}`);
+      if (i % 1000 === 0) clock.advance(1);
+    }
+    expect(store.size).toBeLessThanOrEqual(10_001);
+    for (const victim of victims) expect(limiter.take(victim).allowed).toBe(false);
+    expect(limiter.take('by hand').allowed).toBe(false);
+  });
+
+  test('5 million invented keys free no denied or blocked key, with nothing configured', {
+    timeout: 240_000,
+  }, () => {
+    const limiter = createLimiter('5/h');
+    const victims = Array.from({ length: 1000 }, (_, i) => `victim ${i}`);
+    for (const victim of victims) limiter.take(victim, 5);
+    limiter.block('blocked', '1d');
+    const before = process.memoryUsage().arrayBuffers;
+    let most = 0;
+    for (let i = 0; i < 5_000_000; i++) {
+      limiter.take(`invented ${i}`);
+      if (i % 50_000 === 0) most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+    }
+    // Two generations of the table, and one that was not collected yet. Without a bound, 5 million keys take twice as much.
+    expect(most).toBeLessThan(200 * 2 ** 20);
+    for (const victim of victims) expect(limiter.take(victim).allowed).toBe(false);
+    expect(limiter.take('blocked').policy).toBe('block');
+  });
+
+  test('keeps a million keys by default, and any number with maxKeys: Infinity', { timeout: 60_000 }, () => {
+    const clock = manualClock(START);
+    const sizes = [memory({ clock }), memory({ clock, maxKeys: Infinity })].map((store) => {
+      const limiter = createLimiter('5/h', { store });
+      for (let i = 0; i < 1_000_500; i++) limiter.take(`key ${i}`);
+      return store.size;
+    });
+    expect(sizes).toEqual([1_000_000, 1_000_500]);
+  });
+
+  test('where every key is denied, an eviction looks at 16 rows most of the time', () => {
+    let looked = 0;
+    const worth = () => {
+      looked++;
+      return -1;
+    };
+    const table = new Table({ width: 1, worth, forget() {} }, 10_000);
+    const add = (from: number, to: number) => {
+      for (let i = from; i < to; i++) {
+        table.find(`key ${i}`);
+        table.add(START);
+      }
+    };
+    add(0, 10_000);
+    looked = 0;
+    add(10_000, 20_000);
+    // 16 for each eviction, 512 for every 33rd of them, and 16 slots that move.
+    expect(looked / 10_000).toBeLessThan(60);
+  });
+
+  test('a flood of a million random keys against 100,000 stays bounded in memory', {
+    timeout: 60_000,
+  }, () => {
+    const store = memory({ maxKeys: 100_000 });
+    const limiter = createLimiter(gcra({ limit: 10, per: '1h' }), { store });
+    limiter.take('blocked', 10);
+    const before = process.memoryUsage().arrayBuffers;
+    for (let i = 0; i < 1_000_000; i++) limiter.take(`flood ${i} ${i * 7919}`);
+    expect(store.size).toBeLessThanOrEqual(100_000);
+    // Two generations, and one that is not collected yet.
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(40e6);
+    expect(limiter.take('blocked').allowed).toBe(false);
+  });
+
+  test('evicts logs and gives their rows to others', () => {
+    const store = memory({ maxKeys: 100 });
+    const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }), { store });
+    for (let i = 0; i < 5000; i++) expect(limiter.take(`key ${i}`).remaining).toBe(1);
+    expect(store.size).toBeLessThanOrEqual(100);
+    expect(limiter.take('key 4999').remaining).toBe(0);
+  });
+
+  test('limiters of one name share their keys and take over a changed limit; others do not', async () => {
+    const store = memory({ clock: manualClock(START) });
+    const first = createLimiter('10/s', { store, name: 'api' });
+    first.take('k', 4);
+    // 400 ms of debt: 8 units at 20 a second.
+    const second = createLimiter('20/s', { store, name: 'api' });
+    expect(second.take('k').remaining).toBe(11);
+    for (const limiter of [first, second]) await limiter.close();
+    expect(createLimiter('10/s fixed-window', { store, name: 'api' }).take('k').remaining).toBe(9);
+    expect(createLimiter('10/s', { store, name: 'other' }).take('k').remaining).toBe(9);
+    expect(createLimiter('20/s', { store }).take('k').remaining).toBe(19);
+  });
+
+  test('a tier with a faster limit does not make a slower one forget', () => {
+    const clock = manualClock(START);
+    const limiter = createLimiter('10/h', { store: memory({ clock }), tiers: { pro: '10000000/h' } });
+    limiter.take('free', 10);
+    for (let i = 0; i < 1000; i++) {
+      clock.advance(1);
+      limiter.take(`pro ${i}`, { tier: 'pro' });
+    }
+    expect(limiter.take('free').allowed).toBe(false);
+  });
+
+  test('policies by key are many, and each is judged by its own', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    const limiter = createLimiter((key) => `${key.length}/h`, { store });
+    const keys = Array.from({ length: 60 }, (_, i) => 'x'.repeat(i + 1));
+    for (const key of keys) expect(limiter.take(key, key.length).allowed).toBe(true);
+    for (let i = 0; i < 2000; i++) {
+      clock.advance(0.01);
+      limiter.take(`${'y'.repeat(200)}${i}`);
+    }
+    for (const key of keys) expect(limiter.take(key).allowed).toBe(false);
+  });
+
+  test('a block and a reset hold for all tiers of a limiter', () => {
+    const limiter = createLimiter('10/min', {
+      tiers: { pro: '10/min fixed-window' },
+      store: memory({ clock: manualClock(START) }),
+    });
+    limiter.take('k', { tier: 'pro', cost: 10 });
+    limiter.block('k', '1h');
+    expect(limiter.take('k').policy).toBe('block');
+    expect(limiter.take('k', { tier: 'pro' }).policy).toBe('block');
+    limiter.reset('k');
+    expect(limiter.take('k').allowed).toBe(true);
+    expect(limiter.take('k', { tier: 'pro' }).remaining).toBe(9);
+  });
+
+  test('limiters made anew with the same limits share their rows, however many', () => {
+    const store = memory({ clock: manualClock(START) });
+    for (let i = 0; i < 40; i++)
+      expect(createLimiter('100/min', { store, name: 'api' }).take('k').remaining).toBe(99 - i);
+  });
+
+  test('keeps no process alive', () => {
+    const script = `
+      const { createLimiter } = await import('../../dist/index.js');
+      const limiter = createLimiter('1/min');
+      for (let i = 0; i < 1000; i++) limiter.take('key ' + i);
+      limiter.block('x', '1h');
+      const abort = new AbortController();
+      limiter.acquire('key 1', { signal: abort.signal }).catch(() => console.log('ended'));
+      abort.abort();`;
+    const out = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: new URL('../../..', import.meta.url),
+      timeout: 50_000,
+    });
+    expect(out.toString()).toBe('ended\n');
+  });
+});

@@ -1,0 +1,249 @@
+/** Tables that become wider, and tables that nobody uses any more. */
+import { execFileSync } from 'node:child_process';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createLimiter, gcra, memory } from '../../../src/index.ts';
+import { type RowKind, Table } from '../../../src/stores/table/table.ts';
+import { manualClock } from '../../../src/testing/index.ts';
+import { another } from '../../support/stores.ts';
+
+const START = 1_700_000_000_000;
+
+/** Rows of the instant at which they are fully replenished; once widened, also of its double. */
+class Kind implements RowKind {
+  width = 1;
+  extended = 0;
+  worth(cells: Float64Array, at: number, now: number, width: number): number {
+    if (width === 2 && cells[at + 1] !== 2 * cells[at]) throw new Error('a row lost its second cell');
+    return Math.max(0, cells[at] - now);
+  }
+  forget(): void {}
+  extend(cells: Float64Array, at: number): void {
+    if (cells[at + 1] !== 0) throw new Error('a row was extended twice');
+    cells[at + 1] = 2 * cells[at];
+    this.extended++;
+  }
+}
+
+describe('a table that is widened', () => {
+  test('is equal to a Map, whenever that happens and whatever comes and goes', () => {
+    const op = fc.record({ key: fc.integer({ min: 0, max: 3000 }), wait: fc.integer({ min: 1, max: 5000 }) });
+    const ops = fc.array(op, { maxLength: 5000, minLength: 100 });
+    const maxKeys = fc.constantFrom(Infinity, 10_000);
+    fc.assert(
+      fc.property(ops, fc.integer({ min: 0, max: 5000 }), maxKeys, (all, widened, most) => {
+        const kind = new Kind();
+        const table = new Table(kind, most);
+        const map = new Map<number, number>();
+        let now = START;
+        for (const [i, { key, wait }] of all.entries()) {
+          now += 1;
+          if (i === widened) {
+            kind.width = 2;
+            table.widen();
+          }
+          const isWide = i >= widened;
+          let at = isWide ? table.findWide(`key ${key}`, now) : table.find(`key ${key}`);
+          const known = map.get(key);
+          // A row may be missing only when it is fully replenished; otherwise it holds what was written.
+          if (at < 0) expect(known === undefined || known <= now).toBe(true);
+          else expect(table.cells[at]).toBe(known);
+          if (at < 0) at = table.add(now);
+          else if (isWide) expect(table.cells[at + 1]).toBe(2 * (known ?? 0));
+          table.cells[at] = now + wait;
+          if (isWide) table.cells[at + 1] = 2 * (now + wait);
+          map.set(key, now + wait);
+        }
+        const living = [...map].filter(([, until]) => until > now);
+        expect(table.size).toBeGreaterThanOrEqual(living.length);
+        for (const [key, until] of living) {
+          const at = table.find(`key ${key}`);
+          expect(table.cells[at]).toBe(until);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('moves a few rows with each check, and gives up the narrow generations when all have moved', () => {
+    const kind = new Kind();
+    const table = new Table(kind, Infinity);
+    for (let i = 0; i < 100_000; i++) {
+      table.find(`key ${i}`);
+      const at = table.add(START);
+      table.cells[at] = START + 1;
+    }
+    kind.width = 2;
+    table.widen();
+    let most = 0;
+    for (let i = 0; i < 30_000; i++) {
+      const before = kind.extended;
+      if (table.findWide(`key ${i}`, START) < 0) throw new Error(`key ${i} is missing`);
+      most = Math.max(most, kind.extended - before);
+    }
+    expect(most).toBeLessThanOrEqual(17);
+    expect(kind.extended).toBe(100_000);
+    expect((table as unknown as { old: unknown }).old).toBeUndefined();
+    expect(table.size).toBe(100_000);
+  });
+
+  test('evicts the row worth least from all generations', () => {
+    const kind = new Kind();
+    const table = new Table(kind, 1000);
+    const put = (key: string, until: number, isWide: boolean): void => {
+      if ((isWide ? table.findWide(key, START) : table.find(key)) < 0) table.add(START);
+      const at = isWide ? table.findWide(key, START) : table.find(key);
+      table.cells[at] = until;
+      if (isWide) table.cells[at + 1] = 2 * until;
+    };
+    for (let i = 0; i < 1000; i++) put(`key ${i}`, START + (i % 2 === 0 ? 1e6 : 10), false);
+    kind.width = 2;
+    table.widen();
+    for (let i = 0; i < 400; i++) put(`new ${i}`, START + 100, true);
+    expect(table.size).toBe(1000);
+    for (let i = 0; i < 1000; i += 2) expect(table.findWide(`key ${i}`, START)).toBeGreaterThan(0);
+  });
+});
+
+describe('a store', () => {
+  test('drops the tables of limiters that come and go', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    for (let i = 0; i < 20_000; i++) {
+      createLimiter(gcra({ limit: 1 + i, per: '1s' }), { store }).take('k');
+      clock.advance(10);
+      // A hundred of them are in use at any time, and some more wait for their turn to be dropped.
+      if (i % 100 === 0) expect(store.size).toBeLessThan(300);
+    }
+  });
+
+  test('drops unused tables while one limiter gets new keys', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    for (let i = 0; i < 1000; i++) createLimiter('1/s', { store, name: `name ${i}` }).take('k');
+    expect(store.size).toBe(1000);
+    clock.advance(1000);
+    const limiter = createLimiter('1/h', { store, name: 'api' });
+    for (let i = 0; i < 10_000; i++) limiter.take(`key ${i}`);
+    expect(store.size).toBeLessThan(10_010);
+  });
+
+  test('drops a table of 200,000 slots a part at a time, and none with a row in use', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    const large = createLimiter('1/s', { store, name: 'large' });
+    const slow = createLimiter('1/h', { store, name: 'slow' });
+    for (let i = 0; i < 8; i++) createLimiter('1/s', { store, name: `small ${i}` }).take('k');
+    for (let i = 0; i < 100_000; i++) large.take(`key ${i}`);
+    slow.take('k');
+    clock.advance(1000);
+    const other = createLimiter('1/h', { store, name: 'other' });
+    for (let i = 0; i < 40_000; i++) other.take(`key ${i}`);
+    // The program's own limiters may keep theirs.
+    expect(store.size).toBeLessThan(40_020);
+    expect(slow.take('k').allowed).toBe(false);
+  });
+
+  test('drops nothing while it has at most eight tables', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    for (let i = 0; i < 8; i++) {
+      createLimiter('1/s', { store, name: `name ${i}` }).take('k');
+      clock.advance(1000);
+    }
+    expect(store.size).toBe(8);
+  });
+
+  test('keeps manual blocks of a name whose tables were dropped, until they end', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    const limiter = createLimiter('1/s', { store, name: 'api' });
+    limiter.take('k');
+    limiter.block('k', '1h');
+    const tiers = { log: '10/s sliding-log' };
+    const other = createLimiter('10/s', { store: another(store), name: 'api', tiers });
+    for (let i = 0; i < 2000; i++) {
+      clock.advance(1000);
+      createLimiter('1/s', { store, name: `name ${i}` }).take('k');
+    }
+    expect(store.size).toBeLessThan(30);
+    expect(limiter.take('k').policy).toBe('block');
+    expect(other.take('k', { tier: 'log' }).policy).toBe('block');
+    clock.advance(3600_000);
+    for (let i = 0; i < 200; i++) createLimiter('1/s', { store, name: `again ${i}` }).take('k');
+    expect(limiter.take('k').allowed).toBe(true);
+    limiter.block('other', '1s');
+    expect(other.take('other').allowed).toBe(false);
+  });
+
+  test('lets limiters go on that outlive their table', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    const limiters = [1, 2].map(() => createLimiter('10/s', { store, name: 'api' }));
+    for (let round = 0; round < 3; round++) {
+      for (const limiter of limiters) limiter.take('k');
+      expect(limiters.map((limiter) => limiter.peek('k').remaining)).toEqual([8, 8]);
+      clock.advance(1000);
+      for (let i = 0; i < 200; i++) createLimiter('1/h', { store, name: `${round} ${i}` }).take('k');
+      expect(store.size).toBe(200 * (round + 1));
+    }
+  });
+
+  test('does not drop a table that is about to get its first row', () => {
+    const clock = manualClock(START);
+    const store = memory({ clock });
+    for (let i = 0; i < 10; i++) createLimiter('1/d', { store, name: `own ${i}` }).take('k');
+    for (let i = 0; i < 1000; i++) {
+      const limiter = createLimiter('10/s', { store, name: `name ${i}` });
+      limiter.take('k');
+      expect(createLimiter('10/s', { store, name: `name ${i}` }).take('k').remaining).toBe(8);
+      clock.advance(1000);
+    }
+  });
+
+  test('holds no memory for 100,000 sets of numbers that came and went', { timeout: 120_000 }, () => {
+    const script = `
+      import { createLimiter, gcra, memory } from '../../plans/dist/index.js';
+      import { manualClock } from '../../plans/dist/testing/index.js';
+      const clock = manualClock(1_700_000_000_000);
+      const store = memory({ clock });
+      let limit = 0;
+      const limiters = {
+        texts: createLimiter(() => limit + '/s', { store, name: 'texts' }),
+        objects: createLimiter(() => gcra({ limit, per: 1000 }), { store, name: 'objects' }),
+        unnamed: { take: (key) => createLimiter(gcra({ limit, per: 1000 }), { store }).take(key) },
+        named: { take: (key) => createLimiter(gcra({ limit, per: 1000 }), { store, name: 'n' + limit }).take(key) },
+      };
+      const held = () => {
+        gc(); gc();
+        const { heapUsed, external } = process.memoryUsage();
+        return heapUsed + external;
+      };
+      const run = (limiter, count) => {
+        for (let i = 0; i < count; i++) {
+          limit = (limit % 1_000_000) + 1;
+          limiter.take('key ' + (i % 100));
+          clock.advance(10);
+        }
+      };
+      for (const [name, limiter] of Object.entries(limiters)) {
+        run(limiter, 5000);
+        const before = held();
+        run(limiter, 25_000);
+        console.log(name, held() - before);
+      }`;
+    const out = execFileSync(process.execPath, ['--expose-gc', '--input-type=module', '-e', script], {
+      cwd: new URL('../../..', import.meta.url),
+    });
+    const grown = Object.fromEntries(
+      out
+        .toString()
+        .trim()
+        .split('\n')
+        .map((line) => [line.split(' ')[0], Number(line.split(' ')[1])]),
+    );
+    expect(Object.keys(grown)).toHaveLength(4);
+    // Less than 40 bytes for each of them: nothing that belongs to a set of numbers is left.
+    for (const [name, bytes] of Object.entries(grown)) expect(bytes, name).toBeLessThan(1e6);
+  });
+});

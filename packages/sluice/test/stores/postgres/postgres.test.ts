@@ -1,0 +1,447 @@
+import type pg from 'pg';
+import sqlOf from 'postgres';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createLimiter, type Decision, fixedWindow, type Limiter, SluiceError } from '../../../src/index.ts';
+import { runnerOf } from '../../../src/stores/postgres/client.ts';
+import { migration, postgres } from '../../../src/stores/postgres/index.ts';
+import { postgresRows } from '../../../src/stores/postgres/rows.ts';
+import { conformance } from '../../../src/testing/index.ts';
+import { differential } from '../differential.ts';
+import { proxyTo } from '../redis/proxy.ts';
+import { outcome, punctually, until } from 'sluice-test-support/redis/watch.ts';
+import { type PostgresServer, postgresServer } from 'sluice-test-support/postgres/server.ts';
+
+let server: PostgresServer;
+let pool: pg.Pool;
+let sql: sqlOf.Sql;
+
+beforeAll(async () => {
+  server = await postgresServer();
+  pool = server.pool();
+  sql = sqlOf(server.url);
+}, 60_000);
+
+afterAll(async () => {
+  await sql?.end();
+  await server?.stop();
+});
+
+/** Slow is not wrong here. */
+const patient = { deadline: '30s', onFailure: 'throw' } as const;
+
+/** What is decided and written a second later is refused, and decided anew: not if this machine stood still. */
+let tries = 0;
+const swiftly = (run: (own: string) => Promise<void>) => () => punctually(200, () => run(`swift-${++tries}`));
+
+/** A client of one's own, which takes text and values. */
+function counting() {
+  const statements: string[] = [];
+  const query = (text: string, values: unknown[]) => {
+    expect(text).toBeTypeOf('string');
+    statements.push(text);
+    return pool.query(text, values);
+  };
+  return { statements, query };
+}
+
+async function tableOf(name: string): Promise<string> {
+  await pool.query(migration({ table: name, unlogged: true }));
+  return name;
+}
+
+const rowsOf = async (table: string) =>
+  (await pool.query<{ key: string; version: string }>(`SELECT key, version FROM ${table} ORDER BY key`)).rows;
+
+describe.each([
+  ['pg', () => pool],
+  ['postgres.js', () => sql],
+])('over %s', (client, connect) => {
+  let stores = 0;
+  const claims = conformance(async (clock) => {
+    const table = await tableOf(`claims_${client.replace('.', '')}_${++stores}`);
+    return postgres(connect(), { ...patient, clock, table });
+  });
+  for (const claim of claims) test(claim.name, claim.run);
+});
+
+differential('memory against postgres', (clock) => postgres(pool, { ...patient, clock }), {
+  hits: 20_000,
+  atOnce: 6,
+});
+
+describe('statements', () => {
+  test(
+    'a check is one statement: of a new key, of a known one, and of a denied one',
+    swiftly(async (name) => {
+      const client = counting();
+      const limiter = createLimiter('3/h', { store: postgres(client, patient), name });
+      const count = async (ask: () => Promise<Decision>) => {
+        const before = client.statements.length;
+        const { allowed } = await ask();
+        return { allowed, statements: client.statements.length - before };
+      };
+      // The first asks for the time.
+      expect(await count(() => limiter.take('a'))).toEqual({ allowed: true, statements: 2 });
+      expect(await count(() => limiter.take('b'))).toEqual({ allowed: true, statements: 1 });
+      expect(await count(() => limiter.take('b', 2))).toEqual({ allowed: true, statements: 1 });
+      expect(await count(() => limiter.take('b'))).toEqual({ allowed: false, statements: 1 });
+      expect(await count(() => limiter.peek('b'))).toEqual({ allowed: false, statements: 1 });
+
+      // What another process did costs one more, or none if it leads to a denial.
+      const other = createLimiter('3/h', { store: postgres(pool, patient), name });
+      await other.take('a');
+      expect(await count(() => limiter.take('a'))).toEqual({ allowed: true, statements: 2 });
+      await other.take('c', 3);
+      expect(await count(() => limiter.take('c'))).toEqual({ allowed: false, statements: 1 });
+      await other.reset('c');
+      expect(await count(() => limiter.take('c'))).toEqual({ allowed: true, statements: 2 });
+    }),
+  );
+
+  test(
+    'hits of one tick on one key share one statement',
+    swiftly(async (name) => {
+      const client = counting();
+      const limiter = createLimiter('1000/h', { store: postgres(client, patient), name });
+      await limiter.peek('k');
+      const before = client.statements.length;
+      await Promise.all(Array.from({ length: 100 }, () => limiter.take('k')));
+      expect(client.statements.length - before).toBe(1);
+      expect((await limiter.peek('k')).remaining).toBe(900);
+    }),
+  );
+
+  test('a denied take writes nothing', async () => {
+    const table = await tableOf('denied');
+    const limiter = createLimiter('3/h', {
+      store: postgres(pool, { ...patient, table }),
+      name: 'api',
+    });
+    await limiter.take('k', 3);
+    const before = await rowsOf(table);
+    expect((await limiter.take('k')).allowed).toBe(false);
+    expect((await limiter.peek('k')).allowed).toBe(false);
+    expect(await rowsOf(table)).toEqual(before);
+    expect(before.map(({ key }) => key)).toEqual(['api:k']);
+  });
+
+  test('an expiry is seldom touched, and never too early', async () => {
+    const table = await tableOf('expiries');
+    const limiter = createLimiter('100/min', {
+      store: postgres(pool, { ...patient, table }),
+      name: 'api',
+    });
+    const expiries = new Set<number>();
+    for (let i = 0; i < 50; i++) {
+      const asked = performance.now();
+      const { resetAfter } = await limiter.take('k');
+      const { rows } = await pool.query<{ left: number; expires: Date }>(
+        `SELECT expires, extract(epoch FROM expires - clock_timestamp())::float8 * 1000 AS left FROM ${table}`,
+      );
+      expect(rows[0]?.left).toBeGreaterThan(resetAfter - (performance.now() - asked) - 100);
+      expiries.add(Number(rows[0]?.expires));
+    }
+    expect(expiries.size).toBeLessThan(15);
+  });
+});
+
+describe('time', () => {
+  const value = new Uint8Array(64);
+
+  test.each([
+    ['ahead of the server’s', 5000, false],
+    ['more than a second behind it', -1500, false],
+    ['just behind it', -200, true],
+  ])('what was decided for a time %s is written: %s ms, %s', (_, off, written) =>
+    swiftly(async (key) => {
+      const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
+      const absent = await rows.get(key, true);
+      const first = await rows.put(key, { ...absent, now: absent.now + off }, value, 60_000);
+      expect(first === true).toBe(written);
+      expect((await rows.get(key, true)).value === undefined).toBe(!written);
+
+      await rows.put(key, absent, value, 60_000);
+      const present = await rows.get(key, true);
+      const second = await rows.put(key, { ...present, now: present.now + off }, value, 60_000);
+      expect(second === true).toBe(written);
+      // A refusal brings along what is there, so that the next try needs no look.
+      if (!written) expect(second).toMatchObject({ version: present.version, sure: true });
+    })(),
+  );
+
+  test('is the server’s, and the guess before it is asked is never ahead of it', async () => {
+    const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
+    await rows.get('k', true);
+    for (let i = 0; i < 20; i++) {
+      const began = performance.now();
+      const guess = (await rows.get('k', false)).now;
+      const { now } = await rows.get('k', true);
+      expect(now - guess).toBeGreaterThanOrEqual(0);
+      expect(now - guess).toBeLessThan(1000 + performance.now() - began);
+    }
+  });
+});
+
+test('a row that the server wrote 30 days in the future locks nobody out for longer than was announced', async () => {
+  const month = { now: () => Date.now() + 30 * 86_400_000 };
+  const before = createLimiter('4/s', { store: postgres(pool, { ...patient, clock: month }), name: 'month' });
+  await before.take('k', 4);
+  const after = createLimiter('4/s', { store: postgres(pool, patient), name: 'month' });
+  const { allowed, retryAfter } = await after.take('k');
+  expect(allowed).toBe(false);
+  expect(retryAfter).toBeLessThanOrEqual(250);
+  await new Promise((resolve) => setTimeout(resolve, retryAfter + 5));
+  expect((await after.take('k')).allowed).toBe(true);
+  // 30 days would have replenished all four.
+  expect((await after.take('k', 4)).allowed).toBe(false);
+});
+
+test.each([60_000, -60_000])(
+  'a process whose clock jumps by %s ms is refused once, and guesses anew',
+  (jump) =>
+    swiftly(async (name) => {
+      const client = counting();
+      const limiter = createLimiter('100/h', { store: postgres(client, patient), name });
+      await limiter.take('k');
+      const real = performance.now.bind(performance);
+      const jumped = vi.spyOn(performance, 'now').mockImplementation(() => real() + jump);
+      try {
+        const before = client.statements.length;
+        // A minute more would have paid for it, and a minute less would have made it dearer.
+        expect((await limiter.take('k')).remaining).toBe(98);
+        expect(client.statements.length - before).toBe(2);
+        await limiter.take('k');
+        expect(client.statements.length - before).toBe(3);
+      } finally {
+        jumped.mockRestore();
+      }
+    })(),
+);
+
+describe('the table', () => {
+  test('is never made by itself: the error shows how, and that works', async () => {
+    const store = postgres(pool, { ...patient, table: 'missing', onFailure: 'allow' });
+    const limiter = createLimiter('3/h', { store, name: 'api' });
+    const failure = await limiter.take('k').catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(SluiceError);
+    const { code, message } = failure as SluiceError;
+    expect(code).toBe('ERR_TABLE');
+    const shown = /make it with\n(.*?)\n\);/s.exec(`${message}`)?.[0];
+    expect(shown).toBeDefined();
+    expect(message).toContain(migration({ table: 'missing' }));
+    await pool.query(migration({ table: 'missing' }));
+    expect((await limiter.take('k')).remaining).toBe(2);
+  });
+
+  test.each([
+    [false, 'p'],
+    [true, 'u'],
+  ])('may lie in a schema, unlogged %s, and making it twice does no harm', async (unlogged, persistence) => {
+    const schema = `apart_${persistence}`;
+    const table = `${schema}.limits`;
+    await pool.query(`CREATE SCHEMA ${schema}`);
+    await pool.query(migration({ table, unlogged }));
+    await pool.query(migration({ table, unlogged }));
+    const limiter = createLimiter('3/h', {
+      store: postgres(pool, { ...patient, table }),
+      name: 'api',
+    });
+    expect((await limiter.take('k')).remaining).toBe(2);
+    const { rows } = await pool.query('SELECT relpersistence AS p FROM pg_class WHERE oid = $1::regclass', [
+      table,
+    ]);
+    expect(rows).toEqual([{ p: persistence }]);
+  });
+
+  test.each(['', 'a b', 'a;b', '"a"', 'a.b.c', 'x'.repeat(60)])('has no such name: %s', (table) => {
+    expect(() => migration({ table })).toThrow(SluiceError);
+    expect(() => postgres(pool, { onFailure: 'throw', table })).toThrow(SluiceError);
+  });
+
+  test('is cleaned of expired rows, some hundred at a time, by whoever writes', async () => {
+    const table = await tableOf('cleaned');
+    const insert = (rows: number, age: string) =>
+      pool.query(
+        `INSERT INTO ${table} SELECT $1 || i, '\\x00', 1, now() - $1::interval FROM generate_series(1, ${rows}) i`,
+        [age],
+      );
+    await insert(700, '1s');
+    await insert(300, '-1h');
+    const limiter = createLimiter('1000/h', {
+      store: postgres(pool, { ...patient, table }),
+      name: 'api',
+    });
+    const write = async (times: number) => {
+      for (let i = 0; i < times; i++) await limiter.take('k');
+    };
+    await write(99);
+    expect(await rowsOf(table)).toHaveLength(1001);
+    await write(1);
+    await expect.poll(async () => (await rowsOf(table)).length).toBe(501);
+    await write(100);
+    await expect.poll(async () => (await rowsOf(table)).length).toBe(301);
+  });
+});
+
+async function contended(limiters: readonly Limiter<Promise<Decision>>[], checks: number): Promise<number> {
+  let admitted = 0;
+  await Promise.all(
+    limiters.map(async (limiter) => {
+      for (let i = 0; i < checks; i++) {
+        const { allowed } = await limiter.take('k');
+        if (allowed) admitted++;
+      }
+    }),
+  );
+  return admitted;
+}
+
+describe('contention', () => {
+  const policy = fixedWindow({ limit: 300, per: '1d', align: 'first' });
+
+  test('eight stores that each write one after the other are admitted exactly the limit', async () => {
+    const limiters = Array.from({ length: 8 }, (_, i) =>
+      createLimiter(policy, { store: postgres(i % 2 === 0 ? pool : sql, patient), name: 'eight' }),
+    );
+    expect(await contended(limiters, 50)).toBe(300);
+  });
+
+  test.each(['repeatable read', 'serializable'])('holds where transactions are %s', async (level) => {
+    const strict = server.pool({ options: `-c default_transaction_isolation=${level.replace(' ', '\\ ')}` });
+    const limiters = Array.from({ length: 4 }, () =>
+      createLimiter(policy, { store: postgres(strict, patient), name: level }),
+    );
+    expect(await contended(limiters, 100)).toBe(300);
+  });
+
+  test('holds without prepared statements, and over one connection', async () => {
+    const single = server.pool({ max: 1 });
+    const one = sqlOf(server.url, { max: 1, prepare: false });
+    const limiters = [single, single, one, one].map((client) =>
+      createLimiter(policy, {
+        store: postgres(client, { ...patient, prepare: false }),
+        name: 'unprepared',
+      }),
+    );
+    expect(await contended(limiters, 100)).toBe(300);
+    await one.end();
+  });
+});
+
+describe('faults', () => {
+  test(
+    'a row that somebody else has locked costs a deadline and nothing more',
+    swiftly(async (name) => {
+      const limiter = createLimiter('5/h', {
+        store: postgres(server.pool(), { onFailure: 'throw', deadline: 1000 }),
+        name,
+      });
+      await limiter.take('k');
+      const other = await pool.connect();
+      try {
+        await other.query('BEGIN');
+        await other.query('SELECT FROM sluice WHERE key = $1 FOR UPDATE', [`${name}:k`]);
+        await expect(limiter.take('k')).rejects.toMatchObject({ fault: 'deadline' });
+        expect((await limiter.take('other')).allowed).toBe(true);
+      } finally {
+        await other.query('ROLLBACK');
+        other.release();
+      }
+      // The take that its caller no longer waits for is refunded if it was made after all.
+      await expect.poll(async () => (await limiter.peek('k')).remaining).toBe(4);
+    }),
+  );
+
+  test('connections that end are an outage of their own, and the next check finds another', async () => {
+    const client = server.pool({ max: 1, application_name: 'doomed' });
+    const limiter = createLimiter('5/h', { store: postgres(client, patient), name: 'ended' });
+    await limiter.take('k');
+    const other = await pool.connect();
+    await other.query('BEGIN');
+    await other.query("SELECT FROM sluice WHERE key = 'ended:k' FOR UPDATE");
+    const pending = limiter.take('k').catch((error: unknown) => error);
+    await expect
+      .poll(async () => {
+        const { rowCount } = await pool.query(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'doomed' AND wait_event_type = 'Lock'",
+        );
+        return rowCount;
+      })
+      .toBe(1);
+    expect(await pending).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE', fault: 'connection' });
+    await other.query('ROLLBACK');
+    other.release();
+    expect((await limiter.take('k')).remaining).toBe(3);
+  });
+
+  test('a connection that is silent and never closed is given up for another, with query_timeout', async () => {
+    const proxy = await proxyTo(server.port);
+    const connectionString = server.url.replace(String(server.port), String(proxy.port));
+    const client = server.pool({ connectionString, max: 1, query_timeout: 2000 });
+    const limiter = createLimiter('1000/h', {
+      store: postgres(client, { onFailure: 'throw', deadline: 100 }),
+      name: 'silent',
+    });
+    const isAnswered = async () => (await outcome(() => limiter.take('k'))).value?.source === 'store';
+    await until(isAnswered);
+    proxy.mute = true;
+    expect((await outcome(() => limiter.take('k'))).error).toMatchObject({ fault: 'deadline' });
+    proxy.mute = false;
+    expect(await until(isAnswered)).toBeLessThan(5000);
+    await proxy.stop();
+  });
+
+  test.each([
+    ['read-only', '-c default_transaction_read_only=on'],
+    ['no-permission', '-c role=pg_monitor'],
+  ])('a server that will not write is told by its fault: %s', async (fault, options) => {
+    const store = postgres(server.pool({ options }), patient);
+    await expect(createLimiter('5/h', { store, name: 'api' }).take('k')).rejects.toMatchObject({ fault });
+  });
+
+  test('a server that is not there is answered as declared', async () => {
+    const nowhere = server.pool({ connectionString: 'postgres://127.0.0.1:1/none' });
+    const declared = createLimiter('5/h', { store: postgres(nowhere, { onFailure: 'deny' }), name: 'api' });
+    expect(await declared.take('k')).toMatchObject({ allowed: false, source: 'fallback' });
+    const thrown = createLimiter('5/h', { store: postgres(nowhere, patient), name: 'api' });
+    await expect(thrown.take('k')).rejects.toMatchObject({ fault: 'connection' });
+    // As Node says it of a host with two addresses.
+    const refused = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
+    const both = createLimiter('5/h', {
+      store: postgres({ query: () => Promise.reject(refused) }, { onFailure: 'throw' }),
+      name: 'api',
+    });
+    await expect(both.take('k')).rejects.toMatchObject({ fault: 'connection' });
+    const js = sqlOf('postgres://127.0.0.1:1/none', { connect_timeout: 1 });
+    const over = createLimiter('5/h', { store: postgres(js, patient), name: 'api' });
+    await expect(over.take('k')).rejects.toMatchObject({ fault: 'connection' });
+    await js.end();
+  });
+
+  test('denials may be remembered', async () => {
+    const client = counting();
+    const store = postgres(client, { ...patient, denyCache: true });
+    const limiter = createLimiter('1/h', { store, name: 'remembered' });
+    await limiter.take('k');
+    await limiter.take('k');
+    const before = client.statements.length;
+    expect(await limiter.take('k')).toMatchObject({ allowed: false, source: 'deny-cache' });
+    expect(client.statements.length).toBe(before);
+  });
+});
+
+test('what is no client is refused, and so is a misspelt option', () => {
+  for (const client of [undefined, null, 'postgres://', {}, () => {}])
+    expect(() => postgres(client as never, { onFailure: 'throw' })).toThrow('postgres.client');
+  expect(() => postgres(pool, { tabel: 'x' } as never)).toThrow('ERR_UNKNOWN_OPTION');
+});
+
+test('refuses a clock below 0', async () => {
+  const table = await tableOf('clock_below_zero');
+  const clock = { now: () => -5 };
+  const limiter = createLimiter('2/s', {
+    store: postgres(pool, { ...patient, table, clock }),
+    name: 'api',
+  });
+  await expect(limiter.take('k')).rejects.toMatchObject({ code: 'ERR_CLOCK', option: 'postgres.clock' });
+});

@@ -1,0 +1,51 @@
+/** What somebody else left at a key, or in the policies. */
+import { execFileSync } from 'node:child_process';
+import { Redis } from 'ioredis';
+import { afterAll, expect, inject, test } from 'vitest';
+import { createLimiter, gcra, type Policy } from '../../../src/index.ts';
+import { redis } from '../../../src/stores/redis/index.ts';
+
+const client = new Redis(inject('redisPort'), '127.0.0.1');
+afterAll(() => client.disconnect());
+const name = `foreign ${process.pid}`;
+
+test.each(['!!', '!!short', '!!12345678', 'x', '', 'abc', 'a longer text that is no row at all'])(
+  'a string that is no row is no state, and harms none of its neighbours: %j',
+  async (text) => {
+    for (const policies of ['5/s', '5/s sliding-log']) {
+      const limiter = createLimiter(policies, {
+        store: redis(client, { onFailure: 'throw', deadline: '5s' }),
+        name,
+      });
+      await limiter.reset('bad');
+      await limiter.reset('good');
+      await client.set(`${name}:{bad}`, text);
+      const [bad, good] = await Promise.all([limiter.take('bad'), limiter.take('good')]);
+      expect([bad.source, good.source, good.remaining]).toEqual(['store', 'store', 4]);
+    }
+  },
+);
+
+test('an algorithm without a script is pointed out, and opens no breaker', async () => {
+  const store = redis(client, { onFailure: 'throw', deadline: '5s' });
+  const policy = gcra({ limit: 5, per: '1s' });
+  const strange: Policy = { ...policy, algorithm: { ...policy.algorithm, name: 'strange' } };
+  const limiter = createLimiter(strange, { store, name });
+  for (let i = 0; i < 10; i++) await expect(limiter.take('k')).rejects.toMatchObject({ code: 'ERR_POLICY' });
+  expect((await createLimiter('5/s', { store, name: `${name} well` }).take('k')).source).toBe('store');
+});
+
+test('a deadline that was met keeps no process alive', () => {
+  const script = `
+    const { createLimiter } = await import('../../redis/dist/index.js');
+    const { redis } = await import('../../redis/dist/stores/redis/index.js');
+    const { Redis } = await import('ioredis');
+    const client = new Redis(${inject('redisPort')});
+    await createLimiter('5/s', { store: redis(client, { onFailure: 'throw', deadline: '25s' }), name: 'alive' }).take('k');
+    client.disconnect();`;
+  const began = performance.now();
+  execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: new URL('../../..', import.meta.url),
+  });
+  expect(performance.now() - began).toBeLessThan(20_000);
+});

@@ -1,0 +1,115 @@
+/** Values that look like a client but could not decide anything are refused when the store is created. */
+import { Batch, GlideClient, Logger } from '@valkey/valkey-glide';
+import { Redis } from 'ioredis';
+import * as iovalkey from 'iovalkey';
+import { createClient } from 'redis';
+import { afterAll, beforeAll, describe, expect, expectTypeOf, inject, test } from 'vitest';
+import { createLimiter, SluiceError } from '../../../src/index.ts';
+import { type RedisClient, redis } from '../../../src/stores/redis/index.ts';
+import { CLIENTS, ONCE, PATIENT } from 'sluice-test-support/redis/clients.ts';
+import { ioredis4, redis3 } from 'sluice-test-support/redis/old-clients.ts';
+import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
+import { until } from 'sluice-test-support/redis/watch.ts';
+
+const at = { port: inject('redisPort'), lazyConnect: true };
+const unconnected = new Redis(at);
+const nodeRedis = createClient();
+
+/** Has the methods by which @upstash/redis differs from other clients; like it, it cannot send just any command. */
+const upstash = { evalsha: async () => [], createScript() {}, autoPipeline() {}, pipeline() {} };
+
+const IS_NO_CLIENT = 'must be a client of ioredis, iovalkey, node-redis, valkey-glide or Bun';
+
+test.each<[string, unknown, string]>([
+  ['undefined', undefined, IS_NO_CLIENT],
+  ['null', null, IS_NO_CLIENT],
+  ['a number', 42, IS_NO_CLIENT],
+  ['an empty object', {}, IS_NO_CLIENT],
+  ['options of a client', { host: 'localhost', port: 6379 }, IS_NO_CLIENT],
+  ['an object with other methods', { get() {} }, IS_NO_CLIENT],
+  ['an address', 'redis://localhost', 'is an address; pass a client that is connected to it'],
+  ['a URL', new URL('redis://localhost'), 'is an address; pass a client that is connected to it'],
+  ['the class of ioredis', Redis, 'is a function; pass the client that it creates'],
+  ['createClient that was not called', createClient, 'is a function; pass the client that it creates'],
+  ['a function of your own', () => {}, 'is a function; pass the client that it creates'],
+  ['the module', iovalkey, 'is a module; pass a client'],
+  ['a promise of a client', Promise.resolve(unconnected), 'is a promise; await it and pass the client'],
+  ['a pipeline of ioredis', unconnected.pipeline(), 'is a pipeline or transaction'],
+  ['a pipeline of ioredis 4', new ioredis4(at).pipeline(), 'is a pipeline or transaction'],
+  ['a batch of valkey-glide', new Batch(true), 'is a pipeline or transaction'],
+  ['the legacy interface of node-redis', nodeRedis.legacy(), 'pass the client itself, not client.legacy()'],
+  [
+    'a transaction of node-redis',
+    nodeRedis.multi(),
+    'pass the client itself, not client.legacy() or client.multi()',
+  ],
+  ['a client of @upstash/redis', upstash, 'is a client of @upstash/redis, which sends commands over HTTP'],
+])('refuses %s', (_, client, words) => {
+  expect(() => redis(client as RedisClient)).toThrow(SluiceError);
+  expect(() => redis(client as RedisClient)).toThrow(
+    expect.objectContaining({ code: 'ERR_OPTIONS', option: 'redis.client' }),
+  );
+  expect(() => redis(client as RedisClient)).toThrow(words);
+});
+
+describe('a closed connection', () => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await redisServer();
+  });
+  afterAll(() => server.stop());
+
+  const refusal = 'redis.client is closed; pass a client that is connected or still connecting';
+
+  test.each(['ioredis', 'iovalkey', 'ioredis 4', 'ioredis 5'])('of %s is refused', async (name) => {
+    const connected = await CLIENTS[name](server.port);
+    const { client } = connected;
+    redis(client);
+    await connected.close();
+    await until(() => (client as unknown as Redis).status === 'end');
+    expect(() => redis(client)).toThrow(refusal);
+  });
+
+  test('of node-redis 3 is refused', () => {
+    const client = redis3.createClient({ port: server.port });
+    redis(client);
+    client.end(true);
+    expect(() => redis(client)).toThrow(refusal);
+  });
+
+  test('of valkey-glide is refused', async () => {
+    Logger.setLoggerConfig('off');
+    const addresses = [{ host: '127.0.0.1', port: server.port }];
+    const client = await GlideClient.createClient({ addresses, ...PATIENT });
+    redis(client);
+    client.close();
+    expect(() => redis(client)).toThrow(refusal);
+  });
+
+  test('that ioredis has not opened yet is accepted', async () => {
+    const client = new Redis({ ...at, ...ONCE, port: server.port });
+    const limiter = createLimiter('3/h', { store: redis(client, { deadline: '5s' }), name: 'lazy' });
+    expect((await limiter.take('a')).remaining).toBe(2);
+    client.disconnect();
+  });
+
+  test('that node-redis has not opened yet is accepted: connect() may follow', async () => {
+    const client = createClient({ socket: { port: server.port } });
+    client.on('error', () => {});
+    const limiter = createLimiter('3/h', { store: redis(client, { deadline: '5s' }), name: 'not yet' });
+    await client.connect();
+    expect((await limiter.take('a')).remaining).toBe(2);
+    client.destroy();
+  });
+});
+
+test("the types of Bun's client fit", () => {
+  /** As Bun declares it. */
+  interface BunClient {
+    send(command: string, args: string[]): Promise<unknown>;
+    onconnect: ((this: BunClient) => void) | null;
+  }
+  expectTypeOf<BunClient>().toExtend<RedisClient>();
+  // Without onconnect it would be called as an object with send(command).
+  expectTypeOf<Pick<BunClient, 'send'>>().not.toExtend<RedisClient>();
+});

@@ -1,0 +1,76 @@
+/** Waiting for one's turn when the line goes through several processes. */
+import { Redis } from 'ioredis';
+import { afterAll, expect, inject, test } from 'vitest';
+import { concurrency, createLimiter, gcra, type Policies } from '../../../src/index.ts';
+import { redis } from '../../../src/stores/redis/index.ts';
+import { until } from 'sluice-test-support/redis/watch.ts';
+
+const clients: Redis[] = [];
+afterAll(() => {
+  for (const client of clients) client.disconnect();
+});
+
+/** A limiter on a connection of its own, as another process would have. */
+function open(policies: Policies, name: string) {
+  const client = new Redis(inject('redisPort'), '127.0.0.1');
+  clients.push(client);
+  return createLimiter(policies, {
+    store: redis(client, { onFailure: 'throw', deadline: '10s' }),
+    name: `${name} ${process.pid}`,
+  });
+}
+
+test('acquire waits for the announced instant, in order', async () => {
+  const limiter = open(gcra({ limit: 20, per: '1s', burst: 1 }), 'in order');
+  const order: number[] = [];
+  const began = performance.now();
+  await Promise.all([0, 1, 2, 3, 4].map((i) => limiter.acquire('k').then(() => order.push(i))));
+  expect(order).toEqual([0, 1, 2, 3, 4]);
+  expect(performance.now() - began).toBeGreaterThan(190);
+});
+
+test('two processes that wait for the same key get no more between them than one would', async () => {
+  const [a, b] = [open('50/s burst 5', 'shared'), open('50/s burst 5', 'shared')];
+  const began = performance.now();
+  await Promise.all(Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? a : b).acquire('k')));
+  // 5 at once, 25 at 20 ms each.
+  expect(performance.now() - began).toBeGreaterThan(490);
+});
+
+test('what another process releases is had long before its lease would have ended', async () => {
+  const [a, b] = [
+    open(concurrency({ limit: 1, lease: '1h' }), 'lease'),
+    open(concurrency({ limit: 1, lease: '1h' }), 'lease'),
+  ];
+  await a.acquire('k');
+  const waiting = b.acquire('k', { timeout: '20s' });
+  await a.release('k');
+  expect((await waiting).allowed).toBe(true);
+});
+
+test('a caller that gives up while it is being served gets its charge back', async () => {
+  const limiter = open(gcra({ limit: 1, per: '1h', burst: 10 }), 'gives up');
+  const abort = new AbortController();
+  const waiting = limiter.acquire('k', { cost: 10, signal: abort.signal });
+  abort.abort(new Error('never mind'));
+  await expect(waiting).rejects.toThrow('never mind');
+  await expect.poll(async () => (await limiter.peek('k')).remaining).toBe(10);
+});
+
+test('run holds a place over Redis, and frees it', async () => {
+  const limiter = open(concurrency({ limit: 2, lease: '1m' }), 'run');
+  let [inFlight, most] = [0, 0];
+  await Promise.all(
+    Array.from({ length: 8 }, () =>
+      limiter.run('k', async () => {
+        most = Math.max(most, ++inFlight);
+        // The first waits for the second.
+        await until(() => most > 1);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        inFlight--;
+      }),
+    ),
+  );
+  expect(most).toBe(2);
+  expect((await limiter.peek('k')).remaining).toBe(2);
+});

@@ -1,0 +1,52 @@
+/** A store that answers later, and what reached it. */
+import {
+  createLimiter,
+  type Decision,
+  memory,
+  type Plan,
+  type Policies,
+  type Store,
+} from '../../../src/index.ts';
+import { type ManualClock, manualClock } from '../../../src/testing/index.ts';
+
+export interface Asked {
+  readonly clock: ManualClock;
+  /** In words. */
+  readonly asked: string[];
+  readonly store: Store<Promise<Decision>>;
+}
+
+export function askedStore(): Asked {
+  const clock = manualClock(1_700_000_000_000);
+  const asked: string[] = [];
+  const inner = memory({ clock });
+  const store: Asked['store'] = {
+    clock,
+    async apply(hit) {
+      asked.push(`${hit.verb} ${hit.mode === 'whole' ? '' : `${hit.mode} `}${hit.cost}`);
+      return inner.apply(hit);
+    },
+    close: () => inner.close(),
+  };
+  return { clock, asked, store };
+}
+
+/** Until what was set off has happened. */
+export async function settled(): Promise<void> {
+  for (let i = 0; i < 20; i++) await Promise.resolve();
+}
+
+/** The plan that a limiter sends with its hits. */
+export function planSent(policies: Policies, name?: string): Plan {
+  let plan: Plan | undefined;
+  const inner = memory();
+  const store: typeof inner = {
+    ...inner,
+    apply(hit) {
+      plan = hit.plan;
+      return inner.apply(hit);
+    },
+  };
+  createLimiter(policies, { store, name }).peek('key');
+  return plan as Plan;
+}

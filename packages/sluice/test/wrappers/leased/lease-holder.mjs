@@ -1,0 +1,82 @@
+// @ts-check
+/**
+ * A process of its own with leases on a real Redis: started by processes.test.ts, told what to do by messages. It runs
+ * what was built, because Node 20 runs no TypeScript. What it admits it writes to its output before anything else
+ * happens, so that it is known even if the process is killed: a line of the time and the number of units.
+ *
+ * argv: port, and the policy's options as JSON. Messages: { takes } so many at once; { flood } milliseconds of as many as
+ * possible, on a busy machine until they are five a millisecond; { stall } milliseconds of nothing; { close }. One order a
+ * message, answered with the number of decisions.
+ */
+import { writeSync } from 'node:fs';
+import { Redis } from 'ioredis';
+
+const { createLimiter, fixedWindow, gcra, leased } = await import('../../../dist/index.js');
+const { redis } = await import('../../../dist/stores/redis/index.js');
+
+const [port, policy] = process.argv.slice(2).map((arg) => JSON.parse(arg));
+const store = leased(
+  redis(new Redis({ port, maxRetriesPerRequest: 0 }), { onFailure: 'throw', deadline: '5s' }),
+  { nodes: 4 },
+);
+const limiter = createLimiter(policy.burst === undefined ? fixedWindow(policy) : gcra(policy), {
+  store,
+  name: 'leases',
+});
+
+/** As many at once; what needs the store is waited for. @param {number} count */
+async function take(count) {
+  let admitted = 0;
+  const tell = () => {
+    if (admitted > 0) writeSync(1, `${performance.timeOrigin + performance.now()} ${admitted}\n`);
+    admitted = 0;
+  };
+  const later = [];
+  for (let i = 0; i < count; i++) {
+    const decision = limiter.take('key');
+    if (decision instanceof Promise)
+      later.push(
+        decision.then(({ allowed }) => {
+          if (!allowed) return;
+          admitted++;
+          tell();
+        }),
+      );
+    else if (decision.allowed) admitted++;
+  }
+  tell();
+  await Promise.all(later);
+  return count;
+}
+
+const orders = {
+  takes: take,
+  /** @param {number} span */
+  async flood(span) {
+    const end = performance.now() + span;
+    let decisions = 0;
+    while (performance.now() < end || decisions < 5 * span) {
+      decisions += await take(20);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    return decisions;
+  },
+  /** @param {number} span */
+  async stall(span) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, span);
+    return 0;
+  },
+  async close() {
+    await store.close();
+    return 0;
+  },
+};
+
+/** @param {unknown} message */
+async function obey(message) {
+  const [[order, value]] = Object.entries(/** @type {object} */ (message));
+  process.send?.(await orders[/** @type {keyof typeof orders} */ (order)](value));
+}
+
+process.on('message', (message) => void obey(message));
+process.send?.(0);

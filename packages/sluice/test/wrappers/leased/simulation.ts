@@ -1,0 +1,242 @@
+/**
+ * Many nodes, one store, and all that may go wrong between them, in simulated time: the same seed gives the same course.
+ * The wrappers are the real ones, and so is the store behind the messages.
+ */
+import { Alarms } from '../../../src/testing/alarms.ts';
+import {
+  type Clock,
+  createLimiter,
+  type Decision,
+  type Hit,
+  type Limiter,
+  type MaybePromise,
+  memory,
+  type Millis,
+  type Policies,
+  type Store,
+} from '../../../src/index.ts';
+import { manualClock } from '../../../src/testing/index.ts';
+
+/** What a node has of its own. */
+export interface Machine {
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+/** A node stands still for a while, or for ever; or the answers that were for it are lost for a while. */
+export interface Fault {
+  readonly kind: 'stall' | 'crash' | 'losses';
+  readonly node: number;
+  readonly at: Millis;
+  readonly span: Millis;
+}
+
+export interface Scenario {
+  readonly seed: number;
+  readonly nodes: number;
+  readonly policies: Policies;
+  readonly length: Millis;
+  /** Hits a second at this node, at this time. */
+  readonly load: (node: number, at: Millis) => number;
+  /** Of each hit; default 1. */
+  readonly cost?: (random: () => number) => number;
+  /** One way, in milliseconds; default 0.5 to 2. */
+  readonly delay?: readonly [least: Millis, most: Millis];
+  /** The part of all answers that never arrive; default 0. */
+  readonly lost?: number;
+  readonly faults?: readonly Fault[];
+  /** Store in, store out; default: each check asks the store. */
+  readonly wrap?: (store: Store, machine: Machine) => Store;
+  /** What the store makes of a hit: for wrappers that are meant to be wrong. */
+  readonly tamper?: (hit: Hit) => Hit;
+}
+
+export interface Spend {
+  readonly at: Millis;
+  readonly cost: number;
+  readonly node: number;
+}
+
+export interface Course {
+  /** What passed, in order of time. */
+  readonly spends: readonly Spend[];
+  readonly decisions: number;
+  /** Messages to the store. */
+  readonly calls: number;
+  readonly failures: number;
+}
+
+/** When an answer counts as lost. */
+const DEADLINE = 200;
+/** When a course begins. */
+export const START = 1_700_000_000_123;
+
+export async function simulate(scenario: Scenario): Promise<Course> {
+  const { seed, nodes, policies, length, load, cost = () => 1, delay = [0.5, 2], lost = 0 } = scenario;
+  const { faults = [], wrap = (store) => store, tamper = (hit) => hit } = scenario;
+  const alarms = new Alarms();
+  let time = START;
+  const server = memory({ clock: { now: () => time, after: (span, wake) => alarms.set(time + span, wake) } });
+  /** When the store decided: a direct check counts then, and not when the answer arrives. */
+  const decidedAt = new WeakMap<Decision, Millis>();
+  const spends: Spend[] = [];
+  let decisions = 0;
+  let calls = 0;
+  let failures = 0;
+
+  function node(index: number): () => void {
+    const messages = randomOf(seed * 1000 + index);
+    const arrivals = randomOf(seed * 2000 + index);
+    const offset = (messages() - 0.5) * 7_200_000;
+    let busyUntil = 0;
+    const isFault = (kind: Fault['kind']) =>
+      faults.find(
+        (fault) =>
+          fault.kind === kind &&
+          fault.node === index &&
+          time >= START + fault.at &&
+          time < START + fault.at + fault.span,
+      );
+
+    /** Later, if the node does nothing now; never, if it is gone. */
+    function act(what: () => void): void {
+      const stall = isFault('stall');
+      if (stall !== undefined) busyUntil = START + stall.at + stall.span;
+      if (isFault('crash')) return;
+      if (time < busyUntil) alarms.set(busyUntil, () => act(what));
+      else what();
+    }
+    const clock: Clock = {
+      now: () => time + offset,
+      after(span, wake) {
+        return alarms.set(time + span, () => act(wake));
+      },
+    };
+    const travel = () => delay[0] + messages() * (delay[1] - delay[0]);
+
+    const remote: Store<Promise<Decision>> = {
+      clock,
+      apply(hit) {
+        calls++;
+        const there = travel();
+        const back = travel();
+        const isLost = messages() < lost;
+        return new Promise((resolve, reject) => {
+          alarms.set(time + there, () => {
+            const decision = server.apply(tamper(hit));
+            decidedAt.set(decision, time);
+            if (isLost || isFault('losses'))
+              alarms.set(time + DEADLINE, () => act(() => reject(new Error('no answer'))));
+            else alarms.set(time + back, () => act(() => resolve(decision)));
+          });
+        });
+      },
+      close() {},
+    };
+    const limiter: Limiter<MaybePromise<Decision>> = createLimiter(policies, {
+      store: wrap(remote, { clock, random: messages }),
+      name: 'simulated',
+    });
+
+    function arrive(): void {
+      const units = cost(arrivals);
+      alarms.set(time + gap(), arrive);
+      if (load(index, time - START) === 0) return;
+      act(() => {
+        const decision = limiter.take('key', units);
+        if (!(decision instanceof Promise)) return record(decision, units);
+        decision.then(
+          (later) => record(later, units),
+          () => failures++,
+        );
+      });
+    }
+    /** Random, but on average as the load says; where there is none, looked at again soon. */
+    function gap(): Millis {
+      const rate = load(index, time - START);
+      return rate === 0 ? 10 : (-Math.log(1 - arrivals()) * 1000) / rate;
+    }
+    function record(decision: Decision, units: number): void {
+      decisions++;
+      if (decision.allowed) spends.push({ at: decidedAt.get(decision) ?? time, cost: units, node: index });
+    }
+    return arrive;
+  }
+
+  for (let i = 0; i < nodes; i++) alarms.set(time, node(i));
+  while (alarms.next() <= START + length) {
+    time = Math.max(time, alarms.next());
+    const before = alarms.next();
+    alarms.ring();
+    // What an answer sets off happens before the clock moves on.
+    if (alarms.next() > before) await settled();
+  }
+  return { spends: spends.toSorted((a, b) => a.at - b.at), decisions, calls, failures };
+}
+
+/** Until all that was promised for now has happened. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 12; i++) await Promise.resolve();
+}
+
+/** Units that the policies, asked directly, would not have let pass at these instants. */
+export function overAdmitted(policies: Policies, spends: readonly Spend[]): number {
+  const clock = manualClock();
+  const judge = createLimiter(policies, { store: memory({ clock }) });
+  let over = 0;
+  for (const { at, cost } of spends) {
+    clock.set(at);
+    if (!judge.take('key', cost).allowed) over += cost;
+  }
+  return over;
+}
+
+/**
+ * The most by which any window of any length holds more than `atMost` says of it, or 0; from Infinity on, none is looked
+ * at. Where `atMost` is nowhere below the line base + rate · window, most windows need no look: they stay below that.
+ */
+export function excess(
+  spends: readonly Spend[],
+  atMost: (window: Millis) => number,
+  { base, rate } = { base: -Infinity, rate: 0 },
+): number {
+  // The highest that sums from the first spend on get above the line, from each spend on.
+  const start = spends[0]?.at ?? 0;
+  let before = total(spends);
+  let highest = -Infinity;
+  const highestFrom = spends.map(() => 0);
+  for (let i = spends.length - 1; i >= 0; i--) {
+    highest = Math.max(highest, before - rate * (spends[i].at - start));
+    highestFrom[i] = highest;
+    before -= spends[i].cost;
+  }
+  let most = 0;
+  for (let first = 0; first < spends.length; first++) {
+    const reach = highestFrom[first] + rate * (spends[first].at - start) - before - base;
+    before += spends[first].cost;
+    if (reach <= most) continue;
+    let sum = 0;
+    for (let last = first; last < spends.length; last++) {
+      const allowed = atMost(spends[last].at - spends[first].at);
+      if (allowed === Infinity) break;
+      sum += spends[last].cost;
+      if (sum - allowed > most) most = sum - allowed;
+    }
+  }
+  return most;
+}
+
+export function total(spends: readonly Spend[]): number {
+  return spends.reduce((sum, { cost }) => sum + cost, 0);
+}
+
+/** Numbers from 0 to 1, the same for the same seed: mulberry32. */
+export function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

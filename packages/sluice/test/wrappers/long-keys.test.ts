@@ -1,0 +1,164 @@
+/** Keys come from clients, and some are very long. What a process remembers of them must stay small. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, test } from 'vitest';
+import {
+  concurrency,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  type Hit,
+  leased,
+  type Limiter,
+  type MaybePromise,
+  memory,
+  type Store,
+  synced,
+} from '../../src/index.ts';
+import { manualClock } from '../../src/testing/index.ts';
+import { createSkRateLimiterService } from '../../src/compat/sharkey.ts';
+import { closures } from '../../src/http/client/retry-budget.ts';
+import { denyCache } from '../../src/wrappers/deny-cache.ts';
+import { Holds } from '../../src/wrappers/resilient/held-places.ts';
+import { LONGEST_KEPT } from '../../src/wrappers/shared/cacheable-key.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** In megabytes. */
+function heap(): number {
+  collect();
+  return process.memoryUsage().heapUsed / 1e6;
+}
+
+const KEYS = 4000;
+const LENGTH = 100_000;
+/** In megabytes. 4,000 keys of 100 kB take 400 of them. */
+const LITTLE = 20;
+const LIMIT = 200;
+
+/** A memory store that answers with promises, as a remote store does, and counts its hits. */
+function remote() {
+  const rows = memory({ clock: manualClock(1_700_000_000_000) });
+  const asked = { hits: 0 };
+  const store: Store<Promise<Decision>> = {
+    clock: rows.clock,
+    async apply(hit) {
+      asked.hits++;
+      return rows.apply(hit);
+    },
+    close: () => rows.close(),
+  };
+  return { store, asked };
+}
+
+type Wrap = (store: Store<Promise<Decision>>) => Store<MaybePromise<Decision>>;
+
+const wrappers: [name: string, wrap: Wrap][] = [
+  ['denyCache', (store) => denyCache(store)],
+  ['leased', (store) => leased(store, { clock: manualClock(0), nodes: 1 })],
+  ['synced', (store) => synced(store, { every: '1s', clock: manualClock(0) })],
+];
+
+describe.each(wrappers)('%s', (_, wrap) => {
+  function open() {
+    const { store, asked } = remote();
+    const policy = fixedWindow({ limit: LIMIT, per: '1d' });
+    const limiter: Limiter<MaybePromise<Decision>> = createLimiter(policy, {
+      store: wrap(store),
+      name: 'api',
+    });
+    return { limiter, asked };
+  }
+
+  /** Memory that is still in use after every key has used up its limit. */
+  async function growth(keyOf: (i: number) => string): Promise<number> {
+    const { limiter } = open();
+    await limiter.take('warm-up');
+    const before = heap();
+    for (let i = 0; i < KEYS; i++) {
+      expect((await limiter.take(keyOf(i), LIMIT)).remaining).toBe(0);
+    }
+    const after = heap();
+    // The limiter and all that it remembers are still in use here.
+    expect((await limiter.take('warm-up')).allowed).toBe(true);
+    return after - before;
+  }
+
+  test('does not keep 4,000 keys of 100 kB in memory', async () => {
+    expect(await growth((i) => `${i} ${'x'.repeat(LENGTH)}`)).toBeLessThan(LITTLE);
+  });
+
+  test('does not keep the text alive that a short key was sliced from', async () => {
+    const slice = (i: number): string => `a key with the number ${i} ${'x'.repeat(LENGTH)}`.slice(0, 40);
+    expect(await growth(slice)).toBeLessThan(LITTLE);
+  });
+
+  test('asks the store about every hit of a key that is too long to remember, and limits it exactly', async () => {
+    const { limiter, asked } = open();
+    const key = 'x'.repeat(LONGEST_KEPT + 1);
+    for (let i = 0; i < LIMIT; i++) expect((await limiter.take(key)).allowed).toBe(true);
+    for (let i = 0; i < 10; i++)
+      expect(await limiter.take(key)).toMatchObject({ allowed: false, source: 'store' });
+    expect(asked.hits).toBe(LIMIT + 10);
+    expect((await limiter.refund(key)).remaining).toBe(1);
+    expect((await limiter.peek(key)).allowed).toBe(true);
+    expect((await limiter.take(`${key}y`)).remaining).toBe(LIMIT - 1);
+    await limiter.block(key, '1m');
+    expect(await limiter.take(key)).toMatchObject({ allowed: false, policy: 'block' });
+    await limiter.reset(key);
+    expect(await limiter.take(key)).toMatchObject({ allowed: true, remaining: LIMIT - 1 });
+  });
+
+  test('answers for a key of a thousand characters by itself', async () => {
+    const { limiter } = open();
+    const key = 'x'.repeat(1000);
+    for (let i = 0; i < LIMIT + 10; i++) await limiter.take(key);
+    expect((await limiter.take(key)).source).not.toBe('store');
+  });
+});
+
+describe('announcements of servers that limitedFetch calls', () => {
+  test('are remembered for 4,000 keys of 100 kB without keeping them all in memory', () => {
+    const closed = closures(manualClock(0));
+    const before = heap();
+    for (let i = 0; i < KEYS; i++) closed.close(`${i} ${'x'.repeat(LENGTH)}`, 1000);
+    expect(heap() - before).toBeLessThan(LITTLE);
+    expect(closed.left(`${KEYS - 1} ${'x'.repeat(LENGTH)}`)).toBe(1000);
+  });
+
+  test('are remembered for thousands of short keys', () => {
+    const closed = closures(manualClock(0));
+    for (let i = 0; i < 9000; i++) closed.close(`https://service-${i}.example`, 1000);
+    for (let i = 0; i < 9000; i++) expect(closed.left(`https://service-${i}.example`)).toBe(1000);
+  });
+});
+
+test('the Sharkey drop-in does not remember the factors of 4,000 actors with ids of 100 kB', async () => {
+  const service = createSkRateLimiterService({ factor: () => 1 });
+  const limit = { type: 'bucket', key: 'k', size: 2 } as const;
+  await service.limit(limit, 'warm-up');
+  const before = heap();
+  for (let i = 0; i < KEYS; i++) {
+    expect((await service.limit(limit, `${i} ${'x'.repeat(LENGTH)}`)).remaining).toBe(1);
+  }
+  expect(heap() - before).toBeLessThan(LITTLE);
+  expect((await service.limit(limit, 'warm-up')).blocked).toBe(false);
+});
+
+test('the record of held places has no long keys', () => {
+  const hits: Hit[] = [];
+  const store: Store<Promise<Decision>> = {
+    clock: manualClock(0),
+    async apply(hit) {
+      hits.push(hit);
+      return memory().apply(hit);
+    },
+    close() {},
+  };
+  const jobs = createLimiter(concurrency({ limit: 1, lease: '1m' }), { store, name: 'jobs' });
+  const holds = new Holds();
+  for (const length of [LONGEST_KEPT, LONGEST_KEPT + 1]) void jobs.take('k'.repeat(length));
+  for (const hit of hits) holds.add(hit, 0, 1, false);
+  expect(holds.size).toBe(1);
+});

@@ -1,0 +1,92 @@
+/** What `resilient` answers while its store does not, and how it asks whether the store is back. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import {
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  type Hit,
+  type Limiter,
+  memory,
+  type Store,
+} from '../../../src/index.ts';
+import { resilient, type ResilientOptions } from '../../../src/wrappers/resilient/resilient.ts';
+
+const POLICY = fixedWindow({ limit: 10, per: '1d' });
+
+/** A store whose server is gone; `apply` may be replaced. */
+function gone(): Store<Promise<Decision>> {
+  const { clock } = memory();
+  return { clock, apply: () => Promise.reject(new Error('connect ECONNREFUSED')), close() {} };
+}
+
+function limiterOver(options: ResilientOptions, store = gone()): Limiter<Promise<Decision>> {
+  return createLimiter(POLICY, { store: resilient(store, options), name: 'api' });
+}
+
+describe("onFailure: 'allow'", () => {
+  const limiter = limiterOver({ onFailure: 'allow' });
+
+  test('says that a take and a reservation were charged their cost', async () => {
+    expect(await limiter.take('k', 3)).toMatchObject({ allowed: true, taken: 3, source: 'fallback' });
+    for (const mode of ['partial', 'always'] as const)
+      expect(await limiter.take('k', { cost: 4, mode })).toMatchObject({ allowed: true, taken: 4 });
+    expect((await limiter.reserve('k', 2)).decision).toMatchObject({ allowed: true, taken: 2 });
+  });
+
+  test('says that nothing else was charged', async () => {
+    for (const answer of [
+      limiter.peek('k', 3),
+      limiter.refund('k', 3),
+      limiter.release('k', 3),
+      limiter.block('k', '1s'),
+      limiter.reset('k'),
+    ])
+      expect(await answer).toMatchObject({ allowed: true, taken: 0, source: 'fallback' });
+  });
+});
+
+test("onFailure: 'deny' says that nothing was charged", async () => {
+  const limiter = limiterOver({ onFailure: 'deny' });
+  for (const mode of ['whole', 'partial', 'always'] as const)
+    expect(await limiter.take('k', { cost: 3, mode })).toMatchObject({ allowed: false, taken: 0 });
+  expect((await limiter.reserve('k', 3)).decision).toMatchObject({ allowed: false, taken: 0 });
+  expect(await limiter.refund('k', 3)).toMatchObject({ allowed: false, taken: 0, source: 'fallback' });
+});
+
+describe('a limiter as onFailure', () => {
+  test('takes as much as fits in partial mode', async () => {
+    const limiter = limiterOver({ onFailure: createLimiter(fixedWindow({ limit: 5, per: '1d' })) });
+    const taken = await limiter.take('k', { cost: 8, mode: 'partial' });
+    expect(taken).toMatchObject({ allowed: true, taken: 5, remaining: 0, source: 'fallback' });
+  });
+
+  test('counts denied attempts in always mode', async () => {
+    const onFailure = createLimiter(fixedWindow({ limit: 5, per: '1d' }));
+    const limiter = limiterOver({ onFailure });
+    expect(await limiter.take('k', { cost: 8, mode: 'always' })).toMatchObject({ allowed: false, taken: 8 });
+    expect(onFailure.peek('k').remaining).toBe(0);
+  });
+
+  test('charges all or nothing by default', async () => {
+    const limiter = limiterOver({ onFailure: createLimiter(fixedWindow({ limit: 5, per: '1d' })) });
+    expect(await limiter.take('k', 8)).toMatchObject({ allowed: false, taken: 0, remaining: 5 });
+  });
+});
+
+test('an open breaker sends no more probes than maxInFlight while none of them is answered', async () => {
+  const store = gone();
+  const limiter = limiterOver({ onFailure: 'allow', maxInFlight: 2, deadline: '1m' }, store);
+  for (let i = 0; i < 5; i++) await limiter.take('k');
+  const probes: Hit[] = [];
+  store.apply = (hit) => {
+    probes.push(hit);
+    return new Promise(() => {});
+  };
+  // A probe is due every 100 ms.
+  for (let i = 0; i < 60; i++) {
+    await sleep(10);
+    expect((await limiter.take('k')).source).toBe('fallback');
+  }
+  expect(probes.map(({ verb }) => verb)).toEqual(['block', 'block']);
+});

@@ -1,0 +1,187 @@
+/** The parts of `resilient` that decide what is given back, each by itself. */
+import { systemClock } from '../../../src/internal/clock.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import {
+  concurrency,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  gcra,
+  type Hit,
+  leakyBucket,
+  minInterval,
+  type Policies,
+  slidingLog,
+  type Store,
+  StoreUnavailable,
+} from '../../../src/index.ts';
+import { StoreError } from '../../../src/internal/errors.ts';
+import { type Debt, debtsTo } from '../../../src/wrappers/resilient/pending-releases.ts';
+import { Holds, Resets, rowIdOf } from '../../../src/wrappers/resilient/held-places.ts';
+import { undoing } from '../../../src/wrappers/resilient/late-charge.ts';
+import { isUnapplied } from '../../../src/wrappers/resilient/unapplied.ts';
+import { memory } from '../../../src/stores/memory/memory.ts';
+
+/** A hit of these policies, and the store's decision on it. */
+function charged(policies: Policies, cost = 1): [Hit, Decision] {
+  const rows = memory();
+  let seen: [Hit, Decision] | undefined;
+  const store: Store<Decision> = {
+    clock: rows.clock,
+    apply(hit) {
+      const decision = rows.apply(hit);
+      seen = [hit, decision];
+      return decision;
+    },
+    close: () => {},
+  };
+  createLimiter(policies, { store, name: 'api' }).take('a', cost);
+  return seen as [Hit, Decision];
+}
+
+describe('a charge that came too late is undone', () => {
+  const NOW = 1_000_000;
+  const undone = (policies: Policies, late: number, keepsRates = false, cost = 1) =>
+    undoing(...charged(policies, cost), NOW - late, NOW, keepsRates).map(({ verb, cost }) => [verb, cost]);
+
+  test('by a release where it is held', () => {
+    expect(undone(concurrency({ limit: 5, lease: '1m' }), 500)).toEqual([['release', 1]]);
+    expect(undone(concurrency({ limit: 5, lease: '1m' }), 500, true)).toEqual([['release', 1]]);
+  });
+
+  test('by a refund where a window or a log still counts it', () => {
+    expect(undone(fixedWindow({ limit: 5, per: '1d', align: 'first' }), 500, false, 3)).toEqual([
+      ['refund', 3],
+    ]);
+    expect(undone(fixedWindow({ limit: 5, per: '1s', align: 'first' }), 500)).toEqual([]);
+    expect(undone(slidingLog({ limit: 5, per: '1m' }), 500)).toEqual([['refund', 1]]);
+    expect(undone(slidingLog({ limit: 5, per: '1m' }), 60_000)).toEqual([]);
+  });
+
+  test('without what a bucket has refilled by itself', () => {
+    expect(undone(gcra({ limit: 100, per: '1s' }), 500)).toEqual([]);
+    // 1.5 s with the time that the refund may be on its way, at 2 units a second.
+    expect(undone(gcra({ limit: 100, per: '50s' }), 500, false, 8)).toEqual([['refund', 5]]);
+    expect(undone(leakyBucket({ size: 10, dripSize: 1, dripRate: 1000 }), 500, false, 5)).toEqual([
+      ['refund', 3],
+    ]);
+  });
+
+  test('not at all where nobody can tell what has come back', () => {
+    expect(undone(minInterval({ every: '1m' }), 500)).toEqual([]);
+  });
+
+  test('in two parts that add up to what is held beside a bucket', () => {
+    const both = { rate: gcra({ limit: 100, per: '50s' }), slots: concurrency({ limit: 10, lease: '1m' }) };
+    expect(undone(both, 500, false, 8)).toEqual([
+      ['refund', 5],
+      ['release', 3],
+    ]);
+    expect(undone(both, 60_000, false, 8)).toEqual([['release', 8]]);
+    expect(undone(both, 500, true, 8)).toEqual([['release', 8]]);
+  });
+});
+
+describe('an error', () => {
+  const connecting = Object.assign(new Error(''), { code: 'ECONNREFUSED', syscall: 'connect' });
+  test.each([
+    new StoreUnavailable('deadline'),
+    new StoreUnavailable('overloaded'),
+    new StoreUnavailable('read-only'),
+    new StoreUnavailable('connection', connecting),
+    new AggregateError([connecting, connecting]),
+    new Error('connect ECONNREFUSED 127.0.0.1:6379'),
+    new Error("Stream isn't writeable and enableOfflineQueue options is false"),
+    new Error('The client is offline'),
+    new Error('READONLY You can’t write against a read only replica.'),
+    new Error('LOADING Redis is loading the dataset in memory'),
+    new StoreError('OOM command not allowed when used memory > maxmemory'),
+  ])('proves that a hit was not applied: %o', (error) => {
+    expect(isUnapplied(error)).toBe(true);
+  });
+
+  test.each([
+    new StoreUnavailable('connection', new Error('Connection is closed.')),
+    new Error('Connection is closed.'),
+    new Error('read ECONNRESET'),
+    new Error('Socket closed unexpectedly'),
+    new Error('Reached the max retries per request limit (which is 0).'),
+    new StoreError('connection closed'),
+    new StoreError('the store is not available (deadline)'),
+    new AggregateError([connecting, new Error('read ECONNRESET')]),
+    'READONLY as a string',
+    undefined,
+  ])('leaves open whether a hit was applied: %o', (error) => {
+    expect(isUnapplied(error)).toBe(false);
+  });
+});
+
+describe('the record of holds', () => {
+  const plan = charged(concurrency({ limit: 5, lease: '50ms' }))[0].plan;
+  const hit = (key: string, cost = 1): Hit => ({
+    verb: 'take',
+    plan,
+    key,
+    cost,
+    mode: 'whole',
+    span: 0,
+  });
+
+  test('gives the oldest first, and nothing that it does not know', () => {
+    const holds = new Holds();
+    const now = systemClock.now();
+    holds.add(hit('a'), now, 1, false);
+    holds.add(hit('a'), now + 10, 2, false);
+    expect(holds.remove(hit('b'), false)).toBeUndefined();
+    expect(holds.remove(hit('a', 0), false)).toBeUndefined();
+    expect(holds.hasFallback(hit('a', 0))).toBe(false);
+    expect(holds.remove(hit('a'), true)).toBeUndefined();
+    expect(holds.remove(hit('a'), false)).toBeCloseTo(now + 49.95);
+    expect(holds.remove(hit('a', 2), false)).toBeCloseTo(now + 59.95);
+    expect(holds.remove(hit('a'), false)).toBeUndefined();
+    expect(holds.size).toBe(0);
+  });
+
+  test('drops rows whose leases have ended, however many there were', async () => {
+    const holds = new Holds();
+    for (let i = 0; i < 3000; i++) holds.add(hit(`key ${i}`), systemClock.now(), 1, false);
+    await sleep(60);
+    expect(holds.size).toBeGreaterThan(1000);
+    for (let i = 0; i < 3010; i++) holds.add(hit('another'), systemClock.now(), 1, false);
+    expect(holds.size).toBe(1);
+  });
+});
+
+test('the record of resets is bounded, and then counts too much as reset rather than too little', () => {
+  const resets = new Resets();
+  const start = systemClock.now();
+  for (let i = 0; i < 1001; i++) resets.add(`row ${i}`);
+  expect(resets.since('row 1000', start)).toBe(true);
+  expect(resets.since('row 0', start - 1)).toBe(true);
+  expect(resets.since('another', start - 1)).toBe(true);
+  expect(resets.since('another', systemClock.now() + 1)).toBe(false);
+});
+
+test('debts are bounded, are tried until they are too late, and end with the store', async () => {
+  const [hit] = charged(concurrency({ limit: 5, lease: 60_000 }));
+  let tries = 0;
+  const debts = debtsTo(() => {
+    tries++;
+    return false;
+  });
+  const debt = (ends: number): Debt => ({
+    id: rowIdOf(hit),
+    hit,
+    until: ends,
+    due: (now) => (now < ends ? [hit] : []),
+    released: 1,
+  });
+  for (let i = 0; i < 10_001; i++) debts.owe(debt(systemClock.now() + 150));
+  expect(debts.size).toBe(10_000);
+  await expect.poll(() => debts.size).toBe(0);
+  expect(tries).toBeGreaterThan(0);
+  debts.owe(debt(Infinity));
+  debts.close();
+  expect(debts.size).toBe(0);
+});

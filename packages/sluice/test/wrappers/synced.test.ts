@@ -1,0 +1,343 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import {
+  concurrency,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  type MaybePromise,
+  type Policies,
+  type PolicySource,
+  slidingLog,
+  type Store,
+  synced,
+  type SyncedOptions,
+} from '../../src/index.ts';
+import type { ManualClock } from '../../src/testing/index.ts';
+import { askedStore, settled } from './leased/asked.ts';
+import { steady, storms, surges } from './leased/scenarios.ts';
+import { type Course, excess, type Scenario, simulate, type Spend, total } from './leased/simulation.ts';
+
+const EVERY = 100;
+/** The longest round trip of the simulation, both ways. */
+const ROUND_TRIP = 4;
+
+function withSync(scenario: Scenario): Promise<Course> {
+  return simulate({ ...scenario, wrap: (store, { clock }) => synced(store, { every: EVERY, clock }) });
+}
+
+/** What all nodes but the busiest let pass, at most, in two intervals and a round trip. */
+function unheardOf(spends: readonly Spend[], nodes: number): number {
+  const span = 2 * EVERY + ROUND_TRIP;
+  const most = Array.from({ length: nodes }, (_, node) => {
+    const own = spends.filter((spend) => spend.node === node);
+    let [busiest, sum, first] = [0, 0, 0];
+    for (const { at, cost } of own) {
+      sum += cost;
+      while (own[first].at <= at - span) sum -= own[first++].cost;
+      busiest = Math.max(busiest, sum);
+    }
+    return busiest;
+  }).toSorted((a, b) => a - b);
+  return most.slice(0, -1).reduce((sum, each) => sum + each, 0);
+}
+
+describe('without faults, the overshoot of any window is at most what the other nodes let pass unheard', () => {
+  const CASES: Readonly<Record<string, { policies: Policies; over: (spends: readonly Spend[]) => number }>> =
+    {
+      gcra: {
+        policies: gcra({ limit: 100, per: '1s', burst: 1000 }),
+        over: (spends) => excess(spends, (w) => 1000 + 0.1 * w, { base: 1000, rate: 0.1 }),
+      },
+      'sliding log': {
+        policies: slidingLog({ limit: 1000, per: '10s' }),
+        over: (spends) => excess(spends, (w) => (w < 10_000 ? 1000 : Infinity)),
+      },
+    };
+  test.each(Object.keys(CASES))(
+    '%s',
+    async (name) => {
+      const { policies, over: overIn } = CASES[name];
+      let seen = 0;
+      for (const nodes of [1, 2, 4, 16]) {
+        const { spends } = await withSync(steady(policies, nodes, 1000, 20_000));
+        const over = overIn(spends);
+        expect(over).toBeLessThanOrEqual(unheardOf(spends, nodes));
+        if (nodes === 1) expect(over).toBeLessThanOrEqual(0);
+        seen = Math.max(seen, over);
+      }
+      for (const seed of [1, 2]) {
+        const scenario = surges(policies, seed);
+        const { spends } = await withSync(scenario);
+        expect(overIn(spends)).toBeLessThanOrEqual(unheardOf(spends, scenario.nodes));
+      }
+      // Otherwise the bound was not tried.
+      expect(seen).toBeGreaterThan(0);
+    },
+    30_000,
+  );
+
+  test('fixed window', async () => {
+    const policies = fixedWindow({ limit: 2000, per: '10s' });
+    const { spends } = await withSync(steady(policies, 8, 1000, 30_000));
+    const byWindow = new Map<number, number>();
+    for (const { at, cost } of spends) {
+      const window = Math.floor(at / 10_000);
+      byWindow.set(window, (byWindow.get(window) ?? 0) + cost);
+    }
+    const over = Math.max(...byWindow.values()) - 2000;
+    expect(over).toBeGreaterThan(0);
+    expect(over).toBeLessThanOrEqual(unheardOf(spends, 8));
+  });
+});
+
+test('what was let pass too much is missing later: over a minute, a bucket keeps its rate', async () => {
+  const { spends } = await withSync(steady(gcra({ limit: 200, per: '1s', burst: 400 }), 8, 1000, 60_000));
+  expect(total(spends)).toBeLessThanOrEqual(1.02 * (400 + 60 * 200));
+  expect(total(spends)).toBeGreaterThan(0.95 * (400 + 60 * 200));
+});
+
+test('crashes, stalls and lost answers leave no rejection unheard and no node silent for good', async () => {
+  for (const seed of [1, 2, 3]) {
+    const scenario = storms(gcra({ limit: 200, per: '1s', burst: 2000 }), seed);
+    const course = await withSync(scenario);
+    expect(total(course.spends)).toBeGreaterThan(0.5 * total((await simulate(scenario)).spends));
+  }
+});
+
+describe('one node', () => {
+  let clock: ManualClock;
+  let asked: string[];
+  let store: Store<Promise<Decision>>;
+  beforeEach(() => {
+    ({ clock, asked, store } = askedStore());
+  });
+  const limiterOf = (policies: Policies): Limiter<MaybePromise<Decision>> =>
+    createLimiter(policies, { store: synced(store, { every: EVERY, clock }), name: 'api' });
+
+  test('asks once, then answers at once and pushes once an interval', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+    await limiter.take('alice');
+    for (let i = 0; i < 5; i++)
+      expect(limiter.take('alice')).toMatchObject({ allowed: true, remaining: 8 - i });
+    expect(asked).toEqual(['take 1']);
+    clock.advance(EVERY);
+    await settled();
+    expect(asked).toEqual(['take 1', 'take always 5']);
+    expect(limiter.take('alice', 5)).toMatchObject({ allowed: false, remaining: 4 });
+    expect(limiter.take('alice', 4)).toMatchObject({ allowed: true, remaining: 0 });
+  });
+
+  test('hits that come before the first answer wait for it', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 3, per: '1h' }));
+    const decisions = await Promise.all(Array.from({ length: 5 }, async () => limiter.take('alice')));
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
+    expect(asked).toEqual(['take 1']);
+  });
+
+  test('a denial announces the next answer, and the store’s own wait once it was asked for', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 2, per: '1h', align: 'first' }));
+    await limiter.take('alice');
+    void limiter.take('alice');
+    expect(limiter.take('alice')).toMatchObject({ allowed: false, retryAfter: EVERY });
+    for (let i = 0; i < 2; i++) {
+      clock.advance(EVERY);
+      await settled();
+      void limiter.take('alice');
+    }
+    expect(limiter.take('alice')).toMatchObject({ allowed: false, retryAfter: 3_600_000 - 2 * EVERY });
+  });
+
+  test('forgets a key that lies idle, after what passed was pushed', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+    await limiter.take('alice');
+    void limiter.take('alice', 2);
+    for (let i = 0; i < 10; i++) {
+      clock.advance(EVERY);
+      await settled();
+    }
+    expect(asked).toEqual(['take 1', 'take always 2']);
+  });
+
+  test('a refund undoes what was not yet pushed; reset and block hold at once', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+    await limiter.take('alice');
+    void limiter.take('alice', 4);
+    expect(limiter.refund('alice', 4)).toMatchObject({ remaining: 9 });
+    await limiter.reset('alice');
+    expect(await limiter.peek('alice')).toMatchObject({ remaining: 10 });
+    await limiter.take('alice');
+    await limiter.block('alice', '1m');
+    expect(await limiter.take('alice')).toMatchObject({ allowed: false, policy: 'block' });
+  });
+
+  test('a block loses nothing of what has passed', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+    await limiter.take('alice');
+    void limiter.take('alice', 4);
+    await limiter.block('alice', 1);
+    expect(asked).toEqual(['take 1', 'take always 4', 'block 0']);
+    clock.advance(1);
+    expect(await limiter.peek('alice')).toMatchObject({ allowed: true, remaining: 5 });
+  });
+
+  test('close pushes what was not yet told', async () => {
+    const wrapped = synced(store, { every: EVERY, clock });
+    const limiter = createLimiter('10/h', { store: wrapped, name: 'api' });
+    await limiter.take('alice');
+    void limiter.take('alice', 3);
+    await wrapped.close();
+    expect(asked).toEqual(['take 1', 'take always 3']);
+  });
+
+  test('close waits for a push that is on its way', async () => {
+    const wrapped = synced(store, { every: EVERY, clock });
+    const limiter = createLimiter('10/h', { store: wrapped, name: 'api' });
+    await limiter.take('alice');
+    void limiter.take('alice', 3);
+    const apply = store.apply.bind(store);
+    store.apply = async (hit) => {
+      await settled();
+      return apply(hit);
+    };
+    store.close = () => void asked.push('close');
+    clock.advance(EVERY);
+    await wrapped.close();
+    expect(asked).toEqual(['take 1', 'take always 3', 'close']);
+  });
+
+  test('a push without an answer is not sent again: the next hit asks', async () => {
+    const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+    await limiter.take('alice');
+    void limiter.take('alice', 3);
+    const apply = store.apply.bind(store);
+    store.apply = () => Promise.reject(new Error('gone'));
+    clock.advance(EVERY);
+    await settled();
+    await expect(limiter.take('alice')).rejects.toThrow('gone');
+    store.apply = apply;
+    expect(await limiter.take('alice')).toMatchObject({ remaining: 8, source: 'store' });
+  });
+
+  describe('an answer that a fallback gave in the store’s place', () => {
+    /** As `resilient` with an `onFailure` answers. */
+    const fallBack = (): void => {
+      const apply = store.apply.bind(store);
+      store.apply = async (hit) => ({ ...(await apply(hit)), remaining: 999, source: 'fallback' });
+    };
+
+    test('is not taken for the state of the store at the first hit', async () => {
+      const apply = store.apply.bind(store);
+      fallBack();
+      const limiter = limiterOf(fixedWindow({ limit: 3, per: '1h' }));
+      expect((await limiter.take('alice')).source).toBe('fallback');
+      expect((await limiter.take('alice')).source).toBe('fallback');
+      store.apply = apply;
+      expect(await limiter.take('alice')).toMatchObject({ allowed: true, remaining: 0, source: 'store' });
+      expect(limiter.take('alice')).toMatchObject({ allowed: false, source: 'lease' });
+    });
+
+    test('makes hits that wait for it ask the store themselves, all at the same time', async () => {
+      fallBack();
+      const apply = store.apply.bind(store);
+      let [inFlight, most] = [0, 0];
+      store.apply = async (hit) => {
+        most = Math.max(most, ++inFlight);
+        await settled();
+        inFlight--;
+        return apply(hit);
+      };
+      const limiter = limiterOf(fixedWindow({ limit: 3, per: '1h' }));
+      const decisions = await Promise.all(Array.from({ length: 5 }, async () => limiter.take('alice')));
+      expect(decisions.map(({ source }) => source)).toEqual(Array(5).fill('fallback'));
+      expect(asked).toEqual(Array(5).fill('take 1'));
+      expect(most).toBe(4);
+    });
+
+    test('to a push ends what the node knew: the next hit asks the store', async () => {
+      const apply = store.apply.bind(store);
+      const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
+      await limiter.take('alice');
+      void limiter.take('alice', 3);
+      fallBack();
+      clock.advance(EVERY);
+      await settled();
+      store.apply = apply;
+      expect(await limiter.take('alice')).toMatchObject({ remaining: 5, source: 'store' });
+    });
+  });
+
+  test('what is not a count is checked directly', async () => {
+    const limiter = limiterOf(concurrency({ limit: 2, lease: '1m' }));
+    for (let i = 0; i < 3; i++) await limiter.take('alice');
+    expect(asked).toEqual(['take 1', 'take 1', 'take 1']);
+  });
+
+  describe('an interval that is long for the window', () => {
+    const longFor = (policies: PolicySource): Limiter<MaybePromise<Decision>> =>
+      createLimiter(policies, { store: synced(store, { every: '1h', clock }), name: 'api' });
+
+    test('is a tenth of the window: a node hears of what others let pass, and of the next window', async () => {
+      const limiter = longFor(fixedWindow({ limit: 10, per: '1m' }));
+      await limiter.take('alice');
+      void limiter.take('alice', 4);
+      const elsewhere = createLimiter(fixedWindow({ limit: 10, per: '1m' }), { store, name: 'api' });
+      await elsewhere.take('alice', 5);
+      clock.advance(6000);
+      await settled();
+      expect(limiter.take('alice')).toMatchObject({ allowed: false, retryAfter: 6000 });
+      clock.advance(66_000);
+      await settled();
+      expect((await limiter.take('alice', 10)).allowed).toBe(true);
+    });
+
+    test('does not delay limiters with longer windows, nor is it delayed by them', async () => {
+      const wrapped = synced(store, { every: '1h', clock });
+      const quick = createLimiter(fixedWindow({ limit: 10, per: '1m' }), { store: wrapped, name: 'quick' });
+      const slow = createLimiter(fixedWindow({ limit: 10, per: '1d' }), { store: wrapped, name: 'slow' });
+      for (const limiter of [quick, slow]) {
+        await limiter.take('alice');
+        void limiter.take('alice', 2);
+      }
+      asked.length = 0;
+      clock.advance(6000);
+      await settled();
+      expect(asked).toEqual(['take always 2']);
+      clock.advance(3_600_000 - 6000);
+      await settled();
+      expect(asked.filter((what) => what.startsWith('take'))).toEqual(['take always 2', 'take always 2']);
+    });
+
+    test('is not needed where it would be shorter than 10 ms: such limiters are checked directly', async () => {
+      const limiter = longFor(fixedWindow({ limit: 10, per: '90ms' }));
+      for (let i = 0; i < 3; i++) expect((await limiter.take('alice')).source).toBe('store');
+      expect(asked).toEqual(['take 1', 'take 1', 'take 1']);
+    });
+  });
+
+  test('equal policies in new objects count together', async () => {
+    const policiesOf = () => fixedWindow({ limit: 10, per: '1h' });
+    const wrapped = synced(store, { every: EVERY, clock });
+    const limiter = createLimiter(policiesOf, { store: wrapped, name: 'api' });
+    await limiter.take('alice');
+    for (let i = 0; i < 9; i++)
+      expect(limiter.take('alice')).toMatchObject({ allowed: true, source: 'lease' });
+    expect(limiter.take('alice')).toMatchObject({ allowed: false });
+    expect(asked).toEqual(['take 1']);
+    // Forgotten, and begun again by another object.
+    for (let i = 0; i < 3; i++) {
+      clock.advance(EVERY);
+      await settled();
+    }
+    await limiter.reset('alice');
+    expect(await limiter.take('alice')).toMatchObject({ remaining: 9, source: 'store' });
+    expect(limiter.take('alice')).toMatchObject({ remaining: 8, source: 'lease' });
+  });
+
+  test('options that cannot be are refused', () => {
+    expect(() => synced(store, {} as SyncedOptions)).toThrow('ERR_MISSING_OPTION');
+    expect(() => synced(store, { every: '0s' })).toThrow('synced.every');
+    expect(() => synced(store, { every: 1, maxKeys: 0 })).toThrow('synced.maxKeys');
+  });
+});
