@@ -159,7 +159,10 @@ export function middlewareClaims(framework: string, start: Start): void {
     });
 
     it('a limit of the route adds to the one for all: both are announced, and what one denies the other gives back', async () => {
-      const [forAll, forLogin] = [two(), createLimiter({ login: fixedWindow({ limit: 1, per: '1h' }) })];
+      const [forAll, forLogin] = [
+        two(),
+        createLimiter({ login: fixedWindow({ limit: 1, per: '1h', align: 'first' }) }),
+      ];
       const key = () => 'k';
       const get = await serve({ limiter: forAll, key }, { login: { limiter: forLogin, key } });
       const first = await get('/login?status=200');

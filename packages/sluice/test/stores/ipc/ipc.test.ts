@@ -228,8 +228,8 @@ test('mistakes in the options are told at once', () => {
 
 test('keeps no process alive, neither the one that serves nor one that asks', () => {
   const script = `
-    const { createLimiter } = await import('../../ipc/dist/index.js');
-    const { ipc } = await import('../../ipc/dist/stores/ipc/index.js');
+    const { createLimiter } = await import('./dist/index.js');
+    const { ipc } = await import('./dist/stores/ipc/index.js');
     const path = process.argv[1];
     const store = () => ipc({ onFailure: 'throw', path, deadline: '60s' });
     await createLimiter('5/h', { store: store(), name: 'x' }).take('k');
