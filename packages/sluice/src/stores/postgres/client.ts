@@ -40,12 +40,39 @@ export function runnerOf(client: PostgresClient, prepare: boolean, deadline: Mil
       '',
       'must be a Pool of pg, or sql of postgres.js',
     );
+  handleErrorsOf(client);
   // Only `pg` supports named statements. Its `Pool` and `Client` are event emitters, which is how we recognize them.
   const run: Run =
     prepare && 'on' in client
       ? async ({ name, text }, values) => (await query.call(client, { name, text, values })).rows
       : async ({ text }, values) => (await query.call(client, text, values)).rows;
   return 'waitingCount' in client ? watched(run, client as Pool, deadline) : run;
+}
+
+interface Emitter {
+  on(event: 'error', listener: (error: unknown) => void): unknown;
+  listenerCount(event: 'error'): number;
+}
+
+const handled = new WeakSet<object>();
+
+/**
+ * A `Pool` of pg emits 'error' when an idle connection is lost, and an EventEmitter without a listener for it ends the
+ * process. A limiter must not be the reason for that, so the store listens, and warns if it is the only listener.
+ */
+function handleErrorsOf(client: object): void {
+  if (handled.has(client) || !('listenerCount' in client) || !('on' in client)) return;
+  handled.add(client);
+  const emitter = client as Emitter;
+  emitter.on('error', (error) => {
+    if (emitter.listenerCount('error') > 1) return;
+    warnOnce(
+      'SLUICE_POSTGRES_ERROR_LISTENER',
+      'the Postgres client reported an error and has no listener for it, which would have ended the process; add ' +
+        `pool.on('error', …) where you create it. The error: ${String(error)}`,
+      client,
+    );
+  });
 }
 
 /** What a Pool of pg tells about itself. */

@@ -1,12 +1,10 @@
-/** What the server's error codes mean for a store. */
-import { mistake, type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
+/** Translates the server's error codes into faults of a store. */
+import { mistake, type SluiceError, type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
 import { migration } from './sql.ts';
 
 /** By the server's code, or by its first two or three characters. */
 const FAULTS: Readonly<Record<string, StoreFault>> = {
   '08': 'connection',
-  '28': 'no-permission',
-  '42501': 'no-permission',
   '25006': 'read-only',
   '53': 'out-of-memory',
   '53300': 'connection',
@@ -18,6 +16,9 @@ const FAULTS: Readonly<Record<string, StoreFault>> = {
 /** A serialization failure and a deadlock. The transaction was rolled back: nothing was written. */
 const CONFLICTS = new Set(['40001', '40P01']);
 const NO_TABLE = '42P01';
+const NO_PRIVILEGE = '42501';
+/** The class of codes that a server answers when it rejects the user or the password. */
+const NO_ACCESS = '28';
 
 /** Whether a statement failed only because of what others wrote at the same time, so that it may be repeated. */
 export function isConflict(error: unknown): boolean {
@@ -28,8 +29,20 @@ export function explained(error: unknown, table: string): unknown {
   const code = codeOf(error);
   if (code === NO_TABLE)
     return mistake('ERR_TABLE', 'postgres.table', table, `make it with\n${migration({ table })}`);
+  if (code === NO_PRIVILEGE || code.startsWith(NO_ACCESS)) return missingRight(error, code, table);
   const fault = FAULTS[code] ?? FAULTS[code.slice(0, 3)] ?? FAULTS[code.slice(0, 2)];
   return fault === undefined ? error : new StoreUnavailable(fault, error);
+}
+
+/** A setup error and not an outage: it does not pass by itself, so the check rejects whatever `onFailure` says. */
+function missingRight(error: unknown, code: string, table: string): SluiceError {
+  const advice =
+    code === NO_PRIVILEGE
+      ? `allow it with GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO <user>`
+      : "the server does not accept the client's user or password";
+  // The cause proves that nothing was written, so a release may be repeated.
+  const words = String((error as Error | undefined)?.message ?? error);
+  return Object.assign(mistake('ERR_PERMISSION', 'postgres.client', words, advice), { cause: error });
 }
 
 function codeOf(error: unknown): string {

@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import sqlOf from 'postgres';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createLimiter, type Decision, fixedWindow, type Limiter, SluiceError } from '../../../src/index.ts';
@@ -391,12 +391,47 @@ describe('faults', () => {
     await proxy.stop();
   });
 
+  test('rejects with the fault `read-only` on a server that does not accept writes', async () => {
+    const store = postgres(server.pool({ options: '-c default_transaction_read_only=on' }), patient);
+    const limiter = createLimiter('5/h', { store, name: 'api' });
+    await expect(limiter.take('k')).rejects.toMatchObject({ fault: 'read-only' });
+  });
+
   test.each([
-    ['read-only', '-c default_transaction_read_only=on'],
-    ['no-permission', '-c role=pg_monitor'],
-  ])('a server that will not write is told by its fault: %s', async (fault, options) => {
-    const store = postgres(server.pool({ options }), patient);
-    await expect(createLimiter('5/h', { store, name: 'api' }).take('k')).rejects.toMatchObject({ fault });
+    ['a missing privilege', () => ({ options: '-c role=pg_monitor' }), 'GRANT SELECT'],
+    [
+      'a wrong password',
+      () => ({ connectionString: server.url.replace(':password@', ':wrong@') }),
+      'user or password',
+    ],
+  ])("rejects every check for %s, although onFailure is 'allow'", async (_, options, advice) => {
+    const store = postgres(server.pool(options()), { ...patient, onFailure: 'allow' });
+    const limiter = createLimiter('5/h', { store, name: 'api' });
+    for (let i = 0; i < 20; i++)
+      await expect(limiter.take('k')).rejects.toMatchObject({
+        code: 'ERR_PERMISSION',
+        message: expect.stringContaining(advice),
+      });
+  });
+
+  test('warns once when a pool without an error listener loses a connection, which would end the process', async () => {
+    const warnings: string[] = [];
+    const listener = (warning: Error & { code?: string }) => warnings.push(warning.code ?? '');
+    process.on('warning', listener);
+    const unwatched = new pg.Pool({ connectionString: server.url });
+    const limiter = createLimiter('500/h', { store: postgres(unwatched, patient), name: 'unwatched' });
+    for (let round = 0; round < 2; round++) {
+      await limiter.take('k');
+      const lost = new Promise<void>((resolve) => void unwatched.once('remove', () => resolve()));
+      await pool.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%sluice%' AND pid <> pg_backend_pid()",
+      );
+      await lost;
+    }
+    await expect.poll(() => warnings).toContain('SLUICE_POSTGRES_ERROR_LISTENER');
+    expect(warnings.filter((code) => code === 'SLUICE_POSTGRES_ERROR_LISTENER')).toHaveLength(1);
+    process.off('warning', listener);
+    await unwatched.end();
   });
 
   test('a server that is not there is answered as declared', async () => {
