@@ -184,7 +184,7 @@ describe('the store', () => {
     [
       'ipc in a folder that does not exist',
       () => ipc({ path: '/no-such-folder/limits.sock' }),
-      'ipc.path must be in a folder that exists (create it before); got "/no-such-folder/limits.sock" [ERR_OPTIONS]',
+      'ipc.path must be in a folder that exists (create the folder first); got "/no-such-folder/limits.sock" [ERR_OPTIONS]',
     ],
   ]);
 });

@@ -10,7 +10,7 @@ import type { Millis } from '../../engine/contract.ts';
 const SIZE = 200;
 /** The server works on one call while the client decides the hits of another. */
 const CALLS = 2;
-/** A call that takes longer than this no longer holds up others: its connection may be dead, or its row locked. */
+/** A call that takes longer than this no longer delays others: its connection may be dead, or its row locked. */
 const PATIENCE: Millis = 100;
 
 interface Waiting<Request, Answer> {
@@ -24,7 +24,7 @@ export function inBatches<Request, Answer>(
   askMany: (requests: readonly Request[]) => Promise<readonly Answer[]>,
 ): (request: Request) => Promise<Answer> {
   let waiting: Waiting<Request, Answer>[] = [];
-  /** When each of the calls began that hold up others, by `performance.now()`. */
+  /** When each call that delays others began, by `performance.now()`. */
   const underWay = new Map<object, Millis>();
   let isScheduled = false;
   let isTimed = false;

@@ -1,4 +1,4 @@
-/** Any key-value service with compare-and-swap, as a store. */
+/** A store on any key-value service that supports compare-and-swap. */
 import { clockOf, systemClock } from '../../internal/clock.ts';
 import type { Decision, MaybePromise, Millis, Store } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
@@ -7,13 +7,13 @@ import { inBatches } from './batches.ts';
 import { GUARDED, guarded, type GuardedOptions } from './guarded.ts';
 import type { Rows } from './swap-store.ts';
 
-/** What a service has to be able to do. Keys are at most 200 characters of printable ASCII without blanks. */
+/** The operations that a service must provide. Keys are at most 200 characters of printable ASCII without blanks. */
 export interface CasService<Version = unknown> {
-  /** The value that was last put there, unless it has expired; never an older one. */
+  /** Returns the latest value of the key, or nothing if it has expired. It must never return an older value. */
   get(key: string): MaybePromise<CasFound<Version> | undefined | null>;
   /**
-   * Writes if the value still has this version, or if there still is none where the version is undefined, and returns
-   * whether it did. The comparison and the write are one atomic step.
+   * Writes if the value still has this version or, where the version is undefined, if there still is no value. Returns
+   * whether it wrote. The comparison and the write must be one atomic step.
    */
   put(
     key: string,
@@ -29,15 +29,15 @@ export interface CasService<Version = unknown> {
   now?(): MaybePromise<Millis>;
 }
 
-/** A value as it was found. */
+/** A value and its version. */
 export interface CasValue<Version = unknown> {
-  /** What was put there. */
+  /** The bytes that were last written. */
   readonly value: Uint8Array;
-  /** Another one after each write, and never the same again, not even after the key had expired. */
+  /** Changes with each write and never repeats, not even after the key has expired. */
   readonly version: Version;
 }
 
-/** What `get` found: a value or none, and optionally the service's time, in milliseconds since 1970. */
+/** The result of `get`: a value or none, and optionally the service's time in milliseconds since 1970. */
 export type CasFound<Version = unknown> = (
   | CasValue<Version>
   | { readonly value?: undefined; readonly version?: undefined }
@@ -45,19 +45,19 @@ export type CasFound<Version = unknown> = (
 
 /** The arguments of a `put`. */
 export interface CasPut<Version = unknown> {
-  /** Where to write. */
+  /** The key to write to. */
   readonly key: string;
-  /** What to write. */
+  /** The bytes to write. */
   readonly value: Uint8Array;
-  /** The version that the value must still have; undefined: there must be no value. */
+  /** The version that the value must still have; undefined if there must be no value. */
   readonly version: Version | undefined;
-  /** After this time the value may be dropped. */
+  /** The service may drop the value after this many milliseconds. */
   readonly expiresInMs: Millis;
 }
 
 export interface CasOptions extends GuardedOptions {}
 
-/** A store on a key-value service. It never closes the service. */
+/** Creates a store on a key-value service. It never closes the service. */
 export function casStore<Version>(
   service: CasService<Version>,
   options: CasOptions = {},
@@ -67,7 +67,7 @@ export function casStore<Version>(
   if (typeof service?.get !== 'function' || typeof service.put !== 'function')
     throw new SluiceError('ERR_OPTIONS', 'casStore.service', service, 'with get() and put()');
 
-  // Services may throw synchronously: in an async function, that fails like one that rejects.
+  // A service may throw synchronously. An async function turns that into a rejection.
   const getOne = async (key: string) => service.get(key);
   const putOne = async ({ key, value, version, expiresInMs }: CasPut<Version>) =>
     service.put(key, value, version, expiresInMs);

@@ -1,4 +1,4 @@
-/** Rows as the store that people use: with what keeps a sick service from harming its callers. */
+/** Turns rows into a complete store, with protection for callers from a slow or failing service. */
 import { clockFrom, type GivenClock, systemClock } from '../../internal/clock.ts';
 import type { Clock, Decision, Millis, Store } from '../../engine/contract.ts';
 import { duration } from '../../internal/duration.ts';
@@ -8,18 +8,18 @@ import { DEADLINE, type ResilientOptions } from '../../wrappers/resilient/resili
 import { type Rows, swapStore } from './swap-store.ts';
 
 export interface GuardedOptions extends ResilientOptions {
-  /** Answer repeated denials from memory, for two seconds at most, without asking the service; default false. */
+  /** Answers repeated denials from memory, for at most two seconds, without asking the service; default false. */
   readonly denyCache?: boolean | DenyCacheOptions | undefined;
-  /** In place of the service's time: for tests. Rows are then kept a day longer. */
+  /** Replaces the service's time, for tests. Rows are then kept a day longer. */
   readonly clock?: GivenClock | undefined;
 }
 
 export const GUARDED = ['deadline', 'onFailure', 'maxInFlight', 'onEvent', 'denyCache', 'clock'] as const;
 
-/** An injected clock may stand still while the service's goes on. */
+/** How much longer rows are kept with an injected clock, which may stand still while the service's clock advances. */
 const DAY: Millis = 86_400_000;
 
-/** How long a check may take, in milliseconds. */
+/** The deadline of a check, in milliseconds. */
 export function deadlineOf({ deadline }: ResilientOptions, byDefault: Millis): Millis {
   return duration('deadline', deadline ?? byDefault);
 }

@@ -1,21 +1,21 @@
 /**
- * Names of keys that any service takes: `name:subject`, at most 200 characters of printable ASCII without blanks, and
- * no two subjects share one.
+ * Key names that any service accepts: `name:subject`, at most 200 characters of printable ASCII without blanks. No two
+ * subjects share a name.
  */
 import type { Plan } from '../../engine/contract.ts';
 
 const LONGEST = 200;
 
-/** What is written as its UTF-16 code unit. Names also lose what sets the parts apart. */
+/** Characters that are escaped as their UTF-16 code unit. In names, the separator is escaped, too. */
 const ODD = /[^!-$&-~]/g;
 const ODD_IN_NAME = /[^!"$&-9;-?A-~]/g;
 
-/** The whole name, however long. */
+/** The full key name, which may be too long for a service. */
 export function idOf({ name }: Plan, subject: string): string {
   return `${escaped(name, ODD_IN_NAME)}:${escaped(subject, ODD)}`;
 }
 
-/** A long one is kept as its SHA-256, with a # in front that no other name begins with. */
+/** A long name is stored as its SHA-256, after a # with which no other name begins. */
 export async function digestOf(id: string): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(id)));
   return `#${Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;

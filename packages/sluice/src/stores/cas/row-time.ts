@@ -1,9 +1,9 @@
 /**
  * The time of a row, which never goes back, even if the clocks of its writers differ or a service's clock is set back.
  *
- * A row that was written in the future has a time of its own: it stands at the instant of its last write when this
- * process first sees that write, and from then on runs as fast as this process's monotonic clock. So a caller waits as
- * long as it was told to and not until the clock has caught up, and no time counts twice.
+ * A row that was written in the future has its own time. That time starts at the row's last write when this process first
+ * sees the write, and then advances with this process's monotonic clock. So a caller waits as long as it was told, not
+ * until the clock has caught up, and no time counts twice.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { warnOnce } from '../../internal/warn.ts';
@@ -17,12 +17,12 @@ interface Sighting {
   readonly seenAt: Millis;
 }
 
-/** Rows from the future that are remembered. One that is forgotten only waits longer. */
+/** How many rows from the future are remembered. Forgetting one only makes its callers wait longer. */
 const REMEMBERED = 10_000;
-/** Clocks that are kept in step differ by less than this. */
+/** Synchronized clocks differ by less than this. */
 const SUSPICIOUS: Millis = 10_000;
 
-/** `about`: what a warning about these clocks is about. */
+/** `about` identifies the store in a warning about clock skew. */
 export function rowTimes(about: object): (key: string, written: Millis, now: Millis) => Millis {
   const sightings = new Map<string, Sighting>();
 
@@ -32,7 +32,7 @@ export function rowTimes(about: object): (key: string, written: Millis, now: Mil
     if (written <= now) return now;
     if (written - now > SUSPICIOUS) warnOfSkew(written - now, about);
     const seenAt = performance.now();
-    // Either nobody wrote since, or only this process did, at the time that it had reached.
+    // No other process has written since: the last write is the one seen before, or this process's own.
     const isContinued = last !== undefined && (written === last.written || written === last.time);
     const time = isContinued ? last.time + (seenAt - last.seenAt) : written;
     if (sightings.size >= REMEMBERED) sightings.delete(sightings.keys().next().value as string);

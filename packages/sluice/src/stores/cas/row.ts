@@ -4,35 +4,35 @@
  *   format  blocked-until  written  expires     then for each version of the limiter that counts here, a section:
  *   mark  length  expires  cells …              and per variable-length row its length and its cells
  *
- * The mark stands for the plan's signature, and a plan reads and writes only the section with its own mark. So two versions of
- * a limiter count side by side, and a manual block holds for both. `length` counts the numbers after it.
+ * The mark identifies the plan's signature, and a plan reads and writes only the section with its own mark. So two versions
+ * of a limiter count side by side, and a manual block holds for both. `length` is the number of values after it.
  */
 import type { Cells, Decision, Hit, Millis, Plan } from '../../engine/contract.ts';
 import { digest } from '../../internal/hash.ts';
 import { clearIn, decide } from '../../engine/decide.ts';
 import { RowHeap } from '../table/variable-length-rows.ts';
 
-/** Values that do not start with this number are not ours: the key is fresh. */
+/** The first number of every value. A value that starts with another number is ignored, and the key is fresh. */
 const FORMAT = 2;
 const HEADER = 4;
 const WRITTEN = 2;
-/** The longest that a row is kept: a century. */
+/** The longest time that a row is kept: a century. */
 const LONGEST: Millis = 3_155_760_000_000;
 
 interface Value {
   blockedUntil: Millis;
-  /** By mark. */
+  /** The sections by their marks. */
   sections: Map<number, Section>;
 }
 
 interface Section {
   /** When the row is fully replenished by every plan that wrote to it. */
   readonly expires: Millis;
-  /** Everything after `expires`. */
+  /** The cells and variable-length rows, which follow `expires`. */
   readonly numbers: Cells;
 }
 
-/** A section as its plan reads it. */
+/** A section in the form that its plan reads. */
 interface Row {
   readonly cells: Cells;
   readonly grown: RowHeap;
@@ -40,11 +40,11 @@ interface Row {
 
 export interface Outcome {
   readonly decisions: readonly Decision[];
-  /** What has to be written, and for how long it must be kept; undefined: nothing has changed. */
+  /** The value to write and how long to keep it; undefined if nothing has changed. */
   readonly change: { readonly value: Uint8Array; readonly expiresIn: Millis } | undefined;
 }
 
-/** The numbers in some bytes, wherever in memory these begin; undefined if they are not a value of ours. */
+/** Reads the bytes as numbers, at any alignment; undefined if they are not a value that Sluice wrote. */
 export function numbersIn(value: Uint8Array | undefined): Cells | undefined {
   if (value === undefined || value.byteLength % 8 !== 0 || value.byteLength < 8 * HEADER) return undefined;
   const aligned = value.byteOffset % 8 === 0 ? value : Uint8Array.from(value);
@@ -56,7 +56,7 @@ export function writtenAt(numbers: Cells | undefined): Millis {
   return numbers?.[WRITTEN] ?? 0;
 }
 
-/** Applies hits of one key in order. `keep`: how much longer than until it is fully replenished a row is kept. */
+/** Applies the hits of one key in order. A row is kept for `keep` longer than until it is fully replenished. */
 export function decideAll(
   hits: readonly Hit[],
   stored: Cells | undefined,
@@ -69,7 +69,7 @@ export function decideAll(
   for (const hit of hits) {
     const { plan, verb } = hit;
     const mark = markOf(plan);
-    // Hits before this one, of the same round, may have written as well.
+    // Earlier hits of the same round may have written, too.
     if (verb === 'reset' && (stored !== undefined || changed)) {
       value.blockedUntil = 0;
       value.sections.clear();
@@ -92,7 +92,7 @@ export function decideAll(
   return { decisions, change: changed ? encode(value, now, keep) : undefined };
 }
 
-/** A value that its sections do not fill exactly is not ours either. */
+/** A value whose sections do not fill it exactly is ignored. */
 function valueIn(numbers: Cells | undefined): Value {
   const fresh = { blockedUntil: 0, sections: new Map<number, Section>() };
   if (numbers === undefined) return fresh;
@@ -107,7 +107,7 @@ function valueIn(numbers: Cells | undefined): Value {
   return { blockedUntil: numbers[1], sections };
 }
 
-/** Without the sections that have expired. */
+/** Leaves out sections that have expired. */
 function encode(
   { blockedUntil, sections }: Value,
   now: Millis,
@@ -134,7 +134,7 @@ function encode(
   return { value: new Uint8Array(value.buffer), expiresIn: Math.max(Math.ceil(last - now), 1) };
 }
 
-/** The row as this plan reads it; fresh if the numbers do not have the plan's shape. */
+/** The row in the form that this plan reads; fresh if the numbers do not have the plan's shape. */
 function rowIn(numbers: Cells | undefined, plan: Plan): Row {
   const state = numbers === undefined ? undefined : stateIn(numbers, plan);
   return state ?? { cells: new Float64Array(plan.width), grown: new RowHeap() };
@@ -163,7 +163,7 @@ function encodeRow({ cells, grown }: Row, plan: Plan): Cells {
   const length = rows.reduce((sum, row) => sum + 1 + row.length, plan.width);
   const numbers = new Float64Array(length);
   numbers.set(cells);
-  // A pointer means nothing elsewhere.
+  // Pointers are valid only in this process.
   for (const { grows, offset } of plan.slots) if (grows) numbers[offset] = 0;
   let at = plan.width;
   for (const row of rows) {

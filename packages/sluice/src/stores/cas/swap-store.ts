@@ -1,8 +1,9 @@
 /**
- * A store over rows that can only be read, and written if nobody wrote since. It runs the engine here.
+ * A store over rows that support compare-and-swap: read, and write only if the row is unchanged. The engine runs in this
+ * process.
  *
- * Hits of one key wait for the round that is under way, and the next round decides all of them: one read and one write,
- * however many there are. So processes compete for a row, and callers within a process do not.
+ * Hits of one key wait for the round that is under way, and the next round decides all of them with one read and one
+ * write. So processes compete for a row, but callers within a process do not.
  */
 import type { Clock, Decision, Hit, MaybePromise, Millis, Store } from '../../engine/contract.ts';
 import { StoreUnavailable } from '../../internal/errors.ts';
@@ -14,49 +15,49 @@ export interface Found {
   readonly value: Uint8Array | undefined;
   readonly version: unknown;
   readonly now: Millis;
-  /** Read just now, and not only remembered or guessed. A decision that writes nothing must rest on such a row. */
+  /** True if the row was just read, not remembered or guessed. A decision that writes nothing needs such a row. */
   readonly sure: boolean;
 }
 
 export interface Rows {
-  /** `sure`: the row must be read now. */
+  /** Returns the row. With `sure` it must be read now, not remembered. */
   get(key: string, sure: boolean): MaybePromise<Found>;
-  /** Writes if the row is still the one found; otherwise what is there instead, or false if that is not known. */
+  /** Writes if the row is still the one found. Otherwise returns the current row, or false if that is not known. */
   put(key: string, found: Found, value: Uint8Array, expiresIn: Millis): Promise<true | false | Found>;
 }
 
 interface Pending {
   readonly hit: Hit;
-  /** From then on its caller has been told something else. A round goes on while anybody in it waits. */
+  /** When the caller stops waiting. A round continues while any of its callers still waits. */
   readonly due: Millis;
   readonly resolve: (decision: Decision) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Who waits for a key's next round. */
+/** The hits that wait for a key's next round. */
 interface Line {
   waiting: Pending[];
-  /** When the round that is under way began. */
+  /** When the current round began. */
   since: Millis;
 }
 
 interface Round {
   readonly decisions: readonly Decision[];
-  /** How often others were faster. */
+  /** How often another process wrote first. */
   readonly lost: number;
 }
 
-/** How often a round may find that another process was faster. */
+/** How often another process may write first before the round fails. */
 const TRIES = 100;
-/** A round that takes longer, in milliseconds, may never end: nobody waits for it. */
+/** A round that takes longer than this, in milliseconds, may never end, so new hits do not wait for it. */
 const PATIENCE = 10_000;
-/** The longest pause that a conflict leads to, in milliseconds. */
+/** The longest pause after a conflict, in milliseconds. */
 const LONGEST_PAUSE = 16;
 
 /**
- * `steady`: a row's time never goes back, although the clocks of several processes differ.
- * `keep`: how much longer a row is kept than until it is fully replenished.
- * `deadline`: how long a caller waits. Work for callers who have left would delay those who still wait.
+ * `steady`: a row's time never goes back, even if the clocks of several processes differ.
+ * `keep`: how long a row is kept after it is fully replenished.
+ * `deadline`: how long a caller waits. Work for callers that have given up would delay those that still wait.
  */
 export function swapStore(
   rows: Rows,
@@ -65,7 +66,7 @@ export function swapStore(
   keep: Millis,
   deadline: Millis,
 ): Store<Promise<Decision>> {
-  /** A key is here while a round is under way. */
+  /** The keys that have a round under way. */
   const lines = new Map<string, Line>();
   const timeOf = steady ? rowTimes(rows) : undefined;
 
@@ -83,7 +84,7 @@ export function swapStore(
         refuse(new StoreUnavailable('deadline'));
       const started: Line = { waiting: [pending], since: now };
       lines.set(id, started);
-      // At the end of the tick: what is asked in one tick is decided in one round.
+      // Starts at the end of the tick, so that hits of one tick are decided in one round.
       void Promise.resolve().then(() => serve(id, started));
     });
   }
@@ -103,10 +104,10 @@ export function swapStore(
           batch[batch.length - 1].due,
         );
         for (const [i, { resolve }] of batch.entries()) resolve(decisions[i]);
-        // Whoever won in the end lets the others have a turn; its own callers gather meanwhile.
+        // After a contested round, gives other processes a turn; this process's callers gather meanwhile.
         if (lost > 1) await pause(lost);
       } catch (error) {
-        // Nobody knows whether a write that failed was made: it is not made again.
+        // A write that failed may have been made, so it is not repeated.
         for (const { reject } of batch) reject(error);
       }
     }
@@ -138,13 +139,16 @@ export function swapStore(
       stopIfOver();
       found = await rows.get(key, true);
     }
-    throw new StoreUnavailable('overloaded', new Error(`others wrote first, ${TRIES} times`));
+    throw new StoreUnavailable(
+      'overloaded',
+      new Error(`other processes wrote first ${TRIES} times in a row`),
+    );
   }
 
   return { clock, apply, close() {} };
 }
 
-/** Longer the more often it was lost, and by chance, so that those who met do not meet again. */
+/** Grows with the number of conflicts, and is random so that competing processes do not collide again. */
 function pause(lost: number): Promise<void> {
   const span = Math.random() * Math.min(2 ** lost, LONGEST_PAUSE);
   return new Promise((resolve) => void setTimeout(resolve, span));

@@ -1,22 +1,22 @@
 /**
- * Who serves: the first that can bind the path. A socket's file outlives the process that made it, and only who
- * holds the lock, a directory beside it, may remove one that nobody answers on. Otherwise two processes could each
- * remove the other's.
+ * Elects the serving process: the first one that can bind the path. A socket file outlives the process that created it.
+ * Only the process that holds the lock, a directory beside the socket, may remove a file on which no process answers.
+ * Otherwise two processes could each remove the other's socket.
  */
 import { mkdir, rm, rmdir, stat } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 
-/** A lock older than this, in milliseconds, belonged to a process that died between two lines. */
+/** A lock older than this, in milliseconds, belonged to a process that died while it held the lock. */
 const STALE = 2000;
-/** Errors that mean that nobody serves. */
-const NOBODY = new Set(['ENOENT', 'ECONNREFUSED']);
+/** Errors that mean that no process is serving. */
+const NOT_SERVED = new Set(['ENOENT', 'ECONNREFUSED']);
 
 function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 
-export function isNobody(error: unknown): boolean {
-  return NOBODY.has(codeOf(error));
+export function isUnserved(error: unknown): boolean {
+  return NOT_SERVED.has(codeOf(error));
 }
 
 export function dial(path: string): Promise<Socket> {
@@ -29,9 +29,9 @@ export function dial(path: string): Promise<Socket> {
   });
 }
 
-/** Calls `bind` where nobody serves and nobody else is about to. Undefined: somebody does or is; dial again. */
-export async function stand<T>(path: string, bind: () => Promise<T>): Promise<T | undefined> {
-  // A pipe of Windows ends with its process: binding alone decides.
+/** Calls `bind` if no other process is serving or about to serve. Otherwise returns undefined, and the caller should dial again. */
+export async function elect<T>(path: string, bind: () => Promise<T>): Promise<T | undefined> {
+  // A Windows pipe ends with its process, so binding alone decides.
   if (path.startsWith('\\\\')) return bind().catch(unlessTaken);
   const lock = `${path}.lock`;
   try {
@@ -43,9 +43,9 @@ export async function stand<T>(path: string, bind: () => Promise<T>): Promise<T 
     return undefined;
   }
   try {
-    // Again, now that nobody else can begin to serve.
+    // Checks again, now that no other process can begin to serve.
     const socket = await dial(path).catch((error: unknown) => {
-      if (isNobody(error)) return undefined;
+      if (isUnserved(error)) return undefined;
       throw error;
     });
     socket?.destroy();

@@ -1,11 +1,11 @@
-/** The side that asks: whoever serves, or this process itself. What may go wrong on the way is left to `resilient`. */
+/** The client side: sends hits to the serving process, which may be this one. `resilient` handles all faults. */
 import type { Socket } from 'node:net';
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import { systemClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../../engine/contract.ts';
 import { chain } from '../../internal/maybe-promise.ts';
 import { StoreError, StoreUnavailable } from '../../internal/errors.ts';
-import { dial, isNobody, stand } from './election.ts';
+import { dial, elect, isUnserved } from './election.ts';
 import { serve } from './server.ts';
 import type { Table } from './table.ts';
 import { answersIn, askOf, decisionFrom, isDecisionLine, lineReader, planText } from './wire.ts';
@@ -13,7 +13,7 @@ import { answersIn, askOf, decisionFrom, isDecisionLine, lineReader, planText } 
 interface Pending {
   readonly hit: Hit;
   readonly plan: string;
-  /** Not sent after this: its caller has been told something else by then. */
+  /** The hit is not sent after this instant, because its caller has stopped waiting. */
   readonly due: Millis;
   readonly resolve: (decision: Decision) => void;
   readonly reject: (error: unknown) => void;
@@ -23,24 +23,24 @@ interface Pending {
 interface Line {
   readonly number: number;
   readonly hits: readonly Pending[];
-  /** It was sent before, to a process that ended before it answered. */
+  /** True if the line was already sent to a process that ended before it answered. */
   readonly isAgain: boolean;
 }
 
-/** Where hits go: another process, or this one. */
+/** The destination of hits: another process, or this one. */
 interface Link {
   send(line: Line): void;
   close(): void | Promise<void>;
 }
 
-/** Between two tries, in milliseconds; as much again at random, so that processes do not meet forever. */
+/** The pause between two attempts, in milliseconds, plus a random part of up to the same length to avoid repeated collisions. */
 const PAUSE = 5;
-/** Hits in a line. */
+/** The most hits in a line. */
 const BATCH = 256;
 
 export interface IpcStoreOptions {
   readonly path: string;
-  /** What this process decides with while it serves; undefined: it never does. */
+  /** The table with which this process decides while it serves; undefined if it never serves. */
   readonly table: Table | undefined;
   readonly algorithms: AlgorithmsByName;
   readonly deadline: Millis;
@@ -48,11 +48,11 @@ export interface IpcStoreOptions {
 
 export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions): Store<Promise<Decision>> {
   const texts = new WeakMap<Plan, string>();
-  /** Names this client in the lines that it sends. */
+  /** Identifies this client in the lines that it sends. */
   const client = crypto.randomUUID();
   let lines = 0;
   let waiting: Pending[] = [];
-  /** Lines that were sent and not answered. Whoever serves next knows which of them were decided on. */
+  /** Lines that were sent but not answered. The next serving process knows which of them were decided. */
   let unanswered: Line[] = [];
   let scheduled = false;
   let link: Link | undefined;
@@ -95,7 +95,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     refuse(waiting.splice(0), error);
   }
 
-  /** Their callers have been told something else by now. With this error it is certain that they were not applied. */
+  /** Rejects hits whose callers have stopped waiting. The error states that they were certainly not applied. */
   function refuseOverdue(): void {
     const now = performance.now();
     for (const { hits } of unanswered.filter(({ hits }) => hits.every(({ due }) => due <= now)))
@@ -107,7 +107,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     refuse(overdue, new StoreUnavailable('deadline'));
   }
 
-  /** Tries until there is one; `eager`: also when no hit waits for it. */
+  /** Tries until a link is established; with `eager` even if no hit waits for it. */
   async function findLink(eager = false): Promise<void> {
     if (linking) return;
     linking = true;
@@ -129,14 +129,14 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     return waiting.length + unanswered.length > 0;
   }
 
-  /** Undefined: somebody is about to serve. */
+  /** Returns undefined if another process is about to serve. */
   async function tryOnce(): Promise<Link | undefined> {
     try {
       return remote(await dial(path));
     } catch (error) {
-      if (table === undefined || !isNobody(error)) throw error;
+      if (table === undefined || !isUnserved(error)) throw error;
     }
-    const server = await stand(path, () => serve(path, table, () => forget(own)));
+    const server = await elect(path, () => serve(path, table, () => forget(own)));
     const own: Link | undefined = server && {
       send: (line) => decideHere(line, table),
       close: () => server.close(),
@@ -148,7 +148,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     if (link === lost) link = undefined;
   }
 
-  /** The same as for others, without the way there and back. */
+  /** Decides in this process, without a socket. */
   function decideHere({ number, hits, isAgain }: Line, own: Table): void {
     for (const [i, outcome] of own.decide(askOf(hits, client, number, isAgain)).entries()) {
       const { resolve, reject } = hits[i];
@@ -168,7 +168,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     socket.unref();
     socket.setEncoding('utf8');
     const read = lineReader((line) => {
-      // If this throws, who asked is refused with the others.
+      // If this throws, the hits of this line are rejected together with the others.
       const answers = answersIn(line);
       settle(sent.shift()?.hits ?? [], answers);
     });
@@ -179,19 +179,19 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
         socket.destroy();
       }
     });
-    // Followed by 'close'.
+    // A 'close' event follows.
     socket.on('error', () => {});
     socket.on('close', () => {
       forget(own);
       for (const line of sent.splice(0)) unanswered.push({ ...line, isAgain: true });
       if (closed) refuseAll(new StoreError('connection closed'));
-      // The serving process is gone: another must take over before the next check comes.
+      // The serving process is gone, and another one must take over before the next check.
       else void findLink(table !== undefined);
     });
     return own;
   }
 
-  // At once: who made this store first shall serve, whether or not it ever checks anything itself.
+  // Immediately: the process that creates its store first serves, even if it never checks anything itself.
   if (table !== undefined) void findLink(true);
 
   return {
@@ -215,7 +215,7 @@ function settle(batch: readonly Pending[], answers: readonly unknown[]): void {
   }
 }
 
-/** Holds no process: whoever waits has a deadline that does. */
+/** Does not keep the process alive: the deadlines of waiting callers do. */
 function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, PAUSE + Math.random() * PAUSE).unref());
 }

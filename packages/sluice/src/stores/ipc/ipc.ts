@@ -1,4 +1,4 @@
-/** One limit for the processes of a machine, without a server to install: one of them decides for all. */
+/** One limit for all processes of a machine, without a server to install: one of them decides for all. */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { algorithmsByName } from '../../algorithms/by-name.ts';
@@ -12,25 +12,25 @@ import { ipcStore } from './ipc-store.ts';
 import { tableOf } from './table.ts';
 
 export interface IpcOptions extends ResilientOptions {
-  /** Of a Unix socket, in an existing folder that only these processes may write to; on Windows a pipe, `\\\\.\\pipe\\name`. */
+  /** The path of a Unix socket, in an existing folder that only these processes can write to. On Windows a pipe, `\\\\.\\pipe\\name`. */
   readonly path: string;
-  /** Whether this process may be the one that decides; default true. */
+  /** Whether this process may become the serving process; default true. */
   readonly serve?: boolean | undefined;
-  /** What it decides with then; default `memory()`. */
+  /** The store with which the serving process decides; default `memory()`. */
   readonly store?: Store | undefined;
-  /** Algorithms that are not Sluice's own. All processes need the same. */
+  /** Custom algorithms. All processes need the same ones. */
   readonly algorithms?: readonly Algorithm[] | undefined;
 }
 
 /**
- * How long a check may wait for the serving process, unless told otherwise. If that process ends, its socket closes and the
- * check goes to its successor, so this matters only while its event loop is busy.
+ * The default deadline of a check. If the serving process ends, its socket closes and the check goes to its successor, so
+ * the deadline matters only while the event loop of the serving process is busy.
  */
 const DEADLINE = 2000;
-/** Unix has 108 bytes for it, macOS 104, its end included. */
+/** Linux allows 108 bytes for a socket path, macOS 104, including the terminating zero. */
 const LONGEST_PATH = 103;
 
-/** A store for the processes of a machine: one of them decides, the others ask it over a socket. */
+/** Creates a store for the processes of a machine: one of them decides, the others ask it over a socket. */
 export function ipc(options: IpcOptions): Store<Promise<Decision>> {
   const { path, serve, store, algorithms, ...rest } = checkOptionNames('ipc', options, [
     'path',
@@ -51,19 +51,19 @@ export function ipc(options: IpcOptions): Store<Promise<Decision>> {
       `at most ${LONGEST_PATH} bytes`,
       'is too long for a socket',
     );
-  // Only who may serve must be able to make the socket: another process may make the folder before it serves.
+  // Only a process that may serve needs the folder now; for the others, the serving process may still create it.
   if (serve !== false && !path.startsWith('\\\\') && !existsSync(dirname(path)))
     throw new SluiceError(
       'ERR_OPTIONS',
       'ipc.path',
       path,
-      'create it before',
+      'create the folder first',
       'must be in a folder that exists',
     );
   if (store !== undefined) storeIn('ipc.store', store, storeHint);
   const byName = algorithmsByName('ipc.algorithms', algorithms);
   const deadline = duration('ipc.deadline', rest.deadline ?? DEADLINE);
-  // A pipe of Windows is not in a folder.
+  // A Windows pipe is not in a folder.
   const file = path.startsWith('\\\\') ? undefined : `${path}.state`;
   const table = serve === false ? undefined : tableOf(store ?? memory(), byName, file);
   return resilient(ipcStore({ path, table, algorithms: byName, deadline }), { ...rest, deadline });

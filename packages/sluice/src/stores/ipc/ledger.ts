@@ -1,13 +1,13 @@
 /**
- * What the serving process decided, in a file beside the socket, so that its successor goes on where it ended: after a
- * restart, a crash or SIGKILL. The file belongs to whoever serves.
+ * Records the decisions of the serving process in a file beside the socket, so that its successor continues with the same
+ * state after a restart, a crash or SIGKILL. Only the serving process writes the file.
  *
- *   head     a line of JSON: the format, the seed of fingerprints, and of each table its plans and how many cells it has
+ *   head     a line of JSON: the format, the seed of fingerprints, and the plans and number of cells of each table
  *   cells    the rows in use when the file was written, as float64
- *   lines    what has changed since, a line of JSON each: [time, plans, hits, client, its line's number]
+ *   lines    the changes since then, a line of JSON each: [time, plans, hits, client, number of the client's line]
  *
- * A line is written before its answers are sent, in one call, so that an answer that arrived is never forgotten. The file
- * is not flushed to the disk: it survives the process, not the machine.
+ * A line is written in one call before its answers are sent, so an answer that has arrived is never lost. The file is not
+ * flushed to disk: it survives the process, not the machine.
  */
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import type { Millis, Plan } from '../../engine/contract.ts';
@@ -17,11 +17,11 @@ import { restore, save } from '../memory/saved.ts';
 import { randomSeed } from '../table/fingerprint.ts';
 import type { HitLine } from './wire.ts';
 
-/** Changes whenever the meaning of a row or a line does: files of other formats are not read. */
+/** Changes whenever the meaning of a row or a line changes. Files with another format are not read. */
 const FORMAT = 'sluice 1';
-/** The file is written from scratch when its lines have this many bytes, or twice as many as its rows. */
+/** The file is rewritten when its lines have this many bytes, or twice as many bytes as its rows. */
 const MOST_LINES = 4 * 2 ** 20;
-/** Clients whose last line is remembered. */
+/** For how many clients the number of the last line is remembered. */
 const CLIENTS = 1000;
 
 export type Entry = readonly [
@@ -50,15 +50,15 @@ export interface LedgerOptions {
   readonly inside: Inside;
   readonly textOf: (plan: Plan) => string;
   readonly planOf: (text: string) => Plan;
-  /** Applies an entry again. */
+  /** Applies a recorded entry again. */
   readonly replay: (entry: Entry) => void;
 }
 
 export class Ledger {
   readonly #options: LedgerOptions;
-  /** The last line of each client that changed anything. */
+  /** The number of the last line of each client that changed anything. */
   #done = new Map<string, number>();
-  /** −1: not serving, or the file cannot be written. */
+  /** −1 while this process does not serve, or if the file cannot be written. */
   #file = -1;
   #lines = 0;
   #most = MOST_LINES;
@@ -67,7 +67,7 @@ export class Ledger {
     this.#options = options;
   }
 
-  /** Begins to serve: takes over what the one before left, if it left anything. */
+  /** Called when this process begins to serve: restores the state of its predecessor, if there is any. */
   open(): void {
     try {
       this.#read();
@@ -80,7 +80,7 @@ export class Ledger {
     this.#write();
   }
 
-  /** Whether the line was decided on before. Its answer is lost. */
+  /** Whether the line was already decided. Its answer is lost. */
   knows(client: string, number: number): boolean {
     return number <= (this.#done.get(client) ?? 0);
   }
@@ -115,7 +115,7 @@ export class Ledger {
     const bytes = readFileSync(path);
     let at = bytes.indexOf('\n') + 1;
     const head = JSON.parse(bytes.toString('utf8', 0, at)) as Head;
-    if (head.format !== FORMAT) throw new TypeError('a file of another version');
+    if (head.format !== FORMAT) throw new TypeError('the file was written by another version');
     function cells(count: number): Float64Array {
       const end = at + 8 * count;
       if (end > bytes.length) throw new RangeError('the file ends too early');
@@ -137,7 +137,7 @@ export class Ledger {
     }));
     restore(inside.restart(Int32Array.from(seed)), { seed, tables, blocks }, inside.now());
     this.#done = new Map(head.done);
-    // What follows the last newline is a line that its writer did not finish, and so did not answer.
+    // Text after the last newline is an incomplete line, whose writer ended before it answered.
     for (let end = bytes.indexOf('\n', at); end >= 0; end = bytes.indexOf('\n', at)) {
       const entry = JSON.parse(bytes.toString('utf8', at, end)) as Entry;
       at = end + 1;
@@ -146,7 +146,7 @@ export class Ledger {
     }
   }
 
-  /** A new file in place of the old one: whoever served before may still hold that, and cannot disturb this one. */
+  /** Writes a new file and renames it over the old one, which a previous server may still hold open. */
   #write(): void {
     const { path, inside, textOf } = this.#options;
     this.close();

@@ -6,10 +6,10 @@ import { answerLine, type Ask, lineReader } from './wire.ts';
 
 /** Bytes of answers that a connection may leave unread. */
 const MOST_UNREAD = 64 * 2 ** 20;
-/** How often the server looks whether the path still leads to it, in milliseconds. */
+/** How often the server checks that the path still leads to it, in milliseconds. */
 const LOOK_EVERY = 1000;
 
-/** Rejects with EADDRINUSE if the path is taken. `onLost` is called once when the path leads elsewhere. */
+/** Rejects with EADDRINUSE if the path is in use. Calls `onLost` once if the path no longer leads to this server. */
 export async function serve(
   path: string,
   table: Table,
@@ -25,13 +25,13 @@ export async function serve(
     server.once('error', reject);
     // Exclusive: a worker of node:cluster would otherwise share its socket with all the others.
     server.listen({ path, exclusive: true }, () => {
-      // Only now is it certain that nobody else serves; and the first hit cannot have been read yet.
+      // Only now is it certain that no other process serves, and no hit can have been read yet.
       table.open();
       resolve();
     });
   });
   server.on('error', () => {});
-  // Nobody's process lives on for the sake of others' limits.
+  // Serving other processes must not keep this one alive.
   server.unref();
   const stopLooking = await watch(path, lose);
 
@@ -64,15 +64,15 @@ function answer(socket: Socket, table: Table): void {
     try {
       read(piece);
     } catch {
-      // Not our language.
+      // The peer does not speak this protocol.
       socket.destroy();
     }
   });
 }
 
-/** A socket's file can be deleted, and another made in its place: then others would ask somebody else. */
+/** Notices that the socket file was deleted or replaced, because other processes would then ask another server. */
 async function watch(path: string, onLost: () => void): Promise<() => void> {
-  // A pipe of Windows is no file.
+  // A Windows pipe is not a file.
   const inode = (): Promise<number> =>
     stat(path).then(
       ({ ino }) => ino,

@@ -1,4 +1,4 @@
-/** What the serving process decides with: the hits of a line in, their decisions out. */
+/** The state of the serving process: takes the hits of a line and returns their decisions. */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import type { Decision, Hit, MaybePromise, Plan, Store } from '../../engine/contract.ts';
 import { boundedCache } from '../../internal/bounded-cache.ts';
@@ -6,23 +6,23 @@ import { type Inside, insideOf } from '../memory/memory.ts';
 import { type Entry, Ledger } from './ledger.ts';
 import { type Ask, hitFrom, type HitLine, planFrom, planText } from './wire.ts';
 
-/** Plans kept ready. A plan that was dropped is parsed again. */
+/** How many parsed plans are cached. A plan that was dropped is parsed again. */
 const READY = 5000;
 
 export type Outcome = Decision | { readonly error: string };
 
-/** The answer may have been given, and did not arrive. */
+/** The hit may have been decided already, but its answer did not arrive. */
 const LOST: Outcome = { error: 'connection closed' };
 
 export interface Table {
-  /** Begins to serve. */
+  /** Called when this process begins to serve. */
   open(): void;
-  /** All hits are decided on synchronously, in order; only the answers may have to wait for a slow store. */
+  /** Decides all hits synchronously and in order; only the answers of a slow store arrive later. */
   decide(ask: Ask): MaybePromise<Outcome>[];
   close(): void;
 }
 
-/** `file`: where to keep what a successor needs, if the store is `memory()`; undefined: nowhere. */
+/** `file` is where the state for a successor is kept if the store is `memory()`; undefined: it is not kept. */
 export function tableOf(store: Store, algorithms: AlgorithmsByName, file: string | undefined): Table {
   const plans = boundedCache<Plan>(READY);
   const planOf = (text: string): Plan => plans.get(text) ?? plans.set(text, planFrom(text, algorithms));
@@ -31,7 +31,7 @@ export function tableOf(store: Store, algorithms: AlgorithmsByName, file: string
   return {
     open() {},
     decide([texts, hits, , , isAgain]) {
-      // The one that served before may have decided on them, and nobody knows.
+      // The previous serving process may have decided these hits already.
       if (isAgain) return hits.map(() => LOST);
       return hits.map((line) => attempt(() => store.apply(hitFrom(line, planOf(texts[line[0]])))));
     },
@@ -61,7 +61,7 @@ function recorded(
     let now = 0;
     const outcomes = hits.map((line): Outcome => {
       try {
-        // The first reading counts for all, so that a replay needs no more than one.
+        // One reading of the clock serves all hits of the line, so that a replay needs only one.
         now ||= inside.now();
         const hit = hitFrom(line, planOf(texts[line[0]]));
         const decision = inside.apply(hit, now);
@@ -78,7 +78,7 @@ function recorded(
   return { open: () => ledger.open(), decide, close: () => ledger.close() };
 }
 
-/** A denial changes nothing, unless it is counted, or the row was converted to other numbers. */
+/** A denial changes nothing, unless denials are counted or the row was converted to other limits. */
 function mayChange({ verb, plan }: Hit, { taken }: Decision): boolean {
   if (verb === 'peek') return false;
   if (taken > 0 || (verb !== 'take' && verb !== 'reserve')) return true;

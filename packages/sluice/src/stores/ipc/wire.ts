@@ -3,13 +3,13 @@
  * JSON has no Infinity: it crosses as null.
  *
  *   ask      [ [plan …], [hit …], client, number of the line, whether it was sent before ]
- *   hit      [plan's index, verb, key, cost, mode, span and, if it is known, `at` of the decision meant]
- *   plan     text: [name, [ [policy's name, algorithm's name, params, limit, window, its index or −1] … ], inherit or false]
- *            with a line for each policy that has cells in the row, in order; −1: the plan does not ask this policy
+ *   hit      [index of the plan, verb, key, cost, mode, span and, if it is known, `at` of the decision it refers to]
+ *   plan     text: [name, [ [name of the policy, name of the algorithm, params, limit, window, index or −1] … ], inherit or false]
+ *            with an entry for each policy that has cells in the row, in order; −1: the plan does not use this policy
  *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, then per policy: remaining,
- *              retryAfter, resetAfter and, unless the asker's plan says it of every policy, refill or ''; then at, if a
+ *              retryAfter, resetAfter and, unless the client's plan implies it for every policy, refill or ''; then at, if a
  *              place was taken]
- *              or an error's text … ]
+ *              or the text of an error … ]
  */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import type { Decision, Hit, Mode, Params, Plan, Refill, Verb } from '../../engine/contract.ts';
@@ -26,7 +26,7 @@ export type HitLine = readonly [
   span: number | null,
   at?: number,
 ];
-/** `number` counts a client's lines, from 1. A line that is sent again has the number that it had. */
+/** `number` counts a client's lines from 1. A line that is sent again keeps its number. */
 export type Ask = readonly [
   plans: readonly string[],
   hits: readonly HitLine[],
@@ -38,13 +38,13 @@ export type Ask = readonly [
 const toWire = (_: string, value: unknown): unknown => (value === Infinity ? null : value);
 const fromWire = (_: string, value: unknown): unknown => (value === null ? Infinity : value);
 
-/** A plan's text, the same in every process. */
+/** The text of a plan, which is the same in every process. */
 export function planText(
   { name, signature, policies, slots, inherit }: Plan,
   algorithms: AlgorithmsByName,
 ): string {
   const lines = slots.map((slot) => {
-    // A plan made from another one may ask the same policy with other numbers.
+    // A plan derived from another one may use the same policy with other numbers.
     const index = policies.findIndex(({ offset }) => offset === slot.offset);
     const { name: policy, algorithm, params, limit, window } = index < 0 ? slot : policies[index];
     if (!algorithms.has(algorithm.name))
@@ -55,7 +55,7 @@ export function planText(
   return JSON.stringify([name, lines, keeps], toWire);
 }
 
-/** The plan as the serving process uses it. */
+/** Parses the text of a plan in the serving process. */
 export function planFrom(text: string, algorithms: AlgorithmsByName): Plan {
   const [name, lines, inherit] = JSON.parse(text, fromWire) as [
     string,
@@ -66,12 +66,17 @@ export function planFrom(text: string, algorithms: AlgorithmsByName): Plan {
   const places = lines.map(([policy, algorithmName, params, limit, window, index]): Place => {
     const algorithm = algorithms.get(algorithmName);
     if (algorithm === undefined)
-      throw new SluiceError('ERR_POLICY', 'policies', algorithmName, 'not in ipc.algorithms of who serves');
+      throw new SluiceError(
+        'ERR_POLICY',
+        'policies',
+        algorithmName,
+        'not in ipc.algorithms of the serving process',
+      );
     if (index >= 0) asked++;
     return { policy: { algorithm, params, limit, window, name: policy }, index };
   });
   const plan = planInRow(name, places);
-  // Each index once, from 0 on.
+  // Each index must appear once, starting at 0.
   if (asked === 0 || plan.policies.length !== asked || plan.policies.includes(undefined as never))
     throw new SluiceError('ERR_POLICY', 'policies', text);
   return inherit === false ? plan : inheriting(plan, inherit);
@@ -117,14 +122,14 @@ export function answerLine(answers: readonly (Decision | { error: string })[]): 
   return `${JSON.stringify(lines)}\n`;
 }
 
-/** What a line answers, one thing for each hit. Throws if it is no answer at all. */
+/** The answers in a line, one for each hit. Throws if the line is not a list of answers. */
 export function answersIn(line: string): readonly unknown[] {
   const answers: unknown = JSON.parse(line);
-  if (!Array.isArray(answers)) throw new TypeError('no list of answers');
+  if (!Array.isArray(answers)) throw new TypeError('not a list of answers');
   return answers;
 }
 
-/** Whether an answer is a decision on this hit. As text it is an error's. */
+/** Whether an answer is a decision on this hit. A string is the message of an error. */
 export function isDecisionLine(answer: unknown, { plan }: Hit): answer is DecisionLine {
   if (!Array.isArray(answer)) return false;
   const members = membersOf(answer, plan);
@@ -138,14 +143,14 @@ export function isDecisionLine(answer: unknown, { plan }: Hit): answer is Decisi
   });
 }
 
-/** Where the policies' own members begin. */
+/** The index at which the members of the policies begin. */
 const STATES = 8;
-/** How many each policy has: 3, or 4 with its refill. A place that was taken adds one at the end; its policies have 4. */
+/** The number of members per policy: 3, or 4 with its refill. A held place adds one member at the end; its policies have 4. */
 function membersOf(line: DecisionLine, { policies }: Plan): number {
   const length = line.length - STATES;
   return length === 4 * policies.length + 1 ? 4 : length / policies.length;
 }
-/** What a policy's refill may be, beside a number; '' if it is missing. */
+/** The values of a policy's refill that are not numbers; '' if it is missing. */
 const REFILLS: ReadonlySet<unknown> = new Set(['even', 'whole', '']);
 
 export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
@@ -178,7 +183,7 @@ function refillFrom(value: DecisionLine[number]): Refill | undefined {
   return value === '' ? undefined : ((value ?? Infinity) as Refill);
 }
 
-/** Whole lines out of a stream's pieces. */
+/** Assembles complete lines from the pieces of a stream. */
 export function lineReader(onLine: (line: string) => void): (piece: string) => void {
   let pieces: string[] = [];
   return (piece) => {

@@ -1,4 +1,4 @@
-/** The clients that people already have, each reduced to the one thing that the store needs: running a statement. */
+/** Adapts the supported Postgres clients to the one operation that the store needs: running a statement. */
 import type { Millis } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { warnOnce } from '../../internal/warn.ts';
@@ -7,14 +7,14 @@ import { warnOnce } from '../../internal/warn.ts';
 export type PostgresClient = object;
 
 export interface Statement {
-  /** By which a connection remembers it; undefined: it does not. */
+  /** The name under which a connection keeps the prepared statement; undefined if it is not prepared. */
   readonly name: string | undefined;
   readonly text: string;
 }
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Runs a statement and returns its rows. */
+/** Runs a statement and returns the resulting rows. */
 export type Run = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
 
 type Query = (query: unknown, values?: readonly unknown[]) => Promise<{ readonly rows: readonly Row[] }>;
@@ -75,7 +75,7 @@ function handleErrorsOf(client: object): void {
   });
 }
 
-/** What a Pool of pg tells about itself. */
+/** The counters that a `Pool` of pg exposes. */
 interface Pool {
   readonly totalCount: number;
   readonly idleCount: number;

@@ -1,4 +1,4 @@
-/** The Postgres store as people use it: rows in a table, guarded. */
+/** The Postgres store: rows in a table, with a deadline, a circuit breaker and a fallback around it. */
 import { clockOf } from '../../internal/clock.ts';
 import type { Decision, Millis, Store } from '../../engine/contract.ts';
 import type { Duration } from '../../internal/duration.ts';
@@ -8,8 +8,8 @@ import { type PostgresClient, runnerOf } from './client.ts';
 import { postgresRows } from './rows.ts';
 
 /**
- * How long a check may take unless told otherwise: a pool opens connections when they are needed, and shares them with
- * the application's own queries.
+ * The default deadline of a check. A pool opens connections when they are needed and shares them with the application's own
+ * queries.
  */
 const DEADLINE: Millis = 1000;
 
@@ -18,11 +18,11 @@ export interface PostgresOptions extends GuardedOptions {
   readonly deadline?: Duration | undefined;
   /** The table that `migration` creates, optionally with a schema; default 'sluice'. */
   readonly table?: string | undefined;
-  /** Let each connection parse a statement only once; default true. Use false behind a pooler that cannot do that. */
+  /** Uses prepared statements; default true. Set it to false behind a pooler that does not support them. */
   readonly prepare?: boolean | undefined;
 }
 
-/** A store on Postgres, over a client that you have already. It never closes the client. */
+/** Creates a store on Postgres over your client. It never closes the client. */
 export function postgres(client: PostgresClient, options: PostgresOptions = {}): Store<Promise<Decision>> {
   const {
     table = 'sluice',
@@ -37,7 +37,7 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
 
 const tables = new WeakMap<object, Map<string, object>>();
 
-/** Stands for a table of a database: two stores on one client share their keys only if they have the same table. */
+/** Identifies a table of a database: two stores on one client share their keys only if they use the same table. */
 function tableOf(client: object, table: string): object {
   const known = tables.get(client) ?? new Map<string, object>();
   tables.set(client, known);

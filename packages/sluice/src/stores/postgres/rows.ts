@@ -1,9 +1,9 @@
 /**
- * Rows in a table, one statement for all that are read or written in a tick.
+ * Rows in a table, with one statement for all rows that are read or written in a tick.
  *
- * What this process last knew of a row is remembered, and a key that it does not know is assumed to be new. So most
- * decisions are made before the server is asked: the write names the version that it rests on, and if that is not the
- * newest, nothing is written and the newest comes back. A decision that writes nothing rests on a row that was read.
+ * The store remembers the last version of each row that it saw, and assumes that an unknown key is new. So most decisions
+ * are made before the server is asked: the write names the version it is based on. If that version is stale, nothing is
+ * written and the current row comes back. A decision that writes nothing is always based on a row that was just read.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { inBatches } from '../cas/batches.ts';
@@ -22,27 +22,27 @@ interface Write {
 }
 
 interface Reply {
-  /** Which of the rows it is about; null: none. Left out where there is only one, which is about it if it has a version. */
+  /** The index of the row; null if the reply is about none. Missing for a single row, whose reply has a version if it is about it. */
   readonly n?: number | null;
   readonly value: Uint8Array | null;
   readonly version: string | null;
   readonly now: Millis;
 }
 
-/** Rows remembered, and the most bytes of each. */
+/** How many rows are remembered, and the most bytes of each. */
 const REMEMBERED = 10_000;
 const LARGEST = 1024;
-/** After this many writes, or a second, whichever comes later, at most this many expired rows are deleted. */
+/** After WRITES writes or a second, whichever comes later, at most CLEANED expired rows are deleted. */
 const WRITES = 100;
 const SECOND = 1000;
 const CLEANED = 500;
-/** How often a read is repeated that failed because of what others wrote. */
+/** How often a read is repeated that failed because of concurrent writes. */
 const READS = 10;
 
 export function postgresRows(run: Run, table: string, clock?: { now(): Millis }): Rows {
   const statements = statementsFor(table);
   const remembered = new Map<string, Known>();
-  /** The server's time minus this process's: at most that, as a reply is read after it was written. */
+  /** A lower bound of the server's time minus this process's time: a reply is read after the server wrote it. */
   let ahead = -Infinity;
   let writes = 0;
   let nextCleaning = 0;
@@ -64,7 +64,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     remembered.set(key, { value, version });
   }
 
-  /** What a reply says of the row; not `sure` if it may have been replaced after the statement began. */
+  /** Reads a reply. Not `sure` if the row may have been replaced after the statement began. */
   function foundIn(key: string, reply: Reply, sure: boolean): Found {
     const value = reply.value ?? undefined;
     const version = reply.version ?? undefined;
@@ -89,7 +89,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     return { value, version, now: clock?.now() ?? ahead + performance.now(), sure: false };
   }
 
-  /** Replies about the rows that were not written; none: others were faster, and what they wrote is not known. */
+  /** Returns a reply for each row that was not written. No replies at all: other processes wrote first, and their values are not known. */
   async function send(batch: readonly Write[], version: string, earliest: Millis, latest: Millis) {
     const [{ key, found, value, expiresIn }] = batch;
     try {
@@ -105,7 +105,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   }
 
   async function writeMany(batch: readonly Write[]): Promise<(true | false | Found)[]> {
-    // Never the same twice for a key, even after its row had expired.
+    // A random version never repeats for a key, not even after its row has expired.
     const version = String(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER) + 1);
     let earliest = clock === undefined ? batch[0].found.now : 0;
     let latest = earliest;
@@ -117,7 +117,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     if (replies.length === 0) return batch.map(() => false);
     const [{ now }] = replies;
     const isInTime = clock !== undefined || (latest <= now && now <= earliest + LATEST);
-    // Too early or too late: the server's clock was set back, or this process or the statement was held up.
+    // Outside that range the server's clock was set back, or this process or the statement was delayed.
     ahead = isInTime ? Math.max(ahead, now - performance.now()) : now - performance.now();
     const outcomes: (true | Found)[] = batch.map(() => true);
     for (const reply of replies) {
@@ -138,7 +138,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
 
   const put: Rows['put'] = (key, found, value, expiresIn) => write({ key, found, value, expiresIn });
 
-  /** No caller waits for it. If it fails, a later write tries again. */
+  /** Deletes expired rows in the background. If it fails, a later write tries again. */
   async function cleanUp(): Promise<void> {
     writes = 0;
     nextCleaning = Infinity;
@@ -146,7 +146,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
       ([row]) => row['cleaned'],
       () => 0,
     );
-    // There may be more.
+    // A full batch means that there may be more expired rows.
     nextCleaning = cleaned === CLEANED ? 0 : performance.now() + SECOND;
   }
 
@@ -162,7 +162,7 @@ function columnsOf(batch: readonly Write[]): string[] {
   ];
 }
 
-/** Under strict isolation levels even a read may fail because of what others write. */
+/** Repeats a read: under strict isolation levels it may fail because of concurrent writes. */
 async function repeated<T>(ask: () => Promise<T>): Promise<T> {
   for (let left = READS; ; left--) {
     try {

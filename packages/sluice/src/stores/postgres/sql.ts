@@ -1,17 +1,17 @@
-/** All the SQL there is. */
+/** All SQL statements of the store. */
 import type { Millis } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { checkOptionNames } from '../../internal/options.ts';
 import type { Statement } from './client.ts';
 
 export interface MigrationOptions {
-  /** Its name, maybe with a schema; default 'sluice'. */
+  /** The name of the table, optionally with a schema; default 'sluice'. */
   readonly table?: string | undefined;
-  /** Not written to the log: several times faster, empty after a crash of the server, not on replicas. Default false. */
+  /** Creates an UNLOGGED table: several times faster, but empty after a crash of the server and not replicated. Default false. */
   readonly unlogged?: boolean | undefined;
 }
 
-/** What makes the table. Run it yourself, once; it does nothing where the table is already. */
+/** Returns the SQL that creates the table. Run it once; it does nothing if the table already exists. */
 export function migration(options: MigrationOptions = {}): string {
   const { table = 'sluice', unlogged = false } = checkOptionNames('migration', options, [
     'table',
@@ -19,7 +19,7 @@ export function migration(options: MigrationOptions = {}): string {
   ]);
   const name = quoted(table);
   const index = `"${table.replace(/^.*\./, '')}_expires"`;
-  // Room in each page, so that a row is rewritten beside itself and no index has to hear of it.
+  // Free space in each page lets an update stay on the same page, so that no index has to change.
   return `CREATE ${unlogged ? 'UNLOGGED ' : ''}TABLE IF NOT EXISTS ${name} (
   key text COLLATE "C" PRIMARY KEY,
   value bytea NOT NULL,
@@ -31,31 +31,31 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (expires);
 }
 
 /**
- * Statements that read and write rows. `insert` and `writeMany` reply with a line for each row that was not written, with
- * what is there instead, or with one line whose `n` is null.
+ * Statements that read and write rows. `insert` and `writeMany` reply with a line for each row that was not written, which
+ * holds the current row, or with one line whose `n` is null.
  */
 export interface Statements {
   /** key → n (0), value, version, now. */
   readonly read: Statement;
   /** keys → for each of them n, value, version, now. */
   readonly readMany: Statement;
-  /** key, value, new version, milliseconds to keep it, time it was decided for or 0 → n (0 or null), value, version, now. */
+  /** key, value, new version, milliseconds to keep it, time of the decision or 0 → n (0 or null), value, version, now. */
   readonly insert: Statement;
-  /** The same, and sixth the version expected → now, and value and version unless it was written; no line if there is no row. */
+  /** The same plus the expected version → now, plus value and version if it was not written; no line if there is no row. */
   readonly update: Statement;
   /**
-   * Arrays of keys, values, milliseconds to keep them and versions expected (0: there is no row); then the new version of
-   * all of them, and the latest and the earliest time that they were decided for, or 0 → n, value, version, now.
+   * Arrays of keys, values, milliseconds to keep them and expected versions (0: no row); then the new version of all of
+   * them, and the latest and earliest time of their decisions, or 0 → n, value, version, now.
    */
   readonly writeMany: Statement;
-  /** How many expired rows to delete at most → how many it was. */
+  /** The most expired rows to delete → how many were deleted. */
   readonly clean: Statement;
 }
 
-/** How far behind the server's time a decision may be when it is written: the statement may have waited for a connection. */
+/** How old a decision may be when it is written, by the server's time: the statement may have waited for a connection. */
 export const LATEST: Millis = 1000;
 
-/** pg warns about longer names of statements. */
+/** pg warns about longer statement names. */
 const LONGEST_NAME = 63;
 
 export function statementsFor(table: string): Statements {
@@ -88,8 +88,8 @@ FROM unnest($1::text::text[]) WITH ORDINALITY AS a(key, n) LEFT JOIN ${name} r O
 SELECT n, r.value, r.version::text, ${time} AS now
 FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM put) THEN 0 END AS n) lost LEFT JOIN ${name} r ON n = 0 AND r.key = $1`,
     ),
-    // A plain update of one row is the fastest statement that returns the newest row if that is not the expected one.
-    // Each change of the expiry also changes its index. So a row is kept half as long again, and most writes leave it.
+    // A plain update of one row is the fastest statement that also returns the current row if its version is unexpected.
+    // Changing the expiry also changes its index, so a row is kept half as long again and most writes leave the expiry alone.
     update: named(
       'update',
       `UPDATE ${name} SET value = CASE WHEN ${isExpected} THEN $2::bytea ELSE value END,
@@ -98,8 +98,8 @@ FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM put) THEN 0 END AS n) lost LEFT J
 WHERE key = $1 RETURNING CASE WHEN version <> $3::bigint THEN value END AS value,
   CASE WHEN version <> $3::bigint THEN version::text END AS version, ${time} AS now`,
     ),
-    // Rows are locked in the order of their keys, before others are inserted in that order: no two of these statements
-    // wait for each other. A row that is locked is left out, because its writer is about to replace it.
+    // Rows are locked in key order before new rows are inserted in key order, so two of these statements never deadlock.
+    // A locked row is skipped, because its writer is about to replace it.
     writeMany: named(
       'write many',
       `WITH clock AS MATERIALIZED (SELECT ${time} AS now), asked AS MATERIALIZED (
@@ -160,7 +160,7 @@ function quoted(table: unknown): string {
       'ERR_CHOICE',
       'table',
       table,
-      'a name of letters, digits and _, maybe after a schema and a dot',
+      'letters, digits and _, optionally after a schema and a dot',
     );
   return parts.map((part) => `"${part}"`).join('.');
 }

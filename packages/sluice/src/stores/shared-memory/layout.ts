@@ -1,16 +1,16 @@
 /**
- * Where everything lies in the buffer. Positions are in words of 4 bytes, or in cells of 8 bytes where they say so.
+ * The layout of the shared buffer. Positions are in words of 4 bytes, or in cells of 8 bytes where the name says so.
  *
- *   header   what all threads must agree on
+ *   header   values on which all threads must agree
  *   stripe   its head · buckets · links of slots · links of units · slots · units       as many as there are stripes
  *
- * A stripe is a table of its own under a lock of its own. A slot holds a key's fingerprint and the first cells of its
- * row; further cells are in a chain of units. Tags, slots and chains are the truth; buckets, counts and free lists
+ * Each stripe is a separate table with its own lock. A slot holds a key's fingerprint and the first cells of its row;
+ * further cells are in a chain of units. Tags, slots and chains are the source of truth; buckets, counts and free lists
  * can be rebuilt from them.
  */
 import { SluiceError } from '../../internal/errors.ts';
 
-/** Also the layout's version: threads with another Sluice refuse the buffer. */
+/** Identifies the buffer and the version of its layout: threads that run another version of Sluice reject it. */
 const MAGIC = 0x534c5533;
 
 /** Words of the header. */
@@ -19,9 +19,9 @@ const SLOTS = 2;
 const UNITS = 3;
 export const SEED = 4;
 export const THREADS = 6;
-/** 1 once any key was blocked by hand: until then nobody looks for blocks. */
+/** 1 once any key has had a manual block; until then no check looks for one. */
 export const BLOCKED = 7;
-/** A cell: what is to be added to the machine's monotonic time to get epoch milliseconds. */
+/** A cell: the difference between epoch milliseconds and the machine's monotonic time. */
 export const CLOCK_CELL = 4;
 const HEADER = 32;
 
@@ -30,36 +30,39 @@ export const LOCK = 0;
 export const WAITING = 1;
 export const COUNT = 2;
 export const HAND = 3;
-/** First free slot or unit + 1; 0: none. Those from FRESH on were never used, and are in no list. */
+/** The first free slot or unit, plus 1; 0 if there is none. Those from FRESH on were never used and are in no list. */
 export const FREE_SLOT = 4;
 export const FRESH_SLOT = 5;
 export const FREE_UNIT = 6;
 export const FRESH_UNIT = 7;
 export const UNITS_LEFT = 8;
-/** The slot + 1 that the journal is for. */
+/** The slot that the journal belongs to, plus 1. */
 export const JOURNAL_SLOT = 9;
-/** A cell: the latest time that was used here. */
+/** A cell: the latest time at which a check in this stripe was decided. */
 export const LATEST_CELL = 5;
-/** A slot's next content. */
+/** The next content of the slot that is being changed. */
 export const JOURNAL = 16;
 const HEAD = 32;
 
-/** Words and cells of a slot: tag (low, high), chain (first unit + 1, how many, and what it weighs), clear at, then the row. */
+/**
+ * Words and cells of a slot: the tag (low, high), the chain (first unit plus 1; then length and eviction weight in one
+ * word), the instant at which the row is fully replenished, then the row.
+ */
 export const SLOT = 16;
 export const TAG_HIGH = 1;
 export const CHAIN = 2;
 export const LENGTH_AND_WEIGHT = 3;
 export const CLEAR_CELL = 2;
 export const ROW_CELL = 3;
-/** Cells of a row that lie in the slot: two policies of two cells, or one of each sort. */
+/** Cells of a row that fit into the slot itself: two policies of two cells each, or one of two and one of three. */
 export const INLINE = 5;
 
 /** Cells of a unit. */
 export const UNIT = 16;
 
-/** More threads than this seldom ask at the same instant. */
+/** The most stripes: more threads than this are rarely active at the same instant. */
 const MOST_STRIPES = 64;
-/** Below this a stripe would be too small to even out. */
+/** The fewest slots per stripe. With fewer, keys would be spread too unevenly over the stripes. */
 const LEAST_SLOTS = 256;
 
 export interface Layout {
@@ -80,14 +83,14 @@ export interface Layout {
   readonly unitsAt: number;
 }
 
-/** A new buffer with room for so many keys, and so many entries of logs. */
+/** Creates a buffer for at most `maxKeys` keys and `logEntries` log entries. */
 export function createBuffer(maxKeys: number, logEntries: number): SharedArrayBuffer {
   let stripes = 1;
   while (stripes < MOST_STRIPES && maxKeys / (2 * stripes) >= LEAST_SLOTS) stripes *= 2;
   const mean = maxKeys / stripes;
-  // Keys do not spread evenly: four standard deviations more.
+  // Keys do not spread evenly over the stripes, so each gets four standard deviations of extra room.
   const slots = stripes === 1 ? maxKeys : Math.ceil(mean + 4 * Math.sqrt(mean));
-  // An entry takes two cells, and a log has room for twice what it holds.
+  // An entry takes two cells, and a log reserves room for twice the entries that it holds.
   const units = Math.ceil((4 * logEntries) / UNIT / stripes) + 2;
   const { stride } = measure(slots, units);
   const words = 4 * (HEADER + stripes * stride);
@@ -95,7 +98,7 @@ export function createBuffer(maxKeys: number, logEntries: number): SharedArrayBu
   try {
     buffer = new SharedArrayBuffer(words);
   } catch {
-    throw new SluiceError('ERR_NUMBER', 'sharedMemory.maxKeys', maxKeys, `${words} bytes cannot be had`);
+    throw new SluiceError('ERR_NUMBER', 'sharedMemory.maxKeys', maxKeys, `cannot allocate ${words} bytes`);
   }
   const header = new Int32Array(buffer);
   header[STRIPES] = stripes;
@@ -116,17 +119,17 @@ export function layoutOf(buffer: unknown): Layout {
   return { words, cells: new Float64Array(buffer), stripes, slots, units, ...measure(slots, units) };
 }
 
-/** Units that a chain may have: a word holds their number, what the row weighs, and whether it denied when it was written. */
+/** The most units in a chain: one word holds their number, the row's eviction weight, and whether it denied when it was written. */
 export const MOST_UNITS: number = 2 ** 23 - 1;
-/** The least weight that is told from others, as a power of two; 255 quarters of one above it, the greatest. */
+/** The smallest weight that can be represented, as a power of two. The largest is 255 quarter powers above it. */
 const LIGHTEST = -56;
 
-/** Units of a slot's chain. */
+/** The number of units in a slot's chain. */
 export function chainLength({ words }: Layout, slot: number): number {
   return words[slot + LENGTH_AND_WEIGHT] & MOST_UNITS;
 }
 
-/** Beside the length: the weight to the next quarter of a power of two. */
+/** The bits beside the length: the weight, rounded to the next quarter of a power of two. */
 export function weightBits(weight: number, denies: boolean): number {
   const level = Math.round(4 * (Math.log2(weight) - LIGHTEST));
   return (Math.min(Math.max(level, 0), 255) << 23) | (denies ? 1 << 31 : 0);
@@ -140,7 +143,7 @@ export function deniedIn({ words }: Layout, slot: number): boolean {
   return words[slot + LENGTH_AND_WEIGHT] < 0;
 }
 
-/** Where a stripe's head is. */
+/** The position of the stripe's head for a fingerprint. */
 export function headOf({ stride, stripes }: Layout, high: number): number {
   return HEADER + (((high >>> 0) * (stripes / 0x1_0000_0000)) | 0) * stride;
 }
@@ -164,7 +167,7 @@ function measure(
   return { buckets, bucketsAt, slotLinksAt, unitLinksAt, slotsAt, unitsAt, stride };
 }
 
-/** To a cache line. */
+/** Rounds up to a whole cache line. */
 function aligned(words: number): number {
   return Math.ceil(words / 16) * 16;
 }

@@ -1,22 +1,22 @@
 /**
- * A lock word per stripe: 0 when free, otherwise a token of whoever holds it. Its lowest bit says that the journal is
- * armed: from then on, whoever takes over carries it out.
+ * One lock word per stripe: 0 when free, otherwise a token that identifies the holder. The lowest bit says that the
+ * journal is armed: from then on, a thread that takes over the lock completes the change.
  *
- * A holder that shows no sign of life is taken for dead. If it was only slow, it finds that its token is gone when it
- * wants to arm the journal, has written nothing until then, and starts anew.
+ * A holder that makes no progress is presumed dead. If it was only slow, it finds its token replaced when it wants to arm
+ * the journal. It has written nothing until then, so it starts again from scratch.
  */
 import { LOCK, WAITING } from './layout.ts';
 
-/** Looks at the lock before going to sleep. */
+/** How often a waiter reads the lock before it goes to sleep. */
 const SPINS = 200;
-/** Milliseconds of a sleep, and the sleeps through which one holder may be seen before it is taken for dead: 100 ms. */
+/** The length of a sleep in milliseconds, and after how many sleeps the same holder is presumed dead: 100 ms in all. */
 const NAP = 5;
 const NAPS = 20;
 
-/** How the lock was had. */
+/** How the lock was obtained: it was free, or its holder was presumed dead, with or without an armed journal. */
 export type Hold = 'free' | 'dead' | 'dead and armed';
 
-/** A token's parts: armed, thread, number of the hold. */
+/** The parts of a token: the armed bit, the thread, and a counter of that thread's locks. */
 const ARMED = 1;
 const THREADS = 1023;
 const NEXT = 2048;
@@ -30,7 +30,7 @@ export class Lock {
     this.token = (1 + (thread % THREADS)) << 1;
   }
 
-  /** Waits until the lock of this head is ours. */
+  /** Waits until this thread holds the lock of the stripe. */
   take(head: number): Hold {
     const { words } = this;
     const at = head + LOCK;
@@ -51,7 +51,7 @@ export class Lock {
   private sleepFor(at: number, token: number): Hold {
     const { words } = this;
     let holder = 0;
-    // Naps are counted, and not time: when the whole process was stopped, nobody has died.
+    // Counts sleeps instead of time: if the whole process was stopped, the holder is not dead.
     for (let naps = 0; ; ) {
       const seen = Atomics.compareExchange(words, at, 0, token);
       if (seen === 0) return 'free';
@@ -84,7 +84,7 @@ export class Lock {
   }
 }
 
-/** The main thread of a browser may not sleep; it goes round instead. */
+/** The main thread of a browser must not sleep, so it spins instead. */
 const maySleep: boolean = (() => {
   try {
     return Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 1) === 'not-equal';
@@ -93,7 +93,7 @@ const maySleep: boolean = (() => {
   }
 })();
 
-/** True: a nap has passed, and the word is still the same. */
+/** Returns true if a whole sleep has passed and the word is still the same. */
 function nap(words: Int32Array, at: number, seen: number): boolean {
   if (maySleep) return Atomics.wait(words, at, seen, NAP) === 'timed-out';
   const until = performance.now() + NAP;

@@ -1,9 +1,9 @@
 /**
  * The rows of all keys, a stripe under its lock at a time.
  *
- * A change is prepared outside the slot: further cells in units that nobody uses yet, the slot's next content in the
- * journal. Arming the lock is the one store that makes it valid; then the content is copied to the slot. Whoever dies
- * before leaves the old row, whoever dies after leaves the new one, for the next to copy.
+ * A change is prepared outside the slot: further cells in unused units, and the slot's next content in the journal. Arming
+ * the lock is the single write that makes the change valid; then the content is copied to the slot. A thread that dies
+ * before that write leaves the old row. A thread that dies after it leaves the new row, and the next holder copies it.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { StoreError } from '../../internal/errors.ts';
@@ -33,14 +33,14 @@ import {
 import { Lock } from './lock.ts';
 import { freeChain, rebuildUnits, unitsFor, writeChain } from './units.ts';
 
-/** Rows compared when one has to go; so many at most while all of them deny. */
+/** How many rows are compared to choose the one to evict, and the most while all of them are denied. */
 const CANDIDATES = 16;
 const MOST = 512;
 
 export class Rows {
   readonly layout: Layout;
   private readonly lock: Lock;
-  /** Of the stripe that is open, and the fingerprint that it was opened for. */
+  /** The stripe that is locked, and the fingerprint for which it was locked. */
   head = 0;
   private low = 0;
   private high = 0;
@@ -51,7 +51,7 @@ export class Rows {
     this.lock = new Lock(layout.words, thread);
   }
 
-  /** Waits for the stripe of this fingerprint. Returns where the key's slot is, in words; −1: it has none. */
+  /** Locks the stripe of this fingerprint. Returns the position of the key's slot in words, or −1 if it has none. */
   open(low: number, high: number): number {
     this.low = low;
     this.high = high;
@@ -61,11 +61,11 @@ export class Rows {
     return this.find();
   }
 
-  /** False: the lock was lost before anything was changed, and what was read may be wrong. */
+  /** Returns false if the lock was lost before anything was changed; the values that were read may then be wrong. */
   close(): boolean {
     if (this.lock.release(this.head, this.armed)) return true;
     if (!this.armed) return false;
-    // Lost while the change was carried out: somebody has done it in our place, but the lists may be wrong now.
+    // The lock was lost during the change. The next holder has completed it, but the free lists may be wrong now.
     this.hold();
     this.rebuild();
     this.lock.release(this.head, false);
@@ -76,20 +76,20 @@ export class Rows {
     return this.layout.cells[slot / 2 + CLEAR_CELL];
   }
 
-  /** What would be lost with a row: its weight times how long it still counts. 0 or less: it is clear. */
+  /** Eviction weight: the row's weight times how long it still counts. 0 or less if the row is fully replenished. */
   private worth(slot: number): number {
     const now = this.layout.cells[this.head / 2 + LATEST_CELL];
     return weightIn(this.layout, slot) * (this.clearAt(slot) - now);
   }
 
   /**
-   * Replaces the row of the key, or adds it when it has no slot. `weight`: of `weightBits`.
+   * Replaces the key's row, or adds it if the key has no slot. `weight` comes from `weightBits`.
    * Nothing changes if the lock was lost.
    */
   write(slot: number, clearAt: Millis, weight: number, row: Float64Array, length: number): void {
     const { layout, head } = this;
     const { words, cells } = layout;
-    // What follows takes no time: only before can a slow thread have been taken for dead.
+    // The following steps take almost no time, so a slow thread can be presumed dead only before them.
     if (!this.lock.isOurs(head)) return;
     const units = unitsFor(length);
     if (units > 0) this.makeUnits(units, slot);
@@ -111,7 +111,7 @@ export class Rows {
     freeChain(layout, head, oldChain, oldUnits);
   }
 
-  /** The tag goes first: what comes after can be rebuilt. */
+  /** Clears the tag first, because everything after it can be rebuilt. */
   forget(slot: number): void {
     const { words, slotLinksAt } = this.layout;
     const { head } = this;
@@ -130,7 +130,7 @@ export class Rows {
     return headsOf(this.layout).reduce((sum, head) => sum + Atomics.load(this.layout.words, head + COUNT), 0);
   }
 
-  /** Waits for the lock, and ends what a dead holder had begun. */
+  /** Waits for the lock, and completes the change of a holder that died. */
   private hold(): void {
     const hold = this.lock.take(this.head);
     if (hold === 'free') return;
@@ -167,7 +167,7 @@ export class Rows {
     return (slot - this.head - this.layout.slotsAt) / SLOT;
   }
 
-  /** The word that points to a slot: its bucket, or the link of the slot before it. */
+  /** The word that points to a slot: its bucket, or the link of the previous slot. */
   private linkTo(slot: number): number {
     const { words, slotLinksAt } = this.layout;
     let link = this.bucketOf(words[slot]);
@@ -184,7 +184,7 @@ export class Rows {
     words[this.head + COUNT]++;
   }
 
-  /** A slot that nobody uses; in a full stripe, one that was taken from the row worth least among some. */
+  /** An unused slot. In a full stripe, the row with the lowest eviction weight among a sample is evicted to free one. */
   private freeSlot(): number {
     const { words, slots, slotLinksAt } = this.layout;
     const { head } = this;
@@ -206,7 +206,7 @@ export class Rows {
     let least = Infinity;
     for (let i = 0; i < CANDIDATES || (least > 0 && deniedIn(layout, victim) && i < MOST); i++) {
       if (i % CANDIDATES === 0) words[hand] = (words[hand] + 1) % slots;
-      // Evenly spread: keys that came together, such as those of one attack, lie side by side.
+      // Candidates are spread evenly, because keys that arrived together, such as those of one attack, lie side by side.
       const apart = Math.floor(((i % CANDIDATES) * slots) / CANDIDATES);
       const slot = this.slotAt((words[hand] + apart) % slots);
       const worth = this.worth(slot);
@@ -218,18 +218,18 @@ export class Rows {
     return victim;
   }
 
-  /** Sees to it that so many units are left. Of some other rows with units, the one worth least goes first. */
+  /** Makes sure that at least `count` units are free. Evicts the row with units that has the lowest eviction weight in a sample. */
   private makeUnits(units: number, own: number): void {
     const { words } = this.layout;
     while (words[this.head + UNITS_LEFT] < units) {
       const victim = this.longAndWorthLeast(own);
       if (victim < 0)
-        throw new StoreError('OOM, no room in sharedMemory for a row of this length: raise logEntries');
+        throw new StoreError('OOM, sharedMemory has no room for a row of this length: raise logEntries');
       this.forget(victim);
     }
   }
 
-  /** −1: no other row has units. */
+  /** Returns −1 if no other row has units. */
   private longAndWorthLeast(own: number): number {
     const { words } = this.layout;
     const { head } = this;
@@ -255,7 +255,7 @@ export class Rows {
     return slots;
   }
 
-  /** Buckets, counts and free lists, anew from what the slots say. */
+  /** Rebuilds buckets, counts and free lists from the slots. */
   private rebuild(): void {
     const { words, slotLinksAt, buckets, bucketsAt } = this.layout;
     const { head } = this;

@@ -1,23 +1,23 @@
 /**
- * A row on its way through the engine: copied out of the buffer, decided on, and compared with what was there.
- * In the buffer, a policy that grows has the length of its row in its cell, and the row itself behind all cells. Zeros at
- * the end are left out.
+ * A row while the engine decides: copied out of the buffer, changed, and compared with the original.
+ * In the buffer, the cell of a variable-length policy holds the length of its row, and the row itself follows all cells.
+ * Zeros at the end are left out.
  */
 import type { Cells, GrownRows, Plan } from '../../engine/contract.ts';
 import { INLINE, type Layout, ROW_CELL } from './layout.ts';
 import { cellsIn, readChain } from './units.ts';
 
-/** What a pointer of 0 points to. Too short to be written to: a first take asks for room and gets a copy. */
+/** The row behind a pointer of 0. It is too short for an entry, so the first take grows it and gets a copy. */
 const NONE: Cells = new Float64Array(3);
 
 export class Scratch implements GrownRows {
-  /** The cells of the row, with pointers to grown rows. */
+  /** The cells of the row, with pointers to variable-length rows. */
   cells: Cells = new Float64Array(INLINE);
-  /** The row as it is to be written, after `changed`. */
+  /** The row to write; valid after `changed` returned true. */
   next: Cells = this.cells;
   length = 0;
   private readonly rows: Cells[] = [NONE];
-  /** The row as it was. */
+  /** The row as it was read. */
   private image: Cells = new Float64Array(INLINE);
   private imageLength = 0;
   private readonly layout: Layout;
@@ -36,7 +36,7 @@ export class Scratch implements GrownRows {
     return place;
   }
 
-  /** A slot of −1 holds zeros. */
+  /** Reads the row of a slot; slot −1 is a row of zeros. */
   load(plan: Plan, head: number, slot: number): void {
     const { layout } = this;
     const { width } = plan;
@@ -62,7 +62,7 @@ export class Scratch implements GrownRows {
     }
   }
 
-  /** Whether the engine has changed the row; then `next` is what is to be written. */
+  /** Whether the engine has changed the row. If so, `next` is the row to write. */
   changed(plan: Plan): boolean {
     const { width, slots } = plan;
     this.next = this.cells;
@@ -79,7 +79,7 @@ export class Scratch implements GrownRows {
         this.next.set(row, at);
         at += row.length;
       }
-      // Room that is not used yet need not be kept.
+      // Reserved room without entries is not stored.
       while (this.next[this.length - 1] === 0) this.length--;
     }
     if (this.length > this.imageLength) return true;

@@ -1,4 +1,4 @@
-/** One table for all threads of a process, in a SharedArrayBuffer, answered at once. */
+/** One table for all threads of a process, in a SharedArrayBuffer. It answers synchronously. */
 import { clockOf, type GivenClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, PlacedPolicy, Plan, Store } from '../../engine/contract.ts';
 import { decide, lossOf } from '../../engine/decide.ts';
@@ -25,28 +25,31 @@ import { setEpoch, threadClock } from './thread-clock.ts';
 import { unitsFor } from './units.ts';
 
 export interface AttachOptions {
-  /** Where the time comes from; default: a monotonic clock on which all threads agree. */
+  /** The clock; default: a monotonic clock that is the same in all threads. */
   readonly clock?: GivenClock | undefined;
 }
 
 export interface SharedMemoryOptions extends AttachOptions {
-  /** Keys kept, over all limiters, blocks by hand included; when all of them live, one with much left, and soon clear, makes room. */
+  /**
+   * The most keys kept over all limiters, manual blocks included. When the table is full, the key closest to being fully
+   * replenished is evicted.
+   */
   readonly maxKeys: number;
-  /** Entries of logs (slidingLog, concurrency) kept, over all keys; default 8 × maxKeys. */
+  /** The most log entries (slidingLog, concurrency) kept over all keys; default 8 × maxKeys. */
   readonly logEntries?: number | undefined;
 }
 
-/** What is posted to another thread. */
+/** The memory of a store, to post to another thread. */
 export type SharedMemoryHandle = SharedArrayBuffer;
 
 export interface SharedMemoryStore extends Store<Decision> {
-  /** For `attachSharedMemory` in another thread; its `byteLength` is all the memory there is. */
+  /** Pass this to `attachSharedMemory` in another thread. Its `byteLength` is all the memory that the store uses. */
   readonly handle: SharedMemoryHandle;
-  /** Rows kept now, over all limiters. */
+  /** The number of rows kept now, over all limiters. */
   readonly size: number;
 }
 
-/** Makes the memory. Other threads get `store.handle` and open it with `attachSharedMemory`. */
+/** Creates a store in shared memory. Post `store.handle` to other threads, which open it with `attachSharedMemory`. */
 export function sharedMemory(options: SharedMemoryOptions): SharedMemoryStore {
   const { maxKeys, logEntries, clock } = checkOptionNames('sharedMemory', options, [
     'maxKeys',
@@ -60,7 +63,7 @@ export function sharedMemory(options: SharedMemoryOptions): SharedMemoryStore {
   return open(handle, clock);
 }
 
-/** The same memory in another thread. */
+/** Opens the store of another thread by its `handle`: all threads count together. */
 export function attachSharedMemory(
   handle: SharedMemoryHandle,
   options: AttachOptions = {},
@@ -69,12 +72,12 @@ export function attachSharedMemory(
   return open(handle, clock);
 }
 
-/** What is made once for a plan. The same in all threads. */
+/** Values computed once per plan. They are the same in all threads. */
 interface Space {
-  /** Seeds of the fingerprints by which its rows are found, and its name's blocks. */
+  /** Seeds of the fingerprints of its rows, and of the manual blocks of its limiter. */
   readonly row: Int32Array;
   readonly block: Int32Array;
-  /** What losses are divided by, so that those of several limiters compare. */
+  /** Divides eviction weights, so that those of several limiters can be compared. */
   readonly measure: number;
 }
 
@@ -87,7 +90,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   const time = given === undefined ? threadClock(layout) : () => clock.now();
   const block = new Float64Array(1);
   const spaces = new WeakMap<Plan, Space>();
-  /** Where versions of a limiter have their rows, by name and signature, so that a reset in this thread reaches all of them. */
+  /** The rows of a limiter's versions, by name and signature, so that a reset in this thread reaches all of them. */
   const versions = new Map<string, Map<string, Int32Array>>();
   let lastPlan: Plan | undefined;
   let lastSpace: Space | undefined;
@@ -103,14 +106,14 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     return space;
   }
 
-  /** The time in the stripe that is open: no thread sees it go back. A clock that was given may. */
+  /** The time in the locked stripe. It never goes back for any thread, unless the caller's own clock does. */
   function now(): Millis {
     const latest = rows.head / 2 + LATEST_CELL;
     cells[latest] = given === undefined ? Math.max(cells[latest], time()) : time();
     return cells[latest];
   }
 
-  /** Reads or writes under the key's lock; again if the lock was lost, which only a thread that was stopped sees. */
+  /** Reads or writes under the key's lock. Repeats if the lock was lost, which happens only to a thread that was stopped. */
   function locked<T>(key: string, seed: Int32Array, act: (slot: number) => T): T {
     for (;;) {
       fingerprint(key, seed);
@@ -126,7 +129,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     }
   }
 
-  /** The end of a block by hand, after the hit has changed it. */
+  /** Applies the hit to the key's manual block and returns when that block ends. */
   function blockedUntil({ verb, key, span }: Hit, space: Space): Millis {
     if (verb === 'block') Atomics.store(words, BLOCKED, 1);
     else if (Atomics.load(words, BLOCKED) === 0) return 0;
@@ -155,7 +158,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     scratch.load(plan, rows.head, slot);
     const decision = decide(hit, scratch.cells, 0, at, until, scratch);
     if (isUntouched(hit, decision) || !scratch.changed(plan)) return decision;
-    // Another plan that reads this row may need it more: until it is clear, its end never comes nearer, nor does it weigh less.
+    // Another plan that reads this row may need it for longer. Until the row is fully replenished, neither its end nor its
+    // weight decreases.
     const lives = slot >= 0 && rows.clearAt(slot) > at;
     let clearAt = lives ? rows.clearAt(slot) : 0;
     let weight = lives ? weightIn(layout, slot) : 0;
@@ -182,7 +186,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
       if (hit.verb === 'reset') resetAll(hit);
       return locked(hit.key, space.row, (slot) => decideAt(slot, hit, until, space.measure));
     },
-    /** The memory is there as long as any thread holds it. */
+    /** The memory lives as long as any thread references it. */
     close() {},
     get size() {
       return rows.size;
@@ -190,7 +194,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   };
 }
 
-/** What surely wrote nothing need not be compared: with long logs, a denial is then half the work. */
+/** Hits that certainly wrote nothing are not compared. With long logs this halves the work of a denial. */
 function isUntouched({ verb, plan, mode }: Hit, { taken }: Decision): boolean {
   if (verb === 'peek') return true;
   if (taken > 0 || mode === 'always' || (verb !== 'take' && verb !== 'reserve')) return false;
@@ -200,7 +204,7 @@ function isUntouched({ verb, plan, mode }: Hit, { taken }: Decision): boolean {
 function spaceFor(plan: Plan, layout: Layout): Space {
   let widest = plan.width;
   for (const { algorithm, params } of plan.slots) widest += algorithm.variableLength?.maxWidth(params) ?? 0;
-  // A row and its next version, side by side.
+  // A row and its next version exist side by side.
   const units = 2 * unitsFor(widest);
   if (units > Math.min(layout.units, 2 * MOST_UNITS)) {
     const entries = Math.ceil((units * layout.stripes * UNIT) / 4);
@@ -226,10 +230,10 @@ function spaceFor(plan: Plan, layout: Layout): Space {
 }
 
 /**
- * Between weighing the share of a limit and weighing its time: by shares alone, whoever is denied by `1/s` would outweigh
- * who is denied by `5/day`; by time, one request of `1000/day` who is denied by `5/min`.
+ * A compromise between weighing a row by its share of the limit and by time. By share alone, a key denied by `1/s` would
+ * outweigh one denied by `5/day`; by time alone, one request of `1000/day` would outweigh a key denied by `5/min`.
  */
 function measureOf({ limit, window }: PlacedPolicy): number {
-  // A penalty has no limit: its strikes count as one unit.
+  // A penalty has no limit, so its strikes count as one unit.
   return (limit === Infinity ? 1 : limit) * Math.sqrt(window);
 }

@@ -9,7 +9,7 @@ import { systemClock } from '../../internal/clock.ts';
 import type { Millis } from '../../engine/contract.ts';
 import { CLOCK_CELL, type Layout } from './layout.ts';
 
-/** Called by the thread that made the buffer, before any other has it. */
+/** Must be called by the thread that created the buffer, before any other thread receives it. */
 export function setEpoch({ cells }: Layout): void {
   cells[CLOCK_CELL] = aheadOfHrtime();
 }
@@ -19,7 +19,7 @@ export function threadClock({ cells }: Layout): () => Millis {
   return () => behind + systemClock.now();
 }
 
-/** How far this thread's clock is ahead of hrtime, in milliseconds, by the reading that took the least time. */
+/** How far this thread's clock is ahead of hrtime, in milliseconds, from the reading that took the least time. */
 function aheadOfHrtime(): Millis {
   const hrtime = globalThis.process?.hrtime;
   // Outside Node: browsers start all clocks of a page from one wall clock.

@@ -1,4 +1,4 @@
-/** Cells beyond those in the slot: chains of units, of one stripe. Whoever calls holds the stripe's lock. */
+/** The cells that do not fit into the slot: chains of units within a stripe. Callers must hold the stripe's lock. */
 import {
   CHAIN,
   chainLength,
@@ -10,17 +10,17 @@ import {
   UNITS_LEFT,
 } from './layout.ts';
 
-/** Units for a row of so many cells. */
+/** How many units a row with this many cells needs. */
 export function unitsFor(cells: number): number {
   return cells <= INLINE ? 0 : Math.ceil((cells - INLINE) / UNIT);
 }
 
-/** Cells of the row in a slot, its unused ones included. */
+/** The number of cells of a slot's row, including unused ones. */
 export function cellsIn(layout: Layout, slot: number): number {
   return INLINE + chainLength(layout, slot) * UNIT;
 }
 
-/** Copies the chain of a slot behind what is in the slot itself. */
+/** Copies the chain of a slot to `to`, after the cells of the slot itself. */
 export function readChain(layout: Layout, head: number, slot: number, to: Float64Array): void {
   const { words, cells } = layout;
   const length = chainLength(layout, slot);
@@ -32,7 +32,7 @@ export function readChain(layout: Layout, head: number, slot: number, to: Float6
   }
 }
 
-/** Writes the cells behind those of the slot to a chain of unused units, and returns the first + 1. Enough are left. */
+/** Writes the cells that do not fit into the slot to a chain of unused units. Returns the first unit plus 1. Enough units must be free. */
 export function writeChain(layout: Layout, head: number, row: Float64Array, length: number): number {
   const { words, cells } = layout;
   let next = 0;
@@ -55,7 +55,7 @@ function claim({ words, unitLinksAt }: Layout, head: number): number {
   return free;
 }
 
-/** Gives a chain back. */
+/** Frees the units of a chain. */
 export function freeChain(layout: Layout, head: number, first: number, length: number): void {
   const { words, unitLinksAt } = layout;
   if (length === 0) return;
@@ -66,7 +66,7 @@ export function freeChain(layout: Layout, head: number, first: number, length: n
   words[head + UNITS_LEFT] += length;
 }
 
-/** All units but those in these slots' chains become free. */
+/** Frees all units except those in the chains of these slots. */
 export function rebuildUnits(layout: Layout, head: number, slots: readonly number[]): void {
   const { words, unitLinksAt, units } = layout;
   const used = new Uint8Array(units + 1);
