@@ -1,4 +1,4 @@
-/** Several versions of a limiter under one name, as in a rolling deploy: each counts for itself, and manual blocks hold for all. */
+/** Several versions of a limiter under one name, as in a rolling deploy: each counts separately, and manual blocks hold for all. */
 import { Redis } from 'ioredis';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -50,7 +50,7 @@ const ALL: Readonly<Record<string, MakeStore>> = {
   postgres: (clock) => postgres(pool, { onFailure: 'throw', table: 'versions', clock, deadline: '30s' }),
 };
 
-/** A map that can only be swapped. */
+/** A map that supports only compare-and-swap. */
 function swapped(clock: ManualClock): Store {
   const rows = new Map<string, { value: Uint8Array; version: number }>();
   let version = 0;
@@ -67,7 +67,7 @@ function swapped(clock: ManualClock): Store {
 
 let names = 0;
 
-/** One limiter per version, all of one name on the same keys, each in a process of its own as far as limiters can tell. */
+/** One limiter per version, all with one name on the same keys, each on its own store object as in separate processes. */
 function side(
   make: MakeStore,
   clock: ManualClock,
@@ -98,14 +98,14 @@ const DEPLOYS: Readonly<Record<string, readonly [Policies, Policies]>> = {
 for (const [name, make] of Object.entries(ALL)) {
   describe(`on ${name}`, () => {
     test.each(Object.entries(DEPLOYS))(
-      'two versions that alternate on a key admit their own limits, exactly: %s',
+      'two versions that alternate on a key each admit exactly their own limits: %s',
       async (_, versions) => {
         const limiters = side(make, manualClock(START), versions);
         expect(await admitted(limiters, 200)).toEqual([10, 10]);
       },
     );
 
-    test('concurrency: each version frees only what it holds', async () => {
+    test('concurrency: each version frees only its own places', async () => {
       const jobs = concurrency({ limit: 3, lease: '1m' });
       const versions = side(make, manualClock(START), [jobs, { rate: '100/min', jobs }]);
       expect(await admitted(versions, 12)).toEqual([3, 3]);
@@ -114,7 +114,7 @@ for (const [name, make] of Object.entries(ALL)) {
       expect((await versions[0].take('k')).allowed).toBe(true);
     });
 
-    test('tiers: versions whose tiers have other algorithms count apart, and a block holds for all of them', async () => {
+    test('tiers: versions whose tiers have other algorithms count separately, and a block holds for all', async () => {
       const clock = manualClock(START);
       const store = make(clock);
       const name = `versions ${process.pid} ${++names}`;
@@ -136,7 +136,7 @@ for (const [name, make] of Object.entries(ALL)) {
       for (const ask of asks) expect(await ask()).toMatchObject({ allowed: false, policy: 'block' });
     });
 
-    test('a manual block holds for each version, whatever the others write, and a reset ends it', async () => {
+    test('a manual block holds for each version regardless of other writes, and a reset ends it', async () => {
       const clock = manualClock(START);
       const versions = side(make, clock, ['5/s', '5/s sliding-log', '5/s & 9/s fixed-window']);
       await versions[0].take('k', 5);
@@ -153,7 +153,7 @@ for (const [name, make] of Object.entries(ALL)) {
       for (const version of versions) expect((await version.take('k', 5)).allowed).toBe(true);
     });
 
-    test("inherit: 'reset' with new numbers starts from nothing, but a manual block stays", async () => {
+    test("inherit: 'reset' with new limits starts from scratch, but keeps a manual block", async () => {
       const [before, after] = side(make, manualClock(START), ['5/h', '6/h'], { inherit: 'reset' });
       await before.take('k', 5);
       expect((await after.take('k', 6)).allowed).toBe(true);
@@ -161,7 +161,7 @@ for (const [name, make] of Object.entries(ALL)) {
       expect((await after.take('k')).policy).toBe('block');
     });
 
-    test('random hits: each version decides as if it had a store of its own', {
+    test('random hits: each version decides as if it had its own store', {
       timeout: 120_000,
     }, async () => {
       const versions: Policies[] = [
@@ -212,14 +212,14 @@ describe('the value in Redis, by the clock of the server', () => {
     await after.take('k');
     expect(await client.strlen(key)).toBeGreaterThan(2 * bare);
     await new Promise((resolve) => setTimeout(resolve, 250));
-    // Most takes write only their cells. The frame goes with the next one that moves the expiry.
+    // Most takes write only their cells. The next take that moves the expiry also removes the frame.
     for (let i = 0; i < 8; i++) await after.take('k');
     expect(await client.strlen(key)).toBe(bare);
     expect((await after.peek('k')).remaining).toBe(90);
   });
 
   test.each(['5/day', '5/day sliding-log'])(
-    'is kept until the last version has no use for it: %s',
+    'is kept until it is fully replenished for every version: %s',
     async (long) => {
       const name = `versions ${process.pid} ${++names}`;
       const brief = createLimiter('5/10s fixed-window', { store, name });

@@ -1,4 +1,4 @@
-/** Claims that hold for any service: here over one in this process, which counts, and lets others come in between. */
+/** Claims for any service, over one in this process that counts its calls and can let other writers interfere. */
 import { describe, expect, test, vi } from 'vitest';
 import {
   casStore,
@@ -29,7 +29,7 @@ function countingService() {
   return {
     kept,
     calls,
-    /** What happens while a put is on its way. */
+    /** Called while a put is in flight. */
     between: async (): Promise<unknown> => undefined,
     async get(key: string): Promise<Kept | undefined> {
       calls.get++;
@@ -65,7 +65,7 @@ differential(
 );
 
 describe('calls of the service', () => {
-  test('hits of one tick share one get and one put, and those that come meanwhile share the next', async () => {
+  test('sends one get and one put for all hits of a tick, and for all hits that arrive meanwhile', async () => {
     const service = countingService();
     const limiter = createLimiter('1000/h', { store: casStore(service, patient), name: 'api' });
     const first = takes(limiter, 100);
@@ -77,7 +77,7 @@ describe('calls of the service', () => {
     expect((await limiter.peek('k')).remaining).toBe(800);
   });
 
-  test('hits on other keys do not wait for each other', async () => {
+  test('does not let hits on different keys wait for each other', async () => {
     const service = countingService();
     let done = 0;
     let most = 0;
@@ -91,7 +91,7 @@ describe('calls of the service', () => {
     expect(most).toBe(4);
   });
 
-  test('a denied take, a peek, a refund of nothing and a reset of nothing write nothing', async () => {
+  test('writes nothing for a denied take, a peek, or a refund or reset of a fresh key', async () => {
     const service = countingService();
     const limiter = createLimiter(
       { rate: '3/h', log: '3/h sliding-log' },
@@ -110,7 +110,7 @@ describe('calls of the service', () => {
 });
 
 describe('conflicts', () => {
-  test('four that write the same row are admitted exactly the limit', async () => {
+  test('admits exactly the limit to four stores that write the same row', async () => {
     const service = countingService();
     service.between = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 3));
     const policies = { rate: gcra({ limit: 100, per: '1d' }), log: slidingLog({ limit: 100, per: '1d' }) };
@@ -130,7 +130,7 @@ describe('conflicts', () => {
     expect(service.calls.lost).toBeGreaterThan(5);
   });
 
-  test('a row that others always write first is given up after 100 tries, and nothing was charged', async () => {
+  test('gives up after 100 attempts if other writers always come first, and charges nothing', async () => {
     const service = countingService();
     const others = createLimiter('1000/h', { store: casStore(service, patient), name: 'api' });
     const store = casStore({ get: (key) => service.get(key), put: () => false }, patient);
@@ -142,7 +142,7 @@ describe('conflicts', () => {
     expect((await others.peek('k')).remaining).toBe(1000);
   });
 
-  test.each(['rejects', 'throws'])('a put that %s is not made again', async (how) => {
+  test.each(['rejects', 'throws'])('does not repeat a put that %s', async (how) => {
     const service = countingService();
     let puts = 0;
     const put = () => {
@@ -159,7 +159,7 @@ describe('conflicts', () => {
   });
 });
 
-test('a service that never answers holds a key for ten seconds, and those who waited are not charged', () =>
+test('stops waiting for a service that never answers after ten seconds, and charges none of the waiting hits', () =>
   punctually(20, async () => {
     const service = countingService();
     let answer = (): void => {};
@@ -190,14 +190,14 @@ test('a service that never answers holds a key for ten seconds, and those who wa
     later.mockRestore();
     expect(value?.remaining).toBe(9);
 
-    // Then it answers after all: too late for both.
+    // Then it answers after all, too late for both.
     answer();
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect((await truth.peek('k')).remaining).toBe(9);
   }));
 
 describe('a row', () => {
-  test('of other algorithms starts fresh, and a block by hand holds', async () => {
+  test('starts fresh with other algorithms, and keeps a manual block', async () => {
     const service = countingService();
     const before = createLimiter('5/h', { store: casStore(service, patient), name: 'api' });
     const after = createLimiter(leakyBucket({ size: 5 }), {
@@ -216,7 +216,7 @@ describe('a row', () => {
     expect((await before.peek('k')).remaining).toBe(5);
   });
 
-  test('is read by several plans in one round as one after the other', async () => {
+  test('is read by several plans of one round, one after the other', async () => {
     const service = countingService();
     const store = casStore(service, patient);
     const rate = createLimiter('5/h', { store, name: 'api', tiers: { pro: '10/h' } });
@@ -233,7 +233,7 @@ describe('a row', () => {
     expect(service.calls.get).toBe(2);
   });
 
-  test('of somebody else’s bytes is no state', async () => {
+  test('is ignored if its bytes were not written by Sluice', async () => {
     const service = countingService();
     const limiter = createLimiter(
       { log: '5/h sliding-log' },
@@ -251,14 +251,14 @@ describe('a row', () => {
       service.kept.set('api:k', { value: bytes, version: -version, expiresInMs: 1 });
       expect((await limiter.peek('k')).remaining).toBe(5);
     }
-    // The same at an odd place in memory is.
+    // The right bytes at an unaligned position in memory are read.
     const shifted = new Uint8Array(value.length + 3);
     shifted.set(value, 3);
     service.kept.set('api:k', { value: shifted.subarray(3), version: 9, expiresInMs: 1 });
     expect((await limiter.peek('k')).remaining).toBe(0);
   });
 
-  test('is kept until the last of its plans is clear', async () => {
+  test('is kept until it is fully replenished for each of its plans', async () => {
     const service = { ...countingService(), now: () => 1_700_000_000_000 };
     const limiter = createLimiter(gcra({ limit: 10, per: '10s' }), {
       store: casStore(service, patient),
@@ -278,7 +278,7 @@ describe('a row', () => {
     expect(kept()).toBe(1);
   });
 
-  test('sees no time go back, whichever process’s clock is late', async () => {
+  test('never sees time go back, even if a process’s clock is behind', async () => {
     const service = countingService();
     const at = (offset: number) =>
       createLimiter(fixedWindow({ limit: 10, per: '1s', align: 'first' }), {
@@ -298,7 +298,7 @@ describe('a row', () => {
   });
 });
 
-test('keys are short, printable and different, whatever the name and the subject are', async () => {
+test('makes short, printable and distinct keys from any name and subject', async () => {
   const service = countingService();
   const store = casStore(service, { ...patient, clock: manualClock() });
   const names = ['api', 'a:b', 'a', 'a@x', '#', 'a%3ab', ' ', 'x'.repeat(300)];
@@ -331,7 +331,7 @@ test('keys are short, printable and different, whatever the name and the subject
   expect(keys[0]).toBe('api:');
 });
 
-test('what is not a service is refused, and so is a misspelt option', () => {
+test('rejects a value that is not a service, and a misspelled option', () => {
   expect(() => casStore({ get: () => undefined } as never, { onFailure: 'throw' })).toThrow(
     'casStore.service',
   );

@@ -31,7 +31,7 @@ afterEach(async () => {
   process.off('warning', listen);
 });
 
-/** Limiters of several processes on one service; `clock` tells a process's time. */
+/** Limiters of several processes on one service; `clock` returns the time of a process. */
 function sharedService() {
   const kept = new Map<string, Kept>();
   let version = 0;
@@ -50,7 +50,7 @@ function sharedService() {
 }
 
 describe('two processes whose clocks differ by an hour', () => {
-  test('announce waits that are true, in the one that is behind', async () => {
+  test('announce correct waits in the process that is behind', async () => {
     const limiterAt = sharedService();
     const ahead = limiterAt(() => START + HOUR + elapsed);
     const behind = limiterAt(() => START + elapsed);
@@ -62,10 +62,10 @@ describe('two processes whose clocks differ by an hour', () => {
     expect((await behind.take('k')).allowed).toBe(false);
   });
 
-  test('admit the rate and nothing more, in whatever order they are asked', async () => {
+  test('admit exactly the rate, in any order of checks', async () => {
     const limiterAt = sharedService();
     const limiters = [limiterAt(() => START + HOUR + elapsed), limiterAt(() => START + elapsed)];
-    // The clock that is ahead writes first: all that follows happens in its time.
+    // The process whose clock is ahead writes first, so the row continues in its time.
     await limiters[0]?.take('k', 10);
     let admitted = 0;
     for (let i = 0; i < 600; i++) {
@@ -77,7 +77,7 @@ describe('two processes whose clocks differ by an hour', () => {
     expect(admitted).toBeGreaterThanOrEqual(90);
   });
 
-  test('are warned about once', async () => {
+  test('lead to a single warning', async () => {
     const limiterAt = sharedService();
     await limiterAt(() => START + HOUR).take('k');
     const behind = limiterAt(() => START);
@@ -92,7 +92,7 @@ describe('a clock that was 30 days ahead and is set back', () => {
   test.each([
     ['gcra', gcra({ limit: 10, per: '1min' }), 6000],
     ['fixed window', fixedWindow({ limit: 10, per: '1min', align: 'first' }), MINUTE],
-  ])('locks nobody out for longer than was announced: %s', async (_, policy, wait) => {
+  ])('denies no longer than was announced: %s', async (_, policy, wait) => {
     const limiterAt = sharedService();
     let jump = 30 * DAY;
     const limiter = limiterAt(() => START + jump + elapsed, policy);
@@ -106,7 +106,7 @@ describe('a clock that was 30 days ahead and is set back', () => {
     expect((await limiter.take('k')).allowed).toBe(true);
   });
 
-  test('mints nothing: a process that comes later starts with what was left', async () => {
+  test('mints nothing: a process that starts later finds what was left', async () => {
     const limiterAt = sharedService();
     await limiterAt(() => START + 30 * DAY).take('k', 8);
     expect((await limiterAt(() => START).take('k', 3)).allowed).toBe(false);

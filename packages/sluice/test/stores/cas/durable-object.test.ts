@@ -45,7 +45,7 @@ const WORKER = `
   };
 `;
 
-/** Here only the names of the claims are asked for. */
+/** Only the names of the claims are needed here. */
 const noService = (): never => {
   throw new Error('there is none here');
 };
@@ -60,7 +60,7 @@ describe('a Durable Object', () => {
       bundle: true,
       write: false,
       format: 'esm',
-      // What is not there on Workers must not be asked for.
+      // Workers do not have these modules, so the bundle must not contain them.
       platform: 'neutral',
       target: 'es2022',
     });
@@ -84,7 +84,7 @@ describe('a Durable Object', () => {
   for (const { name } of [...conformance(() => memory()), ...races(noService)])
     test(name, async () => expect(await (await ask({ claim: name })).text()).toBe('holds'));
 
-  test('admits exactly its limit of requests that come at once, and keeps keys apart', async () => {
+  test('admits exactly its limit of simultaneous requests, and keeps keys apart', async () => {
     const responses = await Promise.all(Array.from({ length: 120 }, () => ask({ key: 'alice' })));
     const decisions = (await Promise.all(responses.map((response) => response.json()))) as {
       allowed: boolean;

@@ -1,4 +1,4 @@
-/** examples/stores/dynamodb.mjs with Amazon's client, on an emulator of DynamoDB in this process: no AWS was asked. */
+/** examples/stores/dynamodb.mjs with Amazon's client, on an emulator of DynamoDB in this process. It does not contact AWS. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
@@ -55,11 +55,11 @@ afterAll(async () => {
 });
 
 describe('DynamoDB', () => {
-  // A table for all claims: each has a name of its own.
+  // One table serves all claims, each with its own limiter name.
   for (const claim of conformance((clock) => casStore(shared, { clock, ...patient })))
     test(claim.name, claim.run);
 
-  test('two clients at once are admitted exactly the limit, and a third finds it used up', async () => {
+  test('admits exactly the limit to two simultaneous clients, and nothing to a third', async () => {
     let lost = 0;
     const limiterOn = (service: AnyService) => {
       const put: AnyService['put'] = async (...row) => {
@@ -80,14 +80,14 @@ describe('DynamoDB', () => {
       }),
     );
     expect(admitted).toBe(60);
-    // They did meet.
+    // The two clients did conflict.
     expect(lost).toBeGreaterThan(0);
     expect((await limiterOn(serviceOn(connected())).take('k')).allowed).toBe(false);
   });
 
   for (const claim of races(() => serviceOn(connected()))) test(claim.name, claim.run);
 
-  test('a row expires in whole seconds, when it is clear or at most a second later', async () => {
+  test('expires a row in whole seconds, at most a second after it is fully replenished', async () => {
     const before = Date.now();
     const limiter = createLimiter('1/min', { store: casStore(shared, patient), name: 'expiry' });
     const { resetAfter } = await limiter.take('k');
@@ -97,7 +97,7 @@ describe('DynamoDB', () => {
     expect(Number(expires) * 1000).toBeLessThanOrEqual(Date.now() + resetAfter + 1000);
   });
 
-  test('a row that is past its time but not yet removed is as good as none', async () => {
+  test('ignores a row that has expired but was not removed yet', async () => {
     const limiter = createLimiter(gcra({ limit: 1, per: '20ms' }), {
       store: casStore(shared, patient),
       name: 'past',
@@ -107,7 +107,7 @@ describe('DynamoDB', () => {
     expect(await rowOf('past:k')).toBeDefined();
   });
 
-  test('a table that is not there is a fault, not a lost race', async () => {
+  test('reports a missing table as a fault, not as a conflict', async () => {
     const store = casStore(serviceOn(connected(), 'missing'), patient);
     await expect(createLimiter('1/s', { store, name: 'api' }).take('k')).rejects.toMatchObject({
       fault: 'unknown',

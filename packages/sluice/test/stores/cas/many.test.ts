@@ -15,7 +15,7 @@ function batchingService() {
   };
   return {
     sizes,
-    /** What happens while a write is on its way. */
+    /** Called while a write is in flight. */
     between: async (): Promise<unknown> => undefined,
     get: (key: string): CasFound<number> | undefined => kept.get(key),
     put,
@@ -47,14 +47,14 @@ differential(
   { hits: 20_000, atOnce: 6 },
 );
 
-test('checks of 300 keys in one tick are two reads and two writes', async () => {
+test('checks 300 keys in one tick with two reads and two writes', async () => {
   const service = batchingService();
   const limiter = createLimiter('10/h', { store: casStore(service, patient), name: 'api' });
   await Promise.all(keys.map((key) => limiter.take(key)));
   expect(service.sizes).toEqual({ get: [200, 100], put: [200, 100] });
 });
 
-test('several stores that write the same keys at the same time admit exactly the limit of each', async () => {
+test('admits exactly the limit of each key to several stores that write simultaneously', async () => {
   const service = batchingService();
   service.between = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 3));
   const limiters = [0, 1, 2].map(() =>
@@ -72,29 +72,26 @@ test('several stores that write the same keys at the same time admit exactly the
   expect(admitted).toBe(5 * 30);
 });
 
-test.each(['rejects', 'throws'])(
-  'a write of many rows that %s fails each of its checks once',
-  async (how) => {
-    let calls = 0;
-    const putMany = () => {
-      calls++;
-      if (how === 'throws') throw new Error('ECONNRESET');
-      return Promise.reject(new Error('ECONNRESET'));
-    };
-    const store = casStore({ ...batchingService(), putMany }, { ...patient, onFailure: 'throw' });
-    const limiter = createLimiter('10/h', { store, name: 'api' });
-    const outcomes = await Promise.allSettled(keys.slice(0, 50).map((key) => limiter.take(key)));
-    expect(outcomes.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 'rejected'));
-    expect(calls).toBe(1);
-  },
-);
+test.each(['rejects', 'throws'])('fails each check of a batch once if the write %s', async (how) => {
+  let calls = 0;
+  const putMany = () => {
+    calls++;
+    if (how === 'throws') throw new Error('ECONNRESET');
+    return Promise.reject(new Error('ECONNRESET'));
+  };
+  const store = casStore({ ...batchingService(), putMany }, { ...patient, onFailure: 'throw' });
+  const limiter = createLimiter('10/h', { store, name: 'api' });
+  const outcomes = await Promise.allSettled(keys.slice(0, 50).map((key) => limiter.take(key)));
+  expect(outcomes.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 'rejected'));
+  expect(calls).toBe(1);
+});
 
-test('calls that never end hold up others only for a tenth of a second', async () => {
+test('delays other calls for only 100 ms when calls never end', async () => {
   const service = batchingService();
   let writes = 0;
   service.between = () => (++writes <= 2 ? new Promise(() => {}) : Promise.resolve());
   const limiter = createLimiter('10/h', { store: casStore(service, patient), name: 'api' });
-  // Two calls that never end, from different ticks.
+  // Two calls from different ticks that never end.
   for (const key of ['stuck', 'stuck too']) {
     void limiter.take(key);
     await expect.poll(() => writes).toBe(key === 'stuck' ? 1 : 2);

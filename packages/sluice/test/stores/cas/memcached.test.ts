@@ -1,4 +1,4 @@
-/** examples/stores/memcached.mjs on a Memcached of its own. */
+/** examples/stores/memcached.mjs on a Memcached server that this test starts. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -32,13 +32,13 @@ afterAll(() => {
 });
 
 describe('Memcached', () => {
-  // A server for all claims: each has a name of its own.
+  // One server serves all claims, each with its own limiter name.
   for (const claim of conformance((clock) => casStore(shared, { ...patient, clock })))
     test(claim.name, claim.run);
 
   for (const claim of races(() => shared)) test(claim.name, claim.run);
 
-  test('four connections are admitted exactly the limit', async () => {
+  test('admits exactly the limit to four connections', async () => {
     const services = Array.from({ length: 4 }, () => connected());
     let admitted = 0;
     await Promise.all(
@@ -55,7 +55,7 @@ describe('Memcached', () => {
     for (const service of services) service.close();
   });
 
-  test('a value goes when it is clear, and a longer one than a month stays', async () => {
+  test('expires a value when it is fully replenished, also after more than a month', async () => {
     const store = casStore(shared, patient);
     await createLimiter('1/3s', { store, name: 'short' }).take('k');
     expect(await shared.get('short:k')).toBeDefined();
@@ -64,7 +64,7 @@ describe('Memcached', () => {
     expect(await shared.get('long:k')).toBeDefined();
   });
 
-  test('a value is kept for as long as it must be, whenever the server’s second ends', async () => {
+  test('keeps a value long enough, regardless of when the server’s second ends', async () => {
     const kept = [0, 250, 500, 750].map(async (phase) => {
       await sleep(phase);
       const began = performance.now();
@@ -76,7 +76,7 @@ describe('Memcached', () => {
     expect(await Promise.all(kept)).toEqual([true, true, true, true]);
   });
 
-  test('a server that is not there is a fault of the connection', async () => {
+  test('reports an unreachable server as a connection fault', async () => {
     const limiter = createLimiter('1/s', { store: casStore(connected(1), patient), name: 'api' });
     await expect(limiter.take('k')).rejects.toMatchObject({ fault: 'connection' });
   });

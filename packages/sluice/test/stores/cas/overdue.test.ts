@@ -4,7 +4,7 @@ import { createLimiter } from '../../../src/index.ts';
 import { casStore } from '../../../src/stores/cas/cas.ts';
 import { punctually, until } from 'sluice-test-support/redis/watch.ts';
 
-/** A service that counts what it is asked to write. From the `from`-th on it answers only when told to. */
+/** A service that counts its writes. From the write number `from` on, it answers only when told to. */
 function slowFrom(from: number, answer: boolean) {
   const service = {
     puts: 0,
@@ -18,10 +18,10 @@ function slowFrom(from: number, answer: boolean) {
   return service;
 }
 
-// A crowded service refuses whatever comes late. If that were tried again for callers who have left, nothing would ever
-// come in time.
-test('a check is not tried again once its caller has been told that its time is over', () =>
-  // It has been tried again before.
+// An overloaded service rejects late writes. If they were repeated for callers that have given up, no write would ever be in
+// time.
+test('does not repeat a check after its deadline', () =>
+  // Before the deadline it is repeated.
   punctually(50, async () => {
     const service = slowFrom(2, false);
     const limiter = createLimiter('5/s', {
@@ -35,7 +35,7 @@ test('a check is not tried again once its caller has been told that its time is 
     expect(service.puts).toBe(2);
   }));
 
-test('checks that waited behind another until their time was over are not made', async () => {
+test('does not decide checks whose deadline passed while they waited for another', async () => {
   const service = slowFrom(1, true);
   const limiter = createLimiter('50/s', {
     store: casStore(service, { onFailure: 'throw', deadline: 100 }),
@@ -52,7 +52,7 @@ test('checks that waited behind another until their time was over are not made',
   expect(service.puts).toBe(1);
 });
 
-test('a check whose row was read too late is not written', async () => {
+test('does not write a check whose row was read too late', async () => {
   let puts = 0;
   const service = {
     async get() {

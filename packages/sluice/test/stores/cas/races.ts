@@ -1,4 +1,4 @@
-/** What a service owes to several who write to one row, as claims: they also run where there is no test framework. */
+/** Claims about a service with several writers of one row. They also run without a test framework. */
 import { type CasService, casStore, createLimiter, gcra } from '../../../src/index.ts';
 import type { Claim } from '../../../src/testing/index.ts';
 

@@ -1,7 +1,7 @@
-/** The services of examples/stores, as their readers would have them. */
+/** The services of examples/stores, imported as a reader would. */
 import type { CasService } from '../../../src/index.ts';
 
-/** By a path that the type check does not follow: examples are JavaScript and belong to another project. */
+/** Imports by a path that the type checker does not follow, because examples are JavaScript in another project. */
 export async function example(file: string): Promise<Record<string, (...args: unknown[]) => unknown>> {
   return import(/* @vite-ignore */ new URL(`../../../../../examples/stores/${file}`, import.meta.url).href);
 }

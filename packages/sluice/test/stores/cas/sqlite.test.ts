@@ -1,4 +1,4 @@
-/** examples/stores/sqlite.mjs on SQLite itself: node:sqlite is not in every Node that Sluice runs on, this is. */
+/** examples/stores/sqlite.mjs on SQLite in WebAssembly, because not every supported version of Node has node:sqlite. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const databases: sqlite3.Database[] = [];
 function open(file = ':memory:') {
   const db = new sqlite3.Database(file);
   databases.push(db);
-  // As node:sqlite and better-sqlite3 have it: values one by one, and no statement holds the file once it has answered.
+  // The same interface as node:sqlite and better-sqlite3: values one by one, and a finished statement does not lock the file.
   const prepare = (sql: string) => ({
     get: (...values: sqlite3.JSValue[]) => db.get(sql, values) ?? undefined,
     run: (...values: sqlite3.JSValue[]) => db.run(sql, values),
@@ -36,7 +36,7 @@ describe('SQLite', () => {
 
   for (const claim of races(() => open(join(folder, 'races.db')).service)) test(claim.name, claim.run);
 
-  test('two connections to one file are admitted exactly the limit, and a third finds it used up', async () => {
+  test('admits exactly the limit to two connections to one file, and nothing to a third', async () => {
     const file = join(folder, 'limits.db');
     const limiterOn = () =>
       createLimiter(slidingLog({ limit: 60, per: '1d' }), {
@@ -56,7 +56,7 @@ describe('SQLite', () => {
     expect((await limiterOn().take('k')).allowed).toBe(false);
   });
 
-  test('expired rows go, fifty writes later at the latest', async () => {
+  test('deletes expired rows after at most fifty writes', async () => {
     const { db, service } = open();
     const limiter = createLimiter('1000/h', { store: casStore(service, patient), name: 'api' });
     db.run("INSERT INTO sluice VALUES ('old', x'00', 1, ?), ('live', x'00', 1, ?)", [

@@ -1,5 +1,5 @@
 // @ts-check
-/** A primary and its workers: env IPC as in process.mjs; SERVE=1 lets the primary serve. Answers with all answers. */
+/** A primary and its workers: env IPC as in process.mjs; SERVE=1 lets the primary serve. Replies with the answers of all workers. */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { ipc } from '../../../dist/stores/ipc/index.js';

@@ -19,8 +19,8 @@ const LIMIT = 200;
 const task = (key: string) => ({ limit: LIMIT, key, lanes: 32, checks: 100 });
 const total = (answers: readonly Answer[]) => answers.reduce((sum, { admitted }) => sum + admitted, 0);
 
-describe('4 processes are admitted exactly the limit', () => {
-  test('plain ones, 100 times', { timeout: 60_000 }, async () => {
+describe('admits exactly the limit to 4 processes', () => {
+  test('that were started separately, 100 times', { timeout: 60_000 }, async () => {
     const options = { path: socketPath(), deadline: '20s' };
     const checkers = await Promise.all([1, 2, 3, 4].map(() => checker(options)));
     for (let round = 0; round < 100; round++) {
@@ -29,7 +29,7 @@ describe('4 processes are admitted exactly the limit', () => {
   });
 
   test.each(['0', '1'])(
-    'workers of node:cluster, 50 times; the primary serves: %s',
+    'that are workers of node:cluster, 50 times; the primary serves: %s',
     {
       timeout: 60_000,
     },
@@ -40,11 +40,13 @@ describe('4 processes are admitted exactly the limit', () => {
     },
   );
 
-  test('6 at once that find the socket of a dead one, 3 times', { timeout: 60_000 }, async () => {
+  test('when 6 start simultaneously and find the socket of a dead process, 3 times', {
+    timeout: 60_000,
+  }, async () => {
     const options = { path: socketPath(), deadline: '20s' };
     for (let round = 0; round < 3; round++) {
       const checkers = await Promise.all(Array.from({ length: 6 }, () => checker(options)));
-      // The state outlives them all, so each round has a key of its own.
+      // The state outlives the processes, so each round uses its own key.
       expect(total(await Promise.all(checkers.map((one) => one.ask(task(`round ${round}`)))))).toBe(LIMIT);
       for (const { child } of checkers) child.kill('SIGKILL');
       await Promise.all(checkers.map(({ child }) => once(child, 'exit')));
@@ -53,8 +55,8 @@ describe('4 processes are admitted exactly the limit', () => {
   });
 });
 
-describe('when the one that serves', () => {
-  test('is killed, another takes over, and in between the declared answer comes in time', {
+describe('when the serving process', () => {
+  test('is killed, another takes over, and onFailure answers in time until then', {
     timeout: 60_000,
   }, async () => {
     const options = { path: socketPath(), deadline: 3000, onFailure: 'deny' };
@@ -68,9 +70,9 @@ describe('when the one that serves', () => {
     const after = await answers;
     const lateness = Math.max(...after.map((answer) => answer.lateness));
     for (const { slowest } of after) expect(slowest).toBeLessThan(1500 + 2 * lateness);
-    // The new one goes on counting where the dead one ended.
+    // The new serving process continues with the counts of the old one.
     expect(total(after)).toBeLessThanOrEqual(LIMIT);
-    // The breaker of each must see that the store is back.
+    // The breaker of each process must notice that the store is back.
     for (const one of others) {
       const source = async () => (await one.ask({ ...task('probe'), checks: 1 })).sources;
       await expect.poll(source, { timeout: 10_000 }).toEqual({ store: 1 });
@@ -80,7 +82,7 @@ describe('when the one that serves', () => {
     expect(total(again)).toBe(LIMIT);
   });
 
-  test('is stopped, checks are answered as declared within the deadline, and by it when it goes on', {
+  test('is stopped, onFailure answers within the deadline until the process continues', {
     timeout: 60_000,
   }, async () => {
     const options = { path: socketPath(), deadline: 100 };
@@ -98,7 +100,7 @@ describe('when the one that serves', () => {
       .toEqual({ store: 1 });
   });
 
-  test('loses the file of its socket, all meet again at one', { timeout: 60_000 }, async () => {
+  test('loses its socket file, all processes connect to a single new one', { timeout: 60_000 }, async () => {
     const options = { path: socketPath(), deadline: '5s' };
     const old = await Promise.all([1, 2].map(() => checker(options)));
     await Promise.all(old.map((one) => one.ask(task('warm'))));
@@ -110,12 +112,12 @@ describe('when the one that serves', () => {
       const key = `key ${++tries}`;
       return total(await Promise.all(all.map((one) => one.ask(task(key)))));
     };
-    // On a busy machine they may need a little longer; then it stays so.
+    // A busy machine may need a little longer to get there.
     await expect.poll(admitted, { timeout: 10_000, interval: 500 }).toBe(LIMIT);
     expect(await admitted()).toBe(LIMIT);
   });
 
-  test('is not there and nobody else may serve, a check fails at once', async () => {
+  test('is missing and no other may serve, a check fails immediately', async () => {
     const limiter = createLimiter('5/s', {
       store: ipc({ onFailure: 'throw', path: socketPath(), serve: false, deadline: '30s' }),
       name: 'api',
@@ -128,7 +130,7 @@ describe('when the one that serves', () => {
   });
 });
 
-/** One that serves and one that asks it. */
+/** A serving store and a client of it. */
 async function pair(algorithms: readonly Algorithm[] = []) {
   const path = socketPath();
   const server = ipc({ onFailure: 'throw', path, algorithms, store: memory(), deadline: '5s' });
@@ -137,7 +139,7 @@ async function pair(algorithms: readonly Algorithm[] = []) {
   return { path, server, client, close: () => Promise.all([client.close(), server.close()]) };
 }
 
-test('garbage ends the connection it comes from, and no other', async () => {
+test('closes only the connection that sent garbage', async () => {
   const { path, client, close } = await pair();
   const limiter = createLimiter('5/h', { store: client, name: 'api' });
   expect((await limiter.take('k')).remaining).toBe(4);
@@ -153,11 +155,11 @@ test('garbage ends the connection it comes from, and no other', async () => {
   await close();
 });
 
-test('hits on their way fail when the connection ends, not at the deadline', async () => {
+test('fails hits in flight when the connection ends, not at the deadline', async () => {
   const path = socketPath();
   const never = { ...memory(), apply: () => new Promise<Decision>(() => {}) };
   const server = ipc({ onFailure: 'throw', path, store: never, deadline: 50 });
-  // Answered by nobody, but by then it serves.
+  // No process answers this check, but the store serves afterwards.
   await expect(createLimiter('5/h', { store: server, name: 'api' }).take('k')).rejects.toThrow('deadline');
   const client = ipc({ onFailure: 'throw', path, serve: false, deadline: '60s' });
   const hit = createLimiter('5/h', { store: client, name: 'api' }).take('k');
@@ -168,7 +170,7 @@ test('hits on their way fail when the connection ends, not at the deadline', asy
   await client.close();
 });
 
-test('a probe of the breaker leaves a block by hand alone', async () => {
+test('does not end a manual block when the breaker probes', async () => {
   const { client, close } = await pair();
   const limiter = createLimiter('5/h', { store: client, name: 'api' });
   await limiter.block('k', '1h');
@@ -182,7 +184,7 @@ test('a probe of the breaker leaves a block by hand alone', async () => {
   await close();
 });
 
-test('an algorithm of one’s own crosses by its name, and one that nobody was told of is refused', async () => {
+test('sends a custom algorithm by its name, and rejects one that was not registered', async () => {
   const lifetime: Algorithm<{ limit: number }> = {
     name: 'lifetime',
     width: () => 1,
@@ -218,7 +220,7 @@ test('an algorithm of one’s own crosses by its name, and one that nobody was t
   await untold.close();
 });
 
-test('mistakes in the options are told at once', () => {
+test('rejects invalid options at construction', () => {
   expect(() => ipc({} as { path: string })).toThrow('ipc.path');
   expect(() => ipc({ onFailure: 'throw', path: `/tmp/${'x'.repeat(200)}` })).toThrow('at most 103 bytes');
   expect(() =>
@@ -226,7 +228,7 @@ test('mistakes in the options are told at once', () => {
   ).toThrow('algorithms');
 });
 
-test('keeps no process alive, neither the one that serves nor one that asks', () => {
+test('does not keep the serving process or a client process alive', () => {
   const script = `
     const { createLimiter } = await import('./dist/index.js');
     const { ipc } = await import('./dist/stores/ipc/index.js');

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A process of its own that checks over a socket: started by `processes.ts`, or forked by node:cluster, told what to do
- * by messages. It runs what was built, because Node 20 runs no TypeScript.
+ * A separate process that checks over a socket: started by `processes.ts` or forked by node:cluster, and controlled by
+ * messages. It runs the built package, because Node 20 cannot run TypeScript.
  *
  * env IPC: options of ipc() as JSON. Message: { limit, key, lanes, checks }, answered by { admitted, sources, slowest, lateness };
  * or { end }: 'close', 'exit', or 'busy'.
@@ -13,7 +13,7 @@ const store = ipc(JSON.parse(process.env['IPC'] ?? ''));
 
 process.on('message', (task) => void (task.end === undefined ? work(task) : end(task.end)));
 
-/** SIGTERM without a listener ends the process by itself. */
+/** SIGTERM ends a process that has no listener for it. */
 async function end(how) {
   if (how === 'close') await store.close();
   if (how === 'busy') return busy();
@@ -38,7 +38,7 @@ async function work({ limit, key, lanes, checks }) {
     { store, name: 'test' },
   );
   const answer = { admitted: 0, sources: {}, slowest: 0, lateness: 0 };
-  // The longest that this process kept a timer waiting.
+  // The longest delay of a timer in this process.
   let due = performance.now() + 2;
   const ticking = setInterval(() => {
     answer.lateness = Math.max(answer.lateness, performance.now() - due);

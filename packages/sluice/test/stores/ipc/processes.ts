@@ -15,11 +15,11 @@ export interface Task {
 
 export interface Answer {
   readonly admitted: number;
-  /** How often each source of decisions, or code of errors, was seen. */
+  /** How often each source of decisions or error code was seen. */
   readonly sources: Readonly<Record<string, number>>;
-  /** Milliseconds. */
+  /** The longest check in milliseconds. */
   readonly slowest: number;
-  /** How long the process itself kept a timer waiting, at most, in milliseconds. */
+  /** The longest delay of a timer in the process, in milliseconds. */
   readonly lateness: number;
 }
 

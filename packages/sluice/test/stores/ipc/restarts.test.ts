@@ -17,7 +17,7 @@ import { type Answer, type Checker, checker, socketPath } from './processes.ts';
 
 const total = (answers: readonly Answer[]) => answers.reduce((sum, { admitted }) => sum + admitted, 0);
 
-/** How a process can end: the last three without a chance to run any code. */
+/** How a process ends. After the last three it cannot run any code. */
 async function end({ child }: Checker, how: string): Promise<void> {
   const gone = once(child, 'exit');
   if (how.startsWith('SIG')) child.kill(how as NodeJS.Signals);
@@ -29,7 +29,7 @@ describe.each(['close', 'exit', 'SIGTERM', 'SIGKILL'])(
   'when processes end with %s',
   { timeout: 60_000 },
   (how) => {
-    test('four rolling restarts admit 10 where the limit is 10', async () => {
+    test('four rolling restarts admit exactly 10 at a limit of 10', async () => {
       const options = { path: socketPath(), onFailure: 'deny' };
       const processes = [await checker(options), await checker(options)];
       let admitted = 0;
@@ -44,7 +44,7 @@ describe.each(['close', 'exit', 'SIGTERM', 'SIGKILL'])(
       expect(admitted).toBe(10);
     });
 
-    test('a single process that restarts goes on where it ended', async () => {
+    test('a single process that restarts keeps its counts', async () => {
       const options = { path: socketPath(), onFailure: 'deny' };
       let admitted = 0;
       for (let restart = 0; restart < 4; restart++) {
@@ -57,7 +57,7 @@ describe.each(['close', 'exit', 'SIGTERM', 'SIGKILL'])(
       expect(admitted).toBe(10);
     });
 
-    test('checks on their way are neither lost nor counted twice', async () => {
+    test('checks in flight are neither lost nor counted twice', async () => {
       const options = { path: socketPath(), deadline: '20s', onFailure: 'deny' };
       const processes = await Promise.all([1, 2, 3].map(() => checker(options)));
       const first = await checker(options);
@@ -70,7 +70,7 @@ describe.each(['close', 'exit', 'SIGTERM', 'SIGKILL'])(
       const all = await answers;
       const failed = all.reduce((sum, { sources }) => sum + (sources['fallback'] ?? 0), 0);
       expect(total(all)).toBeLessThanOrEqual(limit);
-      // At most the lines that were decided on and not answered when the process ended.
+      // At most the lines that were decided but not answered when the process ended.
       expect(total(all)).toBeGreaterThanOrEqual(limit - failed);
       expect(failed).toBeLessThanOrEqual(2 * 8);
     });
@@ -90,7 +90,7 @@ test('no check fails while the serving process is busy for 300 ms at a time', {
 });
 
 describe('a successor', () => {
-  /** A store that serves on the path, with rows of its own. It takes over what the one before left there. */
+  /** A store with its own rows that serves on the path. It restores the state that its predecessor left there. */
   async function serving(path: string, clock = manualClock(1_700_000_000_000)) {
     const rows = memory({ clock });
     const store = ipc({ path, store: rows, deadline: '20s' });
@@ -98,7 +98,7 @@ describe('a successor', () => {
     return { rows, store };
   }
 
-  test('knows rows of every kind, from the lines of the file and from its cells', async () => {
+  test('restores rows of every kind, from the lines of the file and from its cells', async () => {
     const path = socketPath();
     const clock = manualClock(1_700_000_000_000);
     const limitersOf = (store: Store<Promise<Decision>>): Limiter<Promise<Decision>>[] => [
@@ -112,7 +112,7 @@ describe('a successor', () => {
         { rate: '1/h', strikes: penalty({ after: 3, within: '1h', block: '1h' }) },
         { store, name: 'strikes' },
       ),
-      // More than four sets of numbers on one row.
+      // More than four sets of limits on one row.
       ...[1, 2, 3, 4, 5, 6].map((n) => createLimiter(`${n + 10}/h`, { store, name: 'many' })),
     ];
     const seen = async (store: Store<Promise<Decision>>) => {
@@ -129,7 +129,7 @@ describe('a successor', () => {
     }
     const before = await seen(first.store);
     await first.store.close();
-    // The second reads lines, and writes cells; the third reads these.
+    // The second reads lines and writes cells; the third reads those cells.
     for (let i = 0; i < 2; i++) {
       const next = await serving(path, clock);
       expect(await seen(next.store)).toEqual(before);
@@ -137,7 +137,7 @@ describe('a successor', () => {
     }
   });
 
-  test('keeps the file short, and readable for its owner alone', async () => {
+  test('keeps the file short and readable only for its owner', async () => {
     const path = socketPath();
     const first = await serving(path);
     const limiter = createLimiter('1000000/h', { store: first.store, name: 'api' });
@@ -154,7 +154,7 @@ describe('a successor', () => {
     await next.store.close();
   });
 
-  test('ignores the end of a line that its writer did not finish', async () => {
+  test('ignores an incomplete last line', async () => {
     const path = socketPath();
     const first = await serving(path);
     await createLimiter('10/h', { store: first.store, name: 'api' }).take('k', 3);

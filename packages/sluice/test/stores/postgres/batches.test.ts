@@ -1,4 +1,4 @@
-/** Checks of many keys at the same time: in few statements, exact, and with the settings that people start with. */
+/** Simultaneous checks of many keys: in few statements, exact, and with default settings. */
 import type pg from 'pg';
 import sqlOf from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ function countingOn(client: pg.Pool) {
   return { statements, query };
 }
 
-test('checks of 200 keys in one tick are one statement, whether new, known or denied', async () => {
+test('checks 200 keys in one tick with one statement, whether they are new, known or denied', async () => {
   const client = countingOn(pool);
   const limiter = createLimiter('2/h', { store: postgres(client, patient), name: 'tick' });
   await limiter.peek('any');
@@ -57,7 +57,7 @@ test('checks of 200 keys in one tick are one statement, whether new, known or de
   ]);
 });
 
-test('500 keys at the same time pass with the default deadline and the default pool, which is not connected yet', () =>
+test('admits 500 keys simultaneously with the default deadline and a default pool that is not connected yet', () =>
   punctually(200, async () => {
     const limiter = createLimiter('10/min', {
       store: postgres(server.pool()),
@@ -69,7 +69,7 @@ test('500 keys at the same time pass with the default deadline and the default p
   }));
 
 describe('an application that holds all connections of the pool', () => {
-  test('gets the declared answer, and a warning that says what to change', async () => {
+  test('gets the answer of onFailure, and a warning that says what to change', async () => {
     const shared = server.pool({ max: 3 });
     const held = await Promise.all([shared.connect(), shared.connect(), shared.connect()]);
     const warnings: { code?: string; message: string }[] = [];
@@ -89,7 +89,7 @@ describe('an application that holds all connections of the pool', () => {
     }
   });
 
-  test('gets no warning while a connection comes free in time', async () => {
+  test('gets no warning while a connection becomes free in time', async () => {
     const shared = server.pool({ max: 1 });
     const held = await shared.connect();
     const warnings: Error[] = [];
@@ -105,7 +105,7 @@ describe('an application that holds all connections of the pool', () => {
 });
 
 describe.each(Object.entries(CASES))('%s', (name, { policies }) => {
-  test('two stores that check the same 40 keys at the same time admit exactly what memory admits', async () => {
+  test('two stores that check the same 40 keys simultaneously admit exactly what memory admits', async () => {
     const clock = { now: () => 1_700_000_000_000 };
     const keys = keysOf(40);
     const checkAll = async (limiters: readonly Limiter<MaybePromise<Decision>>[]) => {
@@ -129,9 +129,9 @@ describe.each(Object.entries(CASES))('%s', (name, { policies }) => {
   });
 });
 
-test('deadlocks and serialization failures are retried, and the limits stay exact', async () => {
+test('retries after deadlocks and serialization failures, and limits stay exact', async () => {
   const strict = server.pool({ options: '-c default_transaction_isolation=serializable' });
-  /** Whether real transactions get in each other's way depends on chance, so every fifth statement fails as they do. */
+  /** Real conflicts between transactions depend on chance, so every fifth statement fails with their codes. */
   let asked = 0;
   const failing = {
     async query(text: string, values: unknown[]) {

@@ -26,14 +26,14 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Slow is not wrong here. */
+/** A slow answer is not a failure in these tests. */
 const patient = { deadline: '30s', onFailure: 'throw' } as const;
 
-/** What is decided and written a second later is refused, and decided anew: not if this machine stood still. */
+/** A decision that is written more than a second later is rejected and made again. Repeats a test during which this machine paused. */
 let tries = 0;
 const swiftly = (run: (own: string) => Promise<void>) => () => punctually(200, () => run(`swift-${++tries}`));
 
-/** A client of one's own, which takes text and values. */
+/** A custom client that accepts text and values. */
 function counting() {
   const statements: string[] = [];
   const query = (text: string, values: unknown[]) => {
@@ -71,7 +71,7 @@ differential('memory against postgres', (clock) => postgres(pool, { ...patient, 
 
 describe('statements', () => {
   test(
-    'a check is one statement: of a new key, of a known one, and of a denied one',
+    'sends one statement for a check of a new, a known or a denied key',
     swiftly(async (name) => {
       const client = counting();
       const limiter = createLimiter('3/h', { store: postgres(client, patient), name });
@@ -80,14 +80,14 @@ describe('statements', () => {
         const { allowed } = await ask();
         return { allowed, statements: client.statements.length - before };
       };
-      // The first asks for the time.
+      // The first statement reads the server's time.
       expect(await count(() => limiter.take('a'))).toEqual({ allowed: true, statements: 2 });
       expect(await count(() => limiter.take('b'))).toEqual({ allowed: true, statements: 1 });
       expect(await count(() => limiter.take('b', 2))).toEqual({ allowed: true, statements: 1 });
       expect(await count(() => limiter.take('b'))).toEqual({ allowed: false, statements: 1 });
       expect(await count(() => limiter.peek('b'))).toEqual({ allowed: false, statements: 1 });
 
-      // What another process did costs one more, or none if it leads to a denial.
+      // A write by another process costs one more statement, or none if the check is denied.
       const other = createLimiter('3/h', { store: postgres(pool, patient), name });
       await other.take('a');
       expect(await count(() => limiter.take('a'))).toEqual({ allowed: true, statements: 2 });
@@ -99,7 +99,7 @@ describe('statements', () => {
   );
 
   test(
-    'hits of one tick on one key share one statement',
+    'sends one statement for all hits of a tick on one key',
     swiftly(async (name) => {
       const client = counting();
       const limiter = createLimiter('1000/h', { store: postgres(client, patient), name });
@@ -111,7 +111,7 @@ describe('statements', () => {
     }),
   );
 
-  test('a denied take writes nothing', async () => {
+  test('writes nothing for a denied take', async () => {
     const table = await tableOf('denied');
     const limiter = createLimiter('3/h', {
       store: postgres(pool, { ...patient, table }),
@@ -125,7 +125,7 @@ describe('statements', () => {
     expect(before.map(({ key }) => key)).toEqual(['api:k']);
   });
 
-  test('an expiry is seldom touched, and never too early', async () => {
+  test('rarely changes the expiry, and never to an instant too early', async () => {
     const table = await tableOf('expiries');
     const limiter = createLimiter('100/min', {
       store: postgres(pool, { ...patient, table }),
@@ -152,7 +152,7 @@ describe('time', () => {
     ['ahead of the server’s', 5000, false],
     ['more than a second behind it', -1500, false],
     ['just behind it', -200, true],
-  ])('what was decided for a time %s is written: %s ms, %s', (_, off, written) =>
+  ])('writes a decision for a time %s: %s ms, %s', (_, off, written) =>
     swiftly(async (key) => {
       const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
       const absent = await rows.get(key, true);
@@ -164,12 +164,12 @@ describe('time', () => {
       const present = await rows.get(key, true);
       const second = await rows.put(key, { ...present, now: present.now + off }, value, 60_000);
       expect(second === true).toBe(written);
-      // A refusal brings along what is there, so that the next try needs no look.
+      // A rejection returns the current row, so the next attempt does not need to read it.
       if (!written) expect(second).toMatchObject({ version: present.version, sure: true });
     })(),
   );
 
-  test('is the server’s, and the guess before it is asked is never ahead of it', async () => {
+  test('is the server’s, and the estimate is never ahead of it', async () => {
     const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
     await rows.get('k', true);
     for (let i = 0; i < 20; i++) {
@@ -182,7 +182,7 @@ describe('time', () => {
   });
 });
 
-test('a row that the server wrote 30 days in the future locks nobody out for longer than was announced', async () => {
+test('denies no longer than announced after the server’s clock was 30 days ahead', async () => {
   const month = { now: () => Date.now() + 30 * 86_400_000 };
   const before = createLimiter('4/s', { store: postgres(pool, { ...patient, clock: month }), name: 'month' });
   await before.take('k', 4);
@@ -197,7 +197,7 @@ test('a row that the server wrote 30 days in the future locks nobody out for lon
 });
 
 test.each([60_000, -60_000])(
-  'a process whose clock jumps by %s ms is refused once, and guesses anew',
+  'corrects its estimate after one rejected write when the process’s clock jumps by %s ms',
   (jump) =>
     swiftly(async (name) => {
       const client = counting();
@@ -207,7 +207,7 @@ test.each([60_000, -60_000])(
       const jumped = vi.spyOn(performance, 'now').mockImplementation(() => real() + jump);
       try {
         const before = client.statements.length;
-        // A minute more would have paid for it, and a minute less would have made it dearer.
+        // A minute more would have replenished it, and a minute less would have lengthened the wait.
         expect((await limiter.take('k')).remaining).toBe(98);
         expect(client.statements.length - before).toBe(2);
         await limiter.take('k');
@@ -219,7 +219,7 @@ test.each([60_000, -60_000])(
 );
 
 describe('the table', () => {
-  test('is never made by itself: the error shows how, and that works', async () => {
+  test('is never created implicitly: the error contains SQL that works', async () => {
     const store = postgres(pool, { ...patient, table: 'missing', onFailure: 'allow' });
     const limiter = createLimiter('3/h', { store, name: 'api' });
     const failure = await limiter.take('k').catch((error: unknown) => error);
@@ -236,7 +236,7 @@ describe('the table', () => {
   test.each([
     [false, 'p'],
     [true, 'u'],
-  ])('may lie in a schema, unlogged %s, and making it twice does no harm', async (unlogged, persistence) => {
+  ])('may be in a schema, unlogged %s, and creating it twice does no harm', async (unlogged, persistence) => {
     const schema = `apart_${persistence}`;
     const table = `${schema}.limits`;
     await pool.query(`CREATE SCHEMA ${schema}`);
@@ -253,12 +253,12 @@ describe('the table', () => {
     expect(rows).toEqual([{ p: persistence }]);
   });
 
-  test.each(['', 'a b', 'a;b', '"a"', 'a.b.c', 'x'.repeat(60)])('has no such name: %s', (table) => {
+  test.each(['', 'a b', 'a;b', '"a"', 'a.b.c', 'x'.repeat(60)])('rejects the name %j', (table) => {
     expect(() => migration({ table })).toThrow(SluiceError);
     expect(() => postgres(pool, { onFailure: 'throw', table })).toThrow(SluiceError);
   });
 
-  test('is cleaned of expired rows, some hundred at a time, by whoever writes', async () => {
+  test('is cleaned of expired rows by writers, a few hundred at a time', async () => {
     const table = await tableOf('cleaned');
     const insert = (rows: number, age: string) =>
       pool.query(
@@ -299,14 +299,14 @@ async function contended(limiters: readonly Limiter<Promise<Decision>>[], checks
 describe('contention', () => {
   const policy = fixedWindow({ limit: 300, per: '1d', align: 'first' });
 
-  test('eight stores that each write one after the other are admitted exactly the limit', async () => {
+  test('admits exactly the limit to eight stores that write one after the other', async () => {
     const limiters = Array.from({ length: 8 }, (_, i) =>
       createLimiter(policy, { store: postgres(i % 2 === 0 ? pool : sql, patient), name: 'eight' }),
     );
     expect(await contended(limiters, 50)).toBe(300);
   });
 
-  test.each(['repeatable read', 'serializable'])('holds where transactions are %s', async (level) => {
+  test.each(['repeatable read', 'serializable'])('is handled when transactions are %s', async (level) => {
     const strict = server.pool({ options: `-c default_transaction_isolation=${level.replace(' ', '\\ ')}` });
     const limiters = Array.from({ length: 4 }, () =>
       createLimiter(policy, { store: postgres(strict, patient), name: level }),
@@ -314,7 +314,7 @@ describe('contention', () => {
     expect(await contended(limiters, 100)).toBe(300);
   });
 
-  test('holds without prepared statements, and over one connection', async () => {
+  test('is handled without prepared statements and over one connection', async () => {
     const single = server.pool({ max: 1 });
     const one = sqlOf(server.url, { max: 1, prepare: false });
     const limiters = [single, single, one, one].map((client) =>
@@ -330,7 +330,7 @@ describe('contention', () => {
 
 describe('faults', () => {
   test(
-    'a row that somebody else has locked costs a deadline and nothing more',
+    'times out on a row that another client has locked, without further harm',
     swiftly(async (name) => {
       const limiter = createLimiter('5/h', {
         store: postgres(server.pool(), { onFailure: 'throw', deadline: 1000 }),
@@ -347,12 +347,12 @@ describe('faults', () => {
         await other.query('ROLLBACK');
         other.release();
       }
-      // The take that its caller no longer waits for is refunded if it was made after all.
+      // A take whose caller no longer waits is refunded if it was made after all.
       await expect.poll(async () => (await limiter.peek('k')).remaining).toBe(4);
     }),
   );
 
-  test('connections that end are an outage of their own, and the next check finds another', async () => {
+  test('reports a lost connection, and the next check uses another one', async () => {
     const client = server.pool({ max: 1, application_name: 'doomed' });
     const limiter = createLimiter('5/h', { store: postgres(client, patient), name: 'ended' });
     await limiter.take('k');
@@ -374,7 +374,7 @@ describe('faults', () => {
     expect((await limiter.take('k')).remaining).toBe(3);
   });
 
-  test('a connection that is silent and never closed is given up for another, with query_timeout', async () => {
+  test('replaces a silent connection that is never closed, with query_timeout', async () => {
     const proxy = await proxyTo(server.port);
     const connectionString = server.url.replace(String(server.port), String(proxy.port));
     const client = server.pool({ connectionString, max: 1, query_timeout: 2000 });
@@ -434,13 +434,13 @@ describe('faults', () => {
     await unwatched.end();
   });
 
-  test('a server that is not there is answered as declared', async () => {
+  test('answers as onFailure declares if the server is unreachable', async () => {
     const nowhere = server.pool({ connectionString: 'postgres://127.0.0.1:1/none' });
     const declared = createLimiter('5/h', { store: postgres(nowhere, { onFailure: 'deny' }), name: 'api' });
     expect(await declared.take('k')).toMatchObject({ allowed: false, source: 'fallback' });
     const thrown = createLimiter('5/h', { store: postgres(nowhere, patient), name: 'api' });
     await expect(thrown.take('k')).rejects.toMatchObject({ fault: 'connection' });
-    // As Node says it of a host with two addresses.
+    // The error of Node for a host with two addresses.
     const refused = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
     const both = createLimiter('5/h', {
       store: postgres({ query: () => Promise.reject(refused) }, { onFailure: 'throw' }),
@@ -453,7 +453,7 @@ describe('faults', () => {
     await js.end();
   });
 
-  test('denials may be remembered', async () => {
+  test('can remember denials', async () => {
     const client = counting();
     const store = postgres(client, { ...patient, denyCache: true });
     const limiter = createLimiter('1/h', { store, name: 'remembered' });
@@ -465,13 +465,13 @@ describe('faults', () => {
   });
 });
 
-test('what is no client is refused, and so is a misspelt option', () => {
+test('rejects a value that is not a client, and a misspelled option', () => {
   for (const client of [undefined, null, 'postgres://', {}, () => {}])
     expect(() => postgres(client as never, { onFailure: 'throw' })).toThrow('postgres.client');
   expect(() => postgres(pool, { tabel: 'x' } as never)).toThrow('ERR_UNKNOWN_OPTION');
 });
 
-test('refuses a clock below 0', async () => {
+test('rejects a clock below 0', async () => {
   const table = await tableOf('clock_below_zero');
   const clock = { now: () => -5 };
   const limiter = createLimiter('2/s', {

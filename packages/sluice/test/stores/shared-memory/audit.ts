@@ -1,4 +1,4 @@
-/** Whether a buffer's lists agree with its slots, and no unit belongs to two rows. Only while no thread is at work. */
+/** Checks that a buffer's lists match its slots and that no unit belongs to two rows. Call it only while no thread is active. */
 import { expect } from 'vitest';
 import {
   CHAIN,

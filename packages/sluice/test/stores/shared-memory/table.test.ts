@@ -1,4 +1,4 @@
-/** The shared table in one thread: the same as memory, bounded, and whole again after a holder of its lock has died. */
+/** The shared table in one thread: it matches memory, is bounded, and recovers after a lock holder died. */
 import { describe, expect, test } from 'vitest';
 import {
   concurrency,
@@ -27,8 +27,8 @@ function random(seed: number): (below: number) => number {
   };
 }
 
-describe('the same as memory, to the last bit', () => {
-  /** Any verb, by number, so that two limiters can be asked the same. */
+describe('decides exactly as memory does', () => {
+  /** Any verb, by number, so that two limiters receive the same calls. */
   function ask(limiter: Limiter, verb: number, key: string, cost: number, span: number): unknown {
     if (verb === 0) return limiter.peek(key, cost);
     if (verb === 1) return limiter.refund(key, cost);
@@ -43,7 +43,7 @@ describe('the same as memory, to the last bit', () => {
     return limiter.take(key, { cost, mode });
   }
 
-  /** Memory keeps a row of zeros where this store keeps none; a refund to it may leave a quarter of a microsecond. */
+  /** Memory keeps a row of zeros where this store keeps none, and a refund to it may leave a quarter of a microsecond. */
   function forgiving(value: unknown): unknown {
     if (typeof value === 'number' && Number.isFinite(value)) return expect.closeTo(value, 3);
     if (Array.isArray(value)) return value.map(forgiving);
@@ -63,7 +63,7 @@ describe('the same as memory, to the last bit', () => {
       const gap = [0, draw(60), draw(60_000) / 1000, draw(1500)][draw(4)];
       clock.set(clock.now() + (draw(200) === 0 ? -draw(3000) : gap));
       const hit = [draw(16), `key ${draw(4)}`, draw(14) / 2, 1 + draw(700)] as const;
-      // Two views of one buffer, in turn.
+      // Two views of one buffer take turns.
       const [actual, expected] = [ask(shared[draw(2)], ...hit), ask(here, ...hit)];
       expect(actual).toEqual(name.includes('microseconds') ? forgiving(expected) : expected);
     }
@@ -72,13 +72,13 @@ describe('the same as memory, to the last bit', () => {
 });
 
 describe('bounds', () => {
-  test('a flood of new keys frees no blocked one, and takes no more memory', () => {
+  test('a flood of new keys evicts no blocked key and uses no more memory', () => {
     const clock = manualClock(START);
     const store = sharedMemory({ clock, maxKeys: 10_000 });
     const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store, name: 'api' });
     const victims = Array.from({ length: 2000 }, (_, i) => `victim ${i}`);
     for (const victim of victims) limiter.take(victim, 100);
-    limiter.block('by hand', '1d');
+    limiter.block('blocked', '1d');
     for (let i = 0; i < 100_000; i++) {
       limiter.take(`flood ${i}`);
       if (i % 1000 === 0) clock.advance(1);
@@ -86,11 +86,11 @@ describe('bounds', () => {
     expect(store.size).toBeGreaterThanOrEqual(10_000);
     expect(store.size).toBeLessThan(14_000);
     for (const victim of victims) expect(limiter.take(victim).allowed).toBe(false);
-    expect(limiter.take('by hand').policy).toBe('block');
+    expect(limiter.take('blocked').policy).toBe('block');
     expect(audit(store.handle).rows).toBe(store.size);
   });
 
-  test.each([1, 7, 300, 5000])('%i keys find room, however they spread', (maxKeys) => {
+  test.each([1, 7, 300, 5000])('%i keys fit, regardless of how they are spread', (maxKeys) => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys });
     const limiter = createLimiter('1/h', { store, name: 'api' });
     for (let i = 0; i < maxKeys; i++) limiter.take(`key ${i}`);
@@ -100,14 +100,14 @@ describe('bounds', () => {
     expect(store.size).toBe(maxKeys);
   });
 
-  test('what is denied on a new key leaves no row', () => {
+  test('a denied take on a new key leaves no row', () => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
     const limiter = createLimiter('1/h', { store, name: 'api' });
     for (let i = 0; i < 50; i++) limiter.take(`key ${i}`, 2);
     expect(store.size).toBe(0);
   });
 
-  test('logs give their units back, and the log nearest to clear makes room for another', () => {
+  test('logs free their units, and the log closest to being replenished is evicted for another', () => {
     const clock = manualClock(START);
     const store = sharedMemory({ clock, maxKeys: 50, logEntries: 1000 });
     const limiter = createLimiter(concurrency({ limit: 20, lease: '1h' }), { store, name: 'api' });
@@ -126,7 +126,7 @@ describe('bounds', () => {
     expect(audit(store.handle)).toEqual({ rows: 0, units: 0 });
   });
 
-  test('a log that can outgrow the memory is refused when the limiter is created, with what to do', () => {
+  test('a log that can outgrow the memory is rejected at construction, with advice', () => {
     const store = sharedMemory({ clock: manualClock(START), maxKeys: 100 });
     const log3000 = slidingLog({ limit: 3000, per: '1h' });
     let thrown: SluiceError | undefined;
@@ -135,7 +135,7 @@ describe('bounds', () => {
     } catch (error) {
       thrown = error as SluiceError;
     }
-    // As a tier, and behind metrics.
+    // Also as a tier, and behind metrics.
     expect(() => createLimiter('10/h', { store, name: 'api', tiers: { pro: log3000 } })).toThrow(
       /logEntries/,
     );
@@ -155,7 +155,7 @@ describe('bounds', () => {
     expect(admitted).toBe(3000);
   });
 
-  test('a log that needs more room does not make it of its own row', () => {
+  test('a log that needs more room does not evict its own row', () => {
     const { handle } = sharedMemory({ maxKeys: 50, logEntries: 24 });
     const layout = layoutOf(handle);
     const rows = new Rows(layout, 1);
@@ -163,7 +163,7 @@ describe('bounds', () => {
       rows.write(rows.open(low, 0), clearAt, 0, new Float64Array(60).fill(value), 60);
       rows.close();
     };
-    // 8 units, 4 for a row of 60 cells; the second is the nearest to clear, and the one that is written again.
+    // 8 units, 4 for a row of 60 cells. The second log is closest to being replenished, and is the one being written.
     put(1, START + 2, 1);
     put(2, START + 1, 1);
     put(2, START + 1, 2);
@@ -173,7 +173,7 @@ describe('bounds', () => {
     rows.close();
   });
 
-  test('a row is kept until it is clear by the numbers of every tier that wrote it', () => {
+  test('a row is kept until it is fully replenished for every tier that wrote it', () => {
     const clock = manualClock(START);
     const store = sharedMemory({ clock, maxKeys: 40 });
     const limiter = createLimiter(slidingLog({ limit: 10, per: '1h' }), {
@@ -184,7 +184,7 @@ describe('bounds', () => {
     const other = createLimiter('10/h', { store, name: 'rate' });
     limiter.take('k', 10);
     limiter.take('k', { tier: 'pro' });
-    // Clear in half an hour: later than by the faster tier, sooner than by the slower.
+    // Replenished in half an hour: later than for the faster tier, sooner than for the slower.
     for (let i = 0; i < 500; i++) other.take(`flood ${i}`, 5);
     expect(limiter.take('k').allowed).toBe(false);
   });
@@ -205,7 +205,7 @@ describe('bounds', () => {
 });
 
 describe('options', () => {
-  test('a handle of something else is refused', () => {
+  test('rejects a handle that is not from sharedMemory()', () => {
     expect(() => attachSharedMemory(new SharedArrayBuffer(64))).toThrow('handle');
     expect(() => attachSharedMemory({} as SharedArrayBuffer)).toThrow('handle');
     expect(() => sharedMemory({} as { maxKeys: number })).toThrow('maxKeys');
@@ -213,13 +213,13 @@ describe('options', () => {
   });
 });
 
-test('a check that lost its lock to another is made anew, and both count', () => {
+test('repeats a check that lost its lock to another, and counts both', () => {
   const store = sharedMemory({ maxKeys: 50 });
   const other = createLimiter('10/d fixed-window', { store, name: 'x' });
   let readings = 0;
   const clock = {
     now() {
-      // In the middle of a check, for longer than anybody waits.
+      // In the middle of a check, for longer than other threads wait.
       if (++readings === 1) other.take('k');
       return Date.now();
     },
@@ -233,8 +233,8 @@ test('a check that lost its lock to another is made anew, and both count', () =>
   audit(store.handle);
 });
 
-describe('a holder of the lock that dies', () => {
-  /** Cells of a key's row, by way of a fingerprint that is its number. */
+describe('a lock holder that', () => {
+  /** Cells of a key's row, found by a fingerprint that equals the key's number. */
   const tag = 4711;
 
   function setUp() {
@@ -253,7 +253,7 @@ describe('a holder of the lock that dies', () => {
       rows.close();
       return value;
     };
-    /** Lets a method be where it dies. */
+    /** Makes the holder die in a method. */
     const dieIn = (method: 'carryOut' | 'link') => {
       Object.assign(dies, {
         [method]() {
@@ -264,8 +264,8 @@ describe('a holder of the lock that dies', () => {
     return { handle, dies, lives, row, long, put, get, dieIn };
   }
 
-  test('before it changed anything leaves the old row, and blocks for a tenth of a second', () => {
-    // The machine itself may hold one up: the least of three counts.
+  test('dies before any change leaves the old row, and delays others for 100 ms', () => {
+    // The machine may pause, so the shortest of three runs counts.
     const blocked = [1, 2, 3].map(() => {
       const { handle, dies, lives, row, put, get } = setUp();
       put(dies, tag, row(1, 2));
@@ -282,7 +282,7 @@ describe('a holder of the lock that dies', () => {
   });
 
   test.each(['short', 'long'] as const)(
-    'after it armed the journal leaves the new row, whole: %s',
+    'dies after it armed the journal leaves the complete new row: %s',
     (length) => {
       const { handle, dies, lives, row, long, put, get, dieIn } = setUp();
       put(dies, 1, long(1));
@@ -295,7 +295,7 @@ describe('a holder of the lock that dies', () => {
     },
   );
 
-  test('before its new row was in any list leaves it there to be found', () => {
+  test('dies before its new row was in any list leaves a row that is found', () => {
     const { handle, dies, lives, row, long, put, get, dieIn } = setUp();
     for (let low = 1; low < 40; low++) put(dies, low, low % 3 === 0 ? long(low) : row(low));
     dieIn('link');
@@ -305,7 +305,7 @@ describe('a holder of the lock that dies', () => {
     expect(audit(handle).rows).toBe(40);
   });
 
-  test('but was only slow finds its lock lost, and changes nothing', () => {
+  test('was only slow finds its lock lost, and changes nothing', () => {
     const { dies: slow, lives, row, put, get } = setUp();
     put(slow, tag, row(1));
     const slot = slow.open(tag, 0);
@@ -313,7 +313,7 @@ describe('a holder of the lock that dies', () => {
     slow.write(slot, START, 0, row(9), 1);
     expect(slow.close()).toBe(false);
     expect(get(lives, tag)).toBe(2);
-    // Even if it only notices at the last moment.
+    // Even if it notices only at the last moment.
     slow.open(tag, 0);
     put(lives, tag, row(2));
     Object.assign((slow as unknown as { lock: object }).lock, { isOurs: () => true });
@@ -322,7 +322,7 @@ describe('a holder of the lock that dies', () => {
     expect(get(lives, tag)).toBe(2);
   });
 
-  test('but was only slow forgets nothing', () => {
+  test('was only slow loses nothing', () => {
     const { handle, dies: slow, lives, row, put, get } = setUp();
     put(slow, tag, row(2));
     const slot = slow.open(tag, 0);
