@@ -1,4 +1,4 @@
-/** The packages as strangers get them, and what is installed only for the tests that try them out. */
+/** The packages as npm would publish them, and installations that only some tests need. */
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -18,7 +18,7 @@ function npm(cwd: string, ...args: readonly string[]): void {
   execFileSync('npm', args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], shell: process.platform === 'win32' });
 }
 
-/** The tarball that npm would publish, from the build that is there. */
+/** The tarball that npm would publish, made from the existing build. */
 function pack(name: string, folder: string): string {
   if (!existsSync(join(root, 'packages', name, 'dist/index.js'))) throw new Error('first: npm run build');
   npm(root, 'pack', '--ignore-scripts', '--workspace', name, '--pack-destination', folder);
@@ -26,27 +26,27 @@ function pack(name: string, folder: string): string {
   return join(folder, tarball ?? '');
 }
 
-/** Offline, so that it fails if the library needs anything else. */
+/** Installs offline, so that it fails if the library needs anything else. */
 export function installSluice(folder: string): void {
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
   npm(folder, 'install', '--offline', '--ignore-scripts', '--no-audit', pack('sluice', folder));
 }
 
-/** Into node_modules, without what it depends on. */
+/** Unpacks into node_modules, without dependencies. */
 export function unpack(name: 'sluice' | 'sluice-server', folder: string): void {
   const target = join(folder, 'node_modules', name);
   mkdirSync(target, { recursive: true });
   execFileSync('tar', ['-xzf', pack(name, folder), '--strip-components=1', '-C', target]);
 }
 
-/** What `npm install` would fetch, from the repository's own node_modules instead. */
+/** Links what `npm install` would fetch from the repository's own node_modules. */
 export function link(name: string, folder: string): void {
   const target = join(folder, 'node_modules', name);
   mkdirSync(dirname(target), { recursive: true });
   symlinkSync(join(root, 'node_modules', name), target, 'junction');
 }
 
-/** npm has Node's binaries for one platform each, and runtimes/engines/nodes those for this one. */
+/** npm has packages with Node's binaries for one platform each; runtimes/engines/nodes lists those for this platform. */
 export const hasOtherNodes: boolean = process.platform === 'linux' && process.arch === 'x64';
 
 /** Installed by `engines('nodes')`. */
@@ -69,7 +69,7 @@ export function engines(name: 'nodes' | 'typescripts'): string {
   return join(folder, 'node_modules');
 }
 
-/** Runs `work` while no other process does. A file holds the process id, so that a crash does not block the next run. */
+/** Runs `work` under a lock between processes. The lock file holds the process id, so that a crash does not block the next run. */
 function alone(name: string, work: () => void): void {
   const file = join(root, '.build', name);
   mkdirSync(dirname(file), { recursive: true });
@@ -79,7 +79,7 @@ function alone(name: string, work: () => void): void {
       break;
     } catch {
       if (!isRunning(Number(readIfExists(file)))) rmSync(file, { force: true });
-      // Blocks this thread for a tenth of a second: `engines` is synchronous.
+      // Blocks this thread for 100 ms, because `engines` is synchronous.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
     }
   try {

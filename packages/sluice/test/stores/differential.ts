@@ -1,4 +1,4 @@
-/** The same random hits on the memory store and on another: equal decisions, to the last bit. */
+/** Applies the same random hits to the memory store and to another one. Decisions must be equal to the last bit. */
 import { describe, expect, test } from 'vitest';
 import {
   createLimiter,
@@ -15,7 +15,7 @@ import { CASES } from '../support/policies.ts';
 
 const START = 1_700_000_000_000;
 
-/** A generator of one's own, so that a failure can be had again. */
+/** A seeded generator, so that a failure can be reproduced. */
 export function random(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -37,8 +37,8 @@ export interface Taken {
 }
 
 /**
- * All verbs and modes; whole costs, halves and tenths; what a reservation says without its function. Some give back or
- * renew one of the places, or a part of it.
+ * All verbs and modes, with whole costs, halves and tenths. A reservation is compared without its function. Some hits give
+ * back or renew one of the places, or a part of it.
  */
 export function someVerb(draw: (below: number) => number, places: readonly Taken[] = []): Ask {
   const place = places.length > 0 && draw(3) === 0 ? places[draw(places.length)] : undefined;
@@ -81,7 +81,7 @@ export function someVerb(draw: (below: number) => number, places: readonly Taken
 
 const MONTH = 30 * 86_400_000;
 
-/** Mostly forward, by whole and broken milliseconds; now and then a pause, back, or far ahead or back. */
+/** Time mostly moves forward, by whole and fractional milliseconds; sometimes it pauses, goes back, or jumps far in either direction. */
 export function someGap(draw: (below: number) => number): number {
   if (draw(150) === 0) return (draw(2) === 0 ? -1 : 1) * [draw(5000), draw(100_000), draw(MONTH)][draw(3)];
   const gaps = [0, 0, draw(60), draw(60_000) / 1000, draw(1500), draw(20) === 0 ? draw(100_000) : 7];
@@ -90,16 +90,16 @@ export function someGap(draw: (below: number) => number): number {
 }
 
 export interface Amount {
-  /** In all cases together. */
+  /** The number of hits over all cases. */
   readonly hits: number;
-  /** At most so many in one tick, which may travel together and are decided in order. */
+  /** The most hits in one tick, which may travel together and are decided in order. */
   readonly atOnce: number;
 }
 
-/** The most hits before all keys are new. */
+/** The most hits before all keys are replaced by new ones. */
 const RENEWED = 200;
 
-/** So many random hits, from a seed. Rejects with the first decision that differs. */
+/** Applies random hits from a seed. Rejects with the first decision that differs. */
 export async function compare(
   policies: Policies,
   make: (clock: ManualClock) => Store<Promise<Decision>>,
@@ -113,7 +113,7 @@ export async function compare(
   let limiters: Limiter<MaybePromise<Decision>>[] = [];
   let places: Taken[] = [];
   for (let done = 0, renewed = 0; done < hits; ) {
-    // Keys are new again and again: much happens only to the first hits of a key.
+    // Keys are replaced often, because many cases occur only in the first hits of a key.
     if (done >= renewed) {
       const name = `${options.name} ${done}`;
       for (const limiter of limiters) await limiter.close();
@@ -136,7 +136,7 @@ export async function compare(
   for (const limiter of limiters) await limiter.close();
 }
 
-/** A test for each line of `policies.ts`. */
+/** A test for each entry of `policies.ts`. */
 export function differential(
   title: string,
   make: (clock: ManualClock) => Store<Promise<Decision>>,

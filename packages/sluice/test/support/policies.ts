@@ -15,7 +15,7 @@ import {
 
 export interface Case {
   readonly policies: Policies;
-  /** Most units admitted in any half-open window of this many milliseconds, if no cost is above `maxCost`. */
+  /** The most units that any half-open window of this many milliseconds may admit, if no cost is above `maxCost`. */
   readonly atMost: (window: number, maxCost: number) => number;
   /** A window length worth checking. */
   readonly window: number;
@@ -87,7 +87,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   },
   'pacer in microseconds': {
     policies: pacer({ limit: 7, per: 1000, maxBurst: 3, resolution: 'microseconds' }),
-    // A microsecond of each grant is free.
+    // Each grant may be a microsecond early.
     atMost: (w, maxCost) => maxCost + 3 + w / 142.85,
     window: 1000,
   },

@@ -1,4 +1,4 @@
-/** What properties are tried with is the same in each run: a red build means a changed line. SEED=7 looks elsewhere. */
+/** Property tests use the same seed in each run, so that a failure means a changed line. Set SEED=7 to try other values. */
 import fc from 'fast-check';
 
 fc.configureGlobal({ seed: Number(process.env['SEED'] ?? 1) });

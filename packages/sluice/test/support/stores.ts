@@ -1,4 +1,4 @@
-/** Every store, a line each, with the clock of the test that asks for it. */
+/** Every store, one entry each, with the clock of the test that uses it. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -9,7 +9,7 @@ import { redis } from '../../src/stores/redis/index.ts';
 import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import type { ManualClock } from '../../src/testing/index.ts';
 
-/** Answers now or later: who runs over all stores awaits. */
+/** A limiter on any store. Tests that run over all stores await its answers. */
 export type MakeStore = (clock: ManualClock) => Store;
 
 export const STORES: Readonly<Record<string, MakeStore>> = {
@@ -20,7 +20,7 @@ export const STORES: Readonly<Record<string, MakeStore>> = {
   valkey: onServer('valkeyPort'),
 };
 
-/** A store of its own on the shared server. Slow is not wrong here: the deadline is the faults' tests' concern. */
+/** A separate store on the shared server. A slow answer is not a failure here: fault tests cover the deadline. */
 function onServer(port: 'redisPort' | 'valkeyPort'): MakeStore {
   let client: Redis | undefined;
   afterAll(() => client?.disconnect());
@@ -32,7 +32,7 @@ function onServer(port: 'redisPort' | 'valkeyPort'): MakeStore {
 
 let stores = 0;
 
-/** One store serves, another asks it. */
+/** One store serves, and the other one is its client. */
 function overSocket(clock: ManualClock): Store<Promise<Decision>> {
   const path = join(tmpdir(), `sluice-${process.pid}-${++stores}.sock`);
   const server = ipc({ onFailure: 'throw', path, store: memory({ clock }), deadline: '30s' });
@@ -52,7 +52,7 @@ function overSocket(clock: ManualClock): Store<Promise<Decision>> {
   };
 }
 
-/** Keeps a store's keys apart from those of other stores on the same server. */
+/** Separates a store's keys from those of other stores on the same server. */
 function apart(store: Store<Promise<Decision>>): Store<Promise<Decision>> {
   const own = `${process.pid} ${++stores}`;
   const plans = new WeakMap<Plan, Plan>();
@@ -65,7 +65,7 @@ function apart(store: Store<Promise<Decision>>): Store<Promise<Decision>> {
   return { ...store, backend: undefined, apply };
 }
 
-/** The same keys through another store object, as another process has it: limiters on it do not know those on the first one. */
+/** The same keys through another store object, as in another process: its limiters do not know those on the first one. */
 export function another<R extends Decision | Promise<Decision>>(store: Store<R>): Store<R> {
   return { ...store, backend: undefined, apply: (hit) => store.apply(hit), close() {} };
 }

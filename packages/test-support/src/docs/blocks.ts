@@ -1,11 +1,11 @@
-/** The pages of the repository, and the blocks of code in them. What the words of a block mean: docs.test.ts. */
+/** The pages of the repository and their code blocks. docs.test.ts explains the words after a block's language. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root: string = fileURLToPath(new URL('../../../../', import.meta.url));
 
-/** Paths with forward slashes, from the root. */
+/** Paths from the repository's root, with forward slashes. */
 export function markdownIn(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
@@ -23,19 +23,19 @@ export function textOf(page: string): string {
 
 export interface Block {
   readonly page: string;
-  /** Of the fence, from 1. */
+  /** The line of the opening fence, counted from 1. */
   readonly line: number;
   readonly language: string;
   readonly words: readonly string[];
-  /** Of the file that it is, without its ending, if it begins with `// name.ts`. */
+  /** The file name without its extension, if the block begins with `// name.ts`. */
   readonly name: string | undefined;
   readonly code: string;
 }
 
-/** Whatever may open or close a block in Markdown. */
+/** Matches everything that may open or close a block in Markdown. */
 const FENCE = /^[\s>]*(?:```|~~~)/;
 
-/** Of all languages. One that is fenced in another way than the others is an error: nobody would see it. */
+/** The blocks of all languages. A block with an unusual fence is an error, because no test would see it. */
 export function blocksOf(page: string): Block[] {
   const lines = textOf(page).split('\n');
   const blocks: Block[] = [];
@@ -59,7 +59,7 @@ export function blocksOf(page: string): Block[] {
   return blocks;
 }
 
-/** What it says that it prints, in order. */
+/** The output that the block promises in comments, in order. */
 export function promised(code: string): string[] {
   const promises: string[] = [];
   let open = false;
@@ -77,7 +77,7 @@ const { exports: entries } = JSON.parse(textOf('packages/sluice/package.json')) 
   exports: Record<string, { default?: string }>;
 };
 
-/** The file in which the sources of 'sluice/http' start. */
+/** The source file of an entry such as 'sluice/http'. */
 export function sourceOf(entry: string): string {
   const built = entries[entry.replace('sluice', '.')]?.default;
   if (built === undefined) throw new Error(`${entry} is not exported`);

@@ -1,11 +1,11 @@
 /**
- * Blocks in TypeScript and JavaScript are run by docs.test.ts, commands of the repository are looked at by
- * commands.test.ts; all others belong to a test that reads their page, and has to read all of them.
+ * docs.test.ts runs the blocks in TypeScript and JavaScript, and commands.test.ts checks commands of the repository. Every
+ * other block must be read by a test of its page.
  */
 import { expect, test } from 'vitest';
 import { type Block, blocksOf } from './blocks.ts';
 
-/** Lines of a block of commands, without what is said about them. */
+/** The commands of a block, without comments. */
 export function commandsIn(code: string): string[] {
   return code
     .split('\n')
@@ -13,27 +13,27 @@ export function commandsIn(code: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** What is typed in a checkout. */
+/** Whether the command is typed in a checkout of the repository. */
 export function isOfRepository(command: string): boolean {
   return command
     .split(' && ')
     .every((part) => /^(npm (ci|test|start|run)|npx vitest|node scripts\/)\b/.test(part));
 }
 
-/** Whether it needs a test that reads its page. */
+/** Whether a test of its page must read the block. */
 export function needsReader({ language, code }: Block): boolean {
   if (language === 'ts' || language === 'js') return false;
   return language !== 'sh' || !commandsIn(code).every(isOfRepository);
 }
 
 /**
- * Finds the one block of a language in which the words stand. To be asked while tests are collected: it adds a test
- * that fails if the page has a block which needs a reader and was not asked for.
+ * Finds the one block of a language that contains the words. Call it while tests are collected: it adds a test that fails if
+ * the page has a block that needs a reader and was not read.
  */
 export function reading(page: string): (language: string, words: string) => string {
   const blocks = blocksOf(page);
   const left = new Set(blocks.filter(needsReader));
-  test(`${page}: no block is left out`, () => {
+  test(`${page}: every block is read by a test`, () => {
     expect([...left].map(({ line }) => `${page}:${line}`)).toEqual([]);
   });
   return (language, words) => {

@@ -1,9 +1,9 @@
-/** Reads Prometheus' text format as strictly as its grammar is written: anything else is an error. */
+/** Parses Prometheus' text format strictly by its grammar; anything else is an error. */
 
 export interface Scraped {
   readonly type: string;
   readonly help: string;
-  /** By name with labels in order, as in `a_total{x="1"}`. */
+  /** Values by name with labels in order, such as `a_total{x="1"}`. */
   readonly samples: ReadonlyMap<string, number>;
 }
 
@@ -43,7 +43,7 @@ export function scrape(text: string): Map<string, Scraped> {
   return families;
 }
 
-/** The same text, if it is well formed. */
+/** Returns the text if it is well formed, otherwise throws. */
 function readLabels(text: string): string {
   if (text === '') return '';
   const names = new Set<string>();
@@ -60,7 +60,7 @@ function readLabels(text: string): string {
   }
 }
 
-/** Each histogram's buckets never fall, and the last one, without a bound, is its count. */
+/** Checks that the buckets of each histogram never decrease and that the last one, which has no bound, equals its count. */
 function checkBuckets(name: string, samples: ReadonlyMap<string, number>): void {
   const last = new Map<string, { bound: number; count: number }>();
   for (const [id, count] of samples) {

@@ -1,4 +1,4 @@
-/** A real Postgres on a free port, started by a test and stopped again. Nothing of it stays. */
+/** A real Postgres on a free port, started by a test and stopped again. It leaves nothing behind. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** With the table made. It tries some: its port, or the user that it makes if it may, may be made by others meanwhile. */
+/** Starts a server and creates the table. Retries, because another process may take the port or create the same user meanwhile. */
 export async function postgresServer(): Promise<PostgresServer> {
   for (let triesLeft = 4; ; triesLeft--) {
     try {
@@ -25,7 +25,7 @@ export async function postgresServer(): Promise<PostgresServer> {
   }
 }
 
-/** Nothing waits for a disk: fsync is off. */
+/** fsync is off, so nothing waits for a disk. */
 async function serverOn(port: number): Promise<PostgresServer> {
   const server = new EmbeddedPostgres({
     databaseDir: mkdtempSync(join(tmpdir(), 'sluice-postgres-')),
@@ -44,7 +44,7 @@ async function serverOn(port: number): Promise<PostgresServer> {
   const pools: pg.Pool[] = [];
   const pool = (options: pg.PoolConfig = {}): pg.Pool => {
     const made = new pg.Pool({ connectionString: url, ...options });
-    // A connection that ends while nobody uses it.
+    // An idle connection may be closed by the server.
     made.on('error', () => {});
     pools.push(made);
     return made;

@@ -11,12 +11,12 @@ export interface Connected {
   close(): unknown;
 }
 
-/** Back soon after the server is, and quiet about it. */
+/** Reconnects soon after the server is back, without logging. */
 export const RETRY = 50;
-/** For a client that the store cannot duplicate. By default, ioredis sends again what got no reply. */
+/** For a client that the store cannot duplicate. By default, ioredis repeats commands that got no reply. */
 export const ONCE = { maxRetriesPerRequest: 0 };
 
-/** valkey-glide has deadlines of its own, a quarter of a second each. */
+/** valkey-glide has its own deadlines of 250 ms each. */
 export const PATIENT = { requestTimeout: 30_000, advancedConfiguration: { connectionTimeout: 30_000 } };
 
 export function ioredis(port: number, options: object = {}): Redis {
@@ -53,7 +53,7 @@ export const CLIENTS: Readonly<Record<string, (port: number) => Promise<Connecte
     return { client, close: () => client.close() };
   },
   async 'an object with send'(port) {
-    // It is the object's duty to send nothing twice.
+    // A custom client must not send a command twice.
     const redis = ioredis(port, ONCE);
     const client = { send: ([name, ...args]: readonly string[]) => redis.call(name, ...args) };
     return { client, close: () => redis.disconnect() };

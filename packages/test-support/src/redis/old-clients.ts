@@ -19,7 +19,7 @@ import { NAME } from './server.ts';
 
 const require = createRequire(import.meta.url);
 
-/** What the tests use of node-redis 3. */
+/** The part of node-redis 3 that the tests use. */
 interface Client3 extends EventEmitter {
   readonly sendCommand: unknown;
   end(flush: boolean): void;
@@ -90,7 +90,7 @@ export const OLD_CLUSTER_CLIENTS: Readonly<Record<string, (ports: readonly numbe
     },
   };
 
-/** node-redis 3 and 4 do not know sentinels. */
+/** node-redis 3 and 4 do not support Sentinel. */
 export const OLD_SENTINEL_CLIENTS: Readonly<
   Record<string, (sentinels: readonly number[]) => Promise<Connected>>
 > = {

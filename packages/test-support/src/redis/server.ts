@@ -1,29 +1,29 @@
-/** Real servers, on free ports, started by tests and stopped again. */
+/** Real Redis servers on free ports, started by tests and stopped again. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** The name by which sentinels know the master. */
+/** The name of the master in the sentinels' configuration. */
 export const NAME = 'mymaster';
 
 export interface Server {
   readonly port: number;
   readonly process: ChildProcess;
-  /** Ends it, politely or not, and waits until it is gone. */
+  /** Stops the server, gracefully or not, and waits until it is gone. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /**
- * Below the ports that the system hands out to whoever asks for any: a server that is started again finds its own free.
- * A cluster's bus takes the port 10,000 above.
+ * Below the ephemeral ports of the system, so that a restarted server finds its port free. A cluster's bus uses the port
+ * 10,000 above.
  */
 const [FIRST, COUNT] = [10_000, 12_000];
-/** Another one in each process. */
+/** Differs from process to process. */
 let next = 131 * process.pid;
 
-/** Whoever else comes for one gets another. */
+/** Returns a different port at each call. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + (next++ % COUNT);
@@ -41,7 +41,7 @@ async function isFree(port: number): Promise<boolean> {
   return isOpen;
 }
 
-/** redis-server with nothing kept on disk. Without a port it tries some: a free one, or its bus, may be taken meanwhile. */
+/** Starts redis-server without persistence. Without a given port it retries, because the port or its bus may be taken meanwhile. */
 export async function redisServer(
   options: { port?: number; args?: readonly string[] } = {},
 ): Promise<Server> {
@@ -89,7 +89,7 @@ async function serverOn(port: number, more: readonly string[]): Promise<Server> 
   };
 }
 
-/** Resolves when something answers on the port. */
+/** Resolves when a server accepts connections on the port. */
 export async function listening(port: number, child?: ChildProcess): Promise<void> {
   for (let tries = 0; tries < 400; tries++) {
     if (child?.exitCode !== null && child !== undefined)

@@ -1,10 +1,10 @@
-/** What tests of faults look at: when something came true, how long a check took, what nobody caught. */
+/** Helpers for fault tests: when a condition became true, how long a check took, which rejections were not handled. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runInNewContext } from 'node:vm';
 import { setFlagsFromString } from 'node:v8';
 import type { Redis } from 'ioredis';
 
-/** Polls until it is true. Returns how long that took, without the time for which this machine stood still. */
+/** Polls until the condition is true. Returns how long that took, without the time for which this machine paused. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   within = 10_000,
@@ -27,11 +27,11 @@ export async function until(
 export interface Outcome<T> {
   readonly value?: T;
   readonly error?: Error;
-  /** From the call to its answer, in milliseconds. */
+  /** The time from the call to its answer, in milliseconds. */
   readonly took: number;
 }
 
-/** How it ended, and when. Never rejects. */
+/** Returns how a call ended and how long it took. Never rejects. */
 export async function outcome<T>(call: () => T | Promise<T>): Promise<Outcome<T>> {
   const start = performance.now();
   try {
@@ -42,12 +42,12 @@ export async function outcome<T>(call: () => T | Promise<T>): Promise<Outcome<T>
   }
 }
 
-/** The outcomes of that many calls, made at the same time. */
+/** The outcomes of `count` simultaneous calls. */
 export function outcomes<T>(count: number, call: () => T | Promise<T>): Promise<Outcome<T>[]> {
   return Promise.all(Array.from({ length: count }, () => outcome(call)));
 }
 
-/** Makes calls to a store that hangs until its breaker is open. Its `onFailure` is 'throw'. */
+/** Calls a store that hangs until its breaker opens. Its `onFailure` must be 'throw'. */
 export async function breakerOpen(call: () => Promise<unknown>): Promise<void> {
   let isOpen = false;
   while (!isOpen) {
@@ -58,7 +58,7 @@ export async function breakerOpen(call: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Counts rejections that nobody handles. */
+/** Counts unhandled rejections. */
 export function rejections(): { readonly seen: unknown[]; stop(): Promise<void> } {
   const seen: unknown[] = [];
   const listener = (error: unknown): void => {
@@ -67,7 +67,7 @@ export function rejections(): { readonly seen: unknown[]; stop(): Promise<void> 
   process.on('unhandledRejection', listener);
   return {
     seen,
-    /** Waits until Node has told of those of this tick. */
+    /** Waits until Node has reported those of this tick. */
     async stop() {
       await sleep(20);
       process.off('unhandledRejection', listener);
@@ -75,18 +75,18 @@ export function rejections(): { readonly seen: unknown[]; stop(): Promise<void> 
   };
 }
 
-/** A timer that is this late, in milliseconds, was kept waiting by the machine. */
+/** A timer that is this late, in milliseconds, was delayed by the machine. */
 const STANDSTILL = 10;
 
 export interface Unpunctuality {
   /**
-   * The longest that this process kept a timer waiting, and what the timer called: two ticks in a row. On a busy machine
-   * nothing can be more punctual than this, and a hang is still far beyond it.
+   * The longest delay of a timer plus the time of its callback, over two ticks in a row. On a busy machine no answer can be
+   * more punctual than this, and a hang is still far longer.
    */
   stop(): number;
-  /** All the time, so far, for which it kept timers waiting. */
+  /** The total delay of timers so far. */
   total(): number;
-  /** The most CPU time that it spent between two ticks: how much of its lateness is its own doing, at most. */
+  /** The most CPU time between two ticks: an upper bound of the delay that this process itself caused. */
   busiest(): number;
 }
 
@@ -97,7 +97,7 @@ export function unpunctuality(): Unpunctuality {
   const overdue = (now = performance.now()): number => Math.max(0, now - due);
   const counted = (late: number): number => (late > STANDSTILL ? late : 0);
   const timer = setInterval(() => {
-    // All between this instant and the next one counts.
+    // Everything between this instant and the next one counts.
     const now = performance.now();
     const late = overdue(now);
     due = now + 2;
@@ -119,8 +119,8 @@ export function unpunctuality(): Unpunctuality {
 }
 
 /**
- * Once more when it failed and this machine stood still meanwhile, for so many milliseconds in all: then the failure says
- * nothing. On a punctual machine, a failure is one.
+ * Repeats a test that failed while this machine paused for more than the given milliseconds, because such a failure proves
+ * nothing. On a machine without pauses, a failure counts.
  */
 export async function punctually<T>(standstill: number, run: () => Promise<T>): Promise<T> {
   for (let triesLeft = 4; ; triesLeft--) {
@@ -135,7 +135,7 @@ export async function punctually<T>(standstill: number, run: () => Promise<T>): 
   }
 }
 
-/** Waits until a replica has heard all that its master did before this was called. */
+/** Waits until a replica has received everything that its master did before this call. */
 export async function replicated(master: Redis, replica: Redis): Promise<void> {
   const offsetOf = async (server: Redis, field: string): Promise<number> =>
     Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(await server.info('replication'))?.[1]);
@@ -143,7 +143,7 @@ export async function replicated(master: Redis, replica: Redis): Promise<void> {
   await until(async () => (await offsetOf(replica, 'slave_repl_offset')) >= said);
 }
 
-/** Bytes in use once garbage is gone. */
+/** Bytes in use after a garbage collection. */
 export function bytesInUse(): number {
   setFlagsFromString('--expose_gc');
   const collect = runInNewContext('gc') as () => void;
@@ -153,7 +153,7 @@ export function bytesInUse(): number {
   return heapUsed + external;
 }
 
-/** Keeps `lanes` calls in flight until there were `total`. */
+/** Keeps `lanes` calls in flight until `total` calls were made. */
 export async function inFlight(
   lanes: number,
   total: number,
