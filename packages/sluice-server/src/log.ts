@@ -46,7 +46,9 @@ function shown(value: unknown): string {
 }
 
 /** Calls `tell` at most once a second, for what may happen many times a second. */
-export function seldom<A extends readonly unknown[]>(tell: (...args: A) => void): (...args: A) => void {
+export function oncePerSecond<A extends readonly unknown[]>(
+  tell: (...args: A) => void,
+): (...args: A) => void {
   let last = -Infinity;
   return (...args) => {
     if (performance.now() - last < 1000) return;

@@ -1,4 +1,4 @@
-/** The whole of it: configuration, store, core, doors; opened together, drained together. */
+/** The whole of it: configuration, store, core, listeners; opened together, drained together. */
 import type { Millis } from 'sluice';
 import type { TrustProxy } from 'sluice/http';
 import type { Family } from 'sluice/prometheus';
@@ -7,39 +7,40 @@ import { parseConfig, readFiles } from './config/config.ts';
 import { createCore, type Core } from './core/core.ts';
 import {
   type Address,
-  type Door,
-  type DoorOptions,
+  type Listener,
+  type ListenerOptions,
   isLoopback,
-  type OpenDoor,
+  type OpenListener,
   showAddress,
 } from './listeners/listener.ts';
 import { openResp } from './listeners/resp/resp.ts';
 import { openHttp } from './listeners/http/http.ts';
 import { createLive } from './listeners/http/live.ts';
 import { liveConfig } from './listeners/http/live-config.ts';
-import { type Log, seldom } from './log.ts';
+import { type Log, oncePerSecond } from './log.ts';
 import { createMetrics, family, type MetricsOptions } from './telemetry/metrics/metrics.ts';
 import type { OtlpOptions } from './telemetry/metrics/otlp.ts';
 import { createReloader, sizes } from './config/reload.ts';
-import { type OpenedStore, openStore, type StoreOptions, UsageError } from './store.ts';
+import { type OpenedStore, openStore, type StoreOptions } from './store.ts';
+import { UsageError } from './config/usage-error.ts';
 import { openTelemetry, type TracesOptions } from './telemetry/telemetry.ts';
 import { createTlsReloader, pathsOf, readTls, type TlsFiles } from './listeners/tls.ts';
 import { VERSION } from './version.ts';
 import { watchPaths } from './config/watch.ts';
 
 /** A protocol. */
-export type DoorName = 'http' | 'grpc' | 'resp';
+export type ListenerName = 'http' | 'grpc' | 'resp';
 
 /** A protocol is a line here. */
-const DOORS: Readonly<Record<DoorName, OpenDoor>> = {
+const LISTENERS: Readonly<Record<ListenerName, OpenListener>> = {
   http: openHttp,
   // Not before it is asked for: the library is large.
   grpc: async (core, options) => (await import('./listeners/grpc/grpc.ts')).openGrpc(core, options),
   resp: openResp,
 };
 
-/** A door that is to be opened. */
-export interface ServerDoor {
+/** A listener that is to be opened. */
+export interface ServerListener {
   /** Port 0: any that is free. */
   readonly address: Address;
   /** One of these must be shown; undefined: none is asked for. A function, since files of tokens change. */
@@ -52,10 +53,10 @@ export interface ServerOptions {
   /** Where the limits' state lives. */
   readonly store: StoreOptions;
   /** Those named here are opened. */
-  readonly doors: Readonly<Partial<Record<DoorName, ServerDoor>>>;
+  readonly listeners: Readonly<Partial<Record<ListenerName, ServerListener>>>;
   /** Read again when they change. */
   readonly tls?: TlsFiles | undefined;
-  /** Of the HTTP door: one of these must be shown to reset or block a key; it opens everything else, too. */
+  /** Of the HTTP listener: one of these must be shown to reset or block a key; it opens everything else, too. */
   readonly adminTokens?: (() => readonly string[]) | undefined;
   /** Of the HTTP listener: without any token, requests that come from this machine may reset and block keys. Default false. */
   readonly adminWithoutToken?: boolean | undefined;
@@ -68,7 +69,7 @@ export interface ServerOptions {
   readonly maxConnections?: number | undefined;
   /** A RESP or gRPC connection without a request for this long is closed; 0: never. Default 10 minutes. */
   readonly idleTimeout?: Millis | undefined;
-  /** Of the HTTP door: the folder of the built page; default the one that comes with the server. 'none': no page. */
+  /** Of the HTTP listener: the folder of the built page; default the one that comes with the server. 'none': no page. */
   readonly page?: string | undefined;
   /** Bytes of a message; default 1 MiB. */
   readonly maxMessage?: number | undefined;
@@ -88,12 +89,12 @@ export interface ServerOptions {
   readonly log: Log;
 }
 
-/** A server whose doors are open. */
+/** A server whose listeners are open. */
 export interface RunningServer {
-  /** To ask the same limits without a door. */
+  /** To ask the same limits without a listener. */
   readonly core: Core;
-  /** Where each door is, with the port that was given where 0 was asked for. */
-  readonly addresses: Readonly<Partial<Record<DoorName, Address>>>;
+  /** Where each listener is, with the port that was given where 0 was asked for. */
+  readonly addresses: Readonly<Partial<Record<ListenerName, Address>>>;
   /** Loads the files again, certificates too. Resolves when they are in use, or were refused; never rejects. */
   reload(): Promise<void>;
   /**
@@ -110,13 +111,13 @@ export interface DrainOptions {
   readonly timeout?: Millis;
 }
 
-/** Loads the configuration, opens the store and the doors. Rejects if any of them fails. */
+/** Loads the configuration, opens the store and the listeners. Rejects if any of them fails. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { log } = options;
-  for (const name of Object.keys(options.doors))
-    if (!Object.hasOwn(DOORS, name))
-      throw new UsageError(`unknown listener '${name}'; known: ${Object.keys(DOORS).join(', ')}`);
-  const { http } = options.doors;
+  for (const name of Object.keys(options.listeners))
+    if (!Object.hasOwn(LISTENERS, name))
+      throw new UsageError(`unknown listener '${name}'; known: ${Object.keys(LISTENERS).join(', ')}`);
+  const { http } = options.listeners;
   if (options.adminWithoutToken === true && http !== undefined && !isLoopback(http.address))
     throw new UsageError('--allow-admin-without-token needs an HTTP listener on a loopback address');
   const files = readFiles(options.config);
@@ -138,7 +139,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       else log.info('the store is responding again', { after: Math.round(event.openFor), ...where });
       options.store.onEvent?.(event);
     },
-    onError: seldom((error) => log.warn('connection to the store failed', { error: error.message })),
+    onError: oncePerSecond((error) => log.warn('connection to the store failed', { error: error.message })),
   });
   const core = createCore(config, {
     store: opened.store,
@@ -157,16 +158,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
 
   let isHealthy = true;
-  const doors = new Map<DoorName, Door>();
+  const listeners = new Map<ListenerName, Listener>();
   try {
-    for (const name of Object.keys(DOORS) as DoorName[]) {
-      const given = options.doors[name];
+    for (const name of Object.keys(LISTENERS) as ListenerName[]) {
+      const given = options.listeners[name];
       if (given === undefined) continue;
       const own = { ...given, tls, live, tracer: telemetry.tracer, isHealthy: () => isHealthy };
-      doors.set(name, await openDoor(name, core, options, own));
+      listeners.set(name, await openListener(name, core, options, own));
     }
   } catch (error) {
-    await Promise.all([...doors.values()].map((door) => door.drain(0)));
+    await Promise.all([...listeners.values()].map((listener) => listener.drain(0)));
     await core.close();
     throw error;
   }
@@ -174,7 +175,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const lookAtTls =
     options.tls && tls
       ? createTlsReloader(options.tls, tls, log, (next) => {
-          for (const door of doors.values()) door.secure(next);
+          for (const listener of listeners.values()) listener.secure(next);
         })
       : () => {};
   const look = (always = false): Promise<void> => {
@@ -192,7 +193,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     unwatch();
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
     live.close();
-    await Promise.all([...doors.values()].map((door) => door.drain(timeout)));
+    await Promise.all([...listeners.values()].map((listener) => listener.drain(timeout)));
     await core.close();
     await Promise.all([endPush(), telemetry.endSpans()]);
     log.info('drained');
@@ -200,25 +201,25 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   return {
     core,
-    addresses: Object.fromEntries([...doors].map(([name, { address }]) => [name, address])),
+    addresses: Object.fromEntries([...listeners].map(([name, { address }]) => [name, address])),
     reload: () => look(true),
     drain: ({ delay = 0, timeout = 10_000 } = {}) => (draining ??= drain(delay, timeout)),
   };
 }
 
-async function openDoor(
-  name: DoorName,
+async function openListener(
+  name: ListenerName,
   core: Core,
   options: ServerOptions,
-  own: Pick<DoorOptions, 'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy'>,
-): Promise<Door> {
+  own: Pick<ListenerOptions, 'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy'>,
+): Promise<Listener> {
   const { log, adminTokens, page, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
   const { adminWithoutToken, maxConnections, idleTimeout, trustProxy } = options;
   const { tls, tokens } = own;
   const bounds = { maxMessage, maxKey, maxConnections, idleTimeout };
   // One for each listener: whoever guesses the tokens of one must not lock others out of the next.
   const attempts = createAttempts(trustProxy);
-  const door = await DOORS[name](core, {
+  const listener = await LISTENERS[name](core, {
     ...own,
     ...bounds,
     adminTokens,
@@ -227,7 +228,7 @@ async function openDoor(
     page,
     log,
   });
-  const address = showAddress(door.address);
+  const address = showAddress(listener.address);
   log.info('listening', {
     door: name,
     address,
@@ -235,12 +236,12 @@ async function openDoor(
     // To click on.
     ...(name === 'http' && page !== 'none' && { page: `http${tls === undefined ? '' : 's'}://${address}/` }),
   });
-  if (!isLoopback(door.address) && tokens === undefined && tls?.ca === undefined)
+  if (!isLoopback(listener.address) && tokens === undefined && tls?.ca === undefined)
     log.warn('anyone who reaches this address can use up limits; set a token', {
       door: name,
       address,
     });
-  return door;
+  return listener;
 }
 
 function facts({ size, name }: OpenedStore): Family[] {

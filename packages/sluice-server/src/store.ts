@@ -1,6 +1,8 @@
 /** Where the limits' state lives, by a URL. Clients are loaded when they are needed: both are optional. */
 import { leased, memory, type Decision, type MaybePromise, type Store } from 'sluice';
 import { type BreakerEvent, redis, type RedisClient } from 'sluice/redis';
+import { UsageError } from './config/usage-error.ts';
+import { loadOptional } from './core/load-optional.ts';
 
 /** Where the limits' state lives, and what is said when it cannot be asked. */
 export interface StoreOptions {
@@ -31,9 +33,6 @@ export interface OpenedStore {
   /** Keys now, where they can be counted. */
   readonly size: (() => number) | undefined;
 }
-
-/** A mistake in how the command was called. */
-export class UsageError extends Error {}
 
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { url, maxKeys, leases } = options;
@@ -95,7 +94,7 @@ type Client = readonly [client: object, close: () => MaybePromise<unknown>];
 
 async function clientOf(url: string, onError: (error: Error) => void): Promise<Client> {
   if (isPostgres(url)) return postgresClient(url, onError);
-  const { Redis, Cluster } = await optional('this store', 'ioredis', () => import('ioredis'));
+  const { Redis, Cluster } = await loadOptional('this store', 'ioredis', () => import('ioredis'));
   if (/^rediss?:\/\//.test(url)) {
     const client = new Redis(url);
     client.on('error', onError);
@@ -136,19 +135,11 @@ function hostOf(text: string): { host: string; port: number } {
 }
 
 async function postgresClient(url: string, onError: (error: Error) => void): Promise<Client> {
-  const { default: pg } = await optional('this store', 'pg', () => import('pg'));
+  const { default: pg } = await loadOptional('this store', 'pg', () => import('pg'));
   // A connection that hangs is given up then.
   const pool = new pg.Pool({ connectionString: url, max: 10, query_timeout: 5000 });
   pool.on('error', onError);
   return [pool, () => pool.end()];
-}
-
-export async function optional<T>(what: string, name: string, load: () => Promise<T>): Promise<T> {
-  try {
-    return await load();
-  } catch (error) {
-    throw new UsageError(`${what} needs ${name}: npm install ${name}`, { cause: error });
-  }
 }
 
 function withoutPassword(url: string): string {

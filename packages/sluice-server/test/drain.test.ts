@@ -117,14 +117,14 @@ describe('SIGTERM', () => {
 });
 
 test('while it drains, an answer says that it is the last of its connection', async () => {
-  const { port, door } = await opened(openHttp, 'limits: { api: 3/h }');
+  const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
   const socket = socketTo(port);
   const ask = async (): Promise<string> => {
     socket.write('GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n');
     return String((await once(socket, 'data'))[0]);
   };
   expect(await ask()).toContain('Connection: keep-alive');
-  const drained = door.drain(5000);
+  const drained = listener.drain(5000);
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(await ask()).toContain('Connection: close');
   await drained;
@@ -150,13 +150,13 @@ describe('at the last moment', () => {
   }
 
   test('HTTP: who has connected is let in, though the server has not seen it yet', async () => {
-    const { port, door } = await opened(openHttp, 'limits: { api: 3/h }');
+    const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
     // The system's answer comes while the loop looks at sockets: it will not look at them again in this turn.
     await stat('.');
     const socket = socketTo(port);
     // Node connects in its next tick, and the system shakes hands without the server.
     await new Promise<void>((resolve) => process.nextTick(resolve));
-    const drained = door.drain(5000);
+    const drained = listener.drain(5000);
     socket.write('GET /healthcheck HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     expect(await heardBy(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     await drained;
@@ -173,11 +173,11 @@ describe('at the last moment', () => {
   ] as const)(
     '%s: all who have connected are let in, though one is accepted at a time',
     async (_, open, words, answer) => {
-      const { port, door } = await opened(open, 'limits: { api: 3/h }');
+      const { port, listener } = await opened(open, 'limits: { api: 3/h }');
       await stat('.');
       const sockets = Array.from({ length: 20 }, () => socketTo(port));
       await new Promise<void>((resolve) => process.nextTick(resolve));
-      const drained = door.drain(5000);
+      const drained = listener.drain(5000);
       for (const socket of sockets) socket.write(words);
       const heard = await Promise.all(sockets.map(heardBy));
       expect(heard.filter((text) => !answer.test(text))).toEqual([]);
@@ -187,12 +187,12 @@ describe('at the last moment', () => {
 
   test('HTTP: what was said before idle connections are cut is answered, though timers are looked at before sockets', () =>
     punctually(300, async () => {
-      const { port, door } = await opened(openHttp, 'limits: { api: 3/h }');
+      const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
       const ask = 'GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n';
       socket.write(ask);
       await once(socket, 'data');
-      const drained = door.drain(5000);
+      const drained = listener.drain(5000);
       // They are cut after a second.
       await new Promise((resolve) => setTimeout(resolve, 600));
       await looked();
@@ -207,13 +207,13 @@ describe('at the last moment', () => {
 
   test('RESP: what was said before the end is answered, though timers are looked at before sockets', () =>
     within(async () => {
-      const { port, door } = await opened(openResp, 'limits: { api: 3/h }');
+      const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
       socket.write(command('ping'));
       await once(socket, 'data');
       await looked();
       socket.write(command('echo', 'last'));
-      const drained = door.drain(5000);
+      const drained = listener.drain(5000);
       holdUp(20);
       expect(await heardBy(socket)).toBe('$4\r\nlast\r\n');
       await drained;
@@ -221,11 +221,11 @@ describe('at the last moment', () => {
 
   test('RESP: what was said before a silent client is cut is answered, though timers are looked at before sockets', () =>
     punctually(300, async () => {
-      const { port, door } = await opened(openResp, 'limits: { api: 3/h }');
+      const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
       socket.write(command('ping'));
       await once(socket, 'data');
-      const drained = door.drain(5000);
+      const drained = listener.drain(5000);
       // It is cut after half a second.
       await new Promise((resolve) => setTimeout(resolve, 100));
       await looked();
@@ -237,11 +237,11 @@ describe('at the last moment', () => {
 
   test('RESP: a silent client may say one more thing', () =>
     within(async () => {
-      const { port, door } = await opened(openResp, 'limits: { api: 3/h }');
+      const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
       await once(socket, 'connect');
       const heard = heardBy(socket);
-      const drained = door.drain(5000);
+      const drained = listener.drain(5000);
       await new Promise((resolve) => setTimeout(resolve, 100));
       socket.write(command('echo', 'last'));
       expect(await heard).toBe('$4\r\nlast\r\n');

@@ -41,7 +41,7 @@ export async function serving(limits: string, options: Partial<ServerOptions> = 
   const server = await startServer({
     config: [temporaryFile(limits)],
     store: { url: 'memory' },
-    doors: { http: { address: LOCAL } },
+    listeners: { http: { address: LOCAL } },
     log: createLog((line) => lines.push(line), { level: 'debug' }),
     watch: false,
     ...options,

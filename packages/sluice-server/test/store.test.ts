@@ -5,7 +5,8 @@ import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
 import { postgresServer } from 'sluice-test-support/postgres/server.ts';
 import { freePort, listening, redisServer } from 'sluice-test-support/redis/server.ts';
-import { openStore, UsageError } from '../src/store.ts';
+import { openStore } from '../src/store.ts';
+import { UsageError } from '../src/config/usage-error.ts';
 import { serving, type Serving, temporaryFolder } from './serving.ts';
 
 const LIMITS =

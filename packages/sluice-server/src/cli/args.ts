@@ -1,7 +1,7 @@
 /** The command line, and the environment in its place: --max-key is also SLUICE_MAX_KEY. */
 import { parseArgs } from 'node:util';
 import type { Address } from '../listeners/listener.ts';
-import { UsageError } from '../store.ts';
+import { UsageError } from '../config/usage-error.ts';
 
 export interface Flag {
   /** What stands after it; undefined: nothing does. */
@@ -33,7 +33,7 @@ export class Args {
     return ['true', '1', ''].includes(this.text(name) ?? 'false');
   }
 
-  whole(name: string): number | undefined {
+  integer(name: string): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const number = Number(text);

@@ -2,7 +2,7 @@
 import { loadConfig } from '../config/config.ts';
 import { ConfigError, showFault } from '../config/model.ts';
 import { sizes } from '../config/reload.ts';
-import { UsageError } from '../store.ts';
+import { UsageError } from '../config/usage-error.ts';
 
 export interface Output {
   readonly out: (text: string) => void;

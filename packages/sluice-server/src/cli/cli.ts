@@ -3,7 +3,7 @@ import { showFlags } from './args.ts';
 import { checkCommand, type Output } from './check.ts';
 import { ConfigError } from '../config/model.ts';
 import { SERVE_FLAGS, serveCommand, tokenOf } from './serve.ts';
-import { UsageError } from '../store.ts';
+import { UsageError } from '../config/usage-error.ts';
 import { REPLAY_FLAGS, replayCommand } from './tools/replay.ts';
 import { SIMULATE_FLAGS, simulateCommand } from './tools/simulate.ts';
 import { TOP_FLAGS, topCommand } from './tools/top.ts';
@@ -60,11 +60,11 @@ export async function main(argv: readonly string[], output: Output = OUTPUT): Pr
     if (command === 'top') return await topCommand(rest, output, tokenOf);
     throw new UsageError(`there is no command ${command}`);
   } catch (error) {
-    return complain(error, output);
+    return reportError(error, output);
   }
 }
 
-function complain(error: unknown, { err }: Output): number {
+function reportError(error: unknown, { err }: Output): number {
   if (error instanceof ConfigError) {
     err(`${error.message}\n`);
     return 1;

@@ -4,9 +4,9 @@ import type { Millis } from 'sluice';
 import { clientAddress, type TrustProxy } from 'sluice/http';
 import { type Args, type Flags, readArgs } from './args.ts';
 import { createLog, LEVELS, type Log } from '../log.ts';
-import { type DoorName, type RunningServer, type ServerOptions, startServer } from '../server.ts';
-import { UsageError } from '../store.ts';
-import { spanOf } from './tools/span.ts';
+import { type ListenerName, type RunningServer, type ServerOptions, startServer } from '../server.ts';
+import { UsageError } from '../config/usage-error.ts';
+import { durationOf } from './tools/duration.ts';
 import { otlpOf, TELEMETRY_FLAGS, tracesOf } from './telemetry-flags.ts';
 
 export const SERVE_FLAGS: Flags = {
@@ -15,9 +15,12 @@ export const SERVE_FLAGS: Flags = {
     many: true,
     help: 'limits: a YAML file or a folder of them; may stand several times',
   },
-  http: { value: 'HOST:PORT', help: 'the HTTP door; if no door is named, all three: this on 127.0.0.1:8080' },
-  grpc: { value: 'HOST:PORT', help: "the gRPC door: Envoy's rate limit service; on 127.0.0.1:8081" },
-  resp: { value: 'HOST:PORT', help: 'the RESP door: CL.THROTTLE for Redis clients; on 127.0.0.1:6380' },
+  http: {
+    value: 'HOST:PORT',
+    help: 'the HTTP listener; if no listener is named, all three: this on 127.0.0.1:8080',
+  },
+  grpc: { value: 'HOST:PORT', help: "the gRPC listener: Envoy's rate limit service; on 127.0.0.1:8081" },
+  resp: { value: 'HOST:PORT', help: 'the RESP listener: CL.THROTTLE for Redis clients; on 127.0.0.1:6380' },
   store: {
     value: 'URL',
     help: 'memory (default), redis://…, redis+cluster://…, redis+sentinel://…, postgres://…',
@@ -31,7 +34,10 @@ export const SERVE_FLAGS: Flags = {
   },
   'deny-cache': { help: 'answer repeated denials from memory for up to 2 s' },
   shadow: { help: 'all limits decide and count, none denies' },
-  'http-token-file': { value: 'FILE', help: 'tokens for the HTTP door, one a line; or SLUICE_HTTP_TOKEN' },
+  'http-token-file': {
+    value: 'FILE',
+    help: 'tokens for the HTTP listener, one a line; or SLUICE_HTTP_TOKEN',
+  },
   'admin-token-file': {
     value: 'FILE',
     help: 'tokens that may also reset and block keys; or SLUICE_ADMIN_TOKEN',
@@ -66,15 +72,15 @@ export const SERVE_FLAGS: Flags = {
   'log-format': { value: 'FORMAT', help: 'json or text; default text on a terminal' },
 };
 
-const DOOR_NAMES: readonly DoorName[] = ['http', 'grpc', 'resp'];
+const LISTENER_NAMES: readonly ListenerName[] = ['http', 'grpc', 'resp'];
 /** Where all of them are, if none is named. */
-const PORTS: Readonly<Record<DoorName, number>> = { http: 8080, grpc: 8081, resp: 6380 };
+const PORTS: Readonly<Record<ListenerName, number>> = { http: 8080, grpc: 8081, resp: 6380 };
 
 function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean): ServerOptions {
   const config = args.all('config');
   if (config.length === 0) throw new UsageError('--config is required: a YAML file or a folder of them');
   if (args.positionals.length > 0) throw new UsageError(`unexpected argument: ${args.positionals.join(' ')}`);
-  const nodes = args.whole('leased');
+  const nodes = args.integer('leased');
   const format = args.choice('log-format', ['json', 'text']) ?? (isTerminal ? 'text' : 'json');
   const nearRatio = Number(args.text('near-ratio') ?? 0.8);
   if (!(nearRatio > 0 && nearRatio <= 1)) throw new UsageError('--near-ratio must be above 0 and at most 1');
@@ -82,24 +88,24 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     config,
     store: {
       url: args.text('store') ?? 'memory',
-      maxKeys: args.text('max-keys') === 'infinity' ? Infinity : args.whole('max-keys'),
+      maxKeys: args.text('max-keys') === 'infinity' ? Infinity : args.integer('max-keys'),
       deadline: args.text('deadline'),
       onFailure: args.choice('on-failure', ['local', 'throw', 'allow', 'deny']),
       denyCache: args.has('deny-cache'),
       leases: nodes === undefined ? undefined : { nodes },
     },
-    doors: doorsOf(args, env),
+    listeners: listenersOf(args, env),
     tls: tlsOf(args),
     adminTokens: tokensOf('admin', args, env),
     adminWithoutToken: args.has('allow-admin-without-token'),
     trustProxy: trustProxyOf(args),
-    maxConnections: args.whole('max-connections'),
+    maxConnections: args.integer('max-connections'),
     idleTimeout: idleTimeoutOf(args),
     page: args.text('page'),
-    maxMessage: args.whole('max-message'),
-    maxKey: args.whole('max-key'),
+    maxMessage: args.integer('max-message'),
+    maxKey: args.integer('max-key'),
     shadow: args.has('shadow'),
-    metrics: { nearRatio, topKeys: args.whole('top-keys') },
+    metrics: { nearRatio, topKeys: args.integer('top-keys') },
     otlp: otlpOf(args, env),
     traces: tracesOf(args, env),
     watch: !args.has('no-watch'),
@@ -111,9 +117,9 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
 }
 
 /** Those that are named; all three if none is. */
-export function doorsOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['doors'] {
-  const named = DOOR_NAMES.filter((name) => args.address(name) !== undefined);
-  const opened = (named.length > 0 ? named : DOOR_NAMES).map((name) => {
+export function listenersOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['listeners'] {
+  const named = LISTENER_NAMES.filter((name) => args.address(name) !== undefined);
+  const opened = (named.length > 0 ? named : LISTENER_NAMES).map((name) => {
     const address = args.address(name) ?? { host: '127.0.0.1', port: PORTS[name] };
     return [name, { address, tokens: tokensOf(name, args, env) }] as const;
   });
@@ -135,12 +141,12 @@ function trustProxyOf(args: Args): TrustProxy | undefined {
 function idleTimeoutOf(args: Args): Millis | undefined {
   const text = args.text('idle-timeout');
   if (text === undefined) return undefined;
-  return text === '0' ? 0 : spanOf('--idle-timeout', text);
+  return text === '0' ? 0 : durationOf('--idle-timeout', text);
 }
 
 /** Files are read anew once a second at most, so that tokens can be exchanged without a restart. */
 function tokensOf(
-  name: DoorName | 'admin',
+  name: ListenerName | 'admin',
   args: Args,
   env: NodeJS.ProcessEnv,
 ): (() => readonly string[]) | undefined {
@@ -195,7 +201,7 @@ function readFor(flag: string, file: string): string {
 export async function serveCommand(argv: readonly string[]): Promise<number> {
   const args = readArgs(argv, SERVE_FLAGS, process.env);
   const options = serverOptions(args, process.env, process.stdout.isTTY === true);
-  const [delay, timeout] = [args.whole('drain-delay') ?? 0, args.whole('drain-timeout') ?? 10_000];
+  const [delay, timeout] = [args.integer('drain-delay') ?? 0, args.integer('drain-timeout') ?? 10_000];
   // Before it starts: a signal that nobody hears ends the process.
   const asked = endAsked(options.log);
   let server: RunningServer | undefined;

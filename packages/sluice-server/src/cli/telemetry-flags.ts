@@ -1,7 +1,7 @@
 /** Where metrics and spans go, by flags and by OpenTelemetry's own variables. */
 import type { Args, Flags } from './args.ts';
 import type { OtlpOptions } from '../telemetry/metrics/otlp.ts';
-import { UsageError } from '../store.ts';
+import { UsageError } from '../config/usage-error.ts';
 import type { TracesOptions } from '../telemetry/telemetry.ts';
 
 export const TELEMETRY_FLAGS: Flags = {

@@ -82,7 +82,7 @@ function readRule(value: Value, above: Above): Rule | undefined {
   const wanted = given === undefined || given.isEmpty ? undefined : given.text('value') || undefined;
   const path = `${above.path}/${pathWord(key)}${wanted === undefined ? '' : `=${pathWord(wanted)}`}`;
   const label = `${above.label}.${labelWord(key, wanted)}`;
-  const flag = (name: string): boolean => members.get(name)?.truth(name) ?? false;
+  const flag = (name: string): boolean => members.get(name)?.boolean(name) ?? false;
   const shared = flag('share_threshold');
   if (shared && wanted?.includes('*') !== true)
     members.get('share_threshold')?.fault('share_threshold needs a value with a *');
@@ -111,7 +111,7 @@ function readRateLimit(value: Value | undefined): RuleLimit | undefined {
   const rest = { name, replaces };
   const unit = members.get('unit');
   const policies = members.get('policies');
-  if (members.get('unlimited')?.truth('unlimited') === true) {
+  if (members.get('unlimited')?.boolean('unlimited') === true) {
     (unit ?? policies)?.fault('an unlimited descriptor has no unit and no policies');
     return { ...rest, ...UNCOUNTED, kind: 'unlimited', rate: undefined };
   }
@@ -155,8 +155,8 @@ function readRate(value: Value, members: Map<string, Value>): Rate | undefined {
   if (text !== undefined && unit === undefined)
     unitAt.fault(`unit must be one of ${Object.keys(UNITS).join(', ')}; got ${unitAt.kind}`);
   if (requests === undefined) return value.fault('rate_limit needs requests_per_unit');
-  const requestsPerUnit = requests.whole('requests_per_unit', 0, UINT32);
-  const multiplier = times === undefined ? 1 : times.whole('unit_multiplier', 1, UINT32);
+  const requestsPerUnit = requests.integer('requests_per_unit', 0, UINT32);
+  const multiplier = times === undefined ? 1 : times.integer('unit_multiplier', 1, UINT32);
   if (unit === undefined || requestsPerUnit === undefined || multiplier === undefined) return undefined;
   return { requestsPerUnit, unit, multiplier };
 }

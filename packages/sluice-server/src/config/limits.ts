@@ -5,11 +5,11 @@ import { readPolicies, showPolicies } from './policies.ts';
 import type { Value } from './value.ts';
 
 const MODES: readonly Mode[] = ['whole', 'partial', 'always'];
-const LONGEST_NAME = 200;
-const BAD_NAME = `a name must have 1 to ${LONGEST_NAME} characters, none of them for control`;
+const MAX_NAME = 200;
+const BAD_NAME = `a name must have 1 to ${MAX_NAME} characters, none of them for control`;
 
 function isName(text: string): boolean {
-  return text !== '' && text.length <= LONGEST_NAME && !Array.from(text).some((sign) => sign < ' ');
+  return text !== '' && text.length <= MAX_NAME && !Array.from(text).some((sign) => sign < ' ');
 }
 
 /** Undefined after a fault. */
@@ -26,7 +26,7 @@ export function readLimit(name: string, value: Value): LimitConfig | undefined {
   const tiers = readTiers(members.get('tiers'));
   const overrides = readOverrides(members.get('overrides'), tiers);
   const mode = readMode(members.get('mode'));
-  const shadow = members.get('shadow')?.truth('shadow') ?? false;
+  const shadow = members.get('shadow')?.boolean('shadow') ?? false;
   members.get('description')?.text('description');
   if (policies === undefined) return undefined;
   return { name, policies, tiers, overrides, mode, shadow, text: showPolicies(given) };

@@ -2,7 +2,7 @@
 import type { Millis } from 'sluice';
 import { type ConfigFile, readFiles } from './config.ts';
 import { type Config, ConfigError, showFault } from './model.ts';
-import { parseElsewhere } from './parse-elsewhere.ts';
+import { parseInWorker } from './parse-in-worker.ts';
 import type { Core } from '../core/core.ts';
 import type { Log } from '../log.ts';
 
@@ -37,7 +37,7 @@ export function createReloader(
   let waiting: { always: boolean } | undefined;
 
   async function reload(changed: readonly ConfigFile[]): Promise<void> {
-    const config = await parseElsewhere(changed);
+    const config = await parseInWorker(changed);
     await core.reload(config);
     core.metrics.reloaded(true);
     log.info('configuration loaded', sizes(config));
@@ -45,7 +45,7 @@ export function createReloader(
     onChange();
   }
 
-  function complain(error: unknown): void {
+  function reportError(error: unknown): void {
     core.metrics.reloaded(false);
     const faults = error instanceof ConfigError ? error.faults : [{ message: String(error) }];
     for (const { message: fault, ...place } of faults)
@@ -63,7 +63,7 @@ export function createReloader(
       if (now !== seen || always) await reload(changed);
     } catch (error) {
       if (now === '') now = String(error);
-      if (now !== seen || always) complain(error);
+      if (now !== seen || always) reportError(error);
     }
     seen = now;
   }

@@ -43,7 +43,7 @@ export class Source {
         strict: true,
         stringKeys: false,
         logLevel: 'silent',
-        // The library compares each key with all before it: seconds for 10,000 limits. See `lookOver`.
+        // The library compares each key with all before it: seconds for 10,000 limits. See `scanDocument`.
         uniqueKeys: false,
       });
       const documents = 'empty' in parsed ? [] : parsed;
@@ -61,7 +61,7 @@ export class Source {
 
   /** Undefined after a fault. */
   private valueOf(document: Document.Parsed): Value | undefined {
-    const { targets, duplicates } = lookOver(document);
+    const { targets, duplicates } = scanDocument(document);
     for (const offset of duplicates) this.fault(offset, 'Map keys must be unique');
     return duplicates.length > 0 ? undefined : new Value(this, targets, document.contents, 0, 0);
   }
@@ -86,7 +86,7 @@ type Targets = ReadonlyMap<unknown, Node>;
  * In one walk: what each alias stands for, which is the last anchor of its name before it; and where a map has a key that it
  * has already.
  */
-function lookOver(document: Document.Parsed): { targets: Targets; duplicates: readonly number[] } {
+function scanDocument(document: Document.Parsed): { targets: Targets; duplicates: readonly number[] } {
   const anchors = new Map<string, Node>();
   const targets = new Map<unknown, Node>();
   const duplicates: number[] = [];
@@ -174,12 +174,12 @@ export class Value {
     return this.fault(`${what} must be text; got ${this.kind}`);
   }
 
-  truth(what: string): boolean | undefined {
+  boolean(what: string): boolean | undefined {
     const { plain } = this;
     return typeof plain === 'boolean' ? plain : this.fault(`${what} must be true or false; got ${this.kind}`);
   }
 
-  whole(what: string, least: number, most: number): number | undefined {
+  integer(what: string, least: number, most: number): number | undefined {
     const { plain } = this;
     if (typeof plain === 'number' && Number.isInteger(plain) && plain >= least && plain <= most) return plain;
     return this.fault(`${what} must be a whole number from ${least} to ${most}; got ${this.kind}`);

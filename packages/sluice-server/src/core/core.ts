@@ -1,5 +1,5 @@
 /**
- * What every door asks: Sluice's limits by name, Envoy's by domain. One configuration, one store. Answers come at once
+ * What every listener asks: Sluice's limits by name, Envoy's by domain. One configuration, one store. Answers come at once
  * where the store gives them at once.
  */
 import { type Decision, type Duration, type MaybePromise, metered, type Store } from 'sluice';
@@ -27,9 +27,9 @@ export interface CoreOptions {
   readonly shadow?: boolean | undefined;
 }
 
-/** The limits of a configuration, as every door asks them. */
+/** The limits of a configuration, as every listener asks them. */
 export interface Core {
-  /** For doors that bring their limits with each request. Keys of limiters on it must not begin with a limit's name. */
+  /** For listeners that bring their limits with each request. Keys of limiters on it must not begin with a limit's name. */
   readonly store: Store;
   /** A key that was cut from a long text must then be a copy, or all of that text is kept with it. */
   readonly keepsKeys: boolean;
@@ -81,7 +81,7 @@ export class UnknownLimit extends Error {
   }
 }
 
-/** Limits without a door. The store is the core's from here on. */
+/** Limits without a listener. The store is the core's from here on. */
 export function createCore(config: Config, options: CoreOptions): Core {
   const { metrics = createMetrics(), shadow: isShadow = false, keepsKeys = true } = options;
   const store = metered(options.store, {

@@ -72,8 +72,8 @@ export interface RateLimitAnswer {
 export type Observe = (label: string, key: string, decision: Decision, shadowed: boolean) => void;
 
 /** In one request. */
-export const MOST_DESCRIPTORS = 1000;
-const MOST_REMAINING = 2 ** 32 - 1;
+export const MAX_DESCRIPTORS = 1000;
+const MAX_REMAINING = 2 ** 32 - 1;
 const OK: DescriptorStatus = { code: 'OK', limitRemaining: 0 };
 /** Limits that requests bring themselves, and names they count under: at least this many of each are kept ready. */
 const READY = 1000;
@@ -160,7 +160,7 @@ export class Descriptors {
     { isNegativeHits = false }: Descriptor,
     cost: number,
   ): MaybePromise<DescriptorStatus> {
-    if (limit.kind === 'unlimited') return { code: 'OK', limitRemaining: MOST_REMAINING };
+    if (limit.kind === 'unlimited') return { code: 'OK', limitRemaining: MAX_REMAINING };
     if (rule === undefined && limit.policies !== undefined) this.ownPolicies = limit.policies;
     const isSoft = rule !== undefined && (rule.shadow || rule.quota);
     const decision =
@@ -227,7 +227,7 @@ function statusOf(limit: RuleLimit, decision: Decision, isOver: boolean): Descri
 }
 
 function wholeOf(value: number): number {
-  return Math.max(0, Math.min(Math.floor(value), MOST_REMAINING));
+  return Math.max(0, Math.min(Math.floor(value), MAX_REMAINING));
 }
 
 /** Until the window ends, also when nothing has been counted in it yet. */

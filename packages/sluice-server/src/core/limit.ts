@@ -11,7 +11,7 @@ import {
   type Store,
 } from 'sluice';
 import type { LimitConfig, Override } from '../config/model.ts';
-import { fits } from './match.ts';
+import { matchesPattern } from './match.ts';
 
 /** What a call costs, and how it is counted. */
 export interface AskOptions {
@@ -57,7 +57,7 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
 
   function overrideOf(key: string): Override | undefined {
     if (config.overrides.length === 0) return undefined;
-    return exact.get(key) ?? patterns.find(({ keys }) => fits(keys, key));
+    return exact.get(key) ?? patterns.find(({ keys }) => matchesPattern(keys, key));
   }
 
   /** The key's own treatment counts before the tier that the caller names. */

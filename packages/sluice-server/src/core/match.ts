@@ -39,12 +39,13 @@ export function matchRule(domain: Domain, entries: readonly Entry[]): Match | un
 function ruleAt({ exact, patterns, any }: Level, key: string, value: string): Rule | undefined {
   const found = exact.get(exactId(key, value));
   if (found !== undefined) return found;
-  for (const rule of patterns) if (rule.key === key && fits(rule.value as string, value)) return rule;
+  for (const rule of patterns)
+    if (rule.key === key && matchesPattern(rule.value as string, value)) return rule;
   return any.get(key);
 }
 
 /** Whether the text reads like the pattern, in which each `*` stands for anything. No regular expression: those can be slow. */
-export function fits(pattern: string, text: string): boolean {
+export function matchesPattern(pattern: string, text: string): boolean {
   const parts = pattern.split('*');
   const first = parts[0];
   const last = parts.at(-1) as string;

@@ -1,6 +1,6 @@
 /** Bounds how many connections a listener holds, and finds out about those whose client has vanished. */
 import type { Server, Socket } from 'node:net';
-import { type Log, seldom } from '../log.ts';
+import { type Log, oncePerSecond } from '../log.ts';
 
 /** Default maximum per listener, as Redis has it. */
 const MAX_CONNECTIONS = 10_000;
@@ -11,18 +11,18 @@ const KEEP_ALIVE = 60_000;
 
 export interface AdmissionOptions {
   readonly max?: number | undefined;
-  readonly door: string;
+  readonly listener: string;
   readonly log: Log;
 }
 
 /** Returns a function that counts a new connection until it closes, or returns false if it is one too many. */
 export function admissionTo(
   server: Server,
-  { max = MAX_CONNECTIONS, door, log }: AdmissionOptions,
+  { max = MAX_CONNECTIONS, listener, log }: AdmissionOptions,
 ): (socket: Socket) => boolean {
   let open = 0;
-  const warn = seldom(() =>
-    log.warn('maximum number of connections reached; refusing new ones', { door, max }),
+  const warn = oncePerSecond(() =>
+    log.warn('maximum number of connections reached; refusing new ones', { door: listener, max }),
   );
 
   server.maxConnections = max + SPARE;

@@ -5,7 +5,7 @@ import type { Server } from 'node:net';
 const BACKLOG = 511;
 
 /** Node may accept one a turn of its loop: so until two turns bring nobody, or a whole backlog has come. */
-export async function letIn(server: Server): Promise<void> {
+export async function drainBacklog(server: Server): Promise<void> {
   let quiet = 0;
   const welcome = (): void => {
     quiet = 0;

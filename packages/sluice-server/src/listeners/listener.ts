@@ -7,7 +7,7 @@ import type { Live } from './http/live.ts';
 import type { Log } from '../log.ts';
 import type { Tracer } from '../telemetry/traces/tracer.ts';
 
-/** Where a door is. */
+/** Where a listener is. */
 export interface Address {
   /** A name or an address. */
   readonly host: string;
@@ -18,7 +18,7 @@ export interface Address {
 /** With `ca`, clients must show a certificate of it. */
 export type Tls = Pick<SecureContextOptions, 'cert' | 'key' | 'ca'>;
 
-export interface DoorOptions {
+export interface ListenerOptions {
   readonly address: Address;
   readonly tls?: Tls | undefined;
   /** One of these must be shown; undefined: none is asked for. A function, since files of tokens change. */
@@ -50,7 +50,7 @@ export interface DoorOptions {
   readonly page?: string | undefined;
 }
 
-export interface Door {
+export interface Listener {
   /** With the port that was given where 0 was asked for. */
   readonly address: Address;
   /** Lets nobody new in, answers what has come, and closes; after `timeout` ms, what is left is cut off. */
@@ -66,7 +66,7 @@ export const HANDSHAKE_TIMEOUT: Millis = 10_000;
 /** Default of `requestTimeout`. */
 export const REQUEST_TIMEOUT: Millis = 30_000;
 
-export type OpenDoor = (core: Core, options: DoorOptions) => Promise<Door>;
+export type OpenListener = (core: Core, options: ListenerOptions) => Promise<Listener>;
 
 export function showAddress({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Tls } from './listener.ts';
 import type { Log } from '../log.ts';
-import { UsageError } from '../store.ts';
+import { UsageError } from '../config/usage-error.ts';
 
 /** Paths of PEM files. With `ca`, clients must show a certificate of it. */
 export interface TlsFiles {

@@ -2,7 +2,7 @@
 import type { Family } from 'sluice/prometheus';
 import type { Log } from '../log.ts';
 import type { OtlpOptions } from './metrics/otlp.ts';
-import { optional } from '../store.ts';
+import { loadOptional } from '../core/load-optional.ts';
 import { createSpanPusher, type PushOptions } from './traces/push.ts';
 import { createTracer, type Tracer, type TracerOptions } from './traces/tracer.ts';
 
@@ -29,7 +29,7 @@ const nothing = async (): Promise<void> => {};
 export async function openTelemetry({ otlp: metrics, traces, log }: TelemetryOptions): Promise<Telemetry> {
   if (metrics === undefined && traces === undefined)
     return { tracer: undefined, pushMetrics: () => nothing, endSpans: nothing };
-  const otlp = await optional('pushing to a collector', OTLP, () => import('./metrics/otlp.ts'));
+  const otlp = await loadOptional('pushing to a collector', OTLP, () => import('./metrics/otlp.ts'));
   const attributes = otlp.ownAttributes();
   const spans = traces && createSpanPusher(traces, attributes, log);
   return {

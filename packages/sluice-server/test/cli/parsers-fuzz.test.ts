@@ -8,7 +8,8 @@ import { readArgs } from '../../src/cli/args.ts';
 import { RespParser, ProtocolError } from '../../src/listeners/resp/parser.ts';
 import { createLog } from '../../src/log.ts';
 import { SERVE_FLAGS, tokenOf } from '../../src/cli/serve.ts';
-import { openStore, UsageError } from '../../src/store.ts';
+import { openStore } from '../../src/store.ts';
+import { UsageError } from '../../src/config/usage-error.ts';
 import { splitCsv } from '../../src/cli/tools/csv.ts';
 import { FORMATS, formatOf, readerOf } from '../../src/cli/tools/log-lines.ts';
 import { ladderOf } from '../../src/cli/tools/suggest.ts';
@@ -155,9 +156,9 @@ describe('what the server is told', () => {
         const args = unless(UsageError, () => readArgs(argv, SERVE_FLAGS));
         if (args === undefined) return;
         for (const flag of flags) args.has(flag);
-        for (const flag of ['max-key', 'top-keys']) unless(UsageError, () => args.whole(flag));
-        for (const door of ['http', 'grpc', 'resp']) {
-          const address = unless(UsageError, () => args.address(door));
+        for (const flag of ['max-key', 'top-keys']) unless(UsageError, () => args.integer(flag));
+        for (const listener of ['http', 'grpc', 'resp']) {
+          const address = unless(UsageError, () => args.address(listener));
           if (address !== undefined) expect(address.port).toBeLessThanOrEqual(65_535);
         }
       }),

@@ -19,7 +19,7 @@ import type {} from 'sluice-test-support/servers.ts';
 import { punctually } from 'sluice-test-support/redis/watch.ts';
 import { readArgs } from '../../src/cli/args.ts';
 import { createLog } from '../../src/log.ts';
-import { doorsOf, SERVE_FLAGS } from '../../src/cli/serve.ts';
+import { listenersOf, SERVE_FLAGS } from '../../src/cli/serve.ts';
 import { COMMAND, freePort, run, started, take, temporaryFile, temporaryFolder } from '../serving.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -85,9 +85,12 @@ describe('standard output that cannot be written', () => {
   });
 });
 
-test('doors that are named are opened, and all three if none is', () => {
+test('listeners that are named are opened, and all three if none is', () => {
   const portsOf = (...argv: string[]) =>
-    Object.entries(doorsOf(readArgs(argv, SERVE_FLAGS, {}), {})).map(([name, door]) => [name, door?.address]);
+    Object.entries(listenersOf(readArgs(argv, SERVE_FLAGS, {}), {})).map(([name, listener]) => [
+      name,
+      listener?.address,
+    ]);
   const local = (port: number) => ({ host: '127.0.0.1', port });
   expect(portsOf()).toEqual([
     ['http', local(8080)],

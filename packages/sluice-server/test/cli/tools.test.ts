@@ -289,14 +289,14 @@ describe('sluice top', () => {
   test('a server that was there, and is there again, is followed', async () => {
     // Where nobody else is put meanwhile.
     const http = { address: { host: '127.0.0.1', port: await freePort() } };
-    const first = await serving('limits: { a: 2/h }', { doors: { http } });
+    const first = await serving('limits: { a: 2/h }', { listeners: { http } });
     await take(first.url, 'a', 'x');
     const { code, printed } = running('top', first.url, '--times', '40', '--every', '50ms');
     const soon = { timeout: 10_000 };
     await expect.poll(printed, soon).toMatch(/ {2}a\n/);
     await first.drain({ timeout: 0 });
     await expect.poll(printed, soon).toContain('does not answer');
-    const second = await serving('limits: { b: 2/h }', { doors: { http } });
+    const second = await serving('limits: { b: 2/h }', { listeners: { http } });
     await take(second.url, 'b', 'x');
     expect(await code).toBe(0);
     expect(printed()).toMatch(/ {2}a\n.*does not answer.* {2}b\n/s);

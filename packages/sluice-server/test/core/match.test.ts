@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { createCore } from '../../src/core/core.ts';
 import type { RateLimitAnswer } from '../../src/core/descriptors.ts';
-import { fits } from '../../src/core/match.ts';
+import { matchesPattern } from '../../src/core/match.ts';
 
 test('a pattern fits what the regular expression of it fits', () => {
   const word = fc.string({ unit: fc.constantFrom('a', 'b', '.'), maxLength: 8 });
@@ -12,7 +12,7 @@ test('a pattern fits what the regular expression of it fits', () => {
   fc.assert(
     fc.property(pattern, word, (text, value) => {
       const expression = new RegExp(`^${text.replaceAll('.', '\\.').replaceAll('*', '.*')}$`);
-      expect(fits(text, value)).toBe(expression.test(value));
+      expect(matchesPattern(text, value)).toBe(expression.test(value));
     }),
     { numRuns: 5000 },
   );

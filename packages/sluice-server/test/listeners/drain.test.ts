@@ -1,5 +1,5 @@
 /**
- * SIGTERM under load, on each door of a real process: what the store has counted is what clients heard of, exactly.
+ * SIGTERM under load, on each listener of a real process: what the store has counted is what clients heard of, exactly.
  * The store is a Redis, so that it can be asked afterwards. Needs the build.
  */
 import { connect } from 'node:net';
@@ -21,10 +21,12 @@ function heard(run: (tries: number) => Promise<void>): Promise<void> {
   return punctually(200, () => run(++tries));
 }
 
-/** Where a door says that it listens. */
-async function portOf(server: Started, door: string): Promise<number> {
-  await server.says(`"door":"${door}"`);
-  return Number(new RegExp(`"door":"${door}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1]);
+/** Where a listener says that it listens. */
+async function portOf(server: Started, listener: string): Promise<number> {
+  await server.says(`"door":"${listener}"`);
+  return Number(
+    new RegExp(`"door":"${listener}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1],
+  );
 }
 
 /** After some hundred answers, asks the process to end, and waits until it has. */

@@ -73,7 +73,7 @@ describe('HTTP', () => {
   const question = { limit: 'api', key: 'a' };
 
   test('answers 429 after 20 wrong tokens of one address; requests without a token are not counted', async () => {
-    const { post, url } = await serving(LIMITS, { doors: { http } });
+    const { post, url } = await serving(LIMITS, { listeners: { http } });
     for (let i = 0; i < 30; i++) expect((await post('/v1/take', question)).status).toBe(401);
     for (let i = 0; i < 20; i++)
       expect((await post('/v1/take', question, bearer(`guess-${i}`))).status).toBe(401);
@@ -87,7 +87,7 @@ describe('HTTP', () => {
   });
 
   test('a token without the rights for a route is not a guess', async () => {
-    const { post } = await serving(LIMITS, { doors: { http }, adminTokens: () => ['admin'] });
+    const { post } = await serving(LIMITS, { listeners: { http }, adminTokens: () => ['admin'] });
     for (let i = 0; i < 30; i++)
       expect((await post('/v1/reset', question, bearer('right'))).status).toBe(401);
     expect((await post('/v1/take', question, bearer('right'))).status).toBe(200);
@@ -95,7 +95,7 @@ describe('HTTP', () => {
   });
 
   test('behind a trusted proxy, one client cannot lock out the others', async () => {
-    const { post } = await serving(LIMITS, { doors: { http }, trustProxy: 'loopback' });
+    const { post } = await serving(LIMITS, { listeners: { http }, trustProxy: 'loopback' });
     const from = (address: string) => ({ 'x-forwarded-for': address });
     for (let i = 0; i < 20; i++) await post('/v1/take', question, bearer(`${i}`, from('203.0.113.7')));
     expect((await post('/v1/take', question, bearer('right', from('203.0.113.7')))).status).toBe(429);
@@ -103,7 +103,7 @@ describe('HTTP', () => {
   });
 
   test('an address claimed in a header changes nothing unless the proxy is trusted', async () => {
-    const { post } = await serving(LIMITS, { doors: { http } });
+    const { post } = await serving(LIMITS, { listeners: { http } });
     const claimed = (i: number) => ({ 'x-forwarded-for': `203.0.113.${i}` });
     for (let i = 0; i < 20; i++) await post('/v1/take', question, bearer(`${i}`, claimed(i)));
     expect((await post('/v1/take', question, bearer('20', claimed(20)))).status).toBe(429);

@@ -1,4 +1,4 @@
-/** Doors for tests: opened on a free port over limits written in YAML, closed when the test is over. */
+/** Listeners for tests: opened on a free port over limits written in YAML, closed when the test is over. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -8,26 +8,26 @@ import { type Decision, memory, type Store } from 'sluice';
 import { onTestFinished } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { type Core, createCore } from '../../src/core/core.ts';
-import type { Door, DoorOptions, OpenDoor } from '../../src/listeners/listener.ts';
+import type { Listener, ListenerOptions, OpenListener } from '../../src/listeners/listener.ts';
 import { createLog } from '../../src/log.ts';
 
 export interface Opened {
   readonly core: Core;
-  readonly door: Door;
+  readonly listener: Listener;
   readonly port: number;
   /** Lines of the log: nothing should be in it. */
   readonly log: string[];
 }
 
 export async function opened(
-  open: OpenDoor,
+  open: OpenListener,
   yaml: string,
-  options: Partial<DoorOptions> & { readonly store?: Store; readonly shadow?: boolean } = {},
+  options: Partial<ListenerOptions> & { readonly store?: Store; readonly shadow?: boolean } = {},
 ): Promise<Opened> {
   const { store = memory(), shadow, ...rest } = options;
   const log: string[] = [];
   const core = createCore(parseConfig([{ file: 'limits.yaml', text: yaml }]), { store, shadow });
-  const door = await open(core, {
+  const listener = await open(core, {
     address: { host: '127.0.0.1', port: 0 },
     maxMessage: 1024 * 1024,
     maxKey: 1024,
@@ -35,8 +35,8 @@ export async function opened(
     isHealthy: () => true,
     ...rest,
   });
-  onTestFinished(() => door.drain(0));
-  return { core, door, port: door.address.port, log };
+  onTestFinished(() => listener.drain(0));
+  return { core, listener, port: listener.address.port, log };
 }
 
 /** Decides at once, and answers when `delay` has passed; or fails, if it says so. */

@@ -1,4 +1,4 @@
-/** Stores behind the doors: a Redis that dies, and one that two servers lease from. */
+/** Stores behind the listeners: a Redis that dies, and one that two servers lease from. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
@@ -17,7 +17,7 @@ test('a Redis that dies is UNAVAILABLE on gRPC and RESP, and when it is back all
   const redis = await redisServer();
   const server = await serving(LIMITS, {
     store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '2s', onFailure: 'throw' },
-    doors: { http: { address: LOCAL }, grpc: { address: LOCAL }, resp: { address: LOCAL } },
+    listeners: { http: { address: LOCAL }, grpc: { address: LOCAL }, resp: { address: LOCAL } },
   });
   const { call } = clientOf(server.addresses.grpc?.port ?? 0, RATE_LIMIT);
   const ask = (): Promise<unknown> =>

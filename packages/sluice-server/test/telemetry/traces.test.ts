@@ -59,7 +59,7 @@ async function tracing(
   const found = await collector();
   const server = await serving(LIMITS, {
     traces: { url: `${found.url}/v1/traces`, every: 20, ...traces },
-    doors: { http: LOCAL, grpc: LOCAL, resp: LOCAL },
+    listeners: { http: LOCAL, grpc: LOCAL, resp: LOCAL },
     ...more,
   });
   return { found, server };
@@ -201,7 +201,7 @@ test('RESP: commands that decide leave spans by the share, others none', async (
   ]);
 });
 
-test('a store that does not answer is an error in the spans of all doors', async () => {
+test('a store that does not answer is an error in the spans of all listeners', async () => {
   const { found, server } = await tracing(
     { share: 1 },
     { store: { url: 'redis://127.0.0.1:1', deadline: '50ms', onFailure: 'throw' } },

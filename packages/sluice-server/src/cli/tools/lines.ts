@@ -3,11 +3,11 @@ import { createReadStream, statSync } from 'node:fs';
 import { pipeline, type Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { createGunzip } from 'node:zlib';
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 
 const CHUNK = 256 * 1024;
 /** Characters. What has no end of line for so long is no log. */
-const LONGEST = 1024 * 1024;
+const MAX_LINE = 1024 * 1024;
 
 /** '-' is what comes in; what ends in .gz is unpacked. `onRead` hears which share of the file has been read. */
 export async function* linesOf(file: string, onRead: (share: number) => void): AsyncGenerator<string[]> {
@@ -16,8 +16,8 @@ export async function* linesOf(file: string, onRead: (share: number) => void): A
   for await (const chunk of open(file, onRead)) {
     const lines = (rest + decoder.write(chunk as Buffer)).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > LONGEST)
-      throw new UsageError(`${file} is no log: it has a line of more than ${LONGEST} characters`);
+    if (rest.length > MAX_LINE)
+      throw new UsageError(`${file} is no log: it has a line of more than ${MAX_LINE} characters`);
     yield lines;
   }
   rest += decoder.end();

@@ -1,6 +1,6 @@
 /** Lines of logs as requests: who, when, and how much. */
 import type { Millis } from 'sluice';
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 import { splitCsv } from './csv.ts';
 
 export interface Request {

@@ -12,7 +12,7 @@ import {
 import type { Args, Flags } from '../args.ts';
 import { loadConfig } from '../../config/config.ts';
 import { openLimit } from '../../core/limit.ts';
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 
 export const POLICY_FLAGS: Flags = {
   policy: { value: 'TEXT', help: "the limit, such as '10/s burst 20'" },

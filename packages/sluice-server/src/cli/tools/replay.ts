@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { type Args, type Flags, readArgs } from '../args.ts';
 import type { Output } from '../check.ts';
 import { type Seen, SpaceSaving } from '../../telemetry/metrics/space-saving.ts';
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 import { linesOf, progressBar } from './lines.ts';
 import {
   COMMON_KEYS,
@@ -14,10 +14,10 @@ import {
   readerOf,
   type Request,
 } from './log-lines.ts';
-import { plain } from './plain.ts';
+import { printable } from './printable.ts';
 import { POLICY_FLAGS, type Trial, trialOf } from './policy.ts';
 import { showReport } from './report.ts';
-import { spanOf } from './span.ts';
+import { durationOf } from './duration.ts';
 import { type Ladder, ladderOf } from './suggest.ts';
 import { Tally } from './tally.ts';
 
@@ -53,7 +53,7 @@ export async function replayCommand(argv: readonly string[], { out, err }: Outpu
   const share = shareOf(args);
   const every = args.text('every');
   const replayed: Replayed = {
-    tally: new Tally(every === undefined ? undefined : spanOf('--every', every)),
+    tally: new Tally(every === undefined ? undefined : durationOf('--every', every)),
     denied: new SpaceSaving(1000),
     // What comes in is seen once.
     ladder: share === undefined ? undefined : ladderOf(trial.text, file === '-' ? 4 : 1),
@@ -62,7 +62,7 @@ export async function replayCommand(argv: readonly string[], { out, err }: Outpu
   await readLog(file, args, err, (request) => tryOne(replayed, trial, request));
   if (share !== undefined && file !== '-')
     await refine(replayed, share, (each) => readLog(file, args, err, each));
-  const worst = replayed.denied.top(args.whole('top') ?? 10);
+  const worst = replayed.denied.top(args.integer('top') ?? 10);
   const notes = notesOf(replayed, share);
   const { tally } = replayed;
   out(showText(trial.text, tally, worst, notes));
@@ -146,7 +146,7 @@ function notesOf({ ladder, unread }: Replayed, share: number | undefined): strin
 function showText(policy: string, tally: Tally, worst: readonly Seen[], notes: readonly string[]): string {
   const names = worst.map(
     ({ name, count, error }) =>
-      `${String(count).padStart(9)}  ${plain(name)}${error > 0 ? `  (or ${error} fewer)` : ''}\n`,
+      `${String(count).padStart(9)}  ${printable(name)}${error > 0 ? `  (or ${error} fewer)` : ''}\n`,
   );
   const lines = notes.map((note) => `${note}\n`);
   if (names.length > 0) lines.push('\ndenied most often\n', ...names);

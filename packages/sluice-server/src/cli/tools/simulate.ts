@@ -1,9 +1,9 @@
 /** sluice simulate: what a limit does to made-up traffic, in no time. */
 import { type Flags, readArgs } from '../args.ts';
 import type { Output } from '../check.ts';
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 import { POLICY_FLAGS, trialOf } from './policy.ts';
-import { roundSpan, showSpan, spanOf } from './span.ts';
+import { roundDuration, showDuration, durationOf } from './duration.ts';
 import { Tally } from './tally.ts';
 import { parseTraffic, randomFrom } from './traffic.ts';
 
@@ -26,12 +26,12 @@ export function simulateCommand(argv: readonly string[], { out }: Output): numbe
   if (more.length > 0) throw new UsageError(`not understood: ${more.join(' ')}`);
   const trial = trialOf(args, args.text('policy') ?? text);
   const traffic = parseTraffic(args.text('traffic') ?? 'poisson:10/s');
-  const length = spanOf('--for', args.text('for') ?? '1m');
-  const keys = Math.max(1, args.whole('keys') ?? 1);
-  const cost = args.whole('cost') ?? 1;
+  const length = durationOf('--for', args.text('for') ?? '1m');
+  const keys = Math.max(1, args.integer('keys') ?? 1);
+  const cost = args.integer('cost') ?? 1;
   const every = args.text('every');
-  const step = every === undefined ? roundSpan(length / ROWS) : spanOf('--every', every);
-  const random = randomFrom(args.whole('seed') ?? 1);
+  const step = every === undefined ? roundDuration(length / ROWS) : durationOf('--every', every);
+  const random = randomFrom(args.integer('seed') ?? 1);
   const tally = new Tally(step);
   for (const now of traffic(random)) {
     if (now >= length) break;
@@ -39,8 +39,8 @@ export function simulateCommand(argv: readonly string[], { out }: Output): numbe
     const key = keys === 1 ? '0' : String(Math.floor(random() * keys));
     tally.add(now, trial.take(key, cost, START + now));
   }
-  out(`${trial.text}, ${args.text('traffic') ?? 'poisson:10/s'} for ${showSpan(length)}\n\n`);
-  out(tally.table((start) => showSpan(start)));
+  out(`${trial.text}, ${args.text('traffic') ?? 'poisson:10/s'} for ${showDuration(length)}\n\n`);
+  out(tally.table((start) => showDuration(start)));
   out(`\n${tally.summary()}`);
   return 0;
 }

@@ -2,7 +2,7 @@
  * The smallest limit that lets a share of the traffic pass: limits far apart are tried side by side, then those between
  * the last that lets too little pass and the first that does not, and so on.
  */
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 import type { Request } from './log-lines.ts';
 import { textTrial } from './policy.ts';
 

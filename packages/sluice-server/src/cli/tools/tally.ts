@@ -1,6 +1,6 @@
 /** What became of traffic, over time and in all. */
 import type { Decision, Millis } from 'sluice';
-import { showSpan } from './span.ts';
+import { showDuration } from './duration.ts';
 
 interface Row {
   allowed: number;
@@ -15,7 +15,7 @@ export interface TallyRow extends Readonly<Row> {
 const BAR = 40;
 /** What a row stands for when nobody says: the first with which so many span all. Each is a multiple of the last. */
 const STEPS: readonly Millis[] = [1, 5, 15, 60, 300, 900, 3600, 21_600, 86_400, 604_800].map((s) => s * 1000);
-const MOST_ROWS = 60;
+const MAX_ROWS = 60;
 
 export class Tally {
   allowed = 0;
@@ -58,7 +58,7 @@ export class Tally {
     this.earliest = Math.min(this.earliest, start);
     this.latest = Math.max(this.latest, start);
     const indexOf = (instant: Millis): number => Math.floor(instant / this.step);
-    while (indexOf(this.latest) - indexOf(this.earliest) >= MOST_ROWS && this.longer.length > 0)
+    while (indexOf(this.latest) - indexOf(this.earliest) >= MAX_ROWS && this.longer.length > 0)
       this.lengthen();
     const index = indexOf(start);
     const row = this.rows.get(index) ?? { allowed: 0, denied: 0 };
@@ -107,7 +107,7 @@ export class Tally {
 
   summary(): string {
     const share = (part: number) => `${((part / Math.max(1, this.total)) * 100).toFixed(2)} %`;
-    const wait = this.denied === 0 ? '' : `; longest wait announced: ${showSpan(this.longestWait)}`;
+    const wait = this.denied === 0 ? '' : `; longest wait announced: ${showDuration(this.longestWait)}`;
     return `${this.total} requests: ${this.allowed} allowed (${share(this.allowed)}), ${this.denied} denied (${share(this.denied)})${wait}\n`;
   }
 }

@@ -1,14 +1,14 @@
 /** sluice top: a live server in the terminal, from its metrics. */
 import { type Flags, readArgs } from '../args.ts';
 import type { Output } from '../check.ts';
-import { UsageError } from '../../store.ts';
-import { plain } from './plain.ts';
-import { spanOf } from './span.ts';
+import { UsageError } from '../../config/usage-error.ts';
+import { printable } from './printable.ts';
+import { durationOf } from './duration.ts';
 
 export const TOP_FLAGS: Flags = {
   every: { value: 'TIME', help: 'how often to look; default 1s' },
   times: { value: 'N', help: 'how often in all; default without end' },
-  'token-file': { value: 'FILE', help: 'a token of the HTTP door; or SLUICE_HTTP_TOKEN' },
+  'token-file': { value: 'FILE', help: 'a token of the HTTP listener; or SLUICE_HTTP_TOKEN' },
 };
 
 export interface MetricSample {
@@ -54,13 +54,15 @@ export function showTop(
   rates.sort((a, b) => b.allowed + b.denied - a.allowed - a.denied);
   const sum = (part: 'allowed' | 'denied') => rates.reduce((all, row) => all + row[part], 0);
   const isUp = now.find(({ name }) => name === 'sluice_store_up')?.value !== 0;
-  const lines = rates.slice(0, most).map(({ limit, allowed, denied }) => line(allowed, denied, plain(limit)));
+  const lines = rates
+    .slice(0, most)
+    .map(({ limit, allowed, denied }) => line(allowed, denied, printable(limit)));
   const worst = now
     .filter(({ name }) => name === 'sluice_top_denied')
     .slice(0, most)
     .map(
       ({ labels, value }) =>
-        `${String(value).padStart(10)}  ${plain(labels['limit'])}  ${plain(labels['key'])}`,
+        `${String(value).padStart(10)}  ${printable(labels['limit'])}  ${printable(labels['key'])}`,
     );
   return [
     `store ${isUp ? 'up' : 'DOWN'}`,
@@ -122,8 +124,8 @@ export async function topCommand(
   const [url = 'http://127.0.0.1:8080', ...more] = args.positionals;
   if (more.length > 0 || !URL.canParse('/metrics', url))
     throw new UsageError(`which server? got ${args.positionals.join(' ')}`);
-  const every = spanOf('--every', args.text('every') ?? '1s');
-  const times = args.whole('times') ?? Infinity;
+  const every = durationOf('--every', args.text('every') ?? '1s');
+  const times = args.integer('times') ?? Infinity;
   const token = readToken(args.text('token-file'));
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   let last: Look | undefined;

@@ -1,7 +1,7 @@
 /** Arrivals that never happened: steady, by chance, or in bursts. */
 import type { Millis } from 'sluice';
-import { UsageError } from '../../store.ts';
-import { spanOf } from './span.ts';
+import { UsageError } from '../../config/usage-error.ts';
+import { durationOf } from './duration.ts';
 
 /** The instants of arrivals, from 0 on, without end. */
 export type Traffic = (random: () => number) => Generator<Millis>;
@@ -13,11 +13,11 @@ const BURST = /^bursts?:(\d+)@(.+)$/;
 export function parseTraffic(text: string): Traffic {
   const [, kind, count, per] = RATE.exec(text) ?? [];
   if (kind !== undefined && Number(count) > 0) {
-    const gap = spanOf('--traffic', per) / Number(count);
+    const gap = durationOf('--traffic', per) / Number(count);
     return kind === 'steady' ? steady(gap) : poisson(gap);
   }
   const [, size, every] = BURST.exec(text) ?? [];
-  if (every !== undefined && Number(size) > 0) return bursts(Number(size), spanOf('--traffic', every));
+  if (every !== undefined && Number(size) > 0) return bursts(Number(size), durationOf('--traffic', every));
   throw new UsageError(`--traffic must read like steady:12/s, poisson:12/s or burst:100@10s; got ${text}`);
 }
 

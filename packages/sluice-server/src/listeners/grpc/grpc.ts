@@ -3,7 +3,7 @@ import { type sendUnaryData, Server, type ServerUnaryCall, status } from '@grpc/
 import type { Core } from '../../core/core.ts';
 import { isPromise } from '../../core/maybe-promise.ts';
 import { secondsOf } from '../auth-attempts.ts';
-import { type Door, type DoorOptions, IDLE_TIMEOUT, showAddress } from '../listener.ts';
+import { type Listener, type ListenerOptions, IDLE_TIMEOUT, showAddress } from '../listener.ts';
 import { isToken } from '../http/access.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
@@ -17,7 +17,7 @@ import { Refusal, shouldRateLimit } from './rls.ts';
 type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
 
 /** Concurrent calls of one connection. */
-const MOST_CALLS = 1000;
+const MAX_CALLS = 1000;
 
 /** Milliseconds of silence after which a client is pinged over HTTP/2, and milliseconds that it has to answer. */
 const KEEP_ALIVE = 60_000;
@@ -26,13 +26,13 @@ const KEEP_ALIVE_TIMEOUT = 20_000;
 /** Milliseconds for which calls are still accepted while draining: a client that has just connected learns of it first. */
 const LAST_WORDS = 300;
 
-export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> {
+export async function openGrpc(core: Core, options: ListenerOptions): Promise<Listener> {
   const { address, maxMessage, maxKey, isHealthy, log, tracer, idleTimeout = IDLE_TIMEOUT } = options;
   const services = loadServices();
   const health = createHealth(isHealthy);
   const server = new Server({
     'grpc.max_receive_message_length': maxMessage,
-    'grpc.max_concurrent_streams': MOST_CALLS,
+    'grpc.max_concurrent_streams': MAX_CALLS,
     'grpc.keepalive_time_ms': KEEP_ALIVE,
     'grpc.keepalive_timeout_ms': KEEP_ALIVE_TIMEOUT,
     ...(idleTimeout > 0 && { 'grpc.max_connection_idle_ms': idleTimeout }),
@@ -127,7 +127,7 @@ function workOf(
   };
 }
 
-function checkToken(call: Call, { tokens, attempts }: DoorOptions): void {
+function checkToken(call: Call, { tokens, attempts }: ListenerOptions): void {
   if (tokens === undefined) return;
   const shown = tokenOf(call);
   if (shown === '') throw new Refusal(status.UNAUTHENTICATED, 'a bearer token is required');

@@ -5,8 +5,8 @@ import type { Server } from '@grpc/grpc-js';
 import { createLimiter, memory } from 'sluice';
 import { clientAddress } from 'sluice/http';
 import { admissionTo } from '../connections.ts';
-import { type DoorOptions, REQUEST_TIMEOUT } from '../listener.ts';
-import { seldom } from '../../log.ts';
+import { type ListenerOptions, REQUEST_TIMEOUT } from '../listener.ts';
+import { oncePerSecond } from '../../log.ts';
 
 /**
  * Streams that one address may reset before they are answered ("rapid reset"). HTTP/2 bounds concurrent streams, but a reset
@@ -19,12 +19,12 @@ const MAX_REFUSAL = 5000;
 /** Addresses that are remembered. */
 const MAX_KEYS = 10_000;
 
-export function guardSessions(server: Server, options: DoorOptions): void {
+export function guardSessions(server: Server, options: ListenerOptions): void {
   const { maxConnections: max, requestTimeout = REQUEST_TIMEOUT, tls, log } = options;
   const resets = createLimiter(RESETS, { name: 'resets', store: memory({ maxKeys: MAX_KEYS }) });
 
   const condemned = new WeakSet<Http2Session>();
-  const warn = seldom((client: string) =>
+  const warn = oncePerSecond((client: string) =>
     log.warn('closing a gRPC connection whose client resets too many calls', { client }),
   );
 
@@ -40,7 +40,7 @@ export function guardSessions(server: Server, options: DoorOptions): void {
   }
 
   for (const http2Server of http2ServersOf(server)) {
-    const admit = admissionTo(http2Server, { max, door: 'grpc', log });
+    const admit = admissionTo(http2Server, { max, listener: 'grpc', log });
     /** Whether the session that Node makes of the current socket is one too many. */
     let isFull = false;
     /** Of streams, since one that was reset no longer knows its own. */

@@ -19,7 +19,7 @@ export interface Health {
 /** How often those who watch are looked after. */
 const LOOK_EVERY = 500;
 /** One more is turned away. */
-const MOST_WATCHERS = 1000;
+const MAX_WATCHERS = 1000;
 
 export function createHealth(isHealthy: () => boolean): Health {
   const watchers = new Map<Watcher, HealthResponse['status']>();
@@ -54,7 +54,7 @@ export function createHealth(isHealthy: () => boolean): Health {
     },
     watch(watcher) {
       if (isClosed) return void watcher.end();
-      if (watchers.size >= MOST_WATCHERS)
+      if (watchers.size >= MAX_WATCHERS)
         return void watcher.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many watch' });
       const now = statusOf(watcher.request.service);
       watcher.write({ status: now });

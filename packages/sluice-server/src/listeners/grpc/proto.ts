@@ -1,4 +1,4 @@
-/** The messages of the gRPC door, and its services as the library wants them. */
+/** The messages of the gRPC listener, and its services as the library wants them. */
 import { fileURLToPath } from 'node:url';
 import type { ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';

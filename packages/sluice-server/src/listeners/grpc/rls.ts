@@ -6,7 +6,7 @@ import type { Core } from '../../core/core.ts';
 import {
   type Descriptor,
   type DescriptorStatus,
-  MOST_DESCRIPTORS,
+  MAX_DESCRIPTORS,
   type RateLimitAnswer,
 } from '../../core/descriptors.ts';
 import { chain } from '../../core/maybe-promise.ts';
@@ -31,7 +31,7 @@ export function shouldRateLimit(
 ): MaybePromise<RateLimitResponse> {
   if (domain === '') throw wrong('domain must not be empty');
   if (descriptors.length === 0) throw wrong('descriptors must not be empty');
-  if (descriptors.length > MOST_DESCRIPTORS) throw wrong(`descriptors must be at most ${MOST_DESCRIPTORS}`);
+  if (descriptors.length > MAX_DESCRIPTORS) throw wrong(`descriptors must be at most ${MAX_DESCRIPTORS}`);
   const asked = descriptors.map((one) => readDescriptor(one, maxKey));
   // Of the request, 0 and nothing are one on the wire.
   return chain(core.decide(domain, asked, hitsAddend || 1), responseOf);

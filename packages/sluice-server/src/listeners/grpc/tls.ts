@@ -1,13 +1,13 @@
-/** TLS of the gRPC door, with certificates that may change while it listens. */
+/** TLS of the gRPC listener, with certificates that may change while it listens. */
 import { experimental, ServerCredentials } from '@grpc/grpc-js';
-import type { DoorOptions, Tls } from '../listener.ts';
+import type { ListenerOptions, Tls } from '../listener.ts';
 
 export interface Credentials {
   readonly credentials: ServerCredentials;
   readonly secure: (tls: Tls) => void;
 }
 
-export function credentialsOf(tls: DoorOptions['tls']): Credentials {
+export function credentialsOf(tls: ListenerOptions['tls']): Credentials {
   if (tls === undefined) return { credentials: ServerCredentials.createInsecure(), secure: () => {} };
   const own = providerOf(tls);
   const authority = tls.ca === undefined ? null : own;

@@ -2,11 +2,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { secondsOf } from '../auth-attempts.ts';
-import { type DoorOptions, isLoopback } from '../listener.ts';
+import { type ListenerOptions, isLoopback } from '../listener.ts';
 import { HttpProblem } from './reply.ts';
 
 type Access = Pick<
-  DoorOptions,
+  ListenerOptions,
   'tokens' | 'adminTokens' | 'adminWithoutToken' | 'attempts' | 'address' | 'tls'
 >;
 
@@ -14,7 +14,7 @@ type Access = Pick<
  * Throws an HttpProblem unless the request may use a route. An admin token is accepted everywhere; a token of the listener
  * everywhere but on admin routes of a server that has admin tokens.
  */
-export function checkAccess(request: IncomingMessage, access: 'door' | 'admin', options: Access): void {
+export function checkAccess(request: IncomingMessage, access: 'client' | 'admin', options: Access): void {
   const { tokens, adminTokens, tls } = options;
   const isAdminRoute = access === 'admin';
   if (tokens !== undefined || (isAdminRoute && adminTokens !== undefined))

@@ -2,7 +2,7 @@
 import { unitOf } from '../../config/descriptors.ts';
 import type { Unit } from '../../config/model.ts';
 import type { Core } from '../../core/core.ts';
-import { type Descriptor, type DescriptorStatus, MOST_DESCRIPTORS } from '../../core/descriptors.ts';
+import { type Descriptor, type DescriptorStatus, MAX_DESCRIPTORS } from '../../core/descriptors.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
 
@@ -12,7 +12,7 @@ export async function answerJson(core: Core, body: unknown, maxKey: number): Pro
   if (typeof domain !== 'string' || domain === '') throw wrong('domain must be text, and not empty');
   const list = request.get('descriptors');
   if (!Array.isArray(list) || list.length === 0) throw wrong('descriptors must be a list, and not empty');
-  if (list.length > MOST_DESCRIPTORS) throw wrong(`descriptors must be at most ${MOST_DESCRIPTORS}`);
+  if (list.length > MAX_DESCRIPTORS) throw wrong(`descriptors must be at most ${MAX_DESCRIPTORS}`);
   // In Envoy's message a request without hits_addend and one with 0 are the same: 1.
   const hitsAddend = uint(request.get('hitsAddend') ?? 0, 'hitsAddend') || 1;
   const descriptors = list.map((one) => readDescriptor(one, maxKey));

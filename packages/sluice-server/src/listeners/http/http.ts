@@ -4,8 +4,8 @@ import { createServer as createSecureServer, Server as SecureServer } from 'node
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Core } from '../../core/core.ts';
 import { admissionTo } from '../connections.ts';
-import { type Door, type DoorOptions, HANDSHAKE_TIMEOUT, REQUEST_TIMEOUT } from '../listener.ts';
-import { letIn } from '../drain-backlog.ts';
+import { type Listener, type ListenerOptions, HANDSHAKE_TIMEOUT, REQUEST_TIMEOUT } from '../listener.ts';
+import { drainBacklog } from '../drain-backlog.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
 import { checkAccess, checkOrigin } from './access.ts';
 import { HttpProblem, problemReply, type Reply } from './reply.ts';
@@ -17,7 +17,7 @@ const LAST_WORDS = 1000;
 /** Milliseconds for a client above the maximum of connections to send a request, and hear why it is refused. */
 const REFUSAL_TIME = 1000;
 
-export async function openHttp(core: Core, options: DoorOptions): Promise<Door> {
+export async function openHttp(core: Core, options: ListenerOptions): Promise<Listener> {
   const { address, tls, log, tracer } = options;
   const routes = routesOf(core, options);
   let isDraining = false;
@@ -29,7 +29,7 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
     try {
       if (route === undefined) throw new HttpProblem('not-found');
       checkMethod(request, route);
-      if (route.access !== 'open') {
+      if (route.access !== 'public') {
         checkOrigin(request);
         checkAccess(request, route.access, options);
       }
@@ -82,7 +82,7 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
           },
           listener,
         );
-  const admit = admissionTo(server, { max: options.maxConnections, door: 'http', log });
+  const admit = admissionTo(server, { max: options.maxConnections, listener: 'http', log });
   server.on('connection', (socket: Socket) => {
     if (admit(socket)) return;
     // Before its TLS handshake a client cannot be told anything.
@@ -108,7 +108,7 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
   return {
     address: { host: address.host, port: (server.address() as AddressInfo).port },
     async drain(timeout) {
-      await letIn(server);
+      await drainBacklog(server);
       const closed = stopListening(server);
       // Only now: whoever hears to close would connect again.
       isDraining = true;

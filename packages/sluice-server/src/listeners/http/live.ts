@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Millis } from 'sluice';
 import type { Counts, Metrics, Totals } from '../../telemetry/metrics/metrics.ts';
-import { quantilesBetween, type Quantiles } from '../../telemetry/metrics/spread.ts';
+import { quantilesBetween, type Quantiles } from '../../telemetry/metrics/latency-buckets.ts';
 import { HttpProblem, type Reply } from './reply.ts';
 
 export interface LiveOptions {
@@ -42,10 +42,10 @@ interface Look {
   readonly totals: Totals;
 }
 
-const MOST_STREAMS = 64;
-const MOST_DENIED = 20;
+const MAX_STREAMS = 64;
+const MAX_DENIED = 20;
 /** Whoever reads nothing for so many looks is gone. */
-const MOST_MISSED = 30;
+const MAX_MISSED = 30;
 const TYPE = 'text/event-stream';
 
 export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOptions): Live {
@@ -61,7 +61,7 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
   /** Whether it can be told anything now. */
   function isReady(stream: Stream): boolean {
     stream.missed = stream.response.writableNeedDrain ? stream.missed + 1 : 0;
-    if (stream.missed > MOST_MISSED) stream.response.destroy();
+    if (stream.missed > MAX_MISSED) stream.response.destroy();
     return stream.missed === 0;
   }
 
@@ -92,7 +92,7 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
       limits: countsBetween(before, totals),
       topDenied: metrics
         .topDenied()
-        .slice(0, MOST_DENIED)
+        .slice(0, MAX_DENIED)
         .map(({ limit, name, count }) => ({ limit, key: name, denied: count })),
       latency: shown(quantilesBetween(before.latency, totals.latency)) ?? null,
       store: {
@@ -131,10 +131,10 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
 
   return {
     reply() {
-      if (isClosed || streams.size >= MOST_STREAMS)
+      if (isClosed || streams.size >= MAX_STREAMS)
         throw new HttpProblem(
           'unavailable',
-          isClosed ? 'the server is about to end' : `${MOST_STREAMS} streams are open already`,
+          isClosed ? 'the server is about to end' : `${MAX_STREAMS} streams are open already`,
         );
       return { status: 200, type: TYPE, body: '', stream: open };
     },

@@ -1,4 +1,4 @@
-/** GET /openapi.json: what the HTTP door understands, for machines. */
+/** GET /openapi.json: what the HTTP listener understands, for machines. */
 import { VERSION } from '../../version.ts';
 
 const text = { type: 'string' };

@@ -4,7 +4,7 @@ import { rateLimitHeaders } from 'sluice/http';
 import { type Core, UnknownLimit, type Verdict } from '../../core/core.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import type { Asked } from '../../telemetry/traces/tracer.ts';
-import { type Question, readQuestion, type Verb } from './questions.ts';
+import { type Operation, readOperation, type Verb } from './operations.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
 
 export interface V1Options {
@@ -17,7 +17,7 @@ export interface V1Options {
 
 export async function answerV1(core: Core, verb: Verb, body: unknown, options: V1Options): Promise<Reply> {
   if (Array.isArray(body)) return answerList(core, verb, body, options);
-  const question = readQuestion(verb, body, options.maxKey);
+  const question = readOperation(verb, body, options.maxKey);
   const decision = await ask(core, verb, question).catch((error: unknown) => {
     throw problemOf(error);
   });
@@ -49,12 +49,12 @@ function outcomeOf({ allowed, shadowed }: Verdict): Asked['outcome'] {
 }
 
 /** One bad question refuses the list before anything is charged. */
-function checkAll(core: Core, verb: Verb, list: unknown[], maxKey: number): Question[] {
+function checkAll(core: Core, verb: Verb, list: unknown[], maxKey: number): Operation[] {
   const errors: unknown[] = [];
-  const questions: Question[] = [];
+  const questions: Operation[] = [];
   for (const [index, item] of list.entries()) {
     try {
-      const question = readQuestion(verb, item, maxKey);
+      const question = readOperation(verb, item, maxKey);
       if (!core.config.limits.has(question.limit)) throw new UnknownLimit(question.limit);
       questions.push(question);
     } catch (error) {
@@ -68,14 +68,14 @@ function checkAll(core: Core, verb: Verb, list: unknown[], maxKey: number): Ques
   return questions;
 }
 
-async function ask(core: Core, verb: Verb, question: Question): Promise<Verdict> {
+async function ask(core: Core, verb: Verb, question: Operation): Promise<Verdict> {
   return answer(core, verb, question);
 }
 
 function answer(
   core: Core,
   verb: Verb,
-  { limit, key, cost, tier, mode, duration = 0 }: Question,
+  { limit, key, cost, tier, mode, duration = 0 }: Operation,
 ): MaybePromise<Decision> {
   switch (verb) {
     case 'take':

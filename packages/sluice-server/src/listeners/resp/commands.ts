@@ -1,7 +1,7 @@
 /** All commands of the RESP listener. */
 import type { Core } from '../../core/core.ts';
-import { own } from '../../core/detached-copy.ts';
-import type { DoorOptions } from '../listener.ts';
+import { detachedCopy } from '../../core/detached-copy.ts';
+import type { ListenerOptions } from '../listener.ts';
 import { secondsOf } from '../auth-attempts.ts';
 import { isToken } from '../http/access.ts';
 import { commandCommand, type Facts, infoCommand, REDIS_VERSION } from './about.ts';
@@ -9,14 +9,18 @@ import { type Command, type Commands, RespError, type Session } from './command.
 import { bulk, integer, list, map, nothing, OK, simple } from './reply.ts';
 import { throttleCommands } from './throttle.ts';
 
-type Access = Pick<DoorOptions, 'tokens' | 'attempts'>;
+type Access = Pick<ListenerOptions, 'tokens' | 'attempts'>;
 
 /** Wrong passwords after which a connection is closed. */
 const MAX_FAILURES = 3;
 /** Milliseconds until the reply to a wrong password. */
 const FAILURE_DELAY = 500;
 
-export function commandsOf(core: Core, { maxKey, tokens, attempts }: DoorOptions, facts: Facts): Commands {
+export function commandsOf(
+  core: Core,
+  { maxKey, tokens, attempts }: ListenerOptions,
+  facts: Facts,
+): Commands {
   const access = { tokens, attempts };
   const commands = new Map<string, Command>([
     ...throttleCommands(core, maxKey),
@@ -173,5 +177,5 @@ function nameOf(bytes: string): string {
       'ERR',
       'client names must have at most 200 characters, without spaces or control characters',
     );
-  return own(bytes);
+  return detachedCopy(bytes);
 }

@@ -6,7 +6,7 @@
 import type { Socket } from 'node:net';
 import type { Millis } from 'sluice';
 import type { Core } from '../../core/core.ts';
-import { own } from '../../core/detached-copy.ts';
+import { detachedCopy } from '../../core/detached-copy.ts';
 import { HANDSHAKE_TIMEOUT } from '../listener.ts';
 import type { Log } from '../../log.ts';
 import type { Tracer } from '../../telemetry/traces/tracer.ts';
@@ -14,7 +14,7 @@ import { answerTo, refusal } from './answer.ts';
 import { type Command, type Commands, RespError, type Session } from './command.ts';
 import { type Bounds, ProtocolError, RespParser } from './parser.ts';
 import { failure } from './reply.ts';
-import { tellerOf } from './trace.ts';
+import { spanRecorder } from './trace.ts';
 
 export interface Service {
   readonly core: Core;
@@ -44,9 +44,9 @@ export interface Connection {
 }
 
 /** Answers under way at once. */
-const MOST_WAITING = 1000;
+const MAX_WAITING = 1000;
 /** Bytes of answers that wait for one before them. */
-const MOST_HELD = 1024 * 1024;
+const MAX_HELD = 1024 * 1024;
 /** Bytes of answers in one write. */
 const WRITE_AT = 64 * 1024;
 /** After our last word, the client has so long to read it, and to hang up; a reset would take it away. */
@@ -104,7 +104,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   let idle: NodeJS.Timeout | undefined;
 
   function isBlocked(): boolean {
-    return isFull || waiting.length >= MOST_WAITING || held > MOST_HELD;
+    return isFull || waiting.length >= MAX_WAITING || held > MAX_HELD;
   }
 
   function flush(): void {
@@ -184,7 +184,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     // Clients say the same again and again: to compare is cheaper than to look up.
     if (word !== known.word) known = namedBy(word, commands);
     const { command, label } = known;
-    const tell = tracer && tellerOf(tracer, command, words, start);
+    const tell = tracer && spanRecorder(tracer, command, words, start);
     try {
       const answer = answerTo(command, words, session);
       if (typeof answer !== 'string') sayLater(answer, label, start, tell);
@@ -319,5 +319,5 @@ function rejectLater(error: RespError): Promise<string> {
 function namedBy(word: string, commands: Commands): Named {
   const name = word.toLowerCase();
   const command = commands.get(name);
-  return command === undefined ? UNKNOWN : { word: own(word), command, label: own(name) };
+  return command === undefined ? UNKNOWN : { word: detachedCopy(word), command, label: detachedCopy(name) };
 }

@@ -2,7 +2,7 @@
  * From bytes to commands. Bytes are read as text of one character each ('latin1'): nothing is lost, and a chunk is
  * decoded once instead of once per argument.
  */
-import { own } from '../../core/detached-copy.ts';
+import { detachedCopy } from '../../core/detached-copy.ts';
 
 /** The client does not speak RESP, or too much of it. It is told so, and the connection ends. */
 export class ProtocolError extends Error {}
@@ -46,7 +46,7 @@ export class RespParser {
   push(chunk: string): void {
     if (this.at === this.text.length) this.text = chunk;
     else {
-      const rest = this.at === 0 ? this.text : own(this.text.slice(this.at));
+      const rest = this.at === 0 ? this.text : detachedCopy(this.text.slice(this.at));
       this.text = rest + chunk;
       if (++this.pieces % PIECES === 0) this.text.charCodeAt(0);
     }

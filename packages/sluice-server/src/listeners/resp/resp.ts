@@ -4,16 +4,16 @@ import { createServer as createSecureServer, Server as SecureServer } from 'node
 import type { Core } from '../../core/core.ts';
 import { admissionTo } from '../connections.ts';
 import {
-  type Door,
-  type DoorOptions,
+  type Listener,
+  type ListenerOptions,
   HANDSHAKE_TIMEOUT,
   IDLE_TIMEOUT,
   REQUEST_TIMEOUT,
 } from '../listener.ts';
-import { letIn } from '../drain-backlog.ts';
+import { drainBacklog } from '../drain-backlog.ts';
 import { commandsOf } from './commands.ts';
 import { type Connection, serveClient, type Service } from './connection.ts';
-import { hearing } from './socket.ts';
+import { readWithSharedBuffer } from './socket.ts';
 
 const MAX_ARGUMENTS = 1024;
 /** While draining, a client that is silent may say one more thing within this time. */
@@ -23,7 +23,7 @@ const LOOK_EVERY = 1000;
 /** Milliseconds for a refused client to read why. */
 const LINGER = 1000;
 
-export async function openResp(core: Core, options: DoorOptions): Promise<Door> {
+export async function openResp(core: Core, options: ListenerOptions): Promise<Listener> {
   const { address, tls, log, maxMessage, tokens, tracer, attempts } = options;
   const connections = new Set<Connection>();
   /** With those that are still shaking hands. */
@@ -63,7 +63,7 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
 
   function welcome(given: Socket): void {
     const client = attempts?.clientOf({ headers: {}, socket: given }) ?? '';
-    const socket = hearing(given, (text) => connection.hear(text));
+    const socket = readWithSharedBuffer(given, (text) => connection.hear(text));
     const connection = serveClient(socket, ++ids, client, service);
     connections.add(connection);
     if (moment !== undefined) connection.drain(moment);
@@ -85,7 +85,7 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
           },
           welcome,
         );
-  const admit = admissionTo(server, { max: options.maxConnections, door: 'resp', log });
+  const admit = admissionTo(server, { max: options.maxConnections, listener: 'resp', log });
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
@@ -109,7 +109,7 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
   return {
     address: { host: address.host, port: portOf(server) },
     async drain(timeout) {
-      await letIn(server);
+      await drainBacklog(server);
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });

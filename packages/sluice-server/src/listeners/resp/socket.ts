@@ -10,7 +10,7 @@ const shared: Buffer | undefined =
   process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(64 * 1024);
 
 /** The socket to go on with. */
-export function hearing(given: Socket, hear: (text: string) => void): Socket {
+export function readWithSharedBuffer(given: Socket, hear: (text: string) => void): Socket {
   const handle = shared === undefined || 'encrypted' in given ? undefined : taken(given);
   if (handle === undefined || shared === undefined) {
     given.setEncoding('latin1').on('data', hear);

@@ -3,7 +3,7 @@ import type { Decision, Hit, Millis, Store } from 'sluice';
 import { type ClThrottleReply, createClThrottle } from 'sluice/compat/redis-cell';
 import type { Core } from '../../core/core.ts';
 import { isPromise } from '../../core/maybe-promise.ts';
-import { own } from '../../core/detached-copy.ts';
+import { detachedCopy } from '../../core/detached-copy.ts';
 import { type Command, RespError } from './command.ts';
 
 /** Larger whole numbers are not exact in most clients. */
@@ -17,7 +17,7 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
   function keyOf(bytes: string): string {
     if (bytes.length > maxKey) throw new RespError('ERR', `the key is longer than ${maxKey} bytes`);
     const key = textOf(bytes);
-    return core.keepsKeys ? own(key) : key;
+    return core.keepsKeys ? detachedCopy(key) : key;
   }
 
   return [
@@ -159,7 +159,7 @@ function optionsOf(words: readonly string[]): { cost: number | undefined; tier: 
   };
 }
 
-/** The same text as the other doors read; bytes that are no UTF-8 become text that no other bytes become. */
+/** The same text as the other listeners read; bytes that are no UTF-8 become text that no other bytes become. */
 function textOf(bytes: string): string {
   if (isAscii(bytes)) return bytes;
   const buffer = Buffer.from(bytes, 'latin1');

@@ -1,10 +1,10 @@
-/** Spans of the RESP door. It has no headers: each begins a trace of its own. */
+/** Spans of the RESP listener. It has no headers: each begins a trace of its own. */
 import type { Millis } from 'sluice';
 import type { Asked, Tracer } from '../../telemetry/traces/tracer.ts';
 import type { Command } from './command.ts';
 
 /** What is told of the reply; undefined: the command leaves no span. */
-export function tellerOf(
+export function spanRecorder(
   tracer: Tracer,
   command: Command | undefined,
   words: readonly string[],

@@ -3,7 +3,7 @@ import type { Decision, Millis, StoreFault } from 'sluice';
 import { exposition, type Family, Histogram, type Sample } from 'sluice/prometheus';
 import type { Seen } from './space-saving.ts';
 import { Sampled } from './sampled.ts';
-import { Spread } from './spread.ts';
+import { LatencyBuckets } from './latency-buckets.ts';
 
 /** What is told apart. */
 export interface MetricsOptions {
@@ -26,7 +26,7 @@ export interface Metrics {
   /** The store is not asked for a while, or again. */
   breaker(isOpen: boolean): void;
   /** `times`: several alike that took equally long; default 1. */
-  answered(door: string, route: string, code: string, took: Millis, times?: number): void;
+  answered(listener: string, route: string, code: string, took: Millis, times?: number): void;
   /** The configuration was read again. */
   reloaded(isGood: boolean): void;
   /** Most often denied, of all limits. */
@@ -76,14 +76,14 @@ export interface Counts {
 }
 
 /** Answers by route and code. */
-interface DoorCounts {
+interface ListenerCounts {
   readonly routes: Map<string, Map<string, number>>;
   readonly time: Histogram;
 }
 
 /** Counters of the sketch, which by itself is wrong by at most a 256th of all denials; see sampled.ts. */
 const SKETCH = 256;
-const LONGEST_KEY = 200;
+const MAX_KEY = 200;
 /** In no limit's name. */
 const SEPARATOR = '\u0000';
 
@@ -91,9 +91,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const { nearRatio = 0.8, topKeys = 20, maxLimits = 2000 } = options;
   const limits = new Map<string, Counts>();
   const faults = new Map<string, number>();
-  const doors = new Map<string, DoorCounts>();
+  const listeners = new Map<string, ListenerCounts>();
   const storeTime = new Histogram();
-  const [latency, storeLatency] = [new Spread(), new Spread()];
+  const [latency, storeLatency] = [new LatencyBuckets(), new LatencyBuckets()];
   const denied = new Sampled(SKETCH);
   const more: (() => Family[])[] = [];
   const reloads = { good: 0, bad: 0, isGood: true, at: Date.now() };
@@ -109,10 +109,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     return counts;
   }
 
-  function doorOf(name: string): DoorCounts {
-    const door = doors.get(name) ?? { routes: new Map(), time: new Histogram() };
-    doors.set(name, door);
-    return door;
+  function listenerOf(name: string): ListenerCounts {
+    const listener = listeners.get(name) ?? { routes: new Map(), time: new Histogram() };
+    listeners.set(name, listener);
+    return listener;
   }
 
   function outcomes(): Sample[] {
@@ -133,12 +133,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   function families(): Family[] {
     const near = [...limits].map(([limit, counts]) => ({ labels: { limit }, value: counts.near }));
     const top = topDenied().map(({ limit, name, count }) => ({ labels: { limit, key: name }, value: count }));
-    const answered = [...doors].flatMap(([door, { routes }]) =>
+    const answered = [...listeners].flatMap(([listener, { routes }]) =>
       [...routes].flatMap(([route, codes]) =>
-        [...codes].map(([code, value]) => ({ labels: { door, route, code }, value })),
+        [...codes].map(([code, value]) => ({ labels: { door: listener, route, code }, value })),
       ),
     );
-    const took = [...doors].map(([door, { time }]) => ({ labels: { door }, value: time }));
+    const took = [...listeners].map(([listener, { time }]) => ({ labels: { door: listener }, value: time }));
     const failed = [...faults].map(([fault, value]) => ({ labels: { fault }, value }));
     const loaded = [
       { labels: { result: 'good' }, value: reloads.good },
@@ -154,11 +154,11 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         'Keys denied most often (space-saving estimate, of a sample).',
         top,
       ),
-      family('sluice.requests', 'counter', 'Requests answered, by door, route and code.', answered),
+      family('sluice.requests', 'counter', 'Requests answered, by listener, route and code.', answered),
       family(
         'sluice.request.duration',
         'histogram',
-        'From the whole request to the answer, by door.',
+        'From the whole request to the answer, by listener.',
         took,
         's',
       ),
@@ -197,7 +197,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       }
       if (lenient) counts.shadowed++;
       else counts.denied++;
-      if (topKeys > 0 && denied.isNext()) denied.see(limit + SEPARATOR + key.slice(0, LONGEST_KEY));
+      if (topKeys > 0 && denied.isNext()) denied.see(limit + SEPARATOR + key.slice(0, MAX_KEY));
     },
     stored(took, { source }) {
       if (source === 'fallback') {
@@ -213,8 +213,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     breaker(isOpen) {
       isStoreUp = !isOpen;
     },
-    answered(door, route, code, took, times = 1) {
-      const { routes, time } = doorOf(door);
+    answered(listener, route, code, took, times = 1) {
+      const { routes, time } = listenerOf(listener);
       const codes = routes.get(route) ?? new Map<string, number>();
       codes.set(code, (codes.get(code) ?? 0) + times);
       routes.set(route, codes);

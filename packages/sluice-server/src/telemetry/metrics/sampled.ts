@@ -6,7 +6,7 @@
  */
 import { type Seen, SpaceSaving } from './space-saving.ts';
 
-const LONGEST_STEP = 64;
+const MAX_STEP = 64;
 
 export class Sampled {
   private readonly sketch: SpaceSaving;
@@ -28,7 +28,7 @@ export class Sampled {
 
   see(name: string): void {
     this.sketch.see(name, this.step);
-    this.step = Math.min(LONGEST_STEP, 1 + Math.floor(this.total / this.exact));
+    this.step = Math.min(MAX_STEP, 1 + Math.floor(this.total / this.exact));
     // At random, or who comes in step would be seen always or never: 1 to 2 · step - 1.
     this.left = 1 + Math.floor(Math.random() * (2 * this.step - 1));
   }

@@ -2,7 +2,7 @@
  * Who is seen most often, in bounded memory: space-saving (Metwally, Agrawal, El Abbadi 2005). A newcomer takes the place
  * of the least seen and inherits its count, so a count is never too low, and too high by at most `error`.
  */
-import { own } from '../../core/detached-copy.ts';
+import { detachedCopy } from '../../core/detached-copy.ts';
 
 export interface Seen {
   /** What was seen. */
@@ -33,7 +33,7 @@ export class SpaceSaving {
   /** `times`: that often at once. */
   see(given: string, times = 1): void {
     // Copied before it is looked for: what is remembered is hashed once.
-    const name = own(given);
+    const name = detachedCopy(given);
     const known = this.counters.get(name);
     if (known !== undefined) known.count += times;
     else if (this.counters.size < this.size) this.add({ name, count: times, error: 0 });

@@ -1,4 +1,4 @@
-/** What a span tells of Envoy's question, by whichever door it came. */
+/** What a span tells of Envoy's question, by whichever listener it came. */
 import type { Entry } from '../../core/match.ts';
 import type { Asked } from './tracer.ts';
 

@@ -32,7 +32,7 @@ export interface SpanPusher {
 
 type Attributes = Readonly<Record<string, unknown>>;
 
-const MOST_QUEUED = 2048;
+const MAX_QUEUED = 2048;
 const BATCH = 512;
 /** How long a collector that does not answer may delay the end of the server. */
 const PATIENCE: Millis = 2000;
@@ -79,7 +79,7 @@ export function createSpanPusher(options: PushOptions, resource: Attributes, log
 
   return {
     add(span) {
-      if (queue.length >= MOST_QUEUED) dropped++;
+      if (queue.length >= MAX_QUEUED) dropped++;
       else if (queue.push(span) >= BATCH) flush();
     },
     async close() {

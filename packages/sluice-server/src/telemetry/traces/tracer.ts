@@ -12,7 +12,7 @@ export interface TraceContext {
   readonly parentId: string | undefined;
 }
 
-/** What a request was about: for any limit, at any door. */
+/** What a request was about: for any limit, at any listener. */
 export interface Asked {
   readonly limit?: string | undefined;
   /** Only told where keys are asked for. */
@@ -55,7 +55,7 @@ export interface TracerOptions {
   readonly keys?: boolean | undefined;
 }
 
-const LONGEST = 200;
+const MAX_TEXT = 200;
 const SAMPLED = 1;
 
 export function createTracer(push: (span: Span) => void, options: TracerOptions = {}): Tracer {
@@ -78,12 +78,12 @@ export function createTracer(push: (span: Span) => void, options: TracerOptions 
         end: performance.timeOrigin + performance.now(),
         attributes: {
           ...attributes,
-          ...(limit !== undefined && { 'sluice.limit': limit.slice(0, LONGEST) }),
+          ...(limit !== undefined && { 'sluice.limit': limit.slice(0, MAX_TEXT) }),
           ...(outcome !== undefined && { 'sluice.outcome': outcome }),
           ...(count !== undefined && { 'sluice.count': count }),
-          ...(areKeysTold && key !== undefined && { 'sluice.key': key.slice(0, LONGEST) }),
+          ...(areKeysTold && key !== undefined && { 'sluice.key': key.slice(0, MAX_TEXT) }),
         },
-        error: error?.slice(0, LONGEST),
+        error: error?.slice(0, MAX_TEXT),
       });
     },
   };

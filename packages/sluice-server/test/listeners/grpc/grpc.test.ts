@@ -1,4 +1,4 @@
-/** The gRPC door with a client of grpc-js, over sockets. */
+/** The gRPC listener with a client of grpc-js, over sockets. */
 import { once } from 'node:events';
 import { ChannelCredentials, status } from '@grpc/grpc-js';
 import fc from 'fast-check';
@@ -358,7 +358,7 @@ test('a message longer than allowed is refused before it is read', async () => {
   expect((await ask(of('path=/a'))).overallCode).toBe('OK');
 });
 
-test('without a token of the door nothing is decided; health is for everybody', async () => {
+test('without a token of the listener nothing is decided; health is for everybody', async () => {
   const { call, port } = await shop({ tokens: () => ['secret'] });
   const request = { domain: 'shop', descriptors: [of('path=/a')] };
   await expect(call('ShouldRateLimit', request)).rejects.toMatchObject({ code: status.UNAUTHENTICATED });
@@ -383,7 +383,7 @@ test('health: the server and its services are known, others are not', async () =
 
 test('who watches the health hears how it is, each change, and the end', async () => {
   let isHealthy = true;
-  const { port, door } = await shop({ isHealthy: () => isHealthy });
+  const { port, listener } = await shop({ isHealthy: () => isHealthy });
   const { watch } = clientOf(port, HEALTH);
   const [stream, other] = [watch({}), watch({ service: 'nope' })];
   const heard: string[] = [];
@@ -397,7 +397,7 @@ test('who watches the health hears how it is, each change, and the end', async (
   // While nothing changes, nothing is said.
   await new Promise((resolve) => setTimeout(resolve, 1200));
   const ended = once(stream, 'end');
-  await door.drain(2000);
+  await listener.drain(2000);
   await ended;
   expect(heard).toEqual(['SERVING', 'NOT_SERVING', 'SERVING', 'NOT_SERVING']);
 });
@@ -408,10 +408,10 @@ test('draining answers calls under way, and lets nobody in', async () => {
     asked++;
     return 300;
   });
-  const { ask, door, port } = await shop({ store });
+  const { ask, listener, port } = await shop({ store });
   const calls = Array.from({ length: 5 }, () => ask(of('path=/a')));
   await expect.poll(() => asked, { timeout: 10_000, interval: 5 }).toBe(5);
-  const drained = door.drain(5000);
+  const drained = listener.drain(5000);
   expect((await Promise.all(calls)).map(({ overallCode }) => overallCode)).toEqual(
     Array.from({ length: 5 }, () => 'OK'),
   );
@@ -422,8 +422,8 @@ test('draining answers calls under way, and lets nobody in', async () => {
 });
 
 test('a port that is taken is an error', async () => {
-  const { door } = await shop();
-  await expect(shop({ address: door.address })).rejects.toThrow('EADDRINUSE');
+  const { listener } = await shop();
+  await expect(shop({ address: listener.address })).rejects.toThrow('EADDRINUSE');
 });
 
 test('after the time to drain, calls are cut off', async () => {
@@ -432,12 +432,12 @@ test('after the time to drain, calls are cut off', async () => {
     asked++;
     return 60_000;
   });
-  const { ask, door } = await shop({ store });
+  const { ask, listener } = await shop({ store });
   const failed = expect(ask(of('path=/a'))).rejects.toThrow();
   await expect.poll(() => asked, { timeout: 10_000 }).toBe(1);
   const start = performance.now();
   const late = unpunctuality();
-  await door.drain(100);
+  await listener.drain(100);
   await failed;
   expect(performance.now() - start - late.total()).toBeLessThan(2000);
   late.stop();

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { DoorOptions } from '../../../src/listeners/listener.ts';
+import type { ListenerOptions } from '../../../src/listeners/listener.ts';
 import { checkAccess } from '../../../src/listeners/http/access.ts';
 import { certificates } from '../listeners.ts';
 import { run, serving, started, temporaryFile, temporaryFolder } from '../../serving.ts';
@@ -33,21 +33,21 @@ describe('reset and block', () => {
     }
   });
 
-  test('a token of the door is not enough, and the admin token opens the door, too', async () => {
-    const http = { address: local, tokens: () => ['door'] };
-    const { post } = await serving(LIMITS, { doors: { http }, adminTokens: () => ['admin'] });
-    expect((await post('/v1/take', question, bearer('door'))).status).toBe(200);
-    expect((await post('/v1/reset', question, bearer('door'))).status).toBe(401);
+  test('a token of the listener is not enough, and the admin token opens the listener, too', async () => {
+    const http = { address: local, tokens: () => ['client'] };
+    const { post } = await serving(LIMITS, { listeners: { http }, adminTokens: () => ['admin'] });
+    expect((await post('/v1/take', question, bearer('client'))).status).toBe(200);
+    expect((await post('/v1/reset', question, bearer('client'))).status).toBe(401);
     expect((await post('/v1/take', question, bearer('admin'))).status).toBe(200);
     expect((await post('/v1/reset', question, bearer('admin'))).status).toBe(200);
     expect((await post('/v1/take', question)).status).toBe(401);
   });
 
-  test("without an admin token, the door's own is enough", async () => {
-    const http = { address: local, tokens: () => ['door'] };
-    const { post } = await serving(LIMITS, { doors: { http } });
+  test("without an admin token, the listener's own is enough", async () => {
+    const http = { address: local, tokens: () => ['client'] };
+    const { post } = await serving(LIMITS, { listeners: { http } });
     expect((await post('/v1/reset', question)).status).toBe(401);
-    expect((await post('/v1/reset', question, bearer('door'))).status).toBe(200);
+    expect((await post('/v1/reset', question, bearer('client'))).status).toBe(200);
   });
 
   test('are refused without any token, also to local requests', async () => {
@@ -65,7 +65,7 @@ describe('reset and block', () => {
     const open = await serving(LIMITS, { adminWithoutToken: true });
     expect((await open.post('/v1/reset', question)).status).toBe(200);
     // All addresses: loopback reaches it, but so does everybody else.
-    const wide = { doors: { http: { address: { host: '0.0.0.0', port: 0 } } } };
+    const wide = { listeners: { http: { address: { host: '0.0.0.0', port: 0 } } } };
     await expect(serving(LIMITS, { ...wide, adminWithoutToken: true })).rejects.toThrow('loopback');
     const server = await serving(LIMITS, wide);
     expect((await server.post('/v1/reset', question)).status).toBe(403);
@@ -141,11 +141,11 @@ describe('reset and block', () => {
   });
 
   test('a certificate that clients must show is as good as a token', () => {
-    const door = { address: { host: '0.0.0.0', port: 0 } } as DoorOptions;
+    const listener = { address: { host: '0.0.0.0', port: 0 } } as ListenerOptions;
     const asked = { headers: {} } as IncomingMessage;
-    expect(() => checkAccess(asked, 'admin', door)).toThrow('nobody may reset');
-    expect(() => checkAccess(asked, 'admin', { ...door, tls: { cert: '' } })).toThrow('nobody may reset');
-    expect(() => checkAccess(asked, 'admin', { ...door, tls: { ca: 'ours' } })).not.toThrow();
+    expect(() => checkAccess(asked, 'admin', listener)).toThrow('nobody may reset');
+    expect(() => checkAccess(asked, 'admin', { ...listener, tls: { cert: '' } })).toThrow('nobody may reset');
+    expect(() => checkAccess(asked, 'admin', { ...listener, tls: { ca: 'ours' } })).not.toThrow();
   });
 
   test('the token comes from a file that may change', async () => {
@@ -180,7 +180,7 @@ describe('certificates', () => {
       socket.on('error', reject);
     });
 
-  test('that change are served to new connections on every door; a bad one changes nothing', async () => {
+  test('that change are served to new connections on every listener; a bad one changes nothing', async () => {
     const folder = temporaryFolder();
     const [one, two] = [certificates(), certificates()];
     const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
@@ -188,10 +188,12 @@ describe('certificates', () => {
     writeFileSync(key, one.key);
     const more = ['--tls-cert', cert, '--tls-key', key, '--grpc', '127.0.0.1:0', '--resp', '127.0.0.1:0'];
     const server = await started('--config', temporaryFile(LIMITS), ...more);
-    const doors = () => server.output().match(/"message":"listening"/g)?.length;
-    await expect.poll(doors, { timeout: 15_000 }).toBe(3);
-    const portOf = (door: string): number =>
-      Number(new RegExp(`"door":"${door}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1]);
+    const listeners = () => server.output().match(/"message":"listening"/g)?.length;
+    await expect.poll(listeners, { timeout: 15_000 }).toBe(3);
+    const portOf = (listener: string): number =>
+      Number(
+        new RegExp(`"door":"${listener}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1],
+      );
     const all = (ca: string): Promise<string[]> =>
       Promise.all([shown(portOf('http'), ca), shown(portOf('grpc'), ca, 'h2'), shown(portOf('resp'), ca)]);
     const before = await all(one.ca);
@@ -243,8 +245,8 @@ describe('certificates', () => {
 });
 
 test('rejects an unknown listener', async () => {
-  const doors = { htpp: { address: local } } as never;
-  await expect(serving(LIMITS, { doors })).rejects.toThrow(
+  const listeners = { htpp: { address: local } } as never;
+  await expect(serving(LIMITS, { listeners })).rejects.toThrow(
     "unknown listener 'htpp'; known: http, grpc, resp",
   );
 });

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readArgs } from '../../../src/cli/args.ts';
-import { openStore, UsageError } from '../../../src/store.ts';
+import { openStore } from '../../../src/store.ts';
+import { UsageError } from '../../../src/config/usage-error.ts';
 import { TELEMETRY_FLAGS, tracesOf } from '../../../src/cli/telemetry-flags.ts';
 import { readMetrics, showTop } from '../../../src/cli/tools/top.ts';
 import { parseTraffic, randomFrom } from '../../../src/cli/tools/traffic.ts';
@@ -44,7 +45,7 @@ async function withPage(): Promise<Serving> {
   writeFileSync(join(page, 'index.html'), '<!doctype html><title>Sluice</title>');
   return serving('limits: { a: 1000000/h }', {
     page,
-    doors: { http: { address: { host: '127.0.0.1', port: 0 }, tokens: () => ['secret'] } },
+    listeners: { http: { address: { host: '127.0.0.1', port: 0 }, tokens: () => ['secret'] } },
   });
 }
 

@@ -225,7 +225,7 @@ describe("Envoy's endpoints", () => {
 describe('who may ask', () => {
   const tokens = () => ['first', 'second', ''];
   const locked = (): Promise<Serving> =>
-    serving(LIMITS, { doors: { http: { address: { host: '127.0.0.1', port: 0 }, tokens } } });
+    serving(LIMITS, { listeners: { http: { address: { host: '127.0.0.1', port: 0 }, tokens } } });
 
   test('with tokens, only who shows one; health is open', async () => {
     const { url, post } = await locked();

@@ -7,7 +7,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { reading } from 'sluice-test-support/docs/reading.ts';
 import { punctually, unpunctuality } from 'sluice-test-support/redis/watch.ts';
 import { createMetrics } from '../../../src/telemetry/metrics/metrics.ts';
-import { quantilesBetween, Spread } from '../../../src/telemetry/metrics/spread.ts';
+import { quantilesBetween, LatencyBuckets } from '../../../src/telemetry/metrics/latency-buckets.ts';
 import { listen } from './live-stream.ts';
 import { type Serving, serving, started, temporaryFile } from '../../serving.ts';
 
@@ -137,18 +137,18 @@ test('a configuration that changes is told at once, and so is one that is refuse
   expect(await stream.next('config')).toMatchObject({ error: null, limits: [{ name: 'b' }] });
 });
 
-test('the stream is for those who may use the door', async () => {
-  const tokens = () => ['door'];
+test('the stream is for those who may use the listener', async () => {
+  const tokens = () => ['client'];
   const adminTokens = () => ['admin'];
   const http = { address: { host: '127.0.0.1', port: 0 }, tokens };
-  const { url } = await serving(LIMITS, { doors: { http }, adminTokens });
+  const { url } = await serving(LIMITS, { listeners: { http }, adminTokens });
   expect((await fetch(`${url}/live`)).status).toBe(401);
-  for (const token of ['door', 'admin']) {
+  for (const token of ['client', 'admin']) {
     const stream = await listen(url, { authorization: `Bearer ${token}` });
     expect(await stream.next('config')).toHaveProperty('version');
   }
   const foreign = await fetch(`${url}/live`, {
-    headers: { authorization: 'Bearer door', origin: 'https://evil.example' },
+    headers: { authorization: 'Bearer client', origin: 'https://evil.example' },
   });
   expect(foreign.status).toBe(403);
 });
@@ -293,7 +293,7 @@ test('what cannot be read for thirty looks is let go', async () => {
 });
 
 test('quantiles are within an eighth, of what happened in between', () => {
-  const spread = new Spread();
+  const spread = new LatencyBuckets();
   for (let i = 0; i < 500; i++) spread.observe(900);
   const before = spread.copy();
   expect(quantilesBetween(before, spread.copy())).toBeUndefined();

@@ -1,4 +1,4 @@
-/** Clients that we did not write, unchanged, against the RESP door. */
+/** Clients that we did not write, unchanged, against the RESP listener. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { GlideClient, ProtocolVersion } from '@valkey/valkey-glide';

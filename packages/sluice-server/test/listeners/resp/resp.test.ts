@@ -1,4 +1,4 @@
-/** The RESP door, byte by byte. What real clients make of it stands in resp-clients.test.ts. */
+/** The RESP listener, byte by byte. What real clients make of it stands in resp-clients.test.ts. */
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import fc from 'fast-check';
@@ -28,7 +28,7 @@ test('CL.THROTTLE answers as redis-cell does, in either case', async () => {
   expect(await talk(port, asked)).toBe(cell(0, 16, 15, -1, 2) + cell(0, 16, 14, -1, 4));
 });
 
-test('THROTTLE asks a limit of the configuration, which other doors ask, too', async () => {
+test('THROTTLE asks a limit of the configuration, which other listeners ask, too', async () => {
   const { port, core } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
   await core.take('api', 'jürgen', { cost: 4 });
   const key = Buffer.from('jürgen').toString('latin1');
@@ -245,9 +245,11 @@ test('however a pipeline is cut into pieces, the answers are the same', async ()
         const places = [0, ...cuts.map((cut) => cut % text.length).sort((a, b) => a - b), text.length];
         const pieces = places.slice(1).map((end, i) => text.slice(places[i], end));
         const fresh = async (parts: string[]): Promise<string> => {
-          const { port, door } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
+          const { port, listener } = await opened(openResp, LIMITS, {
+            store: memory({ clock: manualClock(0) }),
+          });
           const heard = await talk(port, ...parts);
-          await door.drain(0);
+          await listener.drain(0);
           return heard;
         };
         expect(await fresh(pieces)).toBe(await fresh([text]));
@@ -503,7 +505,7 @@ test('draining answers what has come, ends silent connections, and lets nobody i
     asked++;
     return 150;
   });
-  const { port, door } = await opened(openResp, LIMITS, { store });
+  const { port, listener } = await opened(openResp, LIMITS, { store });
   const [busy, silent] = [socketTo(port), socketTo(port)];
   await Promise.all([once(busy, 'connect'), once(silent, 'connect')]);
   let heard = '';
@@ -513,7 +515,7 @@ test('draining answers what has come, ends silent connections, and lets nobody i
   silent.resume();
   busy.write(command('throttle', 'k', 'api').repeat(3));
   await vi.waitFor(() => expect(asked).toBe(3), { timeout: 10_000, interval: 5 });
-  const drained = door.drain(5000);
+  const drained = listener.drain(5000);
   const ends = [busy, silent].map((socket) => once(socket, 'end').then(() => socket.end()));
   await Promise.all([drained, ...ends]);
   expect(heard).toBe(cell(0, 10, 9, -1, 6) + cell(0, 10, 8, -1, 12) + cell(0, 10, 7, -1, 18));
@@ -521,10 +523,10 @@ test('draining answers what has come, ends silent connections, and lets nobody i
 });
 
 test('a draining server closes a connection with its next answer', async () => {
-  const { port, door } = await opened(openResp, LIMITS);
+  const { port, listener } = await opened(openResp, LIMITS);
   const socket = socketTo(port);
   await once(socket, 'connect');
-  const drained = door.drain(5000);
+  const drained = listener.drain(5000);
   let heard = '';
   socket.on('data', (chunk) => {
     heard += chunk.toString();
@@ -543,7 +545,7 @@ test('draining under load, every take that was counted was answered', async () =
     counted++;
     return counted % 3;
   });
-  const { port, door } = await opened(openResp, LIMITS, { store });
+  const { port, listener } = await opened(openResp, LIMITS, { store });
   let answered = 0;
   const known = new Set<number>();
   const clients = Array.from({ length: 30 }, async (_, i) => {
@@ -561,19 +563,19 @@ test('draining under load, every take that was counted was answered', async () =
   });
   // A connection that nobody has accepted yet is the kernel's, and ends with the listening socket.
   await vi.waitFor(() => expect([known.size, counted > 500]).toEqual([30, true]), { timeout: 20_000 });
-  await Promise.all([door.drain(5000), ...clients]);
+  await Promise.all([listener.drain(5000), ...clients]);
   expect(answered).toBe(counted);
 });
 
 test('after the time to drain, connections are cut', async () => {
-  const { port, door } = await opened(openResp, LIMITS, { store: later(memory(), () => 60_000) });
+  const { port, listener } = await opened(openResp, LIMITS, { store: later(memory(), () => 60_000) });
   const socket = socketTo(port);
   socket.write(command('throttle', 'k', 'api'));
   await new Promise((resolve) => setTimeout(resolve, 50));
   const ended = once(socket.resume(), 'end');
   const start = performance.now();
   const late = unpunctuality();
-  await door.drain(100);
+  await listener.drain(100);
   await ended;
   expect(performance.now() - start - late.total()).toBeLessThan(2000);
   late.stop();
@@ -599,13 +601,13 @@ test('over TLS, clients need a certificate if an authority is given', async () =
 
 test('who has connected, and shakes hands only while it drains, is ended as all others are', async () => {
   const { ca, cert, key } = certificates();
-  const { port, door } = await opened(openResp, LIMITS, { tls: { cert, key } });
+  const { port, listener } = await opened(openResp, LIMITS, { tls: { cert, key } });
   const socket = socketTo(port);
   await once(socket, 'connect');
   await new Promise((resolve) => setTimeout(resolve, 50));
   const late = unpunctuality();
   const start = performance.now();
-  const drained = door.drain(20_000);
+  const drained = listener.drain(20_000);
   await new Promise((resolve) => setTimeout(resolve, 50));
   const secure = connectTls({ socket, servername: 'localhost', ca });
   await once(secure, 'secureConnect');
@@ -617,8 +619,8 @@ test('who has connected, and shakes hands only while it drains, is ended as all 
 });
 
 test('a port that is taken is an error', async () => {
-  const { door } = await opened(openResp, LIMITS);
-  await expect(opened(openResp, LIMITS, { address: door.address })).rejects.toThrow('EADDRINUSE');
+  const { listener } = await opened(openResp, LIMITS);
+  await expect(opened(openResp, LIMITS, { address: listener.address })).rejects.toThrow('EADDRINUSE');
 });
 
 test('what is decided and answered is in the metrics', async () => {

@@ -8,8 +8,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { openHttp } from '../../../src/listeners/http/http.ts';
 import { openResp } from '../../../src/listeners/resp/resp.ts';
 import { linesOf } from '../../../src/cli/tools/lines.ts';
-import { spanOf } from '../../../src/cli/tools/span.ts';
-import { UsageError } from '../../../src/store.ts';
+import { durationOf } from '../../../src/cli/tools/duration.ts';
+import { UsageError } from '../../../src/config/usage-error.ts';
 import { command, opened, talk } from '../listeners.ts';
 
 const LIMITS = `
@@ -156,7 +156,7 @@ test('any text of a span is one, or a UsageError that shows it', () => {
   fc.assert(
     fc.property(text, (words) => {
       try {
-        const span = spanOf('--for', words);
+        const span = durationOf('--for', words);
         expect(span > 0 && span < Infinity).toBe(true);
       } catch (error) {
         expect(error).toBeInstanceOf(UsageError);

@@ -12,14 +12,14 @@ export interface Quantiles {
 
 /** Of a millisecond: what is shorter than eight of these is told apart one by one. */
 const UNITS = 4096;
-const LONGEST = 2 ** 31 - 1;
+const MAX_UNITS = 2 ** 31 - 1;
 const BUCKETS = 232;
 
-export class Spread {
+export class LatencyBuckets {
   private readonly counts = new Float64Array(BUCKETS);
 
   observe(took: Millis, times = 1): void {
-    this.counts[bucketOf(Math.min(LONGEST, took * UNITS) | 0)] += times;
+    this.counts[bucketOf(Math.min(MAX_UNITS, took * UNITS) | 0)] += times;
   }
 
   copy(): Float64Array {

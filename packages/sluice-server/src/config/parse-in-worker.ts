@@ -22,7 +22,7 @@ export interface Piece {
 }
 
 /** As `parseConfig`: rejects with a ConfigError that holds all faults of all files. */
-export async function parseElsewhere(files: readonly ConfigFile[]): Promise<Config> {
+export async function parseInWorker(files: readonly ConfigFile[]): Promise<Config> {
   // Node 20 cannot run a worker from TypeScript, so where the sources are run (tests), it happens here.
   if (import.meta.url.endsWith('.ts')) return parseConfig(files);
   const worker = new Worker(new URL('./parse-worker.js', import.meta.url), { workerData: files });

@@ -1,4 +1,4 @@
 /** Keys come from strangers: nothing of them may steer the terminal. */
-export function plain(text = ''): string {
+export function printable(text = ''): string {
   return text.replace(/\p{C}/gu, '·').slice(0, 80);
 }

@@ -1,9 +1,9 @@
 /** Spans of time on a command line. */
 import { minInterval, type Millis, SluiceError } from 'sluice';
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 
 /** '10m', 's', '250ms'. */
-export function spanOf(flag: string, text: string): Millis {
+export function durationOf(flag: string, text: string): Millis {
   try {
     return minInterval({ every: text }).window;
   } catch (error) {
@@ -21,7 +21,7 @@ const STEPS: readonly (readonly [Millis, string])[] = [
 ];
 
 /** The largest two units of it: '1h 30m'. */
-export function showSpan(span: Millis): string {
+export function showDuration(span: Millis): string {
   const words: string[] = [];
   let rest = Math.round(span / 1000) * 1000;
   for (const [unit, name] of STEPS) {
@@ -33,7 +33,7 @@ export function showSpan(span: Millis): string {
 }
 
 /** At least so long, and round: what a row of a table stands for. */
-export function roundSpan(span: Millis): Millis {
+export function roundDuration(span: Millis): Millis {
   const round = [1, 2, 5, 10, 15, 30].flatMap((n) => [n * 1000, n * 60_000, n * 3_600_000, n * 86_400_000]);
   return round.sort((a, b) => a - b).find((one) => one >= span) ?? span;
 }

@@ -4,7 +4,7 @@ import { HttpProblem } from './reply.ts';
 
 export type Verb = 'take' | 'peek' | 'refund' | 'reset' | 'block';
 
-export interface Question {
+export interface Operation {
   readonly limit: string;
   readonly key: string;
   readonly cost: number;
@@ -25,7 +25,7 @@ const MEMBERS: Readonly<Record<Verb, readonly string[]>> = {
   block: ['duration'],
 };
 
-export function readQuestion(verb: Verb, value: unknown, maxKey: number): Question {
+export function readOperation(verb: Verb, value: unknown, maxKey: number): Operation {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new HttpProblem('bad-request', 'the body must be an object, or a list of objects');
   const known = ['limit', 'key', ...MEMBERS[verb]];
