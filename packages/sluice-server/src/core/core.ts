@@ -4,6 +4,7 @@
  */
 import { type Decision, type Duration, type MaybePromise, metered, type Store } from 'sluice';
 import type { Config } from '../config/model.ts';
+import { type ClThrottle, openCell } from './cell.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
 import { type AskOptions, type Limit, openLimit } from './limit.ts';
@@ -29,8 +30,6 @@ export interface CoreOptions {
 
 /** The limits of a configuration, as every listener asks them. */
 export interface Core {
-  /** For listeners that bring their limits with each request. Keys of limiters on it must not begin with a limit's name. */
-  readonly store: Store;
   /** A key that was cut from a long text must then be a copy, or all of that text is kept with it. */
   readonly keepsKeys: boolean;
   /** The one in force. */
@@ -45,6 +44,8 @@ export interface Core {
   ): MaybePromise<RateLimitAnswer>;
   /** As a limiter's, of a limit by its name. Throws an UnknownLimit where there is none, as do the next four. */
   take(limit: string, key: string, options?: AskOptions): MaybePromise<Verdict>;
+  /** redis-cell's CL.THROTTLE, whose limit comes with the call instead of the configuration. Returns its five integers. */
+  readonly clThrottle: ClThrottle<MaybePromise<Decision>>;
   /** The same answer, nothing written. */
   peek(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
   /** Gives back; never above full. */
@@ -61,6 +62,9 @@ export interface Core {
   /** Ends the store: leases go back. */
   close(): Promise<void>;
 }
+
+/** What metrics call the limits of CL.THROTTLE. */
+const CELL = 'cl.throttle';
 
 interface Prepared {
   readonly config: Config;
@@ -128,16 +132,15 @@ export function createCore(config: Config, options: CoreOptions): Core {
     return limit;
   }
 
-  function judged({ config: { name, shadow } }: Limit, key: string, decision: Decision): Verdict {
-    const lenient = isShadow || shadow;
-    metrics.decided(name, key, decision, lenient);
-    return decision.allowed || !lenient
+  /** Counts a take, and turns a denial in shadow mode into an allowed verdict. */
+  function judged(name: string, key: string, decision: Decision, isLenient: boolean): Verdict {
+    metrics.decided(name, key, decision, isLenient);
+    return decision.allowed || !isLenient
       ? decision
       : { ...decision, allowed: true, retryAfter: 0, shadowed: true };
   }
 
   return {
-    store,
     keepsKeys,
     metrics,
     get config() {
@@ -150,10 +153,12 @@ export function createCore(config: Config, options: CoreOptions): Core {
     take(name, key, ask = {}) {
       const limit = limitOf(name);
       const answer = limit.take(key, ask);
+      const isLenient = isShadow || limit.config.shadow;
       return isPromise(answer)
-        ? answer.then((decision) => judged(limit, key, decision))
-        : judged(limit, key, answer);
+        ? answer.then((decision) => judged(name, key, decision, isLenient))
+        : judged(name, key, answer, isLenient);
     },
+    clThrottle: openCell(store, (key, decision) => judged(CELL, key, decision, isShadow)),
     peek: (name, key, ask = {}) => limitOf(name).peek(key, ask),
     refund: (name, key, ask = {}) => limitOf(name).refund(key, ask),
     block: (name, key, span) => limitOf(name).block(key, span),

@@ -3,6 +3,9 @@ import { createServer as createSecureServer } from 'node:https';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { unpunctuality } from 'sluice-test-support/redis/watch.ts';
 import { readArgs } from '../../src/cli/args.ts';
+import { refusal } from '../../src/listeners/resp/answer.ts';
+import type { Command } from '../../src/listeners/resp/command.ts';
+import { spanRecorder } from '../../src/listeners/resp/trace.ts';
 import { createLog } from '../../src/log.ts';
 import type { ServerOptions } from '../../src/server.ts';
 import { tracesOf, TELEMETRY_FLAGS } from '../../src/cli/telemetry-flags.ts';
@@ -223,6 +226,16 @@ test('a store that does not answer is an error in the spans of all listeners', a
     ['grpc', 2, 'UNAVAILABLE'],
     ['resp', 2, 'UNAVAILABLE'],
   ]);
+});
+
+test('an internal server error is an error in the span of a RESP command', () => {
+  const spans: Span[] = [];
+  const tracer = createTracer((span) => spans.push(span), { share: 1 });
+  const log = createLog(() => {});
+  const command = { hasKey: true } as Command;
+  const record = spanRecorder(tracer, command, ['THROTTLE', 'k', 'api'], performance.now());
+  record?.(refusal(new TypeError('broken'), 'throttle', log));
+  expect(spans.map(({ error }) => error)).toEqual(['ERR internal server error']);
 });
 
 test('keys are told only where they are asked for, and no text is long', async () => {

@@ -1,19 +1,11 @@
 /** CL.THROTTLE, whose limit comes with each call, and THROTTLE, which names one of the configuration. */
-import type { Decision, Hit, Millis, Store } from 'sluice';
-import { type ClThrottleReply, createClThrottle } from 'sluice/compat/redis-cell';
 import type { Core } from '../../core/core.ts';
-import { isPromise } from '../../core/maybe-promise.ts';
+import { chain, isPromise } from '../../core/maybe-promise.ts';
 import { detachedCopy } from '../../core/detached-copy.ts';
 import { type Command, RespError } from './command.ts';
-
-/** Larger whole numbers are not exact in most clients. */
-const NO_BOUND = Number.MAX_SAFE_INTEGER;
-/** What metrics call the limits that callers bring themselves. */
-const CELL = 'cl.throttle';
+import { encodeReply, replyOf } from './throttle-reply.ts';
 
 export function throttleCommands(core: Core, maxKey: number): readonly (readonly [string, Command])[] {
-  const cell = createClThrottle({ store: counted(core) });
-
   function keyOf(bytes: string): string {
     if (bytes.length > maxKey) throw new RespError('ERR', `the key is longer than ${maxKey} bytes`);
     const key = textOf(bytes);
@@ -29,14 +21,14 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
         arity: [4, 5],
         hasKey: true,
         run(words) {
-          const reply = cell(
+          const reply = core.clThrottle(
             keyOf(words[1]),
             numberOf(words[2]),
             numberOf(words[3]),
             numberOf(words[4]),
             words.length > 5 ? numberOf(words[5]) : 1,
           );
-          return isPromise(reply) ? reply.then(cellReply) : cellReply(reply);
+          return chain(reply, encodeReply);
         },
       },
     ],
@@ -50,100 +42,13 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
         run(words) {
           const options = words.length > 3 ? optionsOf(words.slice(3)) : undefined;
           const verdict = core.take(textOf(words[2]), keyOf(words[1]), options);
-          return isPromise(verdict) ? verdict.then(decisionReply) : decisionReply(verdict);
+          return isPromise(verdict)
+            ? verdict.then((decision) => encodeReply(replyOf(decision)))
+            : encodeReply(replyOf(verdict));
         },
       },
     ],
   ];
-}
-
-/** The store of the core, with what was decided in the metrics. */
-function counted({ store, metrics }: Core): Store {
-  function noted({ key }: Hit, decision: Decision): Decision {
-    metrics.decided(CELL, key, decision, false);
-    return decision;
-  }
-
-  return {
-    clock: store.clock,
-    apply(hit) {
-      const answer = store.apply(hit);
-      if (hit.verb !== 'take') return answer;
-      return isPromise(answer) ? answer.then((decision) => noted(hit, decision)) : noted(hit, answer);
-    },
-    close: () => undefined,
-  };
-}
-
-function cellReply(reply: ClThrottleReply): string {
-  return replyOf(reply[0], reply[1], reply[2], reply[3], reply[4]);
-}
-
-/** Who is denied asks again at once, and hears the same. */
-const last = { limited: -1, limit: 0, remaining: 0, retryAfter: 0, resetAfter: 0, text: '' };
-
-function replyOf(
-  limited: number,
-  limit: number,
-  remaining: number,
-  retryAfter: number,
-  resetAfter: number,
-): string {
-  const isSame =
-    resetAfter === last.resetAfter &&
-    retryAfter === last.retryAfter &&
-    remaining === last.remaining &&
-    limit === last.limit &&
-    limited === last.limited;
-  if (isSame) {
-    // Puts its parts together, for this time and those to come.
-    last.text.charCodeAt(0);
-    return last.text;
-  }
-  // Of few parts: those that are put together here are taken apart again when the answer is written.
-  const middle = retryAfter === -1 ? '\r\n:-1\r\n:' : `\r\n:${retryAfter}\r\n:`;
-  const text = `${headOf(limited, limit)}${remaining}${middle}${resetAfter}\r\n`;
-  last.limited = limited;
-  last.limit = limit;
-  last.remaining = remaining;
-  last.retryAfter = retryAfter;
-  last.resetAfter = resetAfter;
-  last.text = text;
-  return text;
-}
-
-/** Most answers begin like one before. */
-const heads = [
-  { limit: Number.NaN, text: '' },
-  { limit: Number.NaN, text: '' },
-];
-
-function headOf(limited: number, limit: number): string {
-  const head = heads[limited];
-  if (head.limit !== limit) {
-    head.limit = limit;
-    head.text = Buffer.from(`*5\r\n:${limited}\r\n:${limit}\r\n:`).toString('latin1');
-  }
-  return head.text;
-}
-
-/** Times are whole seconds, rounded up; -1: not limited, or never. */
-function decisionReply({ allowed, limit, remaining, retryAfter, resetAfter }: Decision): string {
-  return replyOf(
-    allowed ? 0 : 1,
-    wholeOf(limit),
-    wholeOf(remaining),
-    allowed ? -1 : secondsOf(retryAfter),
-    secondsOf(resetAfter),
-  );
-}
-
-function wholeOf(value: number): number {
-  return Math.max(0, Math.min(Math.floor(value), NO_BOUND));
-}
-
-function secondsOf(span: Millis): number {
-  return span === Infinity ? -1 : Math.ceil(span / 1000);
 }
 
 function optionsOf(words: readonly string[]): { cost: number | undefined; tier: string | undefined } {

@@ -2,6 +2,7 @@
 import type { Millis } from 'sluice';
 import type { Asked, Tracer } from '../../telemetry/traces/tracer.ts';
 import type { Command } from './command.ts';
+import { isLimited } from './throttle-reply.ts';
 
 /** What is told of the reply; undefined: the command leaves no span. */
 export function spanRecorder(
@@ -19,7 +20,7 @@ export function spanRecorder(
       start,
       attributes: { 'sluice.door': 'resp', 'db.response.status_code': codeOf(reply) },
       asked: askedOf(name, words, reply),
-      error: /^-(UNAVAILABLE|ERR the server failed)/.test(reply) ? reply.slice(1).trimEnd() : undefined,
+      error: /^-(UNAVAILABLE|ERR internal server error)/.test(reply) ? reply.slice(1).trimEnd() : undefined,
     });
 }
 
@@ -30,9 +31,10 @@ function codeOf(reply: string): string {
 /** Of a reply that is no error: five integers, the first of which says whether it was limited. */
 function askedOf(name: string, words: readonly string[], reply: string): Asked {
   const key = copyOf(words[1]);
-  if (!reply.startsWith('*5')) return { key };
+  const limited = isLimited(reply);
+  if (limited === undefined) return { key };
   const limit = name === 'THROTTLE' ? copyOf(words[2]) : name.toLowerCase();
-  return { limit, key, outcome: reply[5] === '0' ? 'allowed' : 'denied' };
+  return { limit, key, outcome: limited ? 'denied' : 'allowed' };
 }
 
 /** Spans wait for a while: they must not keep the text that the word was cut from. */

@@ -52,6 +52,14 @@ test('tiers, overrides and shadow mode count in THROTTLE', async () => {
   expect(await ask('k', 'soft', '1')).toBe(cell(0, 1, 0, -1, 60));
 });
 
+test('CL.THROTTLE denies nothing with --shadow, and its denials are counted as shadowed', async () => {
+  const store = memory({ clock: manualClock(0) });
+  const { port, core } = await opened(openResp, LIMITS, { store, shadow: true });
+  const one = command('CL.THROTTLE', 'k', '0', '1', '60');
+  expect(await talk(port, one + one)).toBe(cell(0, 1, 0, -1, 60).repeat(2));
+  expect(core.metrics.text()).toContain('sluice_decisions_total{limit="cl.throttle",outcome="shadowed"} 1');
+});
+
 test.each<[string, string[]]>([
   ['-ERR there is no limit "nope"', ['throttle', 'k', 'nope']],
   ['-ERR cost is not a number', ['throttle', 'k', 'api', '-1']],
