@@ -1,4 +1,4 @@
-/** The server as a library: for those who embed it, and for listeners of their own. */
+/** The server as a library: start it inside a program, or write another listener on top of `createCore`. */
 export { loadConfig, parseConfig, type ConfigFile } from './config/config.ts';
 export {
   type Config,

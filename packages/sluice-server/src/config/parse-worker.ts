@@ -1,4 +1,4 @@
-/** Parses a configuration in a thread of its own, and hands it over in pieces: see parse-in-worker.ts. */
+/** The worker thread of parse-in-worker.ts: parses a configuration and sends it in pieces, on request. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ConfigFile, parseConfig } from './config.ts';
 import { ConfigError } from './model.ts';

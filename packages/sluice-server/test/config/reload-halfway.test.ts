@@ -89,7 +89,7 @@ describe.each([
       const reloader = createReloader(failing, [folder], log, readFiles([folder]));
       const { loadedAt } = reloader.loaded;
       writeFileSync(file, 'limits: { api: 7/h }');
-      for (let i = 0; i < 3; i++) await reloader.look();
+      for (let i = 0; i < 3; i++) await reloader.check();
       expect(tries).toBe(1);
       expect(lines).toEqual(['error', 'warn']);
       expect(reloader.loaded).toEqual({ loadedAt, error: expect.stringContaining(BROKEN) });

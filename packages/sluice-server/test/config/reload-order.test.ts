@@ -24,10 +24,10 @@ test('a large configuration does not overtake a newer one', async () => {
   const log = createLog(() => {});
   const reloader = createReloader(core, [file], log, readFiles([file]));
   writeFileSync(file, MANY_LIMITS);
-  const older = reloader.look();
+  const older = reloader.check();
   await new Promise((resolve) => setImmediate(resolve));
   writeFileSync(file, 'limits: { api: 8/h }');
-  const newer = reloader.look();
+  const newer = reloader.check();
   await Promise.all([older, newer]);
   expect(await core.peek('api', 'k')).toMatchObject({ limit: 8 });
 });

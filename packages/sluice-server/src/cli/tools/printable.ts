@@ -1,4 +1,4 @@
-/** Keys come from strangers: nothing of them may steer the terminal. */
+/** Makes a key safe to print. Keys come from untrusted clients and may contain terminal control characters. */
 export function printable(text = ''): string {
   return text.replace(/\p{C}/gu, '·').slice(0, 80);
 }

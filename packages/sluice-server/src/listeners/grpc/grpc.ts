@@ -16,15 +16,15 @@ import { Refusal, shouldRateLimit } from './rls.ts';
 
 type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
 
-/** Concurrent calls of one connection. */
+/** Maximum number of concurrent calls per connection. */
 const MAX_CALLS = 1000;
 
-/** Milliseconds of silence after which a client is pinged over HTTP/2, and milliseconds that it has to answer. */
+/** Milliseconds of inactivity before an HTTP/2 ping, and milliseconds that the client has to answer it. */
 const KEEP_ALIVE = 60_000;
 const KEEP_ALIVE_TIMEOUT = 20_000;
 
-/** Milliseconds for which calls are still accepted while draining: a client that has just connected learns of it first. */
-const LAST_WORDS = 300;
+/** Milliseconds during which calls are still accepted while draining, for clients that have just connected. */
+const DRAIN_GRACE = 300;
 
 export async function openGrpc(core: Core, options: ListenerOptions): Promise<Listener> {
   const { address, maxMessage, maxKey, isHealthy, log, tracer, idleTimeout = IDLE_TIMEOUT } = options;
@@ -51,7 +51,7 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
     };
     const fail = (error: unknown): void => {
       const { code, message } = refusalOf(error);
-      if (code === status.INTERNAL) log.error('a call failed', { door: 'grpc', error: String(error) });
+      if (code === status.INTERNAL) log.error('gRPC call failed', { door: 'grpc', error: String(error) });
       answered(code);
       callback({ code, details: message });
     };
@@ -82,7 +82,7 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
     async drain(timeout) {
       health.close();
       const cut = setTimeout(() => server.forceShutdown(), timeout);
-      await new Promise((resolve) => setTimeout(resolve, Math.min(LAST_WORDS, timeout)));
+      await new Promise((resolve) => setTimeout(resolve, Math.min(DRAIN_GRACE, timeout)));
       await new Promise<void>((resolve) => {
         server.tryShutdown(() => resolve());
       });
@@ -103,7 +103,7 @@ function parentIn({ metadata }: Call): string | undefined {
   return typeof given === 'string' ? given : undefined;
 }
 
-/** Not the caller's mistakes. */
+/** Failures that the client did not cause. */
 const FAULTS: readonly status[] = [status.UNAVAILABLE, status.INTERNAL];
 
 function workOf(
@@ -143,7 +143,7 @@ function checkToken(call: Call, { tokens, attempts }: ListenerOptions): void {
   throw new Refusal(status.UNAUTHENTICATED, 'invalid token');
 }
 
-/** Without the port: '192.0.2.1:80', or '2001:db8::1:80', which grpc-js writes without brackets. */
+/** Removes the port from '192.0.2.1:80' or '2001:db8::1:80', which grpc-js writes without brackets. */
 function hostOf(peer: string): string {
   return peer.slice(0, Math.max(0, peer.lastIndexOf(':'))).replace(/^\[|\]$/g, '');
 }

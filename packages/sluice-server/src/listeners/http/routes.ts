@@ -1,4 +1,4 @@
-/** Which path does what. */
+/** The routes of the HTTP listener. */
 import type { IncomingMessage } from 'node:http';
 import { EXPOSITION_TYPE } from 'sluice/prometheus';
 import type { Core } from '../../core/core.ts';
@@ -14,7 +14,7 @@ import { answerV1 } from './v1.ts';
 
 export interface Route {
   readonly method: 'GET' | 'POST';
-  /** Whom it answers: anybody; whoever may use the listener; whoever may change keys by hand. */
+  /** Clients that may use the route: all, those with access to the listener, or those that may reset and block keys. */
   readonly access: 'public' | 'client' | 'admin';
   answer(request: IncomingMessage, query: URLSearchParams): Reply | Promise<Reply>;
 }
@@ -53,9 +53,9 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
     ['/rlconfig', get(() => text(showConfig(core.config)))],
     ['/metrics', get(() => text(core.metrics.text(), 200, EXPOSITION_TYPE))],
     ...(live === undefined ? [] : ([['/live', get(() => live.reply())]] as const)),
-    // As the original: 500 tells a load balancer to go elsewhere.
-    ['/healthcheck', open(() => (isHealthy() ? text('OK') : text('draining', 500)))],
-    ['/openapi.json', open(() => text(OPENAPI, 200, 'application/json; charset=utf-8'))],
+    // 500 tells load balancers to send requests elsewhere, as in envoyproxy/ratelimit.
+    ['/healthcheck', publicGet(() => (isHealthy() ? text('OK') : text('draining', 500)))],
+    ['/openapi.json', publicGet(() => text(OPENAPI, 200, 'application/json; charset=utf-8'))],
     ...pageRoutes(options.page),
   ]);
 }
@@ -64,11 +64,11 @@ function pageRoutes(folder: string | undefined): [path: string, route: Route][] 
   return [...pageFiles(folder)].map(([path, file]) => {
     const answer: Route['answer'] = ({ headers }) =>
       file(String(headers['accept-encoding'] ?? ''), headers['if-none-match'] ?? '');
-    return [path, open(answer)];
+    return [path, publicGet(answer)];
   });
 }
 
-/** For the page, and for people. */
+/** The limits of the configuration, for the page and for people. */
 function limitsOf({ config }: Core): unknown {
   return [...config.limits.values()].map(({ name, text: policies, tiers, overrides, mode, shadow }) => ({
     name,
@@ -81,4 +81,4 @@ function limitsOf({ config }: Core): unknown {
 }
 
 const get = (answer: Route['answer']): Route => ({ method: 'GET', access: 'client', answer });
-const open = (answer: Route['answer']): Route => ({ method: 'GET', access: 'public', answer });
+const publicGet = (answer: Route['answer']): Route => ({ method: 'GET', access: 'public', answer });

@@ -1,4 +1,4 @@
-/** CL.THROTTLE, whose limit comes with each call, and THROTTLE, which names one of the configuration. */
+/** The commands CL.THROTTLE, whose limit comes with each call, and THROTTLE, which names a limit of the configuration. */
 import type { Core } from '../../core/core.ts';
 import { chain, isPromise } from '../../core/maybe-promise.ts';
 import { detachedCopy } from '../../core/detached-copy.ts';
@@ -7,7 +7,7 @@ import { encodeReply, replyOf } from './throttle-reply.ts';
 
 export function throttleCommands(core: Core, maxKey: number): readonly (readonly [string, Command])[] {
   function keyOf(bytes: string): string {
-    if (bytes.length > maxKey) throw new RespError('ERR', `the key is longer than ${maxKey} bytes`);
+    if (bytes.length > maxKey) throw new RespError('ERR', `key must have at most ${maxKey} bytes`);
     const key = textOf(bytes);
     return core.keepsKeys ? detachedCopy(key) : key;
   }
@@ -16,7 +16,7 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
     [
       'cl.throttle',
       {
-        summary: 'Asks a GCRA limit that comes with the call, as the module redis-cell does.',
+        summary: 'Checks a GCRA limit given by the arguments, like the module redis-cell.',
         usage: 'key max_burst count period [quantity]',
         arity: [4, 5],
         hasKey: true,
@@ -35,7 +35,7 @@ export function throttleCommands(core: Core, maxKey: number): readonly (readonly
     [
       'throttle',
       {
-        summary: 'Asks a limit of the configuration; the reply is that of CL.THROTTLE.',
+        summary: 'Checks a limit of the configuration. Replies like CL.THROTTLE.',
         usage: 'key limit [cost] [TIER tier]',
         arity: [2, 5],
         hasKey: true,
@@ -57,14 +57,14 @@ function optionsOf(words: readonly string[]): { cost: number | undefined; tier: 
   if (name !== undefined && name.toLowerCase() !== 'tier') throw new RespError('ERR', 'syntax error');
   const cost = isCost ? words[0] : undefined;
   if (cost !== undefined && !/^\d{1,15}(\.\d{1,15})?$/.test(cost))
-    throw new RespError('ERR', `cost is not a number, 0 or more: ${cost.slice(0, 40)}`);
+    throw new RespError('ERR', `cost must be a number of 0 or more; got '${cost.slice(0, 40)}'`);
   return {
     cost: cost === undefined ? undefined : Number(cost),
     tier: tier === undefined ? undefined : textOf(tier),
   };
 }
 
-/** The same text as the other listeners read; bytes that are no UTF-8 become text that no other bytes become. */
+/** Decodes UTF-8, so that keys are the same on all listeners. Other bytes map to text that nothing else maps to. */
 function textOf(bytes: string): string {
   if (isAscii(bytes)) return bytes;
   const buffer = Buffer.from(bytes, 'latin1');
@@ -77,7 +77,7 @@ function isAscii(bytes: string): boolean {
   return true;
 }
 
-/** Digits as a number; the rest as it is, for whoever refuses it. */
+/** Parses digits quickly. Anything else is returned unchanged, and rejected or parsed by CL.THROTTLE itself. */
 function numberOf(word: string): number | string {
   if (word.length === 0 || word.length > 15) return word;
   let value = 0;
