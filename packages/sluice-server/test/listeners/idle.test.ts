@@ -1,4 +1,4 @@
-/** Many who say nothing. The server is a process of its own: sockets have two ends. Needs the build. */
+/** Many idle connections. The server is a separate process, so that only its ends of the sockets count. Needs the build. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -8,11 +8,11 @@ import { clientOf, HEALTH } from './grpc/client.ts';
 import { started, temporaryFile } from '../serving.ts';
 
 const IDLE = 10_000;
-/** At once: the kernel keeps a bounded number of those that were not accepted yet. */
+/** Connections opened concurrently: the kernel queues only a limited number that was not accepted yet. */
 const WAVE = 500;
 const LISTENERS = ['http', 'grpc', 'resp'];
 
-test(`with ${IDLE} idle connections, each listener answers the next one, and few bytes are kept for each`, async () => {
+test(`with ${IDLE} idle connections, each listener still answers, and uses little memory per connection`, async () => {
   const listeners = ['--grpc', '127.0.0.1:0', '--resp', '127.0.0.1:0'];
   const server = await started('--config', temporaryFile('limits: { a: 1/s }'), ...listeners);
   await server.says('"door":"resp"');
@@ -39,7 +39,7 @@ test(`with ${IDLE} idle connections, each listener answers the next one, and few
   }
 }, 120_000);
 
-/** Bytes. */
+/** In bytes. */
 function residentOf(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 }

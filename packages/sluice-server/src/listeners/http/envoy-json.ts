@@ -83,7 +83,7 @@ function members(value: unknown, what: string, names: readonly string[]): Map<st
 function uint(value: unknown, what: string): number {
   const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value;
   if (!Number.isSafeInteger(number) || (number as number) < 0)
-    throw invalid(`${what} must be an integer of 0 or more`);
+    throw invalid(`${what} must be an integer, 0 or more`);
   return number as number;
 }
 

@@ -41,7 +41,7 @@ export function readOperation(verb: Verb, value: unknown, maxKey: number): Opera
     throw new HttpProblem('bad-request', `limit must be a string, the name of a limit; got ${shown(limit)}`);
   checkKey(key, maxKey);
   if (typeof cost !== 'number' || !(cost >= 0) || cost === Infinity)
-    throw new HttpProblem('bad-request', `cost must be a finite number of 0 or more; got ${shown(cost)}`);
+    throw new HttpProblem('bad-request', `cost must be a finite number, 0 or more; got ${shown(cost)}`);
   if (cost > MAX_COST)
     throw new HttpProblem('bad-request', `cost must be at most 2^53 (${MAX_COST}); got ${shown(cost)}`);
   if (tier !== undefined && typeof tier !== 'string')

@@ -57,7 +57,7 @@ function optionsOf(words: readonly string[]): { cost: number | undefined; tier: 
   if (name !== undefined && name.toLowerCase() !== 'tier') throw new RespError('ERR', 'syntax error');
   const cost = isCost ? words[0] : undefined;
   if (cost !== undefined && !/^\d{1,15}(\.\d{1,15})?$/.test(cost))
-    throw new RespError('ERR', `cost must be a number of 0 or more; got '${cost.slice(0, 40)}'`);
+    throw new RespError('ERR', `cost must be a number, 0 or more; got '${cost.slice(0, 40)}'`);
   return {
     cost: cost === undefined ? undefined : Number(cost),
     tier: tier === undefined ? undefined : textOf(tier),
