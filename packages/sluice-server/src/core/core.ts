@@ -42,7 +42,7 @@ export interface Core {
     descriptors: readonly Descriptor[],
     hitsAddend?: number,
   ): MaybePromise<RateLimitAnswer>;
-  /** Same as `Limiter.take`, for the named limit. Throws an UnknownLimit if it does not exist, like the methods below. */
+  /** Same as `Limiter.take`, for the named limit. Like `peek`, `refund`, `block` and `reset`, throws an UnknownLimit if it does not exist. */
   take(limit: string, key: string, options?: AskOptions): MaybePromise<Verdict>;
   /** redis-cell's CL.THROTTLE, whose limit comes with the call instead of the configuration. Returns its five integers. */
   readonly clThrottle: ClThrottle<MaybePromise<Decision>>;

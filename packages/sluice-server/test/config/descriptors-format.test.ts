@@ -1,4 +1,4 @@
-/** The configuration format of envoyproxy/ratelimit: what is accepted and what is rejected. */
+/** Which configurations in the format of envoyproxy/ratelimit are accepted and rejected. */
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { ConfigError } from '../../src/config/model.ts';

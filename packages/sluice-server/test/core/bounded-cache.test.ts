@@ -1,4 +1,4 @@
-/** Words are slices of what a client sent. Whoever keeps a word must not keep the rest in memory. */
+/** Words are slices of the input that a client sent. Keeping a word must not keep the rest of the input in memory. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { memory, type Store } from 'sluice';

@@ -223,7 +223,7 @@ describe('modes', () => {
     expect(ask(core, 'd', 'other=1', 'k=1')).toMatchObject({ overLimit: false, quotaViolations: [1] });
   });
 
-  test('a limit that replaces another is counted in its place', () => {
+  test('a limit that replaces another is counted instead of it', () => {
     const core = open(`
 domain: d
 descriptors:

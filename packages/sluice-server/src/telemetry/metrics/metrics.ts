@@ -109,6 +109,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     return counts;
   }
 
+  /** Counts of a listener. Metrics, spans and log lines name it `door`, a name that dashboards depend on. */
   function listenerOf(name: string): ListenerCounts {
     const listener = listeners.get(name) ?? { routes: new Map(), time: new Histogram() };
     listeners.set(name, listener);
