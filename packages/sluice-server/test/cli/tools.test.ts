@@ -242,12 +242,12 @@ describe('sluice replay', () => {
 
   test('decompresses .gz files, and reads lines that end in CRLF', async () => {
     const args = ['--policy', '25/min fixed-window'];
-    const plainly = await sluice('replay', temporaryFile(log.join('\n'), 'log'), ...args);
-    const packed = temporaryFile('', 'log.gz');
-    writeFileSync(packed, gzipSync(log.join('\r\n')));
-    expect(await sluice('replay', packed, ...args)).toEqual(plainly);
-    writeFileSync(packed, 'not packed');
-    expect(await sluice('replay', packed, ...args)).toEqual([1, 'sluice: incorrect header check\n']);
+    const plain = await sluice('replay', temporaryFile(log.join('\n'), 'log'), ...args);
+    const compressed = temporaryFile('', 'log.gz');
+    writeFileSync(compressed, gzipSync(log.join('\r\n')));
+    expect(await sluice('replay', compressed, ...args)).toEqual(plain);
+    writeFileSync(compressed, 'not compressed');
+    expect(await sluice('replay', compressed, ...args)).toEqual([1, 'sluice: incorrect header check\n']);
   });
 
   test('reads whole lines wherever chunks end, and rejects a file with an endless line', async () => {
@@ -307,7 +307,7 @@ describe('sluice top', () => {
     const second = await serving('limits: { b: 2/h }', { listeners: { http } });
     await take(second.url, 'b', 'x');
     expect(await code).toBe(0);
-    expect(printed()).toMatch(/ {2}a\n.*does not answer.* {2}b\n/s);
+    expect(printed()).toMatch(/ {2}a\n.*cannot reach.* {2}b\n/s);
     expect(printed()).not.toMatch(/ -\d/);
   });
 
