@@ -13,7 +13,7 @@ const anywhere = { host: '127.0.0.1', port: 0 };
 const server = await startServer({
   config: [new URL('../packages/sluice-server/limits.sample.yaml', import.meta.url).pathname],
   store: { url: 'memory' },
-  doors: { http: { address: anywhere }, resp: { address: anywhere } },
+  listeners: { http: { address: anywhere }, resp: { address: anywhere } },
   log: createLog(() => {}),
 });
 const { http, resp } = server.addresses;

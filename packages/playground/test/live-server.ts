@@ -28,7 +28,7 @@ export async function openLiveServer(page: string): Promise<LiveServer> {
   const server = await startServer({
     config: [config],
     store: { url: 'memory' },
-    doors: { http: { address: { host: '127.0.0.1', port: 0 } } },
+    listeners: { http: { address: { host: '127.0.0.1', port: 0 } } },
     log: createLog(() => {}),
     page,
   });

@@ -173,7 +173,7 @@ test('a key is looked up; blocking and resetting it need the admin token', async
   await answer.getByText('0 of 20').waitFor();
   expect(await answer.textContent()).toMatch(/may pass in (60|59\.\d) min/);
   await own.getByRole('button', { name: 'Reset' }).click();
-  await answer.getByText('an admin token is needed').waitFor();
+  await answer.getByText('an admin token is required').waitFor();
   await own.getByLabel('Admin token').pressSequentially('let-me-in', { delay: 20 });
   // It outlives the pictures that come each second.
   await own.waitForTimeout(1100);

@@ -1,4 +1,4 @@
-/** The server as a library: for those who embed it, and for doors of their own. */
+/** The server as a library: start it inside a program, or write another listener on top of `createCore`. */
 export { loadConfig, parseConfig, type ConfigFile } from './config/config.ts';
 export {
   type Config,
@@ -23,9 +23,9 @@ export { createLog, type Log, type LogLevel, type LogOptions } from './log.ts';
 export type { Counts, Denied, Metrics, MetricsOptions, Totals } from './telemetry/metrics/metrics.ts';
 export type { OtlpOptions } from './telemetry/metrics/otlp.ts';
 export {
-  type DoorName,
+  type ListenerName,
   type DrainOptions,
-  type ServerDoor,
+  type ServerListener,
   type RunningServer,
   type ServerOptions,
   startServer,

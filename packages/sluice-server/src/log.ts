@@ -1,9 +1,9 @@
 /** Log lines: JSON for machines, text for a terminal. */
 
-/** Severity, from what only developers need to what an operator must act on. */
+/** Severity, from details for developers (`debug`) to problems that an operator must fix (`error`). */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** Writes a line at each level, with `fields` beside the message. */
+/** One function per level. Each writes a line with the message and, if given, further fields. */
 export type Log = Readonly<
   Record<LogLevel, (message: string, fields?: Readonly<Record<string, unknown>>) => void>
 >;
@@ -11,13 +11,13 @@ export type Log = Readonly<
 export const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 export interface LogOptions {
-  /** Lines below this level are not written. Default 'info'. */
+  /** Lines below this level are dropped. Default 'info'. */
   readonly level?: LogLevel;
   /** 'json' for machines, 'text' for a terminal. Default 'json'. */
   readonly format?: 'json' | 'text';
 }
 
-/** `write` receives whole lines, each with its line break. If it throws, the line is lost and the caller goes on. */
+/** Creates a log. `write` receives whole lines, each with its line break. If it throws, the line is dropped. */
 export function createLog(write: (line: string) => void, options: LogOptions = {}): Log {
   const { level: least = 'info', format = 'json' } = options;
   const line =
@@ -30,7 +30,7 @@ export function createLog(write: (line: string) => void, options: LogOptions = {
         const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${shown(value)}`);
         write(`${time.slice(11, 19)} ${level.padEnd(5)} ${message}${rest.join('')}\n`);
       } catch {
-        // There is nowhere left to report it, and no request may fail because of its log line.
+        // There is nowhere left to report this, and a request must not fail because of its log line.
       }
     };
   return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
@@ -38,15 +38,17 @@ export function createLog(write: (line: string) => void, options: LogOptions = {
 
 function shown(value: unknown): string {
   if (typeof value === 'string' && /^[\w.:/@-]+$/.test(value)) return value;
-  // JSON escapes control characters below a space. Terminals also obey C1 controls and line separators.
+  // JSON escapes only control characters below U+0020. Terminals also act on C1 controls and line separators.
   return String(JSON.stringify(value)).replace(
     /[\x7f-\x9f\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 
-/** Calls `tell` at most once a second, for what may happen many times a second. */
-export function seldom<A extends readonly unknown[]>(tell: (...args: A) => void): (...args: A) => void {
+/** Wraps `tell` so that it runs at most once a second. Further calls within that second are dropped. */
+export function oncePerSecond<A extends readonly unknown[]>(
+  tell: (...args: A) => void,
+): (...args: A) => void {
   let last = -Infinity;
   return (...args) => {
     if (performance.now() - last < 1000) return;

@@ -1,4 +1,4 @@
-/** The whole of it: configuration, store, core, doors; opened together, drained together. */
+/** Starts and drains a server: configuration, store, core and listeners. */
 import type { Millis } from 'sluice';
 import type { TrustProxy } from 'sluice/http';
 import type { Family } from 'sluice/prometheus';
@@ -7,116 +7,117 @@ import { parseConfig, readFiles } from './config/config.ts';
 import { createCore, type Core } from './core/core.ts';
 import {
   type Address,
-  type Door,
-  type DoorOptions,
+  type Listener,
+  type ListenerOptions,
   isLoopback,
-  type OpenDoor,
+  type OpenListener,
   showAddress,
 } from './listeners/listener.ts';
 import { openResp } from './listeners/resp/resp.ts';
 import { openHttp } from './listeners/http/http.ts';
 import { createLive } from './listeners/http/live.ts';
 import { liveConfig } from './listeners/http/live-config.ts';
-import { type Log, seldom } from './log.ts';
+import { type Log, oncePerSecond } from './log.ts';
 import { createMetrics, family, type MetricsOptions } from './telemetry/metrics/metrics.ts';
 import type { OtlpOptions } from './telemetry/metrics/otlp.ts';
 import { createReloader, sizes } from './config/reload.ts';
-import { type OpenedStore, openStore, type StoreOptions, UsageError } from './store.ts';
+import { type OpenedStore, openStore, type StoreOptions } from './store.ts';
+import { UsageError } from './config/usage-error.ts';
 import { openTelemetry, type TracesOptions } from './telemetry/telemetry.ts';
 import { createTlsReloader, pathsOf, readTls, type TlsFiles } from './listeners/tls.ts';
 import { VERSION } from './version.ts';
 import { watchPaths } from './config/watch.ts';
 
-/** A protocol. */
-export type DoorName = 'http' | 'grpc' | 'resp';
+/** The protocol that a listener speaks. */
+export type ListenerName = 'http' | 'grpc' | 'resp';
 
-/** A protocol is a line here. */
-const DOORS: Readonly<Record<DoorName, OpenDoor>> = {
+/** Every protocol has one line here. */
+const LISTENERS: Readonly<Record<ListenerName, OpenListener>> = {
   http: openHttp,
-  // Not before it is asked for: the library is large.
+  // Imported on demand, because the gRPC library is large.
   grpc: async (core, options) => (await import('./listeners/grpc/grpc.ts')).openGrpc(core, options),
   resp: openResp,
 };
 
-/** A door that is to be opened. */
-export interface ServerDoor {
-  /** Port 0: any that is free. */
+/** Where to open a listener, and which tokens its clients need. */
+export interface ServerListener {
+  /** Port 0 picks a free port. */
   readonly address: Address;
-  /** One of these must be shown; undefined: none is asked for. A function, since files of tokens change. */
+  /** Clients must send one of these tokens. Without it, no token is required. A function, because token files may change. */
   readonly tokens?: (() => readonly string[]) | undefined;
 }
 
 export interface ServerOptions {
-  /** Files, or folders of them. */
+  /** YAML files, or folders that contain them. */
   readonly config: readonly string[];
-  /** Where the limits' state lives. */
+  /** Where the state of the limits is kept. */
   readonly store: StoreOptions;
-  /** Those named here are opened. */
-  readonly doors: Readonly<Partial<Record<DoorName, ServerDoor>>>;
-  /** Read again when they change. */
+  /** The listeners to open. */
+  readonly listeners: Readonly<Partial<Record<ListenerName, ServerListener>>>;
+  /** TLS certificates for all listeners. They are reloaded when the files change. */
   readonly tls?: TlsFiles | undefined;
-  /** Of the HTTP door: one of these must be shown to reset or block a key; it opens everything else, too. */
+  /** HTTP only: tokens that may reset and block keys. They are also accepted everywhere else. */
   readonly adminTokens?: (() => readonly string[]) | undefined;
-  /** Of the HTTP listener: without any token, requests that come from this machine may reset and block keys. Default false. */
+  /** HTTP only: if no token is configured, let requests from this machine reset and block keys. Default false. */
   readonly adminWithoutToken?: boolean | undefined;
   /**
-   * Of the HTTP listener: which proxies are believed about the address of a client, as `trustProxy` of `clientAddress`. Wrong
-   * tokens are limited by that address. Default false.
+   * HTTP only: which proxies to trust for the client's address, in the forms that `clientAddress` accepts. Attempts with
+   * wrong tokens are limited by that address. Default false.
    */
   readonly trustProxy?: TrustProxy | undefined;
-  /** Connections that each listener holds at a time; one more is refused. Default 10,000. */
+  /** Maximum number of open connections per listener. Further ones are refused. Default 10,000. */
   readonly maxConnections?: number | undefined;
-  /** A RESP or gRPC connection without a request for this long is closed; 0: never. Default 10 minutes. */
+  /** RESP and gRPC connections without a request for this long are closed; 0 for never. Default 10 minutes. */
   readonly idleTimeout?: Millis | undefined;
-  /** Of the HTTP door: the folder of the built page; default the one that comes with the server. 'none': no page. */
+  /** HTTP only: folder of the built playground page. Default: the page that ships with the server. 'none' serves no page. */
   readonly page?: string | undefined;
-  /** Bytes of a message; default 1 MiB. */
+  /** Maximum size of a request, in bytes. Default 1 MiB. */
   readonly maxMessage?: number | undefined;
-  /** Bytes of a key, in UTF-8; default 1024. */
+  /** Maximum length of a key, in bytes of UTF-8. Default 1024. */
   readonly maxKey?: number | undefined;
-  /** All limits decide and count, none denies. */
+  /** Limits decide and count as usual, but nothing is denied. Default false. */
   readonly shadow?: boolean | undefined;
-  /** What is counted, and how much of it. */
+  /** Which details the metrics contain. */
   readonly metrics?: MetricsOptions | undefined;
-  /** Also push the metrics to a collector. */
+  /** Also push the metrics to an OpenTelemetry collector. */
   readonly otlp?: OtlpOptions | undefined;
-  /** Also push spans of requests. */
+  /** Also push a span for sampled requests to an OpenTelemetry collector. */
   readonly traces?: TracesOptions | undefined;
-  /** Look at the files again when they change; default true. */
+  /** Reload the files when they change. Default true. */
   readonly watch?: boolean | undefined;
-  /** Where it says what it does: see `createLog`. */
+  /** Receives the log lines; see `createLog`. */
   readonly log: Log;
 }
 
-/** A server whose doors are open. */
+/** A server that is accepting connections. */
 export interface RunningServer {
-  /** To ask the same limits without a door. */
+  /** Asks the same limits directly, without a network connection. */
   readonly core: Core;
-  /** Where each door is, with the port that was given where 0 was asked for. */
-  readonly addresses: Readonly<Partial<Record<DoorName, Address>>>;
-  /** Loads the files again, certificates too. Resolves when they are in use, or were refused; never rejects. */
+  /** The address of each listener, with the actual port if 0 was requested. */
+  readonly addresses: Readonly<Partial<Record<ListenerName, Address>>>;
+  /** Reloads the configuration and the certificates. Resolves when they are in use or were rejected; never rejects. */
   reload(): Promise<void>;
   /**
-   * Says that it is unhealthy, and after `delay` lets nobody in; answers what has come, returns leases, closes the store.
-   * After `timeout` ms, connections are cut off.
+   * Shuts down gracefully: fails health checks, waits for `delay`, stops accepting connections, answers requests in
+   * progress, returns leases and closes the store. Connections still open after `timeout` are closed.
    */
   drain(options?: DrainOptions): Promise<void>;
 }
 
 export interface DrainOptions {
-  /** So long new clients are still let in, until load balancers have noticed. Default 0. */
+  /** How long to keep accepting connections while health checks fail, so that load balancers can react. Default 0. */
   readonly delay?: Millis;
-  /** After so long, connections are cut off. Default 10 s. */
+  /** Connections that are still open after this long are closed. Default 10 s. */
   readonly timeout?: Millis;
 }
 
-/** Loads the configuration, opens the store and the doors. Rejects if any of them fails. */
+/** Loads the configuration, connects to the store and opens the listeners. Rejects if any of these fails. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { log } = options;
-  for (const name of Object.keys(options.doors))
-    if (!Object.hasOwn(DOORS, name))
-      throw new UsageError(`unknown listener '${name}'; known: ${Object.keys(DOORS).join(', ')}`);
-  const { http } = options.doors;
+  for (const name of Object.keys(options.listeners))
+    if (!Object.hasOwn(LISTENERS, name))
+      throw new UsageError(`unknown listener '${name}'; known: ${Object.keys(LISTENERS).join(', ')}`);
+  const { http } = options.listeners;
   if (options.adminWithoutToken === true && http !== undefined && !isLoopback(http.address))
     throw new UsageError('--allow-admin-without-token needs an HTTP listener on a loopback address');
   const files = readFiles(options.config);
@@ -124,7 +125,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const tls = options.tls && readTls(options.tls);
   const telemetry = await openTelemetry(options);
   const metrics = createMetrics(options.metrics);
-  /** On a cluster, each node has a breaker of its own. */
+  /** Nodes whose circuit breaker is open; on a cluster, each node has its own. */
   const openBreakers = new Set<string | undefined>();
   const opened = await openStore({
     ...options.store,
@@ -138,7 +139,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       else log.info('the store is responding again', { after: Math.round(event.openFor), ...where });
       options.store.onEvent?.(event);
     },
-    onError: seldom((error) => log.warn('connection to the store failed', { error: error.message })),
+    onError: oncePerSecond((error) => log.warn('connection to the store failed', { error: error.message })),
   });
   const core = createCore(config, {
     store: opened.store,
@@ -157,32 +158,32 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
 
   let isHealthy = true;
-  const doors = new Map<DoorName, Door>();
+  const listeners = new Map<ListenerName, Listener>();
   try {
-    for (const name of Object.keys(DOORS) as DoorName[]) {
-      const given = options.doors[name];
+    for (const name of Object.keys(LISTENERS) as ListenerName[]) {
+      const given = options.listeners[name];
       if (given === undefined) continue;
       const own = { ...given, tls, live, tracer: telemetry.tracer, isHealthy: () => isHealthy };
-      doors.set(name, await openDoor(name, core, options, own));
+      listeners.set(name, await openListener(name, core, options, own));
     }
   } catch (error) {
-    await Promise.all([...doors.values()].map((door) => door.drain(0)));
+    await Promise.all([...listeners.values()].map((listener) => listener.drain(0)));
     await core.close();
     throw error;
   }
 
-  const lookAtTls =
+  const checkTls =
     options.tls && tls
       ? createTlsReloader(options.tls, tls, log, (next) => {
-          for (const door of doors.values()) door.secure(next);
+          for (const listener of listeners.values()) listener.secure(next);
         })
       : () => {};
-  const look = (always = false): Promise<void> => {
-    lookAtTls();
-    return reloader.look(always);
+  const checkFiles = (always = false): Promise<void> => {
+    checkTls();
+    return reloader.check(always);
   };
   const paths = [...options.config, ...(options.tls ? pathsOf(options.tls) : [])];
-  const unwatch = options.watch === false ? () => {} : watchPaths(paths, () => void look());
+  const unwatch = options.watch === false ? () => {} : watchPaths(paths, () => void checkFiles());
   const endPush = telemetry.pushMetrics(() => metrics.families());
   let draining: Promise<void> | undefined;
 
@@ -192,7 +193,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     unwatch();
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
     live.close();
-    await Promise.all([...doors.values()].map((door) => door.drain(timeout)));
+    await Promise.all([...listeners.values()].map((listener) => listener.drain(timeout)));
     await core.close();
     await Promise.all([endPush(), telemetry.endSpans()]);
     log.info('drained');
@@ -200,25 +201,25 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   return {
     core,
-    addresses: Object.fromEntries([...doors].map(([name, { address }]) => [name, address])),
-    reload: () => look(true),
+    addresses: Object.fromEntries([...listeners].map(([name, { address }]) => [name, address])),
+    reload: () => checkFiles(true),
     drain: ({ delay = 0, timeout = 10_000 } = {}) => (draining ??= drain(delay, timeout)),
   };
 }
 
-async function openDoor(
-  name: DoorName,
+async function openListener(
+  name: ListenerName,
   core: Core,
   options: ServerOptions,
-  own: Pick<DoorOptions, 'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy'>,
-): Promise<Door> {
+  own: Pick<ListenerOptions, 'address' | 'tokens' | 'tls' | 'live' | 'tracer' | 'isHealthy'>,
+): Promise<Listener> {
   const { log, adminTokens, page, maxMessage = 1024 * 1024, maxKey = 1024 } = options;
   const { adminWithoutToken, maxConnections, idleTimeout, trustProxy } = options;
   const { tls, tokens } = own;
   const bounds = { maxMessage, maxKey, maxConnections, idleTimeout };
-  // One for each listener: whoever guesses the tokens of one must not lock others out of the next.
+  // One per listener: guessing the tokens of one listener must not lock clients out of another.
   const attempts = createAttempts(trustProxy);
-  const door = await DOORS[name](core, {
+  const listener = await LISTENERS[name](core, {
     ...own,
     ...bounds,
     adminTokens,
@@ -227,26 +228,26 @@ async function openDoor(
     page,
     log,
   });
-  const address = showAddress(door.address);
+  const address = showAddress(listener.address);
   log.info('listening', {
     door: name,
     address,
     tls: tls !== undefined,
-    // To click on.
+    // A URL that terminals make clickable.
     ...(name === 'http' && page !== 'none' && { page: `http${tls === undefined ? '' : 's'}://${address}/` }),
   });
-  if (!isLoopback(door.address) && tokens === undefined && tls?.ca === undefined)
-    log.warn('anyone who reaches this address can use up limits; set a token', {
+  if (!isLoopback(listener.address) && tokens === undefined && tls?.ca === undefined)
+    log.warn('anyone who can reach this address can use up limits; configure a token', {
       door: name,
       address,
     });
-  return door;
+  return listener;
 }
 
 function facts({ size, name }: OpenedStore): Family[] {
   const version = [{ labels: { version: VERSION, store: name }, value: 1 }];
-  const info = family('sluice.build_info', 'gauge', 'The version that runs.', version);
+  const info = family('sluice.build_info', 'gauge', 'Version of the running server, and its store.', version);
   return size === undefined
     ? [info]
-    : [info, family('sluice.store.keys', 'gauge', 'Keys in memory.', size())];
+    : [info, family('sluice.store.keys', 'gauge', 'Keys in the memory store.', size())];
 }

@@ -1,54 +1,53 @@
-/** Where the limits' state lives, by a URL. Clients are loaded when they are needed: both are optional. */
+/** Opens the store that a URL names. The Redis and Postgres clients are optional packages, imported on demand. */
 import { leased, memory, type Decision, type MaybePromise, type Store } from 'sluice';
 import { type BreakerEvent, redis, type RedisClient } from 'sluice/redis';
+import { UsageError } from './config/usage-error.ts';
+import { loadOptional } from './core/load-optional.ts';
 
-/** Where the limits' state lives, and what is said when it cannot be asked. */
+/** Where the state of the limits is kept, and what happens while the store is unavailable. */
 export interface StoreOptions {
-  /** memory, redis://, rediss://, redis+cluster://, redis+sentinel://, postgres://. */
+  /** 'memory', or a URL: redis://, rediss://, redis+cluster://, redis+sentinel:// or postgres://. */
   readonly url: string;
-  /** In memory: keys per limit; default 1,000,000. */
+  /** Memory store only: maximum number of keys per limit. Default 1,000,000. */
   readonly maxKeys?: number | undefined;
-  /** How long a check may take, as a duration. */
+  /** How long the store may take for one check, such as '200ms'. */
   readonly deadline?: string | undefined;
-  /** Who decides when the store cannot be asked; default 'local': this server alone, by the same limits. */
+  /** What to do while the store is unavailable. Default 'local': this server decides alone, with the same limits. */
   readonly onFailure?: 'local' | 'throw' | 'allow' | 'deny' | undefined;
-  /** Remember denials in this process until they end; default false. */
+  /** Answer repeated denials from this process's memory. Default false. */
   readonly denyCache?: boolean | undefined;
-  /** Strict leases; about how many servers share the store. */
+  /** Lease units from the store. `nodes` is roughly how many servers share it. */
   readonly leases?: { readonly nodes: number } | undefined;
-  /** Called when the breaker opens and when it closes. */
+  /** Called when the circuit breaker opens and when it closes. */
   readonly onEvent?: ((event: BreakerEvent) => void) | undefined;
-  /** The client lost its connection, or could not make one. */
+  /** Called when the client loses its connection or cannot establish one. */
   readonly onError?: ((error: Error) => void) | undefined;
 }
 
 export interface OpenedStore {
   readonly store: Store;
-  /** Without a password. */
+  /** The URL without its password. */
   readonly name: string;
-  /** Whether it remembers keys as text. */
+  /** Whether the store keeps the key strings that it is given. */
   readonly keepsKeys: boolean;
-  /** Keys now, where they can be counted. */
+  /** Current number of keys. Undefined if the store cannot count them. */
   readonly size: (() => number) | undefined;
 }
-
-/** A mistake in how the command was called. */
-export class UsageError extends Error {}
 
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { url, maxKeys, leases } = options;
   if (url === 'memory') {
     if (leases !== undefined)
-      throw new UsageError('leases need a store that servers share, such as redis://');
+      throw new UsageError('leases need a store that several servers can share, such as redis://');
     const store = memory({ maxKeys });
     return { store, name: 'memory', keepsKeys: false, size: () => store.size };
   }
   const [client, close] = await clientOf(url, options.onError ?? (() => {})).catch((error: unknown) => {
-    // As URL and decodeURIComponent say it, which would show a stack and not what to do.
+    // Thrown by URL and decodeURIComponent. The CLI would print a stack instead of what to do.
     const isMalformed = error instanceof URIError || (error as { code?: unknown }).code === 'ERR_INVALID_URL';
     if (!isMalformed) throw error;
     throw new UsageError(
-      `--store cannot be read; in a password, % is written %25, / is %2F and @ is %40; got ${withoutPassword(url)}`,
+      `--store is not a valid URL; in a password, write % as %25, / as %2F and @ as %40; got ${withoutPassword(url)}`,
     );
   });
   const guards = {
@@ -71,7 +70,7 @@ async function storeOn(url: string, client: object, guards: Guards): Promise<Sto
   return postgres(client, guards);
 }
 
-/** A store never closes a client that it was given; this one was made for it. */
+/** Stores do not close the client that they were given. We created this one for the store, so we close it. */
 function closing(
   store: Store<Promise<Decision>>,
   close: () => MaybePromise<unknown>,
@@ -95,7 +94,7 @@ type Client = readonly [client: object, close: () => MaybePromise<unknown>];
 
 async function clientOf(url: string, onError: (error: Error) => void): Promise<Client> {
   if (isPostgres(url)) return postgresClient(url, onError);
-  const { Redis, Cluster } = await optional('this store', 'ioredis', () => import('ioredis'));
+  const { Redis, Cluster } = await loadOptional('this store', 'ioredis', () => import('ioredis'));
   if (/^rediss?:\/\//.test(url)) {
     const client = new Redis(url);
     client.on('error', onError);
@@ -107,7 +106,7 @@ async function clientOf(url: string, onError: (error: Error) => void): Promise<C
       `--store must be memory, redis://host:port, rediss://…, redis+cluster://host:port,host:port, redis+sentinel://name@host:port,host:port or postgres://…; got ${withoutPassword(url)}`,
     );
   const hosts = nodes.split(',').map(hostOf);
-  // Up to the first colon: a password may hold more of them.
+  // Split at the first colon only: a password may contain colons.
   const [name = '', password] = (user ?? '').split(/:(.*)/s, 2).map(decodeURIComponent);
   const tls = secure === undefined ? {} : { tls: {} };
   const client =
@@ -117,7 +116,7 @@ async function clientOf(url: string, onError: (error: Error) => void): Promise<C
         })
       : new Redis({
           ...tls,
-          // Without these it speaks plain text to both, whatever `tls` says.
+          // Without these two, ioredis connects in plain text to sentinels and master, even if `tls` is set.
           ...(secure !== undefined && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
           sentinels: hosts,
           name,
@@ -127,7 +126,7 @@ async function clientOf(url: string, onError: (error: Error) => void): Promise<C
   return [client, () => client.disconnect()];
 }
 
-/** redis+cluster://user:password@a:1,b:2 and redis+sentinel://master:password@a:1,b:2; rediss+… with TLS. */
+/** redis+cluster://user:password@a:1,b:2 and redis+sentinel://master:password@a:1,b:2; rediss+… for TLS. */
 const MANY = /^redis(s)?\+(cluster|sentinel):\/\/(?:([^@/]*)@)?([\w.:,[\]-]+)\/?$/;
 
 function hostOf(text: string): { host: string; port: number } {
@@ -136,22 +135,14 @@ function hostOf(text: string): { host: string; port: number } {
 }
 
 async function postgresClient(url: string, onError: (error: Error) => void): Promise<Client> {
-  const { default: pg } = await optional('this store', 'pg', () => import('pg'));
-  // A connection that hangs is given up then.
+  const { default: pg } = await loadOptional('this store', 'pg', () => import('pg'));
+  // Gives up on a connection that hangs.
   const pool = new pg.Pool({ connectionString: url, max: 10, query_timeout: 5000 });
   pool.on('error', onError);
   return [pool, () => pool.end()];
 }
 
-export async function optional<T>(what: string, name: string, load: () => Promise<T>): Promise<T> {
-  try {
-    return await load();
-  } catch (error) {
-    throw new UsageError(`${what} needs ${name}: npm install ${name}`, { cause: error });
-  }
-}
-
 function withoutPassword(url: string): string {
-  // Up to the last @: a password may hold what it should not.
+  // Up to the last @, in case the password contains an unescaped one.
   return url.replace(/^([\w+]+:\/\/[^:]*):.*@/s, '$1:***@');
 }

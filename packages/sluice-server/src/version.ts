@@ -1,4 +1,4 @@
-/** From the package itself, so that there is one place to change it. */
+/** The version in package.json. */
 import { readFileSync } from 'node:fs';
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {

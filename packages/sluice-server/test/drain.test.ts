@@ -1,4 +1,4 @@
-/** The end of a server: real processes and signals, for which it needs the build; and what comes at the last moment. */
+/** Graceful shutdown: with real processes and signals, which need the build, and requests that arrive at the last moment. */
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
@@ -13,10 +13,10 @@ import { started, take, temporaryFile } from './serving.ts';
 vi.setConfig({ testTimeout: 60_000 });
 
 describe('SIGTERM', () => {
-  // Who holds its tongue for longer than the last second of a drain is cut off: so does a client that stands still.
+  // A connection that is idle for the last second of a drain is closed, so a client that stalls fails this test.
   const under = <T>(run: () => Promise<T>) => punctually(500, run);
 
-  test('under load loses no answer, and ends with 0', () =>
+  test('under load loses no response, and exits with code 0', () =>
     under(async () => {
       const server = await started('--config', temporaryFile('limits: { a: 1000000/h }'));
       const agent = new Agent({ keepAlive: true, maxSockets: 32 });
@@ -26,7 +26,7 @@ describe('SIGTERM', () => {
 
       const ask = () =>
         new Promise<void>((resolve) => {
-          const question = request(`${server.url}/v1/take`, { method: 'POST', agent }, (response) => {
+          const operation = request(`${server.url}/v1/take`, { method: 'POST', agent }, (response) => {
             response.resume();
             response.on('end', () => {
               answered++;
@@ -37,13 +37,13 @@ describe('SIGTERM', () => {
               resolve();
             });
           });
-          question.on('error', (error: NodeJS.ErrnoException) => {
-            // Nobody listens any more: refused before anything was sent.
+          operation.on('error', (error: NodeJS.ErrnoException) => {
+            // The server no longer listens: refused before anything was sent.
             if (error.code === 'ECONNREFUSED') isOver = true;
             else failures.push(`${error.code} ${error.message}`);
             resolve();
           });
-          question.end('{"limit":"a","key":"x"}');
+          operation.end('{"limit":"a","key":"x"}');
         });
       let connected = 0;
       const client = async () => {
@@ -52,7 +52,7 @@ describe('SIGTERM', () => {
         while (!isOver) await ask();
       };
       const clients = Array.from({ length: 32 }, client);
-      // A connection that nobody has accepted yet is the kernel's, and ends with the listening socket.
+      // A connection that was not accepted yet belongs to the kernel, and is closed with the listening socket.
       await expect.poll(() => connected === 32 && answered > 100, { timeout: 20_000 }).toBe(true);
       server.process.kill('SIGTERM');
       await Promise.all(clients);
@@ -62,17 +62,17 @@ describe('SIGTERM', () => {
       agent.destroy();
     }));
 
-  test('answers what waits on its connections, though the process was held up meanwhile', () =>
+  test('answers requests that are waiting on its connections, even if the process was stalled', () =>
     under(async () => {
       const server = await started('--config', temporaryFile('limits: { a: 99/h }'));
       const agent = new Agent({ keepAlive: true });
       const ask = () =>
         new Promise<number | string>((resolve) => {
-          const question = request(`${server.url}/healthcheck`, { agent }, (response) => {
+          const operation = request(`${server.url}/healthcheck`, { agent }, (response) => {
             response.resume().on('end', () => resolve(response.statusCode ?? 0));
           });
-          question.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'error'));
-          question.end();
+          operation.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'error'));
+          operation.end();
         });
       const ten = Array.from({ length: 10 });
       expect(await Promise.all(ten.map(ask))).toEqual(ten.map(() => 200));
@@ -86,7 +86,7 @@ describe('SIGTERM', () => {
       agent.destroy();
     }));
 
-  test('is not held up by connections that ask nothing', async () => {
+  test('is not delayed by connections without requests', async () => {
     const server = await started('--config', temporaryFile('limits: { a: 1/h }'));
     const silent = connect(server.port, '127.0.0.1');
     await once(silent, 'connect');
@@ -106,7 +106,7 @@ describe('SIGTERM', () => {
     idle.destroy();
   });
 
-  test('with a delay, goes on answering while the health check fails', async () => {
+  test('with a delay, keeps answering while the health check fails', async () => {
     const server = await started('--config', temporaryFile('limits: { a: 1/h }'), '--drain-delay', '2500');
     server.process.kill('SIGTERM');
     await server.says('"message":"draining"');
@@ -116,31 +116,31 @@ describe('SIGTERM', () => {
   });
 });
 
-test('while it drains, an answer says that it is the last of its connection', async () => {
-  const { port, door } = await opened(openHttp, 'limits: { api: 3/h }');
+test('responses during a drain tell the client to close the connection', async () => {
+  const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
   const socket = socketTo(port);
   const ask = async (): Promise<string> => {
     socket.write('GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n');
     return String((await once(socket, 'data'))[0]);
   };
   expect(await ask()).toContain('Connection: keep-alive');
-  const drained = door.drain(5000);
+  const drained = listener.drain(5000);
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(await ask()).toContain('Connection: close');
   await drained;
 });
 
 describe('at the last moment', () => {
-  /** The loop has looked at its sockets, and looks at its timers next. */
+  /** Resolves when the event loop has polled its sockets and runs timers next. */
   const looked = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-  /** For so many milliseconds nothing else is done here. */
+  /** Blocks this process for the given number of milliseconds. */
   function holdUp(span: number): void {
     const end = performance.now() + span;
     while (performance.now() < end);
   }
 
-  /** All that is heard until the server hangs up. */
+  /** Everything received until the server closes the connection. */
   async function heardBy(socket: Socket): Promise<string> {
     let heard = '';
     socket.on('data', (chunk) => (heard += String(chunk)));
@@ -149,14 +149,14 @@ describe('at the last moment', () => {
     return heard;
   }
 
-  test('HTTP: who has connected is let in, though the server has not seen it yet', async () => {
-    const { port, door } = await opened(openHttp, 'limits: { api: 3/h }');
-    // The system's answer comes while the loop looks at sockets: it will not look at them again in this turn.
+  test('HTTP: a client that has connected is served, even if the server has not accepted it yet', async () => {
+    const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
+    // The event loop is polling sockets when the callback runs, and does not poll again in this turn.
     await stat('.');
     const socket = socketTo(port);
-    // Node connects in its next tick, and the system shakes hands without the server.
+    // Node connects in the next tick, and the kernel completes the handshake without the server.
     await new Promise<void>((resolve) => process.nextTick(resolve));
-    const drained = door.drain(5000);
+    const drained = listener.drain(5000);
     socket.write('GET /healthcheck HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     expect(await heardBy(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     await drained;
@@ -171,13 +171,13 @@ describe('at the last moment', () => {
     ],
     ['RESP', openResp, command('ping'), /^\+PONG\r\n$/],
   ] as const)(
-    '%s: all who have connected are let in, though one is accepted at a time',
+    '%s: all clients that have connected are served, even if the server accepts one at a time',
     async (_, open, words, answer) => {
-      const { port, door } = await opened(open, 'limits: { api: 3/h }');
+      const { port, listener } = await opened(open, 'limits: { api: 3/h }');
       await stat('.');
       const sockets = Array.from({ length: 20 }, () => socketTo(port));
       await new Promise<void>((resolve) => process.nextTick(resolve));
-      const drained = door.drain(5000);
+      const drained = listener.drain(5000);
       for (const socket of sockets) socket.write(words);
       const heard = await Promise.all(sockets.map(heardBy));
       expect(heard.filter((text) => !answer.test(text))).toEqual([]);
@@ -185,15 +185,15 @@ describe('at the last moment', () => {
     },
   );
 
-  test('HTTP: what was said before idle connections are cut is answered, though timers are looked at before sockets', () =>
+  test('HTTP: answers a request sent before idle connections are closed, although timers run before sockets are read', () =>
     punctually(300, async () => {
-      const { port, door } = await opened(openHttp, 'limits: { api: 3/h }');
+      const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
       const ask = 'GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n';
       socket.write(ask);
       await once(socket, 'data');
-      const drained = door.drain(5000);
-      // They are cut after a second.
+      const drained = listener.drain(5000);
+      // Idle connections are closed after a second.
       await new Promise((resolve) => setTimeout(resolve, 600));
       await looked();
       socket.write(ask);
@@ -202,31 +202,31 @@ describe('at the last moment', () => {
       await drained;
     }));
 
-  // Half a second that this machine stands still are the client's.
+  // If this machine stalls for half a second, the client is too late.
   const within = <T>(run: () => Promise<T>) => punctually(200, run);
 
-  test('RESP: what was said before the end is answered, though timers are looked at before sockets', () =>
+  test('RESP: answers a command sent before the shutdown, although timers run before sockets are read', () =>
     within(async () => {
-      const { port, door } = await opened(openResp, 'limits: { api: 3/h }');
+      const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
       socket.write(command('ping'));
       await once(socket, 'data');
       await looked();
       socket.write(command('echo', 'last'));
-      const drained = door.drain(5000);
+      const drained = listener.drain(5000);
       holdUp(20);
       expect(await heardBy(socket)).toBe('$4\r\nlast\r\n');
       await drained;
     }));
 
-  test('RESP: what was said before a silent client is cut is answered, though timers are looked at before sockets', () =>
+  test('RESP: answers a command sent before an idle connection is closed, although timers run before sockets are read', () =>
     punctually(300, async () => {
-      const { port, door } = await opened(openResp, 'limits: { api: 3/h }');
+      const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
       socket.write(command('ping'));
       await once(socket, 'data');
-      const drained = door.drain(5000);
-      // It is cut after half a second.
+      const drained = listener.drain(5000);
+      // Idle connections are closed after half a second.
       await new Promise((resolve) => setTimeout(resolve, 100));
       await looked();
       socket.write(command('echo', 'last'));
@@ -235,13 +235,13 @@ describe('at the last moment', () => {
       await drained;
     }));
 
-  test('RESP: a silent client may say one more thing', () =>
+  test('RESP: an idle client can send one more command', () =>
     within(async () => {
-      const { port, door } = await opened(openResp, 'limits: { api: 3/h }');
+      const { port, listener } = await opened(openResp, 'limits: { api: 3/h }');
       const socket = socketTo(port);
       await once(socket, 'connect');
       const heard = heardBy(socket);
-      const drained = door.drain(5000);
+      const drained = listener.drain(5000);
       await new Promise((resolve) => setTimeout(resolve, 100));
       socket.write(command('echo', 'last'));
       expect(await heard).toBe('$4\r\nlast\r\n');

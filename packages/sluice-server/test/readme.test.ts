@@ -1,4 +1,4 @@
-/** What the page of the server shows: its commands are typed, its files are served, its answers are compared. Needs the build. */
+/** Runs what the README shows: commands, configuration files and responses. Needs the build. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ const trying = commandsIn(block('sh', 'sluice simulate'));
 const shell = promisify(execFile);
 const typed = async (line: string): Promise<string> => (await shell('sh', ['-c', line])).stdout;
 
-/** Words of `sluice …`, with files and servers of ours for those that it names. */
+/** Arguments of a `sluice …` line, with the files and servers that it names replaced by those of the test. */
 function argumentsOf(line: string, places: Readonly<Record<string, string>>): string[] {
   const [program, ...words] = (line.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll(`'`, ''));
   expect(program).toBe('sluice');
@@ -36,21 +36,21 @@ function argumentsOf(line: string, places: Readonly<Record<string, string>>): st
   return words.map((word) => places[word] ?? word);
 }
 
-/** Exit code 0, and what was printed. */
+/** Output of a command that must exit with code 0. */
 async function printedBy(args: readonly string[]): Promise<string> {
   const { output, gone } = run(...args);
   expect(await gone, output()).toBe(0);
   return output();
 }
 
-test('what is installed brings the command, from the packed package', async () => {
+test('installing the packed package provides the command', async () => {
   const [install = '', once = '', ...more] = installing;
   expect([install, ...more]).toEqual(['npm install --global sluice-server']);
   const folder = mkdtempSync(join(tmpdir(), 'sluice-command-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   for (const name of ['sluice', 'sluice-server'] as const) unpack(name, folder);
   for (const name of ['@grpc/grpc-js', '@grpc/proto-loader', 'yaml']) link(name, folder);
-  // Links the commands of what lies in node_modules, as an installation does.
+  // Links the commands of the packages in node_modules, as an installation does.
   await shell('npm', ['rebuild', '--offline', '--ignore-scripts'], { cwd: folder });
   const { stdout } = await shell('sh', ['-c', once], {
     cwd: folder,
@@ -60,7 +60,7 @@ test('what is installed brings the command, from the packed package', async () =
   expect(existsSync(join(folder, 'node_modules/.bin/sluice'))).toBe(true);
 }, 120_000);
 
-test('the first two commands work, and the answer is the one that is shown', async () => {
+test('the first two commands work, and the response is the one shown', async () => {
   const [serve = '', curl = '', ...more] = beginning;
   expect(more).toEqual([]);
   const [verb, ...args] = argumentsOf(serve, { 'limits.yaml': temporaryFile(limits) });
@@ -74,11 +74,11 @@ test('the first two commands work, and the answer is the one that is shown', asy
 test.each([
   ['limits', limits],
   ['descriptors', descriptors],
-])('sluice check finds nothing wrong with the %s', async (_, text) => {
+])('sluice check accepts the %s', async (_, text) => {
   await printedBy(['check', temporaryFile(text)]);
 });
 
-test('mistakes are told as shown', async () => {
+test('invalid files are reported as shown', async () => {
   const [line = '', ...shown] = mistakes.split('\n');
   const file = temporaryFile(`limits:
   search:
@@ -103,18 +103,18 @@ async function take(server: Serving, limit: string, key: string, more: object = 
   return (await response.json()) as Answer;
 }
 
-describe('the limits of the page', () => {
+describe('the limits in the README', () => {
   const shadow = /^ +shadow: true .*\n/m;
 
-  test('do what stands beside them', async () => {
+  test('do what their comments say', async () => {
     expect(limits).toMatch(shadow);
     const server = await serving(limits.replace(shadow, ''));
     const search = (key: string, more?: object) => take(server, 'search', key, more);
-    // Whole, unless a take says otherwise.
+    // Mode 'whole', unless a take specifies another.
     expect(await search('bob', { cost: 11 })).toMatchObject({ allowed: false, limit: 10 });
     expect(await search('bob', { cost: 11, mode: 'partial' })).toMatchObject({ allowed: true, taken: 10 });
     expect(await search('pete', { cost: 101, tier: 'pro' })).toMatchObject({ allowed: false, limit: 100 });
-    // Overrides, whatever tier is named.
+    // Overrides, whatever tier the take names.
     for (let i = 0; i < 3; i++)
       expect(await search('health-probe', { cost: 1e6 })).toMatchObject({ allowed: true });
     expect(await search('known-scraper')).toMatchObject({ allowed: false, retryAfter: null });
@@ -122,12 +122,12 @@ describe('the limits of the page', () => {
     expect(await search('partner-7', { cost: 101 })).toMatchObject({ allowed: false });
     expect(await search('alice', { cost: 10 })).toMatchObject({ allowed: true, limit: 10 });
     expect(await search('alice', { cost: 11, tier: 'pro' })).toMatchObject({ allowed: false, limit: 10 });
-    // All of the month's, in one go.
+    // The whole quota of the month in one take.
     expect(await take(server, 'export', 'x', { cost: 100 })).toMatchObject({ allowed: true, limit: 100 });
     expect(await take(server, 'export', 'x', { cost: 101 })).toMatchObject({ allowed: false });
   });
 
-  test('of a login lock out who goes on after five attempts', async () => {
+  test('for logins lock out a client that continues after five attempts', async () => {
     const server = await serving(limits);
     const answers: Answer[] = [];
     for (let i = 0; i < 9; i++) answers.push(await take(server, 'login', 'eve'));
@@ -140,7 +140,7 @@ describe('the limits of the page', () => {
     expect(lockout(answers.at(-1))).toBeLessThanOrEqual(300_000);
   });
 
-  test('in shadow deny nobody, and count', async () => {
+  test('in shadow mode count but deny nothing', async () => {
     const server = await serving(limits);
     for (const key of ['bob', 'known-scraper'])
       expect(await take(server, 'search', key, { cost: 1000 })).toMatchObject({ allowed: true });
@@ -159,30 +159,30 @@ describe("Envoy's format", () => {
       })
       .then(async (response) => ((await response.json()) as { overallCode: string }).overallCode);
 
-  test('the limits of the page apply to addresses, and to what begins with /login', async () => {
+  test('the limits in the README apply to addresses, and to paths that start with /login', async () => {
     const server = await serving(descriptors);
     expect(await asking(server, 10, ['remote_address', '192.0.2.1'])).toBe('OK');
     expect(await asking(server, 11, ['remote_address', '192.0.2.2'])).toBe('OVER_LIMIT');
     const ip = ['remote_address', '192.0.2.3'] as [string, string];
     expect(await asking(server, 6, ['path', '/login/again'], ip)).toBe('OVER_LIMIT');
-    // With policies, what was refused was not counted.
+    // With policies, denied requests are not counted.
     expect(await asking(server, 5, ['path', '/login'], ip)).toBe('OK');
     expect(await asking(server, 1000, ['path', '/logout'], ip)).toBe('OK');
   });
 
-  test("the filter has the fields of Envoy's own message, and the domain of the page", () => {
+  test("the filter uses fields of Envoy's message, and the domain of the README", () => {
     const [one] = parse(filter) as { name: string; typed_config: Record<string, unknown> }[];
     const { '@type': type, ...fields } = one?.typed_config ?? {};
     const name = 'envoy.extensions.filters.http.ratelimit.v3.RateLimit';
     expect(type).toBe(`type.googleapis.com/${name}`);
     const message = envoysMessage('envoy/extensions/filters/http/ratelimit/v3/rate_limit.proto', name);
-    // What it does not know would be lost on the way.
+    // Unknown fields would be lost in serialization.
     expect(message.deserialize(message.serialize(fields))).toEqual(fields);
     expect(fields['domain']).toBe((parse(descriptors) as { domain: string }).domain);
   });
 });
 
-test('redis-cli is answered as shown', async () => {
+test('redis-cli prints the replies shown', async () => {
   const args = ['--config', temporaryFile(limits), '--resp', '127.0.0.1:0'];
   const server = await started(...args);
   await server.says('"door":"resp"');
@@ -190,7 +190,7 @@ test('redis-cli is answered as shown', async () => {
   const [first = '', second = ''] = redisCli.split(/^\$ /m).slice(1);
   for (const [session, replies] of [
     [first, first.trim().split('\n').slice(1)],
-    // Alice has an override, so that the tier changes nothing.
+    // Alice has an override, so the tier has no effect.
     [second, ['0', '10', '9', '-1', '1']],
   ] as const) {
     const [line = ''] = session.split('\n');
@@ -214,18 +214,18 @@ test('metrics are pushed to the collector that the command names', async () => {
 describe('trying limits', () => {
   const [simulate = '', replay = '', ...more] = trying;
 
-  test('on made-up traffic: what is above the rate is denied', async () => {
+  test('on synthetic traffic: requests above the rate are denied', async () => {
     expect(more).toEqual([]);
     const printed = await printedBy(argumentsOf(simulate, {}));
     const [, requests = 0, allowed = 0] = (/(\d+) requests: (\d+) allowed/.exec(printed) ?? []).map(Number);
-    // 12 a second for ten minutes, of which 10 pass and 20 at once.
+    // 12 requests a second for ten minutes; the limit allows 10 a second and a burst of 20.
     expect(requests).toBeGreaterThan(6900);
     expect(requests).toBeLessThan(7500);
     expect(allowed).toBeLessThanOrEqual(10 * 600 + 20);
     expect(allowed).toBeGreaterThan(5800);
   });
 
-  test('on a log: who is denied, and which limit would do', async () => {
+  test('on a log: lists denied keys and suggests a limit', async () => {
     const line = (ip: string, second: number): string =>
       `${ip} - - [10/Oct/2026:13:55:${String(second).padStart(2, '0')} +0000] "GET / HTTP/1.1" 200 23 "-" "curl/8"`;
     const log = Array.from({ length: 60 }, (_, i) => [
@@ -234,14 +234,14 @@ describe('trying limits', () => {
     ]);
     const file = temporaryFile(log.flat().join('\n'), 'access.log');
     const printed = await printedBy(argumentsOf(replay, { 'access.log': file }));
-    // The quiet one's 60, and of the other's 180 a burst and one a second.
+    // All 60 requests of one address; of the other's 180, a burst and one a second.
     expect(printed).toContain(`240 requests: ${60 + 60 + 59} allowed`);
     expect(printed).toMatch(/denied most often\n +61 {2}192\.0\.2\.2\n$/);
-    expect(printed).toContain('to let 99.9 % pass: 91/min (100.000 %)');
+    expect(printed).toContain('to allow 99.9 % of the requests: 91/min (allows 100.000 %)');
   });
 });
 
-test('flags and paths that the page names are those of the server', async () => {
+test('the flags and paths in the README exist', async () => {
   const page = textOf('packages/sluice-server/README.md').replaceAll(/^np[mx] .*$/gm, '');
   const help = await printedBy(['--help']);
   const flags = new Set(page.match(/(?<![\w-])--(?!help)[a-z][a-z-]+/g));

@@ -1,4 +1,4 @@
-/** Servers for tests: in this process, or as people start them. */
+/** Starts servers for tests: in this process, or as a separate one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -28,20 +28,20 @@ export function temporaryFile(text: string, name = 'limits.yaml'): string {
 
 export interface Serving extends RunningServer {
   readonly url: string;
-  /** What it logged, a line each. */
+  /** Log lines. */
   readonly lines: string[];
   readonly post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>;
 }
 
 const LOCAL = { host: '127.0.0.1', port: 0 };
 
-/** In this process, on a free port. */
+/** Starts a server in this process, on a free port. */
 export async function serving(limits: string, options: Partial<ServerOptions> = {}): Promise<Serving> {
   const lines: string[] = [];
   const server = await startServer({
     config: [temporaryFile(limits)],
     store: { url: 'memory' },
-    doors: { http: { address: LOCAL } },
+    listeners: { http: { address: LOCAL } },
     log: createLog((line) => lines.push(line), { level: 'debug' }),
     watch: false,
     ...options,
@@ -65,17 +65,17 @@ export interface Started {
   readonly process: ChildProcess;
   readonly url: string;
   readonly port: number;
-  /** Everything printed so far. */
+  /** Everything that was printed so far. */
   readonly output: () => string;
-  /** Resolves when it was printed, after what was seen before. */
+  /** Resolves when `words` are printed, after the words that the previous call waited for. */
   says(words: string): Promise<void>;
-  /** Its exit code. */
+  /** Resolves with the exit code. */
   readonly gone: Promise<number | null>;
 }
 
 export const COMMAND: string = fileURLToPath(new URL('../bin/sluice.js', import.meta.url));
 
-/** A port that was free a moment ago. */
+/** A port that was just free. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => {
@@ -86,7 +86,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** `sluice …` as a process of its own; from the build. */
+/** Runs `sluice …` as a separate process, from the build. */
 export function run(...args: string[]): Pick<Started, 'process' | 'output' | 'gone'> {
   const child = spawn(process.execPath, [COMMAND, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';
@@ -100,7 +100,7 @@ export function run(...args: string[]): Pick<Started, 'process' | 'output' | 'go
   return { process: child, output: () => printed, gone };
 }
 
-/** `sluice serve` on a free port. */
+/** Runs `sluice serve` on a free port. */
 export async function started(...args: string[]): Promise<Started> {
   const child = run('serve', '--http', '127.0.0.1:0', ...args);
   let seen = 0;
@@ -114,7 +114,7 @@ export async function started(...args: string[]): Promise<Started> {
       if (child.process.exitCode !== null || child.process.signalCode !== null) break;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
-    throw new Error(`it never said ${words}; it said:\n${child.output()}`);
+    throw new Error(`the process never printed ${words}; it printed:\n${child.output()}`);
   }
   await says('"message":"listening"');
   const port = Number(/"address":"127\.0\.0\.1:(\d+)"/.exec(child.output())?.[1]);

@@ -5,15 +5,16 @@ import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
 import { postgresServer } from 'sluice-test-support/postgres/server.ts';
 import { freePort, listening, redisServer } from 'sluice-test-support/redis/server.ts';
-import { openStore, UsageError } from '../src/store.ts';
+import { openStore } from '../src/store.ts';
+import { UsageError } from '../src/config/usage-error.ts';
 import { serving, type Serving, temporaryFolder } from './serving.ts';
 
 const LIMITS =
   'limits: { a: 3/h }\ndomain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1 } }]';
 const QUESTION = { limit: 'a', key: 'x' };
 
-describe('a store that does not answer', () => {
-  test('is a 503 with a fault with --on-failure throw, and /metrics say so; when it is back, all is as before', async () => {
+describe('a store that is unavailable', () => {
+  test('gives a 503 with a fault if --on-failure is throw, shows in /metrics, and works again when it is back', async () => {
     const redis = await redisServer();
     const server = await serving(LIMITS, {
       store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '2s', onFailure: 'throw' },
@@ -50,7 +51,7 @@ describe('a store that does not answer', () => {
     await again.stop();
   }, 30_000);
 
-  test('is replaced by this server, which decides by the same limits', async () => {
+  test('is replaced by this server, which decides with the same limits', async () => {
     const redis = await redisServer();
     const url = `redis://127.0.0.1:${redis.port}`;
     const server = await serving(LIMITS, { store: { url, deadline: '2s' } });
@@ -63,7 +64,7 @@ describe('a store that does not answer', () => {
     await server.drain();
   });
 
-  test('with --on-failure allow, lets pass', async () => {
+  test('allows requests if --on-failure is allow', async () => {
     const redis = await redisServer();
     const url = `redis://127.0.0.1:${redis.port}`;
     const server = await serving(LIMITS, { store: { url, deadline: '50ms', onFailure: 'allow' } });
@@ -74,7 +75,7 @@ describe('a store that does not answer', () => {
   });
 });
 
-test('a store that refuses the server for a missing right is a 503 that is logged, also with --on-failure allow', async () => {
+test('missing permissions on the store give a 503 and are logged, even if --on-failure is allow', async () => {
   const redis = await redisServer();
   const url = `redis://127.0.0.1:${redis.port}`;
   const server = await serving(LIMITS, { store: { url, deadline: '5s', onFailure: 'allow' } });
@@ -89,7 +90,7 @@ test('a store that refuses the server for a missing right is a 503 that is logge
   await redis.stop();
 });
 
-/** Whether each of four takes passes. */
+/** Whether each of four takes is allowed. */
 async function fourTakes({ post }: Serving): Promise<boolean[]> {
   const allowed: boolean[] = [];
   for (let i = 0; i < 4; i++) {
@@ -99,7 +100,7 @@ async function fourTakes({ post }: Serving): Promise<boolean[]> {
   return allowed;
 }
 
-test('a Redis Cluster keeps the limits, also with a colon in its password', async () => {
+test('uses a Redis Cluster, also with a colon in its password', async () => {
   const password = 'a:b%';
   const node = await redisServer({
     args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1', '--requirepass', password],
@@ -115,7 +116,7 @@ test('a Redis Cluster keeps the limits, also with a colon in its password', asyn
   await node.stop();
 }, 30_000);
 
-test('a Sentinel is asked for the master', async () => {
+test('finds the master through Redis Sentinel', async () => {
   const master = await redisServer();
   const [port, folder] = [await freePort(), temporaryFolder()];
   const file = join(folder, 'sentinel.conf');
@@ -127,7 +128,7 @@ test('a Sentinel is asked for the master', async () => {
   const server = await serving(LIMITS, { store: { url, deadline: '5s' } });
   expect(await fourTakes(server)).toEqual([true, true, true, false]);
   await server.drain();
-  // By its name with TLS, these plain servers are told nothing.
+  // With the TLS scheme, these servers without TLS receive nothing in plain text.
   const sealed = await serving(LIMITS, {
     store: { url: url.replace('redis+', 'rediss+'), deadline: '500ms', onFailure: 'throw' },
   });
@@ -141,7 +142,7 @@ describe('Postgres', () => {
   let stop = async (): Promise<void> => {};
   afterAll(() => stop());
 
-  test('keeps the limits, and makes its table itself', async () => {
+  test('keeps the limits, in a table that the server creates', async () => {
     const postgres = await postgresServer();
     stop = () => postgres.stop();
     await postgres.pool().query('DROP TABLE sluice');
@@ -151,11 +152,14 @@ describe('Postgres', () => {
   }, 60_000);
 });
 
-test.each(['mysql://x', 'redis+cluster://', 'redis+sentinel://a:1', ''])('%j is no store', async (url) => {
-  await expect(openStore({ url })).rejects.toThrow(UsageError);
-});
+test.each(['mysql://x', 'redis+cluster://', 'redis+sentinel://a:1', ''])(
+  'rejects %j as a store',
+  async (url) => {
+    await expect(openStore({ url })).rejects.toThrow(UsageError);
+  },
+);
 
-test('passwords are shown nowhere', async () => {
+test('passwords are not shown anywhere', async () => {
   const { name, store } = await openStore({ url: 'redis://user:secret@127.0.0.1:1/2' });
   expect(name).toBe('redis://user:***@127.0.0.1:1/2');
   await store.close();

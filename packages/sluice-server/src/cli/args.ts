@@ -1,10 +1,10 @@
-/** The command line, and the environment in its place: --max-key is also SLUICE_MAX_KEY. */
+/** Parses the command line. A missing flag is read from the environment: SLUICE_MAX_KEY for --max-key. */
 import { parseArgs } from 'node:util';
 import type { Address } from '../listeners/listener.ts';
-import { UsageError } from '../store.ts';
+import { UsageError } from '../config/usage-error.ts';
 
 export interface Flag {
-  /** What stands after it; undefined: nothing does. */
+  /** Placeholder for the flag's value in the help text. Undefined for a flag without a value. */
   readonly value?: string;
   readonly many?: boolean;
   readonly help: string;
@@ -33,12 +33,12 @@ export class Args {
     return ['true', '1', ''].includes(this.text(name) ?? 'false');
   }
 
-  whole(name: string): number | undefined {
+  integer(name: string): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const number = Number(text);
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
-      throw new UsageError(`--${name} must be a whole number; got ${text}`);
+      throw new UsageError(`--${name} must be an integer; got ${text}`);
     return number;
   }
 
@@ -50,7 +50,7 @@ export class Args {
     return found;
   }
 
-  /** '127.0.0.1:8080', '[::1]:8080', ':8080' and '8080' for this machine alone, '0.0.0.0:8080' for all. */
+  /** '127.0.0.1:8080', '[::1]:8080'; ':8080' and '8080' mean 127.0.0.1. */
   address(name: string): Address | undefined {
     const text = this.text(name);
     if (text === undefined || text === '') return undefined;

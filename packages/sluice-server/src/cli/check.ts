@@ -1,8 +1,8 @@
-/** sluice check: for CI. Each fault on a line that editors can jump to. */
+/** sluice check: validates configuration files, for CI. Errors are printed as file:line:column, which editors can open. */
 import { loadConfig } from '../config/config.ts';
 import { ConfigError, showFault } from '../config/model.ts';
 import { sizes } from '../config/reload.ts';
-import { UsageError } from '../store.ts';
+import { UsageError } from '../config/usage-error.ts';
 
 export interface Output {
   readonly out: (text: string) => void;
@@ -10,10 +10,10 @@ export interface Output {
 }
 
 export function checkCommand(paths: readonly string[], { out, err }: Output): number {
-  if (paths.length === 0) throw new UsageError('which file? sluice check limits.yaml');
+  if (paths.length === 0) throw new UsageError('no file given, as in `sluice check limits.yaml`');
   try {
     const { limits, domains } = sizes(loadConfig(paths));
-    out(`${paths.join(', ')}: good; ${limits} limits, ${domains} domains\n`);
+    out(`${paths.join(', ')}: valid (${limits} limits, ${domains} domains)\n`);
     return 0;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

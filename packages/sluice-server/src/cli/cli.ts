@@ -3,7 +3,7 @@ import { showFlags } from './args.ts';
 import { checkCommand, type Output } from './check.ts';
 import { ConfigError } from '../config/model.ts';
 import { SERVE_FLAGS, serveCommand, tokenOf } from './serve.ts';
-import { UsageError } from '../store.ts';
+import { UsageError } from '../config/usage-error.ts';
 import { REPLAY_FLAGS, replayCommand } from './tools/replay.ts';
 import { SIMULATE_FLAGS, simulateCommand } from './tools/simulate.ts';
 import { TOP_FLAGS, topCommand } from './tools/top.ts';
@@ -11,16 +11,16 @@ import { VERSION } from '../version.ts';
 
 const HELP = `sluice ${VERSION}: rate limits for every language
 
-  sluice serve --config limits.yaml     answer over HTTP, gRPC and RESP
-  sluice check limits.yaml              whether a configuration is good; for CI
-  sluice simulate '10/s burst 20'       what a limit does to made-up traffic
-  sluice replay access.log --policy …   what it would have done to real traffic
-  sluice top http://127.0.0.1:8080      a live server in the terminal
+  sluice serve --config limits.yaml     run the server: HTTP, gRPC and RESP
+  sluice check limits.yaml              validate a configuration, for CI
+  sluice simulate '10/s burst 20'       try a limit on synthetic traffic
+  sluice replay access.log --policy …   try a limit on recorded traffic
+  sluice top http://127.0.0.1:8080      watch a running server in the terminal
 
 sluice serve
 ${showFlags(SERVE_FLAGS)}
 
-Each of these may also be an environment variable: --max-key is SLUICE_MAX_KEY.
+Each flag can also be set as an environment variable: SLUICE_MAX_KEY for --max-key.
 
 sluice simulate
 ${showFlags(SIMULATE_FLAGS)}
@@ -37,7 +37,7 @@ const OUTPUT: Output = {
   err: (text) => process.stderr.write(text),
 };
 
-/** Returns the exit code: 0 good, 1 bad, 2 not understood. */
+/** Returns the exit code: 0 for success, 1 for failure, 2 for invalid usage. */
 export async function main(argv: readonly string[], output: Output = OUTPUT): Promise<number> {
   const [command, ...rest] = argv;
   try {
@@ -58,23 +58,23 @@ export async function main(argv: readonly string[], output: Output = OUTPUT): Pr
     if (command === 'simulate') return simulateCommand(rest, output);
     if (command === 'replay') return await replayCommand(rest, output);
     if (command === 'top') return await topCommand(rest, output, tokenOf);
-    throw new UsageError(`there is no command ${command}`);
+    throw new UsageError(`unknown command '${command}'`);
   } catch (error) {
-    return complain(error, output);
+    return reportError(error, output);
   }
 }
 
-function complain(error: unknown, { err }: Output): number {
+function reportError(error: unknown, { err }: Output): number {
   if (error instanceof ConfigError) {
     err(`${error.message}\n`);
     return 1;
   }
   if (error instanceof UsageError) {
-    err(`sluice: ${error.message}\nsluice --help tells more\n`);
+    err(`sluice: ${error.message.replace(/\.$/, '')}. Run \`sluice --help\` for usage.\n`);
     return 2;
   }
   const { message, stack, code } = error as Error & { readonly code?: unknown };
-  // A port in use is no reason for a stack; an AggregateError has no message.
+  // A system error such as EADDRINUSE needs no stack. An AggregateError has no message.
   err(typeof code === 'string' ? `sluice: ${message || String(code)}\n` : `${stack}\n`);
   return 1;
 }

@@ -1,4 +1,4 @@
-/** Standard output and standard error that cannot be written: a full disk, or a pipe whose reader has gone. */
+/** Handles output that cannot be written: the disk is full, or the reader of a pipe has exited. */
 
 interface Process {
   readonly stdout: NodeJS.EventEmitter;
@@ -7,12 +7,12 @@ interface Process {
 }
 
 /**
- * A server drops what it cannot write and goes on: its log is not worth an outage. Writing is attempted again with the
- * next line, so the log continues when the disk has room. Any other command ends, since its output is all it is for: quietly
- * if nobody reads any more, with exit code 1 if output was lost.
+ * A server drops log lines that it cannot write and keeps running. It tries again with the next line, so the log resumes
+ * when the disk has space. Any other command exits, because its output is its purpose: with code 0 if the reader of the
+ * pipe has exited, and with code 1 if output was lost.
  */
 export function surviveOutputErrors(command: string | undefined, process: Process): void {
-  // Nothing is left to report an error of standard error to.
+  // An error of standard error itself cannot be reported anywhere.
   process.stderr.on('error', () => {});
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (command === 'serve') return;

@@ -1,80 +1,105 @@
-/** sluice serve: from flags to a running server, and from signals to its end. */
+/** sluice serve: starts a server from flags, and stops it on a signal. */
 import { readFileSync } from 'node:fs';
 import type { Millis } from 'sluice';
 import { clientAddress, type TrustProxy } from 'sluice/http';
 import { type Args, type Flags, readArgs } from './args.ts';
 import { createLog, LEVELS, type Log } from '../log.ts';
-import { type DoorName, type RunningServer, type ServerOptions, startServer } from '../server.ts';
-import { UsageError } from '../store.ts';
-import { spanOf } from './tools/span.ts';
+import { type ListenerName, type RunningServer, type ServerOptions, startServer } from '../server.ts';
+import { UsageError } from '../config/usage-error.ts';
+import { durationOf } from './tools/duration.ts';
 import { otlpOf, TELEMETRY_FLAGS, tracesOf } from './telemetry-flags.ts';
 
 export const SERVE_FLAGS: Flags = {
   config: {
     value: 'FILE',
     many: true,
-    help: 'limits: a YAML file or a folder of them; may stand several times',
+    help: 'YAML file with limits, or a folder of such files; can be repeated',
   },
-  http: { value: 'HOST:PORT', help: 'the HTTP door; if no door is named, all three: this on 127.0.0.1:8080' },
-  grpc: { value: 'HOST:PORT', help: "the gRPC door: Envoy's rate limit service; on 127.0.0.1:8081" },
-  resp: { value: 'HOST:PORT', help: 'the RESP door: CL.THROTTLE for Redis clients; on 127.0.0.1:6380' },
+  http: {
+    value: 'HOST:PORT',
+    help: 'address of the HTTP listener; default 127.0.0.1:8080 if no listener is given',
+  },
+  grpc: {
+    value: 'HOST:PORT',
+    help: "address of the gRPC listener, Envoy's rate limit service; default 127.0.0.1:8081",
+  },
+  resp: {
+    value: 'HOST:PORT',
+    help: 'address of the RESP listener, CL.THROTTLE for Redis clients; default 127.0.0.1:6380',
+  },
   store: {
     value: 'URL',
     help: 'memory (default), redis://…, redis+cluster://…, redis+sentinel://…, postgres://…',
   },
-  'max-keys': { value: 'N', help: 'in memory: keys per limit; default 1000000; infinity: no bound' },
-  leased: { value: 'N', help: 'lease units from the store; N servers share it' },
+  'max-keys': {
+    value: 'N',
+    help: 'memory store: maximum number of keys per limit; default 1000000, or infinity',
+  },
+  leased: { value: 'N', help: 'lease units from the store, which about N servers share' },
   deadline: { value: 'TIME', help: 'how long the store may take for a check; default 200ms' },
   'on-failure': {
     value: 'ANSWER',
-    help: 'if the store does not answer: local (default, this server counts alone), throw (503), allow or deny',
+    help: 'while the store is unavailable: local (default, this server decides alone), throw (503), allow or deny',
   },
   'deny-cache': { help: 'answer repeated denials from memory for up to 2 s' },
-  shadow: { help: 'all limits decide and count, none denies' },
-  'http-token-file': { value: 'FILE', help: 'tokens for the HTTP door, one a line; or SLUICE_HTTP_TOKEN' },
+  shadow: { help: 'limits decide and count as usual, but nothing is denied' },
+  'http-token-file': {
+    value: 'FILE',
+    help: 'tokens for the HTTP listener, one per line; or SLUICE_HTTP_TOKEN',
+  },
   'admin-token-file': {
     value: 'FILE',
     help: 'tokens that may also reset and block keys; or SLUICE_ADMIN_TOKEN',
   },
   'allow-admin-without-token': {
-    help: 'without any token, local requests may reset and block keys; not behind a proxy',
+    help: 'if no token is configured, let local requests reset and block keys; not safe behind a proxy',
   },
   'trust-proxy': {
     value: 'WHICH',
-    help: "proxies believed about a client's address: a number, CIDRs, loopback, private; default none",
+    help: "proxies to trust for the client's address: a number, CIDRs, loopback or private; default none",
   },
-  'grpc-token-file': { value: 'FILE', help: 'the same for gRPC; or SLUICE_GRPC_TOKEN' },
-  'resp-token-file': { value: 'FILE', help: 'the same for RESP (AUTH); or SLUICE_RESP_TOKEN' },
-  'tls-cert': { value: 'FILE', help: 'serve with TLS: certificate chain (PEM)' },
-  'tls-key': { value: 'FILE', help: 'its private key' },
-  'tls-client-ca': { value: 'FILE', help: 'clients must show a certificate of this authority' },
-  'max-connections': { value: 'N', help: 'connections per listener; default 10000' },
+  'grpc-token-file': { value: 'FILE', help: 'tokens for the gRPC listener; or SLUICE_GRPC_TOKEN' },
+  'resp-token-file': { value: 'FILE', help: 'tokens for the RESP listener (AUTH); or SLUICE_RESP_TOKEN' },
+  'tls-cert': { value: 'FILE', help: 'enable TLS with this certificate chain (PEM)' },
+  'tls-key': { value: 'FILE', help: 'private key of the certificate (PEM)' },
+  'tls-client-ca': { value: 'FILE', help: 'require client certificates issued by this authority (PEM)' },
+  'max-connections': { value: 'N', help: 'maximum number of connections per listener; default 10000' },
   'idle-timeout': {
     value: 'TIME',
     help: 'close RESP and gRPC connections without requests; default 10m, 0 for never',
   },
-  'max-message': { value: 'BYTES', help: 'largest request; default 1048576' },
-  'max-key': { value: 'BYTES', help: 'longest key; default 1024' },
-  'near-ratio': { value: 'SHARE', help: 'metrics call it near the limit from here; default 0.8' },
-  'top-keys': { value: 'N', help: 'most denied keys in the metrics; default 20, 0 for none' },
-  page: { value: 'FOLDER', help: 'served at /; default the page that comes with it, none for no page' },
+  'max-message': { value: 'BYTES', help: 'maximum size of a request; default 1048576' },
+  'max-key': { value: 'BYTES', help: 'maximum length of a key; default 1024' },
+  'near-ratio': {
+    value: 'SHARE',
+    help: 'share of a limit above which metrics count a take as near the limit; default 0.8',
+  },
+  'top-keys': { value: 'N', help: 'number of most denied keys shown in the metrics; default 20, 0 for none' },
+  page: { value: 'FOLDER', help: 'page to serve at /; default: the built-in one, none for no page' },
   ...TELEMETRY_FLAGS,
-  'no-watch': { help: 'load the files again only on SIGHUP' },
-  'drain-delay': { value: 'MS', help: 'after SIGTERM, go on so long while /healthcheck fails; default 0' },
-  'drain-timeout': { value: 'MS', help: 'after that, connections are cut off; default 10000' },
+  'no-watch': { help: 'do not watch the files; reload them only on SIGHUP' },
+  'drain-delay': {
+    value: 'MS',
+    help: 'after SIGTERM, keep accepting connections this long while /healthcheck fails; default 0',
+  },
+  'drain-timeout': {
+    value: 'MS',
+    help: 'then close connections that are still open after this long; default 10000',
+  },
   'log-level': { value: 'LEVEL', help: 'debug, info (default), warn or error' },
   'log-format': { value: 'FORMAT', help: 'json or text; default text on a terminal' },
 };
 
-const DOOR_NAMES: readonly DoorName[] = ['http', 'grpc', 'resp'];
-/** Where all of them are, if none is named. */
-const PORTS: Readonly<Record<DoorName, number>> = { http: 8080, grpc: 8081, resp: 6380 };
+const LISTENER_NAMES: readonly ListenerName[] = ['http', 'grpc', 'resp'];
+/** Default ports, used if no listener is given. */
+const PORTS: Readonly<Record<ListenerName, number>> = { http: 8080, grpc: 8081, resp: 6380 };
 
 function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean): ServerOptions {
   const config = args.all('config');
-  if (config.length === 0) throw new UsageError('--config is required: a YAML file or a folder of them');
+  if (config.length === 0)
+    throw new UsageError('--config is required: a YAML file, or a folder of YAML files');
   if (args.positionals.length > 0) throw new UsageError(`unexpected argument: ${args.positionals.join(' ')}`);
-  const nodes = args.whole('leased');
+  const nodes = args.integer('leased');
   const format = args.choice('log-format', ['json', 'text']) ?? (isTerminal ? 'text' : 'json');
   const nearRatio = Number(args.text('near-ratio') ?? 0.8);
   if (!(nearRatio > 0 && nearRatio <= 1)) throw new UsageError('--near-ratio must be above 0 and at most 1');
@@ -82,24 +107,24 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
     config,
     store: {
       url: args.text('store') ?? 'memory',
-      maxKeys: args.text('max-keys') === 'infinity' ? Infinity : args.whole('max-keys'),
+      maxKeys: args.text('max-keys') === 'infinity' ? Infinity : args.integer('max-keys'),
       deadline: args.text('deadline'),
       onFailure: args.choice('on-failure', ['local', 'throw', 'allow', 'deny']),
       denyCache: args.has('deny-cache'),
       leases: nodes === undefined ? undefined : { nodes },
     },
-    doors: doorsOf(args, env),
+    listeners: listenersOf(args, env),
     tls: tlsOf(args),
     adminTokens: tokensOf('admin', args, env),
     adminWithoutToken: args.has('allow-admin-without-token'),
     trustProxy: trustProxyOf(args),
-    maxConnections: args.whole('max-connections'),
+    maxConnections: args.integer('max-connections'),
     idleTimeout: idleTimeoutOf(args),
     page: args.text('page'),
-    maxMessage: args.whole('max-message'),
-    maxKey: args.whole('max-key'),
+    maxMessage: args.integer('max-message'),
+    maxKey: args.integer('max-key'),
     shadow: args.has('shadow'),
-    metrics: { nearRatio, topKeys: args.whole('top-keys') },
+    metrics: { nearRatio, topKeys: args.integer('top-keys') },
     otlp: otlpOf(args, env),
     traces: tracesOf(args, env),
     watch: !args.has('no-watch'),
@@ -110,10 +135,10 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
   };
 }
 
-/** Those that are named; all three if none is. */
-export function doorsOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['doors'] {
-  const named = DOOR_NAMES.filter((name) => args.address(name) !== undefined);
-  const opened = (named.length > 0 ? named : DOOR_NAMES).map((name) => {
+/** The listeners given by flags; all three if none is given. */
+export function listenersOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['listeners'] {
+  const named = LISTENER_NAMES.filter((name) => args.address(name) !== undefined);
+  const opened = (named.length > 0 ? named : LISTENER_NAMES).map((name) => {
     const address = args.address(name) ?? { host: '127.0.0.1', port: PORTS[name] };
     return [name, { address, tokens: tokensOf(name, args, env) }] as const;
   });
@@ -135,12 +160,12 @@ function trustProxyOf(args: Args): TrustProxy | undefined {
 function idleTimeoutOf(args: Args): Millis | undefined {
   const text = args.text('idle-timeout');
   if (text === undefined) return undefined;
-  return text === '0' ? 0 : spanOf('--idle-timeout', text);
+  return text === '0' ? 0 : durationOf('--idle-timeout', text);
 }
 
-/** Files are read anew once a second at most, so that tokens can be exchanged without a restart. */
+/** Files are reread at most once a second, so that tokens can be replaced without a restart. */
 function tokensOf(
-  name: DoorName | 'admin',
+  name: ListenerName | 'admin',
   args: Args,
   env: NodeJS.ProcessEnv,
 ): (() => readonly string[]) | undefined {
@@ -156,14 +181,14 @@ function tokensOf(
       try {
         tokens = readTokens(file);
       } catch {
-        // Being replaced: those known stay.
+        // The file may be in the middle of being replaced: keep the known tokens.
       }
     }
     return tokens;
   };
 }
 
-/** The first token of a file, or that of the environment. */
+/** The first token of the file, or the one in the environment if no file is given. */
 export function tokenOf(file: string | undefined): string | undefined {
   return file === undefined ? process.env['SLUICE_HTTP_TOKEN'] : readTokens(file)[0];
 }
@@ -191,32 +216,32 @@ function readFor(flag: string, file: string): string {
   }
 }
 
-/** Ends the process when the server has ended. */
+/** Runs until a signal arrives, then drains the server and exits the process. */
 export async function serveCommand(argv: readonly string[]): Promise<number> {
   const args = readArgs(argv, SERVE_FLAGS, process.env);
   const options = serverOptions(args, process.env, process.stdout.isTTY === true);
-  const [delay, timeout] = [args.whole('drain-delay') ?? 0, args.whole('drain-timeout') ?? 10_000];
-  // Before it starts: a signal that nobody hears ends the process.
-  const asked = endAsked(options.log);
+  const [delay, timeout] = [args.integer('drain-delay') ?? 0, args.integer('drain-timeout') ?? 10_000];
+  // Installed before the server starts: an unhandled signal would kill the process.
+  const stopRequested = stopSignal(options.log);
   let server: RunningServer | undefined;
   process.on('SIGHUP', () => void server?.reload());
   server = await startServer(options);
-  await asked;
+  await stopRequested;
   await server.drain({ delay, timeout });
   await new Promise<void>((written) => process.stdout.write('', () => written()));
-  // What is still waited for, such as a collector that does not answer, has had its time.
+  // Whatever still keeps the process alive, such as a collector that does not answer, has had its time.
   return process.exit(0);
 }
 
-/** Resolves at the first signal to end. Who asks twice does not want to wait. */
-function endAsked(log: Log): Promise<void> {
-  let isAsked = false;
+/** Resolves at the first SIGTERM or SIGINT. A second one exits immediately. */
+function stopSignal(log: Log): Promise<void> {
+  let isStopping = false;
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
         log.info('shutting down', { signal });
-        if (isAsked) process.exit(1);
-        isAsked = true;
+        if (isStopping) process.exit(1);
+        isStopping = true;
         resolve();
       });
     }

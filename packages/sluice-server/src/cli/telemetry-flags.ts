@@ -1,19 +1,19 @@
-/** Where metrics and spans go, by flags and by OpenTelemetry's own variables. */
+/** Options of metrics and traces, from flags and from OpenTelemetry's environment variables. */
 import type { Args, Flags } from './args.ts';
 import type { OtlpOptions } from '../telemetry/metrics/otlp.ts';
-import { UsageError } from '../store.ts';
+import { UsageError } from '../config/usage-error.ts';
 import type { TracesOptions } from '../telemetry/telemetry.ts';
 
 export const TELEMETRY_FLAGS: Flags = {
   'otlp-endpoint': {
     value: 'URL',
-    help: 'push metrics and spans there by OTLP/HTTP; or OTEL_EXPORTER_OTLP_ENDPOINT',
+    help: 'push metrics and spans to this collector (OTLP/HTTP); or OTEL_EXPORTER_OTLP_ENDPOINT',
   },
   'trace-share': {
     value: 'SHARE',
-    help: 'of requests without a traceparent, how many leave a span; default 0.001',
+    help: 'share of the requests without a traceparent that get a span; default 0.001',
   },
-  'trace-keys': { help: 'spans also tell keys' },
+  'trace-keys': { help: 'include keys in spans' },
 };
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -25,7 +25,7 @@ function endpointOf(args: Args): string | undefined {
   return endpoint;
 }
 
-/** The variables count where the flag is not given; the exporter reads most of them by itself. */
+/** The flag takes precedence over the variables. The exporter reads most of the variables itself. */
 export function otlpOf(args: Args, env: Env): OtlpOptions | undefined {
   const endpoint = endpointOf(args);
   const isOff = env['OTEL_SDK_DISABLED'] === 'true' || env['OTEL_METRICS_EXPORTER'] === 'none';
@@ -55,7 +55,7 @@ export function tracesOf(args: Args, env: Env): TracesOptions | undefined {
   };
 }
 
-/** That of spans alone is whole; the others are where all signals go. */
+/** OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is a full URL. The general endpoints need `/v1/traces` appended. */
 function urlOf(endpoint: string | undefined, env: Env): string | undefined {
   const own = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'];
   if (endpoint === undefined && own) return own;
@@ -63,7 +63,7 @@ function urlOf(endpoint: string | undefined, env: Env): string | undefined {
   return all ? `${all.replace(/\/+$/, '')}/v1/traces` : undefined;
 }
 
-/** As in 'api-key=secret,tenant=a%20b'. */
+/** Parses 'api-key=secret,tenant=a%20b'. */
 function headersOf(text: string): Record<string, string> {
   const pairs = text.split(',').flatMap((pair) => {
     const [, name, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];

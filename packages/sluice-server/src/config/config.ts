@@ -1,4 +1,4 @@
-/** From files to a configuration, or to a list of everything that is wrong with them. */
+/** Reads configuration files and parses them, or reports everything that is wrong with them. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readLevel, pathWord } from './descriptors.ts';
@@ -6,15 +6,15 @@ import { readLimit } from './limits.ts';
 import { type Config, ConfigError, type Domain, type Fault, type LimitConfig } from './model.ts';
 import { Source, type Value } from './value.ts';
 
-/** A file of limits that was read already. */
+/** The content of a configuration file. */
 export interface ConfigFile {
-  /** Its name, for messages. */
+  /** Path of the file, for error messages. */
   readonly file: string;
-  /** What is in it: YAML. */
+  /** Content of the file, in YAML. */
   readonly text: string;
 }
 
-/** Files as they are; of folders, the .yaml and .yml files in them, in order. Throws a ConfigError. */
+/** Reads files; for a folder, its .yaml and .yml files in alphabetical order. Throws a ConfigError. */
 export function readFiles(paths: readonly string[]): ConfigFile[] {
   return paths.flatMap((path) => {
     try {
@@ -35,22 +35,22 @@ function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Reads files, or folders of them. Throws a ConfigError with all faults of all files. */
+/** Reads and parses configuration files, or folders of them. Throws a ConfigError that lists all faults of all files. */
 export function loadConfig(paths: readonly string[]): Config {
   return parseConfig(readFiles(paths));
 }
 
-/** Throws a ConfigError with all faults of all files. */
+/** Parses configuration files that were already read. Throws a ConfigError that lists all faults of all files. */
 export function parseConfig(files: readonly ConfigFile[]): Config {
   const limits = new Map<string, LimitConfig>();
   const domains = new Map<string, Domain>();
   const faults: Fault[] = [];
-  if (files.length === 0) faults.push({ file: '.', line: 1, column: 1, message: 'there is no .yaml file' });
+  if (files.length === 0) faults.push({ file: '.', line: 1, column: 1, message: 'no .yaml file found' });
   for (const { file, text } of files) {
     const source = new Source(file);
     const documents = source.documents(text);
-    // A file that an editor has just emptied must not end all limits.
-    if (documents.length === 0 && source.faults.length === 0) source.fault(0, 'there is nothing in it');
+    // A file that an editor has just truncated must not remove all limits.
+    if (documents.length === 0 && source.faults.length === 0) source.fault(0, 'the file is empty');
     for (const document of documents) readDocument(document, limits, domains);
     faults.push(...source.faults);
   }
@@ -64,10 +64,10 @@ function readDocument(document: Value, limits: Map<string, LimitConfig>, domains
   const own = members.get('limits');
   const name = members.get('domain');
   const descriptors = members.get('descriptors');
-  if (own === undefined && name === undefined) document.fault('either limits or a domain must be there');
+  if (own === undefined && name === undefined) document.fault('limits or domain is required');
   if (own !== undefined && !own.isEmpty) readLimits(own, limits);
   if (name !== undefined) readDomain(name, descriptors, domains);
-  else descriptors?.fault('descriptors need a domain beside them');
+  else descriptors?.fault('descriptors require a domain in the same document');
 }
 
 function readDomain(value: Value, descriptors: Value | undefined, domains: Map<string, Domain>): void {
@@ -75,7 +75,7 @@ function readDomain(value: Value, descriptors: Value | undefined, domains: Map<s
   if (name === undefined) return;
   const level = readLevel(descriptors, { path: pathWord(name), label: name });
   if (name === '') value.fault('domain must not be empty');
-  else if (domains.has(name)) value.fault(`domain ${JSON.stringify(name)} stands elsewhere, too`);
+  else if (domains.has(name)) value.fault(`domain ${JSON.stringify(name)} is already defined`);
   else domains.set(name, { name, level });
 }
 
@@ -83,7 +83,7 @@ function readLimits(value: Value, limits: Map<string, LimitConfig>): void {
   for (const [name, member] of value.members('limits')) {
     const limit = readLimit(name, member);
     if (limit === undefined) continue;
-    if (limits.has(name)) member.fault(`limit ${JSON.stringify(name)} stands elsewhere, too`);
+    if (limits.has(name)) member.fault(`limit ${JSON.stringify(name)} is already defined`);
     else limits.set(name, limit);
   }
 }

@@ -1,4 +1,4 @@
-/** Envoy's part of a configuration: a domain and its descriptors, in the format of envoyproxy/ratelimit. */
+/** Parses a domain and its descriptors, in the configuration format of envoyproxy/ratelimit. */
 import { type Level, type Rate, type Rule, type RuleLimit, type Unit, UNITS } from './model.ts';
 import { readPolicies, showPolicies } from './policies.ts';
 import { makePolicy } from './recipes.ts';
@@ -27,7 +27,7 @@ const RATE_LIMIT = [
 ];
 const UINT32 = 2 ** 32 - 1;
 
-/** From the domain down: for the limiter's name, and for people. */
+/** Names of the enclosing descriptors, starting with the domain: `path` for limiters, `label` for people. */
 interface Above {
   readonly path: string;
   readonly label: string;
@@ -41,13 +41,13 @@ export function readLevel(value: Value | undefined, above: Above): Level {
     const rule = readRule(item, above);
     if (rule !== undefined && !add(level, patterns, rule)) {
       const what = rule.value === undefined ? rule.key : `${rule.key} with value ${rule.value}`;
-      item.fault(`a descriptor for ${what} stands here already`);
+      item.fault(`a descriptor for ${what} is already defined here`);
     }
   }
   return level;
 }
 
-/** Returns false if the level has a descriptor for the same already. `known`: key and value of the patterns so far. */
+/** Returns false if the level already has a descriptor for the same key and value. `known` holds the patterns so far. */
 function add({ exact, patterns, any }: Level, known: Set<string>, rule: Rule): boolean {
   const { key, value } = rule;
   if (value === undefined) return !any.has(key) && any.set(key, rule) !== undefined;
@@ -64,9 +64,9 @@ export function exactId(key: string, value: string): string {
   return `${key.length} ${key}${value}`;
 }
 
-/** A path's separators inside a word are written otherwise, so that no two paths read alike. */
+/** Escapes path separators inside a word, so that different paths are never equal. */
 export function pathWord(word: string): string {
-  return word.replace(/[%/=]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+  return word.replace(/[%/=]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 function readRule(value: Value, above: Above): Rule | undefined {
@@ -74,18 +74,18 @@ function readRule(value: Value, above: Above): Rule | undefined {
   if (!value.isMap) return undefined;
   const key = members.get('key')?.text('key');
   if (key === undefined || key === '') {
-    if (key !== undefined || !members.has('key')) value.fault('a descriptor needs a key');
+    if (key !== undefined || !members.has('key')) value.fault('a descriptor requires a key');
     return undefined;
   }
   const given = members.get('value');
-  // An empty value is none, as in the original.
+  // An empty value means no value, as in envoyproxy/ratelimit.
   const wanted = given === undefined || given.isEmpty ? undefined : given.text('value') || undefined;
   const path = `${above.path}/${pathWord(key)}${wanted === undefined ? '' : `=${pathWord(wanted)}`}`;
   const label = `${above.label}.${labelWord(key, wanted)}`;
-  const flag = (name: string): boolean => members.get(name)?.truth(name) ?? false;
+  const flag = (name: string): boolean => members.get(name)?.boolean(name) ?? false;
   const shared = flag('share_threshold');
   if (shared && wanted?.includes('*') !== true)
-    members.get('share_threshold')?.fault('share_threshold needs a value with a *');
+    members.get('share_threshold')?.fault('share_threshold requires a value with a *');
   const nested = members.get('descriptors');
   return {
     key,
@@ -111,12 +111,12 @@ function readRateLimit(value: Value | undefined): RuleLimit | undefined {
   const rest = { name, replaces };
   const unit = members.get('unit');
   const policies = members.get('policies');
-  if (members.get('unlimited')?.truth('unlimited') === true) {
-    (unit ?? policies)?.fault('an unlimited descriptor has no unit and no policies');
+  if (members.get('unlimited')?.boolean('unlimited') === true) {
+    (unit ?? policies)?.fault('an unlimited descriptor must not have a unit or policies');
     return { ...rest, ...UNCOUNTED, kind: 'unlimited', rate: undefined };
   }
   if (policies !== undefined) {
-    unit?.fault('either a unit or policies, not both');
+    unit?.fault('rate_limit must have either a unit or policies, not both');
     const read = readPolicies(policies);
     if (read === undefined) return undefined;
     const text = showPolicies(policies);
@@ -128,7 +128,7 @@ function readRateLimit(value: Value | undefined): RuleLimit | undefined {
 
 const UNCOUNTED = { text: undefined, policies: undefined, mode: 'always' } as const;
 
-/** 0 a unit refuses everything, and there is nothing to count. */
+/** 0 requests per unit denies everything, so there is nothing to count. */
 export function limitOf(rate: Rate): Omit<RuleLimit, 'name' | 'replaces'> {
   const { requestsPerUnit: limit, unit, multiplier } = rate;
   if (limit === 0) return { ...UNCOUNTED, kind: 'blocked', rate };
@@ -149,14 +149,14 @@ function readRate(value: Value, members: Map<string, Value>): Rate | undefined {
   const unitAt = members.get('unit');
   const requests = members.get('requests_per_unit');
   const times = members.get('unit_multiplier');
-  if (unitAt === undefined) return value.fault('rate_limit needs a unit, unlimited or policies');
+  if (unitAt === undefined) return value.fault('rate_limit requires a unit, unlimited or policies');
   const text = unitAt.text('unit');
   const unit = text === undefined ? undefined : unitOf(text);
   if (text !== undefined && unit === undefined)
     unitAt.fault(`unit must be one of ${Object.keys(UNITS).join(', ')}; got ${unitAt.kind}`);
-  if (requests === undefined) return value.fault('rate_limit needs requests_per_unit');
-  const requestsPerUnit = requests.whole('requests_per_unit', 0, UINT32);
-  const multiplier = times === undefined ? 1 : times.whole('unit_multiplier', 1, UINT32);
+  if (requests === undefined) return value.fault('rate_limit requires requests_per_unit');
+  const requestsPerUnit = requests.integer('requests_per_unit', 0, UINT32);
+  const multiplier = times === undefined ? 1 : times.integer('unit_multiplier', 1, UINT32);
   if (unit === undefined || requestsPerUnit === undefined || multiplier === undefined) return undefined;
   return { requestsPerUnit, unit, multiplier };
 }
@@ -166,7 +166,7 @@ function readReplaces(value: Value | undefined, own: string | undefined): string
   return value.list('replaces').flatMap((item) => {
     const member = item.members('replaces', ['name']).get('name');
     const name = member?.text('name');
-    if (name === undefined || name === '') return item.fault('replaces needs a name') ?? [];
+    if (name === undefined || name === '') return item.fault('an entry of replaces requires a name') ?? [];
     if (name === own) return member?.fault('a limit cannot replace itself') ?? [];
     return [name];
   });

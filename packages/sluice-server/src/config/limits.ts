@@ -1,18 +1,18 @@
-/** Sluice's own part of a configuration: `limits`, by name. */
+/** Parses the `limits` section of a configuration. */
 import type { Mode, Policies } from 'sluice';
 import type { LimitConfig, Override, Treatment } from './model.ts';
 import { readPolicies, showPolicies } from './policies.ts';
 import type { Value } from './value.ts';
 
 const MODES: readonly Mode[] = ['whole', 'partial', 'always'];
-const LONGEST_NAME = 200;
-const BAD_NAME = `a name must have 1 to ${LONGEST_NAME} characters, none of them for control`;
+const MAX_NAME = 200;
+const BAD_NAME = `a name must have 1 to ${MAX_NAME} characters, without control characters`;
 
 function isName(text: string): boolean {
-  return text !== '' && text.length <= LONGEST_NAME && !Array.from(text).some((sign) => sign < ' ');
+  return text !== '' && text.length <= MAX_NAME && !Array.from(text).some((character) => character < ' ');
 }
 
-/** Undefined after a fault. */
+/** Returns undefined after reporting a fault. */
 export function readLimit(name: string, value: Value): LimitConfig | undefined {
   if (!isName(name)) return value.fault(BAD_NAME);
   if (!value.isMap) {
@@ -26,7 +26,7 @@ export function readLimit(name: string, value: Value): LimitConfig | undefined {
   const tiers = readTiers(members.get('tiers'));
   const overrides = readOverrides(members.get('overrides'), tiers);
   const mode = readMode(members.get('mode'));
-  const shadow = members.get('shadow')?.truth('shadow') ?? false;
+  const shadow = members.get('shadow')?.boolean('shadow') ?? false;
   members.get('description')?.text('description');
   if (policies === undefined) return undefined;
   return { name, policies, tiers, overrides, mode, shadow, text: showPolicies(given) };
@@ -50,7 +50,8 @@ function readMode(value: Value | undefined): Mode {
   if (value === undefined) return 'whole';
   const mode = value.text('mode');
   const found = MODES.find((one) => one === mode);
-  if (mode !== undefined && found === undefined) value.fault(`mode must be one of ${MODES.join(', ')}`);
+  if (mode !== undefined && found === undefined)
+    value.fault(`mode must be one of ${MODES.join(', ')}; got ${value.kind}`);
   return found ?? 'whole';
 }
 

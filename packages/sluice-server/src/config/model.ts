@@ -1,21 +1,21 @@
-/** What a configuration says, after every word of it has been checked. */
+/** The data model of a validated configuration. */
 import type { Millis, Mode, Policies } from 'sluice';
 
-/** A mistake in a configuration file, where a person can find it. Line and column count from 1. */
+/** Something invalid in a configuration file, and its position. */
 export interface Fault {
-  /** Its name, as it was given. */
+  /** Path of the file, as it was given. */
   readonly file: string;
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number;
-  /** From 1. */
+  /** Counted from 1. */
   readonly column: number;
-  /** What is wrong there. */
+  /** Explains what is invalid. */
   readonly message: string;
 }
 
-/** What is wrong with a configuration: all of it, a line each. */
+/** Thrown for an invalid configuration. The message lists all faults, one per line. */
 export class ConfigError extends Error {
-  /** One by one. */
+  /** All faults of all files. */
   readonly faults: readonly Fault[];
 
   constructor(faults: readonly Fault[]) {
@@ -25,54 +25,54 @@ export class ConfigError extends Error {
   }
 }
 
-/** As compilers print it, so that editors and CI can jump there. */
+/** Formats a fault as compilers do, so that editors and CI can link to it. */
 export function showFault({ file, line, column, message }: Fault): string {
   return `${file}:${line}:${column}: ${message}`;
 }
 
-/** A configuration, after every word of it has been checked. */
+/** A validated configuration. */
 export interface Config {
-  /** Sluice's own limits, by name. */
+  /** The `limits` section, by name. */
   readonly limits: ReadonlyMap<string, LimitConfig>;
-  /** Envoy's, by domain. */
+  /** Envoy rate limit domains, by name. */
   readonly domains: ReadonlyMap<string, Domain>;
 }
 
-/** One of Sluice's own limits. */
+/** A limit of the `limits` section. */
 export interface LimitConfig {
-  /** By which it is asked for. */
+  /** Name that requests use for this limit. */
   readonly name: string;
-  /** As for `createLimiter`. */
+  /** Policies in the form that `createLimiter` accepts. */
   readonly policies: Policies;
-  /** As for `createLimiter`. */
+  /** Policies of each tier, by the tier's name. */
   readonly tiers: Readonly<Record<string, Policies>>;
-  /** A key's own counts before patterns, and of these the first that fits. */
+  /** Exceptions for some keys. An exact key takes precedence over patterns; among patterns, the first match applies. */
   readonly overrides: readonly Override[];
-  /** For takes that name no mode of their own. */
+  /** Mode of takes that do not specify one. */
   readonly mode: Mode;
   /** Decides and counts, but never denies. */
   readonly shadow: boolean;
-  /** As written, in one line. */
+  /** The policies as written in the file, on one line. */
   readonly text: string;
 }
 
-/** Some keys are treated differently, whoever asks. */
+/** An exception for some keys, regardless of the caller's tier. */
 export interface Override {
-  /** A key, or a pattern with `*`. */
+  /** A key, or a pattern in which `*` matches any text. */
   readonly keys: string;
-  /** How. */
+  /** What applies to these keys instead. */
   readonly treatment: Treatment;
 }
 
-/** Passes always, never, by a tier, or by policies of its own. */
+/** What applies to overridden keys: no limit, always denied, a tier of the limit, or separate policies. */
 export type Treatment = 'unlimited' | 'blocked' | { readonly tier: string } | { readonly policies: Policies };
 
-/** Of Envoy's rates. */
+/** Time unit of an Envoy rate limit. */
 export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
 
 const DAY = 86_400_000;
 
-/** Months and years are 30 and 365 days since 1970, as in the original: no calendar. */
+/** Windows are aligned to 1970. Months and years have 30 and 365 days, as in envoyproxy/ratelimit. */
 export const UNITS: Readonly<Record<Unit, Millis>> = {
   second: 1000,
   minute: 60_000,
@@ -83,74 +83,74 @@ export const UNITS: Readonly<Record<Unit, Millis>> = {
   year: 365 * DAY,
 };
 
-/** One of Envoy's domains. */
+/** An Envoy rate limit domain. */
 export interface Domain {
-  /** By which it is asked for. */
+  /** Name that requests use for this domain. */
   readonly name: string;
-  /** Its outermost descriptors. */
+  /** The outermost descriptors. */
   readonly level: Level;
 }
 
-/** Descriptors beside each other, found by what they ask of an entry, the most specific first. */
+/** Sibling descriptors, indexed by how specific they are. */
 export interface Level {
-  /** By key and value. */
+  /** Descriptors with a key and a value. */
   readonly exact: Map<string, Rule>;
-  /** With a `*` in the value, in the order of the file. */
+  /** Descriptors whose value contains `*`, in file order. */
   readonly patterns: Rule[];
-  /** By key alone. */
+  /** Descriptors with only a key. */
   readonly any: Map<string, Rule>;
 }
 
-/** A descriptor of the configuration. */
+/** A descriptor in the configuration. */
 export interface Rule {
-  /** What an entry must be called. */
+  /** Key that a request's entry must have. */
   readonly key: string;
-  /** Undefined: every value. */
+  /** Value or pattern that the entry must match. Undefined matches every value. */
   readonly value: string | undefined;
-  /** Unambiguous, from the domain down: the name of its limiter. */
+  /** Unique path from the domain to this descriptor; the name of its limiter. */
   readonly path: string;
-  /** For people, as the original writes it: domain.key_value.key. */
+  /** Name in metrics, in the format of envoyproxy/ratelimit: domain.key_value.key. */
   readonly label: string;
-  /** Undefined: only descriptors below it have limits. */
+  /** Undefined if only nested descriptors have limits. */
   readonly limit: RuleLimit | undefined;
-  /** The descriptors below it. */
+  /** Nested descriptors. */
   readonly level: Level | undefined;
   /** Decides and counts, but never denies. */
   readonly shadow: boolean;
-  /** Never denies; the answer says which descriptors went over. */
+  /** Never denies; the response lists the descriptors that exceeded their limit. */
   readonly quota: boolean;
-  /** All values that match the pattern are one subject. */
+  /** All values that match the pattern share one count. */
   readonly shared: boolean;
-  /** Metrics tell the values of this entry apart. */
+  /** Metrics have a label for each value of this entry. */
   readonly valueToMetric: boolean;
-  /** Metrics tell the values of all entries apart. */
+  /** Metrics have a label for each combination of values. */
   readonly detailed: boolean;
 }
 
-/** What a descriptor allows. */
+/** The limit of a descriptor. */
 export interface RuleLimit {
-  /** Only a rate is counted. */
+  /** Only 'rate' is counted; the others always allow or always deny. */
   readonly kind: 'rate' | 'unlimited' | 'blocked';
-  /** For `replaces` of others. */
+  /** Name that other limits can refer to in `replaces`. */
   readonly name: string | undefined;
-  /** Names of limits that do not count where this one does. */
+  /** Names of limits that do not apply to a request if this one does. */
   readonly replaces: readonly string[];
-  /** What answers call the limit; undefined: it was written as policies. */
+  /** The rate as reported to clients. Undefined if the limit was written as policies. */
   readonly rate: Rate | undefined;
-  /** The policies as written. */
+  /** The policies as written in the file. Undefined for a rate. */
   readonly text: string | undefined;
-  /** Undefined: nothing to count. */
+  /** Undefined if there is nothing to count. */
   readonly policies: Policies | undefined;
-  /** Envoy's limits count what they refuse; policies do not. */
+  /** Rates count denied requests as envoyproxy/ratelimit does ('always'); policies do not ('whole'). */
   readonly mode: Mode;
 }
 
-/** As Envoy's service writes it. */
+/** A rate limit in the terms of Envoy's service. */
 export interface Rate {
-  /** So many … */
+  /** Requests allowed in each window. */
   readonly requestsPerUnit: number;
-  /** … in each of these. */
+  /** Unit of the window's length. */
   readonly unit: Unit;
-  /** The window is so many units long. */
+  /** Length of the window, in units. */
   readonly multiplier: number;
 }

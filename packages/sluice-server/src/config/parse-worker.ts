@@ -1,9 +1,9 @@
-/** Parses a configuration in a thread of its own, and hands it over in pieces: see parse-elsewhere.ts. */
+/** The worker thread of parse-in-worker.ts: parses a configuration and sends it in pieces, on request. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ConfigFile, parseConfig } from './config.ts';
 import { ConfigError } from './model.ts';
 import { packed } from './pack.ts';
-import { type Piece, PIECE } from './parse-elsewhere.ts';
+import { type Piece, PIECE } from './parse-in-worker.ts';
 
 function* pieces(files: readonly ConfigFile[]): Generator<Piece, void> {
   try {

@@ -1,14 +1,14 @@
-/** Policies as a configuration writes them: text, a map with an algorithm, several in a list or by name. */
+/** Parses the policies of a configuration: text, a map with an algorithm, or several in a list or a map of names. */
 import { createLimiter, type Policies, type Policy, SluiceError } from 'sluice';
 import { isAlgorithm, makePolicy, NAMES } from './recipes.ts';
 import type { Value } from './value.ts';
 
-/** Undefined after a fault. */
+/** Returns undefined after reporting a fault. */
 export function readPolicies(value: Value): Policies | undefined {
   const policies = readParts(value);
   if (policies === undefined) return undefined;
   return tried(value, () => {
-    // Policies may be fine one by one and impossible together.
+    // Policies can be valid separately but invalid in combination.
     createLimiter(policies);
     return policies;
   });
@@ -21,11 +21,11 @@ function readParts(value: Value): Policies | undefined {
   if (members.has('algorithm')) return readPolicy(value, members);
   const named: Record<string, string | Policy> = {};
   let isWhole = members.size > 0;
-  if (!isWhole) value.fault('policies must name at least one');
+  if (!isWhole) value.fault('at least one policy is required');
   for (const [name, member] of members) {
     const policy = readOne(member);
     if (policy === undefined) isWhole = false;
-    // Not by assignment: a policy may be called __proto__.
+    // Defined instead of assigned: a policy may be named __proto__.
     else Object.defineProperty(named, name, { value: policy, enumerable: true });
   }
   return isWhole ? named : undefined;
@@ -34,7 +34,7 @@ function readParts(value: Value): Policies | undefined {
 function readList(value: Value): Policies | undefined {
   const items = value.list('policies');
   const policies = items.map(readOne);
-  if (items.length === 0) return value.fault('policies must name at least one');
+  if (items.length === 0) return value.fault('at least one policy is required');
   return policies.every((policy) => policy !== undefined) ? policies : undefined;
 }
 
@@ -51,11 +51,11 @@ function readOne(value: Value): string | Policy | undefined {
 function readPolicy(value: Value, members: Map<string, Value>): Policy | undefined {
   const names = NAMES.join(', ');
   const algorithm = members.get('algorithm');
-  if (algorithm === undefined) return value.fault(`a policy needs an algorithm: ${names}`);
+  if (algorithm === undefined) return value.fault(`a policy requires an algorithm, one of ${names}`);
   const name = algorithm.text('algorithm');
   if (name === undefined) return undefined;
   if (!isAlgorithm(name))
-    return algorithm.fault(`${JSON.stringify(name)} is not an algorithm; known: ${names}`);
+    return algorithm.fault(`unknown algorithm ${JSON.stringify(name)}; known: ${names}`);
   const options: Record<string, unknown> = {};
   for (const [option, member] of members) {
     if (option === 'algorithm') continue;
@@ -65,7 +65,7 @@ function readPolicy(value: Value, members: Map<string, Value>): Policy | undefin
   return tried(value, () => makePolicy(name, options), members);
 }
 
-/** A refusal by the library becomes a fault: at the option it names, if that stands in the file. */
+/** Turns a SluiceError into a fault, located at the option that the error names if it is in the file. */
 function tried<T>(value: Value, make: () => T, members?: ReadonlyMap<string, Value>): T | undefined {
   try {
     return make();
@@ -78,7 +78,7 @@ function tried<T>(value: Value, make: () => T, members?: ReadonlyMap<string, Val
   }
 }
 
-/** As written, in one line. */
+/** The policies as written, on one line. */
 export function showPolicies(value: Value): string {
   if (value.isList) return value.list('policies').map(showPolicies).join(' & ');
   if (!value.isMap) return String(value.plain);

@@ -1,4 +1,4 @@
-/** Policies by the name of their algorithm, which remember how they were made. */
+/** Creates policies from the name of their algorithm, and remembers how each was created. */
 import {
   concurrency,
   fixedWindow,
@@ -13,7 +13,7 @@ import {
   tokenBucket,
 } from 'sluice';
 
-/** A factory validates its options itself: names, ranges, combinations. */
+/** Factories validate their options themselves: names, ranges and combinations. */
 type Factory = (options: never) => Policy;
 
 const ALGORITHMS: Readonly<Record<string, Factory>> = {
@@ -37,14 +37,14 @@ export function isAlgorithm(name: string): boolean {
 
 const recipes = new WeakMap<Policy, readonly [algorithm: string, options: object]>();
 
-/** Throws a SluiceError where the options are invalid. */
+/** Throws a SluiceError if the options are invalid. */
 export function makePolicy(algorithm: string, options: object): Policy {
   const policy = ALGORITHMS[algorithm](options as never);
   recipes.set(policy, [algorithm, options]);
   return policy;
 }
 
-/** How `makePolicy` made it; undefined for anything else. */
+/** The arguments of `makePolicy` that created this policy. Undefined for any other value. */
 export function recipeOf(policy: Policy): readonly [algorithm: string, options: object] | undefined {
   return recipes.get(policy);
 }

@@ -1,25 +1,26 @@
-/** Keeps a core at what its files say. An invalid file changes nothing, and is reported once. */
+/** Reloads a core's configuration when its files change. An invalid file changes nothing and is reported once. */
 import type { Millis } from 'sluice';
 import { type ConfigFile, readFiles } from './config.ts';
 import { type Config, ConfigError, showFault } from './model.ts';
-import { parseElsewhere } from './parse-elsewhere.ts';
+import { parseInWorker } from './parse-in-worker.ts';
 import type { Core } from '../core/core.ts';
 import type { Log } from '../log.ts';
 
-/** The configuration in use, and what is wrong with a newer one. */
+/** State of the configuration in use. */
 export interface Loaded {
-  /** Epoch. */
+  /** When it was loaded, in epoch milliseconds. */
   readonly loadedAt: Millis;
+  /** Why a newer version of the files was rejected. Null if the files are in use. */
   readonly error: string | null;
 }
 
 export interface Reloader {
   readonly loaded: Loaded;
   /**
-   * Reads the files and loads them if they have changed, or in any case with `always`. Resolves when the configuration they had
-   * at this call, or a later one, is in use or was refused. Never rejects.
+   * Reads the files and loads them if they have changed, or unconditionally with `always`. Resolves when the content that the
+   * files had at this call, or newer content, is in use or was rejected. The promise never rejects.
    */
-  look(always?: boolean): Promise<void>;
+  check(always?: boolean): Promise<void>;
 }
 
 export function createReloader(
@@ -31,13 +32,13 @@ export function createReloader(
 ): Reloader {
   let seen = JSON.stringify(files);
   let loaded: Loaded = { loadedAt: Date.now(), error: null };
-  /** The last look that was asked for. */
+  /** The most recently requested check. */
   let last = Promise.resolve();
-  /** The one that has not begun yet: whoever asks meanwhile shares it. */
+  /** The check that has not started yet. Requests made in the meantime share it. */
   let waiting: { always: boolean } | undefined;
 
   async function reload(changed: readonly ConfigFile[]): Promise<void> {
-    const config = await parseElsewhere(changed);
+    const config = await parseInWorker(changed);
     await core.reload(config);
     core.metrics.reloaded(true);
     log.info('configuration loaded', sizes(config));
@@ -45,17 +46,17 @@ export function createReloader(
     onChange();
   }
 
-  function complain(error: unknown): void {
+  function reportError(error: unknown): void {
     core.metrics.reloaded(false);
     const faults = error instanceof ConfigError ? error.faults : [{ message: String(error) }];
     for (const { message: fault, ...place } of faults)
-      log.error('configuration refused', { ...place, fault });
+      log.error('invalid configuration', { ...place, fault });
     log.warn('keeping the previous configuration');
     loaded = { ...loaded, error: errorOf(error) };
     onChange();
   }
 
-  async function lookNow(always: boolean): Promise<void> {
+  async function checkNow(always: boolean): Promise<void> {
     let now = '';
     try {
       const changed = readFiles(paths);
@@ -63,7 +64,7 @@ export function createReloader(
       if (now !== seen || always) await reload(changed);
     } catch (error) {
       if (now === '') now = String(error);
-      if (now !== seen || always) complain(error);
+      if (now !== seen || always) reportError(error);
     }
     seen = now;
   }
@@ -72,24 +73,24 @@ export function createReloader(
     get loaded() {
       return loaded;
     },
-    look(always = false) {
+    check(always = false) {
       if (waiting !== undefined) {
         waiting.always ||= always;
         return last;
       }
       const own = { always };
       waiting = own;
-      // One at a time, so that an older configuration cannot overtake a newer one.
+      // One at a time, so that an older configuration cannot replace a newer one.
       last = last.then(() => {
         waiting = undefined;
-        return lookNow(own.always);
+        return checkNow(own.always);
       });
       return last;
     },
   };
 }
 
-/** The first fault, and how many there are. */
+/** The first fault, and the number of further ones. */
 function errorOf(error: unknown): string {
   if (!(error instanceof ConfigError)) return String(error);
   const [first, ...more] = error.faults.map(showFault);

@@ -1,4 +1,4 @@
-/** YAML as a tree of values that know where they stand, so that a mistake can be pointed at. */
+/** Wraps parsed YAML in values that know their position in the file, so that errors can point to it. */
 import {
   type Document,
   isAlias,
@@ -15,7 +15,7 @@ import {
 } from 'yaml';
 import type { Fault } from './model.ts';
 
-/** Aliases may repeat parts of a file without end. */
+/** Bounds the work for a file whose aliases repeat parts of it exponentially. */
 const MAX_VALUES = 500_000;
 const MAX_DEPTH = 100;
 const MAX_TEXT = 16 * 1024 * 1024;
@@ -30,10 +30,10 @@ export class Source {
     this.file = file;
   }
 
-  /** The documents of a text that are not empty. Syntax errors of YAML are among the faults. */
+  /** Parses a file into its non-empty documents. YAML syntax errors are reported as faults. */
   documents(text: string): Value[] {
     if (text.length > MAX_TEXT) {
-      this.fault(0, `longer than ${MAX_TEXT} characters`);
+      this.fault(0, `the file has more than ${MAX_TEXT} characters`);
       return [];
     }
     try {
@@ -43,7 +43,7 @@ export class Source {
         strict: true,
         stringKeys: false,
         logLevel: 'silent',
-        // The library compares each key with all before it: seconds for 10,000 limits. See `lookOver`.
+        // The library's own check takes quadratic time: seconds for 10,000 limits. `scanDocument` finds duplicates instead.
         uniqueKeys: false,
       });
       const documents = 'empty' in parsed ? [] : parsed;
@@ -53,16 +53,16 @@ export class Source {
         .filter(({ errors, contents }) => errors.length === 0 && contents !== null)
         .flatMap((document) => this.valueOf(document) ?? []);
     } catch (error) {
-      // Thousands of nested brackets overflow the parser's stack.
-      this.fault(0, `cannot be read: ${error instanceof Error ? firstLine(error) : String(error)}`);
+      // For example, thousands of nested brackets overflow the parser's stack.
+      this.fault(0, `cannot be parsed: ${error instanceof Error ? firstLine(error) : String(error)}`);
       return [];
     }
   }
 
-  /** Undefined after a fault. */
+  /** Returns undefined after reporting a fault. */
   private valueOf(document: Document.Parsed): Value | undefined {
-    const { targets, duplicates } = lookOver(document);
-    for (const offset of duplicates) this.fault(offset, 'Map keys must be unique');
+    const { targets, duplicates } = scanDocument(document);
+    for (const offset of duplicates) this.fault(offset, 'map keys must be unique');
     return duplicates.length > 0 ? undefined : new Value(this, targets, document.contents, 0, 0);
   }
 
@@ -71,22 +71,23 @@ export class Source {
     this.faults.push({ file: this.file, line: Math.max(line, 1), column: Math.max(col, 1), message });
   }
 
-  /** Whether one more value may be looked at. */
+  /** Counts a value. Returns false if the file has too many values or too many levels. */
   admit(offset: number, depth: number): boolean {
-    if (++this.count === MAX_VALUES) this.fault(offset, `holds more than ${MAX_VALUES} values`);
-    if (depth === MAX_DEPTH && this.count < MAX_VALUES) this.fault(offset, `deeper than ${MAX_DEPTH} levels`);
+    if (++this.count === MAX_VALUES) this.fault(offset, `the file has more than ${MAX_VALUES} values`);
+    if (depth === MAX_DEPTH && this.count < MAX_VALUES)
+      this.fault(offset, `the file has more than ${MAX_DEPTH} levels`);
     return this.count < MAX_VALUES && depth < MAX_DEPTH;
   }
 }
 
-/** What aliases stand for. */
+/** The node that each alias refers to. */
 type Targets = ReadonlyMap<unknown, Node>;
 
 /**
- * In one walk: what each alias stands for, which is the last anchor of its name before it; and where a map has a key that it
- * has already.
+ * Finds, in a single pass, the node that each alias refers to (the nearest preceding anchor of that name) and the offsets of
+ * duplicate map keys.
  */
-function lookOver(document: Document.Parsed): { targets: Targets; duplicates: readonly number[] } {
+function scanDocument(document: Document.Parsed): { targets: Targets; duplicates: readonly number[] } {
   const anchors = new Map<string, Node>();
   const targets = new Map<unknown, Node>();
   const duplicates: number[] = [];
@@ -104,7 +105,7 @@ function lookOver(document: Document.Parsed): { targets: Targets; duplicates: re
   return { targets, duplicates };
 }
 
-/** Offsets of keys that stand in the map before. */
+/** Offsets of keys that already occurred in the map. */
 function duplicatesIn({ items }: YAMLMap): number[] {
   const seen = new Set<unknown>();
   return items.flatMap(({ key }) => {
@@ -122,12 +123,12 @@ function firstLine({ message }: Error): string {
 export class Value {
   private readonly source: Source;
   private readonly targets: Targets;
-  /** Undefined: nothing there, or an alias of nothing. */
+  /** Undefined for a missing value or an alias without an anchor. */
   private readonly node: Node | undefined;
   private readonly offset: number;
   private readonly depth: number;
 
-  /** Where its name stands, if it is a member of a map. */
+  /** The key of this value, if it is a member of a map. */
   readonly name: Value | undefined;
 
   constructor(source: Source, targets: Targets, node: unknown, offset: number, depth: number, name?: Value) {
@@ -153,17 +154,17 @@ export class Value {
     return isSeq(this.node);
   }
 
-  /** Nothing written, or null. */
+  /** True for a missing value and for null. */
   get isEmpty(): boolean {
     return this.node === undefined || (isScalar(this.node) && this.node.value === null);
   }
 
-  /** A scalar as JavaScript has it. */
+  /** The JavaScript value of a scalar. */
   get plain(): unknown {
     return isScalar(this.node) ? this.node.value : this.node === undefined ? null : this.node;
   }
 
-  /** Text, also that of a number or a truth, as it was written. */
+  /** The text of a scalar. Numbers and booleans are returned as they were written. */
   text(what: string): string | undefined {
     const { node } = this;
     if (isScalar(node)) {
@@ -171,18 +172,18 @@ export class Value {
       if (['number', 'boolean', 'bigint'].includes(typeof node.value))
         return node.source ?? String(node.value);
     }
-    return this.fault(`${what} must be text; got ${this.kind}`);
+    return this.fault(`${what} must be a string; got ${this.kind}`);
   }
 
-  truth(what: string): boolean | undefined {
+  boolean(what: string): boolean | undefined {
     const { plain } = this;
     return typeof plain === 'boolean' ? plain : this.fault(`${what} must be true or false; got ${this.kind}`);
   }
 
-  whole(what: string, least: number, most: number): number | undefined {
+  integer(what: string, least: number, most: number): number | undefined {
     const { plain } = this;
     if (typeof plain === 'number' && Number.isInteger(plain) && plain >= least && plain <= most) return plain;
-    return this.fault(`${what} must be a whole number from ${least} to ${most}; got ${this.kind}`);
+    return this.fault(`${what} must be an integer from ${least} to ${most}; got ${this.kind}`);
   }
 
   list(what: string): Value[] {
@@ -193,7 +194,7 @@ export class Value {
     return this.node.items.map((item) => this.child(item, this.offset));
   }
 
-  /** The members of a map. With `names`, others are faults. */
+  /** The members of a map. If `names` is given, any other name is reported as a fault. */
   members(what: string, names?: readonly string[]): Map<string, Value> {
     const members = new Map<string, Value>();
     if (!isMap(this.node)) {
@@ -210,13 +211,13 @@ export class Value {
     const name = key.plain;
     if (name === '<<') this.merge(members, value, what, names);
     else if (typeof name !== 'string') {
-      key.fault(`names in ${what} must be text; got ${key.kind}`);
+      key.fault(`names in ${what} must be strings; got ${key.kind}`);
     } else if (names !== undefined && !names.includes(name)) {
-      key.fault(`${JSON.stringify(name)} is not known in ${what}; known: ${names.join(', ')}`);
+      key.fault(`unknown name ${JSON.stringify(name)} in ${what}; known: ${names.join(', ')}`);
     } else members.set(name, value);
   }
 
-  /** `<<: *defaults`: what the map itself says counts before. */
+  /** `<<: *defaults`: merges another map. Members of the map itself take precedence. */
   private merge(members: Map<string, Value>, from: Value, what: string, names?: readonly string[]): void {
     for (const one of from.isList ? from.list('<<') : [from]) {
       for (const [name, value] of one.members(what, names)) if (!members.has(name)) members.set(name, value);
@@ -227,7 +228,7 @@ export class Value {
     return new Value(this.source, this.targets, node, offset, this.depth + 1, name);
   }
 
-  /** What stands there, for a complaint. */
+  /** Description of the value for error messages. */
   get kind(): string {
     if (this.isMap) return 'a map';
     if (this.isList) return 'a list';

@@ -1,33 +1,34 @@
 /**
- * Tells when files have changed. Editors replace files by renaming, Kubernetes swaps a symbolic link two steps up, some
- * file systems tell nothing: so folders are watched, not files; any sign makes us look; and we look every few seconds anyway.
+ * Detects changes of files. Editors replace files by renaming them, Kubernetes swaps a symbolic link in a parent folder, and
+ * some file systems send no events. So folders are watched instead of files, any event triggers a check, and a check also
+ * runs every few seconds.
  */
 import { type FSWatcher, realpathSync, statSync, watch } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** Signs come in swarms, and a file may be half written at the first. */
-const SETTLED = 100;
-const LOOK_EVERY = 5000;
+/** Milliseconds to wait after the last event: events come in groups, and the file may be half written at the first one. */
+const SETTLE_TIME = 100;
+const CHECK_EVERY = 5000;
 
-/** `look` is called often; it has to find out itself whether anything has changed. Returns what ends it. */
-export function watchPaths(paths: readonly string[], look: () => void): () => void {
+/** Calls `check` often; it must determine itself whether anything has changed. Returns a function that stops watching. */
+export function watchPaths(paths: readonly string[], check: () => void): () => void {
   let watchers = new Map<string, FSWatcher>();
   let timer: NodeJS.Timeout | undefined;
 
-  function soon(): void {
+  function scheduleCheck(): void {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      follow();
-      look();
-    }, SETTLED);
+      updateWatchers();
+      check();
+    }, SETTLE_TIME);
   }
 
-  /** Links may point elsewhere by now. */
-  function follow(): void {
+  /** Updates the watched folders, because links may have changed. */
+  function updateWatchers(): void {
     const folders = new Set(paths.flatMap(foldersOf));
     const next = new Map<string, FSWatcher>();
     for (const [folder, watcher] of watchers) {
-      // One that was replaced is watched no more, though its name is the same.
+      // A folder that was replaced under the same name keeps its stale watcher; the periodic check covers this.
       if (folders.has(folder)) next.set(folder, watcher);
       else watcher.close();
     }
@@ -37,24 +38,24 @@ export function watchPaths(paths: readonly string[], look: () => void): () => vo
 
   function watchFolder(folder: string): void {
     try {
-      const watcher = watch(folder, { persistent: false }, soon);
+      const watcher = watch(folder, { persistent: false }, scheduleCheck);
       watcher.on('error', () => {
         watcher.close();
         watchers.delete(folder);
       });
       watchers.set(folder, watcher);
     } catch {
-      // Not there, or no watches left: the look every few seconds remains.
+      // The folder is missing, or the system has no watches left. The periodic check still runs.
     }
   }
 
-  follow();
-  // What changed since it was read, before anybody watched.
-  look();
+  updateWatchers();
+  // The files may have changed between being read and being watched.
+  check();
   const interval = setInterval(() => {
-    follow();
-    look();
-  }, LOOK_EVERY);
+    updateWatchers();
+    check();
+  }, CHECK_EVERY);
   interval.unref();
   return () => {
     clearTimeout(timer);
@@ -63,14 +64,14 @@ export function watchPaths(paths: readonly string[], look: () => void): () => vo
   };
 }
 
-/** The folder of a file, the folder of what it is a link to; a folder itself, and the one that it is in. */
+/** The parent folder of a path, and the folder that it resolves to: itself for a folder, the real parent for a file. */
 function foldersOf(path: string): string[] {
   const folders = [dirname(resolve(path))];
   try {
     const real = realpathSync(path);
     folders.push(statSync(real).isDirectory() ? real : dirname(real));
   } catch {
-    // Gone for the moment.
+    // The path does not exist at the moment.
   }
   return folders;
 }

@@ -1,66 +1,70 @@
 /**
- * What every door asks: Sluice's limits by name, Envoy's by domain. One configuration, one store. Answers come at once
- * where the store gives them at once.
+ * Makes every decision for the listeners: limits by name, Envoy's descriptors by domain, and CL.THROTTLE. Decisions are
+ * synchronous if the store's are.
  */
 import { type Decision, type Duration, type MaybePromise, metered, type Store } from 'sluice';
 import type { Config } from '../config/model.ts';
+import { type ClThrottle, openCell } from './cell.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts';
 import { Descriptors, type Descriptor, type RateLimitAnswer } from './descriptors.ts';
 import { type AskOptions, type Limit, openLimit } from './limit.ts';
 import { runInSlices, runWhole, type Steps } from './slices.ts';
 import { chain, isPromise } from './maybe-promise.ts';
 
-/** What became of a take: `shadowed` if the limit would have denied it, had it not been in shadow mode. */
+/** The decision of a take. */
 export interface Verdict extends Decision {
-  /** Only then. */
+  /** Set if the take would have been denied, but shadow mode let it pass. */
   readonly shadowed?: true;
 }
 
 export interface CoreOptions {
-  /** Where the state lives; `close` ends it. */
+  /** Where the state of the limits is kept. `Core.close` closes it. */
   readonly store: Store;
-  /** Whether the store remembers keys as text. Default true. */
+  /** Whether the store keeps the key strings that it is given. Default true. */
   readonly keepsKeys?: boolean | undefined;
-  /** What counts; default: counters of its own. */
+  /** Where decisions are counted. Default: a new set of counters. */
   readonly metrics?: Metrics | undefined;
-  /** All limits decide and count, none denies. */
+  /** Limits decide and count as usual, but nothing is denied. Default false. */
   readonly shadow?: boolean | undefined;
 }
 
-/** The limits of a configuration, as every door asks them. */
+/** The limits of a configuration, ready to decide. Every listener uses one. */
 export interface Core {
-  /** For doors that bring their limits with each request. Keys of limiters on it must not begin with a limit's name. */
-  readonly store: Store;
-  /** A key that was cut from a long text must then be a copy, or all of that text is kept with it. */
+  /** Whether the store keeps key strings. If so, copy a key that is a slice of a longer string, or that string stays in memory. */
   readonly keepsKeys: boolean;
-  /** The one in force. */
+  /** The configuration in use. */
   readonly config: Config;
-  /** What was counted so far. */
+  /** Counters of everything decided so far. */
   readonly metrics: Metrics;
-  /** Envoy's ShouldRateLimit. `hitsAddend` is the cost of descriptors without one of their own; 0 only asks. */
+  /** Envoy's ShouldRateLimit. `hitsAddend` is the cost of descriptors that do not have their own; 0 only checks. */
   decide(
     domain: string,
     descriptors: readonly Descriptor[],
     hitsAddend?: number,
   ): MaybePromise<RateLimitAnswer>;
-  /** As a limiter's, of a limit by its name. Throws an UnknownLimit where there is none, as do the next four. */
+  /** Same as `Limiter.take`, for the named limit. Like `peek`, `refund`, `block` and `reset`, throws an UnknownLimit if it does not exist. */
   take(limit: string, key: string, options?: AskOptions): MaybePromise<Verdict>;
-  /** The same answer, nothing written. */
+  /** redis-cell's CL.THROTTLE, whose limit comes with the call instead of the configuration. Returns its five integers. */
+  readonly clThrottle: ClThrottle<MaybePromise<Decision>>;
+  /** Same decision as `take`, without charging anything. */
   peek(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
-  /** Gives back; never above full. */
+  /** Gives units back, up to the full limit. */
   refund(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
-  /** Denies the key for a while, whatever it has left. */
-  block(limit: string, key: string, span: Duration): MaybePromise<Decision>;
-  /** As if the key had never been seen. */
+  /** Denies the key for `duration`, whatever it has left. */
+  block(limit: string, key: string, duration: Duration): MaybePromise<Decision>;
+  /** Forgets the key: its usage and its manual block. */
   reset(limit: string, key: string): MaybePromise<Decision>;
   /**
-   * Replaces the configuration, all of it in one step when the promise resolves. Calls are answered meanwhile, by the previous
-   * one. Limits of the same name keep their state. If it rejects, the previous configuration stays. Calls must not overlap.
+   * Replaces the whole configuration in one step, when the promise resolves. Until then, the previous one stays in use. Limits
+   * of the same name keep their state. If the promise rejects, the previous configuration stays. Calls must not overlap.
    */
   reload(config: Config): Promise<void>;
-  /** Ends the store: leases go back. */
+  /** Returns leases and closes the store. */
   close(): Promise<void>;
 }
+
+/** What metrics call the limits of CL.THROTTLE. */
+const CELL = 'cl.throttle';
 
 interface Prepared {
   readonly config: Config;
@@ -69,19 +73,19 @@ interface Prepared {
   readonly opening: Steps;
 }
 
-/** No limit has this name. */
+/** Thrown if the configuration has no limit of this name. */
 export class UnknownLimit extends Error {
-  /** The name that was asked for. */
+  /** The name that was requested. */
   readonly limit: string;
 
   constructor(limit: string) {
-    super(`there is no limit ${JSON.stringify(limit.slice(0, 200))}`);
+    super(`unknown limit ${JSON.stringify(limit.slice(0, 200))}`);
     this.name = 'UnknownLimit';
     this.limit = limit;
   }
 }
 
-/** Limits without a door. The store is the core's from here on. */
+/** Opens the limits of a configuration. The core owns the store from then on. */
 export function createCore(config: Config, options: CoreOptions): Core {
   const { metrics = createMetrics(), shadow: isShadow = false, keepsKeys = true } = options;
   const store = metered(options.store, {
@@ -95,7 +99,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
   let current = prepare(config);
   runWhole(current.opening);
 
-  /** Ready to be asked when `opening` is complete. `replaced`: gives its names to the new limits, and answers until then. */
+  /** Ready to use when `opening` is complete. The limits of `replaced` release their names but keep answering until then. */
   function prepare(given: Config, replaced?: Prepared): Prepared {
     const limits = new Map<string, Limit>();
     const descriptors = new Descriptors(given.domains, store, observeRule);
@@ -128,16 +132,15 @@ export function createCore(config: Config, options: CoreOptions): Core {
     return limit;
   }
 
-  function judged({ config: { name, shadow } }: Limit, key: string, decision: Decision): Verdict {
-    const lenient = isShadow || shadow;
-    metrics.decided(name, key, decision, lenient);
-    return decision.allowed || !lenient
+  /** Counts a take, and turns a denial in shadow mode into an allowed verdict. */
+  function judged(name: string, key: string, decision: Decision, isLenient: boolean): Verdict {
+    metrics.decided(name, key, decision, isLenient);
+    return decision.allowed || !isLenient
       ? decision
       : { ...decision, allowed: true, retryAfter: 0, shadowed: true };
   }
 
   return {
-    store,
     keepsKeys,
     metrics,
     get config() {
@@ -150,20 +153,22 @@ export function createCore(config: Config, options: CoreOptions): Core {
     take(name, key, ask = {}) {
       const limit = limitOf(name);
       const answer = limit.take(key, ask);
+      const isLenient = isShadow || limit.config.shadow;
       return isPromise(answer)
-        ? answer.then((decision) => judged(limit, key, decision))
-        : judged(limit, key, answer);
+        ? answer.then((decision) => judged(name, key, decision, isLenient))
+        : judged(name, key, answer, isLenient);
     },
+    clThrottle: openCell(store, (key, decision) => judged(CELL, key, decision, isShadow)),
     peek: (name, key, ask = {}) => limitOf(name).peek(key, ask),
     refund: (name, key, ask = {}) => limitOf(name).refund(key, ask),
-    block: (name, key, span) => limitOf(name).block(key, span),
+    block: (name, key, duration) => limitOf(name).block(key, duration),
     reset: (name, key) => limitOf(name).reset(key),
     async reload(given) {
       const next = prepare(given, current);
       try {
         await runInSlices(next.opening);
       } catch (error) {
-        // The previous limits go on, and the names are free for the next configuration.
+        // The previous limits stay in use, and the names are free for the next configuration.
         runWhole(freeNames(next));
         throw error;
       }

@@ -1,4 +1,4 @@
-/** Envoy's question: may a request with these descriptors pass? */
+/** Decides Envoy's ShouldRateLimit: may a request with these descriptors pass? */
 import {
   createLimiter,
   type Decision,
@@ -24,59 +24,59 @@ import { blocked } from './limit.ts';
 import { type Entry, type Match, matchRule } from './match.ts';
 import { all, chain } from './maybe-promise.ts';
 
-/** What a request is, in Envoy's words. */
+/** A list of key-value pairs that describes a request, as Envoy sends it. */
 export interface Descriptor {
-  /** From the outermost in. */
+  /** Ordered from the outermost to the innermost level of the configuration. */
   readonly entries: readonly Entry[];
-  /** In place of the configured limit. */
+  /** Replaces the configured limit. */
   readonly limit?: { readonly requestsPerUnit: number; readonly unit: Unit } | undefined;
-  /** In place of the request's; 0 only asks. */
+  /** Replaces the request's `hitsAddend`; 0 only checks. */
   readonly hitsAddend?: number | undefined;
-  /** The hits are given back. */
+  /** Gives the hits back instead of charging them. */
   readonly isNegativeHits?: boolean | undefined;
 }
 
-/** What became of a descriptor. */
+/** The result for one descriptor. */
 export interface DescriptorStatus {
-  /** As Envoy's service calls it. */
+  /** Code of Envoy's service. */
   readonly code: 'OK' | 'OVER_LIMIT';
-  /** Undefined: no limit applies. */
+  /** The limit that applies. Undefined if there is none. */
   readonly currentLimit?: CurrentLimit | undefined;
-  /** Of an unlimited descriptor, the largest uint32. */
+  /** Requests left in the current window. For an unlimited descriptor, the largest uint32. */
   readonly limitRemaining: number;
-  /** Undefined: no limit applies. */
+  /** Until the current window ends. Undefined if no limit applies. */
   readonly resetAfter?: Millis | undefined;
 }
 
-/** The limit that was asked. */
+/** The limit that applied to a descriptor. */
 export interface CurrentLimit {
-  /** If it has one. */
+  /** Name in the configuration, if it has one. */
   readonly name: string | undefined;
-  /** So many … */
+  /** Requests allowed in each window. */
   readonly requestsPerUnit: number;
-  /** Undefined: its span is none of Envoy's. */
+  /** Length of the window. Undefined if Envoy has no unit for it. */
   readonly unit: Unit | undefined;
 }
 
-/** What Envoy is told. */
+/** The answer to Envoy's ShouldRateLimit. */
 export interface RateLimitAnswer {
-  /** Whether the request is to be refused. */
+  /** Whether the request must be denied. */
   readonly overLimit: boolean;
-  /** In the order of the descriptors. */
+  /** One status per descriptor, in the same order. */
   readonly statuses: readonly DescriptorStatus[];
-  /** Those in quota mode that went over. */
+  /** Indexes of the descriptors in quota mode that exceeded their limit. */
   readonly quotaViolations: readonly number[];
 }
 
-/** Told of each limit that was asked. `denied`: also when shadow mode let it pass. */
+/** Called with each decision. `shadowed` is true for a denial that shadow or quota mode let pass. */
 export type Observe = (label: string, key: string, decision: Decision, shadowed: boolean) => void;
 
-/** In one request. */
-export const MOST_DESCRIPTORS = 1000;
-const MOST_REMAINING = 2 ** 32 - 1;
+/** Maximum number of descriptors in one request. */
+export const MAX_DESCRIPTORS = 1000;
+const MAX_REMAINING = 2 ** 32 - 1;
 const OK: DescriptorStatus = { code: 'OK', limitRemaining: 0 };
-/** Limits that requests bring themselves, and names they count under: at least this many of each are kept ready. */
-const READY = 1000;
+/** Limits that come with requests, and the limiters that count them: at least this many of each stay cached. */
+const CACHED = 1000;
 
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
 
@@ -85,11 +85,11 @@ export class Descriptors {
   private readonly store: Store;
   private readonly observe: Observe;
   private readonly limiters = new Map<Rule, AnyLimiter>();
-  /** By their numbers. */
-  private readonly ownLimits = boundedCache<RuleLimit>(READY);
-  /** By their names. A limiter serves all numbers that requests bring under its name. */
-  private readonly ownLimiters = boundedCache<AnyLimiter>(READY);
-  /** What the limiter of `ownLimiters` that is asked now goes by. It reads this before it returns. */
+  /** Limits that came with requests, by rate and unit. */
+  private readonly ownLimits = boundedCache<RuleLimit>(CACHED);
+  /** Limiters for these limits, by path. One limiter serves all rates that requests send for its path. */
+  private readonly ownLimiters = boundedCache<AnyLimiter>(CACHED);
+  /** Policies for the next take of a limiter in `ownLimiters`, which reads them synchronously. */
   private ownPolicies: Policies = [];
 
   constructor(domains: Config['domains'], store: Store, observe: Observe) {
@@ -98,12 +98,12 @@ export class Descriptors {
     this.observe = observe;
   }
 
-  /** Must be complete before the first question. */
+  /** Creates the limiters. Must be complete before the first decision. */
   *open(): Steps {
     for (const { level } of this.domains.values()) yield* this.openLevel(level);
   }
 
-  /** Frees the names of all limiters, so that others with other policies can take over. They still answer. */
+  /** Releases the names of all limiters, so that limiters with other policies can use them. They keep working. */
   *close(): Steps {
     for (const limiter of this.limiters.values()) {
       void limiter.close();
@@ -135,7 +135,7 @@ export class Descriptors {
     return match && { ...match, limit: match.rule.limit, limiter: this.limiters.get(match.rule) };
   }
 
-  /** The limit that the request brings: it counts apart from the configured ones. */
+  /** The limit that comes with the request. It is counted separately from the configured ones. */
   private ownLimit(domain: Domain, entries: readonly Entry[], rate: Rate): Found {
     const path = [domain.name, '', ...entries.map(({ key }) => key)].map(pathWord).join('/');
     const numbers = `${rate.requestsPerUnit} ${rate.unit}`;
@@ -148,7 +148,7 @@ export class Descriptors {
     return { rule: undefined, subject, label: `${domain.name}/override`, limit, limiter };
   }
 
-  /** No limiter for each set of numbers: a client may send other ones with each descriptor. */
+  /** One limiter for all rates: a client may send a different rate with each descriptor. */
   private openOwn(path: string): AnyLimiter {
     const limiter = createLimiter(() => this.ownPolicies, { name: `rls:${path}`, store: this.store });
     return this.ownLimiters.set(path, limiter);
@@ -160,7 +160,7 @@ export class Descriptors {
     { isNegativeHits = false }: Descriptor,
     cost: number,
   ): MaybePromise<DescriptorStatus> {
-    if (limit.kind === 'unlimited') return { code: 'OK', limitRemaining: MOST_REMAINING };
+    if (limit.kind === 'unlimited') return { code: 'OK', limitRemaining: MAX_REMAINING };
     if (rule === undefined && limit.policies !== undefined) this.ownPolicies = limit.policies;
     const isSoft = rule !== undefined && (rule.shadow || rule.quota);
     const decision =
@@ -190,7 +190,7 @@ export class Descriptors {
 }
 
 interface Found extends Omit<Match, 'rule'> {
-  /** Undefined: the request brought the limit. */
+  /** Undefined if the limit came with the request. */
   readonly rule: Rule | undefined;
   readonly limit: RuleLimit | undefined;
   readonly limiter: AnyLimiter | undefined;
@@ -227,10 +227,10 @@ function statusOf(limit: RuleLimit, decision: Decision, isOver: boolean): Descri
 }
 
 function wholeOf(value: number): number {
-  return Math.max(0, Math.min(Math.floor(value), MOST_REMAINING));
+  return Math.max(0, Math.min(Math.floor(value), MAX_REMAINING));
 }
 
-/** Until the window ends, also when nothing has been counted in it yet. */
+/** Time until the window ends, even if nothing has been counted in it yet. */
 function resetOf(rate: Rate | undefined, { resetAfter }: Decision): Millis {
   if (rate === undefined || (resetAfter > 0 && resetAfter < Infinity)) return resetAfter;
   const window = UNITS[rate.unit] * rate.multiplier;

@@ -1,4 +1,4 @@
-/** One of Sluice's own limits, ready to be asked: its limiter, and which keys are treated differently. */
+/** A limit of the `limits` section: its limiter, and the overrides for some keys. */
 import {
   type Decision,
   createLimiter,
@@ -11,15 +11,15 @@ import {
   type Store,
 } from 'sluice';
 import type { LimitConfig, Override } from '../config/model.ts';
-import { fits } from './match.ts';
+import { matchesPattern } from './match.ts';
 
-/** What a call costs, and how it is counted. */
+/** Options of a call to a limit. */
 export interface AskOptions {
-  /** Default 1. */
+  /** Number of units. Default 1. */
   readonly cost?: number | undefined;
-  /** One of the limit's tiers; default none. */
+  /** A tier of the limit. Default: the limit's own policies. */
   readonly tier?: string | undefined;
-  /** Default: the limit's own. */
+  /** How to charge a cost that does not fit. Default: the limit's mode. */
   readonly mode?: Mode | undefined;
 }
 
@@ -28,16 +28,16 @@ export interface Limit {
   take(key: string, options: AskOptions): MaybePromise<Decision>;
   peek(key: string, options: AskOptions): MaybePromise<Decision>;
   refund(key: string, options: AskOptions): MaybePromise<Decision>;
-  block(key: string, span: Duration): MaybePromise<Decision>;
+  block(key: string, duration: Duration): MaybePromise<Decision>;
   reset(key: string): MaybePromise<Decision>;
-  /** Frees its name, so that a limit with other policies can take over. It still answers. */
+  /** Releases the limiter's name, so that a limit with other policies can use it. This one keeps working. */
   close(): void;
 }
 
 type Ask = (key: string, cost: number, tier?: string, mode?: Mode) => MaybePromise<Decision>;
 
-/** An override's policies are a tier that nobody can ask for: no tier of a configuration begins so. */
-const OWN = '\u0000';
+/** Prefix of the tiers that hold the policies of overrides. Configured tiers never start with it, so callers cannot use them. */
+const OVERRIDE = '\u0000';
 
 export function openLimit(config: LimitConfig, store: Store): Limit {
   const tiers: Record<string, Policies> = { ...config.tiers };
@@ -45,7 +45,7 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
   const patterns: Override[] = [];
   for (const override of config.overrides) {
     const { keys, treatment } = override;
-    if (typeof treatment === 'object' && 'policies' in treatment) tiers[OWN + keys] = treatment.policies;
+    if (typeof treatment === 'object' && 'policies' in treatment) tiers[OVERRIDE + keys] = treatment.policies;
     if (keys.includes('*')) patterns.push(override);
     else exact.set(keys, override);
   }
@@ -57,22 +57,22 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
 
   function overrideOf(key: string): Override | undefined {
     if (config.overrides.length === 0) return undefined;
-    return exact.get(key) ?? patterns.find(({ keys }) => fits(keys, key));
+    return exact.get(key) ?? patterns.find(({ keys }) => matchesPattern(keys, key));
   }
 
-  /** The key's own treatment counts before the tier that the caller names. */
+  /** An override of the key takes precedence over the tier that the caller names. */
   function asked(key: string, { cost = 1, tier, mode }: AskOptions, ask: Ask): MaybePromise<Decision> {
-    if (tier?.startsWith(OWN)) throw new SluiceError('ERR_TIER', 'tier', tier);
+    if (tier?.startsWith(OVERRIDE)) throw new SluiceError('ERR_TIER', 'tier', tier);
     const override = overrideOf(key);
     if (override === undefined) return ask(key, cost, tier, mode);
     const { treatment, keys } = override;
     if (treatment === 'unlimited') return unlimited(cost);
     if (treatment === 'blocked') return blocked();
-    return ask(key, cost, 'tier' in treatment ? treatment.tier : OWN + keys, mode);
+    return ask(key, cost, 'tier' in treatment ? treatment.tier : OVERRIDE + keys, mode);
   }
 
   const take: Ask = (key, cost, tier, mode = config.mode) =>
-    // The same, but for the object and its checks.
+    // Faster: no options object to validate.
     tier === undefined && mode === 'whole'
       ? limiter.take(key, cost)
       : limiter.take(key, { cost, tier, mode });
@@ -84,7 +84,7 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
     take: (key, options) => asked(key, options, take),
     peek: (key, options) => asked(key, options, peek),
     refund: (key, options) => asked(key, options, refund),
-    block: (key, span) => limiter.block(key, span),
+    block: (key, duration) => limiter.block(key, duration),
     reset: (key) => limiter.reset(key),
     close: () => void limiter.close(),
   };

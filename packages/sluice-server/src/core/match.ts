@@ -1,26 +1,26 @@
-/** Which rule of a domain a descriptor falls under. */
+/** Finds the rule of a domain that applies to a descriptor. */
 import { exactId, labelWord } from '../config/descriptors.ts';
 import type { Domain, Level, Rule } from '../config/model.ts';
 
-/** A key and its value, such as `remote_address` and an address. */
+/** A key-value pair of a descriptor, such as `remote_address` and an IP address. */
 export interface Entry {
-  /** What the configuration calls it. */
+  /** Key, as in the configuration. */
   readonly key: string;
-  /** What the request has there. */
+  /** Value in this request. */
   readonly value: string;
 }
 
 export interface Match {
   readonly rule: Rule;
-  /** Whom the limit counts: the values, or the pattern where they share a threshold. */
+  /** The key that the limit counts: the values, or the pattern for rules with `share_threshold`. */
   readonly subject: string;
-  /** What metrics call it. */
+  /** Name of the limit in metrics. */
   readonly label: string;
 }
 
 /**
- * At each level the most specific descriptor is followed, key and value before a pattern before the key alone, and
- * never another one: a rule counts only where as many entries lead to it as the request has.
+ * Follows the most specific rule at each level: key and value, then a pattern, then the key alone. There is no backtracking,
+ * and a rule applies only to descriptors with exactly as many entries as lead to it.
  */
 export function matchRule(domain: Domain, entries: readonly Entry[]): Match | undefined {
   let level: Level | undefined = domain.level;
@@ -39,12 +39,13 @@ export function matchRule(domain: Domain, entries: readonly Entry[]): Match | un
 function ruleAt({ exact, patterns, any }: Level, key: string, value: string): Rule | undefined {
   const found = exact.get(exactId(key, value));
   if (found !== undefined) return found;
-  for (const rule of patterns) if (rule.key === key && fits(rule.value as string, value)) return rule;
+  for (const rule of patterns)
+    if (rule.key === key && matchesPattern(rule.value as string, value)) return rule;
   return any.get(key);
 }
 
-/** Whether the text reads like the pattern, in which each `*` stands for anything. No regular expression: those can be slow. */
-export function fits(pattern: string, text: string): boolean {
+/** Whether the text matches the pattern, in which `*` matches any text. Runs in linear time, unlike a regular expression. */
+export function matchesPattern(pattern: string, text: string): boolean {
   const parts = pattern.split('*');
   const first = parts[0];
   const last = parts.at(-1) as string;
@@ -61,7 +62,7 @@ export function fits(pattern: string, text: string): boolean {
   return true;
 }
 
-/** Values joined so that no two lists read alike. */
+/** Joins the values so that different lists never give the same text. */
 function subjectOf(path: readonly Rule[], entries: readonly Entry[]): string {
   let subject = '';
   for (let i = 0; i < path.length; i++) {
@@ -76,7 +77,7 @@ function escaped(word: string): string {
   return word.includes('/') || word.includes('%') ? word.replace(/[%/]/g, encodeURIComponent) : word;
 }
 
-/** As configured, or with the values that the configuration leaves open, where it asks for them. */
+/** The label from the configuration. Rules with `detailed_metric` or `value_to_metric` add the request's values. */
 function labelOf(path: readonly Rule[], entries: readonly Entry[]): string {
   const rule = path.at(-1) as Rule;
   if (!rule.detailed && !path.some(({ valueToMetric }) => valueToMetric)) return rule.label;

@@ -1,4 +1,4 @@
-/** An answer that may come at once, or later. */
+/** Helpers for results that are either available synchronously or promised. */
 import type { MaybePromise } from 'sluice';
 
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
@@ -9,7 +9,7 @@ export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => U): Mayb
   return isPromise(value) ? value.then(next) : next(value);
 }
 
-/** In order; at once if all of them are. */
+/** All results, in order. Synchronous if all of them are. */
 export function all<T>(values: readonly MaybePromise<T>[]): MaybePromise<T[]> {
   return values.some(isPromise) ? Promise.all(values) : (values as T[]);
 }

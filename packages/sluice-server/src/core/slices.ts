@@ -1,4 +1,4 @@
-/** Long work in small steps, so that listeners answer in between. */
+/** Splits long work into small steps, so that listeners can answer in between. */
 
 /** Each `next` does a little of the work. */
 export type Steps = Generator<void, void>;
@@ -6,11 +6,12 @@ export type Steps = Generator<void, void>;
 /** Milliseconds of work between two turns of the event loop. */
 const SLICE = 5;
 
-/** Does all of it synchronously: for a server that answers nobody yet. */
+/** Runs all steps synchronously, for a server that has no clients yet. */
 export function runWhole(steps: Steps): void {
   while (!steps.next().done);
 }
 
+/** Runs the steps, yielding to the event loop every few milliseconds. */
 export async function runInSlices(steps: Steps): Promise<void> {
   let end = performance.now() + SLICE;
   while (!steps.next().done) {
@@ -20,7 +21,7 @@ export async function runInSlices(steps: Steps): Promise<void> {
   }
 }
 
-/** Resolves when all that was waiting in the event loop has had its turn. */
+/** Resolves after the event loop has processed everything that was pending. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -1,23 +1,23 @@
-/** Failed authentication attempts, limited by the client's address with Sluice itself. */
+/** Limits failed authentication attempts by the client's address, using Sluice itself. */
 import { createHash } from 'node:crypto';
 import { type Clock, createLimiter, memory, type Millis } from 'sluice';
 import { clientAddress, type RequestLike, type TrustProxy } from 'sluice/http';
 
-/** Wrong tokens that one address may try: the burst at first, then the rate. */
+/** Wrong tokens that one address may try: 20 initially, then 10 a minute. */
 const GUESSES = '10/min burst 20';
-/** For this long the same wrong token from the same address counts once. */
+/** The same wrong token from the same address counts once within this time. */
 const SAME_TOKEN = '1/10min';
-/** Addresses, and pairs of address and wrong token, that are remembered. Keys that are denied are evicted last. */
+/** Maximum number of addresses, and of pairs of address and token, to keep. Denied ones are evicted last. */
 const MAX_KEYS = 10_000;
 
 export interface Attempts {
-  /** The client of a request, or of a connection when no proxy is trusted. */
+  /** Address of the client that sent the request, taking trusted proxies into account. */
   clientOf(request: RequestLike): string;
-  /** Milliseconds until the client may try another token; 0: it may now. Tokens must not be compared before then. */
+  /** Milliseconds until the client may try another token; 0 if it may now. Do not compare tokens before then. */
   waitOf(client: string): Millis;
   /**
-   * Counts a wrong token. Repeating one is not a guess and is not counted: a program with an outdated token must not lock
-   * out others at its address.
+   * Counts a wrong token. Repeating the same token is not counted: a program with an outdated token must not lock out other
+   * clients at its address.
    */
   failed(client: string, token: string): void;
 }

@@ -1,28 +1,28 @@
-/** Bounds how many connections a listener holds, and finds out about those whose client has vanished. */
+/** Limits the number of open connections of a listener, and detects clients that have vanished. */
 import type { Server, Socket } from 'node:net';
-import { type Log, seldom } from '../log.ts';
+import { type Log, oncePerSecond } from '../log.ts';
 
-/** Default maximum per listener, as Redis has it. */
+/** Default maximum per listener, the same as Redis's. */
 const MAX_CONNECTIONS = 10_000;
-/** Connections above the maximum that may exist at a time while they are told so. Node drops any further ones itself. */
+/** Connections above the maximum that may be open while they are told why they are refused. Node drops any others. */
 const SPARE = 100;
-/** After this many milliseconds of silence, TCP asks whether the peer still exists; ten seconds without an answer end it. */
+/** Milliseconds of inactivity before TCP keepalive probes start. Ten seconds without a reply close the connection. */
 const KEEP_ALIVE = 60_000;
 
 export interface AdmissionOptions {
   readonly max?: number | undefined;
-  readonly door: string;
+  readonly listener: string;
   readonly log: Log;
 }
 
-/** Returns a function that counts a new connection until it closes, or returns false if it is one too many. */
+/** Returns a function that admits a new connection, or returns false if the maximum is reached. */
 export function admissionTo(
   server: Server,
-  { max = MAX_CONNECTIONS, door, log }: AdmissionOptions,
+  { max = MAX_CONNECTIONS, listener, log }: AdmissionOptions,
 ): (socket: Socket) => boolean {
   let open = 0;
-  const warn = seldom(() =>
-    log.warn('maximum number of connections reached; refusing new ones', { door, max }),
+  const warn = oncePerSecond(() =>
+    log.warn('maximum number of connections reached; refusing new ones', { door: listener, max }),
   );
 
   server.maxConnections = max + SPARE;

@@ -1,19 +1,22 @@
-/** Before a server stops listening, those who have connected are let in: they have been told that they are. */
+/** Accepts pending connections before a server stops listening: to their clients, they are already established. */
 import type { Server } from 'node:net';
 
-/** Connections that the system keeps for us. */
+/** Node's default for the number of pending connections that the system queues. */
 const BACKLOG = 511;
 
-/** Node may accept one a turn of its loop: so until two turns bring nobody, or a whole backlog has come. */
-export async function letIn(server: Server): Promise<void> {
-  let quiet = 0;
-  const welcome = (): void => {
-    quiet = 0;
+/**
+ * Node may accept only one connection per turn of the event loop. So this waits until two turns bring none, or until a full
+ * backlog could have been accepted.
+ */
+export async function drainBacklog(server: Server): Promise<void> {
+  let quietTurns = 0;
+  const onConnection = (): void => {
+    quietTurns = 0;
   };
-  server.on('connection', welcome);
-  for (let turns = 0; turns < BACKLOG && quiet < 2; turns++) {
-    quiet++;
+  server.on('connection', onConnection);
+  for (let turns = 0; turns < BACKLOG && quietTurns < 2; turns++) {
+    quietTurns++;
     await new Promise((resolve) => setImmediate(resolve));
   }
-  server.off('connection', welcome);
+  server.off('connection', onConnection);
 }

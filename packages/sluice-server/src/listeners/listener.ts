@@ -1,4 +1,4 @@
-/** A way into the server. Each protocol is one, over the same core. */
+/** What every listener has in common. There is one per protocol, all on the same core. */
 import type { SecureContextOptions } from 'node:tls';
 import type { Millis } from 'sluice';
 import type { Attempts } from './auth-attempts.ts';
@@ -7,66 +7,66 @@ import type { Live } from './http/live.ts';
 import type { Log } from '../log.ts';
 import type { Tracer } from '../telemetry/traces/tracer.ts';
 
-/** Where a door is. */
+/** Network address of a listener. */
 export interface Address {
-  /** A name or an address. */
+  /** Host name or IP address. */
   readonly host: string;
-  /** 0: any that is free. */
+  /** 0 picks a free port. */
   readonly port: number;
 }
 
-/** With `ca`, clients must show a certificate of it. */
+/** With `ca`, clients must present a certificate issued by it. */
 export type Tls = Pick<SecureContextOptions, 'cert' | 'key' | 'ca'>;
 
-export interface DoorOptions {
+export interface ListenerOptions {
   readonly address: Address;
   readonly tls?: Tls | undefined;
-  /** One of these must be shown; undefined: none is asked for. A function, since files of tokens change. */
+  /** Clients must send one of these tokens. Undefined if none is required. A function, because token files may change. */
   readonly tokens?: (() => readonly string[]) | undefined;
-  /** One of these must be shown to reset or block a key; it opens everything else, too. */
+  /** Tokens that may reset and block keys. They are also accepted everywhere else. */
   readonly adminTokens?: (() => readonly string[]) | undefined;
-  /** Without any token, requests that come from this machine may reset and block keys. Default false. */
+  /** If no token is configured, let requests from this machine reset and block keys. Default false. */
   readonly adminWithoutToken?: boolean | undefined;
-  /** Limits wrong tokens by address. Undefined: they are not limited. */
+  /** Limits attempts with wrong tokens. Undefined if they are not limited. */
   readonly attempts?: Attempts | undefined;
-  /** Connections held at a time; one more is refused. Default 10,000. */
+  /** Maximum number of open connections. Further ones are refused. Default 10,000. */
   readonly maxConnections?: number | undefined;
-  /** Milliseconds from the first byte of a RESP command or gRPC request to its last. Default 30 s. */
+  /** Maximum time from the first byte of a RESP command or gRPC request to its last. Default 30 s. */
   readonly requestTimeout?: Millis | undefined;
-  /** A connection (RESP, gRPC) without a request for this long is closed; 0: never. Default 10 minutes. */
+  /** RESP and gRPC connections without a request for this long are closed; 0 for never. Default 10 minutes. */
   readonly idleTimeout?: Millis | undefined;
-  /** Bytes of a message. */
+  /** Maximum size of a request, in bytes. */
   readonly maxMessage: number;
-  /** Bytes of a key, in UTF-8. */
+  /** Maximum length of a key, in bytes of UTF-8. */
   readonly maxKey: number;
   readonly log: Log;
-  /** Undefined: requests leave no spans. */
+  /** Undefined if no spans are recorded. */
   readonly tracer?: Tracer | undefined;
   /** Whether load balancers should send requests here. */
   readonly isHealthy: () => boolean;
-  /** What the page shows of the running server. */
+  /** Live data for the page; HTTP only. */
   readonly live?: Live | undefined;
-  /** Folder of the built page; undefined: the one that comes with the server. 'none': no page. */
+  /** Folder of the built page; HTTP only. Default: the page that ships with the server. 'none' serves no page. */
   readonly page?: string | undefined;
 }
 
-export interface Door {
-  /** With the port that was given where 0 was asked for. */
+export interface Listener {
+  /** With the actual port if 0 was requested. */
   readonly address: Address;
-  /** Lets nobody new in, answers what has come, and closes; after `timeout` ms, what is left is cut off. */
+  /** Stops accepting connections, answers requests in progress and closes. Closes connections left after `timeout` ms. */
   drain(timeout: number): Promise<void>;
-  /** Other certificates, from the next connection on. */
+  /** Uses other certificates for new connections. */
   secure(tls: Tls): void;
 }
 
 /** Default of `idleTimeout`. */
 export const IDLE_TIMEOUT: Millis = 600_000;
-/** Milliseconds for a TLS handshake and for the password. */
+/** Maximum time for a TLS handshake, and for a RESP client to authenticate. */
 export const HANDSHAKE_TIMEOUT: Millis = 10_000;
 /** Default of `requestTimeout`. */
 export const REQUEST_TIMEOUT: Millis = 30_000;
 
-export type OpenDoor = (core: Core, options: DoorOptions) => Promise<Door>;
+export type OpenListener = (core: Core, options: ListenerOptions) => Promise<Listener>;
 
 export function showAddress({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;

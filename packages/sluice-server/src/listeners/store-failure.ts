@@ -1,7 +1,7 @@
-/** Failures of the store, for which the caller of the server can do nothing. */
+/** Recognizes failures of the store, which are not the client's fault. */
 import { StoreError, type StoreFault, StoreUnavailable } from 'sluice';
 
-/** Mistakes in how the store was set up. Only the server's operator can correct them. */
+/** Errors in the store's setup, which only the operator can fix. */
 const SETUP: ReadonlySet<unknown> = new Set(['ERR_PERMISSION', 'ERR_TABLE']);
 
 /** The fault to report, or undefined if the error is not the store's. */

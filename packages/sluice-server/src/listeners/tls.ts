@@ -1,17 +1,17 @@
-/** Certificates, read again when their files change. What cannot serve changes nothing. */
+/** Loads TLS certificates, and reloads them when their files change. Invalid files change nothing. */
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Tls } from './listener.ts';
 import type { Log } from '../log.ts';
-import { UsageError } from '../store.ts';
+import { UsageError } from '../config/usage-error.ts';
 
-/** Paths of PEM files. With `ca`, clients must show a certificate of it. */
+/** Paths of PEM files. With `ca`, clients must present a certificate issued by it. */
 export interface TlsFiles {
-  /** The certificate, and those that lead to its authority. */
+  /** The certificate chain. */
   readonly cert: string;
-  /** Its private key. */
+  /** The private key of the certificate. */
   readonly key: string;
-  /** The authority of clients' certificates. */
+  /** The certificate authority of client certificates. */
   readonly ca?: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export function pathsOf({ cert, key, ca }: TlsFiles): string[] {
   return ca === undefined ? [cert, key] : [cert, key, ca];
 }
 
-/** Throws a UsageError where they cannot be read or do not belong together. */
+/** Throws a UsageError if the files cannot be read or do not match. */
 export function readTls({ cert, key, ca }: TlsFiles): Tls {
   try {
     const read = (file: string): string => readFileSync(file, 'utf8');
@@ -27,11 +27,11 @@ export function readTls({ cert, key, ca }: TlsFiles): Tls {
     createSecureContext(tls);
     return tls;
   } catch (error) {
-    throw new UsageError(`the TLS files cannot be used: ${(error as Error).message}`, { cause: error });
+    throw new UsageError(`cannot use the TLS files: ${(error as Error).message}`, { cause: error });
   }
 }
 
-/** Looks at the files, and hands on what has changed. A certificate whose key is still to come is complained of, and waits. */
+/** Returns a function that reads the files and calls `use` if they have changed. Invalid files are reported once. */
 export function createTlsReloader(
   files: TlsFiles,
   first: Tls,
@@ -49,7 +49,7 @@ export function createTlsReloader(
       log.info('certificates loaded');
     } catch (error) {
       now = (error as Error).message;
-      if (now !== seen) log.error('certificates refused, the last good ones stay', { error: now });
+      if (now !== seen) log.error('invalid certificates; keeping the previous ones', { error: now });
     }
     seen = now;
   };

@@ -1,14 +1,14 @@
-/** What is sent to an OpenTelemetry collector. Its packages are optional, and loaded only here. */
+/** Sends metrics and spans to an OpenTelemetry collector. Its packages are optional, and imported only here. */
 import type { Family } from 'sluice/prometheus';
 import type { Log } from '../log.ts';
 import type { OtlpOptions } from './metrics/otlp.ts';
-import { optional } from '../store.ts';
+import { loadOptional } from '../core/load-optional.ts';
 import { createSpanPusher, type PushOptions } from './traces/push.ts';
 import { createTracer, type Tracer, type TracerOptions } from './traces/tracer.ts';
 
 const OTLP = '@opentelemetry/sdk-metrics @opentelemetry/exporter-metrics-otlp-http';
 
-/** Where spans are pushed to, and which of them. */
+/** Where to push spans, and which requests to sample. */
 export interface TracesOptions extends PushOptions, TracerOptions {}
 
 export interface TelemetryOptions {
@@ -19,7 +19,7 @@ export interface TelemetryOptions {
 
 export interface Telemetry {
   readonly tracer: Tracer | undefined;
-  /** Returns what sends the last of them. */
+  /** Starts pushing. Returns a function that pushes once more and stops. */
   pushMetrics(families: () => readonly Family[]): () => Promise<void>;
   endSpans(): Promise<void>;
 }
@@ -29,7 +29,11 @@ const nothing = async (): Promise<void> => {};
 export async function openTelemetry({ otlp: metrics, traces, log }: TelemetryOptions): Promise<Telemetry> {
   if (metrics === undefined && traces === undefined)
     return { tracer: undefined, pushMetrics: () => nothing, endSpans: nothing };
-  const otlp = await optional('pushing to a collector', OTLP, () => import('./metrics/otlp.ts'));
+  const otlp = await loadOptional(
+    'pushing to an OpenTelemetry collector',
+    OTLP,
+    () => import('./metrics/otlp.ts'),
+  );
   const attributes = otlp.ownAttributes();
   const spans = traces && createSpanPusher(traces, attributes, log);
   return {

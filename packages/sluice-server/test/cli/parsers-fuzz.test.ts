@@ -1,4 +1,4 @@
-/** No line of a file or a command makes a parser fall over, mean something else, or take its time. */
+/** Fuzz tests: no input line or command line crashes a parser, is misread, or takes more than linear time. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,8 @@ import { readArgs } from '../../src/cli/args.ts';
 import { RespParser, ProtocolError } from '../../src/listeners/resp/parser.ts';
 import { createLog } from '../../src/log.ts';
 import { SERVE_FLAGS, tokenOf } from '../../src/cli/serve.ts';
-import { openStore, UsageError } from '../../src/store.ts';
+import { openStore } from '../../src/store.ts';
+import { UsageError } from '../../src/config/usage-error.ts';
 import { splitCsv } from '../../src/cli/tools/csv.ts';
 import { FORMATS, formatOf, readerOf } from '../../src/cli/tools/log-lines.ts';
 import { ladderOf } from '../../src/cli/tools/suggest.ts';
@@ -25,7 +26,7 @@ function unless<T>(refusal: new (...words: never[]) => Error, make: () => T): T 
 
 const anyText = fc.string({ unit: 'binary', maxLength: 120 });
 
-describe('logs that are replayed', () => {
+describe('log lines', () => {
   const FIRST = { plain: '', json: '', combined: '', csv: 'time,key,cost' };
   const signs = fc
     .array(
@@ -42,22 +43,25 @@ describe('logs that are replayed', () => {
     )
     .map((parts) => parts.join(''));
 
-  test.each(FORMATS)('any line of %s is a request with a time and a cost, or none', (format) => {
-    const read = readerOf(format, undefined, FIRST[format]);
-    fc.assert(
-      fc.property(fc.oneof(anyText, signs), (line) => {
-        formatOf(line);
-        const request = read(line);
-        if (request === undefined) return;
-        expect(request.at >= 0 && request.at < Infinity).toBe(true);
-        expect(request.cost >= 0 && request.cost < Infinity).toBe(true);
-        expect(typeof request.key).toBe('string');
-      }),
-      { numRuns: 3000 },
-    );
-  });
+  test.each(FORMATS)(
+    'any line in the %s format is either a request with a valid time and cost, or skipped',
+    (format) => {
+      const read = readerOf(format, undefined, FIRST[format]);
+      fc.assert(
+        fc.property(fc.oneof(anyText, signs), (line) => {
+          formatOf(line);
+          const request = read(line);
+          if (request === undefined) return;
+          expect(request.at >= 0 && request.at < Infinity).toBe(true);
+          expect(request.cost >= 0 && request.cost < Infinity).toBe(true);
+          expect(typeof request.key).toBe('string');
+        }),
+        { numRuns: 3000 },
+      );
+    },
+  );
 
-  test('CSV: what is quoted is told again', () => {
+  test('quoted CSV cells are read back unchanged', () => {
     const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', ' ', 'é') }).map((text) => text.trim());
     const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
     fc.assert(
@@ -67,7 +71,7 @@ describe('logs that are replayed', () => {
     );
   });
 
-  test('a line of Nginx is told again', () => {
+  test('the fields of an Nginx log line are read back unchanged', () => {
     const word = fc.string({ unit: fc.constantFrom('a', 'Z', '0', '.', '/', '-', '%', ':'), minLength: 1 });
     const read = readerOf('combined', 'ip+user+method+path', '');
     fc.assert(
@@ -79,7 +83,7 @@ describe('logs that are replayed', () => {
   });
 });
 
-test('any policy to suggest from has a ladder of limits, or is a mistake that says so', () => {
+test('--suggest accepts a policy text or rejects it with a UsageError', () => {
   const signs = [...' /&_-'.split(''), '10', '0', 's', '10s', 'burst 20', 'sliding-log', '9'.repeat(400)];
   const policy = fc.array(fc.constantFrom(...signs), { maxLength: 8 }).map((parts) => parts.join(''));
   fc.assert(
@@ -92,7 +96,7 @@ test('any policy to suggest from has a ladder of limits, or is a mistake that sa
   );
 });
 
-describe('a megabyte is read in one pass', () => {
+describe('a megabyte of input is read in linear time', () => {
   const PARTS = [...' ,"[]{}:/?-\\\t1a'.split(''), 'a b c [d] "', '""', '","', '{"a":', 'a ', '1 '];
   const COMMON = '1.1.1.1 - - [10/Oct/2024:13:55:36 -0700] "';
   const READERS: Readonly<Record<string, (text: string) => unknown>> = {
@@ -120,7 +124,7 @@ describe('a megabyte is read in one pass', () => {
       const text = part.repeat(Math.ceil(1_000_000 / part.length));
       const start = process.cpuUsage();
       read(text);
-      // Seconds of work, of which others on this machine take none. What is quadratic takes minutes.
+      // CPU seconds, so other processes do not count. Quadratic work would take minutes.
       expect([part, process.cpuUsage(start).user > 5e6]).toEqual([part, false]);
     }
   });
@@ -140,11 +144,11 @@ describe('a megabyte is read in one pass', () => {
   });
 });
 
-describe('what the server is told', () => {
+describe('input from the operator', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-fuzz-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('any command line is understood or a UsageError', () => {
+  test('any command line is parsed or rejected with a UsageError', () => {
     const word = fc.oneof(
       anyText,
       fc.constantFrom('--', '-', '--http', '--config', '--deny-cache=', '--max-key=-1'),
@@ -155,9 +159,9 @@ describe('what the server is told', () => {
         const args = unless(UsageError, () => readArgs(argv, SERVE_FLAGS));
         if (args === undefined) return;
         for (const flag of flags) args.has(flag);
-        for (const flag of ['max-key', 'top-keys']) unless(UsageError, () => args.whole(flag));
-        for (const door of ['http', 'grpc', 'resp']) {
-          const address = unless(UsageError, () => args.address(door));
+        for (const flag of ['max-key', 'top-keys']) unless(UsageError, () => args.integer(flag));
+        for (const listener of ['http', 'grpc', 'resp']) {
+          const address = unless(UsageError, () => args.address(listener));
           if (address !== undefined) expect(address.port).toBeLessThanOrEqual(65_535);
         }
       }),
@@ -165,7 +169,7 @@ describe('what the server is told', () => {
     );
   });
 
-  test('the first line of a token file that is no comment is the token', () => {
+  test('the token is the first line of a token file that is not a comment', () => {
     const file = join(folder, 'tokens');
     const token = fc.string({ unit: fc.constantFrom('a', 'Z', '9', '-', '_', '=', '#'), minLength: 1 });
     const noise = fc.constantFrom('', ' ', '\t', '# a comment', '  # another', '\r');
@@ -184,7 +188,7 @@ describe('what the server is told', () => {
     );
   });
 
-  test('a password is in no message and no name, however the URL is written', async () => {
+  test('a password never appears in a message or a store name, however the URL is written', async () => {
     const secret = 'hunter2';
     const part = fc.string({ unit: fc.constantFrom('a', '@', '/', ':', '%', '?', '#', '+'), maxLength: 6 });
     const scheme = fc.constantFrom(
@@ -215,13 +219,13 @@ describe('what the server is told', () => {
   });
 });
 
-describe('what the server writes', () => {
+describe('log output', () => {
   const value = fc.oneof(
     anyText,
     fc.constantFrom('a\nlevel=error b', '\x1b[2J', '\x9b2J', '\u2028', '"', '\r\n'),
   );
 
-  test('a message is one line of JSON, whatever its fields hold', () => {
+  test('a message is one line of JSON, whatever its fields contain', () => {
     fc.assert(
       fc.property(value, value, (message, field) => {
         const lines: string[] = [];
@@ -233,13 +237,15 @@ describe('what the server writes', () => {
     );
   });
 
-  test('a message on a terminal is one line, and no field can end it, colour it or clear the screen', () => {
+  test('a message on a terminal is one line, without control characters from its fields', () => {
     fc.assert(
       fc.property(value, (field) => {
         const lines: string[] = [];
         createLog((line) => lines.push(line), { format: 'text' }).error('it failed', { field });
         expect(lines).toHaveLength(1);
-        const obeyed = Array.from(lines[0].slice(0, -1)).filter((sign) => /[\p{Cc}\u2028\u2029]/u.test(sign));
+        const obeyed = Array.from(lines[0].slice(0, -1)).filter((character) =>
+          /[\p{Cc}\u2028\u2029]/u.test(character),
+        );
         expect(obeyed).toEqual([]);
       }),
     );

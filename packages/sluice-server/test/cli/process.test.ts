@@ -1,4 +1,4 @@
-/** The command as people run it: real processes, signals and files. Needs the build. */
+/** Runs the command as a real process, with signals and files. Needs the build. */
 import { execFileSync, spawn } from 'node:child_process';
 import {
   mkdirSync,
@@ -19,23 +19,23 @@ import type {} from 'sluice-test-support/servers.ts';
 import { punctually } from 'sluice-test-support/redis/watch.ts';
 import { readArgs } from '../../src/cli/args.ts';
 import { createLog } from '../../src/log.ts';
-import { doorsOf, SERVE_FLAGS } from '../../src/cli/serve.ts';
+import { listenersOf, SERVE_FLAGS } from '../../src/cli/serve.ts';
 import { COMMAND, freePort, run, started, take, temporaryFile, temporaryFolder } from '../serving.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Every write to it fails with ENOSPC. */
+/** Every write to this device fails with ENOSPC. */
 const FULL = openSync('/dev/full', 'w');
 
 describe('standard output that cannot be written', () => {
-  test('ends a tool without a message when the reader has gone', async () => {
+  test('ends a tool silently when the reader of the pipe has exited', async () => {
     const tool = run('simulate', '10/s', '--traffic', 'steady:5/s', '--for', '10m');
     tool.process.stdout?.destroy();
     expect(await tool.gone).toBe(0);
     expect(tool.output()).toBe('');
   });
 
-  test('ends a tool with exit code 1 and one line when the disk is full', async () => {
+  test('ends a tool with exit code 1 and one line of explanation when the disk is full', async () => {
     const tool = spawn(process.execPath, [COMMAND, 'simulate', '10/s'], { stdio: ['ignore', FULL, 'pipe'] });
     let printed = '';
     tool.stderr?.on('data', (chunk) => (printed += String(chunk)));
@@ -43,7 +43,7 @@ describe('standard output that cannot be written', () => {
     expect(printed).toMatch(/^sluice: cannot write to standard output: ENOSPC.*\n$/);
   });
 
-  test('does not stop a server whose reader has gone', async () => {
+  test('does not stop a server when the reader of the pipe has exited', async () => {
     const server = await started('--config', temporaryFile('limits: { api: 3/h }'));
     server.process.stdout?.destroy();
     server.process.stderr?.destroy();
@@ -57,7 +57,7 @@ describe('standard output that cannot be written', () => {
     expect(await server.gone).toBe(0);
   });
 
-  test('does not stop a server whose disk is full, neither at the start nor later', async () => {
+  test('does not stop a server when the disk is full, neither at the start nor later', async () => {
     const port = await freePort();
     const file = temporaryFile('limits: { api: 3/h }');
     const args = [COMMAND, 'serve', '--http', `127.0.0.1:${port}`, '--config', file];
@@ -75,19 +75,22 @@ describe('standard output that cannot be written', () => {
     expect(await gone).toBe(0);
   });
 
-  test('does not fail whatever is being logged when the given function throws', () => {
+  test('does not make the caller of a log fail when the write function throws', () => {
     const log = createLog(() => {
       throw new Error('the disk is full');
     });
     expect(() => log.error('a request failed')).not.toThrow();
-    // A cyclic or BigInt field cannot be written as JSON.
+    // Cyclic objects and BigInts cannot be serialized as JSON.
     expect(() => createLog(() => {}).info('size', { size: 1n })).not.toThrow();
   });
 });
 
-test('doors that are named are opened, and all three if none is', () => {
+test('opens the listeners given by flags, and all three if none is given', () => {
   const portsOf = (...argv: string[]) =>
-    Object.entries(doorsOf(readArgs(argv, SERVE_FLAGS, {}), {})).map(([name, door]) => [name, door?.address]);
+    Object.entries(listenersOf(readArgs(argv, SERVE_FLAGS, {}), {})).map(([name, listener]) => [
+      name,
+      listener?.address,
+    ]);
   const local = (port: number) => ({ host: '127.0.0.1', port });
   expect(portsOf()).toEqual([
     ['http', local(8080)],
@@ -98,13 +101,13 @@ test('doors that are named are opened, and all three if none is', () => {
 });
 
 describe('sluice check', () => {
-  test('says good, with exit code 0', async () => {
+  test('reports a valid file, with exit code 0', async () => {
     const { output, gone } = run('check', temporaryFile('limits: { a: 1/s }\n---\ndomain: d\n'));
     expect(await gone).toBe(0);
-    expect(output()).toMatch(/: good; 1 limits, 1 domains\n$/);
+    expect(output()).toMatch(/: valid \(1 limits, 1 domains\)\n$/);
   });
 
-  test('says line and column of each fault, with exit code 1', async () => {
+  test('prints the line and column of each fault, with exit code 1', async () => {
     const file = temporaryFile('limits:\n  a: 1/x\n  b: { polices: 1/s }\n');
     const { output, gone } = run('check', file);
     expect(await gone).toBe(1);
@@ -122,13 +125,13 @@ describe('sluice check', () => {
     [['serve']],
     [['serve', '--conf', 'x']],
     [['serve', '--config', 'x', '--http', 'y']],
-  ])('what is not understood has exit code 2: %j', async (args) => {
+  ])('exits with code 2 for invalid usage: %j', async (args) => {
     const { output, gone } = run(...args);
     expect(await gone).toBe(2);
-    expect(output()).toMatch(/^sluice: .+\nsluice --help/);
+    expect(output()).toMatch(/^sluice: .+\. Run `sluice --help` for usage\.\n$/);
   });
 
-  test('a bad file, a port in use and a store that is none end serve with one line', async () => {
+  test('serve exits with one line for an invalid file, a port in use and an invalid store', async () => {
     const good = temporaryFile('limits: { a: 1/s }');
     const { port } = await started('--config', good);
     for (const [code, ...args] of [
@@ -145,8 +148,8 @@ describe('sluice check', () => {
   });
 });
 
-describe('files that change', () => {
-  test('are loaded again, and unchanged limits go on with their state', async () => {
+describe('configuration files', () => {
+  test('are reloaded when they change, and unchanged limits keep their state', async () => {
     const file = temporaryFile('limits: { a: 5/h, b: 5/h }');
     const server = await started('--config', file);
     for (const limit of ['a', 'b']) await take(server.url, limit, 'x');
@@ -157,18 +160,18 @@ describe('files that change', () => {
     expect(await take(server.url, 'c', 'x')).toMatchObject({ remaining: 0 });
   });
 
-  test('badly are refused with line and column, and the last good ones stay', async () => {
+  test('that become invalid are reported with line and column, and the previous configuration stays', async () => {
     const file = temporaryFile('limits: { a: 5/h }');
     const server = await started('--config', file);
     writeFileSync(file, 'limits: { a: 5/h, b: nonsense }');
-    await server.says('"message":"configuration refused"');
+    await server.says('"message":"invalid configuration"');
     await server.says('"line":1,"column":22');
     expect(await take(server.url, 'a', 'x')).toMatchObject({ remaining: 4 });
     expect(await (await fetch(`${server.url}/metrics`)).text()).toContain(
       'sluice_config_last_reload_successful 0',
     );
     writeFileSync(file, '');
-    await server.says('there is nothing in it');
+    await server.says('the file is empty');
     unlinkSync(file);
     await server.says('cannot be read');
     expect(await take(server.url, 'a', 'x')).toMatchObject({ remaining: 3 });
@@ -177,7 +180,7 @@ describe('files that change', () => {
     expect(await take(server.url, 'a', 'x')).toMatchObject({ limit: 7 });
   });
 
-  test('by a rename, as editors do, are noticed, again and again', async () => {
+  test('are reloaded when an editor replaces them by a rename, repeatedly', async () => {
     const file = temporaryFile('limits: { a: 1/h }');
     const server = await started('--config', file);
     for (const limit of [20, 30]) {
@@ -188,7 +191,7 @@ describe('files that change', () => {
     }
   });
 
-  test('by a swapped link, as Kubernetes does, are noticed, again and again', async () => {
+  test('are reloaded when Kubernetes swaps a symbolic link, repeatedly', async () => {
     const folder = temporaryFolder();
     const write = (version: string, limit: number) => {
       mkdirSync(join(folder, version));
@@ -206,7 +209,7 @@ describe('files that change', () => {
     }
   });
 
-  test('in a folder, new ones too, are noticed', async () => {
+  test('in a folder are reloaded when one changes or is added', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'a.yaml'), 'limits: { a: 1/h }');
     const server = await started('--config', folder);
@@ -215,7 +218,7 @@ describe('files that change', () => {
     expect(await take(server.url, 'b', 'x')).toMatchObject({ limit: 2 });
   });
 
-  test('with --no-watch, only SIGHUP loads them', async () => {
+  test('are reloaded only on SIGHUP with --no-watch', async () => {
     const file = temporaryFile('limits: { a: 1/h }');
     const server = await started('--config', file, '--no-watch');
     writeFileSync(file, 'limits: { a: 2/h }');
@@ -232,7 +235,7 @@ describe('TLS', () => {
   certify(folder);
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('with a client authority, only clients with a certificate get in', async () => {
+  test('accepts only clients with a certificate if --tls-client-ca is set', async () => {
     const server = await started(
       '--config',
       temporaryFile('limits: { a: 9/h }'),
@@ -248,15 +251,15 @@ describe('TLS', () => {
       new Promise<number | string>((resolve) => {
         const { port } = server;
         const options = { host: '127.0.0.1', port, path: '/healthcheck', ca: read('ca.crt'), ...certificate };
-        const question = secureRequest(options, (response) => resolve(response.statusCode ?? 0));
-        question.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'error'));
-        question.end();
+        const operation = secureRequest(options, (response) => resolve(response.statusCode ?? 0));
+        operation.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'error'));
+        operation.end();
       });
     expect(await ask({ cert: read('client.crt'), key: read('client.key') })).toBe(200);
     expect(await ask({})).toMatch(/ERR_SSL|ECONNRESET|EPIPE/);
   });
 
-  /** An authority, and certificates of it for a server and a client. */
+  /** A certificate authority, and certificates that it issued for a server and a client. */
   function certify(place: string): void {
     const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: place, stdio: 'pipe' });
     const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
@@ -295,7 +298,7 @@ describe('TLS', () => {
   }
 });
 
-test('a token file may change while the server runs', async () => {
+test('rereads a token file that changes while the server runs', async () => {
   const tokens = temporaryFile('# ours\nold\n', 'tokens');
   const server = await started('--config', temporaryFile('limits: { a: 9/h }'), '--http-token-file', tokens);
   const ask = async (token: string) =>
@@ -321,9 +324,9 @@ describe('with Redis', () => {
     expect(answers.filter(({ allowed }) => allowed)).toHaveLength(10);
   });
 
-  // Units fade while they are held: on a machine that stands still, more of them.
+  // Leased units expire, so a machine that stalls loses more of them.
   let tries = 0;
-  test('leases are returned on SIGTERM', () =>
+  test('returns leases on SIGTERM', () =>
     punctually(300, async () => {
       const name = `leased-${process.pid}-${++tries}`;
       const file = temporaryFile(`limits: { ${name}: 10000/h }`);

@@ -1,4 +1,4 @@
-/** Commands in a pseudo-terminal, and in a pipe. Needs the build, and script(1). */
+/** Runs commands in a pseudo-terminal and in a pipe. Needs the build and script(1). */
 import { execFile, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,7 +7,7 @@ import { serving, take, temporaryFile } from '../serving.ts';
 
 const COMMAND = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 
-/** All that a terminal of this size gets to see. */
+/** Everything that the command writes to a terminal of this size. */
 async function onTerminal(rows: number, columns: number, ...args: string[]): Promise<string> {
   const words = [process.execPath, COMMAND, ...args].map((word) => `'${word}'`).join(' ');
   const command = `stty rows ${rows} cols ${columns}; ${words}`;
@@ -15,7 +15,7 @@ async function onTerminal(rows: number, columns: number, ...args: string[]): Pro
   return stdout;
 }
 
-test('top fits a small terminal, and draws over what was there', async () => {
+test('top fits into a small terminal and overwrites the previous output', async () => {
   const names = Array.from({ length: 30 }, (_, i) => `limit-${i}`);
   const server = await serving(`limits: { ${names.map((name) => `${name}: 1/h`).join(', ')} }`);
   for (const name of names) for (let i = 0; i < 2; i++) await take(server.url, name, `key${'y'.repeat(70)}`);
@@ -30,7 +30,7 @@ test('top fits a small terminal, and draws over what was there', async () => {
   }
 });
 
-test('replay shows a bar that grows and is gone in the end; in a pipe there is none', async () => {
+test('replay shows a progress bar and erases it at the end; in a pipe it shows none', async () => {
   const log = `${Array.from({ length: 60_000 }, (_, i) => `${1_700_000_000 + i} key-${i % 10}`).join('\n')}\n`;
   const file = temporaryFile(log, 'log');
   const seen = await onTerminal(24, 80, 'replay', file, '--policy', '1/min', '--every', '1d');

@@ -10,7 +10,7 @@ import { Tally } from '../../src/cli/tools/tally.ts';
 import { parseTraffic, randomFrom } from '../../src/cli/tools/traffic.ts';
 import { serving, take, temporaryFile } from '../serving.ts';
 
-/** What the command prints, and its exit code. */
+/** Output and exit codes of simulate, replay and top. */
 async function sluice(...args: string[]): Promise<[code: number, printed: string]> {
   const { code, printed } = running(...args);
   return [await code, printed()];
@@ -31,12 +31,12 @@ describe('traffic', () => {
     return times;
   };
 
-  test('is steady, or in bursts', () => {
+  test('is generated steadily or in bursts', () => {
     expect(first('steady:2/s', 3)).toEqual([0, 500, 1000]);
     expect(first('burst:2@1m', 5)).toEqual([0, 0, 60_000, 60_000, 120_000]);
   });
 
-  test('by chance has its mean, its spread, and is the same for the same seed', () => {
+  test('of kind poisson has the expected mean and variance, and repeats with the same seed', () => {
     const times = first('poisson:10/s', 20_000);
     const gaps = times.map((time, i) => time - (times[i - 1] ?? 0));
     const mean = gaps.reduce((a, b) => a + b) / gaps.length;
@@ -57,7 +57,7 @@ describe('sluice simulate', () => {
     expect(printed).toContain('1500 requests: 1000 allowed (66.67 %), 500 denied (33.33 %)');
   });
 
-  test('tries a limit of a configuration, per key', async () => {
+  test('tries a limit of a configuration, separately for each key', async () => {
     const file = temporaryFile(
       'limits: { a: { policies: 1/min fixed-window, overrides: { 0: 2/min fixed-window } } }'.replace(
         '0:',
@@ -76,7 +76,7 @@ describe('sluice simulate', () => {
     [['1/s', '--for', 'ever']],
     [['1/s', 'more']],
     [['--config', 'none.yaml', '--limit', 'a']],
-  ])('what is not understood is said: %j', async (args) => {
+  ])('rejects invalid usage with an explanation: %j', async (args) => {
     const [code, printed] = await sluice('simulate', ...args);
     expect(code).toBeGreaterThan(0);
     expect(printed).not.toMatch(/ {4}at /);
@@ -104,7 +104,7 @@ describe('a line of a log', () => {
     [undefined, `${at} ann -1`, undefined],
     [undefined, 'yesterday ann', undefined],
   ];
-  test.each(cases)('by %s: %s', (by, line, key, cost = 1) => {
+  test.each(cases)('is read with --by %s: %s', (by, line, key, cost = 1) => {
     const request = readerOf(formatOf(line), by, line)(line);
     expect(request).toEqual(key === undefined ? undefined : { at, key, cost });
   });
@@ -114,13 +114,13 @@ describe('sluice replay', () => {
   const start = Date.UTC(2026, 0, 1);
   const log = Array.from({ length: 600 }, (_, i) => `${start + i * 1000} ${i % 3 === 0 ? 'rare' : 'busy'}`);
 
-  test('tells what would have been denied, to whom, and when', async () => {
+  test('reports which requests would have been denied, when, and for which keys', async () => {
     const file = temporaryFile([...log, 'rubbish', ''].join('\n'), 'log');
     const [code, printed] = await sluice('replay', file, '--policy', '25/min fixed-window', '--every', '5m');
     expect(code).toBe(0);
     expect(printed).toContain('2026-01-01T00:00:00       225        75');
     expect(printed).toContain('600 requests: 450 allowed (75.00 %), 150 denied (25.00 %)');
-    expect(printed).toContain('1 lines could not be read');
+    expect(printed).toContain('1 lines could not be parsed');
     expect(printed).toMatch(/denied most often\n +150 {2}busy\n$/);
   });
 
@@ -129,22 +129,25 @@ describe('sluice replay', () => {
     ['ten minutes', 10_000, 60, 40, '00:09:45'],
     ['a day', 600_000, 144, 24, '23:00:00'],
     ['a month, backwards', -3_600_000, 720, 31, '00:00:00'],
-  ])('has rows that suit a log of %s, and loses nothing', async (_, step, count, rows, last) => {
-    const lines = Array.from({ length: count }, (__, i) => `${start + i * step} k`);
-    const [, printed] = await sluice(
-      'replay',
-      temporaryFile(lines.join('\n'), 'log'),
-      '--policy',
-      '1000/day',
-    );
-    const table = printed.split('\n').filter((line) => /^\d{4}-\d\d-\d\dT/.test(line));
-    expect(table).toHaveLength(rows);
-    expect(table.at(-1)).toContain(`T${last} `);
-    const passed = table.map((line) => Number(line.trim().split(/ +/)[1]));
-    expect(passed.reduce((sum, one) => sum + one, 0)).toBe(count);
-  });
+  ])(
+    'chooses the duration of rows to suit a log of %s, and counts every request',
+    async (_, step, count, rows, last) => {
+      const lines = Array.from({ length: count }, (__, i) => `${start + i * step} k`);
+      const [, printed] = await sluice(
+        'replay',
+        temporaryFile(lines.join('\n'), 'log'),
+        '--policy',
+        '1000/day',
+      );
+      const table = printed.split('\n').filter((line) => /^\d{4}-\d\d-\d\dT/.test(line));
+      expect(table).toHaveLength(rows);
+      expect(table.at(-1)).toContain(`T${last} `);
+      const passed = table.map((line) => Number(line.trim().split(/ +/)[1]));
+      expect(passed.reduce((sum, one) => sum + one, 0)).toBe(count);
+    },
+  );
 
-  test('without --every there are never more than 60 rows, wherever the first one begins', () => {
+  test('shows at most 60 rows without --every, wherever the first one starts', () => {
     const decision = createLimiter('1/s').peek('k');
     let most = 0;
     for (const start of [0, 4000, 14_000, 59_000, 3_599_000])
@@ -158,7 +161,7 @@ describe('sluice replay', () => {
     expect(most).toBe(60);
   });
 
-  test('reads CSV by the names of its columns', async () => {
+  test('reads CSV by its column names', async () => {
     const rows = log.map((line) => line.replace(' ', ',"a, ""b""",'));
     const file = temporaryFile(['at,note,user', ...rows].join('\n'), 'log.csv');
     const [, printed] = await sluice('replay', file, '--policy', '25/min fixed-window', '--by', 'user');
@@ -167,11 +170,11 @@ describe('sluice replay', () => {
     expect(both).toContain('busy a, "b"');
   });
 
-  test('says which columns there are, if it is asked for others', async () => {
+  test('lists the columns if --by names an unknown one', async () => {
     const file = temporaryFile('time,name\n1,a\n', 'log.csv');
     expect(await sluice('replay', file, '--policy', '1/s', '--by', 'name+user')).toEqual([
       2,
-      expect.stringContaining('--by must be of time, name; got user'),
+      expect.stringContaining('--by must be a column (time, name); got user'),
     ]);
     const timeless = temporaryFile('when,key\n1,a\n', 'log.csv');
     expect(await sluice('replay', timeless, '--policy', '1/s', '--format', 'csv')).toEqual([
@@ -180,7 +183,7 @@ describe('sluice replay', () => {
     ]);
   });
 
-  test('writes a page, in which strangers cannot write', async () => {
+  test('writes an HTML report that escapes keys', async () => {
     const lines = [...log, ...log.map((line) => line.replace(/\w+$/, '<script>'))];
     const file = temporaryFile(lines.join('\n'), 'log');
     const page = `${file}.html`;
@@ -192,13 +195,15 @@ describe('sluice replay', () => {
   });
 
   const suggest = async (file: string, policy: string, share: string) =>
-    /pass: (.*) \(/.exec((await sluice('replay', file, '--policy', policy, '--suggest', share))[1])?.[1];
+    /of the requests: (.*) \(allows/.exec(
+      (await sluice('replay', file, '--policy', policy, '--suggest', share))[1],
+    )?.[1];
 
-  test('suggests the smallest limit that lets a share pass', async () => {
+  test('suggests the smallest limit that allows a given share of the requests', async () => {
     const file = temporaryFile(log.join('\n'), 'log');
     expect(await suggest(file, '10/min fixed-window', '100%')).toBe('40/min fixed-window');
     expect(await suggest(file, '1000/min fixed-window', '100%')).toBe('40/min fixed-window');
-    // 18 of the 20 of one, and of the 40 of the other.
+    // 18 of the 20 requests of one key, and of the 40 of the other.
     expect(await suggest(file, '10/min fixed-window', '60%')).toBe('18/min fixed-window');
     expect(await suggest(file, '1/min fixed-window', '0.1%')).toBe('1/min fixed-window');
     expect(await suggest(file, '1/1000d fixed-window', '100%')).toBe(undefined);
@@ -210,51 +215,54 @@ describe('sluice replay', () => {
     ['5/s', 'poisson:20/s', '50%', 0.5],
     ['64/min burst 16', 'poisson:20/s', '95%', 0.95],
     ['10/min sliding-window', 'burst:30@20s', '90%', 0.9],
-  ])('%s on %s: no limit below the one suggested for %s would do', async (policy, traffic, text, share) => {
-    const random = randomFrom(7);
-    const times: number[] = [];
-    for (const now of parseTraffic(traffic)(random)) if (times.push(Math.floor(now)) === 2000) break;
-    const requests = times.map((at) => [start + at, `k${Math.floor(random() * 5)}`] as const);
-    const file = temporaryFile(requests.map(([at, key]) => `${at} ${key}`).join('\n'), 'log');
-    const passed = (limit: number): number => {
-      const [number = '', rest = ''] = policy.split('/');
-      const scaled = rest.replace(/\d+$/, (burst) =>
-        String(Math.max(1, Math.round((Number(burst) * limit) / Number(number)))),
-      );
-      const trial = textTrial(`${limit}/${scaled}`);
-      return requests.filter(([at, key]) => trial.take(key, 1, at).allowed).length / requests.length;
-    };
-    let smallest = 1;
-    while (passed(smallest) < share) smallest++;
-    const suggested = Number((await suggest(file, policy, text))?.split('/')[0]);
-    // Exact below 100, and within a hundredth above.
-    expect(suggested).toBeGreaterThanOrEqual(smallest);
-    expect(suggested - smallest).toBeLessThanOrEqual(Math.floor(suggested / 100));
-  });
+  ])(
+    '%s on %s: no limit below the one suggested for %s allows enough',
+    async (policy, traffic, text, share) => {
+      const random = randomFrom(7);
+      const times: number[] = [];
+      for (const now of parseTraffic(traffic)(random)) if (times.push(Math.floor(now)) === 2000) break;
+      const requests = times.map((at) => [start + at, `k${Math.floor(random() * 5)}`] as const);
+      const file = temporaryFile(requests.map(([at, key]) => `${at} ${key}`).join('\n'), 'log');
+      const passed = (limit: number): number => {
+        const [number = '', rest = ''] = policy.split('/');
+        const scaled = rest.replace(/\d+$/, (burst) =>
+          String(Math.max(1, Math.round((Number(burst) * limit) / Number(number)))),
+        );
+        const trial = textTrial(`${limit}/${scaled}`);
+        return requests.filter(([at, key]) => trial.take(key, 1, at).allowed).length / requests.length;
+      };
+      let smallest = 1;
+      while (passed(smallest) < share) smallest++;
+      const suggested = Number((await suggest(file, policy, text))?.split('/')[0]);
+      // Exact below 100, and within 1 % above.
+      expect(suggested).toBeGreaterThanOrEqual(smallest);
+      expect(suggested - smallest).toBeLessThanOrEqual(Math.floor(suggested / 100));
+    },
+  );
 
-  test('unpacks what is packed, and reads lines that end as on Windows', async () => {
+  test('decompresses .gz files, and reads lines that end in CRLF', async () => {
     const args = ['--policy', '25/min fixed-window'];
-    const plainly = await sluice('replay', temporaryFile(log.join('\n'), 'log'), ...args);
-    const packed = temporaryFile('', 'log.gz');
-    writeFileSync(packed, gzipSync(log.join('\r\n')));
-    expect(await sluice('replay', packed, ...args)).toEqual(plainly);
-    writeFileSync(packed, 'not packed');
-    expect(await sluice('replay', packed, ...args)).toEqual([1, 'sluice: incorrect header check\n']);
+    const plain = await sluice('replay', temporaryFile(log.join('\n'), 'log'), ...args);
+    const compressed = temporaryFile('', 'log.gz');
+    writeFileSync(compressed, gzipSync(log.join('\r\n')));
+    expect(await sluice('replay', compressed, ...args)).toEqual(plain);
+    writeFileSync(compressed, 'not compressed');
+    expect(await sluice('replay', compressed, ...args)).toEqual([1, 'sluice: incorrect header check\n']);
   });
 
-  test('lines are whole wherever chunks end, and what never ends is no log', async () => {
+  test('reads whole lines wherever chunks end, and rejects a file with an endless line', async () => {
     const long = Array.from({ length: 20_000 }, (_, i) => `${start + i} ${'ü'.repeat(i % 50)}${i % 10}`);
     const [, printed] = await sluice('replay', temporaryFile(long.join('\n'), 'log'), '--policy', '1/day');
     expect(printed).toContain('20000 requests: 50 allowed');
-    expect(printed).not.toContain('could not be read');
+    expect(printed).not.toContain('could not be parsed');
     const endless = temporaryFile('x'.repeat(3 * 1024 * 1024), 'log');
     expect(await sluice('replay', endless, '--policy', '1/day')).toEqual([
       2,
-      expect.stringContaining('is no log'),
+      expect.stringContaining('is not a log'),
     ]);
   });
 
-  test('nothing of a key steers the terminal', async () => {
+  test('prints no control characters from keys', async () => {
     const file = temporaryFile(`${start} evil\u001b[2J\n`.repeat(3), 'log');
     const [, printed] = await sluice('replay', file, '--policy', '1/day');
     expect(printed).toContain('2  evil·[2J');
@@ -267,7 +275,7 @@ describe('sluice replay', () => {
     [[temporaryFileOnce(), '--policy', '1/s', '--suggest', '200%']],
     [[temporaryFileOnce(), '--policy', '1/s', '--format', 'xml']],
     [[temporaryFileOnce()]],
-  ])('what is not understood is said: %j', async (args) => {
+  ])('rejects invalid usage with an explanation: %j', async (args) => {
     const [code, printed] = await sluice('replay', ...args);
     expect(code).toBe(2);
     expect(printed).toMatch(/^sluice: /);
@@ -275,7 +283,7 @@ describe('sluice replay', () => {
 });
 
 describe('sluice top', () => {
-  test('shows rates and who is denied, and nothing that steers a terminal', async () => {
+  test('shows rates and the most denied keys, without control characters', async () => {
     const server = await serving('limits: { a: 2/h }');
     for (let i = 0; i < 5; i++) await take(server.url, 'a', 'evil \u001b[2J');
     const [code, printed] = await sluice('top', server.url, '--times', '2', '--every', '1ms');
@@ -286,29 +294,29 @@ describe('sluice top', () => {
     expect(printed).not.toContain('\u001b');
   });
 
-  test('a server that was there, and is there again, is followed', async () => {
-    // Where nobody else is put meanwhile.
+  test('keeps following a server that goes away and comes back', async () => {
+    // A port that no other process is assigned in the meantime.
     const http = { address: { host: '127.0.0.1', port: await freePort() } };
-    const first = await serving('limits: { a: 2/h }', { doors: { http } });
+    const first = await serving('limits: { a: 2/h }', { listeners: { http } });
     await take(first.url, 'a', 'x');
     const { code, printed } = running('top', first.url, '--times', '40', '--every', '50ms');
     const soon = { timeout: 10_000 };
     await expect.poll(printed, soon).toMatch(/ {2}a\n/);
     await first.drain({ timeout: 0 });
-    await expect.poll(printed, soon).toContain('does not answer');
-    const second = await serving('limits: { b: 2/h }', { doors: { http } });
+    await expect.poll(printed, soon).toContain('cannot reach');
+    const second = await serving('limits: { b: 2/h }', { listeners: { http } });
     await take(second.url, 'b', 'x');
     expect(await code).toBe(0);
-    expect(printed()).toMatch(/ {2}a\n.*does not answer.* {2}b\n/s);
+    expect(printed()).toMatch(/ {2}a\n.*cannot reach.* {2}b\n/s);
     expect(printed()).not.toMatch(/ -\d/);
   });
 
-  test('a server that is not there is said', async () => {
+  test('reports a server that cannot be reached', async () => {
     expect((await sluice('top', 'http://127.0.0.1:1', '--times', '1'))[0]).toBe(2);
   });
 });
 
-/** A file that is there: this one. */
+/** A file that exists: this one. */
 function temporaryFileOnce(): string {
   return new URL(import.meta.url).pathname;
 }

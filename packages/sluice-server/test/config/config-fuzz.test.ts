@@ -1,4 +1,4 @@
-/** No text whatever makes the parser fall over: it is a configuration, or it has faults that point into the text. */
+/** Fuzz tests: any text is either a valid configuration, or has faults that point into the text. */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { memory } from 'sluice';
@@ -9,7 +9,7 @@ import { createCore } from '../../src/core/core.ts';
 
 const SAMPLE = readFileSync(new URL('../../limits.sample.yaml', import.meta.url), 'utf8');
 
-/** Whether it is good. What is good can also be opened. */
+/** Whether the text is valid. A valid configuration must also be usable. */
 function tried(text: string): boolean {
   try {
     createCore(parseConfig([{ file: 'f', text }]), { store: memory() });
@@ -28,14 +28,14 @@ function tried(text: string): boolean {
   }
 }
 
-test('any text', () => {
+test('any text is a configuration or has faults', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => void tried(text)),
     { numRuns: 2000 },
   );
 });
 
-test('any text of the signs that YAML knows', () => {
+test('any text of YAML syntax characters is a configuration or has faults', () => {
   const sign = fc.constantFrom(
     ...'{}[]:,-&*!|>\'"%@`?# \n\t~'.split(''),
     'a',
@@ -54,7 +54,7 @@ test('any text of the signs that YAML knows', () => {
   );
 });
 
-test('any value in any place', () => {
+test('any value in any place is accepted or reported as a fault', () => {
   const value = fc.letrec((tie) => ({
     any: fc.oneof(
       { depthSize: 'small' },
@@ -88,14 +88,14 @@ test('any value in any place', () => {
       ),
     ),
   })).any;
-  // JSON is YAML.
+  // JSON is valid YAML.
   fc.assert(
     fc.property(value, (any) => void tried(JSON.stringify(any))),
     { numRuns: 3000 },
   );
 });
 
-test('the sample with one thing cut, doubled or changed', () => {
+test('the sample with one part removed, duplicated or changed is a configuration or has faults', () => {
   let good = 0;
   const edit = fc.record({
     at: fc.nat(SAMPLE.length),

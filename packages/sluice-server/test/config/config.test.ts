@@ -13,7 +13,7 @@ function parse(text: string): Config {
   return parseConfig([{ file: 'l.yaml', text }]);
 }
 
-/** The faults of a text, as `check` prints them, without the file. */
+/** The faults of a text as `sluice check` prints them, without the file name. */
 function faults(text: string): string[] {
   try {
     parse(text);
@@ -25,7 +25,7 @@ function faults(text: string): string[] {
 }
 
 describe('limits', () => {
-  test('may be text, several policies by name, lists, with tiers and overrides', () => {
+  test('can be text, named policies or lists, with tiers and overrides', () => {
     const { limits } = parse(`
 limits:
   api: 100/min
@@ -65,7 +65,7 @@ limits:
     );
   });
 
-  test('a fault is told with its line and column, and all of them at once', () => {
+  test('are checked completely: all faults are reported, with line and column', () => {
     expect(
       faults(`limits:
   api: 100/mim
@@ -78,7 +78,7 @@ limits:
 `),
     ).toEqual([
       expect.stringMatching(/^2:8: policy must read like .*unknown span "mim"/),
-      expect.stringMatching(/^4:5: "polices" is not known in limit "search"; known: policies,/),
+      expect.stringMatching(/^4:5: unknown name "polices" in limit "search"; known: policies,/),
       '4:5: policies are required',
       expect.stringMatching(/^6:41: gcra.limit must be a finite number above 0; got -1/),
       expect.stringMatching(/^8:53: gcra.brust is not an option here/),
@@ -86,10 +86,10 @@ limits:
   });
 
   test.each([
-    ['limits: { a: { policies: { algorithm: grca } } }', /^1:39: "grca" is not an algorithm; known: gcra,/],
-    ['limits: { a: { policies: { first: { limit: 1 } } } }', /^1:35: a policy needs an algorithm/],
-    ['limits: { a: { policies: [] } }', /^1:26: policies must name at least one/],
-    ['limits: { a: { policies: {} } }', /^1:26: policies must name at least one/],
+    ['limits: { a: { policies: { algorithm: grca } } }', /^1:39: unknown algorithm "grca"; known: gcra,/],
+    ['limits: { a: { policies: { first: { limit: 1 } } } }', /^1:35: a policy requires an algorithm/],
+    ['limits: { a: { policies: [] } }', /^1:26: at least one policy is required/],
+    ['limits: { a: { policies: {} } }', /^1:26: at least one policy is required/],
     [
       'limits: { a: { policies: 1/s, mode: sometimes } }',
       /^1:37: mode must be one of whole, partial, always/,
@@ -104,12 +104,12 @@ limits:
     ['limits: { a: [1/s, 2/parsec] }', /^1:20: .*unknown span "parsec"/],
     ['limits: { "": 1/s }', /^1:15: a name must have 1 to 200/],
     ['limits: { "a\\0b": 1/s }', /^1:19: a name must have 1 to 200/],
-    ['limits: { a: 1/s, a: 2/s }', /^1:19: Map keys must be unique/],
-    ['limits: { 5: 1/s }', /^1:11: names in limits must be text; got 5/],
+    ['limits: { a: 1/s, a: 2/s }', /^1:19: map keys must be unique/],
+    ['limits: { 5: 1/s }', /^1:11: names in limits must be strings; got 5/],
     ['limits: [1/s]', /^1:9: limits must be a map; got a list/],
     [
       'limit: { a: 1/s }',
-      /^1:1: "limit" is not known in a configuration; known: limits, domain, descriptors/,
+      /^1:1: unknown name "limit" in a configuration; known: limits, domain, descriptors/,
     ],
     ['just text', /^1:1: a configuration must be a map; got "just text"/],
     [
@@ -118,14 +118,14 @@ limits:
     ],
     ['limits: { a: 1/s', /^1:1[67]: .*Flow map/],
     ['\tlimits: 1', /^1:1: .*[Tt]ab/],
-    ['', /^1:1: there is nothing in it/],
-    ['# only a comment\n', /^1:1: there is nothing in it/],
-  ])('%j is refused', (text, message) => {
+    ['', /^1:1: the file is empty/],
+    ['# only a comment\n', /^1:1: the file is empty/],
+  ])('rejects %j', (text, message) => {
     const [first] = faults(text);
     expect(first).toMatch(message);
   });
 
-  test('anchors and merge keys are followed; loops and bombs are refused', () => {
+  test('follow anchors and merge keys, and reject cycles and exponential expansion', () => {
     const { limits } = parse(`
 limits:
   a: &a { policies: 1/s, shadow: true }
@@ -136,7 +136,9 @@ limits:
     expect(limits.get('b')).toMatchObject({ policies: '1/s', shadow: false });
     expect(limits.get('d')).toMatchObject({ policies: '1/s', shadow: false });
     expect(limits.get('c')).toMatchObject({ policies: '1/s', shadow: true });
-    expect(faults('domain: d\ndescriptors: &d [{ key: a, descriptors: *d }]')[0]).toMatch(/deeper than 100/);
+    expect(faults('domain: d\ndescriptors: &d [{ key: a, descriptors: *d }]')[0]).toMatch(
+      /more than 100 levels/,
+    );
     const bomb = Array.from({ length: 30 }, (_, i) => {
       const inner = i === 0 ? 'key: a' : `key: a, descriptors: [*x${i - 1}, {<<: *x${i - 1}, key: b}]`;
       return `- &x${i} { ${inner} }`;
@@ -145,14 +147,14 @@ limits:
     expect(faults('['.repeat(100_000))[0]).toMatch(/^1:/);
   }, 30_000);
 
-  test('names of the language are names like others', () => {
+  test('can be named like properties of Object.prototype', () => {
     const { limits } = parse('limits: { __proto__: 1/s, constructor: { policies: { toString: 1/s } } }');
     expect([...limits.keys()]).toEqual(['__proto__', 'constructor']);
   });
 });
 
 describe('files', () => {
-  test('of a folder are all loaded, several documents each; a name stands once in all of them', () => {
+  test('of a folder are all loaded, with several documents each; a name must be unique among them', () => {
     writeFileSync(join(folder, 'a.yaml'), 'limits: { a: 1/s }\n---\nlimits: { b: 1/s }\n---\ndomain: x\n');
     writeFileSync(join(folder, 'b.yml'), 'limits: { c: 1/s }\ndomain: y\n');
     writeFileSync(join(folder, '.hidden.yaml'), 'nonsense');
@@ -162,15 +164,15 @@ describe('files', () => {
 
     writeFileSync(join(folder, 'c.yaml'), 'limits:\n  a: 2/s\n---\ndomain: y\n');
     expect(() => loadConfig([folder])).toThrow(
-      `${join(folder, 'c.yaml')}:2:6: limit "a" stands elsewhere, too\n${join(folder, 'c.yaml')}:4:9: domain "y" stands`,
+      `${join(folder, 'c.yaml')}:2:6: limit "a" is already defined\n${join(folder, 'c.yaml')}:4:9: domain "y" is already defined`,
     );
   });
 
-  test('that are not there are a fault', () => {
+  test('that do not exist are a fault', () => {
     expect(() => loadConfig([join(folder, 'none.yaml')])).toThrow(/none\.yaml:1:1: cannot be read: ENOENT/);
   });
 
-  test('the sample is good', () => {
+  test('the sample configuration is valid', () => {
     const { limits, domains } = loadConfig([
       fileURLToPath(new URL('../../limits.sample.yaml', import.meta.url)),
     ]);

@@ -1,9 +1,9 @@
-/** envoyproxy/ratelimit's format: what is accepted, and what is refused. */
+/** Which configurations in the format of envoyproxy/ratelimit are accepted and rejected. */
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { ConfigError } from '../../src/config/model.ts';
 
-describe('the format', () => {
+describe("Envoy's format", () => {
   function faults(text: string): string[] {
     try {
       parseConfig([{ file: 'f', text }]);
@@ -17,15 +17,15 @@ describe('the format', () => {
   test.each([
     ['descriptors: []', /^1:1: either limits or a domain/],
     ['domain: ""', /^1:9: domain must not be empty/],
-    ['domain: d\ndescriptors: [{ value: x }]', /^2:15: a descriptor needs a key/],
-    ['domain: d\ndescriptors: [{ key: k }, { key: k }]', /^2:27: a descriptor for k stands here already/],
+    ['domain: d\ndescriptors: [{ value: x }]', /^2:15: a descriptor requires a key/],
+    ['domain: d\ndescriptors: [{ key: k }, { key: k }]', /^2:27: a descriptor for k is already defined here/],
     [
       'domain: d\ndescriptors: [{ key: k, value: v }, { key: k, value: v }]',
       /^2:37: a descriptor for k with value v/,
     ],
     [
       'domain: d\ndescriptors: [{ key: k, ratelimit: {} }]',
-      /^2:25: "ratelimit" is not known in a descriptor/,
+      /^2:25: unknown name "ratelimit" in a descriptor/,
     ],
     ['domain: d\ndescriptors: [a]', /^2:15: a descriptor must be a map; got "a"/],
     ['domain: d\ndescriptors: { key: k }', /^2:14: descriptors must be a list; got a map/],
@@ -35,15 +35,15 @@ describe('the format', () => {
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { requests_per_unit: 1 } }]',
-      /^2:37: rate_limit needs a unit/,
+      /^2:37: rate_limit requires a unit/,
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day } }]',
-      /^2:37: rate_limit needs requests_per_unit/,
+      /^2:37: rate_limit requires requests_per_unit/,
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: -1 } }]',
-      /^2:69: requests_per_unit must be a whole number/,
+      /^2:69: requests_per_unit must be an integer/,
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 4294967296 } }]',
@@ -67,7 +67,7 @@ describe('the format', () => {
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { replaces: [{}], unit: day, requests_per_unit: 1 } }]',
-      /^2:50: replaces needs a name/,
+      /^2:50: an entry of replaces requires a name/,
     ],
     [
       'domain: d\ndescriptors: [{ key: k, shadow_mode: 1 }]',
@@ -75,15 +75,15 @@ describe('the format', () => {
     ],
     [
       'domain: d\ndescriptors: [{ key: k, share_threshold: true }]',
-      /^2:42: share_threshold needs a value with a/,
+      /^2:42: share_threshold requires a value with a/,
     ],
-  ])('%j is refused', (text, message) => {
+  ])('rejects %j', (text, message) => {
     const found = faults(text);
     expect(found.length).toBeGreaterThan(0);
     expect(found[0]).toMatch(message);
   });
 
-  test('takes metadata and all flags as they are', () => {
+  test('accepts metadata and all flags', () => {
     expect(
       faults(`---
 domain: d

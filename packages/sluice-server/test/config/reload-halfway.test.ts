@@ -1,4 +1,4 @@
-/** A configuration takes effect as a whole or not at all, wherever its loading fails. */
+/** A configuration takes effect as a whole or not at all, wherever loading it fails. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ descriptors: [{ key: path, rate_limit: { unit: hour, requests_per_unit: ${limit}
     },
   ]);
 
-/** Not a policy, which shows only when a limiter is made of it. */
+/** An invalid policy, which is detected only when a limiter is created from it. */
 const BROKEN = 'none at all';
 
 function withBrokenLimit(config: Config): Config {
@@ -41,7 +41,7 @@ function withBrokenRule(config: Config): Config {
   return { ...config, domains: new Map([['edge', domain]]) };
 }
 
-/** The limits in force, as the HTTP API and Envoy see them. */
+/** The limits in use, as the HTTP API and Envoy see them. */
 async function inForce(core: Core) {
   const { limit } = await core.peek('api', 'k');
   const descriptor = { entries: [{ key: 'path', value: '/' }] };
@@ -62,7 +62,7 @@ describe.each([
   ['a limit', withBrokenLimit],
   ['a descriptor', withBrokenRule],
 ])('a configuration in which %s cannot be opened', (_, broken) => {
-  test('leaves the limits and the descriptors of the previous configuration in force', async () => {
+  test('leaves the limits and descriptors of the previous configuration in use', async () => {
     expect(await inForce(core)).toEqual(FIVE);
     await expect(core.reload(broken(configOf(7)))).rejects.toThrow(SluiceError);
     expect(await inForce(core)).toEqual(FIVE);
@@ -71,7 +71,7 @@ describe.each([
     expect(await inForce(core)).toEqual(SEVEN);
   });
 
-  test('is reported as refused, and is not tried again until a file changes', async () => {
+  test('is reported as invalid, and is not tried again until a file changes', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-reload-'));
     try {
       const file = join(folder, 'limits.yaml');
@@ -89,7 +89,7 @@ describe.each([
       const reloader = createReloader(failing, [folder], log, readFiles([folder]));
       const { loadedAt } = reloader.loaded;
       writeFileSync(file, 'limits: { api: 7/h }');
-      for (let i = 0; i < 3; i++) await reloader.look();
+      for (let i = 0; i < 3; i++) await reloader.check();
       expect(tries).toBe(1);
       expect(lines).toEqual(['error', 'warn']);
       expect(reloader.loaded).toEqual({ loadedAt, error: expect.stringContaining(BROKEN) });

@@ -1,4 +1,4 @@
-/** Large configurations that are loaded while others wait: the order in which they take effect, and what goes on meanwhile. */
+/** The order in which configurations take effect, and whether the event loop keeps running while a large one is loaded. */
 import { writeFileSync } from 'node:fs';
 import { memory } from 'sluice';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -19,20 +19,20 @@ beforeEach(() => {
 });
 afterEach(() => core.close());
 
-test('a large configuration does not overtake a newer one', async () => {
+test('a large configuration does not replace a newer one', async () => {
   const file = temporaryFile('limits: { api: 5/h }');
   const log = createLog(() => {});
   const reloader = createReloader(core, [file], log, readFiles([file]));
   writeFileSync(file, MANY_LIMITS);
-  const older = reloader.look();
+  const older = reloader.check();
   await new Promise((resolve) => setImmediate(resolve));
   writeFileSync(file, 'limits: { api: 8/h }');
-  const newer = reloader.look();
+  const newer = reloader.check();
   await Promise.all([older, newer]);
   expect(await core.peek('api', 'k')).toMatchObject({ limit: 8 });
 });
 
-test('the event loop turns while a large configuration is opened', async () => {
+test('the event loop keeps running while a large configuration is opened', async () => {
   let turns = 0;
   let next = setImmediate(function turn() {
     turns++;

@@ -1,4 +1,4 @@
-/** Loading large configurations while the server answers: real processes, since a worker thread needs the build. */
+/** Loads large configurations while the server answers. Uses real processes, since the worker thread needs the build. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { memory, type Store } from 'sluice';
@@ -11,13 +11,13 @@ import { type Started, started, take, temporaryFile } from '../serving.ts';
 
 const MANY = 10_000;
 
-/** `last` stands at the end of the file. */
+/** `last` is the last limit of the file. */
 function manyLimits(policy: string, last = ''): string {
   const names = Array.from({ length: MANY }, (_, i) => `  limit-${i}: ${policy}\n`);
   return `limits:\n  api: ${policy}\n${names.join('')}${last}`;
 }
 
-/** At once, so that nobody reads half of it. */
+/** Replaces the file atomically, so that no reader sees half of it. */
 function replace(file: string, text: string): void {
   writeFileSync(`${file}.new`, text);
   renameSync(`${file}.new`, file);
@@ -27,7 +27,7 @@ async function limitsOf({ url }: Started): Promise<number> {
   return ((await (await fetch(`${url}/v1/limits`)).json()) as unknown[]).length;
 }
 
-test(`answers while ${MANY} limits are loaded, by the old configuration or by the new one`, async () => {
+test(`keeps answering while ${MANY} limits are loaded, with either the old or the new configuration`, async () => {
   const file = temporaryFile('limits: { api: 5/h }');
   const server = await started('--config', file, '--no-watch');
   await take(server.url, 'api', 'x');
@@ -48,7 +48,7 @@ test(`answers while ${MANY} limits are loaded, by the old configuration or by th
   const took = performance.now() - start;
   sizes.add(await limitsOf(server));
   expect(sizes).toEqual(new Set([1, MANY + 1]));
-  // When it was loaded in one go, these were the same.
+  // These were equal when the configuration was loaded synchronously.
   expect(worst).toBeLessThan(took / 3);
   expect(await take(server.url, 'api', 'x')).toMatchObject({ limit: 7 });
 }, 120_000);
@@ -57,7 +57,7 @@ test('keeps the previous configuration entirely if the last of many limits is in
   const file = temporaryFile('limits: { api: 5/h }');
   const server = await started('--config', file);
   replace(file, manyLimits('7/h', '  broken: 1/fortnight\n'));
-  await server.says('"message":"configuration refused"');
+  await server.says('"message":"invalid configuration"');
   await server.says(`"line":${MANY + 3}`);
   await server.says('keeping the previous configuration');
   expect(await limitsOf(server)).toBe(1);
@@ -67,7 +67,7 @@ test('keeps the previous configuration entirely if the last of many limits is in
   expect(metrics).toContain('sluice_config_last_reload_successful 0');
 }, 120_000);
 
-test('ends with the newest configuration when files change faster than they are loaded', async () => {
+test('ends up with the newest configuration when files change faster than they are loaded', async () => {
   const file = temporaryFile('limits: { api: 5/h }');
   const server = await started('--config', file, '--no-watch');
   for (const text of [manyLimits('6/h'), manyLimits('7/h'), 'limits: { api: 8/h }']) {
@@ -83,7 +83,7 @@ test.each<[string, () => Store]>([
   ['memory', () => memory()],
   ['redis', () => redis(new Redis(inject('redisPort'), '127.0.0.1'), { deadline: '30s' })],
 ])(
-  'a reload may change the kind of a limit and its tiers, and back, without losing counts: %s',
+  'a reload can change the algorithm and the tiers of a limit, and back, without losing counts: %s',
   async (_, open) => {
     const name = `reload-${process.pid}`;
     const config = (api: string) =>
@@ -101,7 +101,7 @@ test.each<[string, () => Store]>([
   },
 );
 
-test('a configuration of every kind survives the way between threads', () => {
+test('every kind of configuration survives the transfer between threads', () => {
   const config = parseConfig([
     {
       file: 'limits.yaml',
@@ -136,7 +136,7 @@ descriptors:
   ]);
   const sent = unpacked(structuredClone(packed(config)));
   expect(sent).toEqual(config);
-  // Two ways of writing the same data: what was lost would show here.
+  // Compared in two serializations of the same data, so that any loss shows.
   expect(JSON.stringify(packed(sent), shown)).toBe(JSON.stringify(packed(config), shown));
 });
 
@@ -144,7 +144,7 @@ function shown(_: string, value: unknown): unknown {
   return value instanceof Map || value instanceof Set ? [...value] : value;
 }
 
-test('parsing takes time in proportion to the number of limits', () => {
+test('parsing takes time proportional to the number of limits', () => {
   const timed = (count: number): number => {
     const text = `limits:\n${Array.from({ length: count }, (_, i) => `  limit-${i}: 1/s\n`).join('')}`;
     const times = [0, 1, 2].map(() => {
@@ -155,6 +155,6 @@ test('parsing takes time in proportion to the number of limits', () => {
     return Math.min(...times);
   };
   timed(1000);
-  // 8 times as many: 64 times as long when each key was compared with all before it.
+  // 8 times as many limits. Comparing each key with all previous ones would take 64 times as long.
   expect(timed(16_000) / timed(2000)).toBeLessThan(24);
 }, 120_000);

@@ -1,4 +1,4 @@
-/** Words are cut from what a client sent: whatever remembers one must not keep the rest. */
+/** Words are slices of the input that a client sent. Keeping a word must not keep the rest of the input in memory. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { memory, type Store } from 'sluice';
@@ -15,16 +15,16 @@ function heap(): number {
   return process.memoryUsage().heapUsed / 1e6;
 }
 
-test('the most denied keep no more than their names', () => {
+test('the list of most denied keys keeps only the keys in memory', () => {
   const before = heap();
   const sketch = new SpaceSaving(200);
   for (let i = 0; i < 400; i++) sketch.see(`the name of number ${i} ${'x'.repeat(500_000)}`.slice(0, 30));
-  // 100 MB otherwise.
+  // Otherwise 100 MB.
   expect(heap() - before).toBeLessThan(30);
   expect(sketch.top(1)[0]?.name).toMatch(/^the name of number \d+ x+$/);
 });
 
-test('a store that remembers keys keeps no more than the keys', async () => {
+test('a store that keeps keys keeps only the keys in memory', async () => {
   const table = memory();
   const keys: string[] = [];
   const store: Store = {
@@ -45,6 +45,6 @@ test('a store that remembers keys keeps no more than the keys', async () => {
   await talk(port, ...pieces);
   expect(keys.length).toBe(1000);
   pieces.length = 0;
-  // 60 MB otherwise.
+  // Otherwise 60 MB.
   expect(heap() - before).toBeLessThan(25);
 });

@@ -1,4 +1,4 @@
-/** Which limit a request falls under, and what it is told. */
+/** Which limit applies to a request, and what the response says. */
 import { memory } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { describe, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ function open(text: string, options: { shadow?: boolean } = {}): Core & { advanc
   return Object.assign(Object.create(core) as Core, { advance: (ms: number) => clock.advance(ms) });
 }
 
-/** 'a=1/b=2': a descriptor with two entries. */
+/** 'a=1/b=2' is a descriptor with two entries. */
 function descriptor(text: string): Descriptor {
   const entries = text.split('/').map((pair) => {
     const [key = '', value = ''] = pair.split('=');
@@ -28,7 +28,7 @@ function ask(core: Core, domain: string, ...texts: string[]): RateLimitAnswer {
   return core.decide(domain, texts.map(descriptor)) as RateLimitAnswer;
 }
 
-/** How many of 100 pass. */
+/** How many of 100 requests pass. */
 function passing(core: Core, domain: string, ...texts: string[]): number {
   let count = 0;
   for (let i = 0; i < 100; i++) if (!ask(core, domain, ...texts).overLimit) count++;
@@ -88,11 +88,11 @@ describe('a request', () => {
     expect(passing(open(BASIC), 'shop', text)).toBe(count);
   });
 
-  test('of an unknown domain passes', () => {
+  test('for an unknown domain passes', () => {
     expect(passing(open(BASIC), 'other', 'plan=basic')).toBe(100);
   });
 
-  test('is counted for each value apart, and anew in each window', () => {
+  test('is counted separately for each value and each window', () => {
     const core = open(BASIC);
     expect(passing(core, 'shop', 'plan=a')).toBe(20);
     expect(passing(core, 'shop', 'plan=b')).toBe(20);
@@ -102,7 +102,7 @@ describe('a request', () => {
     expect(passing(core, 'shop', 'plan=a')).toBe(20);
   });
 
-  test('hears of each descriptor in order, with limit, remainder and the end of the window', () => {
+  test('gets a status for each descriptor, in order, with limit, remainder and end of the window', () => {
     const core = open(BASIC);
     core.advance(15_000);
     expect(ask(core, 'shop', 'plan=a', 'nothing=x', 'free=x', 'banned=x')).toEqual({
@@ -127,7 +127,7 @@ describe('a request', () => {
     });
   });
 
-  test('is counted where it is refused, too, as INCRBY counts', () => {
+  test('is counted even if it is denied, as INCRBY counts', () => {
     const core = open(BASIC);
     const paid = descriptor('plan=paid');
     expect(core.decide('shop', [paid], 29)).toMatchObject({ overLimit: false });
@@ -135,7 +135,7 @@ describe('a request', () => {
     expect(core.decide('shop', [paid], 1)).toMatchObject({ overLimit: true });
   });
 
-  test('that adds 0 hits only asks', () => {
+  test('with 0 hits only checks', () => {
     const core = open(BASIC);
     const check = { ...descriptor('plan=paid'), hitsAddend: 0 };
     for (let i = 0; i < 40; i++) expect(core.decide('shop', [check])).toMatchObject({ overLimit: false });
@@ -143,7 +143,7 @@ describe('a request', () => {
     expect(core.decide('shop', [check])).toMatchObject({ overLimit: true });
   });
 
-  test("a descriptor's own hits count before the request's, and negative ones give back", () => {
+  test("uses a descriptor's own hits instead of the request's, and negative ones give back", () => {
     const core = open(BASIC);
     const paid = descriptor('plan=paid');
     expect(core.decide('shop', [{ ...paid, hitsAddend: 10 }], 1)).toMatchObject({ overLimit: false });
@@ -152,7 +152,7 @@ describe('a request', () => {
     });
   });
 
-  test('may bring a limit of its own', () => {
+  test('can come with its own limit', () => {
     const core = open(BASIC);
     const own = { ...descriptor('plan=paid'), limit: { requestsPerUnit: 2, unit: 'hour' as const } };
     const codes = [1, 2, 3].map(() => (core.decide('shop', [own]) as RateLimitAnswer).overLimit);
@@ -206,7 +206,7 @@ descriptors:
 });
 
 describe('modes', () => {
-  test('shadow lets pass and counts; so does the whole server in shadow', () => {
+  test('shadow mode counts and lets pass, for one limit or for the whole server', () => {
     const text = (mode: string) =>
       `domain: d\ndescriptors: [{ key: k, ${mode} rate_limit: { unit: day, requests_per_unit: 1 } }]`;
     for (const core of [open(text('shadow_mode: true,')), open(text(''), { shadow: true })]) {
@@ -215,7 +215,7 @@ describe('modes', () => {
     }
   });
 
-  test('quota lets pass and says which descriptors went over', () => {
+  test('quota mode lets pass and lists the descriptors that exceeded their limit', () => {
     const core = open(
       'domain: d\ndescriptors: [{ key: k, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }]',
     );
@@ -223,7 +223,7 @@ describe('modes', () => {
     expect(ask(core, 'd', 'other=1', 'k=1')).toMatchObject({ overLimit: false, quotaViolations: [1] });
   });
 
-  test('a limit that replaces another is counted alone', () => {
+  test('a limit that replaces another is counted instead of it', () => {
     const core = open(`
 domain: d
 descriptors:
@@ -239,14 +239,14 @@ descriptors:
     });
   });
 
-  test('policies in place of a unit are decided together, and refused ones charge nothing', () => {
+  test('policies instead of a unit are decided together, and denied requests charge nothing', () => {
     const core = open('domain: d\ndescriptors: [{ key: k, rate_limit: { policies: 2/s & 3/min } }]');
     expect(passing(core, 'd', 'k=1')).toBe(2);
     core.advance(1000);
     expect(passing(core, 'd', 'k=1')).toBe(1);
   });
 
-  test('metrics name values only where they are asked to', () => {
+  test('metrics contain values only if the configuration says so', () => {
     const core = open(`
 domain: d
 descriptors:
@@ -269,7 +269,7 @@ descriptors:
   });
 });
 
-test('the configuration is shown as loaded', () => {
+test('/rlconfig shows the configuration as loaded', () => {
   expect(showConfig(open(BASIC).config).split('\n').slice(0, 4)).toEqual([
     'shop.tenant_blue.user_root: unit=SECOND requests_per_unit=10, shadow_mode: false',
     'shop.tenant_blue.user: unit=SECOND requests_per_unit=5, shadow_mode: false',
@@ -278,7 +278,7 @@ test('the configuration is shown as loaded', () => {
   ]);
 });
 
-test('keeps a bounded number of the limits and names that requests bring', () => {
+test('keeps a bounded number of the limits that come with requests', () => {
   const { domains } = parseConfig([{ file: 'rl.yaml', text: BASIC }]);
   const descriptors = new Descriptors(domains, memory(), () => {});
   for (let i = 1; i <= 5500; i++)

@@ -4,15 +4,15 @@ import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { createCore } from '../../src/core/core.ts';
 import type { RateLimitAnswer } from '../../src/core/descriptors.ts';
-import { fits } from '../../src/core/match.ts';
+import { matchesPattern } from '../../src/core/match.ts';
 
-test('a pattern fits what the regular expression of it fits', () => {
+test('a pattern matches the same text as the equivalent regular expression', () => {
   const word = fc.string({ unit: fc.constantFrom('a', 'b', '.'), maxLength: 8 });
   const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', '*'), maxLength: 6 });
   fc.assert(
     fc.property(pattern, word, (text, value) => {
       const expression = new RegExp(`^${text.replaceAll('.', '\\.').replaceAll('*', '.*')}$`);
-      expect(fits(text, value)).toBe(expression.test(value));
+      expect(matchesPattern(text, value)).toBe(expression.test(value));
     }),
     { numRuns: 5000 },
   );
@@ -44,7 +44,7 @@ function isOver(...pairs: [key: string, value: string][]): boolean {
   return (core.decide('d', [{ entries }]) as RateLimitAnswer).overLimit;
 }
 
-test('values that would read alike when joined are subjects of their own', () => {
+test('values that would look the same when joined are counted separately', () => {
   const subjects: [string, string][] = [
     ['x', 'y/z'],
     ['x/y', 'z'],
@@ -58,7 +58,7 @@ test('values that would read alike when joined are subjects of their own', () =>
   for (const [a, b] of subjects) expect([a, b, isOver(['a', a], ['b', b])]).toEqual([a, b, true]);
 });
 
-test('a pattern counts for its key alone', () => {
+test('a pattern applies only to its own key', () => {
   expect(isOver(['c', 'x1'])).toBe(true);
   expect(isOver(['other', 'x1'])).toBe(false);
 });

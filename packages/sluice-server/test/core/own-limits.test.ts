@@ -1,4 +1,4 @@
-/** Limits that requests bring themselves, in any number. */
+/** Limits that come with requests, in any number. */
 import { memory } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { expect, test } from 'vitest';
@@ -26,7 +26,7 @@ function asks(limit: number, key = 'path', value = '/a'): Descriptor {
   return { entries: [{ key, value }], limit: { requestsPerUnit: limit, unit: 'minute' } };
 }
 
-test('60 calls of 1,000 descriptors with new numbers each keep no listener waiting', async () => {
+test('60 calls with 1,000 new limits each do not delay the other listeners', async () => {
   const { port } = await opened(openGrpc, RULES, { store: memory({ clock: manualClock(START) }) });
   const { call } = clientOf(port, RATE_LIMIT);
   const ask = (i: number): Promise<{ statuses: { limitRemaining: number }[] }> => {
@@ -36,19 +36,19 @@ test('60 calls of 1,000 descriptors with new numbers each keep no listener waiti
     }));
     return call('ShouldRateLimit', { domain: 'shop', descriptors });
   };
-  // The code is compiled by then.
+  // Warms up, so that the code is compiled.
   for (let i = 0; i < CALLS / 2; i++) await ask(i);
   const late = unpunctuality();
   let last = 0;
   for (let i = CALLS / 2; i < CALLS; i++) last = (await ask(i)).statuses.at(-1)?.limitRemaining ?? 0;
   late.stop();
-  // All of them count the same key.
+  // All of them charge the same key.
   expect(last).toBe(100_000 - 1);
-  // The client's work included. Where each number had to be searched for, it was seconds.
+  // Includes the client's work. It took seconds when each limit was searched for.
   expect(late.busiest()).toBeLessThan(200);
 });
 
-test('new numbers are decided as fast after 80,000 other ones as before', async () => {
+test('new limits are decided as fast after 80,000 others as before', async () => {
   const core = createCore(config, { store: memory({ clock: manualClock(START) }) });
   let limit = 1e6;
   const tookOf = async (count: number): Promise<number> => {
@@ -64,18 +64,18 @@ test('new numbers are decided as fast after 80,000 other ones as before', async 
   expect(last).toBeLessThan(first * 4);
 });
 
-test('what a key has used counts whatever number the next request brings, also the thousandth', async () => {
+test('usage of a key counts for every limit that later requests come with, even the thousandth', async () => {
   const core = createCore(config, { store: memory({ clock: manualClock(START) }) });
   for (let i = 0; i < 2000; i++) {
     const { statuses } = await core.decide('shop', [asks(5000 + i)]);
     expect(statuses[0]?.limitRemaining).toBe(5000 + i - (i + 1));
   }
-  // Other entries, and other values, count apart.
+  // Other entries and other values are counted separately.
   const { statuses } = await core.decide('shop', [asks(5000, 'path', '/b'), asks(5000, 'user', '/a')]);
   expect(statuses.map(({ limitRemaining }) => limitRemaining)).toEqual([4999, 4999]);
 });
 
-test('descriptors of one request are each decided by their own numbers', async () => {
+test('each descriptor of a request is decided by its own limit', async () => {
   const core = createCore(config, { store: memory({ clock: manualClock(START) }) });
   const descriptors = [asks(3), asks(1), asks(5), { ...asks(5), isNegativeHits: true }, asks(0), asks(3)];
   const { statuses } = await core.decide('shop', descriptors);
@@ -89,7 +89,7 @@ test('descriptors of one request are each decided by their own numbers', async (
   ]);
 });
 
-test('a limit keeps its state through 40 reloads with other numbers', async () => {
+test('a limit keeps its state through 40 reloads with different numbers', async () => {
   const core = createCore(config, { store: memory({ clock: manualClock(START) }) });
   const reload = (limit: number): Promise<void> =>
     core.reload(

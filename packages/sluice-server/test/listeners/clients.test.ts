@@ -1,4 +1,4 @@
-/** Clients that we did not write, unchanged: grpcio and h2load for gRPC, curl and wrk for HTTP. Redis' are in resp-clients.test.ts. */
+/** Third-party clients, unmodified: grpcio and h2load for gRPC, curl and wrk for HTTP. Redis clients are in resp/clients.test.ts. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 100000000 }
 `;
 
-/** Envoy's own description of the service, not ours. */
+/** Envoy's own definition of the service instead of ours. */
 const service = envoysOwn()['ShouldRateLimit'];
 const ask = (domain: string, key: string, value: string, hitsAddend = 0): string =>
   service
@@ -33,7 +33,7 @@ const ask = (domain: string, key: string, value: string, hitsAddend = 0): string
     .toString('hex');
 const HEALTH_CHECK = HEALTH['Check'];
 
-/** Of the system: others may have no grpcio. */
+/** The system's Python: others may lack grpcio. */
 const PYTHON = '/usr/bin/python3';
 const SCRIPT = fileURLToPath(new URL('./grpc/grpcio.py', import.meta.url));
 
@@ -50,10 +50,10 @@ async function grpcio(
 const answerIn = (line: string): Answer =>
   service.responseDeserialize(Buffer.from(line.split(' ')[1] ?? '', 'hex'));
 
-test("grpcio with Envoy's messages: three pass, the fourth is over, and health is told", async () => {
+test("grpcio with Envoy's messages: three calls pass, the fourth is over the limit, and health checks work", async () => {
   const { port } = await opened(openGrpc, RULES, { store: memory({ clock: manualClock(0) }) });
   const call = `${service.path} ${ask('shop', 'path', '/a')}`;
-  // All four are under way at once, in any order.
+  // All four calls run concurrently, in any order.
   const answers = (await grpcio(port, [call, call, call, call])).map(answerIn);
   const codes: string[] = answers.map(({ overallCode }) => overallCode);
   expect(codes.filter((code) => code === 'OK')).toHaveLength(3);
@@ -78,7 +78,7 @@ test("grpcio with Envoy's messages: three pass, the fourth is over, and health i
   expect(answer).toEqual({ status: 'SERVING' });
 });
 
-test('grpcio hears codes: a bad request, a token that is missing or wrong, a method that is not there', async () => {
+test('grpcio gets status codes for an invalid request, a missing or wrong token, and an unknown method', async () => {
   const { port } = await opened(openGrpc, RULES, { tokens: () => ['secret'] });
   const good = 'authorization=Bearer+secret';
   const call = `${service.path} ${ask('shop', 'path', '/a')}`;
@@ -100,7 +100,7 @@ test('grpcio hears codes: a bad request, a token that is missing or wrong, a met
   ]);
 });
 
-test('grpcio over TLS with a certificate, 200 calls at once: each is counted once', async () => {
+test('grpcio over TLS with a client certificate: each of 200 concurrent calls is counted once', async () => {
   const { ca, cert, key, clientCert, clientKey } = certificates();
   const folder = temporaryFolder();
   const files = Object.entries({ ca, clientKey, clientCert }).map(([name, text]) => {
@@ -117,7 +117,7 @@ test('grpcio over TLS with a certificate, 200 calls at once: each is counted onc
   expect(core.metrics.text()).toContain('limit="shop.wide",outcome="allowed"} 200');
 });
 
-test('h2load: 2000 calls over 10 connections are all answered, and well', async () => {
+test('h2load: 2000 calls over 10 connections are all answered without an error', async () => {
   const { port, core } = await opened(openGrpc, RULES);
   const file = join(temporaryFolder(), 'message');
   const message = Buffer.from(ask('shop', 'wide', 'x'), 'hex');
@@ -131,7 +131,7 @@ test('h2load: 2000 calls over 10 connections are all answered, and well', async 
   );
 });
 
-test('curl: takes, a denial as 429, a problem, a token, a body that is too large', async () => {
+test('curl: takes, a denial with status 429, problem details, a token, and a body that is too large', async () => {
   const { port } = await opened(openHttp, RULES, {
     store: memory({ clock: manualClock(0) }),
     tokens: () => ['secret'],
@@ -165,7 +165,7 @@ test('curl: takes, a denial as 429, a problem, a token, a body that is too large
   );
 });
 
-test('wrk: a second of takes over 20 connections, no error, and as many answers as the server counted', () =>
+test('wrk: a second of takes over 20 connections gives no error, and as many responses as the server counted', () =>
   punctually(300, async () => {
     const { port, core } = await opened(openHttp, RULES);
     const script = join(temporaryFolder(), 'take.lua');
@@ -176,7 +176,7 @@ test('wrk: a second of takes over 20 connections, no error, and as many answers 
     const answered = Number(/(\d+) requests in/.exec(stdout)?.[1]);
     const counted = Number(/limit="wide",outcome="allowed"\} (\d+)/.exec(core.metrics.text())?.[1]);
     expect(answered).toBeGreaterThan(100);
-    // wrk hangs up in the middle of what is under way.
+    // wrk disconnects while requests are in progress.
     expect(counted - answered).toBeGreaterThanOrEqual(0);
     expect(counted - answered).toBeLessThanOrEqual(20);
   }));

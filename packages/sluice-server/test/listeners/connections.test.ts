@@ -1,4 +1,4 @@
-/** Connections that say nothing, or too little, and more of them than a listener holds. */
+/** Connections that send nothing or too little, and more of them than a listener accepts. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
@@ -14,7 +14,7 @@ import { started, temporaryFile } from '../serving.ts';
 const LIMITS = 'limits: { api: 1000/h }';
 const tokens = (): string[] => ['right'];
 
-/** Resolves with all that was heard when the server has closed the connection. */
+/** Resolves with everything received when the server closes the connection. */
 async function closed(socket: Socket): Promise<string> {
   let heard = '';
   socket.on('data', (chunk) => (heard += String(chunk)));
@@ -29,8 +29,8 @@ async function connected(port: number): Promise<Socket> {
   return socket;
 }
 
-describe('a maximum of connections', () => {
-  test('RESP refuses one more with an error, and accepts again when one has gone', async () => {
+describe('the maximum number of connections', () => {
+  test('RESP refuses further ones with an error, and accepts again when one has closed', async () => {
     const { port, log } = await opened(openResp, LIMITS, { maxConnections: 2 });
     const [first, second] = [await connected(port), await connected(port)];
     second.write(command('PING'));
@@ -41,20 +41,20 @@ describe('a maximum of connections', () => {
     await expect.poll(() => talk(port, command('PING'))).toBe('+PONG\r\n');
   });
 
-  test('HTTP refuses one more with 503, and accepts again when one has gone', async () => {
+  test('HTTP refuses further ones with 503, and accepts again when one has closed', async () => {
     const { port } = await opened(openHttp, LIMITS, { maxConnections: 1 });
     const first = await connected(port);
     const refused = await fetch(`http://127.0.0.1:${port}/healthcheck`);
     expect([refused.status, refused.headers.get('connection')]).toEqual([503, 'close']);
     expect(await refused.json()).toMatchObject({ detail: 'Maximum number of connections reached.' });
-    // One that never asks does not stay, either.
+    // A refused connection without a request is also closed.
     await closed(await connected(port));
     first.destroy();
     const ask = async () => (await fetch(`http://127.0.0.1:${port}/healthcheck`)).status;
     await expect.poll(ask).toBe(200);
   });
 
-  test('gRPC refuses one more with GOAWAY, and accepts again when one has gone', async () => {
+  test('gRPC refuses further ones with GOAWAY, and accepts again when one has closed', async () => {
     const { port } = await opened(openGrpc, LIMITS, { maxConnections: 1 });
     const first = await connected(port);
     const session = connectHttp2(`http://127.0.0.1:${port}`);
@@ -80,14 +80,14 @@ describe('a maximum of connections', () => {
   });
 });
 
-describe('silent connections', () => {
+describe('inactive connections', () => {
   afterEach(() => void vi.useRealTimers());
 
-  /** The listener's timers run on a clock that only `pass` moves; sockets do not. */
+  /** The listener's timers run on a fake clock that only `pass` moves. Sockets run in real time. */
   function slowly(): (ms: number) => Promise<void> {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
     return async (ms) => {
-      // What is on its way to the sockets arrives first.
+      // Lets data in transit arrive first.
       for (let i = 0; i < 5; i++) await new Promise((resolve) => setTimeout(resolve, 10));
       await vi.advanceTimersByTimeAsync(ms);
     };
@@ -119,7 +119,7 @@ describe('silent connections', () => {
     expect(half.readableEnded).toBe(false);
     await pass(5000);
     expect(await heard).toBe('-ERR timeout: the command is incomplete\r\n');
-    // Silence between commands is allowed for longer.
+    // Inactivity between commands is allowed for longer.
     idle.write(command('PING'));
     expect(String((await once(idle, 'data'))[0])).toBe('+PONG\r\n');
   });
@@ -137,7 +137,7 @@ describe('silent connections', () => {
     expect(await heard).toBe('-ERR idle timeout\r\n');
   });
 
-  test('RESP keeps idle connections where the idle timeout is 0', async () => {
+  test('RESP keeps idle connections if the idle timeout is 0', async () => {
     const pass = slowly();
     const { port } = await opened(openResp, LIMITS, { idleTimeout: 0 });
     const idle = await connected(port);
@@ -169,7 +169,7 @@ describe('silent connections', () => {
     half.on('error', () => {});
     await once(half, 'close');
     expect(half.rstCode).not.toBe(0);
-    // A watcher of the health service has sent its request, and may stay silent.
+    // A health watch has sent its complete request, and may stay idle.
     const watcher = clientOf(port, HEALTH).watch({ service: '' });
     let isOpen = true;
     watcher.on('error', () => {});
@@ -180,7 +180,7 @@ describe('silent connections', () => {
     watcher.cancel();
   });
 
-  test.runIf(process.platform === 'linux')('every listener has TCP look for vanished clients', async () => {
+  test.runIf(process.platform === 'linux')('every listener enables TCP keepalive', async () => {
     for (const open of [openHttp, openGrpc, openResp]) {
       const { port } = await opened(open, LIMITS);
       const socket = connect(port, '127.0.0.1');
@@ -191,7 +191,7 @@ describe('silent connections', () => {
   });
 });
 
-/** The kernel's timer of a connection, at the server's end: 02 is keepalive. */
+/** The kernel's timer of a connection on the server's side: 02 is keepalive. */
 function timerOf(local: number, remote: number): string | undefined {
   const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, '0');
   const lines = readFileSync('/proc/net/tcp', 'utf8').trim().split('\n').slice(1);

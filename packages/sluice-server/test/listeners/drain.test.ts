@@ -1,6 +1,6 @@
 /**
- * SIGTERM under load, on each door of a real process: what the store has counted is what clients heard of, exactly.
- * The store is a Redis, so that it can be asked afterwards. Needs the build.
+ * SIGTERM under load, on each listener of a real process: clients get a response for exactly the takes that the store has
+ * counted. The store is Redis, so that it can be queried afterwards. Needs the build.
  */
 import { connect } from 'node:net';
 import { ChannelCredentials, Client, status } from '@grpc/grpc-js';
@@ -15,26 +15,28 @@ vi.setConfig({ testTimeout: 60_000 });
 const MOST = 1_000_000;
 const store = `redis://127.0.0.1:${inject('redisPort')}`;
 
-/** Who holds its tongue for half a second of a drain is cut off: so does a client that stands still. */
+/** A connection that is idle for half a second of a drain is closed, so a client that stalls fails these tests. */
 function heard(run: (tries: number) => Promise<void>): Promise<void> {
   let tries = 0;
   return punctually(200, () => run(++tries));
 }
 
-/** Where a door says that it listens. */
-async function portOf(server: Started, door: string): Promise<number> {
-  await server.says(`"door":"${door}"`);
-  return Number(new RegExp(`"door":"${door}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1]);
+/** The port of a listener, from the log. */
+async function portOf(server: Started, listener: string): Promise<number> {
+  await server.says(`"door":"${listener}"`);
+  return Number(
+    new RegExp(`"door":"${listener}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1],
+  );
 }
 
-/** After some hundred answers, asks the process to end, and waits until it has. */
+/** Sends SIGTERM after a few hundred responses, and waits until the process has exited. */
 async function endedUnderLoad(server: Started, answered: () => number): Promise<void> {
   await expect.poll(answered, { timeout: 30_000 }).toBeGreaterThan(500);
   server.process.kill('SIGTERM');
   expect(await server.gone).toBe(0);
 }
 
-test('RESP: every take that was counted was answered', () =>
+test('RESP: every take that was counted is answered', () =>
   heard(async (tries) => {
     const name = `drain-resp-${process.pid}-${tries}`;
     const limits = `limits: { ${name}: ${MOST}/1000d fixed-window }`;
@@ -50,7 +52,7 @@ test('RESP: every take that was counted was answered', () =>
         if (!socket.writableEnded) socket.write(ask);
       });
       socket.write(ask);
-      // What is lost by an error is missed below.
+      // Replies lost to an error show in the comparison below.
       await new Promise((resolve) => socket.once('end', resolve).once('error', resolve));
       socket.end();
     });
@@ -61,7 +63,7 @@ test('RESP: every take that was counted was answered', () =>
     expect(MOST - left.remaining).toBe(answered);
   }));
 
-test('gRPC: every call that was counted was answered', () =>
+test('gRPC: every call that was counted is answered', () =>
   heard(async (tries) => {
     const key = `drain-grpc-${process.pid}-${tries}`;
     const limits = `domain: d\ndescriptors: [{ key: ${key}, rate_limit: { unit: year, requests_per_unit: ${MOST} } }]`;
@@ -75,7 +77,7 @@ test('gRPC: every call that was counted was answered', () =>
     const clients = Array.from({ length: 8 }, async (_, i) => {
       const client = new Client(`localhost:${port}`, ChannelCredentials.createInsecure(), {
         'grpc.enable_retries': 0,
-        // A connection of its own.
+        // A separate connection.
         'grpc.use_local_subchannel_pool': 1,
       });
       const call = (): Promise<boolean> =>
@@ -94,7 +96,7 @@ test('gRPC: every call that was counted was answered', () =>
     });
     await endedUnderLoad(server, () => answered);
     await Promise.all(clients);
-    // Those who came too late hear so, and may ask another server.
+    // Calls that come too late get UNAVAILABLE, and can go to another server.
     expect([...codes]).toEqual([status.UNAVAILABLE]);
     const { post } = await serving(limits, { store: { url: store, deadline: '10s' } });
     const peek = { domain: 'd', descriptors: [{ entries: [{ key, value: 'x' }], hitsAddend: 0 }] };
@@ -104,8 +106,8 @@ test('gRPC: every call that was counted was answered', () =>
     expect(MOST - (statuses[0]?.limitRemaining ?? 0)).toBe(answered);
   }));
 
-test('gRPC: who has connected before the end is let in and answered, though the server has not seen it yet', () =>
-  // For what comes while it drains it has 300 ms.
+test('gRPC: a client that connects before the shutdown is answered, even if the server has not accepted it yet', () =>
+  // While draining, calls are accepted for 300 ms.
   punctually(100, async () => {
     const limits =
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: hour, requests_per_unit: 1000 } }]';
@@ -125,7 +127,7 @@ test('gRPC: who has connected before the end is let in and answered, though the 
         );
       });
     });
-    // The system shakes hands without the server.
+    // The kernel completes the handshake without the server.
     await new Promise((resolve) => setTimeout(resolve, 300));
     server.process.kill('SIGTERM');
     server.process.kill('SIGCONT');

@@ -1,4 +1,4 @@
-/** Wrong tokens on each listener: limited by address, while the right one still gets in from elsewhere. */
+/** Wrong tokens are limited by address on each listener, while the correct one is accepted from other addresses. */
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { manualClock } from 'sluice/testing';
@@ -13,7 +13,7 @@ import { serving } from '../serving.ts';
 const LIMITS = 'limits: { api: 1000/h }\n---\ndomain: edge\n';
 const tokens = (): string[] => ['right'];
 
-/** Sends commands from another loopback address; what came back until the server closed, or the client had its answers. */
+/** Sends commands from another loopback address. Returns the replies up to `count`, or until the server closes. */
 function talkFrom(localAddress: string, port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress });
@@ -27,7 +27,7 @@ function talkFrom(localAddress: string, port: number, text: string): Promise<str
 }
 
 describe('RESP', () => {
-  test('closes a connection after three wrong passwords, and replies late to each', async () => {
+  test('closes a connection after three wrong passwords, and delays the reply to each', async () => {
     const { port } = await opened(openResp, LIMITS, { tokens, attempts: createAttempts() });
     const start = performance.now();
     const guesses = Array.from({ length: 1000 }, (_, i) => command('AUTH', `guess-${i}`)).join('');
@@ -37,26 +37,26 @@ describe('RESP', () => {
     expect(performance.now() - start).toBeGreaterThan(450);
   });
 
-  test('HELLO counts as AUTH does', async () => {
+  test('counts wrong passwords of HELLO like those of AUTH', async () => {
     const { port } = await opened(openResp, LIMITS, { tokens, attempts: createAttempts() });
     const hello = command('HELLO', '3', 'AUTH', 'default', 'wrong');
     expect(await talk(port, hello.repeat(5))).toBe('-WRONGPASS invalid password\r\n'.repeat(3));
   });
 
-  test('compares at most 20 wrong passwords of one address, and accepts the right one from another', async () => {
+  test('compares at most 20 wrong passwords from one address, and accepts the correct one from another', async () => {
     const { port } = await opened(openResp, LIMITS, { tokens, attempts: createAttempts() });
     const guess = (i: number) =>
       talk(port, [0, 1, 2].map((j) => command('AUTH', `guess-${i}-${j}`)).join(''));
     const replies = (await Promise.all(Array.from({ length: 40 }, (_, i) => guess(i)))).join('');
     expect(replies.match(/-WRONGPASS/g)).toHaveLength(20);
     expect(replies).toMatch(/-ERR too many failed authentication attempts\. Retry in \d+ s\.\r\n/);
-    // Not even the right one is compared: otherwise the limit would not slow guessing down.
+    // Not even the correct one is compared: otherwise the limit would not slow down guessing.
     expect(await talk(port, command('AUTH', 'right'))).toMatch(/^-ERR too many/);
     const other = command('AUTH', 'right') + command('PING') + command('QUIT');
     expect(await talkFrom('127.0.0.2', port, other)).toBe('+OK\r\n+PONG\r\n+OK\r\n');
   });
 
-  test('does not count the same wrong password again: an outdated client locks nobody out', async () => {
+  test('does not count the same wrong password twice, so an outdated client does not lock out others', async () => {
     const { port } = await opened(openResp, LIMITS, { tokens, attempts: createAttempts() });
     const stale = Array.from({ length: 40 }, () => talk(port, command('AUTH', 'last-year')));
     expect(new Set(await Promise.all(stale))).toEqual(new Set(['-WRONGPASS invalid password\r\n']));
@@ -70,14 +70,14 @@ describe('HTTP', () => {
     authorization: `Bearer ${token}`,
     ...more,
   });
-  const question = { limit: 'api', key: 'a' };
+  const operation = { limit: 'api', key: 'a' };
 
-  test('answers 429 after 20 wrong tokens of one address; requests without a token are not counted', async () => {
-    const { post, url } = await serving(LIMITS, { doors: { http } });
-    for (let i = 0; i < 30; i++) expect((await post('/v1/take', question)).status).toBe(401);
+  test('answers 429 after 20 wrong tokens from one address; requests without a token are not counted', async () => {
+    const { post, url } = await serving(LIMITS, { listeners: { http } });
+    for (let i = 0; i < 30; i++) expect((await post('/v1/take', operation)).status).toBe(401);
     for (let i = 0; i < 20; i++)
-      expect((await post('/v1/take', question, bearer(`guess-${i}`))).status).toBe(401);
-    const refused = await post('/v1/take', question, bearer('right'));
+      expect((await post('/v1/take', operation, bearer(`guess-${i}`))).status).toBe(401);
+    const refused = await post('/v1/take', operation, bearer('right'));
     expect([refused.status, await refused.json()]).toMatchObject([
       429,
       { type: 'urn:sluice:too-many-attempts' },
@@ -86,31 +86,31 @@ describe('HTTP', () => {
     expect((await fetch(`${url}/healthcheck`)).status).toBe(200);
   });
 
-  test('a token without the rights for a route is not a guess', async () => {
-    const { post } = await serving(LIMITS, { doors: { http }, adminTokens: () => ['admin'] });
+  test('does not count a valid token that lacks the rights for a route', async () => {
+    const { post } = await serving(LIMITS, { listeners: { http }, adminTokens: () => ['admin'] });
     for (let i = 0; i < 30; i++)
-      expect((await post('/v1/reset', question, bearer('right'))).status).toBe(401);
-    expect((await post('/v1/take', question, bearer('right'))).status).toBe(200);
-    expect((await post('/v1/reset', question, bearer('admin'))).status).toBe(200);
+      expect((await post('/v1/reset', operation, bearer('right'))).status).toBe(401);
+    expect((await post('/v1/take', operation, bearer('right'))).status).toBe(200);
+    expect((await post('/v1/reset', operation, bearer('admin'))).status).toBe(200);
   });
 
-  test('behind a trusted proxy, one client cannot lock out the others', async () => {
-    const { post } = await serving(LIMITS, { doors: { http }, trustProxy: 'loopback' });
+  test('counts each client behind a trusted proxy separately', async () => {
+    const { post } = await serving(LIMITS, { listeners: { http }, trustProxy: 'loopback' });
     const from = (address: string) => ({ 'x-forwarded-for': address });
-    for (let i = 0; i < 20; i++) await post('/v1/take', question, bearer(`${i}`, from('203.0.113.7')));
-    expect((await post('/v1/take', question, bearer('right', from('203.0.113.7')))).status).toBe(429);
-    expect((await post('/v1/take', question, bearer('right', from('203.0.113.8')))).status).toBe(200);
+    for (let i = 0; i < 20; i++) await post('/v1/take', operation, bearer(`${i}`, from('203.0.113.7')));
+    expect((await post('/v1/take', operation, bearer('right', from('203.0.113.7')))).status).toBe(429);
+    expect((await post('/v1/take', operation, bearer('right', from('203.0.113.8')))).status).toBe(200);
   });
 
-  test('an address claimed in a header changes nothing unless the proxy is trusted', async () => {
-    const { post } = await serving(LIMITS, { doors: { http } });
+  test('ignores an address in a header unless the proxy is trusted', async () => {
+    const { post } = await serving(LIMITS, { listeners: { http } });
     const claimed = (i: number) => ({ 'x-forwarded-for': `203.0.113.${i}` });
-    for (let i = 0; i < 20; i++) await post('/v1/take', question, bearer(`${i}`, claimed(i)));
-    expect((await post('/v1/take', question, bearer('20', claimed(20)))).status).toBe(429);
+    for (let i = 0; i < 20; i++) await post('/v1/take', operation, bearer(`${i}`, claimed(i)));
+    expect((await post('/v1/take', operation, bearer('20', claimed(20)))).status).toBe(429);
   });
 });
 
-test('gRPC answers RESOURCE_EXHAUSTED after 20 wrong tokens of one address', async () => {
+test('gRPC answers RESOURCE_EXHAUSTED after 20 wrong tokens from one address', async () => {
   const { port } = await opened(openGrpc, LIMITS, { tokens, attempts: createAttempts() });
   const { call } = clientOf(port, RATE_LIMIT);
   const request = { domain: 'edge', descriptors: [{ entries: [{ key: 'a', value: 'b' }] }] };
@@ -126,7 +126,7 @@ test('gRPC answers RESOURCE_EXHAUSTED after 20 wrong tokens of one address', asy
   expect(await code('right')).toBe(status.RESOURCE_EXHAUSTED);
 });
 
-test('a flood of addresses cannot make the server forget who is guessing', () => {
+test('a flood of addresses does not evict an address that is being denied', () => {
   const attempts = createAttempts(false, manualClock(0));
   for (let i = 0; i < 20; i++) attempts.failed('203.0.113.7', `guess-${i}`);
   expect(attempts.waitOf('203.0.113.7')).toBe(6000);

@@ -1,4 +1,4 @@
-/** Many who say nothing. The server is a process of its own: sockets have two ends. Needs the build. */
+/** Many idle connections. The server is a separate process, so that only its ends of the sockets count. Needs the build. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -8,23 +8,23 @@ import { clientOf, HEALTH } from './grpc/client.ts';
 import { started, temporaryFile } from '../serving.ts';
 
 const IDLE = 10_000;
-/** At once: the kernel keeps a bounded number of those that were not accepted yet. */
+/** Connections opened concurrently: the kernel queues only a limited number that was not accepted yet. */
 const WAVE = 500;
-const DOORS = ['http', 'grpc', 'resp'];
+const LISTENERS = ['http', 'grpc', 'resp'];
 
-test(`with ${IDLE} idle connections, each door answers the next one, and few bytes are kept for each`, async () => {
-  const doors = ['--grpc', '127.0.0.1:0', '--resp', '127.0.0.1:0'];
-  const server = await started('--config', temporaryFile('limits: { a: 1/s }'), ...doors);
+test(`with ${IDLE} idle connections, each listener still answers, and uses little memory per connection`, async () => {
+  const listeners = ['--grpc', '127.0.0.1:0', '--resp', '127.0.0.1:0'];
+  const server = await started('--config', temporaryFile('limits: { a: 1/s }'), ...listeners);
   await server.says('"door":"resp"');
   const ports = [...server.output().matchAll(/"address":"127\.0\.0\.1:(\d+)"/g)].map(([, port]) =>
     Number(port),
   );
-  expect(ports).toHaveLength(DOORS.length);
+  expect(ports).toHaveLength(LISTENERS.length);
   const before = residentOf(server.process.pid);
   const sockets: Socket[] = [];
   try {
     while (sockets.length < IDLE) {
-      const wave = Array.from({ length: WAVE }, (_, i) => connect(ports[i % DOORS.length], '127.0.0.1'));
+      const wave = Array.from({ length: WAVE }, (_, i) => connect(ports[i % LISTENERS.length], '127.0.0.1'));
       sockets.push(...wave);
       await Promise.all(wave.map((socket) => once(socket, 'connect')));
     }
@@ -39,7 +39,7 @@ test(`with ${IDLE} idle connections, each door answers the next one, and few byt
   }
 }, 120_000);
 
-/** Bytes. */
+/** In bytes. */
 function residentOf(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 }

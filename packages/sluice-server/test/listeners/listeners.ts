@@ -1,4 +1,4 @@
-/** Doors for tests: opened on a free port over limits written in YAML, closed when the test is over. */
+/** Opens listeners for tests on a free port, with limits written in YAML, and closes them after the test. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -8,26 +8,26 @@ import { type Decision, memory, type Store } from 'sluice';
 import { onTestFinished } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { type Core, createCore } from '../../src/core/core.ts';
-import type { Door, DoorOptions, OpenDoor } from '../../src/listeners/listener.ts';
+import type { Listener, ListenerOptions, OpenListener } from '../../src/listeners/listener.ts';
 import { createLog } from '../../src/log.ts';
 
 export interface Opened {
   readonly core: Core;
-  readonly door: Door;
+  readonly listener: Listener;
   readonly port: number;
-  /** Lines of the log: nothing should be in it. */
+  /** Log lines. Should stay empty. */
   readonly log: string[];
 }
 
 export async function opened(
-  open: OpenDoor,
+  open: OpenListener,
   yaml: string,
-  options: Partial<DoorOptions> & { readonly store?: Store; readonly shadow?: boolean } = {},
+  options: Partial<ListenerOptions> & { readonly store?: Store; readonly shadow?: boolean } = {},
 ): Promise<Opened> {
   const { store = memory(), shadow, ...rest } = options;
   const log: string[] = [];
   const core = createCore(parseConfig([{ file: 'limits.yaml', text: yaml }]), { store, shadow });
-  const door = await open(core, {
+  const listener = await open(core, {
     address: { host: '127.0.0.1', port: 0 },
     maxMessage: 1024 * 1024,
     maxKey: 1024,
@@ -35,11 +35,11 @@ export async function opened(
     isHealthy: () => true,
     ...rest,
   });
-  onTestFinished(() => door.drain(0));
-  return { core, door, port: door.address.port, log };
+  onTestFinished(() => listener.drain(0));
+  return { core, listener, port: listener.address.port, log };
 }
 
-/** Decides at once, and answers when `delay` has passed; or fails, if it says so. */
+/** Wraps a store: decides synchronously and resolves after `delay`, or rejects with the error that `delay` returns. */
 export function later(store: Store, delay: () => number | Error): Store {
   return {
     clock: store.clock,
@@ -60,7 +60,7 @@ export function socketTo(port: number): Socket {
   return socket;
 }
 
-/** Says it all, in the given pieces, and hangs up; what came back until the server did so, too. */
+/** Sends the given pieces and ends the connection. Returns everything received until the server closes it. */
 export async function talk(port: number, ...pieces: (string | Uint8Array)[]): Promise<string> {
   const socket = socketTo(port);
   const heard: Buffer[] = [];
@@ -77,12 +77,12 @@ export async function talk(port: number, ...pieces: (string | Uint8Array)[]): Pr
   return Buffer.concat(heard).toString('latin1');
 }
 
-/** A command as clients write it. */
+/** Encodes a command as clients do. */
 export function command(...words: string[]): string {
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
 }
 
-/** A certificate for localhost, and one of the same authority for a client. */
+/** A certificate authority, and certificates that it issued for localhost and for a client. */
 export function certificates(): Record<'ca' | 'cert' | 'key' | 'clientCert' | 'clientKey', string> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-tls-'));
   const openssl = (...args: string[]): unknown =>

@@ -1,4 +1,4 @@
-/** Stores behind the doors: a Redis that dies, and one that two servers lease from. */
+/** Listeners over Redis: when Redis stops, and when two servers lease from it. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
@@ -13,11 +13,11 @@ const LOCAL = { host: '127.0.0.1', port: 0 };
 const LIMITS =
   'limits: { a: 9/h }\ndomain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9 } }]';
 
-test('a Redis that dies is UNAVAILABLE on gRPC and RESP, and when it is back all is well again', async () => {
+test('gRPC and RESP answer UNAVAILABLE while Redis is down, and work again when it is back', async () => {
   const redis = await redisServer();
   const server = await serving(LIMITS, {
     store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '2s', onFailure: 'throw' },
-    doors: { http: { address: LOCAL }, grpc: { address: LOCAL }, resp: { address: LOCAL } },
+    listeners: { http: { address: LOCAL }, grpc: { address: LOCAL }, resp: { address: LOCAL } },
   });
   const { call } = clientOf(server.addresses.grpc?.port ?? 0, RATE_LIMIT);
   const ask = (): Promise<unknown> =>
@@ -48,7 +48,7 @@ test('a Redis that dies is UNAVAILABLE on gRPC and RESP, and when it is back all
   await again.stop();
 }, 30_000);
 
-/** Takes over one connection, pipelined; how many passed. */
+/** Sends pipelined takes over one connection. Returns how many were allowed. */
 async function taken(port: number, name: string, count: number): Promise<number> {
   const socket = connect(port, '127.0.0.1');
   let heard = '';
@@ -62,10 +62,10 @@ async function taken(port: number, name: string, count: number): Promise<number>
   return answers.filter((answer) => answer.startsWith(':0\r\n')).length;
 }
 
-test('two servers that lease admit no more than the limit, and what one did not spend the other can', async () => {
+test('two leasing servers together never exceed the limit, and units that one returns can be used by the other', async () => {
   const limit = 2000;
   const totals: number[] = [];
-  // Units fade while they are held: on a machine that stands still, more of them.
+  // Leased units expire, so a machine that stalls loses more of them.
   await punctually(300, async () => {
     const name = `both-${process.pid}-${totals.push(0)}`;
     const file = temporaryFile(`limits: { ${name}: ${limit}/3650d }`);
@@ -89,8 +89,7 @@ test('two servers that lease admit no more than the limit, and what one did not 
     first.process.kill('SIGTERM');
     expect(await first.gone).toBe(0);
     const [, port = 0] = ports;
-    // Denials are remembered for a moment, so the last ones may pass a little later. Units fade while they are held: a few
-    // never pass.
+    // Denials are cached briefly, so the last units may pass a little later. Leased units expire, so a few are never used.
     await expect
       .poll(() => take(port, 100), { timeout: 15_000, interval: 50 })
       .toBeGreaterThanOrEqual(limit - 10);

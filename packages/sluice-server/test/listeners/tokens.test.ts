@@ -1,4 +1,4 @@
-/** Who tries tokens learns nothing from how long an answer takes. */
+/** The response time must not reveal anything about the tokens. */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 
 const compared: [number, number][] = [];
@@ -28,12 +28,12 @@ describe('a token', () => {
     '',
     'FIRST',
     'first\0',
-  ])('is compared with every one that is known, in constant time: %j', (shown) => {
+  ])('is compared with every known token, in constant time: %j', (shown) => {
     expect(isToken(shown, TOKENS)).toBe(TOKENS.includes(shown));
     expect(compared).toEqual(Array(3).fill([32, 32]));
   });
 
-  test('that is empty is none, even if an empty one is known', () => {
+  test('that is empty is rejected, even if an empty token is configured', () => {
     expect(isToken('', [''])).toBe(false);
     expect(isToken('', [])).toBe(false);
   });

@@ -1,4 +1,4 @@
-/** An OpenTelemetry collector for tests: a real socket that keeps what it was sent, as JSON. */
+/** An OpenTelemetry collector for tests: an HTTP server that records the JSON it receives. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
@@ -19,7 +19,7 @@ export interface Collector {
   readonly url: string;
   readonly port: number;
   readonly received: Received[];
-  /** Of the next answers. */
+  /** Status of the next responses. */
   status: number;
   readonly close: () => Promise<void>;
 }

@@ -7,7 +7,7 @@ import { Sampled } from '../../src/telemetry/metrics/sampled.ts';
 import { SpaceSaving } from '../../src/telemetry/metrics/space-saving.ts';
 
 describe('space-saving', () => {
-  test('never counts too low, is too high by its error at most, and misses nobody who is frequent', () => {
+  test('never counts too low, counts too high by at most its error, and misses no frequent name', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 500 }),
@@ -36,7 +36,7 @@ describe('space-saving', () => {
 describe('a sample', () => {
   const SIZE = 64;
 
-  /** What the sketch makes of those that are seen. */
+  /** The sketch of the names that are part of the sample. */
   function sampled(names: Iterable<string>): { counts: Map<string, number>; named: number } {
     const sketch = new Sampled(SIZE);
     let named = 0;
@@ -48,19 +48,19 @@ describe('a sample', () => {
     return { counts: new Map(sketch.top(SIZE).map(({ name, count }) => [name, count])), named };
   }
 
-  test('of few is all of them', () => {
+  test('of few events contains all of them', () => {
     const { counts, named } = sampled(Array.from({ length: SIZE ** 2 / 4 }, (_, i) => String(i % 50)));
     expect(named).toBe(SIZE ** 2 / 4);
     expect(counts.get('7')).toBe(21);
   });
 
-  test('of many is a few, who stand for all, also if somebody comes in step', () => {
+  test('of many events is representative, even if a name occurs periodically', () => {
     const MANY = 400_000;
     const names = Array.from({ length: MANY }, (_, i) => (i % 8 === 0 ? 'in step' : `guest ${i}`));
     const { counts, named } = sampled(names);
     expect(named).toBeLessThan(MANY / 16);
     const sum = [...counts.values()].reduce((a, b) => a + b);
-    // By chance it is off by about √(400,000 · 64 / 3).
+    // The standard deviation is about √(400,000 · 64 / 3).
     expect(Math.abs(sum - MANY)).toBeLessThan(20_000);
     expect(Math.abs((counts.get('in step') ?? 0) - MANY / 8)).toBeLessThan(MANY / SIZE + 10_000);
   });
@@ -76,7 +76,7 @@ describe('metrics', () => {
     return metrics.text();
   }
 
-  test('count what is allowed, near the limit and denied', () => {
+  test('count takes that are allowed, near the limit and denied', () => {
     limiter.reset('x');
     const text = counted({}, ['a', 'a', 'a', 'a', 'a', 'a', 'a']);
     expect(text).toContain('sluice_decisions_total{limit="a",outcome="allowed"} 5\n');
@@ -85,18 +85,18 @@ describe('metrics', () => {
     expect(text).toContain('sluice_top_denied{limit="a",key="key of a"} 2\n');
   });
 
-  test('keep no keys if told so', () => {
+  test('contain no keys if topKeys is 0', () => {
     expect(counted({ topKeys: 0 }, ['a', 'b'])).not.toContain('key of');
   });
 
-  test('have bounded labels: what comes after is other', () => {
+  test("have a bounded number of labels, and count further limits as 'other'", () => {
     const names = Array.from({ length: 50 }, (_, i) => `limit ${i}`);
     const text = counted({ maxLimits: 10 }, names);
     expect(text.match(/outcome="denied"/g)).toHaveLength(11);
     expect(text).toContain('sluice_decisions_total{limit="other",outcome="denied"} 40');
   });
 
-  test('are lines that Prometheus can read, whatever names are', () => {
+  test('are valid Prometheus text, whatever names contain', () => {
     const names = ['quote "', 'back\\slash', 'new\nline', '\ud800', 'ключ', '{}', ''];
     for (const line of counted({}, names).trim().split('\n')) {
       expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="([^"\\\n]|\\["\\n])*",?)*\})? [\d.e+-]+)$/);
@@ -104,7 +104,7 @@ describe('metrics', () => {
     }
   });
 
-  test('a histogram has cumulative buckets, a sum and a count', () => {
+  test('contain histograms with cumulative buckets, a sum and a count', () => {
     const metrics = createMetrics();
     for (const took of [0.05, 0.3, 3, 10_000]) metrics.answered('http', '/', '200', took);
     const text = metrics.text();

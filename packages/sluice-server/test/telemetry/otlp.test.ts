@@ -38,7 +38,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** What the collector got of metrics: spans come to the same place. */
+/** The metrics that the collector received. Spans go to the same collector. */
 async function metricsCollector(
   port = 0,
 ): Promise<Pick<Collector, 'url' | 'port' | 'close'> & { pushes: Push[] }> {
@@ -84,7 +84,7 @@ function decisions(push: Push | undefined): Record<string, number> {
 
 const soon = { timeout: 10_000, interval: 10 };
 
-test('a collector gets the numbers of /metrics, and the last of them when the server ends', async () => {
+test('a collector gets the same metrics as /metrics, and a final update when the server stops', async () => {
   const found = await metricsCollector();
   const server = await serving('limits: { api: 2/h }', { otlp: { endpoint: `${found.url}/`, every: 100 } });
   for (let i = 0; i < 3; i++) await take(server.url, 'api', 'alice');
@@ -115,7 +115,7 @@ test('a collector gets the numbers of /metrics, and the last of them when the se
   expect(BigInt(point?.startTimeUnixNano ?? 0)).toBeLessThan(BigInt(point?.timeUnixNano ?? 0));
   expect(last.metrics.get('sluice.store.up')?.gauge?.dataPoints[0]?.asDouble).toBe(1);
 
-  // What a collector calls them for Prometheus is what they are called there.
+  // A collector converts these names to the ones on /metrics.
   const suffix = { s: '_seconds', By: '_bytes', '': '' } as Record<string, string>;
   const names = [...last.metrics.values()].map(
     ({ name, unit, sum }) => name.replaceAll('.', '_') + suffix[unit] + (sum === undefined ? '' : '_total'),
@@ -124,22 +124,22 @@ test('a collector gets the numbers of /metrics, and the last of them when the se
   expect(names.sort()).toEqual(filled.sort());
 });
 
-test('a collector that is away is named in the log once, and disturbs no answer', async () => {
-  // One that nobody is given meanwhile.
+test('an unreachable collector is logged once and does not affect responses', async () => {
+  // A port that no other process is assigned in the meantime.
   const gone = await metricsCollector(await freePort());
   await gone.close();
   const server = await serving('limits: { api: 1000/h }', { otlp: { endpoint: gone.url, every: 50 } });
   const said = (words: string) => server.lines.filter((line) => line.includes(words)).length;
-  await vi.waitFor(() => expect(said('metrics cannot be pushed')).toBe(1), soon);
+  await vi.waitFor(() => expect(said('cannot push metrics')).toBe(1), soon);
   expect((await take(server.url, 'api', 'alice')).allowed).toBe(true);
   await new Promise((resolve) => setTimeout(resolve, 200));
-  expect(said('metrics cannot be pushed')).toBe(1);
+  expect(said('cannot push metrics')).toBe(1);
   const back = await metricsCollector(gone.port);
-  await vi.waitFor(() => expect(said('metrics are pushed again')).toBe(1), soon);
+  await vi.waitFor(() => expect(said('pushing metrics works again')).toBe(1), soon);
   await vi.waitFor(() => expect(decisions(back.pushes.at(-1))).toMatchObject({ 'api allowed': 1 }), soon);
 });
 
-test('the command pushes to --otlp-endpoint, and at its end once more', async () => {
+test('the command pushes to --otlp-endpoint, and once more at shutdown', async () => {
   const found = await metricsCollector();
   const file = temporaryFile('limits: { api: 2/h }');
   const server = await started('--config', file, '--otlp-endpoint', found.url);
@@ -149,7 +149,7 @@ test('the command pushes to --otlp-endpoint, and at its end once more', async ()
   expect(decisions(found.pushes.at(-1))).toMatchObject({ 'api allowed': 1 });
 });
 
-test('a collector that never answers does not keep the process from its end', async () => {
+test('a collector that never answers does not prevent the shutdown', async () => {
   const silent = createSilent();
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   closing.push(() => silent.close());
@@ -164,7 +164,7 @@ test('a collector that never answers does not keep the process from its end', as
   expect(server.output()).toContain('"message":"drained"');
 });
 
-test("OpenTelemetry's own variables say where to, how often, with which headers and by which name", async () => {
+test("OpenTelemetry's variables set the endpoint, the interval, the headers and the service name", async () => {
   const found = await metricsCollector();
   vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', found.url);
   vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'api-key=secret');
@@ -178,7 +178,7 @@ test("OpenTelemetry's own variables say where to, how often, with which headers 
   expect(found.pushes[0]?.resource['service.name']).toBe('edge-limits');
 });
 
-test('an endpoint that is none is refused at the start', async () => {
+test('an invalid endpoint is rejected at the start', async () => {
   const file = temporaryFile('limits: { api: 2/h }');
   const { gone, output } = run('serve', '--config', file, '--otlp-endpoint', 'localhost:4318');
   expect(await gone).toBe(2);

@@ -3,6 +3,9 @@ import { createServer as createSecureServer } from 'node:https';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { unpunctuality } from 'sluice-test-support/redis/watch.ts';
 import { readArgs } from '../../src/cli/args.ts';
+import { refusal } from '../../src/listeners/resp/answer.ts';
+import type { Command } from '../../src/listeners/resp/command.ts';
+import { spanRecorder } from '../../src/listeners/resp/trace.ts';
 import { createLog } from '../../src/log.ts';
 import type { ServerOptions } from '../../src/server.ts';
 import { tracesOf, TELEMETRY_FLAGS } from '../../src/cli/telemetry-flags.ts';
@@ -59,7 +62,7 @@ async function tracing(
   const found = await collector();
   const server = await serving(LIMITS, {
     traces: { url: `${found.url}/v1/traces`, every: 20, ...traces },
-    doors: { http: LOCAL, grpc: LOCAL, resp: LOCAL },
+    listeners: { http: LOCAL, grpc: LOCAL, resp: LOCAL },
     ...more,
   });
   return { found, server };
@@ -67,7 +70,7 @@ async function tracing(
 
 const soon = { timeout: 10_000, interval: 10 };
 
-test('a caller that is traced finds the decision in its trace; one that is not sampled leaves nothing', async () => {
+test("a sampled traceparent puts the span into the caller's trace; one that is not sampled gives no span", async () => {
   const { found, server } = await tracing({ share: 1 });
   const ask = (traceparent: string) =>
     server.post('/v1/take', { limit: 'api', key: 'alice' }, { traceparent });
@@ -104,7 +107,7 @@ test('a caller that is traced finds the decision in its trace; one that is not s
   });
 });
 
-test('without a parent the share decides, and a malformed parent is none', async () => {
+test('requests without a valid traceparent are sampled by the share', async () => {
   const none = await tracing({ share: 0 });
   const all = await tracing({ share: 1 });
   const malformed = [
@@ -128,27 +131,27 @@ test('without a parent the share decides, and a malformed parent is none', async
   expect(spans.every(({ traceId }) => /^[\da-f]{32}$/.test(traceId) && traceId !== TRACE)).toBe(true);
 });
 
-test('a version of traceparent that is not known yet is read as far as it is known', () => {
+test('the known fields of a later traceparent version are used', () => {
   const tracer = createTracer(() => {}, { share: 0 });
   const context = tracer.contextOf(`01-${TRACE}-${PARENT}-03-more`);
   expect(context).toMatchObject({ traceId: TRACE, parentId: PARENT });
 });
 
-test('the share is kept', () => {
+test('the sampled share is as configured', () => {
   const tracer = createTracer(() => {}, { share: 0.25 });
   const sampled = Array.from({ length: 20_000 }, () => tracer.contextOf(undefined)).filter(Boolean);
   expect(sampled.length).toBeGreaterThan(4500);
   expect(sampled.length).toBeLessThan(5500);
 });
 
-test('gRPC: the trace is in the metadata, and refused calls leave spans, too', async () => {
+test('gRPC: traceparent is read from the metadata, and rejected calls have spans, too', async () => {
   const { found, server } = await tracing({ share: 0 });
   const client = clientOf(server.addresses.grpc?.port as number, RATE_LIMIT);
-  const question = { domain: 'edge', descriptors: [{ entries: [{ key: 'user', value: 'alice' }] }] };
+  const operation = { domain: 'edge', descriptors: [{ entries: [{ key: 'user', value: 'alice' }] }] };
   const ask = (request: object, traceparent: string): Promise<unknown> =>
     client.call('ShouldRateLimit', request, { traceparent }).catch(() => {});
-  for (const traceparent of [SAMPLED, UNSAMPLED, SAMPLED]) await ask(question, traceparent);
-  await ask({ ...question, domain: '' }, SAMPLED);
+  for (const traceparent of [SAMPLED, UNSAMPLED, SAMPLED]) await ask(operation, traceparent);
+  await ask({ ...operation, domain: '' }, SAMPLED);
   await server.drain({ timeout: 0 });
   const spans = spansOf(found);
   expect(spans.map(({ attributes }) => attributesOf(attributes)['sluice.outcome'])).toEqual([
@@ -171,14 +174,14 @@ test('gRPC: the trace is in the metadata, and refused calls leave spans, too', a
     'sluice.count': 1,
     'sluice.outcome': 'allowed',
   });
-  // The caller's mistake, not a fault.
+  // The client's error, not a failure of the server.
   expect([attributesOf(spans[2]?.attributes ?? [])['rpc.grpc.status_code'], spans[2]?.status]).toEqual([
     3,
     {},
   ]);
 });
 
-test('RESP: commands that decide leave spans by the share, others none', async () => {
+test('RESP: commands that ask a limit are sampled by the share, others never', async () => {
   const { found, server } = await tracing({ share: 1 });
   const words = [
     ['PING'],
@@ -201,7 +204,7 @@ test('RESP: commands that decide leave spans by the share, others none', async (
   ]);
 });
 
-test('a store that does not answer is an error in the spans of all doors', async () => {
+test('an unavailable store is an error in the spans of all listeners', async () => {
   const { found, server } = await tracing(
     { share: 1 },
     { store: { url: 'redis://127.0.0.1:1', deadline: '50ms', onFailure: 'throw' } },
@@ -225,7 +228,17 @@ test('a store that does not answer is an error in the spans of all doors', async
   ]);
 });
 
-test('keys are told only where they are asked for, and no text is long', async () => {
+test('an internal server error is an error in the span of a RESP command', () => {
+  const spans: Span[] = [];
+  const tracer = createTracer((span) => spans.push(span), { share: 1 });
+  const log = createLog(() => {});
+  const command = { hasKey: true } as Command;
+  const record = spanRecorder(tracer, command, ['THROTTLE', 'k', 'api'], performance.now());
+  record?.(refusal(new TypeError('broken'), 'throttle', log));
+  expect(spans.map(({ error }) => error)).toEqual(['ERR internal server error']);
+});
+
+test('spans contain keys only if configured, and text is truncated', async () => {
   const told = async (keys: boolean): Promise<string> => {
     const { found, server } = await tracing({ share: 1, keys });
     const key = `alice${'x'.repeat(500)}`;
@@ -247,7 +260,7 @@ test('keys are told only where they are asked for, and no text is long', async (
   expect((await told(true)).match(/"sluice\.key","value":\{"stringValue":"(user=)?alice/g)).toHaveLength(4);
 });
 
-test('what is looked at leaves no span: only what is asked', async () => {
+test('requests that do not ask a limit have no span', async () => {
   const { found, server } = await tracing({ share: 1 });
   for (const path of ['/healthcheck', '/metrics', '/v1/limits', '/rlconfig']) await fetch(server.url + path);
   await server.post('/v1/peek', [
@@ -271,7 +284,7 @@ const span: Span = {
   error: undefined,
 };
 
-test('spans leave in batches, and a queue that nobody empties is bounded', async () => {
+test('spans are sent in batches, and the queue is bounded', async () => {
   const found = await collector();
   const pusher = createSpanPusher(
     { url: `${found.url}/v1/traces`, every: 60_000 },
@@ -286,7 +299,7 @@ test('spans leave in batches, and a queue that nobody empties is bounded', async
   expect(sizes).toEqual([512, 512, 512, 512, 512]);
 });
 
-test('what came while a batch was on its way does not wait for the clock', async () => {
+test('a batch that fills up while another is being sent follows immediately', async () => {
   const found = await collector();
   const pusher = createSpanPusher(
     { url: `${found.url}/v1/traces`, every: 60_000 },
@@ -298,7 +311,7 @@ test('what came while a batch was on its way does not wait for the clock', async
   await pusher.close();
 });
 
-test('a collector with a certificate of its own is known by its authority', async () => {
+test('a collector with a private certificate is trusted through its authority', async () => {
   const { ca, cert, key } = certificates();
   let heard = 0;
   const server = createSecureServer({ cert, key }, (request, response) => {
@@ -320,7 +333,7 @@ test('a collector with a certificate of its own is known by its authority', asyn
   }
 });
 
-test('a collector that never answers is waited for at the end, but not for long', async () => {
+test('the shutdown waits only briefly for a collector that never answers', async () => {
   const silent = createSilent();
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void silent.close());
@@ -341,7 +354,7 @@ test('a collector that never answers is waited for at the end, but not for long'
   late.stop();
 });
 
-test('a collector that refuses is named once, and again when it takes spans', async () => {
+test('a collector that rejects spans is logged once, and again when it accepts them', async () => {
   const { found, server } = await tracing({ share: 1 });
   const said = (words: string) => server.lines.filter((line) => line.includes(words));
   found.status = 404;
@@ -349,14 +362,14 @@ test('a collector that refuses is named once, and again when it takes spans', as
     expect((await take(server.url, 'api', 'alice')).remaining).toBe(0);
     expect(spansOf(found).length).toBeGreaterThan(3);
   }, soon);
-  expect(said('spans cannot be pushed')).toHaveLength(1);
-  expect(said('the collector answered 404')).toHaveLength(1);
+  expect(said('cannot push spans')).toHaveLength(1);
+  expect(said('the collector responded with status 404')).toHaveLength(1);
   found.status = 200;
   await take(server.url, 'api', 'alice');
-  await vi.waitFor(() => expect(said('spans are pushed again')).toHaveLength(1), soon);
+  await vi.waitFor(() => expect(said('pushing spans works again')).toHaveLength(1), soon);
 });
 
-test('the command sends spans beside the metrics, the last of them at its end', async () => {
+test('the command sends spans along with metrics, including the last ones at shutdown', async () => {
   const found = await collector();
   const file = temporaryFile(LIMITS);
   const server = await started('--config', file, '--otlp-endpoint', found.url, '--trace-share', '1');
@@ -371,7 +384,7 @@ test('the command sends spans beside the metrics, the last of them at its end', 
   expect(new Set(instances).size).toBe(1);
 });
 
-test("flags and OpenTelemetry's variables say where spans go", async () => {
+test("flags and OpenTelemetry's variables set where spans are sent", async () => {
   const given = (argv: string[], env: Record<string, string> = {}) =>
     tracesOf(readArgs(argv, TELEMETRY_FLAGS, env), env);
   expect(given([])).toBeUndefined();
@@ -402,7 +415,7 @@ test("flags and OpenTelemetry's variables say where spans go", async () => {
     expect(() => given([`--trace-share=${share}`])).toThrow('--trace-share must be a number from 0 to 1');
 });
 
-test('a share that is none is refused at the start', async () => {
+test('an invalid share is rejected at the start', async () => {
   const { gone, output } = run('serve', '--config', temporaryFile(LIMITS), '--trace-share', '7');
   expect(await gone).toBe(2);
   expect(output()).toContain('--trace-share must be a number from 0 to 1; got 7');

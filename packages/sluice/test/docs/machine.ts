@@ -83,7 +83,7 @@ async function cell(): Promise<string> {
   const server = await startServer({
     config: [join(root, 'packages/sluice-server/limits.sample.yaml')],
     store: { url: 'memory' },
-    doors: { resp: { address: { host: '127.0.0.1', port: 0 } } },
+    listeners: { resp: { address: { host: '127.0.0.1', port: 0 } } },
     log: createLog(() => {}),
     watch: false,
   });

@@ -1,16 +1,16 @@
-/** A line of CSV: commas, and double quotes around what has commas or quotes in it. */
+/** Splits a line of CSV at its commas. Cells that contain commas or quotes are enclosed in double quotes. */
 export function splitCsv(line: string): string[] {
   const cells: string[] = [];
   let cell = '';
   let isQuoted = false;
   for (let i = 0; i < line.length; i++) {
-    const sign = line[i];
-    if (sign === '"' && isQuoted && line[i + 1] === '"') cell += line[++i];
-    else if (sign === '"') isQuoted = !isQuoted;
-    else if (sign === ',' && !isQuoted) {
+    const character = line[i];
+    if (character === '"' && isQuoted && line[i + 1] === '"') cell += line[++i];
+    else if (character === '"') isQuoted = !isQuoted;
+    else if (character === ',' && !isQuoted) {
       cells.push(cell.trim());
       cell = '';
-    } else cell += sign;
+    } else cell += character;
   }
   return [...cells, cell.trim()];
 }

@@ -1,23 +1,23 @@
-/** Lines of what may be large: a list of them for each chunk, since a promise a line costs more than most lines do. */
+/** Streams the lines of a large file, an array per chunk: a promise per line would cost more than handling the line. */
 import { createReadStream, statSync } from 'node:fs';
 import { pipeline, type Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { createGunzip } from 'node:zlib';
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 
 const CHUNK = 256 * 1024;
-/** Characters. What has no end of line for so long is no log. */
-const LONGEST = 1024 * 1024;
+/** Characters. A file with a longer line is not a log. */
+const MAX_LINE = 1024 * 1024;
 
-/** '-' is what comes in; what ends in .gz is unpacked. `onRead` hears which share of the file has been read. */
+/** '-' reads standard input; files ending in .gz are decompressed. `onRead` receives the share of the file read so far. */
 export async function* linesOf(file: string, onRead: (share: number) => void): AsyncGenerator<string[]> {
   const decoder = new StringDecoder('utf8');
   let rest = '';
   for await (const chunk of open(file, onRead)) {
     const lines = (rest + decoder.write(chunk as Buffer)).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > LONGEST)
-      throw new UsageError(`${file} is no log: it has a line of more than ${LONGEST} characters`);
+    if (rest.length > MAX_LINE)
+      throw new UsageError(`${file} is not a log: it has a line of more than ${MAX_LINE} characters`);
     yield lines;
   }
   rest += decoder.end();
@@ -29,7 +29,7 @@ function open(file: string, onRead: (share: number) => void): Readable {
   const size = Math.max(1, sizeOf(file));
   const stream = createReadStream(file, { highWaterMark: CHUNK });
   stream.on('data', () => onRead(stream.bytesRead / size));
-  // Its error comes out of what is read.
+  // The reader of the stream receives its errors.
   return file.endsWith('.gz') ? pipeline(stream, createGunzip({ chunkSize: CHUNK }), () => {}) : stream;
 }
 
@@ -41,7 +41,7 @@ function sizeOf(file: string): number {
   }
 }
 
-/** A bar that grows, and is gone in the end. */
+/** Returns a function that draws a progress bar for a share from 0 to 1, and erases it at 1. */
 export function progressBar(write: (text: string) => void): (share: number) => void {
   let shown = 0;
   return (share) => {

@@ -1,6 +1,6 @@
-/** Lines of logs as requests: who, when, and how much. */
+/** Parses log lines into requests: time, key and cost. */
 import type { Millis } from 'sluice';
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 import { splitCsv } from './csv.ts';
 
 export interface Request {
@@ -9,33 +9,33 @@ export interface Request {
   readonly cost: number;
 }
 
-/** Undefined: not a request that can be read. */
+/** Returns undefined for a line that cannot be parsed. */
 export type ReadLine = (line: string) => Request | undefined;
 
 export type Format = 'plain' | 'combined' | 'json' | 'csv';
 export const FORMATS: readonly Format[] = ['plain', 'combined', 'json', 'csv'];
 
-/** By what the first line looks like. */
+/** Guesses the format from the first line. */
 export function formatOf(line: string): Format {
   if (line.startsWith('{')) return 'json';
   if (line.includes(',') && splitCsv(line).some((name) => TIME_NAMES.includes(name))) return 'csv';
   return COMMON.test(line) ? 'combined' : 'plain';
 }
 
-/** `by`: which part of a line is the key. Of CSV, `first` names the columns; it is no request. */
+/** `by` names the part of a line that is the key. `first` is the first line; in CSV, it holds the column names. */
 export function readerOf(format: Format, by: string | undefined, first: string): ReadLine {
   if (format === 'csv') return csvReader(by ?? 'key', splitCsv(first));
   if (format === 'json') return jsonReader(by ?? 'key');
   return format === 'combined' ? commonReader(by ?? 'ip') : readPlain;
 }
 
-/** `timestamp key [cost]`; a timestamp is ISO 8601, seconds or milliseconds since 1970. */
+/** `timestamp key [cost]`. The timestamp is ISO 8601, or seconds or milliseconds since 1970. */
 function readPlain(line: string): Request | undefined {
   const [time = '', key, cost = '1'] = line.trim().split(/\s+/);
   return key === undefined ? undefined : requestOf(timeOf(time), key, Number(cost));
 }
 
-/** Nginx's and Apache's: ip ident user [time] "METHOD path HTTP/1.1" status bytes … */
+/** Log format of Nginx and Apache: ip ident user [time] "METHOD path HTTP/1.1" status bytes … */
 const COMMON = /^(\S+) (\S+) (\S+) \[([^\]]+)\] "(?:(\S+) )?([^" ?]*)(?:[ ?][^"]*)?" (\d{3}|-)/;
 const STAMP = /^(\d{2})\/(\w{3})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})$/;
 
@@ -62,7 +62,7 @@ function commonReader(by: string): ReadLine {
   };
 }
 
-/** '10/Oct/2024:13:55:36 -0700'. Many lines have the same second: it is read once. */
+/** Parses '10/Oct/2024:13:55:36 -0700'. Many consecutive lines share a second, so the last result is cached. */
 function stampReader(): (text: string) => Millis {
   let last = '';
   let at = Number.NaN;
@@ -101,8 +101,9 @@ function csvReader(by: string, columns: readonly string[]): ReadLine {
   const cost = columns.indexOf('cost');
   const names = by.split('+');
   const unknown = names.find((name) => !columns.includes(name));
-  if (unknown !== undefined) throw new UsageError(`--by must be of ${columns.join(', ')}; got ${unknown}`);
-  if (time < 0) throw new UsageError(`no column is called ${TIME_NAMES.join(', ')}`);
+  if (unknown !== undefined)
+    throw new UsageError(`--by must be a column (${columns.join(', ')}); got ${unknown}`);
+  if (time < 0) throw new UsageError(`no time column; it must be named one of ${TIME_NAMES.join(', ')}`);
   const keys = names.map((name) => columns.indexOf(name));
   return (line) => {
     const cells = splitCsv(line);
@@ -112,7 +113,7 @@ function csvReader(by: string, columns: readonly string[]): ReadLine {
   };
 }
 
-/** Below this, a number is seconds: as milliseconds it would be before 1973. */
+/** A smaller timestamp is in seconds: as milliseconds, it would be before 1973. */
 const SECONDS_BELOW = 1e11;
 
 function timeOf(text: string): Millis {

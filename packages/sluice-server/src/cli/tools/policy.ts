@@ -1,4 +1,4 @@
-/** The limit that simulate and replay try: written on the command line, or one of a configuration. */
+/** The limit that `simulate` and `replay` try: policy text, or a limit of a configuration file. */
 import {
   type Clock,
   createLimiter,
@@ -12,15 +12,15 @@ import {
 import type { Args, Flags } from '../args.ts';
 import { loadConfig } from '../../config/config.ts';
 import { openLimit } from '../../core/limit.ts';
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 
 export const POLICY_FLAGS: Flags = {
-  policy: { value: 'TEXT', help: "the limit, such as '10/s burst 20'" },
-  config: { value: 'FILE', help: 'in its place: a configuration …' },
-  limit: { value: 'NAME', help: '… and the name of a limit in it' },
+  policy: { value: 'TEXT', help: "limit to try, such as '10/s burst 20'" },
+  config: { value: 'FILE', help: 'take the limit from this configuration instead' },
+  limit: { value: 'NAME', help: 'name of the limit in the configuration' },
 };
 
-/** A limit in a time of its own. */
+/** A limit with its own clock, which `take` moves forward. */
 export interface Trial {
   readonly text: string;
   take(key: string, cost: number, now: Millis): Decision;
@@ -30,7 +30,7 @@ export function trialOf(args: Args, text: string | undefined): Trial {
   const file = args.text('config');
   if (file === undefined) {
     if (text === undefined)
-      throw new UsageError("which limit? Such as '10/s burst 20', or --config and --limit");
+      throw new UsageError("no limit given. Pass a policy such as '10/s burst 20', or --config and --limit");
     return textTrial(text);
   }
   const { limits } = loadConfig([file]);
@@ -44,7 +44,7 @@ export function trialOf(args: Args, text: string | undefined): Trial {
   return { text: config.text, take: taker(clock, (key, cost) => limit.take(key, { cost })) };
 }
 
-/** Throws a UsageError for what is no policy. */
+/** Throws a UsageError if the text is not a valid policy. */
 export function textTrial(text: string): Trial {
   const clock = { time: 0, now: () => clock.time };
   try {
@@ -56,7 +56,7 @@ export function textTrial(text: string): Trial {
   }
 }
 
-/** Logs are not always in order; time is. */
+/** Log lines may be out of order, but the clock must not go back. */
 function taker(
   clock: { time: Millis } & Pick<Clock, 'now'>,
   take: (key: string, cost: number) => MaybePromise<Decision>,

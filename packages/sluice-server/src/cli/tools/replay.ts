@@ -1,9 +1,9 @@
-/** sluice replay: what a limit would have done to traffic that a log remembers. Streamed: logs may be large. */
+/** sluice replay: shows what a limit would have done to the traffic in a log. Logs may be large, so they are streamed. */
 import { writeFileSync } from 'node:fs';
 import { type Args, type Flags, readArgs } from '../args.ts';
 import type { Output } from '../check.ts';
 import { type Seen, SpaceSaving } from '../../telemetry/metrics/space-saving.ts';
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 import { linesOf, progressBar } from './lines.ts';
 import {
   COMMON_KEYS,
@@ -14,10 +14,10 @@ import {
   readerOf,
   type Request,
 } from './log-lines.ts';
-import { plain } from './plain.ts';
+import { printable } from './printable.ts';
 import { POLICY_FLAGS, type Trial, trialOf } from './policy.ts';
 import { showReport } from './report.ts';
-import { spanOf } from './span.ts';
+import { durationOf } from './duration.ts';
 import { type Ladder, ladderOf } from './suggest.ts';
 import { Tally } from './tally.ts';
 
@@ -25,44 +25,47 @@ export const REPLAY_FLAGS: Flags = {
   ...POLICY_FLAGS,
   format: {
     value: 'NAME',
-    help: 'plain (time key [cost]), combined (Nginx, Apache), json or csv; default: by the first line',
+    help: 'plain (time key [cost]), combined (Nginx, Apache), json or csv; default: detected from the first line',
   },
   by: {
     value: 'NAME',
-    help: `what is limited: ${COMMON_KEYS.join(', ')}, or members of json; a+b for both together`,
+    help: `what to use as the key: ${COMMON_KEYS.join(', ')}, or the name of a JSON member or CSV column; a+b combines two`,
   },
-  every: { value: 'TIME', help: 'what a row stands for; default: what makes 60 rows or fewer' },
-  top: { value: 'N', help: 'who is denied most often; default 10' },
-  html: { value: 'FILE', help: 'also as a page with a chart' },
-  suggest: { value: 'SHARE', help: 'the smallest limit that lets so much pass, such as 99.9%' },
+  every: { value: 'TIME', help: 'duration of a row; default: chosen for at most 60 rows' },
+  top: { value: 'N', help: 'how many of the most denied keys to list; default 10' },
+  html: { value: 'FILE', help: 'also write the report as an HTML page with a chart' },
+  suggest: {
+    value: 'SHARE',
+    help: 'find the smallest limit that allows this share of the requests, such as 99.9%',
+  },
 };
 
 interface Replayed {
   readonly tally: Tally;
   readonly denied: SpaceSaving;
   ladder: Ladder | undefined;
-  unread: number;
+  unparsed: number;
 }
 
 export async function replayCommand(argv: readonly string[], { out, err }: Output): Promise<number> {
   const args = readArgs(argv, REPLAY_FLAGS);
   const [file, ...more] = args.positionals;
   if (file === undefined || more.length > 0)
-    throw new UsageError('which log? sluice replay access.log --policy 10/s');
+    throw new UsageError('exactly one log must be given, as in `sluice replay access.log --policy 10/s`');
   const trial = trialOf(args, args.text('policy'));
   const share = shareOf(args);
   const every = args.text('every');
   const replayed: Replayed = {
-    tally: new Tally(every === undefined ? undefined : spanOf('--every', every)),
+    tally: new Tally(every === undefined ? undefined : durationOf('--every', every)),
     denied: new SpaceSaving(1000),
-    // What comes in is seen once.
+    // Standard input can be read only once, so its steps are finer from the start.
     ladder: share === undefined ? undefined : ladderOf(trial.text, file === '-' ? 4 : 1),
-    unread: 0,
+    unparsed: 0,
   };
   await readLog(file, args, err, (request) => tryOne(replayed, trial, request));
   if (share !== undefined && file !== '-')
     await refine(replayed, share, (each) => readLog(file, args, err, each));
-  const worst = replayed.denied.top(args.whole('top') ?? 10);
+  const worst = replayed.denied.top(args.integer('top') ?? 10);
   const notes = notesOf(replayed, share);
   const { tally } = replayed;
   out(showText(trial.text, tally, worst, notes));
@@ -74,7 +77,7 @@ export async function replayCommand(argv: readonly string[], { out, err }: Outpu
   return tally.total === 0 ? 1 : 0;
 }
 
-/** `each` hears of every line that is not empty; undefined: it could not be read. */
+/** Calls `each` for every line that is not empty, with undefined if the line cannot be parsed. */
 async function readLog(file: string, args: Args, err: Output['err'], each: EachRequest): Promise<void> {
   const onRead = process.stderr.isTTY === true ? progressBar(err) : () => {};
   let read: ReadLine | undefined;
@@ -108,7 +111,7 @@ async function refine(
 
 function tryOne(replayed: Replayed, trial: Trial, request: Request | undefined): void {
   if (request === undefined) {
-    replayed.unread++;
+    replayed.unparsed++;
     return;
   }
   const decision = trial.take(request.key, request.cost, request.at);
@@ -121,7 +124,9 @@ function lineReader(args: Args, format: Format, first: string): ReadLine {
   const by = args.text('by');
   const unknown = by?.split('+').find((name) => !COMMON_KEYS.includes(name));
   if (format === 'combined' && unknown !== undefined)
-    throw new UsageError(`--by must be of ${COMMON_KEYS.join(', ')}; got ${unknown}`);
+    throw new UsageError(
+      `--by must be one of ${COMMON_KEYS.join(', ')}, or several joined with +; got ${unknown}`,
+    );
   return readerOf(format, by, first);
 }
 
@@ -134,19 +139,23 @@ function shareOf(args: Args): number | undefined {
   return share;
 }
 
-function notesOf({ ladder, unread }: Replayed, share: number | undefined): string[] {
-  const notes = unread > 0 ? [`${unread} lines could not be read`] : [];
+function notesOf({ ladder, unparsed }: Replayed, share: number | undefined): string[] {
+  const notes = unparsed > 0 ? [`${unparsed} lines could not be parsed`] : [];
   if (ladder === undefined || share === undefined) return notes;
   const found = ladder.best(share);
   const percent = `${Number((share * 100).toFixed(6))} %`;
-  if (found === undefined) return [...notes, `no limit up to 256 times this one lets ${percent} pass`];
-  return [...notes, `to let ${percent} pass: ${found.text} (${(found.share * 100).toFixed(3)} %)`];
+  if (found === undefined)
+    return [...notes, `no limit up to 256 times this one allows ${percent} of the requests`];
+  return [
+    ...notes,
+    `to allow ${percent} of the requests: ${found.text} (allows ${(found.share * 100).toFixed(3)} %)`,
+  ];
 }
 
 function showText(policy: string, tally: Tally, worst: readonly Seen[], notes: readonly string[]): string {
   const names = worst.map(
     ({ name, count, error }) =>
-      `${String(count).padStart(9)}  ${plain(name)}${error > 0 ? `  (or ${error} fewer)` : ''}\n`,
+      `${String(count).padStart(9)}  ${printable(name)}${error > 0 ? `  (up to ${error} fewer)` : ''}\n`,
   );
   const lines = notes.map((note) => `${note}\n`);
   if (names.length > 0) lines.push('\ndenied most often\n', ...names);

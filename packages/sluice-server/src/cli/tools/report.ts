@@ -1,4 +1,4 @@
-/** A replay as a page to send to somebody: one file, no script, nothing loaded. */
+/** Renders a replay as a self-contained HTML page: one file, no scripts, no external resources. */
 import type { Millis } from 'sluice';
 import type { Seen } from '../../telemetry/metrics/space-saving.ts';
 import type { TallyRow } from './tally.ts';
@@ -8,7 +8,7 @@ export interface Report {
   readonly source: string;
   readonly summary: string;
   readonly rows: readonly TallyRow[];
-  /** What a row stands for. */
+  /** Duration of a row. */
   readonly step: Millis;
   readonly worst: readonly Seen[];
   readonly notes: readonly string[];
@@ -45,7 +45,7 @@ ${worstTable(worst)}
 `;
 }
 
-/** A bar a row, at its place in time: denied upon allowed. */
+/** One bar per row, positioned by time, with denied requests stacked on top of allowed ones. */
 function chart(rows: readonly TallyRow[], step: Millis): string {
   const first = rows[0]?.start ?? 0;
   const last = (rows.at(-1)?.start ?? 0) + step;
@@ -70,10 +70,10 @@ ${bars.join('\n')}
 }
 
 function worstTable(worst: readonly Seen[]): string {
-  if (worst.length === 0) return '<p>Nobody is denied.</p>';
+  if (worst.length === 0) return '<p>No request is denied.</p>';
   const most = worst[0]?.count ?? 1;
   const rows = worst.map(({ name, count, error }) => {
-    const about = error > 0 ? ` (or ${grouped(error)} fewer)` : '';
+    const about = error > 0 ? ` (up to ${grouped(error)} fewer)` : '';
     const bar = `<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none"><rect class="denied" width="${((count / most) * 100).toFixed(1)}" height="6"/></svg>`;
     return `<tr><td class="n">${grouped(count)}</td><td>${bar}</td><td><code>${escaped(name)}</code>${about}</td></tr>`;
   });
@@ -88,8 +88,8 @@ function timeOf(time: Millis): string {
   return `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-const SIGNS: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 function escaped(text: string): string {
-  return text.toWellFormed().replace(/[&<>"]/g, (sign) => SIGNS[sign] ?? sign);
+  return text.toWellFormed().replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
 }

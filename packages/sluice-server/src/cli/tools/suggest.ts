@@ -1,33 +1,33 @@
 /**
- * The smallest limit that lets a share of the traffic pass: limits far apart are tried side by side, then those between
- * the last that lets too little pass and the first that does not, and so on.
+ * Finds the smallest limit that allows a given share of the traffic. It tries widely spaced limits side by side, then
+ * limits between the largest one that allows too little and the smallest one that allows enough, and so on.
  */
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 import type { Request } from './log-lines.ts';
 import { textTrial } from './policy.ts';
 
 export interface Suggestion {
   readonly text: string;
-  /** Of the requests, from 0 to 1. */
+  /** Share of the requests that this limit allows, from 0 to 1. */
   readonly share: number;
 }
 
 export interface Ladder {
   try(request: Request): void;
-  /** Undefined: not even the largest would do. */
+  /** The smallest limit that allows `share`. Undefined if even the largest does not. */
   best(share: number): Suggestion | undefined;
-  /** For another look at the same traffic; undefined: there is nothing between, or it is too close to matter. */
+  /** Closer limits, for another pass over the same traffic. Undefined if the result is already close enough. */
   finer(share: number): Ladder | undefined;
 }
 
 const POLICY = /^([\d_]+)\s*\/\s*([^&]+?)(\s+burst\s+)?(\d+)?(\s+[a-z-]+)?$/;
-/** From a sixteenth of the limit to 256 times it. */
+/** Exponents of two: from a sixteenth of the given limit to 256 times the limit. */
 const [LEAST, MOST] = [-4, 8];
 const RUNGS = 15;
-/** Two limits of which one is so little more are the same to people. */
+/** Limits that differ by less than this share are close enough. */
 const CLOSE = 0.01;
 
-/** `steps`: limits from one power of two to the next. */
+/** `steps` is the number of limits from one power of two to the next. */
 export function ladderOf(text: string, steps: number): Ladder {
   const scaled = scaling(text);
   const count = (MOST - LEAST) * steps + 1;
@@ -37,13 +37,13 @@ export function ladderOf(text: string, steps: number): Ladder {
 
 interface Scaling {
   readonly limit: number;
-  /** The policy with another limit, and a burst as much larger. */
+  /** The policy text with another limit, and its burst scaled by the same factor. */
   text(limit: number): string;
 }
 
 function scaling(text: string): Scaling {
   const parts = POLICY.exec(text.trim());
-  if (parts === null) throw new UsageError('--suggest wants a single policy, such as 10/s burst 20');
+  if (parts === null) throw new UsageError('--suggest needs a single policy, such as 10/s burst 20');
   const [, number = '', per = '', burst, size = '1', rest = ''] = parts;
   const limit = Number(number.replaceAll('_', ''));
   return {
@@ -59,13 +59,13 @@ interface Known extends Suggestion {
   readonly limit: number;
 }
 
-/** `below` is known to let too little pass; `above`, if there is one, to let enough pass. */
+/** `below` is known to allow too little; `above`, if given, is known to allow enough. */
 function ladder(scaled: Scaling, limits: readonly number[], below: number, above: Known | undefined): Ladder {
   const whole = new Set(limits.map((limit) => Math.max(1, Math.round(limit))));
   const rungs = [...whole].map((limit) => ({ limit, trial: textTrial(scaled.text(limit)), allowed: 0 }));
   let total = 0;
 
-  /** The first that lets enough pass, and the limit before it. */
+  /** The smallest limit that allows enough, and the limit before it. */
   function found(share: number): [before: number, good: Known | undefined] {
     const index = rungs.findIndex(({ allowed }) => allowed >= total * share);
     if (index < 0) return [rungs.at(-1)?.limit ?? below, above];

@@ -1,6 +1,6 @@
-/** What became of traffic, over time and in all. */
+/** Counts allowed and denied requests, over time and in total. */
 import type { Decision, Millis } from 'sluice';
-import { showSpan } from './span.ts';
+import { showDuration } from './duration.ts';
 
 interface Row {
   allowed: number;
@@ -8,32 +8,32 @@ interface Row {
 }
 
 export interface TallyRow extends Readonly<Row> {
-  /** The instant it begins at. */
+  /** Start of the row, in epoch milliseconds. */
   readonly start: Millis;
 }
 
 const BAR = 40;
-/** What a row stands for when nobody says: the first with which so many span all. Each is a multiple of the last. */
+/** Possible durations of a row. The shortest that needs at most MAX_ROWS is used. Each is a multiple of the one before. */
 const STEPS: readonly Millis[] = [1, 5, 15, 60, 300, 900, 3600, 21_600, 86_400, 604_800].map((s) => s * 1000);
-const MOST_ROWS = 60;
+const MAX_ROWS = 60;
 
 export class Tally {
   allowed = 0;
   denied = 0;
-  /** Longest wait that a denial announced. */
+  /** Longest finite `retryAfter` of a denial. */
   longestWait = 0;
   private rows = new Map<number, Row>();
-  /** Traffic comes in order, mostly: the row of the last one is that of the next. */
+  /** The row of the previous request. Traffic is mostly in order, so the next request usually belongs to it. */
   private last: Row = { allowed: 0, denied: 0 };
   private lastIndex = Number.NaN;
   private earliest = Infinity;
   private latest = -Infinity;
-  /** A row of the table stands for so many ms. */
+  /** Duration of a row. */
   step: Millis;
-  /** Those that it may become. */
+  /** Longer durations to which `step` may still grow. */
   private longer: readonly Millis[];
 
-  /** Without a step, rows stand for what suits the traffic. */
+  /** Without `step`, the duration of a row grows with the traffic. */
   constructor(step?: Millis) {
     const steps = step === undefined ? STEPS : [step];
     this.step = steps[0];
@@ -58,7 +58,7 @@ export class Tally {
     this.earliest = Math.min(this.earliest, start);
     this.latest = Math.max(this.latest, start);
     const indexOf = (instant: Millis): number => Math.floor(instant / this.step);
-    while (indexOf(this.latest) - indexOf(this.earliest) >= MOST_ROWS && this.longer.length > 0)
+    while (indexOf(this.latest) - indexOf(this.earliest) >= MAX_ROWS && this.longer.length > 0)
       this.lengthen();
     const index = indexOf(start);
     const row = this.rows.get(index) ?? { allowed: 0, denied: 0 };
@@ -68,7 +68,7 @@ export class Tally {
     return row;
   }
 
-  /** The next step, and its rows made of the present ones. */
+  /** Switches to the next longer duration and merges the rows. */
   private lengthen(): void {
     const rows = this.inOrder();
     [this.step, ...this.longer] = this.longer;
@@ -84,13 +84,13 @@ export class Tally {
     return this.allowed + this.denied;
   }
 
-  /** Those with requests, in order. */
+  /** Rows that contain requests, ordered by time. */
   inOrder(): TallyRow[] {
     const rows = [...this.rows].sort(([a], [b]) => a - b);
     return rows.map(([index, row]) => ({ ...row, start: index * this.step }));
   }
 
-  /** `label` names a row by the instant it begins at. */
+  /** `label` formats the start of a row. */
   table(label: (start: Millis) => string): string {
     const rows = this.inOrder();
     const most = rows.reduce((top, { allowed, denied }) => Math.max(top, allowed + denied), 1);
@@ -107,7 +107,7 @@ export class Tally {
 
   summary(): string {
     const share = (part: number) => `${((part / Math.max(1, this.total)) * 100).toFixed(2)} %`;
-    const wait = this.denied === 0 ? '' : `; longest wait announced: ${showSpan(this.longestWait)}`;
+    const wait = this.denied === 0 ? '' : `; longest wait: ${showDuration(this.longestWait)}`;
     return `${this.total} requests: ${this.allowed} allowed (${share(this.allowed)}), ${this.denied} denied (${share(this.denied)})${wait}\n`;
   }
 }

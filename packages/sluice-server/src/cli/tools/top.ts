@@ -1,14 +1,14 @@
-/** sluice top: a live server in the terminal, from its metrics. */
+/** sluice top: shows a running server's metrics in the terminal. */
 import { type Flags, readArgs } from '../args.ts';
 import type { Output } from '../check.ts';
-import { UsageError } from '../../store.ts';
-import { plain } from './plain.ts';
-import { spanOf } from './span.ts';
+import { UsageError } from '../../config/usage-error.ts';
+import { printable } from './printable.ts';
+import { durationOf } from './duration.ts';
 
 export const TOP_FLAGS: Flags = {
-  every: { value: 'TIME', help: 'how often to look; default 1s' },
-  times: { value: 'N', help: 'how often in all; default without end' },
-  'token-file': { value: 'FILE', help: 'a token of the HTTP door; or SLUICE_HTTP_TOKEN' },
+  every: { value: 'TIME', help: 'interval between updates; default 1s' },
+  times: { value: 'N', help: 'number of updates; default unlimited' },
+  'token-file': { value: 'FILE', help: 'file with a token for the HTTP listener; or SLUICE_HTTP_TOKEN' },
 };
 
 export interface MetricSample {
@@ -30,7 +30,7 @@ export function readMetrics(text: string): MetricSample[] {
 }
 
 function unescaped(text: string): string {
-  return text.replace(/\\(.)/g, (_, sign: string) => (sign === 'n' ? '\n' : sign));
+  return text.replace(/\\(.)/g, (_, character: string) => (character === 'n' ? '\n' : character));
 }
 
 interface Row {
@@ -38,7 +38,7 @@ interface Row {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Between two looks, `seconds` apart; without an earlier one, since the server began. `most`: lines of each list. */
+/** Rates between two samplings that are `seconds` apart. `most` is the maximum number of lines in each list. */
 export function showTop(
   now: readonly MetricSample[],
   before: readonly MetricSample[],
@@ -54,13 +54,15 @@ export function showTop(
   rates.sort((a, b) => b.allowed + b.denied - a.allowed - a.denied);
   const sum = (part: 'allowed' | 'denied') => rates.reduce((all, row) => all + row[part], 0);
   const isUp = now.find(({ name }) => name === 'sluice_store_up')?.value !== 0;
-  const lines = rates.slice(0, most).map(({ limit, allowed, denied }) => line(allowed, denied, plain(limit)));
+  const lines = rates
+    .slice(0, most)
+    .map(({ limit, allowed, denied }) => line(allowed, denied, printable(limit)));
   const worst = now
     .filter(({ name }) => name === 'sluice_top_denied')
     .slice(0, most)
     .map(
       ({ labels, value }) =>
-        `${String(value).padStart(10)}  ${plain(labels['limit'])}  ${plain(labels['key'])}`,
+        `${String(value).padStart(10)}  ${printable(labels['limit'])}  ${printable(labels['key'])}`,
     );
   return [
     `store ${isUp ? 'up' : 'DOWN'}`,
@@ -68,7 +70,7 @@ export function showTop(
     ' allowed/s   denied/s  limit',
     line(sum('allowed'), sum('denied'), 'all'),
     ...lines,
-    ...(worst.length > 0 ? ['', '    denied  limit and key, most often'] : []),
+    ...(worst.length > 0 ? ['', '    denied  limit and key (most denied first)'] : []),
     ...worst,
     '',
   ].join('\n');
@@ -90,27 +92,27 @@ function rowsOf(samples: readonly MetricSample[]): Row[] {
   return [...rows].map(([limit, counts]) => ({ limit, counts }));
 }
 
-/** From the corner on, line by line over what was there: clearing first would flicker. */
+/** Overwrites the screen line by line from the top left corner. Clearing it first would flicker. */
 function redrawn(text: string, columns: number): string {
   const lines = text.split('\n').map((one) => `${one.slice(0, columns)}\u001b[K`);
   return `\u001b[H${lines.join('\n')}\u001b[J`;
 }
 
-interface Look {
+interface Sampling {
   readonly samples: readonly MetricSample[];
   /** Seconds since 1970. */
   readonly at: number;
-  readonly began: number;
+  readonly startedAt: number;
 }
 
-async function lookAt(url: string, headers: Record<string, string>): Promise<Look> {
+async function sampleMetrics(url: string, headers: Record<string, string>): Promise<Sampling> {
   const response = await fetch(new URL('/metrics', url), { headers }).catch((error: unknown) => {
-    throw new UsageError(`${url} does not answer: ${String((error as Error).cause ?? error)}`);
+    throw new UsageError(`cannot reach ${url}: ${String((error as Error).cause ?? error)}`);
   });
-  if (!response.ok) throw new UsageError(`${url} answers ${response.status}`);
+  if (!response.ok) throw new UsageError(`${url} responded with status ${response.status}`);
   const samples = readMetrics(await response.text());
-  const began = samples.find(({ name }) => name === 'process_start_time_seconds')?.value ?? 0;
-  return { samples, began, at: Date.now() / 1000 };
+  const startedAt = samples.find(({ name }) => name === 'process_start_time_seconds')?.value ?? 0;
+  return { samples, startedAt, at: Date.now() / 1000 };
 }
 
 export async function topCommand(
@@ -121,20 +123,20 @@ export async function topCommand(
   const args = readArgs(argv, TOP_FLAGS);
   const [url = 'http://127.0.0.1:8080', ...more] = args.positionals;
   if (more.length > 0 || !URL.canParse('/metrics', url))
-    throw new UsageError(`which server? got ${args.positionals.join(' ')}`);
-  const every = spanOf('--every', args.text('every') ?? '1s');
-  const times = args.whole('times') ?? Infinity;
+    throw new UsageError(`expected the URL of one server; got ${args.positionals.join(' ')}`);
+  const every = durationOf('--every', args.text('every') ?? '1s');
+  const times = args.integer('times') ?? Infinity;
   const token = readToken(args.text('token-file'));
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  let last: Look | undefined;
+  let last: Sampling | undefined;
 
-  /** A server that was there may be away for a while. */
+  /** After a first success, a server that cannot be reached is shown as such instead of ending the command. */
   async function show(): Promise<string> {
     try {
-      const now = await lookAt(url, headers);
-      // After a restart its counters begin anew.
-      const before = last?.began === now.began ? last : undefined;
-      const seconds = Math.max(0.001, now.at - (before?.at ?? now.began));
+      const now = await sampleMetrics(url, headers);
+      // After a restart, the server's counters start from zero.
+      const before = last?.startedAt === now.startedAt ? last : undefined;
+      const seconds = Math.max(0.001, now.at - (before?.at ?? now.startedAt));
       last = now;
       return showTop(now.samples, before?.samples ?? [], seconds, roomFor(process.stdout.rows || ROWS));
     } catch (error) {
@@ -151,10 +153,10 @@ export async function topCommand(
   return 0;
 }
 
-/** Of a terminal that does not say how many it has. */
+/** Assumed height of a terminal that does not report its own. */
 const ROWS = 38;
 
-/** Lines of each of the two lists, beside eight others. */
+/** Lines available for each of the two lists. Eight lines are used by everything else. */
 function roomFor(rows: number): number {
   return Math.max(1, Math.floor((rows - 8) / 2));
 }

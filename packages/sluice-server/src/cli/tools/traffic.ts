@@ -1,24 +1,24 @@
-/** Arrivals that never happened: steady, by chance, or in bursts. */
+/** Synthetic traffic: steady, random (Poisson) or in bursts. */
 import type { Millis } from 'sluice';
-import { UsageError } from '../../store.ts';
-import { spanOf } from './span.ts';
+import { UsageError } from '../../config/usage-error.ts';
+import { durationOf } from './duration.ts';
 
-/** The instants of arrivals, from 0 on, without end. */
+/** Generates arrival times in milliseconds, starting near 0, without end. */
 export type Traffic = (random: () => number) => Generator<Millis>;
 
 const RATE = /^(steady|poisson):([\d.]+)\/(.+)$/;
 const BURST = /^bursts?:(\d+)@(.+)$/;
 
-/** 'steady:12/s', 'poisson:12/s', 'burst:100@10s'. */
+/** Parses 'steady:12/s', 'poisson:12/s' or 'burst:100@10s'. */
 export function parseTraffic(text: string): Traffic {
   const [, kind, count, per] = RATE.exec(text) ?? [];
   if (kind !== undefined && Number(count) > 0) {
-    const gap = spanOf('--traffic', per) / Number(count);
+    const gap = durationOf('--traffic', per) / Number(count);
     return kind === 'steady' ? steady(gap) : poisson(gap);
   }
   const [, size, every] = BURST.exec(text) ?? [];
-  if (every !== undefined && Number(size) > 0) return bursts(Number(size), spanOf('--traffic', every));
-  throw new UsageError(`--traffic must read like steady:12/s, poisson:12/s or burst:100@10s; got ${text}`);
+  if (every !== undefined && Number(size) > 0) return bursts(Number(size), durationOf('--traffic', every));
+  throw new UsageError(`--traffic must look like steady:12/s, poisson:12/s or burst:100@10s; got ${text}`);
 }
 
 function steady(gap: Millis): Traffic {
@@ -42,7 +42,7 @@ function bursts(size: number, every: Millis): Traffic {
   };
 }
 
-/** mulberry32: the same seed, the same traffic. */
+/** The generator mulberry32. The same seed gives the same traffic. */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -3,7 +3,7 @@ import { type sendUnaryData, Server, type ServerUnaryCall, status } from '@grpc/
 import type { Core } from '../../core/core.ts';
 import { isPromise } from '../../core/maybe-promise.ts';
 import { secondsOf } from '../auth-attempts.ts';
-import { type Door, type DoorOptions, IDLE_TIMEOUT, showAddress } from '../listener.ts';
+import { type Listener, type ListenerOptions, IDLE_TIMEOUT, showAddress } from '../listener.ts';
 import { isToken } from '../http/access.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
@@ -16,23 +16,23 @@ import { Refusal, shouldRateLimit } from './rls.ts';
 
 type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
 
-/** Concurrent calls of one connection. */
-const MOST_CALLS = 1000;
+/** Maximum number of concurrent calls per connection. */
+const MAX_CALLS = 1000;
 
-/** Milliseconds of silence after which a client is pinged over HTTP/2, and milliseconds that it has to answer. */
+/** Milliseconds of inactivity before an HTTP/2 ping, and milliseconds that the client has to answer it. */
 const KEEP_ALIVE = 60_000;
 const KEEP_ALIVE_TIMEOUT = 20_000;
 
-/** Milliseconds for which calls are still accepted while draining: a client that has just connected learns of it first. */
-const LAST_WORDS = 300;
+/** Milliseconds during which calls are still accepted while draining, for clients that have just connected. */
+const DRAIN_GRACE = 300;
 
-export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> {
+export async function openGrpc(core: Core, options: ListenerOptions): Promise<Listener> {
   const { address, maxMessage, maxKey, isHealthy, log, tracer, idleTimeout = IDLE_TIMEOUT } = options;
   const services = loadServices();
   const health = createHealth(isHealthy);
   const server = new Server({
     'grpc.max_receive_message_length': maxMessage,
-    'grpc.max_concurrent_streams': MOST_CALLS,
+    'grpc.max_concurrent_streams': MAX_CALLS,
     'grpc.keepalive_time_ms': KEEP_ALIVE,
     'grpc.keepalive_timeout_ms': KEEP_ALIVE_TIMEOUT,
     ...(idleTimeout > 0 && { 'grpc.max_connection_idle_ms': idleTimeout }),
@@ -51,7 +51,7 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
     };
     const fail = (error: unknown): void => {
       const { code, message } = refusalOf(error);
-      if (code === status.INTERNAL) log.error('a call failed', { door: 'grpc', error: String(error) });
+      if (code === status.INTERNAL) log.error('gRPC call failed', { door: 'grpc', error: String(error) });
       answered(code);
       callback({ code, details: message });
     };
@@ -82,7 +82,7 @@ export async function openGrpc(core: Core, options: DoorOptions): Promise<Door> 
     async drain(timeout) {
       health.close();
       const cut = setTimeout(() => server.forceShutdown(), timeout);
-      await new Promise((resolve) => setTimeout(resolve, Math.min(LAST_WORDS, timeout)));
+      await new Promise((resolve) => setTimeout(resolve, Math.min(DRAIN_GRACE, timeout)));
       await new Promise<void>((resolve) => {
         server.tryShutdown(() => resolve());
       });
@@ -103,7 +103,7 @@ function parentIn({ metadata }: Call): string | undefined {
   return typeof given === 'string' ? given : undefined;
 }
 
-/** Not the caller's mistakes. */
+/** Failures that the client did not cause. */
 const FAULTS: readonly status[] = [status.UNAVAILABLE, status.INTERNAL];
 
 function workOf(
@@ -127,7 +127,7 @@ function workOf(
   };
 }
 
-function checkToken(call: Call, { tokens, attempts }: DoorOptions): void {
+function checkToken(call: Call, { tokens, attempts }: ListenerOptions): void {
   if (tokens === undefined) return;
   const shown = tokenOf(call);
   if (shown === '') throw new Refusal(status.UNAUTHENTICATED, 'a bearer token is required');
@@ -143,7 +143,7 @@ function checkToken(call: Call, { tokens, attempts }: DoorOptions): void {
   throw new Refusal(status.UNAUTHENTICATED, 'invalid token');
 }
 
-/** Without the port: '192.0.2.1:80', or '2001:db8::1:80', which grpc-js writes without brackets. */
+/** Removes the port from '192.0.2.1:80' or '2001:db8::1:80', which grpc-js writes without brackets. */
 function hostOf(peer: string): string {
   return peer.slice(0, Math.max(0, peer.lastIndexOf(':'))).replace(/^\[|\]$/g, '');
 }

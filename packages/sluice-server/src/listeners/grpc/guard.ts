@@ -1,56 +1,56 @@
-/** Bounds what clients can do to the gRPC listener below the level of calls: connections, and streams that they reset. */
+/** Protects the gRPC listener below the level of calls: limits connections, and streams that clients reset. */
 import { constants, type Http2Server, type Http2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Server } from '@grpc/grpc-js';
 import { createLimiter, memory } from 'sluice';
 import { clientAddress } from 'sluice/http';
 import { admissionTo } from '../connections.ts';
-import { type DoorOptions, REQUEST_TIMEOUT } from '../listener.ts';
-import { seldom } from '../../log.ts';
+import { type ListenerOptions, REQUEST_TIMEOUT } from '../listener.ts';
+import { oncePerSecond } from '../../log.ts';
 
 /**
- * Streams that one address may reset before they are answered ("rapid reset"). HTTP/2 bounds concurrent streams, but a reset
- * ends one at once, so each costs a call's work and makes room for the next. A client whose calls time out resets, too: the
- * burst is for that. nghttp2 itself allows a burst of 1,000 per connection, and any number of connections.
+ * Streams that one address may reset before they are answered ("rapid reset"). HTTP/2 limits concurrent streams, but a reset
+ * stream no longer counts, so a client could start any number of calls. Clients whose calls time out also reset streams,
+ * which the burst allows for. nghttp2's own limit is a burst of 1,000 per connection, for any number of connections.
  */
 const RESETS = '100/s burst 1000';
-/** Milliseconds for which an address is refused at most. */
+/** Maximum number of milliseconds for which an address is refused. */
 const MAX_REFUSAL = 5000;
-/** Addresses that are remembered. */
+/** Maximum number of addresses to track. */
 const MAX_KEYS = 10_000;
 
-export function guardSessions(server: Server, options: DoorOptions): void {
+export function guardSessions(server: Server, options: ListenerOptions): void {
   const { maxConnections: max, requestTimeout = REQUEST_TIMEOUT, tls, log } = options;
   const resets = createLimiter(RESETS, { name: 'resets', store: memory({ maxKeys: MAX_KEYS }) });
 
   const condemned = new WeakSet<Http2Session>();
-  const warn = seldom((client: string) =>
-    log.warn('closing a gRPC connection whose client resets too many calls', { client }),
+  const warn = oncePerSecond((client: string) =>
+    log.warn('closing a gRPC connection: the client resets too many calls', { client }),
   );
 
-  /** Resets beyond the limit are charged, too, up to MAX_REFUSAL: until they are paid off, the address is refused. */
+  /** Resets above the limit are also charged, up to MAX_REFUSAL. The address is refused until they are replenished. */
   function countReset(session: Http2Session, client: string): void {
     const { allowed, retryAfter } = resets.peek(client);
     if (retryAfter < MAX_REFUSAL) resets.take(client, { mode: 'always' });
     if (allowed || condemned.has(session)) return;
     condemned.add(session);
     warn(client);
-    // Not while Node is reading from the session: destroying it there can fail an assertion of Node's, which ends the process.
+    // Deferred, because destroying a session while Node reads from it can fail a Node assertion and crash the process.
     setImmediate(() => session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM));
   }
 
   for (const http2Server of http2ServersOf(server)) {
-    const admit = admissionTo(http2Server, { max, door: 'grpc', log });
-    /** Whether the session that Node makes of the current socket is one too many. */
+    const admit = admissionTo(http2Server, { max, listener: 'grpc', log });
+    /** Whether the session that Node creates for the current socket exceeds the maximum. */
     let isFull = false;
-    /** Of streams, since one that was reset no longer knows its own. */
+    /** The session of each stream. A stream that was reset no longer has a reference to its session. */
     const sessions = new WeakMap<ServerHttp2Stream, Http2Session>();
     const clients = new WeakMap<Http2Session, string>();
     takeOver(http2Server, 'connection', (socket: Socket) => {
-      const isWelcome = resets.peek(clientOf(socket)).allowed;
-      isFull = isWelcome && !admit(socket);
-      // Before its TLS handshake a client cannot be told anything.
-      if (!isWelcome || (isFull && tls !== undefined)) socket.destroy();
+      const isAllowed = resets.peek(clientOf(socket)).allowed;
+      isFull = isAllowed && !admit(socket);
+      // Nothing can be sent to a client before the TLS handshake.
+      if (!isAllowed || (isFull && tls !== undefined)) socket.destroy();
       return !socket.destroyed;
     });
     http2Server.on('session', (session: Http2Session) => {
@@ -64,7 +64,7 @@ export function guardSessions(server: Server, options: DoorOptions): void {
       const session = sessions.get(stream);
       const client = session && clients.get(session);
       if (session === undefined || client === undefined) return false;
-      // Reset before it was looked at, or about to be: grpc-js need not know of it.
+      // The stream is already reset, or its session is about to be closed. grpc-js never sees it.
       if (stream.destroyed || stream.closed || condemned.has(session)) {
         countReset(session, client);
         return false;
@@ -72,7 +72,7 @@ export function guardSessions(server: Server, options: DoorOptions): void {
       stream.once('close', () => {
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) countReset(session, client);
       });
-      // After its request, a watcher of the health service may stay silent.
+      // Applies only until the request is complete: a health watch may stay open without further messages.
       stream.setTimeout(requestTimeout, () => {
         if (!stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
       });
@@ -81,7 +81,7 @@ export function guardSessions(server: Server, options: DoorOptions): void {
   }
 }
 
-/** Puts `accept` before the listeners of an event, which then hear only of what it returns true for. */
+/** Runs `accept` before the existing listeners of an event, and calls them only if it returns true. */
 function takeOver<T>(server: Http2Server, event: string, accept: (subject: T) => boolean): void {
   const listeners = server.listeners(event);
   server.removeAllListeners(event);
@@ -97,7 +97,7 @@ function clientOf(socket: Pick<Socket, 'remoteAddress'>): string {
   return clientAddress({ headers: {}, socket });
 }
 
-/** grpc-js has no public way to its HTTP/2 servers, nor options for what is guarded here. Its version is pinned. */
+/** grpc-js offers neither access to its HTTP/2 servers nor options for what is limited here. Its version is pinned. */
 function http2ServersOf(server: Server): readonly Http2Server[] {
   const { http2Servers } = server as unknown as { http2Servers?: unknown };
   if (!(http2Servers instanceof Map) || http2Servers.size === 0)

@@ -1,4 +1,4 @@
-/** grpc.health.v1: whether load balancers should send requests here. */
+/** The grpc.health.v1 service: tells load balancers whether to send requests here. */
 import {
   type handleServerStreamingCall,
   type handleUnaryCall,
@@ -12,14 +12,14 @@ type Watcher = ServerWritableStream<HealthRequest, HealthResponse>;
 export interface Health {
   readonly check: handleUnaryCall<HealthRequest, HealthResponse>;
   readonly watch: handleServerStreamingCall<HealthRequest, HealthResponse>;
-  /** The last word to those who watch. */
+  /** Sends the final status to all watchers and ends their streams. */
   close(): void;
 }
 
-/** How often those who watch are looked after. */
-const LOOK_EVERY = 500;
-/** One more is turned away. */
-const MOST_WATCHERS = 1000;
+/** Milliseconds between checks for a changed status. */
+const CHECK_EVERY = 500;
+/** Further watchers are rejected. */
+const MAX_WATCHERS = 1000;
 
 export function createHealth(isHealthy: () => boolean): Health {
   const watchers = new Map<Watcher, HealthResponse['status']>();
@@ -31,7 +31,7 @@ export function createHealth(isHealthy: () => boolean): Health {
     return isHealthy() && !isClosed ? 'SERVING' : 'NOT_SERVING';
   }
 
-  function look(): void {
+  function notifyWatchers(): void {
     for (const [watcher, last] of watchers) {
       const now = statusOf(watcher.request.service);
       if (now === last) continue;
@@ -48,24 +48,23 @@ export function createHealth(isHealthy: () => boolean): Health {
   return {
     check({ request }, callback) {
       const now = statusOf(request.service);
-      if (now === 'SERVICE_UNKNOWN')
-        callback({ code: status.NOT_FOUND, details: 'there is no such service' });
+      if (now === 'SERVICE_UNKNOWN') callback({ code: status.NOT_FOUND, details: 'unknown service' });
       else callback(null, { status: now });
     },
     watch(watcher) {
       if (isClosed) return void watcher.end();
-      if (watchers.size >= MOST_WATCHERS)
-        return void watcher.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many watch' });
+      if (watchers.size >= MAX_WATCHERS)
+        return void watcher.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many watchers' });
       const now = statusOf(watcher.request.service);
       watcher.write({ status: now });
-      if (watchers.size === 0) timer = setInterval(look, LOOK_EVERY).unref();
+      if (watchers.size === 0) timer = setInterval(notifyWatchers, CHECK_EVERY).unref();
       watchers.set(watcher, now);
       watcher.on('cancelled', () => forget(watcher));
       watcher.on('close', () => forget(watcher));
     },
     close() {
       isClosed = true;
-      look();
+      notifyWatchers();
       clearInterval(timer);
       for (const watcher of watchers.keys()) watcher.end();
       watchers.clear();

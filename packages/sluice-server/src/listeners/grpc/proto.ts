@@ -1,4 +1,4 @@
-/** The messages of the gRPC door, and its services as the library wants them. */
+/** Message types of the gRPC listener, and its service definitions for grpc-js. */
 import { fileURLToPath } from 'node:url';
 import type { ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
@@ -54,5 +54,5 @@ export function loadServices(): { rateLimit: ServiceDefinition; health: ServiceD
   };
 }
 
-/** '' is the server as a whole; 'ratelimit' is what the original calls itself. */
+/** Services with a health status. '' is the whole server; 'ratelimit' is the name that envoyproxy/ratelimit uses. */
 export const SERVICES: readonly string[] = ['', 'ratelimit', RATE_LIMIT];

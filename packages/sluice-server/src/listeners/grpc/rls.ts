@@ -1,4 +1,4 @@
-/** Envoy's ShouldRateLimit: from the message to the core's question, and back. */
+/** Envoy's ShouldRateLimit: validates the request message, asks the core and builds the response. */
 import { status } from '@grpc/grpc-js';
 import type { MaybePromise } from 'sluice';
 import { unitOf } from '../../config/descriptors.ts';
@@ -6,13 +6,13 @@ import type { Core } from '../../core/core.ts';
 import {
   type Descriptor,
   type DescriptorStatus,
-  MOST_DESCRIPTORS,
+  MAX_DESCRIPTORS,
   type RateLimitAnswer,
 } from '../../core/descriptors.ts';
 import { chain } from '../../core/maybe-promise.ts';
 import type { RateLimitRequest, RateLimitResponse, Status } from './proto.ts';
 
-/** A call that gets no answer, and why. */
+/** Thrown to fail a call with a gRPC status. */
 export class Refusal extends Error {
   readonly code: status;
 
@@ -29,27 +29,28 @@ export function shouldRateLimit(
   { domain, descriptors, hitsAddend }: RateLimitRequest,
   maxKey: number,
 ): MaybePromise<RateLimitResponse> {
-  if (domain === '') throw wrong('domain must not be empty');
-  if (descriptors.length === 0) throw wrong('descriptors must not be empty');
-  if (descriptors.length > MOST_DESCRIPTORS) throw wrong(`descriptors must be at most ${MOST_DESCRIPTORS}`);
+  if (domain === '') throw invalid('domain must not be empty');
+  if (descriptors.length === 0) throw invalid('descriptors must not be empty');
+  if (descriptors.length > MAX_DESCRIPTORS)
+    throw invalid(`there must be at most ${MAX_DESCRIPTORS} descriptors`);
   const asked = descriptors.map((one) => readDescriptor(one, maxKey));
-  // Of the request, 0 and nothing are one on the wire.
+  // On the wire, a request's hits_addend of 0 cannot be told from a missing one.
   return chain(core.decide(domain, asked, hitsAddend || 1), responseOf);
 }
 
 function readDescriptor(given: Asked, maxKey: number): Descriptor {
   const { entries, limit, hitsAddend, isNegativeHits } = given;
-  if (entries.length === 0) throw wrong('entries must not be empty');
+  if (entries.length === 0) throw invalid('entries must not be empty');
   let size = 0;
   for (const { key, value } of entries) {
-    if (key === '') throw wrong('the key of an entry must not be empty');
+    if (key === '') throw invalid('the key of an entry must not be empty');
     size += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
-  if (size > maxKey) throw wrong(`the entries of a descriptor must have at most ${maxKey} bytes`);
+  if (size > maxKey) throw invalid(`the entries of a descriptor must have at most ${maxKey} bytes in total`);
   return {
     entries,
     limit: limit === null ? undefined : readLimit(limit),
-    // A uint64 on the wire. More than 2^53, the greatest cost, is over every limit just as 2^53 is.
+    // A uint64 on the wire. 2^53 is the maximum cost; anything larger exceeds every limit just the same.
     hitsAddend: hitsAddend === null ? undefined : Math.min(hitsAddend.value, 2 ** 53),
     isNegativeHits,
   };
@@ -57,7 +58,7 @@ function readDescriptor(given: Asked, maxKey: number): Descriptor {
 
 function readLimit({ requestsPerUnit, unit: given }: NonNullable<Asked['limit']>): Descriptor['limit'] {
   const unit = typeof given === 'string' ? unitOf(given) : undefined;
-  if (unit === undefined) throw wrong(`the unit of limit is not known: ${given}`);
+  if (unit === undefined) throw invalid(`limit has an unknown unit: ${given}`);
   return { requestsPerUnit, unit };
 }
 
@@ -87,16 +88,16 @@ function showStatus({ code, currentLimit, limitRemaining, resetAfter }: Descript
   };
 }
 
-function wrong(message: string): Refusal {
+function invalid(message: string): Refusal {
   return new Refusal(status.INVALID_ARGUMENT, message);
 }
 
-/** Envoy shows whole seconds, and 0 would say now. */
-function secondsOf(span: number): number {
-  return Math.ceil(span / 1000);
+/** Rounded up: Envoy shows whole seconds, and 0 would mean now. */
+function secondsOf(duration: number): number {
+  return Math.ceil(duration / 1000);
 }
 
-/** The limit that was hit, or has the least left; of equals, the first. */
+/** The first limit that was exceeded; if none was, the one with the least left. */
 function nearestOf(statuses: readonly DescriptorStatus[]): DescriptorStatus | undefined {
   let nearest: DescriptorStatus | undefined;
   for (const status of statuses) {
@@ -126,7 +127,7 @@ function headersOf({
   ];
 }
 
-/** Where Envoy's other filters find which descriptors in quota mode went over. */
+/** Metadata that tells Envoy's other filters which descriptors in quota mode exceeded their limit. */
 function metadataOf(violations: readonly number[]): NonNullable<RateLimitResponse['dynamicMetadata']> {
   const values = violations.map((numberValue) => ({ numberValue }));
   return { fields: { quotaModeViolations: { listValue: { values } } } };

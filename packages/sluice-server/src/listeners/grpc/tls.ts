@@ -1,18 +1,18 @@
-/** TLS of the gRPC door, with certificates that may change while it listens. */
+/** TLS credentials of the gRPC listener, whose certificates can be replaced while it is running. */
 import { experimental, ServerCredentials } from '@grpc/grpc-js';
-import type { DoorOptions, Tls } from '../listener.ts';
+import type { ListenerOptions, Tls } from '../listener.ts';
 
 export interface Credentials {
   readonly credentials: ServerCredentials;
   readonly secure: (tls: Tls) => void;
 }
 
-export function credentialsOf(tls: DoorOptions['tls']): Credentials {
+export function credentialsOf(tls: ListenerOptions['tls']): Credentials {
   if (tls === undefined) return { credentials: ServerCredentials.createInsecure(), secure: () => {} };
   const own = providerOf(tls);
   const authority = tls.ca === undefined ? null : own;
   const make = experimental.createCertificateProviderServerCredentials;
-  // The library's declaration has the first two the wrong way round; its code takes the identity first.
+  // The library's type declaration swaps the first two parameters. Its code takes the identity first.
   return { credentials: make(own, authority, authority !== null), secure: own.secure };
 }
 
@@ -22,7 +22,7 @@ function providerOf(first: Tls): experimental.CertificateProvider & Pick<Credent
   const authorities = new Set<experimental.CaCertificateUpdateListener>();
   const identity = () => ({ certificate: pem(tls.cert), privateKey: pem(tls.key) });
   const authority = () => ({ caCertificate: pem(tls.ca) });
-  // Whoever adds a listener hears it only after it was added.
+  // Listeners must not be called before the function that adds them has returned.
   return {
     addIdentityCertificateListener(listener) {
       identities.add(listener);

@@ -2,19 +2,19 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { secondsOf } from '../auth-attempts.ts';
-import { type DoorOptions, isLoopback } from '../listener.ts';
+import { type ListenerOptions, isLoopback } from '../listener.ts';
 import { HttpProblem } from './reply.ts';
 
 type Access = Pick<
-  DoorOptions,
+  ListenerOptions,
   'tokens' | 'adminTokens' | 'adminWithoutToken' | 'attempts' | 'address' | 'tls'
 >;
 
 /**
- * Throws an HttpProblem unless the request may use a route. An admin token is accepted everywhere; a token of the listener
- * everywhere but on admin routes of a server that has admin tokens.
+ * Throws an HttpProblem unless the request may use a route. An admin token is accepted everywhere. A token of the listener is
+ * accepted everywhere except on admin routes of a server that has admin tokens.
  */
-export function checkAccess(request: IncomingMessage, access: 'door' | 'admin', options: Access): void {
+export function checkAccess(request: IncomingMessage, access: 'client' | 'admin', options: Access): void {
   const { tokens, adminTokens, tls } = options;
   const isAdminRoute = access === 'admin';
   if (tokens !== undefined || (isAdminRoute && adminTokens !== undefined))
@@ -25,7 +25,7 @@ export function checkAccess(request: IncomingMessage, access: 'door' | 'admin', 
 function checkToken(request: IncomingMessage, needsAdmin: boolean, options: Access): void {
   const { tokens, adminTokens, attempts } = options;
   const shown = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
-  const refusal = unauthorized(needsAdmin ? 'an admin token is needed' : undefined);
+  const refusal = unauthorized(needsAdmin ? 'an admin token is required' : undefined);
   if (shown === '') throw refusal;
   const client = attempts?.clientOf(request) ?? '';
   const wait = secondsOf(attempts?.waitOf(client) ?? 0);
@@ -43,30 +43,31 @@ function checkToken(request: IncomingMessage, needsAdmin: boolean, options: Acce
 }
 
 /**
- * Without any token, nothing tells the person at this machine from a stranger whose request a local proxy forwards, since many
- * proxies add no header. So resetting and blocking must be allowed explicitly, and even then a request must look local.
+ * Without a token, a request from this machine cannot be told from a stranger's request that a local proxy forwards: many
+ * proxies add no header. So resetting and blocking must be allowed explicitly, and even then the request must look local.
  */
 function checkLocal({ headers }: IncomingMessage, { adminWithoutToken, address }: Access): void {
   const forbid = (reason: string): HttpProblem =>
     new HttpProblem('forbidden', `this server has no admin token, so ${reason}`);
   if (adminWithoutToken !== true || !isLoopback(address))
-    throw forbid('nobody may reset or block keys. Start it with --admin-token-file.');
+    throw forbid('keys cannot be reset or blocked. Start it with --admin-token-file.');
   if (Object.keys(headers).some((name) => FORWARDED.test(name)))
-    throw forbid('requests forwarded by a proxy may not reset or block keys');
-  if (!OWN_NAME.test(headers.host ?? 'localhost')) throw forbid('it must be called as localhost');
+    throw forbid('requests forwarded by a proxy cannot reset or block keys');
+  if (!OWN_NAME.test(headers.host ?? 'localhost'))
+    throw forbid('requests that reset or block keys must be sent to localhost');
 }
 
-/** Headers by which proxies say that a request is not their own. */
+/** Headers that proxies add to requests they forward. */
 const FORWARDED = /^(forwarded|via|x-forwarded(-.*)?|x-real-ip|x-envoy-.*|.*-(client|connecting)-ip)$/;
 
-/** DNS rebinding: a web page may have its own name point to this machine, and browsers then send that name. */
+/** Prevents DNS rebinding: a web page can point its own host name to this machine, and browsers then send that name. */
 const OWN_NAME = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 
 function unauthorized(detail?: string): HttpProblem {
   return new HttpProblem('unauthorized', detail, {}, [['WWW-Authenticate', 'Bearer realm="sluice"']]);
 }
 
-/** Compares in constant time, so that a wrong token takes as long as a right one. */
+/** Compares in constant time, so that a wrong token takes as long as a correct one. */
 export function isToken(shown: string, tokens: readonly string[]): boolean {
   const own = digest(shown);
   let isOne = false;
@@ -79,13 +80,13 @@ function digest(text: string): Buffer {
 }
 
 /**
- * A web page elsewhere can make a browser on this machine send requests in its user's name. Browsers name the origin of
- * the page with most of them, but not with a GET that needs no answer, such as an image: those have Sec-Fetch-Site.
+ * Rejects cross-origin requests: any web page can make a browser on this machine send requests. Browsers add Origin to most
+ * of them, but not to a GET whose response the page cannot read, such as an image. Those carry Sec-Fetch-Site.
  */
 export function checkOrigin({ headers }: IncomingMessage): void {
   const { origin, host } = headers;
   const site = headers['sec-fetch-site'] ?? 'none';
   const isForeign = origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== host);
-  // 'none' is a person who typed the address.
+  // 'none' means that the user typed the address.
   if (isForeign || (site !== 'same-origin' && site !== 'none')) throw new HttpProblem('foreign-origin');
 }

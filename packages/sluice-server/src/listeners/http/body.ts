@@ -1,4 +1,4 @@
-/** The body of a request: bounded, and JSON. */
+/** Reads a JSON body of limited size. */
 import type { IncomingMessage } from 'node:http';
 import { HttpProblem } from './reply.ts';
 
@@ -7,7 +7,7 @@ export async function readJson(request: IncomingMessage, most: number): Promise<
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new HttpProblem('bad-request', `the body is not JSON: ${(error as Error).message}`);
+    throw new HttpProblem('bad-request', `the body is not valid JSON: ${(error as Error).message}`);
   }
 }
 
@@ -16,8 +16,12 @@ function readText(request: IncomingMessage, most: number): Promise<string> {
     const chunks: Buffer[] = [];
     let size = 0;
     const tooLarge = () =>
-      // What is left of it is not read, so the connection cannot serve another request.
-      reject(new HttpProblem('too-large', `a body may have ${most} bytes`, {}, [['Connection', 'close']]));
+      // The rest of the body is not read, so the connection cannot be reused.
+      reject(
+        new HttpProblem('too-large', `the body must have at most ${most} bytes`, {}, [
+          ['Connection', 'close'],
+        ]),
+      );
     if (Number(request.headers['content-length']) > most) return tooLarge();
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
@@ -27,6 +31,6 @@ function readText(request: IncomingMessage, most: number): Promise<string> {
       } else chunks.push(chunk);
     });
     request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-    request.on('error', () => reject(new HttpProblem('bad-request', 'the body did not come whole')));
+    request.on('error', () => reject(new HttpProblem('bad-request', 'the body is incomplete')));
   });
 }

@@ -1,19 +1,19 @@
-/** POST /json: Envoy's ShouldRateLimit in the JSON form of its messages. 200: pass; 429: over a limit. */
+/** POST /json: Envoy's ShouldRateLimit in the JSON form of its messages. Status 200 means pass, 429 over a limit. */
 import { unitOf } from '../../config/descriptors.ts';
 import type { Unit } from '../../config/model.ts';
 import type { Core } from '../../core/core.ts';
-import { type Descriptor, type DescriptorStatus, MOST_DESCRIPTORS } from '../../core/descriptors.ts';
+import { type Descriptor, type DescriptorStatus, MAX_DESCRIPTORS } from '../../core/descriptors.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
 
 export async function answerJson(core: Core, body: unknown, maxKey: number): Promise<Reply> {
   const request = members(body, 'the request', ['domain', 'descriptors', 'hitsAddend']);
   const domain = request.get('domain');
-  if (typeof domain !== 'string' || domain === '') throw wrong('domain must be text, and not empty');
+  if (typeof domain !== 'string' || domain === '') throw invalid('domain must be a non-empty string');
   const list = request.get('descriptors');
-  if (!Array.isArray(list) || list.length === 0) throw wrong('descriptors must be a list, and not empty');
-  if (list.length > MOST_DESCRIPTORS) throw wrong(`descriptors must be at most ${MOST_DESCRIPTORS}`);
-  // In Envoy's message a request without hits_addend and one with 0 are the same: 1.
+  if (!Array.isArray(list) || list.length === 0) throw invalid('descriptors must be a non-empty array');
+  if (list.length > MAX_DESCRIPTORS) throw invalid(`there must be at most ${MAX_DESCRIPTORS} descriptors`);
+  // In Envoy's messages, a request without hits_addend and one with 0 both mean 1.
   const hitsAddend = uint(request.get('hitsAddend') ?? 0, 'hitsAddend') || 1;
   const descriptors = list.map((one) => readDescriptor(one, maxKey));
   const { overLimit, statuses, quotaViolations } = await core.decide(domain, descriptors, hitsAddend);
@@ -31,18 +31,19 @@ export async function answerJson(core: Core, body: unknown, maxKey: number): Pro
 function readDescriptor(value: unknown, maxKey: number): Descriptor {
   const given = members(value, 'a descriptor', ['entries', 'limit', 'hitsAddend', 'isNegativeHits']);
   const entries = given.get('entries');
-  if (!Array.isArray(entries) || entries.length === 0) throw wrong('entries must be a list, and not empty');
+  if (!Array.isArray(entries) || entries.length === 0) throw invalid('entries must be a non-empty array');
   let size = 0;
   const read = entries.map((entry) => {
     const pair = members(entry, 'an entry', ['key', 'value']);
     const key = pair.get('key');
     const text = pair.get('value') ?? '';
-    if (typeof key !== 'string' || key === '') throw wrong('the key of an entry must be text, and not empty');
-    if (typeof text !== 'string') throw wrong('the value of an entry must be text');
+    if (typeof key !== 'string' || key === '')
+      throw invalid('the key of an entry must be a non-empty string');
+    if (typeof text !== 'string') throw invalid('the value of an entry must be a string');
     size += Buffer.byteLength(key) + Buffer.byteLength(text);
     return { key, value: text };
   });
-  if (size > maxKey) throw wrong(`the entries of a descriptor must have at most ${maxKey} bytes`);
+  if (size > maxKey) throw invalid(`the entries of a descriptor must have at most ${maxKey} bytes in total`);
   const hits = given.get('hitsAddend');
   const limit = given.get('limit');
   return {
@@ -58,37 +59,39 @@ function readLimit(value: unknown): { requestsPerUnit: number; unit: Unit } {
   const text = given.get('unit');
   const unit = typeof text === 'string' ? unitOf(text) : undefined;
   if (unit === undefined)
-    throw wrong('the unit of limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR');
+    throw invalid('the unit of limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR');
   return { requestsPerUnit: uint(given.get('requestsPerUnit') ?? 0, 'requestsPerUnit'), unit };
 }
 
-/** Names in either spelling, hitsAddend or hits_addend; others are refused. */
+/** Members of an object, with names in camelCase or snake_case (hitsAddend or hits_addend). Rejects unknown names. */
 function members(value: unknown, what: string, names: readonly string[]): Map<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw wrong(`${what} must be an object`);
+    throw invalid(`${what} must be an object`);
   const found = new Map<string, unknown>();
   for (const [name, member] of Object.entries(value)) {
     const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
     if (!names.includes(camel))
-      throw wrong(`${JSON.stringify(name.slice(0, 60))} is not known in ${what}; known: ${names.join(', ')}`);
+      throw invalid(
+        `unknown name ${JSON.stringify(name.slice(0, 60))} in ${what}; known: ${names.join(', ')}`,
+      );
     found.set(camel, member);
   }
   return found;
 }
 
-/** Numbers of 64 bits are text in JSON. */
+/** Protobuf's JSON format writes 64-bit integers as strings. */
 function uint(value: unknown, what: string): number {
   const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value;
   if (!Number.isSafeInteger(number) || (number as number) < 0)
-    throw wrong(`${what} must be a whole number, 0 or more`);
+    throw invalid(`${what} must be an integer, 0 or more`);
   return number as number;
 }
 
-function wrong(detail: string): HttpProblem {
+function invalid(detail: string): HttpProblem {
   return new HttpProblem('bad-request', detail);
 }
 
-/** As protobuf writes JSON: what is zero or empty is left out. */
+/** Omits zero and empty values, as protobuf's JSON format does. */
 function showStatus({ code, currentLimit, limitRemaining, resetAfter }: DescriptorStatus): object {
   return {
     code,

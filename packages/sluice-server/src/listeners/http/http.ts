@@ -4,20 +4,20 @@ import { createServer as createSecureServer, Server as SecureServer } from 'node
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Core } from '../../core/core.ts';
 import { admissionTo } from '../connections.ts';
-import { type Door, type DoorOptions, HANDSHAKE_TIMEOUT, REQUEST_TIMEOUT } from '../listener.ts';
-import { letIn } from '../drain-backlog.ts';
+import { type Listener, type ListenerOptions, HANDSHAKE_TIMEOUT, REQUEST_TIMEOUT } from '../listener.ts';
+import { drainBacklog } from '../drain-backlog.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
 import { checkAccess, checkOrigin } from './access.ts';
 import { HttpProblem, problemReply, type Reply } from './reply.ts';
 import { type Route, routesOf } from './routes.ts';
 import { problemOf } from './v1.ts';
 
-/** While draining, a client that keeps its connection gets this long to send one more request, and hears to close. */
-const LAST_WORDS = 1000;
-/** Milliseconds for a client above the maximum of connections to send a request, and hear why it is refused. */
+/** Milliseconds that an idle connection stays open while draining. Its next response tells the client to close it. */
+const DRAIN_GRACE = 1000;
+/** Milliseconds that a connection above the maximum stays open, so that its request can be answered with the reason. */
 const REFUSAL_TIME = 1000;
 
-export async function openHttp(core: Core, options: DoorOptions): Promise<Door> {
+export async function openHttp(core: Core, options: ListenerOptions): Promise<Listener> {
   const { address, tls, log, tracer } = options;
   const routes = routesOf(core, options);
   let isDraining = false;
@@ -29,7 +29,7 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
     try {
       if (route === undefined) throw new HttpProblem('not-found');
       checkMethod(request, route);
-      if (route.access !== 'open') {
+      if (route.access !== 'public') {
         checkOrigin(request);
         checkAccess(request, route.access, options);
       }
@@ -37,7 +37,7 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
     } catch (error) {
       const problem = problemOf(error);
       if (problem.cause instanceof Error || problem.body.status === 500)
-        log.error('a request failed', { path: name, error: String(problem.cause) });
+        log.error('HTTP request failed', { path: name, error: String(problem.cause) });
       return [name, problemReply(problem)];
     }
   }
@@ -47,32 +47,32 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
     const context = request.method === 'POST' ? tracer?.contextOf(parentIn(request)) : undefined;
     const [name, reply] = await replyTo(request);
     send(request, response, reply, isDraining);
-    // A stream lasts as long as somebody looks.
+    // A stream stays open until the client disconnects, so its duration says nothing.
     if (reply.stream !== undefined) return;
     core.metrics.answered('http', name, String(reply.status), performance.now() - start);
     if (context !== undefined) tracer?.record(context, workOf(name, reply, start));
   }
 
-  /** Connections that have not asked anything yet: http does not count them as idle. */
-  const silent = new Set<Socket>();
+  /** Connections without a request so far. Node does not count them as idle. */
+  const unused = new Set<Socket>();
 
-  /** Connections above the maximum: the next answer says so, and closes them. */
+  /** Connections above the maximum. Their first response says so, and closes them. */
   const refused = new WeakSet<Socket>();
 
-  const listener = (request: IncomingMessage, response: ServerResponse): void => {
-    silent.delete(request.socket);
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    unused.delete(request.socket);
     if (refused.has(request.socket)) {
       send(request, response, FULL, true);
       return;
     }
     serve(request, response).catch((error: unknown) => {
-      log.error('a request failed', { error: String(error) });
+      log.error('HTTP request failed', { error: String(error) });
       response.destroy();
     });
   };
   const server: Server =
     tls === undefined
-      ? createServer(listener)
+      ? createServer(onRequest)
       : createSecureServer(
           {
             ...tls,
@@ -80,19 +80,19 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
             requestCert: tls.ca !== undefined,
             rejectUnauthorized: tls.ca !== undefined,
           },
-          listener,
+          onRequest,
         );
-  const admit = admissionTo(server, { max: options.maxConnections, door: 'http', log });
+  const admit = admissionTo(server, { max: options.maxConnections, listener: 'http', log });
   server.on('connection', (socket: Socket) => {
     if (admit(socket)) return;
-    // Before its TLS handshake a client cannot be told anything.
+    // Nothing can be sent to a client before the TLS handshake.
     if (tls !== undefined) return void socket.destroy();
     refused.add(socket);
     setTimeout(() => socket.destroy(), REFUSAL_TIME).unref();
   });
   server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
-    silent.add(socket);
-    socket.once('close', () => silent.delete(socket));
+    unused.add(socket);
+    socket.once('close', () => unused.delete(socket));
   });
   server.keepAliveTimeout = 60_000;
   server.requestTimeout = 2 * REQUEST_TIMEOUT;
@@ -108,11 +108,11 @@ export async function openHttp(core: Core, options: DoorOptions): Promise<Door> 
   return {
     address: { host: address.host, port: (server.address() as AddressInfo).port },
     async drain(timeout) {
-      await letIn(server);
+      await drainBacklog(server);
       const closed = stopListening(server);
-      // Only now: whoever hears to close would connect again.
+      // Set only after the server stopped listening: a client that is told to close would connect again.
       isDraining = true;
-      await emptied(server, silent, closed, timeout);
+      await closeConnections(server, unused, closed, timeout);
     },
     secure(next) {
       if (server instanceof SecureServer) server.setSecureContext(next);
@@ -150,7 +150,7 @@ function checkMethod(request: IncomingMessage, { method }: Route): void {
 function send(request: IncomingMessage, response: ServerResponse, reply: Reply, isLast: boolean): void {
   if (response.destroyed) return;
   const { status, type, body, headers = [], stream } = reply;
-  // All at once: one by one, headers cost more than the decision.
+  // One array for all headers: setting them one by one costs more than the decision.
   const head = ['Content-Type', type, 'X-Content-Type-Options', 'nosniff'];
   for (const [name, value] of headers) head.push(name, value);
   if (!head.includes('Cache-Control')) head.push('Cache-Control', 'no-store');
@@ -162,7 +162,7 @@ function send(request: IncomingMessage, response: ServerResponse, reply: Reply, 
   else stream(response);
 }
 
-/** Resolves when the last connection has ended. http's own close would cut idle ones at once. */
+/** Resolves when the last connection has closed. The `close` of an HTTP server would also close idle connections. */
 function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     NetServer.prototype.close.call(server, () => resolve());
@@ -170,32 +170,32 @@ function stopListening(server: Server): Promise<void> {
 }
 
 /**
- * Idle connections are told to close with their next answer and cut after a while, since a request may be on its way;
- * and not before the sockets have been looked at: where the process was held up, requests wait there unread.
+ * Resolves when all connections are closed. Idle connections are closed only after DRAIN_GRACE, because a request may be on
+ * its way, and after Node has read from all sockets: if the process was stalled, requests may be waiting there.
  */
-async function emptied(
+async function closeConnections(
   server: Server,
-  silent: ReadonlySet<Socket>,
+  unused: ReadonlySet<Socket>,
   closed: Promise<void>,
   timeout: number,
 ): Promise<void> {
   const closeIdle = async (): Promise<void> => {
-    await looked();
+    await socketsRead();
     server.closeIdleConnections();
-    for (const socket of silent) socket.destroy();
+    for (const socket of unused) socket.destroy();
   };
-  const idle = setTimeout(() => void closeIdle(), Math.min(LAST_WORDS, timeout));
-  const sweep = setInterval(() => void closeIdle(), LAST_WORDS);
+  const idle = setTimeout(() => void closeIdle(), Math.min(DRAIN_GRACE, timeout));
+  const sweep = setInterval(() => void closeIdle(), DRAIN_GRACE);
   const cut = setTimeout(() => server.closeAllConnections(), timeout);
   await closed;
   clearTimeout(idle);
   clearInterval(sweep);
   clearTimeout(cut);
-  // Ends what http itself keeps for timeouts.
+  // Also stops the timer with which Node checks request timeouts.
   server.close();
 }
 
-/** After Node has looked at all sockets: that is between timers and immediates. Twice, for what the first look began. */
-async function looked(): Promise<void> {
+/** Resolves after Node has read from all sockets, which it does between timers and immediates. Twice, for follow-up reads. */
+async function socketsRead(): Promise<void> {
   for (let i = 0; i < 2; i++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,4 +1,4 @@
-/** The data of a config event: what is loaded, since when, and what is wrong with a newer file. */
+/** Data of the `config` event of /live: the limits in use, since when, and why a newer file was rejected. */
 import type { Config, RuleLimit } from '../../config/model.ts';
 import type { Loaded } from '../../config/reload.ts';
 import { VERSION } from '../../version.ts';

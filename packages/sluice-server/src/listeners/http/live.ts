@@ -1,51 +1,51 @@
 /**
- * GET /live: what the Live part of the page shows, as server-sent events. packages/playground/LIVE.md is the contract.
- * A reader that is slow gets fewer snapshots, each over a longer span; never more than one waits for it here.
+ * GET /live: data for the Live section of the page, as server-sent events. packages/playground/LIVE.md defines the format.
+ * A slow reader gets fewer snapshots, each covering a longer time. At most one snapshot is buffered per reader.
  */
 import type { ServerResponse } from 'node:http';
 import type { Millis } from 'sluice';
 import type { Counts, Metrics, Totals } from '../../telemetry/metrics/metrics.ts';
-import { quantilesBetween, type Quantiles } from '../../telemetry/metrics/spread.ts';
+import { quantilesBetween, type Quantiles } from '../../telemetry/metrics/latency-buckets.ts';
 import { HttpProblem, type Reply } from './reply.ts';
 
 export interface LiveOptions {
   readonly metrics: Pick<Metrics, 'totals' | 'topDenied'>;
-  /** 'memory', 'redis', 'postgres'. */
+  /** 'memory', 'redis' or 'postgres'. */
   readonly storeKind: string;
-  /** The data of a config event, as it is now. */
+  /** Returns the current data of the `config` event. */
   readonly config: () => object;
-  /** Between snapshots; default 1000 ms. */
+  /** Interval between snapshots. Default 1000 ms. */
   readonly every?: Millis | undefined;
 }
 
 export interface Live {
-  /** A stream of its own for whoever asks. */
+  /** Opens a new stream. */
   reply(): Reply;
-  /** The configuration was loaded, or found to be wrong. */
+  /** Sends a `config` event to all streams, after the configuration was loaded or rejected. */
   configChanged(): void;
-  /** Ends all streams, and lets nobody in any more. */
+  /** Ends all streams and rejects new ones. */
   close(): void;
 }
 
 interface Stream {
   readonly response: ServerResponse;
-  since: Look;
-  /** The config event it has heard. */
+  since: Sampling;
+  /** The last `config` event that was sent. */
   config: string;
-  /** Looks that it was too slow for, in a row. */
+  /** Number of consecutive snapshots skipped because the reader was too slow. */
   missed: number;
 }
 
-interface Look {
-  /** Monotonic. */
+interface Sampling {
+  /** Monotonic time. */
   readonly at: Millis;
   readonly totals: Totals;
 }
 
-const MOST_STREAMS = 64;
-const MOST_DENIED = 20;
-/** Whoever reads nothing for so many looks is gone. */
-const MOST_MISSED = 30;
+const MAX_STREAMS = 64;
+const MAX_DENIED = 20;
+/** A reader that misses more consecutive snapshots is disconnected. */
+const MAX_MISSED = 30;
 const TYPE = 'text/event-stream';
 
 export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOptions): Live {
@@ -54,30 +54,30 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
   let isClosed = false;
   let configEvent = '';
 
-  function look(): Look {
+  function sample(): Sampling {
     return { at: performance.now(), totals: metrics.totals() };
   }
 
-  /** Whether it can be told anything now. */
+  /** Whether the stream can be written to now. */
   function isReady(stream: Stream): boolean {
     stream.missed = stream.response.writableNeedDrain ? stream.missed + 1 : 0;
-    if (stream.missed > MOST_MISSED) stream.response.destroy();
+    if (stream.missed > MAX_MISSED) stream.response.destroy();
     return stream.missed === 0;
   }
 
-  function tellConfig(stream: Stream): void {
+  function sendConfig(stream: Stream): void {
     if (stream.config === configEvent) return;
     stream.config = configEvent;
     stream.response.write(configEvent);
   }
 
   function tick(): void {
-    const now = look();
-    const events = new Map<Look, string>();
+    const now = sample();
+    const events = new Map<Sampling, string>();
     for (const stream of streams) {
       if (!isReady(stream)) continue;
-      tellConfig(stream);
-      // Most streams have heard the last look: they are told the same.
+      sendConfig(stream);
+      // Most streams got the previous snapshot, so they share this event.
       const event = events.get(stream.since) ?? eventOf('snapshot', snapshotOf(stream.since, now));
       events.set(stream.since, event);
       stream.since = now;
@@ -85,14 +85,14 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
     }
   }
 
-  function snapshotOf({ at, totals: before }: Look, { at: now, totals }: Look): object {
+  function snapshotOf({ at, totals: before }: Sampling, { at: now, totals }: Sampling): object {
     return {
       at: Date.now(),
       span: Math.max(1, Math.round(now - at)),
       limits: countsBetween(before, totals),
       topDenied: metrics
         .topDenied()
-        .slice(0, MOST_DENIED)
+        .slice(0, MAX_DENIED)
         .map(({ limit, name, count }) => ({ limit, key: name, denied: count })),
       latency: shown(quantilesBetween(before.latency, totals.latency)) ?? null,
       store: {
@@ -106,7 +106,7 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
     };
   }
 
-  function rest(): void {
+  function stopTimer(): void {
     clearInterval(timer);
     timer = undefined;
   }
@@ -116,40 +116,40 @@ export function createLive({ metrics, storeKind, config, every = 1000 }: LiveOpt
       response.end();
       return;
     }
-    const stream: Stream = { response, since: look(), config: '', missed: 0 };
+    const stream: Stream = { response, since: sample(), config: '', missed: 0 };
     streams.add(stream);
     configEvent = eventOf('config', config());
-    tellConfig(stream);
+    sendConfig(stream);
     timer ??= setInterval(tick, every).unref();
-    // A write may come too late: the close that follows is enough to know.
+    // A write may fail after the client has disconnected. The 'close' event handles that.
     response.on('error', () => {});
     response.on('close', () => {
       streams.delete(stream);
-      if (streams.size === 0) rest();
+      if (streams.size === 0) stopTimer();
     });
   }
 
   return {
     reply() {
-      if (isClosed || streams.size >= MOST_STREAMS)
+      if (isClosed || streams.size >= MAX_STREAMS)
         throw new HttpProblem(
           'unavailable',
-          isClosed ? 'the server is about to end' : `${MOST_STREAMS} streams are open already`,
+          isClosed ? 'the server is shutting down' : `maximum number of streams (${MAX_STREAMS}) reached`,
         );
       return { status: 200, type: TYPE, body: '', stream: open };
     },
     configChanged() {
       configEvent = eventOf('config', config());
-      for (const stream of streams) if (!stream.response.writableNeedDrain) tellConfig(stream);
+      for (const stream of streams) if (!stream.response.writableNeedDrain) sendConfig(stream);
     },
     close() {
       isClosed = true;
-      rest();
+      stopTimer();
       for (const { response } of streams) {
         if (response.writableNeedDrain) response.destroy();
         else response.end();
       }
-      // Nothing is said after the end, however long a slow reader takes to hear it.
+      // Nothing may be written after `end`, even if a slow reader has not received it yet.
       streams.clear();
     },
   };
@@ -174,7 +174,7 @@ function countsBetween(before: Totals, now: Totals): object[] {
   return limits;
 }
 
-/** Two digits: more are not known. */
+/** Rounded to two digits; the buckets are not more precise. */
 function shown(found: Quantiles | undefined): Quantiles | undefined {
   const short = (value: Millis) => Number(value.toPrecision(2));
   return found && { p50: short(found.p50), p99: short(found.p99), max: short(found.max) };

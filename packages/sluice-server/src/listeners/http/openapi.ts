@@ -1,33 +1,39 @@
-/** GET /openapi.json: what the HTTP door understands, for machines. */
+/** GET /openapi.json: the HTTP API as an OpenAPI document. */
 import { VERSION } from '../../version.ts';
 
 const text = { type: 'string' };
 const number = { type: 'number' };
-const key = { type: 'string', description: 'Whom the limit counts.' };
+const key = { type: 'string', description: 'Who or what the limit counts, such as a user ID.' };
 const limit = { type: 'string', description: 'The name of a limit in the configuration.' };
-const cost = { type: 'number', minimum: 0, maximum: 2 ** 53, default: 1, description: '0 only asks.' };
-const tier = { type: 'string', description: 'Other policies, by their name in the configuration.' };
+const cost = {
+  type: 'number',
+  minimum: 0,
+  maximum: 2 ** 53,
+  default: 1,
+  description: 'Units to charge. 0 only checks.',
+};
+const tier = { type: 'string', description: 'Name of a tier in the configuration.' };
 const mode = {
   enum: ['whole', 'partial', 'always'],
-  description: 'Default: as the configuration says, else whole.',
+  description: 'Default: the mode in the configuration.',
 };
 const duration = {
-  description: "Milliseconds, or text such as '10m'.",
+  description: "Milliseconds, or a string such as '10m'.",
   oneOf: [{ type: 'number', exclusiveMinimum: 0 }, { type: 'string' }],
 };
-const span = { type: ['number', 'null'], description: 'Milliseconds; null: never, or without bound.' };
-const units = { type: ['number', 'null'], description: 'null: without bound.' };
+const time = { type: ['number', 'null'], description: 'Milliseconds; null means never, or unlimited.' };
+const units = { type: ['number', 'null'], description: 'null means unlimited.' };
 
 const POLICY_STATE = object({
   name: text,
   limit: units,
-  window: span,
+  window: time,
   remaining: units,
-  retryAfter: span,
-  resetAfter: span,
+  retryAfter: time,
+  resetAfter: time,
   refill: {
     description:
-      'When there is more than remaining. even: a unit after each window / limit. whole: all after resetAfter. Otherwise milliseconds; null: never.',
+      'When more than remaining becomes available. even: one unit every window / limit. whole: everything after resetAfter. A number: milliseconds until the next unit; null means never.',
     oneOf: [{ enum: ['even', 'whole'] }, { type: ['number', 'null'] }],
   },
 });
@@ -35,15 +41,18 @@ const POLICY_STATE = object({
 const DECISION = object(
   {
     allowed: { type: 'boolean' },
-    taken: { ...number, description: 'What was charged.' },
-    limit: { ...units, description: 'This and the next three: of the policy that binds.' },
+    taken: { ...number, description: 'Units that were charged.' },
+    limit: {
+      ...units,
+      description: 'limit, remaining, retryAfter and resetAfter are those of the limiting policy.',
+    },
     remaining: units,
-    retryAfter: span,
-    resetAfter: span,
+    retryAfter: time,
+    resetAfter: time,
     policy: text,
     policies: { type: 'array', items: ref('PolicyState') },
     source: { enum: ['store', 'deny-cache', 'lease', 'fallback'] },
-    shadowed: { const: true, description: 'Would have been denied, but for shadow mode.' },
+    shadowed: { const: true, description: 'The take would have been denied, but shadow mode let it pass.' },
   },
   ['shadowed'],
 );
@@ -60,13 +69,16 @@ const HEADERS = Object.fromEntries(
 
 const VERBS = {
   take: [
-    'Charge a key, if its limit allows',
+    'Charge a key if its limit allows it',
     object({ limit, key, cost, tier, mode }, ['cost', 'tier', 'mode']),
   ],
-  peek: ['The same answer, nothing charged', object({ limit, key, cost, tier }, ['cost', 'tier'])],
-  refund: ['Give back; never above full', object({ limit, key, cost, tier }, ['cost', 'tier'])],
-  block: ['Deny a key for a while', object({ limit, key, duration })],
-  reset: ['As if the key had never been seen', object({ limit, key })],
+  peek: [
+    'Same decision as take, without charging anything',
+    object({ limit, key, cost, tier }, ['cost', 'tier']),
+  ],
+  refund: ['Give units back, up to the full limit', object({ limit, key, cost, tier }, ['cost', 'tier'])],
+  block: ['Deny a key for a given duration', object({ limit, key, duration })],
+  reset: ['Forget a key: its usage and its manual block', object({ limit, key })],
 } as const;
 
 function object(properties: object, optional: readonly string[] = [], isOpen = false): object {
@@ -85,15 +97,15 @@ function content(schema: object, type = 'application/json'): object {
 const refusals = Object.fromEntries(
   ['400', '401', '403', '404', '413', '503'].map((status) => [
     status,
-    { description: 'Refused.', ...content(ref('Problem'), 'application/problem+json') },
+    { description: 'The request was rejected.', ...content(ref('Problem'), 'application/problem+json') },
   ]),
 );
 
 function verbPath(verb: keyof typeof VERBS): object {
-  const [summary, question] = VERBS[verb];
+  const [summary, operation] = VERBS[verb];
   const both = (one: object) => ({ oneOf: [one, { type: 'array', items: one }] });
   const answer = {
-    description: 'The decision; for a list, one for each question, in order.',
+    description: 'The decision. For a list of operations, a list of decisions in the same order.',
     ...content({
       oneOf: [ref('Decision'), { type: 'array', items: { oneOf: [ref('Decision'), ref('Problem')] } }],
     }),
@@ -105,12 +117,14 @@ function verbPath(verb: keyof typeof VERBS): object {
       operationId: verb,
       summary,
       ...(verb === 'take' && {
-        parameters: [{ ...status, description: 'Answer a denied take with this status instead of 200.' }],
+        parameters: [{ ...status, description: 'Status of the response to a denied take, instead of 200.' }],
       }),
-      requestBody: { required: true, ...content(both(question)) },
+      requestBody: { required: true, ...content(both(operation)) },
       responses: {
         200: answer,
-        ...(verb === 'take' && { 429: { ...answer, description: 'Denied, if status=429 was asked for.' } }),
+        ...(verb === 'take' && {
+          429: { ...answer, description: 'The take was denied and the request had status=429.' },
+        }),
         ...refusals,
       },
     },
@@ -150,29 +164,38 @@ const SHOULD_RATE_LIMIT = object(
 
 export const OPENAPI: string = JSON.stringify({
   openapi: '3.1.0',
-  info: { title: 'Sluice', version: VERSION, description: 'Rate limits, decided by name and key.' },
+  info: {
+    title: 'Sluice',
+    version: VERSION,
+    description: 'Decides rate limits by the name of a limit and a key.',
+  },
   security: [{}, { bearer: [] }],
   paths: {
     ...Object.fromEntries(
       (Object.keys(VERBS) as (keyof typeof VERBS)[]).map((verb) => [`/v1/${verb}`, verbPath(verb)]),
     ),
-    '/v1/limits': get('limits', 'The limits that are loaded', 'application/json'),
+    '/v1/limits': get('limits', 'The limits of the configuration', 'application/json'),
     '/json': {
       post: {
         operationId: 'shouldRateLimit',
         summary: "Envoy's ShouldRateLimit as JSON",
         requestBody: { required: true, ...content(SHOULD_RATE_LIMIT) },
         responses: {
-          200: { description: 'Pass.', ...content({ type: 'object' }) },
-          429: { description: 'Over a limit.', ...content({ type: 'object' }) },
+          200: { description: 'The request may pass.', ...content({ type: 'object' }) },
+          429: { description: 'The request is over a limit.', ...content({ type: 'object' }) },
           ...refusals,
         },
       },
     },
-    '/rlconfig': get('rlconfig', 'The configuration, a line per limit', 'text/plain'),
-    '/healthcheck': get('healthcheck', 'Whether to send requests here', 'text/plain', true),
-    '/metrics': get('metrics', 'For Prometheus', 'text/plain'),
-    '/live': get('live', 'What the page shows, as server-sent events', 'text/event-stream'),
+    '/rlconfig': get('rlconfig', 'The configuration, one line per limit', 'text/plain'),
+    '/healthcheck': get(
+      'healthcheck',
+      'Whether load balancers should send requests here',
+      'text/plain',
+      true,
+    ),
+    '/metrics': get('metrics', 'Metrics for Prometheus', 'text/plain'),
+    '/live': get('live', 'Data for the page, as server-sent events', 'text/event-stream'),
     '/openapi.json': get('openapi', 'This document', 'application/json', true),
   },
   components: {

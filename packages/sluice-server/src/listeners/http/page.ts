@@ -1,4 +1,4 @@
-/** GET /: the page (packages/playground, built). Where it was not built, a few words in its place. */
+/** GET /: the playground page (built from packages/playground), or a short text if it was not built. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import { type Reply, text } from './reply.ts';
 
-/** Answers with one file, as its reader wants it packed and unless it has it already. */
+/** Replies with a file. `accepted` is the Accept-Encoding header, `known` the If-None-Match header. */
 export type PageFile = (accepted: string, known: string) => Reply | Promise<Reply>;
 
 const BUILT = fileURLToPath(new URL('../../../dist/page/', import.meta.url));
@@ -24,12 +24,12 @@ const SECURITY: NonNullable<Reply['headers']> = [
   ],
   ['Referrer-Policy', 'no-referrer'],
 ];
-/** The name holds a hash of the content. */
+/** Names that contain a hash of the content. */
 const HASHED = /-[\w-]{8}\.\w+$/;
 
-const PACKERS = { br: promisify(brotliCompress), gzip: promisify(gzip) } as const;
+const ENCODERS = { br: promisify(brotliCompress), gzip: promisify(gzip) } as const;
 
-/** By path. A folder that holds no page: one path, and words. */
+/** The files of the page, by URL path. If the folder contains no page, `/` replies with a short text. */
 export function pageFiles(folder: string = BUILT): ReadonlyMap<string, PageFile> {
   const files = new Map<string, PageFile>();
   if (folder === 'none') return files;
@@ -55,12 +55,12 @@ function fileOf(name: string, content: Buffer): PageFile {
   const type = TYPES[extname(name)];
   const hash = createHash('sha256').update(content).digest('base64url').slice(0, 16);
   const keep = HASHED.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache';
-  const packed = new Map<string, Promise<Buffer>>();
+  const compressed = new Map<string, Promise<Buffer>>();
 
-  /** Once for each packing, off the thread that decides limits. */
-  function pack(how: keyof typeof PACKERS): Promise<Buffer> {
-    const known = packed.get(how) ?? PACKERS[how](content);
-    packed.set(how, known);
+  /** Compresses once per encoding, outside the main thread. */
+  function compress(how: keyof typeof ENCODERS): Promise<Buffer> {
+    const known = compressed.get(how) ?? ENCODERS[how](content);
+    compressed.set(how, known);
     return known;
   }
 
@@ -74,10 +74,10 @@ function fileOf(name: string, content: Buffer): PageFile {
       ['Vary', 'Accept-Encoding'],
       ...(how === undefined ? [] : [['Content-Encoding', how] as const]),
     ];
-    // Split first, trimmed after: a pattern with blanks in it would take seconds for a header full of them.
+    // Split first, then trim: a regular expression for optional blanks would take seconds on a header full of them.
     if (known.split(',').some((one) => one.trim().replace(/^W\//, '') === tag))
       return { status: 304, type, body: '', headers };
-    return { status: 200, type, body: how === undefined ? content : await pack(how), headers };
+    return { status: 200, type, body: how === undefined ? content : await compress(how), headers };
   };
 }
 
@@ -92,5 +92,5 @@ const UNBUILT = `Sluice: this server decides rate limits.
 
   curl -d '{"limit":"api","key":"alice"}' http://localhost:8080/v1/take
 
-GET /openapi.json tells what else it answers. The page was not built: npm run build -w sluice-playground
+GET /openapi.json describes all endpoints. The page was not built; to build it: npm run build -w sluice-playground
 `;

@@ -1,4 +1,4 @@
-/** The answer of a route, as data. Only http.ts writes it to a socket. */
+/** The response of a route, as data. Only http.ts writes it to a socket. */
 import type { ServerResponse } from 'node:http';
 import type { Asked } from '../../telemetry/traces/tracer.ts';
 
@@ -7,9 +7,9 @@ export interface Reply {
   readonly type: string;
   readonly body: string | Buffer;
   readonly headers?: readonly (readonly [name: string, value: string])[];
-  /** What was asked, for traces. */
+  /** Describes the request, for its span. */
   readonly asked?: () => Asked;
-  /** Writes after the headers, in place of the body. */
+  /** Writes the response after the headers. Replaces `body`. */
   readonly stream?: (response: ServerResponse) => void;
 }
 

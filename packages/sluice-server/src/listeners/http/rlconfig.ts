@@ -1,4 +1,4 @@
-/** GET /rlconfig: what is loaded, a line each. */
+/** GET /rlconfig: the configuration in use, one line per limit. */
 import type { Config, Level, Rule, RuleLimit } from '../../config/model.ts';
 
 export function showConfig(config: Config): string {
@@ -13,7 +13,7 @@ export function showConfig(config: Config): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** Envoy's rules that have a limit. */
+/** All rules of all domains that have a limit. */
 export function rulesOf({ domains }: Config): (Rule & { readonly limit: RuleLimit })[] {
   return [...domains.values()].flatMap(({ level }) => rulesIn(level));
 }

@@ -1,36 +1,36 @@
-/** Which path does what. */
+/** The routes of the HTTP listener. */
 import type { IncomingMessage } from 'node:http';
 import { EXPOSITION_TYPE } from 'sluice/prometheus';
 import type { Core } from '../../core/core.ts';
-import type { DoorOptions } from '../listener.ts';
+import type { ListenerOptions } from '../listener.ts';
 import { readJson } from './body.ts';
 import { answerJson } from './envoy-json.ts';
 import { OPENAPI } from './openapi.ts';
 import { pageFiles } from './page.ts';
 import { HttpProblem, json, type Reply, text } from './reply.ts';
 import { showConfig } from './rlconfig.ts';
-import type { Verb } from './questions.ts';
+import type { Verb } from './operations.ts';
 import { answerV1 } from './v1.ts';
 
 export interface Route {
   readonly method: 'GET' | 'POST';
-  /** Whom it answers: anybody; whoever may use the door; whoever may change keys by hand. */
-  readonly access: 'open' | 'door' | 'admin';
+  /** Clients that may use the route: all, those with access to the listener, or those that may reset and block keys. */
+  readonly access: 'public' | 'client' | 'admin';
   answer(request: IncomingMessage, query: URLSearchParams): Reply | Promise<Reply>;
 }
 
-const MOST_QUESTIONS = 1000;
+const MAX_OPERATIONS = 1000;
 
-export function routesOf(core: Core, options: DoorOptions): ReadonlyMap<string, Route> {
+export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<string, Route> {
   const { maxMessage, maxKey, isHealthy, live } = options;
 
-  function verb(name: Verb, access: Route['access'] = 'door'): Route {
+  function verb(name: Verb, access: Route['access'] = 'client'): Route {
     const answer = async (request: IncomingMessage, query: URLSearchParams): Promise<Reply> => {
       const status = query.get('status') ?? '200';
       if (status !== '200' && status !== '429')
         throw new HttpProblem('bad-request', 'status must be 200 or 429');
       const body = await readJson(request, maxMessage);
-      return answerV1(core, name, body, { maxKey, maxBatch: MOST_QUESTIONS, denied: Number(status) });
+      return answerV1(core, name, body, { maxKey, maxBatch: MAX_OPERATIONS, denied: Number(status) });
     };
     return { method: 'POST', access, answer };
   }
@@ -46,16 +46,16 @@ export function routesOf(core: Core, options: DoorOptions): ReadonlyMap<string, 
       '/json',
       {
         method: 'POST',
-        access: 'door',
+        access: 'client',
         answer: async (request) => answerJson(core, await readJson(request, maxMessage), maxKey),
       },
     ],
     ['/rlconfig', get(() => text(showConfig(core.config)))],
     ['/metrics', get(() => text(core.metrics.text(), 200, EXPOSITION_TYPE))],
     ...(live === undefined ? [] : ([['/live', get(() => live.reply())]] as const)),
-    // As the original: 500 tells a load balancer to go elsewhere.
-    ['/healthcheck', open(() => (isHealthy() ? text('OK') : text('draining', 500)))],
-    ['/openapi.json', open(() => text(OPENAPI, 200, 'application/json; charset=utf-8'))],
+    // 500 tells load balancers to send requests elsewhere, as in envoyproxy/ratelimit.
+    ['/healthcheck', publicGet(() => (isHealthy() ? text('OK') : text('draining', 500)))],
+    ['/openapi.json', publicGet(() => text(OPENAPI, 200, 'application/json; charset=utf-8'))],
     ...pageRoutes(options.page),
   ]);
 }
@@ -64,11 +64,11 @@ function pageRoutes(folder: string | undefined): [path: string, route: Route][] 
   return [...pageFiles(folder)].map(([path, file]) => {
     const answer: Route['answer'] = ({ headers }) =>
       file(String(headers['accept-encoding'] ?? ''), headers['if-none-match'] ?? '');
-    return [path, open(answer)];
+    return [path, publicGet(answer)];
   });
 }
 
-/** For the page, and for people. */
+/** The limits of the configuration, for the page and for people. */
 function limitsOf({ config }: Core): unknown {
   return [...config.limits.values()].map(({ name, text: policies, tiers, overrides, mode, shadow }) => ({
     name,
@@ -80,5 +80,5 @@ function limitsOf({ config }: Core): unknown {
   }));
 }
 
-const get = (answer: Route['answer']): Route => ({ method: 'GET', access: 'door', answer });
-const open = (answer: Route['answer']): Route => ({ method: 'GET', access: 'open', answer });
+const get = (answer: Route['answer']): Route => ({ method: 'GET', access: 'client', answer });
+const publicGet = (answer: Route['answer']): Route => ({ method: 'GET', access: 'public', answer });

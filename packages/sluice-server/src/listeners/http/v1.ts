@@ -1,27 +1,27 @@
-/** POST /v1/take and its siblings: one question, or a list of them that is answered in order. */
+/** POST /v1/take, peek, refund, block and reset: one operation, or a list that is answered in order. */
 import { type Decision, type MaybePromise, SluiceError } from 'sluice';
 import { rateLimitHeaders } from 'sluice/http';
 import { type Core, UnknownLimit, type Verdict } from '../../core/core.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import type { Asked } from '../../telemetry/traces/tracer.ts';
-import { type Question, readQuestion, type Verb } from './questions.ts';
+import { type Operation, readOperation, type Verb } from './operations.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
 
 export interface V1Options {
   readonly maxKey: number;
-  /** Questions in a list. */
+  /** Maximum number of operations in a list. */
   readonly maxBatch: number;
-  /** The status of a denied take that stands alone: 200, or what the caller asked for. */
+  /** Status of the response to a single denied take. */
   readonly denied: number;
 }
 
 export async function answerV1(core: Core, verb: Verb, body: unknown, options: V1Options): Promise<Reply> {
   if (Array.isArray(body)) return answerList(core, verb, body, options);
-  const question = readQuestion(verb, body, options.maxKey);
-  const decision = await ask(core, verb, question).catch((error: unknown) => {
+  const operation = readOperation(verb, body, options.maxKey);
+  const decision = await ask(core, verb, operation).catch((error: unknown) => {
     throw problemOf(error);
   });
-  const { limit, key } = question;
+  const { limit, key } = operation;
   if (verb !== 'take') return { ...json(decision), asked: () => ({ limit, key }) };
   const status = decision.allowed ? 200 : options.denied;
   return {
@@ -33,11 +33,13 @@ export async function answerV1(core: Core, verb: Verb, body: unknown, options: V
 async function answerList(core: Core, verb: Verb, list: unknown[], options: V1Options): Promise<Reply> {
   const { maxKey, maxBatch } = options;
   if (list.length > maxBatch)
-    throw new HttpProblem('too-large', `a list may hold ${maxBatch} questions; got ${list.length}`);
-  const questions = checkAll(core, verb, list, maxKey);
-  // They leave in one tick, so a store that can will answer them together.
+    throw new HttpProblem('too-large', `a list must have at most ${maxBatch} operations; got ${list.length}`);
+  const operations = checkAll(core, verb, list, maxKey);
+  // All are sent in one tick, so that a store can batch them.
   const answers = await Promise.all(
-    questions.map((question) => ask(core, verb, question).catch((error: unknown) => problemOf(error).body)),
+    operations.map((operation) =>
+      ask(core, verb, operation).catch((error: unknown) => problemOf(error).body),
+    ),
   );
   const isDown = answers.length > 0 && answers.every((answer) => 'status' in answer && answer.status === 503);
   if (isDown) throw new HttpProblem('store-unavailable');
@@ -48,34 +50,34 @@ function outcomeOf({ allowed, shadowed }: Verdict): Asked['outcome'] {
   return shadowed ? 'shadowed' : allowed ? 'allowed' : 'denied';
 }
 
-/** One bad question refuses the list before anything is charged. */
-function checkAll(core: Core, verb: Verb, list: unknown[], maxKey: number): Question[] {
+/** Validates the whole list before anything is charged. One invalid operation rejects the list. */
+function checkAll(core: Core, verb: Verb, list: unknown[], maxKey: number): Operation[] {
   const errors: unknown[] = [];
-  const questions: Question[] = [];
+  const operations: Operation[] = [];
   for (const [index, item] of list.entries()) {
     try {
-      const question = readQuestion(verb, item, maxKey);
-      if (!core.config.limits.has(question.limit)) throw new UnknownLimit(question.limit);
-      questions.push(question);
+      const operation = readOperation(verb, item, maxKey);
+      if (!core.config.limits.has(operation.limit)) throw new UnknownLimit(operation.limit);
+      operations.push(operation);
     } catch (error) {
       errors.push({ index, ...problemOf(error).body });
     }
   }
   if (errors.length > 0)
-    throw new HttpProblem('bad-request', `${errors.length} of ${list.length} questions are wrong`, {
+    throw new HttpProblem('bad-request', `${errors.length} of ${list.length} operations are invalid`, {
       errors,
     });
-  return questions;
+  return operations;
 }
 
-async function ask(core: Core, verb: Verb, question: Question): Promise<Verdict> {
-  return answer(core, verb, question);
+async function ask(core: Core, verb: Verb, operation: Operation): Promise<Verdict> {
+  return answer(core, verb, operation);
 }
 
 function answer(
   core: Core,
   verb: Verb,
-  { limit, key, cost, tier, mode, duration = 0 }: Question,
+  { limit, key, cost, tier, mode, duration = 0 }: Operation,
 ): MaybePromise<Decision> {
   switch (verb) {
     case 'take':
@@ -91,14 +93,14 @@ function answer(
   }
 }
 
-/** Whose mistake it was: the caller's, the store's, or ours. */
+/** Turns an error into problem details: an invalid request, a failed store, or an internal error. */
 export function problemOf(error: unknown): HttpProblem {
   if (error instanceof HttpProblem) return error;
   if (error instanceof UnknownLimit) return new HttpProblem('unknown-limit', error.message);
   const fault = storeFaultIn(error);
   if (fault !== undefined) {
     const unavailable = new HttpProblem('store-unavailable', undefined, { fault }, [['Retry-After', '1']]);
-    // The breaker's events report an outage; a mistake in the setup is reported here.
+    // Outages are logged by the circuit breaker's events. An error in the setup is logged with the request.
     if (error instanceof SluiceError) unavailable.cause = error;
     return unavailable;
   }

@@ -1,9 +1,9 @@
-/** What clients ask a server about itself: INFO and COMMAND. */
+/** INFO and COMMAND, with which clients query the server. */
 import { VERSION } from '../../version.ts';
 import { type Command, type Commands, RespError } from './command.ts';
 import { bulk, integer, list, map, nothing, type Protocol, set, simple, verbatim } from './reply.ts';
 
-/** The commands are like those of this version; some clients want to know. */
+/** The Redis version whose commands we mimic. Some clients check it. */
 export const REDIS_VERSION = '7.2.0';
 
 export interface Facts {
@@ -32,7 +32,7 @@ export function infoCommand({ connections, commands, port }: Facts): Command {
     Cluster: { cluster_enabled: 0 },
   });
   return {
-    summary: 'About the server.',
+    summary: 'Returns information about the server.',
     usage: '[section ...]',
     arity: [0, 20],
     run([, ...names], { protocol }) {
@@ -52,7 +52,7 @@ export function infoCommand({ connections, commands, port }: Facts): Command {
 
 export function commandCommand(commands: Commands): Command {
   return {
-    summary: 'About the commands.',
+    summary: 'Returns information about the commands.',
     usage: '[COUNT | LIST | INFO name ... | DOCS name ...]',
     arity: [0, 100],
     run([, sub = '', ...names], { protocol }) {
@@ -85,14 +85,14 @@ export function commandCommand(commands: Commands): Command {
   };
 }
 
-/** Name, arity with the name itself (negative: at least), flags, first, last and step of keys, and four lists. */
+/** Name, arity including the name (negative: minimum), flags, first key, last key, key step, and four lists. */
 function entry(
   protocol: Protocol,
   name: string,
-  { arity: [fewest, most], hasKey = false, isOpen = false }: Command,
+  { arity: [fewest, most], hasKey = false, needsNoAuth = false }: Command,
 ): string {
   const arity = fewest === most ? fewest + 1 : -(fewest + 1);
-  const flags = [hasKey ? 'write' : 'fast', ...(isOpen ? ['no_auth'] : [])].map(simple);
+  const flags = [hasKey ? 'write' : 'fast', ...(needsNoAuth ? ['no_auth'] : [])].map(simple);
   const key = integer(hasKey ? 1 : 0);
   return list([
     bulk(name),

@@ -1,10 +1,10 @@
-/** Runs one command: its reply, or an error reply. */
+/** Runs a command, and turns errors into error replies. */
 import type { Log } from '../../log.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import { type Command, RespError, type Session } from './command.ts';
 import { failure, utf8 } from './reply.ts';
 
-/** Throws a RespError where the client may not run the command, or not like this. */
+/** Throws a RespError if the client may not run the command, or if its arguments are invalid. */
 export function answerTo(
   command: Command | undefined,
   words: readonly string[],
@@ -12,10 +12,10 @@ export function answerTo(
 ): string | Promise<string> {
   const [name] = words;
   if (command === undefined) {
-    if (!session.isTrusted) throw new RespError('NOAUTH', 'Authentication required.');
+    if (!session.isAuthenticated) throw new RespError('NOAUTH', 'Authentication required.');
     throw new RespError('ERR', `unknown command '${name.slice(0, 100)}'`);
   }
-  if (!session.isTrusted && command.isOpen !== true)
+  if (!session.isAuthenticated && command.needsNoAuth !== true)
     throw new RespError('NOAUTH', 'Authentication required.');
   const [fewest, most] = command.arity;
   const given = words.length - 1;
@@ -24,13 +24,13 @@ export function answerTo(
   return command.run(words, session);
 }
 
-/** The error reply for whatever a command threw. A failed store has a code of its own, since the caller did nothing wrong. */
+/** The error reply for an error that a command threw. A failed store has its own code, since the client did nothing wrong. */
 export function refusal(error: unknown, name: string, log: Log): string {
   if (error instanceof RespError) return failure(error.code, error.message);
   if (storeFaultIn(error) !== undefined) return failure('UNAVAILABLE', utf8((error as Error).message));
   const message = error instanceof Error ? error.message : String(error);
-  // Invalid arguments and unknown limits; their messages are meant for the caller.
+  // Invalid arguments and unknown limits. Their messages are meant for the client.
   const isExpected = error instanceof RangeError || (error instanceof Error && error.name === 'UnknownLimit');
-  if (!isExpected) log.error('a command failed', { door: 'resp', command: name, error: message });
+  if (!isExpected) log.error('RESP command failed', { door: 'resp', command: name, error: message });
   return failure('ERR', isExpected ? utf8(message) : 'internal server error');
 }

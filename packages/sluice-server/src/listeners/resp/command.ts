@@ -1,39 +1,39 @@
-/** What a command is, and what it may know of who sent it. */
+/** Types of a command, and of the session of the client that sends it. */
 import type { MaybePromise, Millis } from 'sluice';
 import type { Protocol } from './reply.ts';
 
 export interface Session {
   readonly id: number;
   protocol: Protocol;
-  /** As the client calls itself. */
+  /** Name that the client has set. */
   name: string;
   /** The client's address, or its IPv6 prefix. */
   readonly client: string;
   /** A correct password was sent, or none is needed. */
-  isTrusted: boolean;
+  isAuthenticated: boolean;
   /** Wrong passwords sent over this connection. */
   failures: number;
   /** The connection ends after this reply. */
-  isLeaving: boolean;
+  isClosing: boolean;
 }
 
 export interface Command {
   readonly summary: string;
-  /** What stands after the name, for people. */
+  /** Arguments, for COMMAND DOCS. */
   readonly usage: string;
-  /** Arguments after the name: the fewest and the most. */
+  /** Minimum and maximum number of arguments, without the name. */
   readonly arity: readonly [fewest: number, most: number];
   /** The first argument is a key. */
   readonly hasKey?: boolean;
-  /** Also for clients that have not said the password yet. */
-  readonly isOpen?: boolean;
-  /** The first word is the command's name. What it throws becomes an error reply. */
+  /** Clients may run it before they authenticate. */
+  readonly needsNoAuth?: boolean;
+  /** The first word is the name of the command. Errors become error replies. */
   run(words: readonly string[], session: Session): MaybePromise<string>;
 }
 
 export type Commands = ReadonlyMap<string, Command>;
 
-/** An error reply. With `delay`, it is sent that many milliseconds later, and so are all replies after it. */
+/** Thrown to send an error reply. With `delay`, it and all later replies are sent that many milliseconds later. */
 export class RespError extends Error {
   readonly code: string;
   readonly delay: Millis;

@@ -1,7 +1,7 @@
 /** All commands of the RESP listener. */
 import type { Core } from '../../core/core.ts';
-import { own } from '../../core/detached-copy.ts';
-import type { DoorOptions } from '../listener.ts';
+import { detachedCopy } from '../../core/detached-copy.ts';
+import type { ListenerOptions } from '../listener.ts';
 import { secondsOf } from '../auth-attempts.ts';
 import { isToken } from '../http/access.ts';
 import { commandCommand, type Facts, infoCommand, REDIS_VERSION } from './about.ts';
@@ -9,14 +9,18 @@ import { type Command, type Commands, RespError, type Session } from './command.
 import { bulk, integer, list, map, nothing, OK, simple } from './reply.ts';
 import { throttleCommands } from './throttle.ts';
 
-type Access = Pick<DoorOptions, 'tokens' | 'attempts'>;
+type Access = Pick<ListenerOptions, 'tokens' | 'attempts'>;
 
 /** Wrong passwords after which a connection is closed. */
 const MAX_FAILURES = 3;
 /** Milliseconds until the reply to a wrong password. */
 const FAILURE_DELAY = 500;
 
-export function commandsOf(core: Core, { maxKey, tokens, attempts }: DoorOptions, facts: Facts): Commands {
+export function commandsOf(
+  core: Core,
+  { maxKey, tokens, attempts }: ListenerOptions,
+  facts: Facts,
+): Commands {
   const access = { tokens, attempts };
   const commands = new Map<string, Command>([
     ...throttleCommands(core, maxKey),
@@ -50,9 +54,9 @@ const quitCommand: Command = {
   summary: 'Closes the connection.',
   usage: '',
   arity: [0, 100],
-  isOpen: true,
+  needsNoAuth: true,
   run(_, session) {
-    session.isLeaving = true;
+    session.isClosing = true;
     return OK;
   },
 };
@@ -73,16 +77,16 @@ function authenticate({ tokens, attempts }: Access, password: string, session: S
   if (tokens === undefined) return;
   const wait = secondsOf(attempts?.waitOf(session.client) ?? 0);
   if (wait > 0) {
-    session.isLeaving = true;
+    session.isClosing = true;
     throw new RespError('ERR', `too many failed authentication attempts. Retry in ${wait} s.`);
   }
   const token = Buffer.from(password, 'latin1').toString('utf8');
   if (isToken(token, tokens())) {
-    session.isTrusted = true;
+    session.isAuthenticated = true;
     return;
   }
   attempts?.failed(session.client, token);
-  if (++session.failures >= MAX_FAILURES) session.isLeaving = true;
+  if (++session.failures >= MAX_FAILURES) session.isClosing = true;
   throw new RespError('WRONGPASS', 'invalid password', FAILURE_DELAY);
 }
 
@@ -91,10 +95,10 @@ function authCommand(access: Access): Command {
     summary: 'Authenticates the connection with a token of this listener.',
     usage: '[username] password',
     arity: [1, 2],
-    isOpen: true,
+    needsNoAuth: true,
     run(words, session) {
       if (access.tokens === undefined && words.length === 2)
-        // ioredis recognizes this wording, logs a warning and goes on.
+        // ioredis recognizes this message, logs a warning and continues.
         throw new RespError('ERR', 'AUTH was called without any password configured for the default user');
       authenticate(access, words.at(-1) ?? '', session);
       return OK;
@@ -107,7 +111,7 @@ function helloCommand(access: Access): Command {
     summary: 'Selects the protocol version; may also authenticate and set a name.',
     usage: '[protover] [AUTH username password] [SETNAME name]',
     arity: [0, 6],
-    isOpen: true,
+    needsNoAuth: true,
     run([, version, ...options], session) {
       if (version !== undefined && version !== '2' && version !== '3')
         throw /^\d+$/.test(version)
@@ -121,7 +125,7 @@ function helloCommand(access: Access): Command {
         else if (option === 'setname' && words.length >= 1) name = nameOf(words.shift() as string);
         else throw new RespError('ERR', `syntax error in HELLO option '${String(option).slice(0, 40)}'`);
       }
-      if (!session.isTrusted)
+      if (!session.isAuthenticated)
         throw new RespError('NOAUTH', 'Authentication required. HELLO accepts AUTH <username> <password>.');
       if (version !== undefined) session.protocol = version === '3' ? 3 : 2;
       if (name !== undefined) session.name = name;
@@ -173,5 +177,5 @@ function nameOf(bytes: string): string {
       'ERR',
       'client names must have at most 200 characters, without spaces or control characters',
     );
-  return own(bytes);
+  return detachedCopy(bytes);
 }

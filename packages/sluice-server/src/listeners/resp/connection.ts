@@ -1,12 +1,12 @@
 /**
- * One client. Commands are answered in the order in which they came, also when a store answers later; answers of one
- * turn of the loop leave in one write. Nothing grows without bound: who does not read its answers, or has too many of
- * them under way, is not read from.
+ * One client connection. Replies are sent in the order of the commands, even if the store answers out of order, and the
+ * replies of one turn of the event loop are sent in one write. Memory is bounded: while a client does not read its replies,
+ * or has too many commands in progress, nothing more is read from its socket.
  */
 import type { Socket } from 'node:net';
 import type { Millis } from 'sluice';
 import type { Core } from '../../core/core.ts';
-import { own } from '../../core/detached-copy.ts';
+import { detachedCopy } from '../../core/detached-copy.ts';
 import { HANDSHAKE_TIMEOUT } from '../listener.ts';
 import type { Log } from '../../log.ts';
 import type { Tracer } from '../../telemetry/traces/tracer.ts';
@@ -14,47 +14,47 @@ import { answerTo, refusal } from './answer.ts';
 import { type Command, type Commands, RespError, type Session } from './command.ts';
 import { type Bounds, ProtocolError, RespParser } from './parser.ts';
 import { failure } from './reply.ts';
-import { tellerOf } from './trace.ts';
+import { spanRecorder } from './trace.ts';
 
 export interface Service {
   readonly core: Core;
   readonly log: Log;
   readonly commands: Commands;
   readonly bounds: Bounds;
-  /** Clients must authenticate first. */
-  readonly isClosed: boolean;
-  /** A connection that sends nothing for this long is closed; 0: never. */
+  /** Whether clients must authenticate first. */
+  readonly requiresAuth: boolean;
+  /** A connection that sends nothing for this long is closed; 0 for never. */
   readonly idleTimeout: Millis;
   /** A connection whose command is incomplete for this long is closed. */
   readonly requestTimeout: Millis;
   readonly tracer?: Tracer | undefined;
-  /** Counts. */
+  /** Called with the number of replies that were sent. */
   answered(times: number): void;
-  /** Runs it once all that has come in this turn of the loop, from whomever, is read. */
+  /** Runs `work` after the input of all connections in this turn of the event loop has been read. */
   afterReading(work: () => void): void;
 }
 
 export interface Connection {
-  /** What came, a character for each byte. */
-  hear(text: string): void;
-  /** Closes the connection if its client has been silent for too long. `now`: monotonic. */
-  look(now: Millis): void;
-  /** Ends it after the answers to what has come, or after a moment if nothing comes. */
-  drain(moment: number): void;
+  /** Processes input, as text with one character per byte. */
+  receive(text: string): void;
+  /** Closes the connection if its client has been inactive for too long. `now` is monotonic time. */
+  checkTimeouts(now: Millis): void;
+  /** Closes the connection after replying to what was received, or after `grace` ms if nothing arrives. */
+  drain(grace: number): void;
 }
 
-/** Answers under way at once. */
-const MOST_WAITING = 1000;
-/** Bytes of answers that wait for one before them. */
-const MOST_HELD = 1024 * 1024;
-/** Bytes of answers in one write. */
+/** Maximum number of commands in progress. */
+const MAX_WAITING = 1000;
+/** Maximum size, in bytes, of replies that wait for an earlier one. */
+const MAX_HELD = 1024 * 1024;
+/** Size, in bytes, at which replies are written before the turn ends. */
 const WRITE_AT = 64 * 1024;
-/** After our last word, the client has so long to read it, and to hang up; a reset would take it away. */
+/** Milliseconds for the client to read the last reply and close. Resetting the connection would discard that reply. */
 const LINGER = 2000;
-/** For those who have not said the password. */
-const STRANGER: Bounds = { maxArguments: 10, maxBytes: 4096 };
-/** Web pages can make browsers say these to any port; what follows may read like commands. */
-const BROWSERS = new Set(['post', 'host:']);
+/** Limits for clients that have not authenticated. */
+const UNAUTHENTICATED: Bounds = { maxArguments: 10, maxBytes: 4096 };
+/** First words of HTTP requests that a web page can make a browser send to any port. Their body could contain commands. */
+const HTTP_WORDS = new Set(['post', 'host:']);
 
 type Code = 'ok' | 'error';
 
@@ -62,7 +62,7 @@ interface Slot {
   reply: string | undefined;
 }
 
-/** What a client's word stands for, and what metrics call it. */
+/** The command that a word names, and its label in metrics. */
 interface Named {
   readonly word: string;
   readonly command: Command | undefined;
@@ -72,39 +72,44 @@ interface Named {
 const UNKNOWN: Named = { word: '', command: undefined, label: 'unknown' };
 
 export function serveClient(socket: Socket, id: number, client: string, service: Service): Connection {
-  const { core, log, commands, bounds, isClosed, tracer, idleTimeout, requestTimeout } = service;
+  const { core, log, commands, bounds, requiresAuth, tracer, idleTimeout, requestTimeout } = service;
   const session: Session = {
     id,
     client,
     protocol: 2,
     name: '',
-    isTrusted: !isClosed,
+    isAuthenticated: !requiresAuth,
     failures: 0,
-    isLeaving: false,
+    isClosing: false,
   };
   const openedAt = performance.now();
-  /** When something was last read. */
+  /** When input was last processed. */
   let readAt = openedAt;
-  /** When the command that is still incomplete began; Infinity: none is. */
+  /** When the first byte of an incomplete command arrived. Infinity if no command is incomplete. */
   let begunAt = Infinity;
-  const parser = new RespParser(isClosed ? STRANGER : bounds);
+  const parser = new RespParser(requiresAuth ? UNAUTHENTICATED : bounds);
+  /** Replies in the order of their commands, starting with the first that is not available yet. */
   const waiting: Slot[] = [];
   const batch = { name: '', code: 'ok' as Code, times: 0, start: 0 };
   let known = UNKNOWN;
+  /** Bytes of replies in `waiting`. */
   let held = 0;
+  /** Replies to write next. */
   let out = '';
+  /** The socket's buffer is full: the client does not read. */
   let isFull = false;
   let isEnded = false;
   let isFlushing = false;
   let isWriting = false;
   let isDraining = false;
-  let isLate = false;
-  let isDry = false;
+  let isGraceOver = false;
+  /** The parser needs more input. */
+  let isConsumed = false;
   let hasAnswered = false;
   let idle: NodeJS.Timeout | undefined;
 
   function isBlocked(): boolean {
-    return isFull || waiting.length >= MOST_WAITING || held > MOST_HELD;
+    return isFull || waiting.length >= MAX_WAITING || held > MAX_HELD;
   }
 
   function flush(): void {
@@ -113,8 +118,8 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     out = '';
   }
 
-  /** Not before those that came earlier. */
-  function say(answer: string): void {
+  /** Sends a reply, after those to earlier commands. */
+  function sendReply(answer: string): void {
     if (waiting.length === 0) out += answer;
     else {
       waiting.push({ reply: answer });
@@ -122,20 +127,20 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     }
   }
 
-  function sayLater(
+  function replyLater(
     answer: Promise<string>,
     name: string,
     start: number,
-    tell: ((reply: string) => void) | undefined,
+    record: ((reply: string) => void) | undefined,
   ): void {
     const slot: Slot = { reply: undefined };
     waiting.push(slot);
     const settled = (reply: string, code: Code): void => {
       slot.reply = reply;
       held += reply.length;
-      tell?.(reply);
+      record?.(reply);
       report(name, code, 1, start);
-      settle();
+      sendSettled();
     };
     answer.then(
       (reply) => settled(reply, 'ok'),
@@ -143,8 +148,8 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     );
   }
 
-  /** What is ready, up to the first that is not. All that becomes ready in one turn of the loop leaves together. */
-  function settle(): void {
+  /** Sends the settled replies up to the first pending one. Those that settle in one turn of the event loop share a write. */
+  function sendSettled(): void {
     while (waiting[0]?.reply !== undefined) {
       const { reply } = waiting.shift() as { reply: string };
       held -= reply.length;
@@ -163,7 +168,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     core.metrics.answered('resp', name, code, performance.now() - start, times);
   }
 
-  /** Answers of a kind that leave together are reported together. */
+  /** Reports consecutive replies with the same command and code together. */
   function count(name: string, code: Code, start: number): void {
     if (name !== batch.name || code !== batch.code) reportBatch();
     if (batch.times === 0) {
@@ -181,63 +186,64 @@ export function serveClient(socket: Socket, id: number, client: string, service:
 
   function perform(words: string[], start: number): void {
     const [word] = words;
-    // Clients say the same again and again: to compare is cheaper than to look up.
+    // Clients tend to repeat a command: comparing is cheaper than a lookup.
     if (word !== known.word) known = namedBy(word, commands);
     const { command, label } = known;
-    const tell = tracer && tellerOf(tracer, command, words, start);
+    const record = tracer && spanRecorder(tracer, command, words, start);
     try {
       const answer = answerTo(command, words, session);
-      if (typeof answer !== 'string') sayLater(answer, label, start, tell);
+      if (typeof answer !== 'string') replyLater(answer, label, start, record);
       else {
-        tell?.(answer);
-        say(answer);
+        record?.(answer);
+        sendReply(answer);
         count(label, 'ok', start);
       }
     } catch (error) {
-      if (error instanceof RespError && error.delay > 0) sayLater(rejectLater(error), label, start, tell);
+      if (error instanceof RespError && error.delay > 0) replyLater(rejectLater(error), label, start, record);
       else {
         const answer = refusal(error, label, log);
-        tell?.(answer);
-        say(answer);
+        record?.(answer);
+        sendReply(answer);
         count(label, 'error', start);
       }
     }
-    if (command === undefined && BROWSERS.has(word.toLowerCase())) session.isLeaving = true;
-    if (session.isTrusted && parser.bounds !== bounds) parser.bounds = bounds;
+    if (command === undefined && HTTP_WORDS.has(word.toLowerCase())) session.isClosing = true;
+    if (session.isAuthenticated && parser.bounds !== bounds) parser.bounds = bounds;
   }
 
-  /** Where reading is allowed. */
+  /** Runs the commands received so far, as long as the connection is not blocked. */
   function read(): void {
     const start = performance.now();
     readAt = start;
     try {
-      while (!session.isLeaving && !isBlocked()) {
+      while (!session.isClosing && !isBlocked()) {
         const words = parser.next();
-        isDry = words === undefined;
+        isConsumed = words === undefined;
         if (words === undefined) break;
         begunAt = Infinity;
         hasAnswered = true;
         perform(words, start);
         if (out.length > WRITE_AT) flush();
       }
-      begunAt = isDry && parser.isMidway ? Math.min(begunAt, start) : Infinity;
+      begunAt = isConsumed && parser.isMidway ? Math.min(begunAt, start) : Infinity;
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      say(failure('ERR', `Protocol error: ${error.message}`));
+      sendReply(failure('ERR', `Protocol error: ${error.message}`));
       count('protocol', 'error', start);
-      session.isLeaving = true;
+      session.isClosing = true;
     }
   }
 
   function write(): void {
     flush();
     reportBatch();
-    // While draining: one more answer, and the client knows.
-    if (isDraining && isDry && (isLate || (hasAnswered && !parser.isMidway))) session.isLeaving = true;
+    // While draining, the connection is closed after one more reply.
+    if (isDraining && isConsumed && (isGraceOver || (hasAnswered && !parser.isMidway)))
+      session.isClosing = true;
     hasAnswered = false;
     const isStopped = isBlocked();
-    if (!session.isLeaving && isStopped !== socket.isPaused()) socket[isStopped ? 'pause' : 'resume']();
-    if ((session.isLeaving || (isEnded && isDry && !isStopped)) && waiting.length === 0) leave();
+    if (!session.isClosing && isStopped !== socket.isPaused()) socket[isStopped ? 'pause' : 'resume']();
+    if ((session.isClosing || (isEnded && isConsumed && !isStopped)) && waiting.length === 0) leave();
   }
 
   function writeLater(): void {
@@ -250,15 +256,15 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     write();
   }
 
-  /** Sockets have been looked at since the timer: where the process was held up, words wait there unread. */
-  function late(): void {
-    isLate = true;
+  /** Ends the grace period. Runs after Node has read from all sockets: if the process was stalled, input may be waiting. */
+  function stopWaiting(): void {
+    isGraceOver = true;
     run();
   }
 
-  /** The last word is said. What still comes is not read as commands. */
+  /** Closes the connection after the last reply. Further input is ignored. */
   function leave(): void {
-    session.isLeaving = true;
+    session.isClosing = true;
     if (socket.writableEnded || socket.destroyed) return;
     clearTimeout(idle);
     socket.end();
@@ -266,10 +272,10 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     idle = setTimeout(() => socket.destroy(), LINGER).unref();
   }
 
-  /** Says why, and closes; a client that does not even read is cut off. */
-  function dismiss(reason: string): void {
-    say(failure('ERR', reason));
-    session.isLeaving = true;
+  /** Sends the reason and closes. A client that does not read it is disconnected after LINGER. */
+  function closeWith(reason: string): void {
+    sendReply(failure('ERR', reason));
+    session.isClosing = true;
     write();
   }
 
@@ -283,29 +289,29 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   });
   socket.on('error', () => socket.destroy());
   socket.on('close', () => {
-    session.isLeaving = true;
+    session.isClosing = true;
     clearTimeout(idle);
   });
 
   return {
-    hear(text) {
-      if (session.isLeaving) return;
+    receive(text) {
+      if (session.isClosing) return;
       parser.push(text);
-      isDry = false;
+      isConsumed = false;
       read();
       if (isWriting) return;
       isWriting = true;
       service.afterReading(writeLater);
     },
-    look(now) {
-      if (session.isLeaving || waiting.length > 0) return;
-      if (!session.isTrusted && now - openedAt > HANDSHAKE_TIMEOUT) dismiss('authentication timeout');
-      else if (now - begunAt > requestTimeout) dismiss('timeout: the command is incomplete');
-      else if (idleTimeout > 0 && now - readAt > idleTimeout) dismiss('idle timeout');
+    checkTimeouts(now) {
+      if (session.isClosing || waiting.length > 0) return;
+      if (!session.isAuthenticated && now - openedAt > HANDSHAKE_TIMEOUT) closeWith('authentication timeout');
+      else if (now - begunAt > requestTimeout) closeWith('timeout: the command is incomplete');
+      else if (idleTimeout > 0 && now - readAt > idleTimeout) closeWith('idle timeout');
     },
-    drain(moment) {
+    drain(grace) {
       isDraining = true;
-      idle ??= setTimeout(() => setImmediate(late), moment);
+      idle ??= setTimeout(() => setImmediate(stopWaiting), grace);
     },
   };
 }
@@ -319,5 +325,5 @@ function rejectLater(error: RespError): Promise<string> {
 function namedBy(word: string, commands: Commands): Named {
   const name = word.toLowerCase();
   const command = commands.get(name);
-  return command === undefined ? UNKNOWN : { word: own(word), command, label: own(name) };
+  return command === undefined ? UNKNOWN : { word: detachedCopy(word), command, label: detachedCopy(name) };
 }

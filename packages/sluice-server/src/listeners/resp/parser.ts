@@ -1,23 +1,23 @@
 /**
- * From bytes to commands. Bytes are read as text of one character each ('latin1'): nothing is lost, and a chunk is
+ * Parses commands from bytes. Input is decoded as 'latin1', one character per byte: no information is lost, and a chunk is
  * decoded once instead of once per argument.
  */
-import { own } from '../../core/detached-copy.ts';
+import { detachedCopy } from '../../core/detached-copy.ts';
 
-/** The client does not speak RESP, or too much of it. It is told so, and the connection ends. */
+/** The input is not RESP, or exceeds the bounds. The client gets an error reply, and the connection is closed. */
 export class ProtocolError extends Error {}
 
 export interface Bounds {
   readonly maxArguments: number;
-  /** Bytes of all arguments of a command. */
+  /** Maximum total size of a command's arguments, in bytes. */
   readonly maxBytes: number;
 }
 
-/** Bytes of a command without lengths, as a person types it. */
+/** Maximum length of an inline command, as typed by a person, in bytes. */
 const MAX_INLINE = 16_384;
-/** Digits, and a sign. */
+/** Maximum length of a line that holds a number: a sign and digits. */
 const MAX_LENGTH_LINE = 20;
-/** Text that grows by many small pieces is put together now and then, so that the pieces are freed. */
+/** A string concatenated from many small pieces is flattened after this many, so that the pieces can be freed. */
 const PIECES = 256;
 
 const CR = 13;
@@ -27,16 +27,17 @@ const STAR = 42;
 const DOLLAR = 36;
 
 export class RespParser {
-  /** May change between commands: who has not said a password gets little. */
+  /** May change between commands: clients that have not authenticated get smaller bounds. */
   bounds: Bounds;
   private text = '';
   private at = 0;
   private pieces = 0;
-  /** Of the command under way; none is once all of them are there. */
+  /** Arguments of the current command. */
   private args: string[] = [];
-  private there = 0;
+  /** Number of `args` that are complete. The command is incomplete while it is smaller than `args.length`. */
+  private received = 0;
   private bytes = 0;
-  /** Length of the argument that comes next; -1: not known yet. */
+  /** Length of the next argument; -1 if its length line has not been read. */
   private length = -1;
 
   constructor(bounds: Bounds) {
@@ -46,21 +47,21 @@ export class RespParser {
   push(chunk: string): void {
     if (this.at === this.text.length) this.text = chunk;
     else {
-      const rest = this.at === 0 ? this.text : own(this.text.slice(this.at));
+      const rest = this.at === 0 ? this.text : detachedCopy(this.text.slice(this.at));
       this.text = rest + chunk;
       if (++this.pieces % PIECES === 0) this.text.charCodeAt(0);
     }
     this.at = 0;
   }
 
-  /** Part of a command has come. */
+  /** Whether a command has been received partially. */
   get isMidway(): boolean {
-    return this.there < this.args.length || this.at < this.text.length;
+    return this.received < this.args.length || this.at < this.text.length;
   }
 
-  /** The next command, or undefined until more comes. Throws a ProtocolError. */
+  /** The next command, or undefined if more input is needed. Throws a ProtocolError. */
   next(): string[] | undefined {
-    return this.there < this.args.length ? this.goOn() : this.begin();
+    return this.received < this.args.length ? this.goOn() : this.begin();
   }
 
   private begin(): string[] | undefined {
@@ -74,11 +75,11 @@ export class RespParser {
       const count = numberAt(text, this.at, 'multibulk length');
       if (count === PARTIAL) return undefined;
       this.at = lineEnd;
-      // Nothing asked, nothing answered.
+      // An empty command has no reply.
       if (count <= 0) continue;
       if (count > this.bounds.maxArguments) throw new ProtocolError('invalid multibulk length');
       this.args = Array<string>(count);
-      this.there = 0;
+      this.received = 0;
       this.bytes = 0;
       return this.goOn();
     }
@@ -88,8 +89,8 @@ export class RespParser {
   private goOn(): string[] | undefined {
     const { text, args } = this;
     const { maxBytes } = this.bounds;
-    let { at, there, length, bytes } = this;
-    for (; there < args.length; there++) {
+    let { at, received, length, bytes } = this;
+    for (; received < args.length; received++) {
       if (length < 0) {
         const found = at < text.length ? lengthAt(text, at) : PARTIAL;
         if (found !== PARTIAL) {
@@ -102,19 +103,19 @@ export class RespParser {
       const end = at + length;
       if (length < 0 || text.length < end + 2) {
         this.at = at;
-        this.there = there;
+        this.received = received;
         this.length = length;
         this.bytes = bytes;
         return undefined;
       }
       if (text.charCodeAt(end) !== CR || text.charCodeAt(end + 1) !== LF)
-        throw new ProtocolError('an argument is longer than its length');
-      args[there] = text.slice(at, end);
+        throw new ProtocolError('an argument is longer than its declared length');
+      args[received] = text.slice(at, end);
       at = end + 2;
       length = -1;
     }
     this.at = at;
-    this.there = there;
+    this.received = received;
     this.length = -1;
     return args;
   }
@@ -131,19 +132,19 @@ export class RespParser {
   }
 }
 
-/** Where the line ends that was last read. */
+/** Offset of the end of the line that `numberAt` read last. A second result, returned without an allocation. */
 let lineEnd = 0;
-/** The line has not come to its end. No number that a client can say. */
+/** Result of `numberAt` for an incomplete line. Differs from every number that a client can send. */
 const PARTIAL = -2;
 
-/** Of an argument, or PARTIAL. */
+/** The length of an argument, or PARTIAL. */
 function lengthAt(text: string, at: number): number {
   if (text.charCodeAt(at) === DOLLAR) return numberAt(text, at, 'bulk length');
-  const sign = text[at];
-  throw new ProtocolError(`expected '$', got '${sign > ' ' && sign <= '~' ? sign : '?'}'`);
+  const character = text[at];
+  throw new ProtocolError(`expected '$', got '${character > ' ' && character <= '~' ? character : '?'}'`);
 }
 
-/** The number after the first sign of a line, or PARTIAL. Of those below 0, all are -1. */
+/** The number after the first character of a line, or PARTIAL. Negative numbers are returned as -1. */
 function numberAt(text: string, start: number, what: string): number {
   let at = start + 1;
   const isNegative = text.charCodeAt(at) === MINUS;
@@ -166,10 +167,10 @@ function numberAt(text: string, start: number, what: string): number {
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', a: '\x07' };
-/** No `\s`: it knows signs that are parts of other letters in UTF-8. */
+/** Lists blanks explicitly: `\s` also matches bytes that are parts of UTF-8 characters. */
 const WORD = /(?:"((?:[^"\\]|\\[\s\S])*)"|'((?:[^'\\]|\\[\s\S])*)'|([^ \t\r\v\f"']+))(?:[ \t\r\v\f]+|$)/y;
 
-/** As typed: words, or quoted text with escapes in it. */
+/** Splits an inline command into words and quoted strings, which may contain escapes. */
 function wordsOf(line: string): string[] {
   const words: string[] = [];
   const text = line.replace(/^[ \t\r\v\f]+/, '');
@@ -184,7 +185,7 @@ function wordsOf(line: string): string[] {
 }
 
 function unescaped(text: string): string {
-  return text.replace(/\\(?:x([\da-fA-F]{2})|([\s\S]))/g, (_, hex: string | undefined, sign: string) =>
-    hex === undefined ? (ESCAPES[sign] ?? sign) : String.fromCharCode(Number.parseInt(hex, 16)),
+  return text.replace(/\\(?:x([\da-fA-F]{2})|([\s\S]))/g, (_, hex: string | undefined, character: string) =>
+    hex === undefined ? (ESCAPES[character] ?? character) : String.fromCharCode(Number.parseInt(hex, 16)),
   );
 }

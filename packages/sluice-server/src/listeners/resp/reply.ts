@@ -1,4 +1,4 @@
-/** Replies in RESP 2 and 3, as text of one character per byte. */
+/** Encodes replies in RESP 2 and 3, as text with one character per byte. */
 
 export type Protocol = 2 | 3;
 
@@ -12,17 +12,17 @@ export function simple(text: string): string {
 
 export const OK: string = simple('OK');
 
-/** One line, whatever it quotes. */
+/** Error replies must be a single line, so line breaks in the message are replaced. */
 export function failure(code: string, message: string): string {
   return `-${code} ${message.slice(0, 500).replace(/[\r\n]+/g, ' ')}\r\n`;
 }
 
-/** Bytes as they are. */
+/** A binary-safe string. */
 export function bulk(bytes: string): string {
   return `$${bytes.length}\r\n${bytes}\r\n`;
 }
 
-/** Text for people: a type of its own in RESP 3. */
+/** Text for people, which has its own type in RESP 3. */
 export function verbatim(protocol: Protocol, bytes: string): string {
   return protocol === 2 ? bulk(bytes) : `=${bytes.length + 4}\r\ntxt:${bytes}\r\n`;
 }
@@ -39,7 +39,7 @@ export function set(protocol: Protocol, items: readonly string[]): string {
   return `${protocol === 2 ? '*' : '~'}${items.length}\r\n${items.join('')}`;
 }
 
-/** RESP 2 has no maps: names and values by turns. */
+/** RESP 2 has no maps; it uses an array of alternating names and values. */
 export function map(
   protocol: Protocol,
   members: readonly (readonly [name: string, value: string])[],
@@ -48,7 +48,7 @@ export function map(
   return `${head}\r\n${members.map(([name, value]) => bulk(name) + value).join('')}`;
 }
 
-/** Any text as the bytes of its UTF-8. */
+/** Encodes text as UTF-8, with one character per byte. */
 export function utf8(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }

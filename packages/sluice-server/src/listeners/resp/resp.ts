@@ -4,40 +4,40 @@ import { createServer as createSecureServer, Server as SecureServer } from 'node
 import type { Core } from '../../core/core.ts';
 import { admissionTo } from '../connections.ts';
 import {
-  type Door,
-  type DoorOptions,
+  type Listener,
+  type ListenerOptions,
   HANDSHAKE_TIMEOUT,
   IDLE_TIMEOUT,
   REQUEST_TIMEOUT,
 } from '../listener.ts';
-import { letIn } from '../drain-backlog.ts';
+import { drainBacklog } from '../drain-backlog.ts';
 import { commandsOf } from './commands.ts';
 import { type Connection, serveClient, type Service } from './connection.ts';
-import { hearing } from './socket.ts';
+import { readWithSharedBuffer } from './socket.ts';
 
 const MAX_ARGUMENTS = 1024;
-/** While draining, a client that is silent may say one more thing within this time. */
-const LAST_WORDS = 500;
-/** Milliseconds between two searches for silent connections. */
-const LOOK_EVERY = 1000;
-/** Milliseconds for a refused client to read why. */
+/** Milliseconds that an idle connection stays open while draining, for one more command. */
+const DRAIN_GRACE = 500;
+/** Milliseconds between checks for inactive connections. */
+const CHECK_EVERY = 1000;
+/** Milliseconds for a refused client to read the reason. */
 const LINGER = 1000;
 
-export async function openResp(core: Core, options: DoorOptions): Promise<Door> {
+export async function openResp(core: Core, options: ListenerOptions): Promise<Listener> {
   const { address, tls, log, maxMessage, tokens, tracer, attempts } = options;
   const connections = new Set<Connection>();
-  /** With those that are still shaking hands. */
+  /** Includes sockets whose TLS handshake is in progress. */
   const sockets = new Set<Socket>();
   let writers: (() => void)[] = [];
   let ids = 0;
-  /** While draining: how long a silent client has. */
-  let moment: number | undefined;
+  /** While draining, how long an idle connection stays open. */
+  let grace: number | undefined;
   let answers = 0;
   const service: Service = {
     core,
     log,
     bounds: { maxArguments: MAX_ARGUMENTS, maxBytes: maxMessage },
-    isClosed: tokens !== undefined,
+    requiresAuth: tokens !== undefined,
     idleTimeout: options.idleTimeout ?? IDLE_TIMEOUT,
     requestTimeout: options.requestTimeout ?? REQUEST_TIMEOUT,
     tracer,
@@ -54,19 +54,19 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
     }),
   };
 
-  /** In a row: were each client written to at once, each would be woken alone, which takes longer than most commands. */
+  /** Writes to all clients in a row. Writing to each one as soon as it was read costs more than most commands. */
   function writeAll(): void {
     const ready = writers;
     writers = [];
     for (const write of ready) write();
   }
 
-  function welcome(given: Socket): void {
+  function serve(given: Socket): void {
     const client = attempts?.clientOf({ headers: {}, socket: given }) ?? '';
-    const socket = hearing(given, (text) => connection.hear(text));
+    const socket = readWithSharedBuffer(given, (text) => connection.receive(text));
     const connection = serveClient(socket, ++ids, client, service);
     connections.add(connection);
-    if (moment !== undefined) connection.drain(moment);
+    if (grace !== undefined) connection.drain(grace);
     socket.on('close', () => connections.delete(connection));
   }
 
@@ -83,19 +83,19 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
             requestCert: tls.ca !== undefined,
             rejectUnauthorized: tls.ca !== undefined,
           },
-          welcome,
+          serve,
         );
-  const admit = admissionTo(server, { max: options.maxConnections, door: 'resp', log });
+  const admit = admissionTo(server, { max: options.maxConnections, listener: 'resp', log });
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     if (!admit(socket)) refuse(socket, tls === undefined);
-    else if (tls === undefined) welcome(socket);
+    else if (tls === undefined) serve(socket);
   });
-  const look = setInterval(() => {
+  const timeouts = setInterval(() => {
     const now = performance.now();
-    for (const connection of connections) connection.look(now);
-  }, LOOK_EVERY).unref();
+    for (const connection of connections) connection.checkTimeouts(now);
+  }, CHECK_EVERY).unref();
   server.on('tlsClientError', (_error, socket: Socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -109,17 +109,17 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
   return {
     address: { host: address.host, port: portOf(server) },
     async drain(timeout) {
-      await letIn(server);
+      await drainBacklog(server);
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
-      moment = Math.min(LAST_WORDS, timeout);
-      for (const connection of connections) connection.drain(moment);
+      grace = Math.min(DRAIN_GRACE, timeout);
+      for (const connection of connections) connection.drain(grace);
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, timeout);
       await closed;
-      clearInterval(look);
+      clearInterval(timeouts);
       clearTimeout(cut);
     },
     secure(next) {
@@ -128,7 +128,7 @@ export async function openResp(core: Core, options: DoorOptions): Promise<Door> 
   };
 }
 
-/** Before its TLS handshake a client cannot be told anything. */
+/** Closes a connection above the maximum, with the reason. Nothing can be sent before a TLS handshake. */
 function refuse(socket: Socket, isPlain: boolean): void {
   socket.on('error', () => socket.destroy());
   if (!isPlain) return void socket.destroy();

@@ -1,38 +1,38 @@
 /**
- * What a socket hears. For each read Node makes a buffer of 64 kB and hands it through a stream, which costs more than
- * most commands do. It would read into a buffer of ours (`onread`), but only for sockets that are made by hand: so the
- * handle of the accepted one moves into such a one.
+ * Reads from sockets through one shared buffer. By default, Node allocates 64 kB for each read and passes it through a
+ * stream, which costs more than most commands. The `onread` option avoids this, but only for sockets created by the program,
+ * so the handle of an accepted socket is moved into a new one.
  */
 import { Socket } from 'node:net';
 
-/** For all sockets: what is in it is read before anything else runs. On Windows the system keeps it for longer. */
+/** Shared by all sockets: its content is consumed before anything else runs. On Windows, the system holds it for longer. */
 const shared: Buffer | undefined =
   process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(64 * 1024);
 
-/** The socket to go on with. */
-export function hearing(given: Socket, hear: (text: string) => void): Socket {
-  const handle = shared === undefined || 'encrypted' in given ? undefined : taken(given);
+/** Passes input to `onText`, one character per byte. Returns the socket to use from then on. */
+export function readWithSharedBuffer(given: Socket, onText: (text: string) => void): Socket {
+  const handle = shared === undefined || 'encrypted' in given ? undefined : detachHandle(given);
   if (handle === undefined || shared === undefined) {
-    given.setEncoding('latin1').on('data', hear);
+    given.setEncoding('latin1').on('data', onText);
     return given.resume();
   }
   const onread = {
     buffer: shared,
     callback(size: number) {
-      hear(shared.toString('latin1', 0, size));
+      onText(shared.toString('latin1', 0, size));
       return true;
     },
   };
   const options: object = { handle, allowHalfOpen: true, onread };
   const socket = new Socket(options);
-  // The server counts the one that it gave.
+  // The server tracks the original socket, so the two must close together.
   socket.on('close', () => given.destroy());
   given.on('close', () => socket.destroy());
   return socket;
 }
 
-/** Undefined: this is another Node than those we know. */
-function taken(socket: Socket): object | undefined {
+/** Takes the handle out of a socket. Returns undefined if this version of Node stores it elsewhere. */
+function detachHandle(socket: Socket): object | undefined {
   const owner = socket as { _handle?: object | null };
   const handle = owner._handle ?? undefined;
   owner._handle = null;

@@ -1,10 +1,11 @@
-/** Spans of the RESP door. It has no headers: each begins a trace of its own. */
+/** Spans of the RESP listener. RESP has no headers, so each span starts a new trace. */
 import type { Millis } from 'sluice';
 import type { Asked, Tracer } from '../../telemetry/traces/tracer.ts';
 import type { Command } from './command.ts';
+import { isLimited } from './throttle-reply.ts';
 
-/** What is told of the reply; undefined: the command leaves no span. */
-export function tellerOf(
+/** Returns a function that records the span of a command, given its reply. Undefined if the command is not sampled. */
+export function spanRecorder(
   tracer: Tracer,
   command: Command | undefined,
   words: readonly string[],
@@ -19,7 +20,7 @@ export function tellerOf(
       start,
       attributes: { 'sluice.door': 'resp', 'db.response.status_code': codeOf(reply) },
       asked: askedOf(name, words, reply),
-      error: /^-(UNAVAILABLE|ERR the server failed)/.test(reply) ? reply.slice(1).trimEnd() : undefined,
+      error: /^-(UNAVAILABLE|ERR internal server error)/.test(reply) ? reply.slice(1).trimEnd() : undefined,
     });
 }
 
@@ -27,15 +28,16 @@ function codeOf(reply: string): string {
   return /^-(\w+)/.exec(reply)?.[1] ?? 'OK';
 }
 
-/** Of a reply that is no error: five integers, the first of which says whether it was limited. */
+/** Describes the command. The limit and the outcome are unknown if the reply is an error. */
 function askedOf(name: string, words: readonly string[], reply: string): Asked {
   const key = copyOf(words[1]);
-  if (!reply.startsWith('*5')) return { key };
+  const limited = isLimited(reply);
+  if (limited === undefined) return { key };
   const limit = name === 'THROTTLE' ? copyOf(words[2]) : name.toLowerCase();
-  return { limit, key, outcome: reply[5] === '0' ? 'allowed' : 'denied' };
+  return { limit, key, outcome: limited ? 'denied' : 'allowed' };
 }
 
-/** Spans wait for a while: they must not keep the text that the word was cut from. */
+/** Copies a word, because spans are queued and must not keep the input that the word is a slice of. */
 function copyOf(word: string | undefined): string | undefined {
   return word === undefined ? undefined : Buffer.from(word, 'latin1').toString('utf8');
 }

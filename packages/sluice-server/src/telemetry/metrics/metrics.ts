@@ -1,99 +1,99 @@
-/** What the server counts. Memory is bounded whatever is asked: labels come from the configuration, up to a number. */
+/** The server's metrics. Memory is bounded: labels come from the configuration, and their number has a maximum. */
 import type { Decision, Millis, StoreFault } from 'sluice';
 import { exposition, type Family, Histogram, type Sample } from 'sluice/prometheus';
 import type { Seen } from './space-saving.ts';
 import { Sampled } from './sampled.ts';
-import { Spread } from './spread.ts';
+import { LatencyBuckets } from './latency-buckets.ts';
 
-/** What is told apart. */
+/** Which details the metrics contain. */
 export interface MetricsOptions {
-  /** Once more than this share of the limit is used, it is near. Default 0.8. */
+  /** An allowed take is near the limit if more than this share of it is used. Default 0.8. */
   readonly nearRatio?: number | undefined;
-  /** Keys shown as most often denied; 0 keeps keys out of the metrics. Default 20. */
+  /** Number of most denied keys to show; 0 keeps keys out of the metrics. Default 20. */
   readonly topKeys?: number | undefined;
-  /** Limits told apart; what comes after is counted as 'other'. Default 2000. */
+  /** Maximum number of limits with their own label. Further limits are counted as 'other'. Default 2000. */
   readonly maxLimits?: number | undefined;
 }
 
-/** What the server counts, and how it is shown. */
+/** Counters of a server, and their output formats. */
 export interface Metrics {
-  /** A take was decided. `lenient`: a denial was let pass. */
+  /** Counts a take. With `lenient`, a denial counts as shadowed. */
   decided(limit: string, key: string, decision: Decision, lenient: boolean): void;
-  /** A store that answers later did so. */
+  /** Records how long an asynchronous store took for a decision. */
   stored(took: Millis, decision: Decision): void;
-  /** The store could not decide. */
+  /** Counts a check that the store could not decide. */
   failed(fault: StoreFault): void;
-  /** The store is not asked for a while, or again. */
+  /** Records that the circuit breaker of the store has opened or closed. */
   breaker(isOpen: boolean): void;
-  /** `times`: several alike that took equally long; default 1. */
-  answered(door: string, route: string, code: string, took: Millis, times?: number): void;
-  /** The configuration was read again. */
+  /** Counts a request that was answered. `times` counts several of the same kind and duration. Default 1. */
+  answered(listener: string, route: string, code: string, took: Millis, times?: number): void;
+  /** Counts a reload of the configuration. */
   reloaded(isGood: boolean): void;
-  /** Most often denied, of all limits. */
+  /** The most denied keys of all limits, most denied first. */
   topDenied(): Denied[];
-  /** All of it as numbers. */
+  /** All metrics, as data. */
   families(): Family[];
-  /** For Prometheus. */
+  /** All metrics, in the text format of Prometheus. */
   text(): string;
-  /** All of it so far, for those who look again later and want what happened in between. */
+  /** Totals since the start. Subtract two results to get what happened in between. */
   totals(): Totals;
-  /** More to say at each look: gauges of who knows them. */
+  /** Adds metrics that are read whenever `families` or `text` is called. */
   add(more: () => Family[]): void;
 }
 
-/** A key that was often denied. */
+/** One of the most denied keys. */
 export interface Denied extends Seen {
-  /** By which limit. */
+  /** Name of the limit that denied it. */
   readonly limit: string;
 }
 
-/** Counts since the start. */
+/** Totals since the start. */
 export interface Totals {
-  /** By name. */
+  /** Counts by the name of the limit. */
   readonly limits: ReadonlyMap<string, Readonly<Counts>>;
-  /** How long answers took: how many, by eighths of powers of two. */
+  /** Number of requests by duration; see latency-buckets.ts for the bounds. */
   readonly latency: Float64Array;
-  /** The same, of the store. */
+  /** Number of checks by the time that the store took. */
   readonly storeLatency: Float64Array;
-  /** Hits that the store could not decide. */
+  /** Checks that the store could not decide. */
   readonly faults: number;
-  /** Hits that were answered in its place. */
+  /** Checks that were decided without the store, by the fallback. */
   readonly fallbacks: number;
-  /** Whether the store is asked now. */
+  /** False while a circuit breaker is open. */
   readonly isStoreUp: boolean;
 }
 
-/** Of one limit. */
+/** Counts of one limit. */
 export interface Counts {
-  /** Takes that passed. */
+  /** Takes that were allowed. */
   allowed: number;
-  /** Takes that did not. */
+  /** Takes that were denied. */
   denied: number;
-  /** Takes that passed only because the limit was in shadow mode. */
+  /** Takes that would have been denied without shadow mode. */
   shadowed: number;
-  /** Takes that passed near the limit. */
+  /** Takes that were allowed and left the limit nearly used up. */
   near: number;
 }
 
-/** Answers by route and code. */
-interface DoorCounts {
+/** Answered requests of one listener. */
+interface ListenerCounts {
   readonly routes: Map<string, Map<string, number>>;
   readonly time: Histogram;
 }
 
-/** Counters of the sketch, which by itself is wrong by at most a 256th of all denials; see sampled.ts. */
+/** Size of the sketch. Its error is at most 1/256 of all denials, plus that of the sampling; see sampled.ts. */
 const SKETCH = 256;
-const LONGEST_KEY = 200;
-/** In no limit's name. */
+const MAX_KEY = 200;
+/** Separates limit and key. Names of limits cannot contain it. */
 const SEPARATOR = '\u0000';
 
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const { nearRatio = 0.8, topKeys = 20, maxLimits = 2000 } = options;
   const limits = new Map<string, Counts>();
   const faults = new Map<string, number>();
-  const doors = new Map<string, DoorCounts>();
+  const listeners = new Map<string, ListenerCounts>();
   const storeTime = new Histogram();
-  const [latency, storeLatency] = [new Spread(), new Spread()];
+  const [latency, storeLatency] = [new LatencyBuckets(), new LatencyBuckets()];
   const denied = new Sampled(SKETCH);
   const more: (() => Family[])[] = [];
   const reloads = { good: 0, bad: 0, isGood: true, at: Date.now() };
@@ -109,10 +109,11 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     return counts;
   }
 
-  function doorOf(name: string): DoorCounts {
-    const door = doors.get(name) ?? { routes: new Map(), time: new Histogram() };
-    doors.set(name, door);
-    return door;
+  /** Counts of a listener. Metrics, spans and log lines name it `door`, a name that dashboards depend on. */
+  function listenerOf(name: string): ListenerCounts {
+    const listener = listeners.get(name) ?? { routes: new Map(), time: new Histogram() };
+    listeners.set(name, listener);
+    return listener;
   }
 
   function outcomes(): Sample[] {
@@ -133,12 +134,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   function families(): Family[] {
     const near = [...limits].map(([limit, counts]) => ({ labels: { limit }, value: counts.near }));
     const top = topDenied().map(({ limit, name, count }) => ({ labels: { limit, key: name }, value: count }));
-    const answered = [...doors].flatMap(([door, { routes }]) =>
+    const answered = [...listeners].flatMap(([listener, { routes }]) =>
       [...routes].flatMap(([route, codes]) =>
-        [...codes].map(([code, value]) => ({ labels: { door, route, code }, value })),
+        [...codes].map(([code, value]) => ({ labels: { door: listener, route, code }, value })),
       ),
     );
-    const took = [...doors].map(([door, { time }]) => ({ labels: { door }, value: time }));
+    const took = [...listeners].map(([listener, { time }]) => ({ labels: { door: listener }, value: time }));
     const failed = [...faults].map(([fault, value]) => ({ labels: { fault }, value }));
     const loaded = [
       { labels: { result: 'good' }, value: reloads.good },
@@ -147,41 +148,42 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     const [up, good] = [isStoreUp ? 1 : 0, reloads.isGood ? 1 : 0];
     return [
       family('sluice.decisions', 'counter', 'Takes decided, by limit and outcome.', outcomes()),
-      family('sluice.near_limit', 'counter', 'Takes that passed near the limit.', near),
-      family(
-        'sluice.top_denied',
-        'gauge',
-        'Keys denied most often (space-saving estimate, of a sample).',
-        top,
-      ),
-      family('sluice.requests', 'counter', 'Requests answered, by door, route and code.', answered),
+      family('sluice.near_limit', 'counter', 'Allowed takes that left the limit nearly used up.', near),
+      family('sluice.top_denied', 'gauge', 'Most denied keys (space-saving estimate, sampled).', top),
+      family('sluice.requests', 'counter', 'Requests answered, by listener, route and code.', answered),
       family(
         'sluice.request.duration',
         'histogram',
-        'From the whole request to the answer, by door.',
+        'Time from the complete request to the response, by listener.',
         took,
         's',
       ),
-      family('sluice.store.up', 'gauge', '0 while the store does not answer.', up),
-      family('sluice.store.duration', 'histogram', 'How long the store took.', storeTime, 's'),
+      family('sluice.store.up', 'gauge', '0 while a circuit breaker of the store is open.', up),
+      family('sluice.store.duration', 'histogram', 'Time that the store took for a check.', storeTime, 's'),
       family('sluice.store.errors', 'counter', 'Checks that the store could not decide, by fault.', failed),
-      family('sluice.store.fallbacks', 'counter', "Checks answered in the store's place.", fallbacks),
-      family('sluice.config.reloads', 'counter', 'Reloads of the configuration, by result.', loaded),
       family(
-        'sluice.config.last_reload_successful',
-        'gauge',
-        '0 while a bad file waits for correction.',
-        good,
+        'sluice.store.fallbacks',
+        'counter',
+        'Checks decided without the store, by the fallback.',
+        fallbacks,
       ),
+      family('sluice.config.reloads', 'counter', 'Reloads of the configuration, by result.', loaded),
+      family('sluice.config.last_reload_successful', 'gauge', '0 if the last reload was rejected.', good),
       family(
         'sluice.config.loaded_timestamp',
         'gauge',
-        'When the configuration was loaded.',
+        'When the configuration in use was loaded.',
         reloads.at / 1000,
         's',
       ),
-      family('process.resident_memory', 'gauge', 'Resident memory.', process.memoryUsage().rss, 'By'),
-      family('process.start_time', 'gauge', 'When the process began.', performance.timeOrigin / 1000, 's'),
+      family(
+        'process.resident_memory',
+        'gauge',
+        'Resident memory of the process.',
+        process.memoryUsage().rss,
+        'By',
+      ),
+      family('process.start_time', 'gauge', 'When the process started.', performance.timeOrigin / 1000, 's'),
       ...more.flatMap((one) => one()),
     ];
   }
@@ -197,7 +199,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       }
       if (lenient) counts.shadowed++;
       else counts.denied++;
-      if (topKeys > 0 && denied.isNext()) denied.see(limit + SEPARATOR + key.slice(0, LONGEST_KEY));
+      if (topKeys > 0 && denied.isNext()) denied.see(limit + SEPARATOR + key.slice(0, MAX_KEY));
     },
     stored(took, { source }) {
       if (source === 'fallback') {
@@ -213,8 +215,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     breaker(isOpen) {
       isStoreUp = !isOpen;
     },
-    answered(door, route, code, took, times = 1) {
-      const { routes, time } = doorOf(door);
+    answered(listener, route, code, took, times = 1) {
+      const { routes, time } = listenerOf(listener);
       const codes = routes.get(route) ?? new Map<string, number>();
       codes.set(code, (codes.get(code) ?? 0) + times);
       routes.set(route, codes);
@@ -243,7 +245,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   };
 }
 
-/** Named as OpenTelemetry would; Prometheus' name follows. */
+/** `name` is the OpenTelemetry name, from which the Prometheus name is derived. */
 export function family(
   name: string,
   type: Family['type'],

@@ -1,6 +1,6 @@
 /**
- * Pushes the metrics to a collector, by OTLP over HTTP. The same numbers as on /metrics, read when they are sent, so a
- * request pays nothing for them. OpenTelemetry's packages are optional: this file is loaded when it is asked for.
+ * Pushes the metrics to a collector, by OTLP over HTTP. They are the same as on /metrics, and are read only when they are
+ * sent, so requests pay nothing for them. OpenTelemetry's packages are optional: import this file only when it is needed.
  */
 import { type HrTime, ValueType } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
@@ -26,38 +26,38 @@ import type { Family, Histogram, Sample } from 'sluice/prometheus';
 import type { Log } from '../../log.ts';
 import { VERSION } from '../../version.ts';
 
-/** Where metrics are pushed to. */
+/** Where and how often to push metrics. */
 export interface OtlpOptions {
-  /** Of the collector, such as `http://localhost:4318`. Default: that of OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** URL of the collector, such as `http://localhost:4318`. Default: OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly endpoint?: string | undefined;
-  /** Default a minute. */
+  /** Interval between pushes. Default one minute. */
   readonly every?: Millis | undefined;
 }
 
-/** Of our own: the declarations of this package name no other that may be missing. */
+/** Declared here, because our type declarations must not refer to a package that may not be installed. */
 type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** How long a collector that does not answer may delay the end of the server. */
+/** How long a collector that does not answer may delay the shutdown. */
 const PATIENCE: Millis = 2000;
 
-/** How long a push may take, unless the environment says otherwise. */
+/** The exporter's default timeout for a push. */
 const USUAL_TIMEOUT: Millis = 10_000;
 
-/** Returns what sends the last numbers and ends it. Never fails: who cannot be told is told next time. */
+/** Starts pushing. Returns a function that pushes once more and stops. Failed pushes are logged and retried with the next. */
 export function pushMetrics(
   families: () => readonly Family[],
   log: Log,
   { endpoint, every = 60_000 }: OtlpOptions,
   attributes: Attributes,
 ): () => Promise<void> {
-  // The exporter reads the environment by itself: endpoint, headers, timeout, compression, certificates.
+  // The exporter reads OpenTelemetry's variables itself: endpoint, headers, timeout, compression and certificates.
   const exporter = new OTLPMetricExporter({
     ...(endpoint !== undefined && { url: `${endpoint.replace(/\/+$/, '')}/v1/metrics` }),
-    // It tries again until then. One push is over before the next begins.
+    // The exporter retries until the timeout. A push must end before the next one starts.
     ...(every < USUAL_TIMEOUT && { timeoutMillis: every }),
   });
   const reader = new PeriodicExportingMetricReader({
-    exporter: telling(exporter, log),
+    exporter: withLogging(exporter, log),
     exportIntervalMillis: every,
     metricProducers: [producer(families)],
   });
@@ -65,22 +65,22 @@ export function pushMetrics(
   return () => provider.shutdown({ timeoutMillis: PATIENCE }).catch(() => {});
 }
 
-/** Who sends it: for metrics and spans the same. */
+/** Attributes that identify this server, for metrics and spans. */
 export function ownAttributes(): Attributes {
   const own = resourceFromAttributes({ 'service.name': 'sluice-server', 'service.version': VERSION });
   const detected = detectResources({ detectors: [serviceInstanceIdDetector, envDetector] });
   return defaultResource().merge(own).merge(detected).attributes as Attributes;
 }
 
-/** Says in the log when pushing begins to fail, and when it works again. */
-function telling(exporter: OTLPMetricExporter, log: Log): PushMetricExporter {
+/** Logs when pushing starts to fail, and when it works again. */
+function withLogging(exporter: OTLPMetricExporter, log: Log): PushMetricExporter {
   let isFailing = false;
   return {
     export(metrics, done) {
       exporter.export(metrics, (result) => {
         const failed = result.error !== undefined;
-        if (failed && !isFailing) log.warn('metrics cannot be pushed', { error: result.error?.message });
-        if (!failed && isFailing) log.info('metrics are pushed again');
+        if (failed && !isFailing) log.warn('cannot push metrics', { error: result.error?.message });
+        if (!failed && isFailing) log.info('pushing metrics works again');
         isFailing = failed;
         done(result);
       });
@@ -99,7 +99,7 @@ function producer(families: () => readonly Family[]): MetricProducer {
         .filter(({ samples }) => samples.length > 0)
         .map((family) => dataOf(family, start, now));
       const scopeMetrics = [{ scope: { name: 'sluice-server', version: VERSION }, metrics }];
-      // The reader puts the provider's own resource in its place.
+      // The reader replaces this with the provider's resource.
       return { resourceMetrics: { resource: defaultResource(), scopeMetrics }, errors: [] };
     },
   };

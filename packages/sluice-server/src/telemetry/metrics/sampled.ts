@@ -1,12 +1,12 @@
 /**
- * The sketch of who is seen most often, from a sample once there is much to see: naming each would take longer than
- * deciding it. Of n that were seen the sketch alone is wrong by up to n / size, and a sample of each step-th by about
- * √(n · share · step) for who has this share of them. The step grows so slowly that the latter stays the smaller one for
- * all who have less than a quarter; for others it is small beside what they have.
+ * Finds the most frequent names. Once there are many events, only a sample is added to the sketch, because adding each one
+ * would cost more than the decision itself. For n events, the sketch alone is off by up to n / size, and sampling every
+ * step-th event adds an error of about √(n · share · step) for a name with this share of the events. The step grows so slowly
+ * that the sampling error stays below the sketch's for names with a share under a quarter; for others it is relatively small.
  */
 import { type Seen, SpaceSaving } from './space-saving.ts';
 
-const LONGEST_STEP = 64;
+const MAX_STEP = 64;
 
 export class Sampled {
   private readonly sketch: SpaceSaving;
@@ -20,7 +20,7 @@ export class Sampled {
     this.exact = (size * size) / 4;
   }
 
-  /** Counts one more, and says whether it must be named. */
+  /** Counts an event. Returns true if it is part of the sample and must be passed to `see`. */
   isNext(): boolean {
     this.total++;
     return --this.left === 0;
@@ -28,8 +28,8 @@ export class Sampled {
 
   see(name: string): void {
     this.sketch.see(name, this.step);
-    this.step = Math.min(LONGEST_STEP, 1 + Math.floor(this.total / this.exact));
-    // At random, or who comes in step would be seen always or never: 1 to 2 · step - 1.
+    this.step = Math.min(MAX_STEP, 1 + Math.floor(this.total / this.exact));
+    // A random gap from 1 to 2 · step - 1: with a fixed gap, periodic names would be seen always or never.
     this.left = 1 + Math.floor(Math.random() * (2 * this.step - 1));
   }
 

@@ -1,15 +1,15 @@
 /**
- * Who is seen most often, in bounded memory: space-saving (Metwally, Agrawal, El Abbadi 2005). A newcomer takes the place
- * of the least seen and inherits its count, so a count is never too low, and too high by at most `error`.
+ * Finds the most frequent names in bounded memory: the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005). A new name
+ * replaces the least frequent one and inherits its count, so a count is never too low, and too high by at most `error`.
  */
-import { own } from '../../core/detached-copy.ts';
+import { detachedCopy } from '../../core/detached-copy.ts';
 
 export interface Seen {
-  /** What was seen. */
+  /** The name that was counted. */
   readonly name: string;
-  /** How often, about. */
+  /** Estimate of how often it occurred. */
   readonly count: number;
-  /** The count may be too high by so much. */
+  /** The count may be too high by up to this number. */
   readonly error: number;
 }
 
@@ -23,24 +23,24 @@ export class SpaceSaving {
   private readonly size: number;
   private readonly counters = new Map<string, Counter>();
   private least = 0;
-  /** All that had the least count when it was last looked for. Counts only grow, so nobody has joined them since. */
+  /** Counters that had the least count when it was last determined. Counts only grow, so no other counter can have it. */
   private lowest: Counter[] = [];
 
   constructor(size: number) {
     this.size = size;
   }
 
-  /** `times`: that often at once. */
+  /** Counts a name, `times` times. */
   see(given: string, times = 1): void {
-    // Copied before it is looked for: what is remembered is hashed once.
-    const name = own(given);
+    // Copied before the lookup, so that the stored string is the one whose hash is computed.
+    const name = detachedCopy(given);
     const known = this.counters.get(name);
     if (known !== undefined) known.count += times;
     else if (this.counters.size < this.size) this.add({ name, count: times, error: 0 });
     else if (this.size > 0) this.replace(this.leastSeen(), name, times);
   }
 
-  /** What counted another goes on with this name. */
+  /** Reassigns a counter to another name. */
   private replace(counter: Counter, name: string, times: number): void {
     this.counters.delete(counter.name);
     counter.name = name;
@@ -56,12 +56,12 @@ export class SpaceSaving {
   private leastSeen(): Counter {
     for (;;) {
       const counter = this.lowest.pop();
-      if (counter === undefined) this.lookForLeast();
+      if (counter === undefined) this.findLeast();
       else if (counter.count === this.least) return counter;
     }
   }
 
-  private lookForLeast(): void {
+  private findLeast(): void {
     this.least = Infinity;
     for (const { count } of this.counters.values()) if (count < this.least) this.least = count;
     for (const counter of this.counters.values()) if (counter.count === this.least) this.lowest.push(counter);

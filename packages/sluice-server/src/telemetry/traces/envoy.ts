@@ -1,4 +1,4 @@
-/** What a span tells of Envoy's question, by whichever door it came. */
+/** Describes a ShouldRateLimit request for its span, for gRPC and for JSON over HTTP. */
 import type { Entry } from '../../core/match.ts';
 import type { Asked } from './tracer.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Sends spans to a collector, by OTLP over HTTP, as JSON. Nobody waits for it: spans are queued up to a number, sent in
- * batches, and dropped when the collector does not take them.
+ * Sends spans to a collector, by OTLP over HTTP, as JSON. Requests never wait for it: a bounded number of spans is queued and
+ * sent in batches, and spans that the collector does not accept are dropped.
  */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -11,30 +11,30 @@ import { VERSION } from '../../version.ts';
 import type { Span } from './tracer.ts';
 
 export interface PushOptions {
-  /** The whole of it, such as `http://localhost:4318/v1/traces`. */
+  /** Full URL, such as `http://localhost:4318/v1/traces`. */
   readonly url: string;
-  /** Sent with each push, such as a token. */
+  /** Headers of each push, such as a token. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** How long the collector may take. Default 10 s. */
+  /** How long the collector may take to respond. Default 10 s. */
   readonly timeout?: Millis | undefined;
-  /** Default 5 s. */
+  /** Interval between pushes. Default 5 s. */
   readonly every?: Millis | undefined;
-  /** File with the collector's authority (PEM), where the system does not know it. */
+  /** File (PEM) with the certificate authority of the collector, if the system does not trust it already. */
   readonly certificate?: string | undefined;
 }
 
 export interface SpanPusher {
-  /** Never fails, never waits. */
+  /** Queues a span. Never throws or blocks. */
   add(span: Span): void;
-  /** Sends what is left. */
+  /** Sends the queued spans and stops. */
   close(): Promise<void>;
 }
 
 type Attributes = Readonly<Record<string, unknown>>;
 
-const MOST_QUEUED = 2048;
+const MAX_QUEUED = 2048;
 const BATCH = 512;
-/** How long a collector that does not answer may delay the end of the server. */
+/** How long a collector that does not answer may delay the shutdown. */
 const PATIENCE: Millis = 2000;
 
 export function createSpanPusher(options: PushOptions, resource: Attributes, log: Log): SpanPusher {
@@ -49,17 +49,17 @@ export function createSpanPusher(options: PushOptions, resource: Attributes, log
     const spans = queue.splice(0, BATCH);
     try {
       await post(bodyOf(spans, resource), timeout);
-      if (isFailing) log.info('spans are pushed again', { dropped });
+      if (isFailing) log.info('pushing spans works again', { dropped });
       isFailing = false;
       dropped = 0;
     } catch (error) {
       dropped += spans.length;
-      if (!isFailing) log.warn('spans cannot be pushed', { error: String(error) });
+      if (!isFailing) log.warn('cannot push spans', { error: String(error) });
       isFailing = true;
     }
   }
 
-  /** One batch at a time. */
+  /** Sends one batch, unless another is being sent. */
   function flush(): void {
     if (sending !== undefined || queue.length === 0) return;
     sending = send().finally(() => {
@@ -79,7 +79,7 @@ export function createSpanPusher(options: PushOptions, resource: Attributes, log
 
   return {
     add(span) {
-      if (queue.length >= MOST_QUEUED) dropped++;
+      if (queue.length >= MAX_QUEUED) dropped++;
       else if (queue.push(span) >= BATCH) flush();
     },
     async close() {
@@ -92,7 +92,7 @@ export function createSpanPusher(options: PushOptions, resource: Attributes, log
 }
 
 interface Post {
-  /** Rejects unless the collector took it. */
+  /** Rejects unless the collector accepts the body. */
   (body: string, timeout: Millis): Promise<void>;
   close(): void;
 }
@@ -122,7 +122,7 @@ function postTo({ url, headers = {}, certificate }: PushOptions): Post {
         response.resume().on('error', reject);
         response.on('end', () => {
           if (statusCode >= 200 && statusCode < 300) resolve();
-          else reject(new Error(`the collector answered ${statusCode}`));
+          else reject(new Error(`the collector responded with status ${statusCode}`));
         });
       });
       sent.end(body);
@@ -130,7 +130,7 @@ function postTo({ url, headers = {}, certificate }: PushOptions): Post {
   return Object.assign(post, { close: () => agent.destroy() });
 }
 
-/** SpanKind SERVER, the flag of what is sampled, and the code of a status that is an error. */
+/** OTLP constants: SpanKind SERVER, the trace flag "sampled" and StatusCode ERROR. */
 const SERVER = 2;
 const SAMPLED = 1;
 const ERROR = 2;
@@ -158,7 +158,7 @@ function shown({ traceId, spanId, parentId, name, start, end, attributes, error 
   };
 }
 
-/** Exact to a microsecond: more digits do not fit a number. */
+/** Exact to a microsecond; a number cannot hold more digits. */
 function nanos(millis: Millis): string {
   return `${Math.round(millis * 1000)}000`;
 }

@@ -1,38 +1,38 @@
 /**
- * Which requests leave a span, and what it says. A caller that sends a W3C `traceparent` has decided for us; of the others
- * a share is taken at random. What is not sampled costs a look at a header.
+ * Decides which requests get a span, and what it contains. A W3C `traceparent` header decides for its request; the others are
+ * sampled at random. A request that is not sampled costs only a header lookup.
  */
 import { randomBytes } from 'node:crypto';
 import type { Millis } from 'sluice';
 
-/** Where a span belongs. */
+/** The trace that a span belongs to. */
 export interface TraceContext {
   readonly traceId: string;
-  /** Undefined: the span begins the trace. */
+  /** Undefined if the span starts the trace. */
   readonly parentId: string | undefined;
 }
 
-/** What a request was about: for any limit, at any door. */
+/** Describes what a request asked of the limits, the same for all listeners. */
 export interface Asked {
   readonly limit?: string | undefined;
-  /** Only told where keys are asked for. */
+  /** Recorded only with the option `keys`. */
   readonly key?: string | undefined;
   readonly outcome?: 'allowed' | 'denied' | 'shadowed' | undefined;
-  /** Questions, or descriptors, in one request. */
+  /** Number of operations or descriptors in the request. */
   readonly count?: number | undefined;
 }
 
 export interface Work {
   readonly name: string;
-  /** By performance.now(). It ends now. */
+  /** From performance.now(). The span ends when it is recorded. */
   readonly start: Millis;
   readonly attributes: Readonly<Record<string, string | number>>;
   readonly asked?: Asked | undefined;
-  /** The fault, where it was the server's or its store's. */
+  /** What failed, if the server or its store did. */
   readonly error?: string | undefined;
 }
 
-/** Times are milliseconds since 1970. */
+/** A finished span. Times are in epoch milliseconds. */
 export interface Span extends TraceContext {
   readonly spanId: string;
   readonly name: string;
@@ -43,23 +43,23 @@ export interface Span extends TraceContext {
 }
 
 export interface Tracer {
-  /** Undefined: it leaves no span. */
+  /** Decides whether a request gets a span. Undefined if it does not. */
   contextOf(traceparent: string | undefined): TraceContext | undefined;
   record(context: TraceContext, work: Work): void;
 }
 
 export interface TracerOptions {
-  /** Of the requests without a parent. Default 1 in 1,000. */
+  /** Share of the requests without a `traceparent` to sample, from 0 to 1. Default 0.001. */
   readonly share?: number | undefined;
-  /** Whether spans tell whom a limit counted. Default false. */
+  /** Whether spans contain keys. Default false. */
   readonly keys?: boolean | undefined;
 }
 
-const LONGEST = 200;
+const MAX_TEXT = 200;
 const SAMPLED = 1;
 
 export function createTracer(push: (span: Span) => void, options: TracerOptions = {}): Tracer {
-  const { share = 0.001, keys: areKeysTold = false } = options;
+  const { share = 0.001, keys: includesKeys = false } = options;
 
   return {
     contextOf(traceparent) {
@@ -78,21 +78,21 @@ export function createTracer(push: (span: Span) => void, options: TracerOptions 
         end: performance.timeOrigin + performance.now(),
         attributes: {
           ...attributes,
-          ...(limit !== undefined && { 'sluice.limit': limit.slice(0, LONGEST) }),
+          ...(limit !== undefined && { 'sluice.limit': limit.slice(0, MAX_TEXT) }),
           ...(outcome !== undefined && { 'sluice.outcome': outcome }),
           ...(count !== undefined && { 'sluice.count': count }),
-          ...(areKeysTold && key !== undefined && { 'sluice.key': key.slice(0, LONGEST) }),
+          ...(includesKeys && key !== undefined && { 'sluice.key': key.slice(0, MAX_TEXT) }),
         },
-        error: error?.slice(0, LONGEST),
+        error: error?.slice(0, MAX_TEXT),
       });
     },
   };
 }
 
-/** Later versions may have more behind the flags. */
+/** Later versions of the header may have more fields after the flags. */
 const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/** Undefined: what is malformed is as if it were not there. */
+/** Returns undefined for a malformed header, which is ignored. */
 function parentOf(header: string): (TraceContext & { isSampled: boolean }) | undefined {
   const [, version, traceId, parentId, flags, more] = TRACEPARENT.exec(header) ?? [];
   if (traceId === undefined || flags === undefined || (version === '00' && more !== undefined))

@@ -1,4 +1,4 @@
-/** gRPC clients for tests: from the server's own messages, or from those that Envoy publishes. */
+/** gRPC clients for tests, with the server's message definitions or with Envoy's published ones. */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,7 +25,7 @@ const own = loadSync(['ratelimit.proto', 'health.proto'], {
   includeDirs: [fileURLToPath(new URL('../../../proto', import.meta.url))],
 });
 
-/** The files of Envoy as grpc-js-xds carries them: older than some fields, and not written by us. */
+/** Envoy's files as shipped with grpc-js-xds. They lack some newer fields. */
 function envoys(file: string, options: Options): PackageDefinition {
   const require = createRequire(import.meta.url);
   const index = require.resolve('@grpc/grpc-js-xds');
@@ -41,7 +41,7 @@ export function envoysOwn(): ServiceDefinition {
   return loaded['envoy.service.ratelimit.v3.RateLimitService'] as ServiceDefinition;
 }
 
-/** With fields as they are written in Envoy's configuration. */
+/** With field names as in Envoy's configuration. */
 export function envoysMessage(file: string, name: string): MessageTypeDefinition<object, object> {
   return envoys(file, { keepCase: true, enums: String })[name] as MessageTypeDefinition<object, object>;
 }
@@ -49,7 +49,7 @@ export function envoysMessage(file: string, name: string): MessageTypeDefinition
 export const RATE_LIMIT = own['envoy.service.ratelimit.v3.RateLimitService'] as ServiceDefinition;
 export const HEALTH = own['grpc.health.v1.Health'] as ServiceDefinition;
 
-// biome-ignore lint/suspicious/noExplicitAny: answers are compared whole
+// biome-ignore lint/suspicious/noExplicitAny: responses are compared as a whole
 export type Answer = any;
 
 export interface TestClient {
@@ -58,7 +58,7 @@ export interface TestClient {
     request: object,
     options?: CallOptions & { readonly token?: string; readonly traceparent?: string },
   ) => Promise<Answer>;
-  /** Any bytes in place of a message. */
+  /** Sends arbitrary bytes instead of a message. */
   readonly send: (method: string, bytes: Uint8Array) => Promise<Answer>;
   readonly watch: (request: object) => ClientReadableStream<Answer>;
 }

@@ -1,4 +1,4 @@
-/** The gRPC door with a client of grpc-js, over sockets. */
+/** The gRPC listener, called with grpc-js over sockets. */
 import { once } from 'node:events';
 import { ChannelCredentials, status } from '@grpc/grpc-js';
 import fc from 'fast-check';
@@ -52,7 +52,7 @@ descriptors:
     rate_limit: { unit: week, requests_per_unit: 7 }
 `;
 
-/** 30 s into a minute. */
+/** 30 s after the start of a minute. */
 const NOW = 1_700_000_010_000;
 
 const entries = (...pairs: string[]): object[] =>
@@ -74,7 +74,7 @@ async function shop(
 
 const NO_LIMIT = { code: 'OK', currentLimit: null, limitRemaining: 0, durationUntilReset: null };
 
-test('statuses say code, limit with its name and unit, what remains, and when it resets', async () => {
+test('a status contains the code, the limit with its name and unit, what remains, and when it resets', async () => {
   const { ask } = await shop();
   expect(await ask(of('path=/a'), of('tenant=t', 'user=u'), of('unknown=x'))).toEqual({
     overallCode: 'OK',
@@ -102,7 +102,7 @@ test('statuses say code, limit with its name and unit, what remains, and when it
   });
 });
 
-test('of limits that have as much left, the headers are those of the first', async () => {
+test('the headers describe the first limit if several have the same amount left', async () => {
   const { ask } = await shop();
   await ask(of('writer=w'), of('writer=w'));
   const { statuses, responseHeadersToAdd } = await ask(of('tenant=t', 'user=u'), of('writer=w'));
@@ -110,14 +110,14 @@ test('of limits that have as much left, the headers are those of the first', asy
   expect(responseHeadersToAdd[0]).toEqual({ key: 'RateLimit-Limit', value: '3' });
 });
 
-test('a part of a second until the reset is a second', async () => {
+test('rounds the time until the reset up to a full second', async () => {
   const { ask } = await shop({ store: memory({ clock: manualClock(NOW + 300) }) });
   const { statuses, responseHeadersToAdd } = await ask(of('path=/pay'));
   expect(statuses[0].durationUntilReset).toEqual({ seconds: 1, nanos: 0 });
   expect(responseHeadersToAdd[2]).toEqual({ key: 'RateLimit-Reset', value: '1' });
 });
 
-test('one descriptor over its limit is enough, and the others are counted all the same', async () => {
+test('one descriptor over its limit denies the request, and the others are counted nevertheless', async () => {
   const { ask } = await shop();
   for (let i = 0; i < 2; i++) expect((await ask(of('path=/pay'))).overallCode).toBe('OK');
   const { overallCode, statuses, responseHeadersToAdd } = await ask(of('path=/pay'), of('path=/b'));
@@ -130,7 +130,7 @@ test('one descriptor over its limit is enough, and the others are counted all th
   expect((await ask(of('path=/b'))).statuses[0].limitRemaining).toBe(8);
 });
 
-test('the most specific rule counts: value, then pattern, then key; as deep as the request', async () => {
+test('the most specific rule applies: value, then pattern, then key, at the depth of the request', async () => {
   const { ask } = await shop();
   const limits = async (...descriptors: object[]): Promise<number[]> =>
     (await ask(...descriptors)).statuses.map(
@@ -140,12 +140,12 @@ test('the most specific rule counts: value, then pattern, then key; as deep as t
   expect(await limits(of('tenant=t'), of('tenant=t', 'user=u'), of('path=/pay', 'user=u'))).toEqual([
     -1, 3, -1,
   ]);
-  // A pattern counts each of its values.
+  // A pattern counts each value separately.
   expect((await ask(of('path=/img/a.png'))).statuses[0].limitRemaining).toBe(98);
   expect((await ask(of('path=/img/b.png'))).statuses[0].limitRemaining).toBe(99);
 });
 
-test('unlimited passes with the largest number left, 0 a unit never passes', async () => {
+test('unlimited always passes with the largest number remaining, and 0 per unit never passes', async () => {
   const { ask } = await shop();
   const { statuses, overallCode } = await ask(of('tenant=t', 'user=admin'), of('path=/closed'));
   expect(overallCode).toBe('OVER_LIMIT');
@@ -157,7 +157,7 @@ test('unlimited passes with the largest number left, 0 a unit never passes', asy
   });
 });
 
-test('in shadow and in quota mode a limit counts and lets pass; quota mode says so to other filters', async () => {
+test('shadow and quota mode count and let pass; quota mode also informs other filters', async () => {
   const { ask, core } = await shop();
   await ask(of('soft=a'), of('quota=a'));
   const { overallCode, statuses, dynamicMetadata } = await ask(of('soft=a'), of('path=/a'), of('quota=a'));
@@ -167,7 +167,7 @@ test('in shadow and in quota mode a limit counts and lets pass; quota mode says 
   expect(core.metrics.text()).toMatch(/decisions_total\{limit="shop.soft",outcome="shadowed"\} 1/);
 });
 
-test('a limit that replaces another leaves it untouched', async () => {
+test('a limit that replaces another does not charge it', async () => {
   const { ask } = await shop();
   for (let i = 0; i < 3; i++) {
     const { overallCode, statuses } = await ask(of('reader=a'), of('writer=a'));
@@ -179,7 +179,7 @@ test('a limit that replaces another leaves it untouched', async () => {
   expect((await ask(of('reader=a'))).overallCode).toBe('OVER_LIMIT');
 });
 
-test('detailed_metric tells values apart in the metrics', async () => {
+test('detailed_metric adds values to the labels of the metrics', async () => {
   const { ask, core } = await shop();
   await ask(of('each=a'), of('each=b'), of('path=/a'), of('path=/b'));
   const text = core.metrics.text();
@@ -189,7 +189,7 @@ test('detailed_metric tells values apart in the metrics', async () => {
   expect(text).toContain('sluice_requests_total{door="grpc",route="ShouldRateLimit",code="OK"} 1');
 });
 
-test('hits_addend of the request is 1 where it is 0; that of a descriptor counts before it', async () => {
+test('a hits_addend of 0 in the request means 1, and that of a descriptor takes precedence', async () => {
   const { call } = await shop();
   const left = async (hitsAddend: number, own?: number): Promise<number> => {
     const descriptor = { ...of('path=/h'), ...(own !== undefined && { hitsAddend: { value: own } }) };
@@ -206,12 +206,12 @@ test('hits_addend of the request is 1 where it is 0; that of a descriptor counts
   expect(await left(3, 0)).toBe(4);
 });
 
-test('a descriptor with 0 hits asks and counts nothing, also when it is refused', async () => {
+test('a descriptor with 0 hits checks without counting, even if it is denied', async () => {
   const { ask } = await shop();
   const check = { ...of('path=/pay'), hitsAddend: { value: 0 } };
   expect((await ask(check)).statuses[0]).toMatchObject({ code: 'OK', limitRemaining: 2 });
   await ask({ ...of('path=/pay'), hitsAddend: { value: 2 } });
-  // As many as the limit has, and not one more: as in the original.
+  // Exactly as many as the limit allows, as in envoyproxy/ratelimit.
   expect((await ask(check)).statuses[0]).toMatchObject({ code: 'OK', limitRemaining: 0 });
   expect((await ask(of('path=/pay'))).overallCode).toBe('OVER_LIMIT');
   expect((await ask(check)).statuses[0]).toMatchObject({ code: 'OVER_LIMIT', limitRemaining: 0 });
@@ -224,13 +224,13 @@ test('negative hits are given back', async () => {
   expect(back.statuses[0]).toMatchObject({ code: 'OK', limitRemaining: 8 });
 });
 
-test('more hits than any number here are over the limit, not an error', async () => {
+test('more hits than a number can hold are over the limit, not an error', async () => {
   const { ask } = await shop();
   const most = { ...of('path=/m'), hitsAddend: { value: '18446744073709551615' } };
   expect((await ask(most)).overallCode).toBe('OVER_LIMIT');
 });
 
-test('a limit in the descriptor counts in place of the configured one', async () => {
+test('a limit in the descriptor replaces the configured one', async () => {
   const { ask } = await shop();
   const own = (unit: string, requestsPerUnit: number): object => ({
     ...of('path=/pay'),
@@ -250,7 +250,7 @@ test('a limit in the descriptor counts in place of the configured one', async ()
   );
 });
 
-test('policies of our own answer in the same words', async () => {
+test('limits written as policies give the same kind of response', async () => {
   const { ask } = await shop();
   expect((await ask(of('smooth=a'))).statuses[0]).toEqual({
     code: 'OK',
@@ -258,7 +258,7 @@ test('policies of our own answer in the same words', async () => {
     limitRemaining: 59,
     durationUntilReset: { seconds: 1, nanos: 0 },
   });
-  // Five come back in five seconds: no unit of Envoy's.
+  // Five are replenished in five seconds, for which Envoy has no unit.
   expect((await ask(of('bursts=a'))).statuses[0].currentLimit).toMatchObject({
     requestsPerUnit: 5,
     unit: 'UNKNOWN',
@@ -289,7 +289,7 @@ test.each([
     { domain: 'shop', descriptors: [{ ...of('a=b'), limit: { unit: 'UNKNOWN', requestsPerUnit: 1 } }] },
   ],
   [
-    'a unit of the future',
+    'a unit that is not known yet',
     { domain: 'shop', descriptors: [{ ...of('a=b'), limit: { unit: 99, requestsPerUnit: 1 } }] },
   ],
 ])('%s is an invalid argument', async (_, request) => {
@@ -298,7 +298,7 @@ test.each([
   expect(log).toEqual([]);
 });
 
-test('a fault of the store is UNAVAILABLE; what nobody foresaw is INTERNAL, logged, and tells little', async () => {
+test('a failed store gives UNAVAILABLE; an unexpected error is logged and gives INTERNAL without details', async () => {
   const errors: Error[] = [new StoreUnavailable('circuit-open'), new TypeError('a secret')];
   const { ask, log } = await shop({ store: later(memory(), () => errors.shift() ?? 0) });
   await expect(ask(of('path=/a'))).rejects.toMatchObject({
@@ -314,7 +314,7 @@ test('a fault of the store is UNAVAILABLE; what nobody foresaw is INTERNAL, logg
   expect((await ask(of('path=/a'))).overallCode).toBe('OK');
 });
 
-test('a call ends at its deadline, whatever the store does', async () => {
+test('a call ends at its deadline even if the store does not answer', async () => {
   const { call } = await shop({ store: later(memory(), () => 60_000) });
   const start = performance.now();
   const late = unpunctuality();
@@ -326,7 +326,7 @@ test('a call ends at its deadline, whatever the store does', async () => {
   late.stop();
 });
 
-test('the server itself says that the deadline has passed, to a client that does not look at its watch', async () => {
+test('the server reports an exceeded deadline to a client that does not enforce it', async () => {
   const { connect } = await import('node:http2');
   const { port } = await shop({ store: later(memory(), () => 60_000) });
   const session = connect(`http://localhost:${port}`);
@@ -344,13 +344,13 @@ test('the server itself says that the deadline has passed, to a client that does
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message?.length ?? 0, 1);
   call.end(Buffer.concat([head, message ?? Buffer.alloc(0)]));
-  // Without a message the status comes with the head, else with the trailers.
+  // Without a message, the status is in the headers, otherwise in the trailers.
   const found = await Promise.race([once(call, 'trailers'), once(call, 'response')]);
   expect((found[0] as Record<string, string>)['grpc-status']).toBe(String(status.DEADLINE_EXCEEDED));
   session.destroy();
 });
 
-test('a message longer than allowed is refused before it is read', async () => {
+test('a message that is too long is rejected before it is read', async () => {
   const { send, ask } = await shop({ maxMessage: 2000 });
   await expect(send('ShouldRateLimit', Buffer.alloc(3000, 1))).rejects.toMatchObject({
     code: status.RESOURCE_EXHAUSTED,
@@ -358,7 +358,7 @@ test('a message longer than allowed is refused before it is read', async () => {
   expect((await ask(of('path=/a'))).overallCode).toBe('OK');
 });
 
-test('without a token of the door nothing is decided; health is for everybody', async () => {
+test('calls without a valid token are rejected, except for health checks', async () => {
   const { call, port } = await shop({ tokens: () => ['secret'] });
   const request = { domain: 'shop', descriptors: [of('path=/a')] };
   await expect(call('ShouldRateLimit', request)).rejects.toMatchObject({ code: status.UNAUTHENTICATED });
@@ -370,7 +370,7 @@ test('without a token of the door nothing is decided; health is for everybody', 
   expect(await clientOf(port, HEALTH).call('Check', {})).toEqual({ status: 'SERVING' });
 });
 
-test('health: the server and its services are known, others are not', async () => {
+test('health checks know the server and its services, and no others', async () => {
   let isHealthy = true;
   const { port } = await shop({ isHealthy: () => isHealthy });
   const { call } = clientOf(port, HEALTH);
@@ -381,9 +381,9 @@ test('health: the server and its services are known, others are not', async () =
   for (const service of services) expect(await call('Check', { service })).toEqual({ status: 'NOT_SERVING' });
 });
 
-test('who watches the health hears how it is, each change, and the end', async () => {
+test('a health watch gets the current status, each change, and the end of the stream', async () => {
   let isHealthy = true;
-  const { port, door } = await shop({ isHealthy: () => isHealthy });
+  const { port, listener } = await shop({ isHealthy: () => isHealthy });
   const { watch } = clientOf(port, HEALTH);
   const [stream, other] = [watch({}), watch({ service: 'nope' })];
   const heard: string[] = [];
@@ -394,24 +394,24 @@ test('who watches the health hears how it is, each change, and the end', async (
     isHealthy = now;
     await expect.poll(() => heard.at(-1), { timeout: 10_000 }).toBe(now ? 'SERVING' : 'NOT_SERVING');
   }
-  // While nothing changes, nothing is said.
+  // Nothing is sent while nothing changes.
   await new Promise((resolve) => setTimeout(resolve, 1200));
   const ended = once(stream, 'end');
-  await door.drain(2000);
+  await listener.drain(2000);
   await ended;
   expect(heard).toEqual(['SERVING', 'NOT_SERVING', 'SERVING', 'NOT_SERVING']);
 });
 
-test('draining answers calls under way, and lets nobody in', async () => {
+test('draining answers calls in progress and refuses new connections', async () => {
   let asked = 0;
   const store = later(memory(), () => {
     asked++;
     return 300;
   });
-  const { ask, door, port } = await shop({ store });
+  const { ask, listener, port } = await shop({ store });
   const calls = Array.from({ length: 5 }, () => ask(of('path=/a')));
   await expect.poll(() => asked, { timeout: 10_000, interval: 5 }).toBe(5);
-  const drained = door.drain(5000);
+  const drained = listener.drain(5000);
   expect((await Promise.all(calls)).map(({ overallCode }) => overallCode)).toEqual(
     Array.from({ length: 5 }, () => 'OK'),
   );
@@ -421,29 +421,29 @@ test('draining answers calls under way, and lets nobody in', async () => {
   });
 });
 
-test('a port that is taken is an error', async () => {
-  const { door } = await shop();
-  await expect(shop({ address: door.address })).rejects.toThrow('EADDRINUSE');
+test('a port that is in use is an error', async () => {
+  const { listener } = await shop();
+  await expect(shop({ address: listener.address })).rejects.toThrow('EADDRINUSE');
 });
 
-test('after the time to drain, calls are cut off', async () => {
+test('calls that are still open after the drain timeout are aborted', async () => {
   let asked = 0;
   const store = later(memory(), () => {
     asked++;
     return 60_000;
   });
-  const { ask, door } = await shop({ store });
+  const { ask, listener } = await shop({ store });
   const failed = expect(ask(of('path=/a'))).rejects.toThrow();
   await expect.poll(() => asked, { timeout: 10_000 }).toBe(1);
   const start = performance.now();
   const late = unpunctuality();
-  await door.drain(100);
+  await listener.drain(100);
   await failed;
   expect(performance.now() - start - late.total()).toBeLessThan(2000);
   late.stop();
 });
 
-test('over TLS, clients need a certificate if an authority is given', async () => {
+test('clients need a certificate over TLS if an authority is configured', async () => {
   const { ca, cert, key, clientCert, clientKey } = certificates();
   const { port } = await opened(openGrpc, RULES, { tls: { cert, key, ca } });
   const pem = (text: string): Buffer => Buffer.from(text);
@@ -456,7 +456,7 @@ test('over TLS, clients need a certificate if an authority is given', async () =
     });
 });
 
-test('a client made from the files that Envoy publishes says and hears the same', async () => {
+test("a client built from Envoy's published files sends and receives the same messages", async () => {
   const { port } = await shop();
   const { call } = clientOf(port, envoysOwn());
   const limit = { unit: 'HOUR', requestsPerUnit: 4 };
@@ -490,7 +490,7 @@ test('a client made from the files that Envoy publishes says and hears the same'
   expect(dynamicMetadata.fields.quotaModeViolations.listValue.values).toMatchObject([{ numberValue: 0 }]);
 });
 
-test('any bytes in place of a message are refused or answered, and the next call is served', async () => {
+test('arbitrary bytes instead of a message are rejected or answered, and the next call works', async () => {
   const { send, ask } = await shop();
   const whole = RATE_LIMIT['ShouldRateLimit'].requestSerialize({
     domain: 'shop',
@@ -515,7 +515,7 @@ test('any bytes in place of a message are refused or answered, and the next call
   expect((await ask(of('path=/a'))).overallCode).toBe('OK');
 }, 60_000);
 
-test('any bytes on the socket are survived', async () => {
+test('arbitrary bytes on the socket do not break the server', async () => {
   const { port, ask } = await shop();
   const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
   await fc.assert(

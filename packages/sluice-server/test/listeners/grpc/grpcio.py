@@ -1,7 +1,7 @@
-"""Calls over one channel of grpcio. Arguments: target, then PEM files or nothing: authority, key, certificate.
+"""Makes calls over one grpcio channel. Arguments: target, and optionally PEM files: authority, key, certificate.
 
-Lines in: method, the message in hex, and headers name=value. Lines out: OK and the answer in hex, or a code and why.
-All calls are under way together; answers keep the order of the lines.
+Input lines: method, the message in hex, and headers as name=value. Output lines: OK and the response in hex, or a status
+code and its details. All calls run concurrently; output keeps the order of the input.
 """
 import sys
 import grpc

@@ -1,4 +1,4 @@
-/** HTTP/2 rapid reset: streams that are opened and reset at once cost the server work, but never reach its limit of streams. */
+/** HTTP/2 rapid reset: streams that are opened and immediately reset cost work, but never reach the maximum number of streams. */
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
@@ -18,7 +18,7 @@ function frame(type: number, flags: number, stream: number, body: Buffer): Buffe
   return Buffer.concat([head, body]);
 }
 
-/** HPACK without a table or Huffman codes. */
+/** HPACK without a dynamic table or Huffman codes. */
 function header(name: string, value: string): Buffer {
   const [first, second] = [Buffer.from(name), Buffer.from(value)];
   return Buffer.concat([Buffer.from([0, first.length]), first, Buffer.from([second.length]), second]);
@@ -29,7 +29,7 @@ const PREFACE = Buffer.concat([
   frame(4, 0, 0, Buffer.alloc(0)),
 ]);
 
-/** HEADERS and RST_STREAM (CANCEL), again and again. */
+/** HEADERS and RST_STREAM (CANCEL) frames, repeated. */
 function resets(path: string, count: number): Buffer {
   const fixed = Buffer.from([0x83, 0x86]);
   const block = Buffer.concat([
@@ -47,7 +47,7 @@ function resets(path: string, count: number): Buffer {
   return Buffer.concat([PREFACE, ...frames.flat()]);
 }
 
-/** Sends it over a connection of its own; whether the server spoke HTTP/2 with it. */
+/** Sends the frames over a new connection. Returns whether the server answered with HTTP/2. */
 async function attack(port: number, bytes: Buffer): Promise<boolean> {
   const socket = socketTo(port);
   let isServed = false;
@@ -60,7 +60,7 @@ async function attack(port: number, bytes: Buffer): Promise<boolean> {
   return isServed;
 }
 
-/** A whole call from another loopback address: its HTTP status. */
+/** Makes a complete call from another loopback address. Returns its HTTP status. */
 async function callFrom(localAddress: string, port: number): Promise<unknown> {
   const session = connectHttp2(`http://127.0.0.1:${port}`, {
     createConnection: () => connect({ port, host: '127.0.0.1', localAddress }),
@@ -77,18 +77,18 @@ async function callFrom(localAddress: string, port: number): Promise<unknown> {
 test.each([
   ['of calls', CALL],
   ['of calls to methods that do not exist', '/none'],
-])('closes connections that reset many streams %s, and refuses their address only', async (_, path) => {
+])('closes connections that reset many streams %s, and refuses only their address', async (_, path) => {
   const { port, log } = await opened(openGrpc, 'limits: { api: 1/s }');
   const bytes = resets(path, 900);
   let served = 0;
   for (let i = 0; i < 20; i++) if (await attack(port, bytes)) served++;
-  // The burst of 1,000 is used up by the second.
+  // The second connection uses up the burst of 1,000.
   expect(served).toBeLessThanOrEqual(4);
   expect(log.join('')).toContain('resets too many calls');
   expect(await callFrom('127.0.0.2', port)).toBe(200);
 });
 
-test('does not close a connection whose calls are canceled now and then', async () => {
+test('does not close a connection that cancels calls occasionally', async () => {
   const { port, log } = await opened(openGrpc, 'limits: { api: 1/s }');
   const session = connectHttp2(`http://127.0.0.1:${port}`);
   onTestFinished(() => session.destroy());
@@ -102,8 +102,8 @@ test('does not close a connection whose calls are canceled now and then', async 
   expect(await callFrom('127.0.0.1', port)).toBe(200);
 });
 
-// Destroying a session while Node reads from it fails an assertion in Node, which no handler can catch.
-test('does not end the process, and HTTP is answered meanwhile', async () => {
+// Destroying a session while Node reads from it fails an assertion in Node, which cannot be caught.
+test('does not crash the process, and HTTP requests are answered in the meantime', async () => {
   const file = temporaryFile('limits: { api: 1/s }');
   const server = await started('--config', file, '--grpc', '127.0.0.1:0');
   await server.says('"door":"grpc"');

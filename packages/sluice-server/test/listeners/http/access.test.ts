@@ -1,89 +1,89 @@
-/** The admin token, and certificates that change. */
+/** Admin tokens, and certificates that change. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { DoorOptions } from '../../../src/listeners/listener.ts';
+import type { ListenerOptions } from '../../../src/listeners/listener.ts';
 import { checkAccess } from '../../../src/listeners/http/access.ts';
 import { certificates } from '../listeners.ts';
 import { run, serving, started, temporaryFile, temporaryFolder } from '../../serving.ts';
 
 const LIMITS = 'limits: { api: 3/h }';
-const question = { limit: 'api', key: 'ann' };
+const operation = { limit: 'api', key: 'ann' };
 const local = { host: '127.0.0.1', port: 0 };
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 describe('reset and block', () => {
-  test('need the admin token where there is one; nothing else does', async () => {
+  test('require the admin token if one is configured; other routes do not', async () => {
     const { post } = await serving(LIMITS, { adminTokens: () => ['admin'] });
-    expect((await post('/v1/take', question)).status).toBe(200);
+    expect((await post('/v1/take', operation)).status).toBe(200);
     for (const [path, body] of [
-      ['/v1/reset', question],
-      ['/v1/block', { ...question, duration: '1m' }],
+      ['/v1/reset', operation],
+      ['/v1/block', { ...operation, duration: '1m' }],
     ] as const) {
       const refused = await post(path, body);
       expect([refused.status, await refused.json()]).toMatchObject([
         401,
-        { detail: 'an admin token is needed' },
+        { detail: 'an admin token is required' },
       ]);
       expect((await post(path, body, bearer('other'))).status).toBe(401);
       expect((await post(path, body, bearer('admin'))).status).toBe(200);
     }
   });
 
-  test('a token of the door is not enough, and the admin token opens the door, too', async () => {
-    const http = { address: local, tokens: () => ['door'] };
-    const { post } = await serving(LIMITS, { doors: { http }, adminTokens: () => ['admin'] });
-    expect((await post('/v1/take', question, bearer('door'))).status).toBe(200);
-    expect((await post('/v1/reset', question, bearer('door'))).status).toBe(401);
-    expect((await post('/v1/take', question, bearer('admin'))).status).toBe(200);
-    expect((await post('/v1/reset', question, bearer('admin'))).status).toBe(200);
-    expect((await post('/v1/take', question)).status).toBe(401);
+  test('reject a token of the listener if there is an admin token, which is accepted everywhere', async () => {
+    const http = { address: local, tokens: () => ['client'] };
+    const { post } = await serving(LIMITS, { listeners: { http }, adminTokens: () => ['admin'] });
+    expect((await post('/v1/take', operation, bearer('client'))).status).toBe(200);
+    expect((await post('/v1/reset', operation, bearer('client'))).status).toBe(401);
+    expect((await post('/v1/take', operation, bearer('admin'))).status).toBe(200);
+    expect((await post('/v1/reset', operation, bearer('admin'))).status).toBe(200);
+    expect((await post('/v1/take', operation)).status).toBe(401);
   });
 
-  test("without an admin token, the door's own is enough", async () => {
-    const http = { address: local, tokens: () => ['door'] };
-    const { post } = await serving(LIMITS, { doors: { http } });
-    expect((await post('/v1/reset', question)).status).toBe(401);
-    expect((await post('/v1/reset', question, bearer('door'))).status).toBe(200);
+  test('accept a token of the listener if there is no admin token', async () => {
+    const http = { address: local, tokens: () => ['client'] };
+    const { post } = await serving(LIMITS, { listeners: { http } });
+    expect((await post('/v1/reset', operation)).status).toBe(401);
+    expect((await post('/v1/reset', operation, bearer('client'))).status).toBe(200);
   });
 
-  test('are refused without any token, also to local requests', async () => {
+  test('are rejected if no token is configured, even for local requests', async () => {
     const open = await serving(LIMITS);
-    expect((await open.post('/v1/take', question)).status).toBe(200);
-    const refused = await open.post('/v1/reset', question);
+    expect((await open.post('/v1/take', operation)).status).toBe(200);
+    const refused = await open.post('/v1/reset', operation);
     expect([refused.status, await refused.json()]).toMatchObject([
       403,
       { type: 'urn:sluice:forbidden', detail: expect.stringContaining('--admin-token-file') },
     ]);
-    expect((await open.post('/v1/block', { ...question, duration: '1m' })).status).toBe(403);
+    expect((await open.post('/v1/block', { ...operation, duration: '1m' })).status).toBe(403);
   });
 
-  test('are allowed to local requests without a token if the server was told so', async () => {
+  test('are allowed for local requests without a token if the option is set', async () => {
     const open = await serving(LIMITS, { adminWithoutToken: true });
-    expect((await open.post('/v1/reset', question)).status).toBe(200);
-    // All addresses: loopback reaches it, but so does everybody else.
-    const wide = { doors: { http: { address: { host: '0.0.0.0', port: 0 } } } };
+    expect((await open.post('/v1/reset', operation)).status).toBe(200);
+    // Listening on all addresses: reachable from loopback, but also from everywhere else.
+    const wide = { listeners: { http: { address: { host: '0.0.0.0', port: 0 } } } };
     await expect(serving(LIMITS, { ...wide, adminWithoutToken: true })).rejects.toThrow('loopback');
     const server = await serving(LIMITS, wide);
-    expect((await server.post('/v1/reset', question)).status).toBe(403);
+    expect((await server.post('/v1/reset', operation)).status).toBe(403);
   });
 
-  test('are allowed by --allow-admin-without-token, which npm start sets for the person at this machine', async () => {
+  test('are allowed by --allow-admin-without-token, which npm start sets', async () => {
     const root = new URL('../../../../../package.json', import.meta.url);
     const { scripts } = JSON.parse(readFileSync(root, 'utf8')) as { scripts: { start: string } };
     const flag = '--allow-admin-without-token';
     expect(scripts.start).toContain(` ${flag}`);
     for (const [status, ...flags] of [[403], [200, flag]] as const) {
       const { url } = await started('--config', temporaryFile(LIMITS), ...flags);
-      const body = JSON.stringify(question);
+      const body = JSON.stringify(operation);
       expect((await fetch(`${url}/v1/reset`, { method: 'POST', body })).status).toBe(status);
     }
   });
 
-  test('are refused without a token when a proxy on this machine forwards the request', async () => {
+  test('are rejected without a token if a proxy on this machine forwards the request', async () => {
     const { url } = await serving(LIMITS, { adminWithoutToken: true });
     const { port } = new URL(url);
     for (const [name, value] of [
@@ -110,12 +110,12 @@ describe('reset and block', () => {
       onTestFinished(() => void proxy.close());
       const at = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
       const ask = async (path: string) =>
-        (await fetch(at + path, { method: 'POST', body: JSON.stringify(question) })).status;
+        (await fetch(at + path, { method: 'POST', body: JSON.stringify(operation) })).status;
       expect([name, await ask('/v1/take'), await ask('/v1/reset')]).toEqual([name, 200, 403]);
     }
   });
 
-  test('are refused without a token under another name than localhost, which a web page could rebind', async () => {
+  test('are rejected without a token for host names other than localhost, which prevents DNS rebinding', async () => {
     const { url } = await serving(LIMITS, { adminWithoutToken: true });
     const { port } = new URL(url);
     const asked = (host: string) =>
@@ -126,7 +126,7 @@ describe('reset and block', () => {
           resolve(response.statusCode);
         })
           .on('error', reject)
-          .end(JSON.stringify(question));
+          .end(JSON.stringify(operation));
       });
     for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, 'localhost'])
       expect([host, await asked(host)]).toEqual([host, 200]);
@@ -140,15 +140,17 @@ describe('reset and block', () => {
       expect([host, await asked(host)]).toEqual([host, 403]);
   });
 
-  test('a certificate that clients must show is as good as a token', () => {
-    const door = { address: { host: '0.0.0.0', port: 0 } } as DoorOptions;
+  test('accept a required client certificate in place of a token', () => {
+    const listener = { address: { host: '0.0.0.0', port: 0 } } as ListenerOptions;
     const asked = { headers: {} } as IncomingMessage;
-    expect(() => checkAccess(asked, 'admin', door)).toThrow('nobody may reset');
-    expect(() => checkAccess(asked, 'admin', { ...door, tls: { cert: '' } })).toThrow('nobody may reset');
-    expect(() => checkAccess(asked, 'admin', { ...door, tls: { ca: 'ours' } })).not.toThrow();
+    expect(() => checkAccess(asked, 'admin', listener)).toThrow('keys cannot be reset');
+    expect(() => checkAccess(asked, 'admin', { ...listener, tls: { cert: '' } })).toThrow(
+      'keys cannot be reset',
+    );
+    expect(() => checkAccess(asked, 'admin', { ...listener, tls: { ca: 'ours' } })).not.toThrow();
   });
 
-  test('the token comes from a file that may change', async () => {
+  test('use the current content of the token file', async () => {
     const file = temporaryFile('# ours\nold\n', 'tokens');
     const server = await started('--config', temporaryFile(LIMITS), '--admin-token-file', file);
     const reset = async (token: string) =>
@@ -156,7 +158,7 @@ describe('reset and block', () => {
         await fetch(`${server.url}/v1/reset`, {
           method: 'POST',
           headers: bearer(token),
-          body: JSON.stringify(question),
+          body: JSON.stringify(operation),
         })
       ).status;
     expect([await reset('old'), await reset('new'), await reset('#')]).toEqual([200, 401, 401]);
@@ -167,7 +169,7 @@ describe('reset and block', () => {
 });
 
 describe('certificates', () => {
-  /** What the server shows to a new connection. */
+  /** The certificate that the server presents to a new connection. */
   const shown = (port: number, ca: string, protocol?: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const socket = connect(
@@ -180,7 +182,7 @@ describe('certificates', () => {
       socket.on('error', reject);
     });
 
-  test('that change are served to new connections on every door; a bad one changes nothing', async () => {
+  test('are replaced for new connections on every listener when they change; an invalid one changes nothing', async () => {
     const folder = temporaryFolder();
     const [one, two] = [certificates(), certificates()];
     const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
@@ -188,18 +190,20 @@ describe('certificates', () => {
     writeFileSync(key, one.key);
     const more = ['--tls-cert', cert, '--tls-key', key, '--grpc', '127.0.0.1:0', '--resp', '127.0.0.1:0'];
     const server = await started('--config', temporaryFile(LIMITS), ...more);
-    const doors = () => server.output().match(/"message":"listening"/g)?.length;
-    await expect.poll(doors, { timeout: 15_000 }).toBe(3);
-    const portOf = (door: string): number =>
-      Number(new RegExp(`"door":"${door}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1]);
+    const listeners = () => server.output().match(/"message":"listening"/g)?.length;
+    await expect.poll(listeners, { timeout: 15_000 }).toBe(3);
+    const portOf = (listener: string): number =>
+      Number(
+        new RegExp(`"door":"${listener}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1],
+      );
     const all = (ca: string): Promise<string[]> =>
       Promise.all([shown(portOf('http'), ca), shown(portOf('grpc'), ca, 'h2'), shown(portOf('resp'), ca)]);
     const before = await all(one.ca);
     expect(new Set(before).size).toBe(1);
 
-    // The certificate first, its key later: what does not belong together is not served.
+    // The certificate is replaced before its key: a pair that does not match is not used.
     writeFileSync(cert, two.cert);
-    await server.says('certificates refused');
+    await server.says('invalid certificates');
     expect(await all(one.ca)).toEqual(before);
     writeFileSync(key, two.key);
     await server.says('certificates loaded');
@@ -209,11 +213,11 @@ describe('certificates', () => {
     await expect(shown(portOf('http'), one.ca)).rejects.toThrow();
 
     writeFileSync(cert, 'no certificate');
-    await server.says('certificates refused');
+    await server.says('invalid certificates');
     expect(await all(two.ca)).toEqual(after);
   });
 
-  test('with --no-watch are loaded on SIGHUP', async () => {
+  test('are reloaded on SIGHUP with --no-watch', async () => {
     const folder = temporaryFolder();
     const [one, two] = [certificates(), certificates()];
     const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
@@ -232,19 +236,19 @@ describe('certificates', () => {
     expect(await shown(server.port, two.ca)).not.toBe(before);
   });
 
-  test('that do not belong together end the start with one line', async () => {
+  test('that do not match the key make the start fail with one line', async () => {
     const [one, two] = [certificates(), certificates()];
     const [cert, key] = [temporaryFile(one.cert, 'a.crt'), temporaryFile(two.key, 'b.key')];
     const more = ['--http', '0', '--tls-cert', cert, '--tls-key', key];
     const { output, gone } = run('serve', '--config', temporaryFile(LIMITS), ...more);
     expect(await gone).toBe(2);
-    expect(output()).toMatch(/^sluice: the TLS files cannot be used: .*mismatch.*\nsluice --help/m);
+    expect(output()).toMatch(/^sluice: cannot use the TLS files: .*mismatch.* Run `sluice --help`/m);
   });
 });
 
 test('rejects an unknown listener', async () => {
-  const doors = { htpp: { address: local } } as never;
-  await expect(serving(LIMITS, { doors })).rejects.toThrow(
+  const listeners = { htpp: { address: local } } as never;
+  await expect(serving(LIMITS, { listeners })).rejects.toThrow(
     "unknown listener 'htpp'; known: http, grpc, resp",
   );
 });

@@ -1,20 +1,21 @@
-/** What strangers write into requests, and what tools read: nothing makes the server fall over, or stop for a while. */
+/** Fuzz tests of request headers and tool input: nothing crashes the server or blocks it. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readArgs } from '../../../src/cli/args.ts';
-import { openStore, UsageError } from '../../../src/store.ts';
+import { openStore } from '../../../src/store.ts';
+import { UsageError } from '../../../src/config/usage-error.ts';
 import { TELEMETRY_FLAGS, tracesOf } from '../../../src/cli/telemetry-flags.ts';
 import { readMetrics, showTop } from '../../../src/cli/tools/top.ts';
 import { parseTraffic, randomFrom } from '../../../src/cli/tools/traffic.ts';
 import { createTracer } from '../../../src/telemetry/traces/tracer.ts';
 import { serving, type Serving, temporaryFolder } from '../../serving.ts';
 
-/** Node refuses more than 16 KiB of headers. */
+/** Node rejects more than 16 KiB of headers. */
 const LONGEST = 15_000;
-/** Microseconds of work. What is quadratic takes 400,000 for one such header. */
+/** Microseconds of CPU time. Quadratic work takes 400,000 for one such header. */
 const SOON = 120_000;
 
 const PAGE = ['if-none-match', 'accept-encoding', 'accept', 'cookie', 'range'];
@@ -44,11 +45,11 @@ async function withPage(): Promise<Serving> {
   writeFileSync(join(page, 'index.html'), '<!doctype html><title>Sluice</title>');
   return serving('limits: { a: 1000000/h }', {
     page,
-    doors: { http: { address: { host: '127.0.0.1', port: 0 }, tokens: () => ['secret'] } },
+    listeners: { http: { address: { host: '127.0.0.1', port: 0 }, tokens: () => ['secret'] } },
   });
 }
 
-/** fetch would refuse some of them. */
+/** Sends headers that fetch would reject. */
 function ask(url: string, method: 'GET' | 'POST', headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { method, headers, agent: false }, (response) => {
@@ -60,16 +61,16 @@ function ask(url: string, method: 'GET' | 'POST', headers: Record<string, string
   });
 }
 
-describe('a header as long as Node takes', () => {
+describe('a header of the maximum length', () => {
   test.each([
     ...PAGE.map((name) => [name, 'GET', '/'] as const),
     ...ASKED.map((name) => [name, 'POST', '/v1/take'] as const),
-  ])('%s is read in one pass', { timeout: 120_000 }, async (name, method, path) => {
+  ])('%s is read in linear time', { timeout: 120_000 }, async (name, method, path) => {
     const { url } = await withPage();
     await ask(url + path, method, {});
     for (const part of PARTS) {
       const value = `x${part.repeat(Math.floor(LONGEST / part.length))}x`;
-      // The least of three: a machine may have had other things to do.
+      // The minimum of three, because the machine may be busy.
       let least = Infinity;
       for (let tries = 0; tries < 3 && least > SOON; tries++) {
         const start = process.cpuUsage();
@@ -80,7 +81,7 @@ describe('a header as long as Node takes', () => {
     }
   });
 
-  test('and of any signs it is answered, never with a fault', async () => {
+  test('with any characters is answered without a server error', async () => {
     const { url } = await withPage();
     const value = fc
       .array(fc.constantFrom(...PARTS, 'br', 'gzip', 'q=0', '00-', 'ff-', 'f'.repeat(32), '*', 'secret'))
@@ -98,7 +99,7 @@ describe('a header as long as Node takes', () => {
   });
 });
 
-test('any traceparent is a sampled parent as it was written, or none', () => {
+test('any traceparent is used as it was written, or ignored', () => {
   const tracer = createTracer(() => {}, { share: 0 });
   const hex = (length: number) =>
     fc.string({
@@ -121,10 +122,10 @@ test('any traceparent is a sampled parent as it was written, or none', () => {
   );
 });
 
-describe('what tools and variables tell', () => {
+describe('input of tools and environment variables', () => {
   const anyText = fc.string({ unit: 'binary', maxLength: 80 });
 
-  test('any traffic is arrivals in order, or a UsageError', () => {
+  test('any traffic text gives arrivals in order, or a UsageError', () => {
     const text = fc.oneof(
       anyText,
       fc
@@ -165,7 +166,7 @@ describe('what tools and variables tell', () => {
     );
   });
 
-  test('metrics are told again, whatever their labels hold, and any text is shown', () => {
+  test('metrics are read back unchanged, whatever their labels contain, and any text is displayed', () => {
     const label = fc.string({ unit: fc.constantFrom('a', '"', '\\', '\n', '}', ' ', '{', 'é') });
     const escaped = (text: string) =>
       text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
@@ -181,7 +182,7 @@ describe('what tools and variables tell', () => {
     );
   });
 
-  test('headers for spans are told again, and any text is headers or none', () => {
+  test('headers for spans are read back unchanged, and any text gives headers or none', () => {
     const args = readArgs([], TELEMETRY_FLAGS);
     const headersOf = (text: string) =>
       tracesOf(args, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_EXPORTER_OTLP_HEADERS: text })?.headers;
@@ -204,7 +205,7 @@ describe('what tools and variables tell', () => {
     'rediss+cluster://u:hunter2%zz@a:1',
     'redis+cluster://u:hunter2@a:1,b:99999',
     'redis+sentinel://main:%hunter2@a:1',
-  ])('a store that cannot be read is a UsageError, without its password: %s', async (url) => {
+  ])('an invalid store URL gives a UsageError without its password: %s', async (url) => {
     const error: unknown = await openStore({ url }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(UsageError);
     expect((error as Error).message).not.toContain('hunter2');

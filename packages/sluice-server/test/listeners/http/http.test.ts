@@ -31,18 +31,18 @@ async function answer(response: Promise<Response>): Promise<[status: number, bod
   return [got.status, (await got.json()) as Record<string, unknown>];
 }
 
-describe('take and its siblings', () => {
-  test('answer with the decision; a denial is a 200 unless 429 is asked for', async () => {
+describe('take, peek, refund, block and reset', () => {
+  test('respond with the decision; a denial has status 200 unless 429 is requested', async () => {
     const { post } = await serving(LIMITS);
-    const question = { limit: 'api', key: 'ann', cost: 2 };
-    expect(await answer(post('/v1/take', question))).toEqual([
+    const operation = { limit: 'api', key: 'ann', cost: 2 };
+    expect(await answer(post('/v1/take', operation))).toEqual([
       200,
       expect.objectContaining({ allowed: true, taken: 2, limit: 3, remaining: 1, policy: 'default' }),
     ]);
-    expect(await answer(post('/v1/peek', question))).toMatchObject([200, { allowed: false, taken: 0 }]);
-    expect(await answer(post('/v1/take', question))).toMatchObject([200, { allowed: false, taken: 0 }]);
-    expect(await answer(post('/v1/take?status=429', question))).toMatchObject([429, { allowed: false }]);
-    expect(await answer(post('/v1/refund', question))).toMatchObject([200, { remaining: 3 }]);
+    expect(await answer(post('/v1/peek', operation))).toMatchObject([200, { allowed: false, taken: 0 }]);
+    expect(await answer(post('/v1/take', operation))).toMatchObject([200, { allowed: false, taken: 0 }]);
+    expect(await answer(post('/v1/take?status=429', operation))).toMatchObject([429, { allowed: false }]);
+    expect(await answer(post('/v1/refund', operation))).toMatchObject([200, { remaining: 3 }]);
     expect(await answer(post('/v1/take', { limit: 'api', key: 'ann', cost: 9 }))).toMatchObject([
       200,
       { allowed: false, retryAfter: null },
@@ -52,31 +52,31 @@ describe('take and its siblings', () => {
     ).toMatchObject([200, { allowed: true, taken: 3 }]);
   });
 
-  test('a single take has the RateLimit headers, a peek and a list do not', async () => {
+  test('add RateLimit headers to a single take, but not to a peek or a list', async () => {
     const { post } = await serving(LIMITS);
-    const question = { limit: 'api', key: 'ann', cost: 3 };
-    const { headers } = await post('/v1/take', question);
+    const operation = { limit: 'api', key: 'ann', cost: 3 };
+    const { headers } = await post('/v1/take', operation);
     expect(headers.get('ratelimit-policy')).toBe('"default";q=3;w=3600');
     expect(headers.get('ratelimit')).toMatch(/^"default";r=0;t=\d+$/);
     expect(headers.get('retry-after')).toBeNull();
-    expect(Number((await post('/v1/take', question)).headers.get('retry-after'))).toBeGreaterThan(3590);
-    expect((await post('/v1/peek', question)).headers.get('ratelimit')).toBeNull();
-    expect((await post('/v1/take', [question])).headers.get('ratelimit')).toBeNull();
+    expect(Number((await post('/v1/take', operation)).headers.get('retry-after'))).toBeGreaterThan(3590);
+    expect((await post('/v1/peek', operation)).headers.get('ratelimit')).toBeNull();
+    expect((await post('/v1/take', [operation])).headers.get('ratelimit')).toBeNull();
   });
 
-  test('block and reset', async () => {
+  test('block and reset keys', async () => {
     const { post } = await serving(LIMITS, { adminWithoutToken: true });
-    const question = { limit: 'api', key: 'ann' };
-    await post('/v1/block', { ...question, duration: '10m' });
-    expect(await answer(post('/v1/take', question))).toMatchObject([
+    const operation = { limit: 'api', key: 'ann' };
+    await post('/v1/block', { ...operation, duration: '10m' });
+    expect(await answer(post('/v1/take', operation))).toMatchObject([
       200,
       { allowed: false, policy: 'block' },
     ]);
-    await post('/v1/reset', question);
-    expect(await answer(post('/v1/take', question))).toMatchObject([200, { allowed: true, remaining: 2 }]);
+    await post('/v1/reset', operation);
+    expect(await answer(post('/v1/take', operation))).toMatchObject([200, { allowed: true, remaining: 2 }]);
   });
 
-  test('tiers, overrides, shadow and mode are those of the configuration', async () => {
+  test('use the tiers, overrides, shadow and mode of the configuration', async () => {
     const { post } = await serving(LIMITS);
     const limitOf = async (key: string, more = {}) =>
       (await answer(post('/v1/take', { limit: 'search', key, ...more })))[1]['limit'];
@@ -99,15 +99,15 @@ describe('take and its siblings', () => {
     ]);
   });
 
-  test('reset reaches the rows of overrides and tiers', async () => {
+  test('reset the state of overrides and tiers, too', async () => {
     const { post } = await serving(
       'limits: { a: { policies: 2/h, tiers: { t: 2/h fixed-window }, overrides: { own: 2/h sliding-log } } }',
       { adminWithoutToken: true },
     );
-    for (const question of [{ key: 'own' }, { key: 'x', tier: 't' }]) {
-      await post('/v1/take', { limit: 'a', ...question, cost: 2 });
-      await post('/v1/reset', { limit: 'a', key: question.key });
-      expect(await answer(post('/v1/take', { limit: 'a', ...question }))).toMatchObject([
+    for (const operation of [{ key: 'own' }, { key: 'x', tier: 't' }]) {
+      await post('/v1/take', { limit: 'a', ...operation, cost: 2 });
+      await post('/v1/reset', { limit: 'a', key: operation.key });
+      expect(await answer(post('/v1/take', { limit: 'a', ...operation }))).toMatchObject([
         200,
         { allowed: true },
       ]);
@@ -127,7 +127,7 @@ describe('a list', () => {
     expect(await answer(post('/v1/take', []))).toEqual([200, []]);
   });
 
-  test('with one bad question is refused, and charges nothing', async () => {
+  test('with one invalid operation is rejected and charges nothing', async () => {
     const { post } = await serving(LIMITS);
     const good = { limit: 'api', key: 'a' };
     const [status, body] = await answer(
@@ -135,16 +135,16 @@ describe('a list', () => {
     );
     expect(status).toBe(400);
     expect(body).toMatchObject({
-      detail: '2 of 3 questions are wrong',
+      detail: '2 of 3 operations are invalid',
       errors: [
         { index: 1, type: 'urn:sluice:unknown-limit' },
-        { index: 2, type: 'urn:sluice:bad-request', detail: 'key must be text; got undefined' },
+        { index: 2, type: 'urn:sluice:bad-request', detail: 'key must be a string; got undefined' },
       ],
     });
     expect(await answer(post('/v1/peek', good))).toMatchObject([200, { remaining: 3 }]);
   });
 
-  test('of more than a thousand is refused', async () => {
+  test('of more than a thousand operations is rejected', async () => {
     const { post } = await serving(LIMITS);
     const list = Array.from({ length: 1001 }, () => ({ limit: 'api', key: 'a' }));
     expect(await answer(post('/v1/take', list))).toMatchObject([413, { type: 'urn:sluice:too-large' }]);
@@ -154,7 +154,7 @@ describe('a list', () => {
 describe("Envoy's endpoints", () => {
   const ip = (value: string) => ({ entries: [{ key: 'ip', value }] });
 
-  test('/json answers 200, then 429, in the JSON of protobuf', async () => {
+  test("/json responds with 200, then 429, in protobuf's JSON format", async () => {
     const { post } = await serving(LIMITS);
     const ask = (more = {}) =>
       answer(post('/json', { domain: 'edge', descriptors: [ip('1.1.1.1')], ...more }));
@@ -176,7 +176,7 @@ describe("Envoy's endpoints", () => {
     ]);
   });
 
-  test('/json takes overrides, own hits and numbers as text', async () => {
+  test('/json accepts limits, hits per descriptor and numbers as strings', async () => {
     const { post } = await serving(LIMITS);
     const descriptor = { ...ip('1'), limit: { requests_per_unit: 3, unit: 'DAY' }, hitsAddend: '2' };
     const [, body] = await answer(
@@ -190,7 +190,7 @@ describe("Envoy's endpoints", () => {
     });
   });
 
-  test('/healthcheck, /rlconfig, /metrics, /v1/limits and / answer', async () => {
+  test('/healthcheck, /rlconfig, /metrics, /v1/limits and / respond', async () => {
     const { url } = await serving(LIMITS);
     const read = async (path: string) => (await fetch(url + path)).text();
     expect(await read('/healthcheck')).toBe('OK');
@@ -201,7 +201,7 @@ describe("Envoy's endpoints", () => {
     expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
   });
 
-  test('the OpenAPI document names every path that answers, and no other', async () => {
+  test('the OpenAPI document lists exactly the existing paths', async () => {
     const { url, core } = await serving(LIMITS, { adminWithoutToken: true });
     const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };
     for (const [path, methods] of Object.entries(document.paths)) {
@@ -222,34 +222,34 @@ describe("Envoy's endpoints", () => {
   });
 });
 
-describe('who may ask', () => {
+describe('access', () => {
   const tokens = () => ['first', 'second', ''];
   const locked = (): Promise<Serving> =>
-    serving(LIMITS, { doors: { http: { address: { host: '127.0.0.1', port: 0 }, tokens } } });
+    serving(LIMITS, { listeners: { http: { address: { host: '127.0.0.1', port: 0 }, tokens } } });
 
-  test('with tokens, only who shows one; health is open', async () => {
+  test('requires a token if tokens are configured, except for the health check', async () => {
     const { url, post } = await locked();
-    const question = { limit: 'api', key: 'a' };
-    const refused = await post('/v1/take', question);
+    const operation = { limit: 'api', key: 'a' };
+    const refused = await post('/v1/take', operation);
     expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="sluice"']);
     for (const header of ['Bearer ', 'Bearer third', 'Basic first', 'first', 'Bearer firstsecond'])
-      expect((await post('/v1/take', question, { authorization: header })).status).toBe(401);
+      expect((await post('/v1/take', operation, { authorization: header })).status).toBe(401);
     for (const header of ['Bearer first', 'bearer second'])
-      expect((await post('/v1/take', question, { authorization: header })).status).toBe(200);
+      expect((await post('/v1/take', operation, { authorization: header })).status).toBe(200);
     expect((await fetch(`${url}/metrics`)).status).toBe(401);
     expect((await fetch(`${url}/rlconfig`)).status).toBe(401);
     expect((await fetch(`${url}/healthcheck`)).status).toBe(200);
   });
 
-  test('a page of another origin may not, one of this server may', async () => {
+  test('rejects requests from a page of another origin, and accepts those from its own page', async () => {
     const { url, post } = await serving(LIMITS);
-    const question = { limit: 'api', key: 'a' };
-    expect((await post('/v1/take', question, { origin: 'https://evil.example' })).status).toBe(403);
-    expect((await post('/v1/take', question, { origin: 'null' })).status).toBe(403);
-    expect((await post('/v1/take', question, { origin: url })).status).toBe(200);
+    const operation = { limit: 'api', key: 'a' };
+    expect((await post('/v1/take', operation, { origin: 'https://evil.example' })).status).toBe(403);
+    expect((await post('/v1/take', operation, { origin: 'null' })).status).toBe(403);
+    expect((await post('/v1/take', operation, { origin: url })).status).toBe(200);
   });
 
-  test('refuses cross-site requests without an Origin on every route but the public ones', async () => {
+  test('rejects cross-site requests without an Origin on every route except the public ones', async () => {
     const { url, post } = await serving(LIMITS, { page: 'none' });
     const get = async (path: string, site: string): Promise<number> => {
       const response = await fetch(url + path, { headers: { 'sec-fetch-site': site } });
@@ -281,7 +281,7 @@ describe('who may ask', () => {
   });
 });
 
-test('keys of every kind are apart', async () => {
+test('different keys of any characters are counted separately', async () => {
   const { post } = await serving(LIMITS);
   const keys = [
     '',
@@ -302,7 +302,7 @@ test('keys of every kind are apart', async () => {
     expect(await answer(post('/v1/take', { limit: 'api', key }))).toMatchObject([200, { remaining: 2 }]);
 });
 
-test('where the store fails for some of a list, a problem stands in their place', async () => {
+test('operations of a list for which the store fails are answered with problem details', async () => {
   let asked = 0;
   const store = later(memory(), () => (asked++ === 1 ? new StoreUnavailable('deadline') : 0));
   const { port } = await opened(openHttp, LIMITS, { store });
@@ -318,16 +318,16 @@ test('where the store fails for some of a list, a problem stands in their place'
   ]);
 });
 
-test('with --shadow every limit decides and counts, and none denies', async () => {
+test('with --shadow every limit decides and counts, but denies nothing', async () => {
   const { url, post } = await serving(LIMITS, { shadow: true });
-  const question = { limit: 'api', key: 'alice', cost: 2 };
-  expect(await (await post('/v1/take', question)).json()).not.toHaveProperty('shadowed');
-  expect(await (await post('/v1/take', question)).json()).toMatchObject({ allowed: true, shadowed: true });
+  const operation = { limit: 'api', key: 'alice', cost: 2 };
+  expect(await (await post('/v1/take', operation)).json()).not.toHaveProperty('shadowed');
+  expect(await (await post('/v1/take', operation)).json()).toMatchObject({ allowed: true, shadowed: true });
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain('sluice_decisions_total{limit="api",outcome="shadowed"} 1');
 });
 
-test('limitedFetch waits for the unit that the server announces, and is answered', async () => {
+test('limitedFetch waits as long as the response headers say, and then succeeds', async () => {
   const clock = manualClock(1_700_000_000_000);
   const { port } = await opened(openHttp, 'limits: { api: 10/min }', { store: memory({ clock }) });
   const ask = limitedFetch(fetch, { clock, random: () => 0 });

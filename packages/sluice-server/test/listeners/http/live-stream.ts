@@ -1,4 +1,4 @@
-/** Listens to GET /live. */
+/** A client for GET /live. */
 import { expect, onTestFinished } from 'vitest';
 
 interface Heard {
@@ -12,7 +12,7 @@ export interface Listener {
   close(): void;
 }
 
-/** Reads the stream as it comes. */
+/** Parses events while the stream is being received. */
 export async function listen(url: string, headers: Record<string, string> = {}): Promise<Listener> {
   const control = new AbortController();
   onTestFinished(() => control.abort());

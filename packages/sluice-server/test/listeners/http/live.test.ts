@@ -1,4 +1,4 @@
-/** GET /live: what packages/playground/LIVE.md promises, and its bounds. */
+/** GET /live: the format defined in packages/playground/LIVE.md, and its bounds. */
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
@@ -7,7 +7,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { reading } from 'sluice-test-support/docs/reading.ts';
 import { punctually, unpunctuality } from 'sluice-test-support/redis/watch.ts';
 import { createMetrics } from '../../../src/telemetry/metrics/metrics.ts';
-import { quantilesBetween, Spread } from '../../../src/telemetry/metrics/spread.ts';
+import { quantilesBetween, LatencyBuckets } from '../../../src/telemetry/metrics/latency-buckets.ts';
 import { listen } from './live-stream.ts';
 import { type Serving, serving, started, temporaryFile } from '../../serving.ts';
 
@@ -27,7 +27,7 @@ descriptors:
     rate_limit: { unlimited: true }
 `;
 
-/** What has to happen within one second, between two snapshots. */
+/** Runs a test that must happen within one second, between two snapshots. */
 const within = <T>(run: () => Promise<T>) => punctually(100, run);
 
 function takes(server: Serving, limit: string, key: string, times: number): Promise<unknown> {
@@ -37,7 +37,7 @@ function takes(server: Serving, limit: string, key: string, times: number): Prom
   );
 }
 
-test('a stream begins with the configuration, then counts what happens in each second', () =>
+test('a stream starts with the configuration, then reports the counts of each second', () =>
   within(async () => {
     const server = await serving(LIMITS);
     const stream = await listen(server.url);
@@ -62,7 +62,7 @@ test('a stream begins with the configuration, then counts what happens in each s
     const first = await stream.next('snapshot');
     expect(first).toMatchObject({
       limits: [
-        // Above 80 % of ten: the ninth and the tenth.
+        // More than 80 % of ten: the ninth and the tenth.
         { name: 'api', allowed: 10, denied: 3, near: 2, shadowed: 0 },
         { name: 'soft', allowed: 2, denied: 0, near: 1, shadowed: 3 },
         { name: 'edge.ip', allowed: 1, denied: 0, near: 0, shadowed: 0 },
@@ -78,20 +78,20 @@ test('a stream begins with the configuration, then counts what happens in each s
     const { p50, p99, max } = first['latency'] as Record<string, number>;
     expect(0 < p50 && p50 <= p99 && p99 <= max && max < 1000).toBe(true);
 
-    // Nothing happened: it says so all the same.
+    // A snapshot is also sent if nothing happened.
     const second = await stream.next('snapshot');
     expect(second).toMatchObject({ limits: [], latency: null });
     expect(Number(second['span'])).toBeGreaterThan(900);
   }));
 
-/** Every member, and of what type it is. */
+/** Every member and its type. */
 function shapeOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return typeof value;
   if (Array.isArray(value)) return value.map(shapeOf);
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
 }
 
-test('the page shows what a server with these limits says, member by member', () =>
+test("the page's sample data has the same members as a real server's", () =>
   within(async () => {
     const descriptors = '[{ key: remote_address, rate_limit: { unit: second, requests_per_unit: 10 } }]';
     const limits = `limits: { api: 10/s burst 20 }\ndomain: edge\ndescriptors: ${descriptors}`;
@@ -107,7 +107,7 @@ test('the page shows what a server with these limits says, member by member', ()
     expect(snapshot['store']).toMatchObject({ kind: 'redis', up: true, breaker: 'closed' });
   }));
 
-test('streams that began at other times each count their own span', () =>
+test('streams that started at different times each cover their own time span', () =>
   within(async () => {
     const server = await serving(LIMITS);
     const early = await listen(server.url);
@@ -120,7 +120,7 @@ test('streams that began at other times each count their own span', () =>
     expect(Number(two['span'])).toBeLessThan(Number(one['span']));
   }));
 
-test('a configuration that changes is told at once, and so is one that is refused', async () => {
+test('a changed configuration is reported immediately, and so is an invalid one', async () => {
   const file = temporaryFile('limits: { a: 1/h }');
   const server = await serving('', { config: [file] });
   const stream = await listen(server.url);
@@ -137,35 +137,35 @@ test('a configuration that changes is told at once, and so is one that is refuse
   expect(await stream.next('config')).toMatchObject({ error: null, limits: [{ name: 'b' }] });
 });
 
-test('the stream is for those who may use the door', async () => {
-  const tokens = () => ['door'];
+test('the stream requires access to the listener', async () => {
+  const tokens = () => ['client'];
   const adminTokens = () => ['admin'];
   const http = { address: { host: '127.0.0.1', port: 0 }, tokens };
-  const { url } = await serving(LIMITS, { doors: { http }, adminTokens });
+  const { url } = await serving(LIMITS, { listeners: { http }, adminTokens });
   expect((await fetch(`${url}/live`)).status).toBe(401);
-  for (const token of ['door', 'admin']) {
+  for (const token of ['client', 'admin']) {
     const stream = await listen(url, { authorization: `Bearer ${token}` });
     expect(await stream.next('config')).toHaveProperty('version');
   }
   const foreign = await fetch(`${url}/live`, {
-    headers: { authorization: 'Bearer door', origin: 'https://evil.example' },
+    headers: { authorization: 'Bearer client', origin: 'https://evil.example' },
   });
   expect(foreign.status).toBe(403);
 });
 
-test('the sixty-fifth stream is refused, and a place that becomes free is taken', async () => {
+test('the 65th stream is rejected until another one is closed', async () => {
   const { url } = await serving(LIMITS);
   const streams = await Promise.all(Array.from({ length: 64 }, () => listen(url)));
   const refused = await fetch(`${url}/live`);
   expect([refused.status, ((await refused.json()) as { detail: string }).detail]).toEqual([
     503,
-    '64 streams are open already',
+    'maximum number of streams (64) reached',
   ]);
   streams[0]?.close();
   await expect.poll(async () => (await fetch(`${url}/live`, { method: 'HEAD' })).status).toBe(200);
 });
 
-test('a drain ends the streams, and no new one begins', async () => {
+test('draining ends the streams and rejects new ones', async () => {
   const server = await started('--config', temporaryFile('limits: { a: 1/h }'), '--drain-delay', '300');
   const stream = await listen(server.url);
   await stream.next('config');
@@ -174,12 +174,12 @@ test('a drain ends the streams, and no new one begins', async () => {
   server.process.kill('SIGTERM');
   await stream.ended;
   expect(await server.gone).toBe(0);
-  // Not the ten seconds after which connections are cut.
+  // Well before the ten seconds after which connections are closed.
   expect(performance.now() - start - late.total()).toBeLessThan(5000);
   late.stop();
 });
 
-test('after the end nothing is said, though a slow reader is still there', async () => {
+test('nothing is written after the end, even if a slow reader is still connected', async () => {
   const { createLive } = await import('../../../src/listeners/http/live.ts');
   let version = 0;
   const config = (): object => ({ version: ++version });
@@ -199,11 +199,11 @@ test('after the end nothing is said, though a slow reader is still there', async
   expect(() => live.reply()).toThrow('about to end');
 });
 
-test('whoever does not read costs no memory, and hears everything of the time in one snapshot', async () => {
+test('a reader that stalls uses no memory, and then gets one snapshot for the whole time', async () => {
   const { createLive } = await import('../../../src/listeners/http/live.ts');
   const { createServer } = await import('node:http');
   const metrics = createMetrics();
-  // 1500 limits: a snapshot of a hundred kilobytes.
+  // With 1500 limits, a snapshot has about a hundred kilobytes.
   const decide = (): void => {
     for (let i = 0; i < 1500; i++)
       metrics.decided(`limit-${String(i).padStart(60, '0')}`, 'key', { ...ALLOWED }, false);
@@ -239,7 +239,7 @@ test('whoever does not read costs no memory, and hears everything of the time in
     decided++;
     await new Promise((resolve) => setTimeout(resolve, 5));
     most = Math.max(most, waiting());
-    // Late enough that the socket's own buffers are full, too, and soon enough to be forgiven.
+    // Late enough that the socket's own buffers are full, and soon enough not to be disconnected.
     if (waiting() > 100_000) break;
   }
   for (let i = 0; i < 10; i++) {
@@ -248,7 +248,7 @@ test('whoever does not read costs no memory, and hears everything of the time in
     await new Promise((resolve) => setTimeout(resolve, 5));
     most = Math.max(most, waiting());
   }
-  // Two of them at most: the one that waits, and a part of the one before it.
+  // At most two snapshots: the buffered one, and a part of the one before.
   expect(most).toBeLessThan(600_000);
   expect(most).toBeGreaterThan(100_000);
   const allowed = (): number =>
@@ -257,7 +257,7 @@ test('whoever does not read costs no memory, and hears everything of the time in
       0,
     );
   socket.resume();
-  // All but what came before the first look.
+  // Everything except what happened before the first snapshot.
   await expect.poll(allowed, { timeout: 10_000 }).toBeGreaterThan(decided - 8);
   expect(allowed()).toBeLessThanOrEqual(decided);
 });
@@ -274,7 +274,7 @@ const ALLOWED = {
   source: 'store',
 } as const;
 
-test('what cannot be read for thirty looks is let go', async () => {
+test('a reader that misses more than thirty snapshots is disconnected', async () => {
   const { createLive } = await import('../../../src/listeners/http/live.ts');
   const metrics = createMetrics();
   const live = createLive({ metrics, storeKind: 'memory', config: () => ({}), every: 2 });
@@ -292,8 +292,8 @@ test('what cannot be read for thirty looks is let go', async () => {
   expect(written).toHaveLength(1);
 });
 
-test('quantiles are within an eighth, of what happened in between', () => {
-  const spread = new Spread();
+test('quantiles cover the time between two snapshots, within an eighth', () => {
+  const spread = new LatencyBuckets();
   for (let i = 0; i < 500; i++) spread.observe(900);
   const before = spread.copy();
   expect(quantilesBetween(before, spread.copy())).toBeUndefined();
@@ -311,7 +311,7 @@ test('quantiles are within an eighth, of what happened in between', () => {
   expect(quantilesBetween(before, spread.copy())?.max).toBeGreaterThan(100_000);
 });
 
-test('a HEAD of the stream ends at once', async () => {
+test('a HEAD request for the stream ends immediately', async () => {
   const { url } = await serving(LIMITS);
   const status = await new Promise((resolve) => {
     request(`${url}/live`, { method: 'HEAD' }, (response) => {
@@ -322,7 +322,7 @@ test('a HEAD of the stream ends at once', async () => {
   expect(status).toBe(200);
 });
 
-test('a stream is no request: how long somebody looks is not how long an answer took', async () => {
+test('the duration of a stream is not counted as the duration of a request', async () => {
   const { url } = await serving(LIMITS);
   const stream = await listen(url);
   await stream.next('config');

@@ -1,4 +1,4 @@
-/** How the page is served. What it shows is tested in packages/playground. */
+/** How the page is served. Its content is tested in packages/playground. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ interface Got {
   readonly body: Buffer;
 }
 
-/** As it comes over the wire: fetch would unpack it. */
+/** The response as sent over the wire. fetch would decompress it. */
 function get(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Got> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { headers, method }, (response) => {
@@ -43,7 +43,7 @@ function get(url: string, headers: Record<string, string> = {}, method = 'GET'):
   });
 }
 
-test('the page is served under a strict policy, and asked for again each time', async () => {
+test('the page is served with a strict Content-Security-Policy, and revalidated on each visit', async () => {
   const { url } = await withPage();
   const { status, headers, body } = await get(url);
   expect([status, String(body)]).toEqual([200, HTML]);
@@ -58,7 +58,7 @@ test('the page is served under a strict policy, and asked for again each time', 
   );
 });
 
-test('files named by their content are kept for ever', async () => {
+test('files with a content hash in their name are cached permanently', async () => {
   const { url } = await withPage();
   const { headers, body } = await get(`${url}/assets/index-AbC_123x.js`);
   expect(String(body)).toBe(SCRIPT);
@@ -72,18 +72,21 @@ test.each([
   ['gzip', 'gzip, deflate', gunzipSync],
   ['br', 'gzip, deflate, br', brotliDecompressSync],
   ['gzip', 'br;q=0, gzip;q=0.5', gunzipSync],
-] as const)('packed with %s for who accepts %s', async (how, accepted, unpack) => {
-  const { url } = await withPage();
-  for (let i = 0; i < 2; i++) {
-    const { headers, body } = await get(url, { 'accept-encoding': accepted });
-    expect(headers['content-encoding']).toBe(how);
-    expect(String(unpack(body))).toBe(HTML);
-    expect(Number(headers['content-length'])).toBe(body.length);
-    expect(body.length).toBeLessThan(HTML.length / 4);
-  }
-});
+] as const)(
+  'files are compressed with %s for clients that accept %s',
+  async (encoding, accepted, decompress) => {
+    const { url } = await withPage();
+    for (let i = 0; i < 2; i++) {
+      const { headers, body } = await get(url, { 'accept-encoding': accepted });
+      expect(headers['content-encoding']).toBe(encoding);
+      expect(String(decompress(body))).toBe(HTML);
+      expect(Number(headers['content-length'])).toBe(body.length);
+      expect(body.length).toBeLessThan(HTML.length / 4);
+    }
+  },
+);
 
-test('whoever has it already is told so, in each packing', async () => {
+test('a file that has not changed gives a 304, in each encoding', async () => {
   const { url } = await withPage();
   for (const accepted of ['identity', 'br']) {
     const first = await get(url, { 'accept-encoding': accepted });
@@ -95,13 +98,13 @@ test('whoever has it already is told so, in each packing', async () => {
   }
 });
 
-test('a HEAD has the head alone', async () => {
+test('a HEAD request gets only the headers', async () => {
   const { url } = await withPage();
   const { status, headers, body } = await get(url, {}, 'HEAD');
   expect([status, Number(headers['content-length']), body.length]).toEqual([200, HTML.length, 0]);
 });
 
-test('nothing but the files of the page is served, whatever the path', async () => {
+test('no other files are served, whatever the path', async () => {
   const { url } = await withPage();
   for (const path of [
     '/assets/secret.env',
@@ -114,7 +117,7 @@ test('nothing but the files of the page is served, whatever the path', async () 
   expect((await fetch(url, { method: 'POST' })).status).toBe(405);
 });
 
-test('where the page was not built there are a few words, and with none there is nothing', async () => {
+test('a short text replaces a page that was not built, and --page none serves nothing', async () => {
   const empty = await serving('limits: { a: 1/h }', { page: join(temporaryFolder(), 'missing') });
   expect(String((await get(empty.url)).body)).toContain('npm run build');
   const none = await serving('limits: { a: 1/h }', { page: 'none' });

@@ -1,6 +1,6 @@
 /**
- * The recordings of redis-cell, over a socket. Compared as in the library's own test: up to the first step that is
- * limited with a retry time of 0, without the scenarios recorded as quirks and those with intervals below 1 ms.
+ * Replays the recordings of redis-cell over a socket. Like the library's own test, it compares each scenario up to the first
+ * step that is limited with a retry time of 0, and skips scenarios marked as quirks and those with intervals below 1 ms.
  */
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
@@ -37,13 +37,13 @@ function compared({ steps }: Scenario): readonly Step[] {
   return end < 0 ? steps : steps.slice(0, end);
 }
 
-/** Exact to the float64: nanoseconds since 1970 are too many digits for one. */
+/** The nearest float64. Nanoseconds since 1970 have too many digits for a number. */
 function millis(baseNanos: string, atNanos: number): number {
   const nanos = BigInt(baseNanos) + BigInt(atNanos);
   return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
 }
 
-test.each(chosen)('$id agrees at all steps', async (scenario) => {
+test.each(chosen)('$id matches redis-cell at every step', async (scenario) => {
   const clock = manualClock();
   const { port } = await opened(openResp, 'limits: { api: 1/s }', { store: memory({ clock }) });
   const client = new Redis({ port });
@@ -57,7 +57,7 @@ test.each(chosen)('$id agrees at all steps', async (scenario) => {
   expect(differences).toEqual([]);
 });
 
-test('34 scenarios with 1442 steps run, 9 are left out', () => {
+test('34 scenarios with 1442 steps are compared, and 9 are skipped', () => {
   const steps = chosen.reduce((sum, scenario) => sum + compared(scenario).length, 0);
   expect([chosen.length, steps, scenarios.length - chosen.length]).toEqual([34, 1442, 9]);
 });

@@ -1,4 +1,4 @@
-/** Clients that we did not write, unchanged, against the RESP door. */
+/** Third-party clients, unmodified, on the RESP listener. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { GlideClient, ProtocolVersion } from '@valkey/valkey-glide';
@@ -20,7 +20,7 @@ for (const [name, Client] of [
   ['ioredis', Redis],
   ['iovalkey', Valkey as unknown as typeof Redis],
 ] as const) {
-  test(`${name}: commands, a pipeline of 1000, many connections`, async () => {
+  test(`${name}: commands, a pipeline of 1000, and many connections`, async () => {
     const port = await start();
     const client = new Client({ port, connectionName: 'me', db: 0 });
     onTestFinished(() => client.disconnect());
@@ -44,7 +44,7 @@ for (const [name, Client] of [
     for (const other of others) other.disconnect();
   });
 
-  test(`${name}: a password, right and wrong`, async () => {
+  test(`${name}: a correct and a wrong password`, async () => {
     const port = await start({ tokens: () => ['secret'] });
     const client = new Client({ port, password: 'secret' });
     onTestFinished(() => client.disconnect());
@@ -56,7 +56,7 @@ for (const [name, Client] of [
   });
 }
 
-test.each([2, 3] as const)('node-redis with RESP %i: commands, a pipeline, a password', async (RESP) => {
+test.each([2, 3] as const)('node-redis with RESP %i: commands, a pipeline and a password', async (RESP) => {
   const port = await start({ tokens: () => ['secret'] });
   const client = createClient({ RESP, socket: { port }, password: 'secret', name: 'me' });
   onTestFinished(() => client.destroy());
@@ -76,7 +76,7 @@ test.each([2, 3] as const)('node-redis with RESP %i: commands, a pipeline, a pas
 });
 
 test.each([ProtocolVersion.RESP2, ProtocolVersion.RESP3])(
-  'valkey-glide with protocol %i',
+  'valkey-glide works with protocol %i',
   async (protocol) => {
     const port = await start();
     const addresses = [{ host: '127.0.0.1', port }];
@@ -90,7 +90,7 @@ test.each([ProtocolVersion.RESP2, ProtocolVersion.RESP3])(
 
 const run = promisify(execFile);
 
-test('redis-cli: commands, RESP 3, a password, lines on its standard input', async () => {
+test('redis-cli: commands, RESP 3, a password, and lines on standard input', async () => {
   const port = String(await start({ tokens: () => ['secret'] }));
   const cli = async (...args: string[]): Promise<string> =>
     (await run('redis-cli', ['-p', port, '--no-auth-warning', '-a', 'secret', ...args])).stdout;
@@ -100,14 +100,14 @@ test('redis-cli: commands, RESP 3, a password, lines on its standard input', asy
   expect(await cli('COMMAND', 'COUNT')).toBe('11\n');
   expect(await cli('COMMAND', 'DOCS', 'cl.throttle')).toContain('redis-cell');
   expect(await cli('-2', 'SELECT', '0')).toBe('OK\n');
-  expect(await cli('THROTTLE', 'k', 'nope')).toContain('there is no limit "nope"');
+  expect(await cli('THROTTLE', 'k', 'nope')).toContain('unknown limit "nope"');
   const script = 'CL.THROTTLE p 1 1 60\nCL.THROTTLE p 1 1 60\nCL.THROTTLE p 1 1 60\nQUIT\n';
   const piped = run('redis-cli', ['-p', port, '--no-auth-warning', '-a', 'secret']);
   piped.child.stdin?.end(script);
   expect((await piped).stdout).toMatch(/^0\n2\n1\n-1\n60\n\n?0\n2\n0\n-1\n120\n\n?1\n2\n0\n60\n120\n/);
 });
 
-test('redis-cli over TLS with a certificate', async () => {
+test('redis-cli works over TLS with a client certificate', async () => {
   const { mkdtempSync, rmSync, writeFileSync } = await import('node:fs');
   const { ca, cert, key, clientCert, clientKey } = certificates();
   const port = String(await start({ tls: { cert, key, ca } }));

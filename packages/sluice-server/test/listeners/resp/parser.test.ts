@@ -1,11 +1,11 @@
-/** From bytes to commands: what the parser takes, what it refuses and where its bounds lie, without a socket. */
+/** The RESP parser without a socket: what it accepts, what it rejects, and its bounds. */
 import { describe, expect, test } from 'vitest';
 import { type Bounds, ProtocolError, RespParser } from '../../../src/listeners/resp/parser.ts';
 import { command } from '../listeners.ts';
 
 const BOUNDS: Bounds = { maxArguments: 3, maxBytes: 20 };
 
-/** All commands of what was pushed in these pieces. */
+/** All commands parsed from the given pieces. */
 function commandsOf(pieces: readonly string[], bounds: Bounds = BOUNDS): string[][] {
   const parser = new RespParser(bounds);
   const commands: string[][] = [];
@@ -19,13 +19,13 @@ function commandsOf(pieces: readonly string[], bounds: Bounds = BOUNDS): string[
 const refused = (text: string, reason: string, bounds?: Bounds): void =>
   expect(() => commandsOf([text], bounds), JSON.stringify(text)).toThrow(new ProtocolError(reason));
 
-describe('commands with lengths', () => {
-  test('are read one after the other', () => {
+describe('commands with length prefixes', () => {
+  test('are parsed one after the other', () => {
     const text = command('PING') + command('SET', 'k', '') + command('GET', 'a\r\nb');
     expect(commandsOf([text])).toEqual([['PING'], ['SET', 'k', ''], ['GET', 'a\r\nb']]);
   });
 
-  test('are the same wherever the bytes are cut', () => {
+  test('are parsed the same wherever the input is split', () => {
     const text = `${command('SET', 'key', '$3\r\n')}PING now\r\n\r\n*0\r\n*-1\r\n${command('GET', '')}`;
     const whole = [
       ['SET', 'key', '$3\r\n'],
@@ -37,7 +37,7 @@ describe('commands with lengths', () => {
       expect(commandsOf([text.slice(0, cut), text.slice(cut)]), `cut at ${cut}`).toEqual(whole);
   });
 
-  test('without arguments are skipped, also with a negative number of them', () => {
+  test('with zero or a negative number of arguments are skipped', () => {
     expect(commandsOf([`*0\r\n*-1\r\n*-7\r\n${command('PING')}`])).toEqual([['PING']]);
   });
 
@@ -48,13 +48,13 @@ describe('commands with lengths', () => {
     refused(command('x'.repeat(10), 'y'.repeat(11)), 'invalid bulk length');
   });
 
-  test('have bounds of their own: bytes of one command do not count for the next', () => {
+  test('have separate bounds: the bytes of one command do not count for the next', () => {
     const text = command('x'.repeat(20));
     expect(commandsOf([text + text, text])).toHaveLength(3);
     expect(commandsOf([...text.split(''), ...text.split('')])).toHaveLength(2);
   });
 
-  test('are refused as soon as a length is too large, before its bytes have come', () => {
+  test('are rejected as soon as a length is too large, before its bytes arrive', () => {
     refused('*1\r\n$21\r\n', 'invalid bulk length');
     refused('*4\r\n', 'invalid multibulk length');
   });
@@ -76,12 +76,12 @@ describe('commands with lengths', () => {
     ['*1\r\n!1\r\n', "expected '$', got '!'"],
     ['*1\r\n 1\r\n', "expected '$', got '?'"],
     ['*1\r\n\x7f1\r\n', "expected '$', got '?'"],
-    ['*1\r\n$1\r\nab\r\n', 'an argument is longer than its length'],
-    ['*1\r\n$1\r\na\rb', 'an argument is longer than its length'],
-    ['*1\r\n$1\r\nab\n', 'an argument is longer than its length'],
-  ])('are refused if they are malformed: %j', (text, reason) => refused(text, reason));
+    ['*1\r\n$1\r\nab\r\n', 'an argument is longer than its declared length'],
+    ['*1\r\n$1\r\na\rb', 'an argument is longer than its declared length'],
+    ['*1\r\n$1\r\nab\n', 'an argument is longer than its declared length'],
+  ])('are rejected if they are malformed: %j', (text, reason) => refused(text, reason));
 
-  test('have lengths of decimal digits only', () => {
+  test('must have lengths of decimal digits only', () => {
     const many: Bounds = { maxArguments: 100, maxBytes: 100 };
     refused('*1:\r\n', 'invalid multibulk length', many);
     refused('*1/\r\n', 'invalid multibulk length', many);
@@ -93,7 +93,7 @@ describe('commands with lengths', () => {
   });
 });
 
-describe('what is typed', () => {
+describe('an inline command', () => {
   const WIDE: Bounds = { maxArguments: 10, maxBytes: 100_000 };
 
   test.each([
@@ -115,7 +115,7 @@ describe('what is typed', () => {
   });
 
   test.each(['GET "a\r\n', "GET 'a\r\n", 'GET "a"b\r\n', 'GET a"b"\r\n', 'GET "a\\"\r\n', "GET 'a'b\r\n"])(
-    'is refused if a quote is not closed or not apart: %j',
+    'is rejected if a quote is not closed or not followed by a blank: %j',
     (text) => refused(text, 'unbalanced quotes in request', WIDE),
   );
 
@@ -132,12 +132,12 @@ describe('what is typed', () => {
     expect(commandsOf(['x'.repeat(20)])).toEqual([]);
   });
 
-  test('is at most 16 kB long, whatever the bounds', () => {
+  test('has at most 16 kB, whatever the bounds', () => {
     expect(commandsOf([`${'x'.repeat(16_384)}\n`], WIDE)).toHaveLength(1);
     refused(`${'x'.repeat(16_385)}\n`, 'too big inline request', WIDE);
   });
 
-  test('is measured by its line, not by what came before or comes after it', () => {
+  test('is measured by its own line, not by the input before or after it', () => {
     const line = `${'x'.repeat(20)}\n`;
     expect(commandsOf([line.repeat(5)])).toHaveLength(5);
   });
@@ -162,7 +162,7 @@ test('a parser is midway from the first byte of a command to its last', () => {
   expect(parser.isMidway).toBe(true);
 });
 
-test('bounds that change between two commands count from the next one on', () => {
+test('bounds that change between two commands apply to the next one', () => {
   const parser = new RespParser(BOUNDS);
   parser.push(command('a', 'b') + command('a', 'b'));
   expect(parser.next()).toEqual(['a', 'b']);

@@ -1,4 +1,4 @@
-/** The RESP door, byte by byte. What real clients make of it stands in resp-clients.test.ts. */
+/** The RESP listener at the byte level. Real clients are tested in clients.test.ts. */
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import fc from 'fast-check';
@@ -21,14 +21,14 @@ limits:
 const PONG = '+PONG\r\n';
 const cell = (...numbers: number[]): string => `*5\r\n${numbers.map((number) => `:${number}\r\n`).join('')}`;
 
-test('CL.THROTTLE answers as redis-cell does, in either case', async () => {
+test('CL.THROTTLE replies like redis-cell, in upper and lower case', async () => {
   const { port } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
   const asked =
     command('CL.THROTTLE', 'k', '15', '30', '60') + command('cl.throttle', 'k', '15', '30', '60', '1');
   expect(await talk(port, asked)).toBe(cell(0, 16, 15, -1, 2) + cell(0, 16, 14, -1, 4));
 });
 
-test('THROTTLE asks a limit of the configuration, which other doors ask, too', async () => {
+test('THROTTLE asks a limit of the configuration that it shares with the other listeners', async () => {
   const { port, core } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
   await core.take('api', 'jürgen', { cost: 4 });
   const key = Buffer.from('jürgen').toString('latin1');
@@ -40,7 +40,7 @@ test('THROTTLE asks a limit of the configuration, which other doors ask, too', a
   expect(await talk(port, command('THROTTLE', 'k', green))).toBe(cell(0, 3, 2, -1, 20));
 });
 
-test('tiers, overrides and shadow mode count in THROTTLE', async () => {
+test('THROTTLE applies tiers, overrides and shadow mode', async () => {
   const { port } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
   const most = Number.MAX_SAFE_INTEGER;
   const ask = (...words: string[]): Promise<string> => talk(port, command('THROTTLE', ...words));
@@ -52,17 +52,25 @@ test('tiers, overrides and shadow mode count in THROTTLE', async () => {
   expect(await ask('k', 'soft', '1')).toBe(cell(0, 1, 0, -1, 60));
 });
 
+test('CL.THROTTLE denies nothing with --shadow, and its denials are counted as shadowed', async () => {
+  const store = memory({ clock: manualClock(0) });
+  const { port, core } = await opened(openResp, LIMITS, { store, shadow: true });
+  const one = command('CL.THROTTLE', 'k', '0', '1', '60');
+  expect(await talk(port, one + one)).toBe(cell(0, 1, 0, -1, 60).repeat(2));
+  expect(core.metrics.text()).toContain('sluice_decisions_total{limit="cl.throttle",outcome="shadowed"} 1');
+});
+
 test.each<[string, string[]]>([
-  ['-ERR there is no limit "nope"', ['throttle', 'k', 'nope']],
-  ['-ERR cost is not a number', ['throttle', 'k', 'api', '-1']],
-  ['-ERR cost is not a number', ['throttle', 'k', 'api', 'many']],
+  ['-ERR unknown limit "nope"', ['throttle', 'k', 'nope']],
+  ['-ERR cost must be a number', ['throttle', 'k', 'api', '-1']],
+  ['-ERR cost must be a number', ['throttle', 'k', 'api', 'many']],
   ['-ERR syntax error', ['throttle', 'k', 'api', '1', 'tier']],
   ['-ERR tier', ['throttle', 'k', 'tiered', 'tier', 'nope']],
   ["-ERR wrong number of arguments for 'throttle' command", ['throttle', 'k']],
   ["-ERR wrong number of arguments for 'cl.throttle' command", ['cl.throttle', 'k', '1', '1']],
   ['-ERR CL.THROTTLE: not a whole number: x', ['cl.throttle', 'k', 'x', '1', '1']],
   ['-ERR CL.THROTTLE: a rate of zero', ['cl.throttle', 'k', '1', '0', '1']],
-  ['-ERR the key is longer than 1024 bytes', ['cl.throttle', 'k'.repeat(1025), '1', '1', '1']],
+  ['-ERR key must have at most 1024 bytes', ['cl.throttle', 'k'.repeat(1025), '1', '1', '1']],
   ["-ERR unknown command 'get'", ['get', 'k']],
   ["-ERR unknown command 'flushall +OK'", ['flushall\r\n+OK']],
   ['-ERR invalid database index; the only database is 0', ['select', '1']],
@@ -75,21 +83,21 @@ test.each<[string, string[]]>([
   ['-ERR protocol version', ['hello', 'x']],
   ['-ERR syntax error in HELLO', ['hello', '3', 'x']],
   ['-ERR AUTH was called without any password configured for the default user', ['auth', 'secret']],
-])('%s: refused, and the connection goes on', async (start, words) => {
+])('replies %s and keeps the connection open', async (start, words) => {
   const { port, log } = await opened(openResp, LIMITS);
   const [refusal, ...rest] = (await talk(port, command(...words) + command('PING'))).split('\r\n');
   expect([refusal?.slice(0, start.length), rest]).toEqual([start, ['+PONG', '']]);
   expect(log).toEqual([]);
 });
 
-test('keys that are no UTF-8 are told apart, and from those that are', async () => {
+test('keys that are not UTF-8 are distinct from each other and from UTF-8 keys', async () => {
   const { port } = await opened(openResp, LIMITS);
   const keys = ['\xff', '\xfe', '\xc3', '\xc3\xbc', '\xef\xbf\xbd', '\x00\xff', ''];
   const answers = await talk(port, keys.map((key) => command('cl.throttle', key, '0', '1', '60')).join(''));
   expect(answers).toBe(cell(0, 1, 0, -1, 60).repeat(keys.length));
 });
 
-test('replies take the types of the protocol that was chosen', async () => {
+test('replies use the types of the selected protocol version', async () => {
   const { port } = await opened(openResp, LIMITS);
   const asked =
     command('client', 'getname') + command('command', 'info', 'nope') + command('info', 'replication');
@@ -104,7 +112,7 @@ test('replies take the types of the protocol that was chosen', async () => {
   expect(await talk(port, command('hello'))).toMatch(/^\*14\r\n/);
 });
 
-test('a connection has an id of its own, and the name that it gives itself', async () => {
+test('a connection has a unique ID and the name that the client sets', async () => {
   const { port } = await opened(openResp, LIMITS);
   const asked = command('client', 'id') + command('client', 'setname', 'me') + command('client', 'getname');
   expect(await talk(port, asked)).toBe(':1\r\n+OK\r\n$2\r\nme\r\n');
@@ -113,7 +121,7 @@ test('a connection has an id of its own, and the name that it gives itself', asy
   );
 });
 
-test('what a person types is understood', async () => {
+test('inline commands are accepted', async () => {
   const { port } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
   expect(await talk(port, 'PING\n')).toBe(PONG);
   expect(await talk(port, '\r\n  \r\n  ping \t hello \r\n')).toBe('$5\r\nhello\r\n');
@@ -136,14 +144,14 @@ test.each([
   ['invalid bulk length', '*1\r\n$-1073741824\r\n'],
   ['invalid bulk length', '*1\r\n$1048577\r\n'],
   ['invalid bulk length', '*2\r\n$4\r\nping\r\n$1048573\r\n'],
-  ['an argument is longer than its length', '*1\r\n$4\r\npingpong'],
+  ['an argument is longer than its declared length', '*1\r\n$4\r\npingpong'],
   ['unbalanced quotes in request', 'ping "x\r\n'],
   ['unbalanced quotes in request', `ping "${'\\x41'.repeat(4000)}\r\n`],
   ['unbalanced quotes in request', "ping 'x'y\r\n"],
   ['too big inline request', 'x'.repeat(16_385)],
   ['too many words', `${'x '.repeat(1025)}\r\n`],
 ])(
-  'protocol error, %s: said after the answers before it, and the connection ends',
+  'protocol error, %s: reported after the earlier replies, and the connection is closed',
   async (message, bytes) => {
     const { port } = await opened(openResp, LIMITS);
     const socket = socketTo(port);
@@ -158,14 +166,14 @@ test.each([
 );
 
 test.each([0, -1, -2, -1073741824, -999999999])(
-  'a command of %i words is none, and the next is answered',
+  'a command of %i words is skipped, and the next is answered',
   async (count) => {
     const { port } = await opened(openResp, LIMITS);
     expect(await talk(port, `*${count}\r\n${command('ping')}`)).toBe(PONG);
   },
 );
 
-test('the bytes of a command are counted over all chunks in which it comes', () => {
+test('the bytes of a command are counted across all its chunks', () => {
   const parser = new RespParser({ maxArguments: 10, maxBytes: 10 });
   for (let i = 0; i < 2; i++) {
     for (const chunk of ['*2\r\n$6\r\nabc', 'def\r\n$4\r\nghi']) {
@@ -181,14 +189,14 @@ test('the bytes of a command are counted over all chunks in which it comes', () 
   expect(() => parser.next()).toThrow(new ProtocolError('invalid bulk length'));
 });
 
-test('an answer that differs from the one before only in its limit is told', async () => {
+test('a reply that differs from the previous one only in its limit is not mistaken for it', async () => {
   const { port } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
   const asked =
     command('CL.THROTTLE', 'a', '4', '10', '1') + command('CL.THROTTLE', 'b', '5', '10', '1', '2');
   expect(await talk(port, asked)).toBe(cell(0, 5, 4, -1, 1) + cell(0, 6, 4, -1, 1));
 });
 
-test('the end of a length that is too long is not waited for', async () => {
+test('a length line that is too long is rejected before its end arrives', async () => {
   const { port } = await opened(openResp, LIMITS);
   const socket = socketTo(port);
   socket.write(`*${'0'.repeat(30)}`);
@@ -196,14 +204,14 @@ test('the end of a length that is too long is not waited for', async () => {
   expect(heard.toString()).toBe('-ERR Protocol error: invalid multibulk length\r\n');
 });
 
-test('bytes that are no UTF-8 are the key of nobody else', async () => {
+test('a key of bytes that are not UTF-8 is never mistaken for another key', async () => {
   const { port } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
   const ask = (bytes: string): Promise<string> => talk(port, command('THROTTLE', bytes, 'api', '10'));
   const used = cell(0, 10, 0, -1, 60);
   for (const bytes of ['\xff', '\xc3\xbf', '\xc3', '\xef\xbf\xbd']) expect(await ask(bytes)).toBe(used);
 });
 
-test('who does not hang up after the last word is cut off', () =>
+test('a client that does not close after the last reply is disconnected', () =>
   punctually(1000, async () => {
     const { port } = await opened(openResp, LIMITS);
     const socket = socketTo(port);
@@ -216,7 +224,7 @@ test('who does not hang up after the last word is cut off', () =>
     });
   }));
 
-test('a web page that makes a browser send commands is not heard', async () => {
+test('commands that a web page makes a browser send are not executed', async () => {
   const { port } = await opened(openResp, LIMITS);
   const rest = ' / HTTP/1.1\r\nHost: localhost\r\n\r\nPING\r\n';
   expect(await talk(port, `POST${rest}`)).toBe("-ERR unknown command 'POST'\r\n");
@@ -235,7 +243,7 @@ const words = fc.oneof(
   fc.constant(['nope']),
 );
 
-test('however a pipeline is cut into pieces, the answers are the same', async () => {
+test('the replies to a pipeline are the same however it is split', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(words, { minLength: 1, maxLength: 30 }),
@@ -245,9 +253,11 @@ test('however a pipeline is cut into pieces, the answers are the same', async ()
         const places = [0, ...cuts.map((cut) => cut % text.length).sort((a, b) => a - b), text.length];
         const pieces = places.slice(1).map((end, i) => text.slice(places[i], end));
         const fresh = async (parts: string[]): Promise<string> => {
-          const { port, door } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
+          const { port, listener } = await opened(openResp, LIMITS, {
+            store: memory({ clock: manualClock(0) }),
+          });
           const heard = await talk(port, ...parts);
-          await door.drain(0);
+          await listener.drain(0);
           return heard;
         };
         expect(await fresh(pieces)).toBe(await fresh([text]));
@@ -257,13 +267,13 @@ test('however a pipeline is cut into pieces, the answers are the same', async ()
   );
 });
 
-test('a command that comes byte by byte is one command', async () => {
+test('a command that arrives byte by byte is one command', async () => {
   const { port } = await opened(openResp, LIMITS);
   const long = 'x'.repeat(3000);
   expect(await talk(port, ...command('echo', long).split(''))).toBe(`$3000\r\n${long}\r\n`);
 });
 
-test('answers keep the order of the commands when the store answers in another', async () => {
+test('replies keep the order of the commands even if the store answers out of order', async () => {
   const delays = [30, 5, 20, 0, 10];
   const store = later(memory({ clock: manualClock(0) }), () => delays.shift() ?? 0);
   const { port } = await opened(openResp, LIMITS, { store });
@@ -274,7 +284,7 @@ test('answers keep the order of the commands when the store answers in another',
   );
 });
 
-test('a fault of the store is an error with a code of its own, and the next answer is right again', async () => {
+test('a failed store gives an error with its own code, and the next reply is correct again', async () => {
   let isDown = true;
   const store = later(memory({ clock: manualClock(0) }), () =>
     isDown ? new StoreUnavailable('deadline') : 0,
@@ -289,7 +299,7 @@ test('a fault of the store is an error with a code of its own, and the next answ
   expect(log).toEqual([]);
 });
 
-test('what nobody foresaw is logged, and the client hears little', async () => {
+test('an unexpected error is logged, and the client gets no details', async () => {
   const store = later(memory(), () => new TypeError('a secret'));
   const { port, log } = await opened(openResp, LIMITS, { store });
   expect(await talk(port, command('throttle', 'k', 'api') + command('PING'))).toBe(
@@ -298,14 +308,14 @@ test('what nobody foresaw is logged, and the client hears little', async () => {
   expect(log.join()).toContain('a secret');
 });
 
-test('QUIT is answered last', async () => {
+test('QUIT is answered, and nothing after it', async () => {
   const store = later(memory({ clock: manualClock(0) }), () => 20);
   const { port } = await opened(openResp, LIMITS, { store });
   const answer = await talk(port, command('throttle', 'k', 'api') + command('QUIT') + command('PING'));
   expect(answer).toBe(`${cell(0, 10, 9, -1, 6)}+OK\r\n`);
 });
 
-test('before the password, nothing is answered, and little is read', async () => {
+test('before authentication, commands are rejected and only small ones are read', async () => {
   const tokens = (): string[] => ['old', 'passwört'];
   const { port } = await opened(openResp, LIMITS, { tokens });
   const token = Buffer.from('passwört').toString('latin1');
@@ -332,7 +342,7 @@ test('before the password, nothing is answered, and little is read', async () =>
   expect(await ask(['auth', 'old'], ['echo', long])).toHaveLength(5 + 5009);
 });
 
-test('who does not read its answers is not read from, and gets all of them later', async () => {
+test('a client that does not read its replies is not read from, and gets all of them later', async () => {
   const { port } = await opened(openResp, LIMITS);
   const socket = socketTo(port);
   const asked = 600;
@@ -344,7 +354,7 @@ test('who does not read its answers is not read from, and gets all of them later
     await new Promise((resolve) => setTimeout(resolve, 300));
     answers = (await answersOf(port)) - looks;
   }
-  // Of 60 MB, what the kernel keeps for both sides is all that went through.
+  // Of 60 MB, only what fits into the kernel's buffers was sent.
   expect(answers).toBeLessThan(asked / 2);
   let heard = 0;
   socket.on('data', (chunk) => {
@@ -355,11 +365,11 @@ test('who does not read its answers is not read from, and gets all of them later
   expect(heard).toBe(asked * `$${big.length}\r\n${big}\r\n`.length);
 }, 60_000);
 
-test('who hangs up and reads late gets all answers, too', async () => {
+test('a client that ends its side and reads later still gets all replies', async () => {
   const { port } = await opened(openResp, LIMITS);
   const one = (await talk(port, 'COMMAND DOCS\n')).length;
   const socket = socketTo(port);
-  // All of it is read at once; the answers are far more than kernels keep.
+  // The server reads all commands immediately; the replies exceed the kernel's buffers by far.
   const asked = 4900;
   socket.end('COMMAND DOCS\n'.repeat(asked));
   await new Promise((resolve) => setTimeout(resolve, 500));
@@ -372,7 +382,7 @@ test('who hangs up and reads late gets all answers, too', async () => {
 }, 60_000);
 
 test.each([0, 1])(
-  'nor does a store that answers %s ms later take answers from who hangs up',
+  'a client that ends its side gets all replies if the store answers %s ms later',
   async (delay) => {
     const store = memory({ clock: manualClock(0) });
     const asked = 5000;
@@ -395,7 +405,7 @@ async function answersOf(port: number): Promise<number> {
   return Number(/total_commands_processed:(\d+)/.exec(await talk(port, command('info', 'stats')))?.[1]);
 }
 
-test('who asks much of a store that does not answer has a bounded number of questions under way', async () => {
+test('the number of commands in progress is bounded while the store does not answer', async () => {
   let asked = 0;
   const never = later(memory(), () => {
     asked++;
@@ -409,7 +419,7 @@ test('who asks much of a store that does not answer has a bounded number of ques
   expect(asked).toBe(1000);
 });
 
-test('answers that wait for one before them are few bytes', async () => {
+test('the size of replies that wait for an earlier one is bounded', async () => {
   const inner = memory({ clock: manualClock(0) });
   let answer = (): void => {};
   const told = new Promise<void>((resolve) => {
@@ -436,7 +446,7 @@ test('answers that wait for one before them are few bytes', async () => {
   expect(heard).toBe(cell(0, 10, 9, -1, 6).length + 100 * '$100000\r\n\r\n'.length + 100 * 100_000);
 });
 
-test('4000 connections are answered', async () => {
+test('answers 4000 connections', async () => {
   const { port } = await opened(openResp, LIMITS);
   const sockets = Array.from({ length: 4000 }, () => socketTo(port));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
@@ -447,7 +457,7 @@ test('4000 connections are answered', async () => {
   for (const socket of sockets) socket.destroy();
 }, 60_000);
 
-test('any bytes are survived: the connection ends, and the next one is served', async () => {
+test('arbitrary bytes may end the connection, but the next one is served', async () => {
   const { port, log } = await opened(openResp, LIMITS);
   const start = fc.constantFrom(
     '',
@@ -497,13 +507,13 @@ test('any bytes are survived: the connection ends, and the next one is served', 
   expect(log).toEqual([]);
 }, 60_000);
 
-test('draining answers what has come, ends silent connections, and lets nobody in', async () => {
+test('draining answers received commands, closes idle connections and refuses new ones', async () => {
   let asked = 0;
   const store = later(memory({ clock: manualClock(0) }), () => {
     asked++;
     return 150;
   });
-  const { port, door } = await opened(openResp, LIMITS, { store });
+  const { port, listener } = await opened(openResp, LIMITS, { store });
   const [busy, silent] = [socketTo(port), socketTo(port)];
   await Promise.all([once(busy, 'connect'), once(silent, 'connect')]);
   let heard = '';
@@ -513,18 +523,18 @@ test('draining answers what has come, ends silent connections, and lets nobody i
   silent.resume();
   busy.write(command('throttle', 'k', 'api').repeat(3));
   await vi.waitFor(() => expect(asked).toBe(3), { timeout: 10_000, interval: 5 });
-  const drained = door.drain(5000);
+  const drained = listener.drain(5000);
   const ends = [busy, silent].map((socket) => once(socket, 'end').then(() => socket.end()));
   await Promise.all([drained, ...ends]);
   expect(heard).toBe(cell(0, 10, 9, -1, 6) + cell(0, 10, 8, -1, 12) + cell(0, 10, 7, -1, 18));
   expect(await talk(port, 'PING\r\n')).toBe('');
 });
 
-test('a draining server closes a connection with its next answer', async () => {
-  const { port, door } = await opened(openResp, LIMITS);
+test('a draining server closes a connection after its next reply', async () => {
+  const { port, listener } = await opened(openResp, LIMITS);
   const socket = socketTo(port);
   await once(socket, 'connect');
-  const drained = door.drain(5000);
+  const drained = listener.drain(5000);
   let heard = '';
   socket.on('data', (chunk) => {
     heard += chunk.toString();
@@ -537,13 +547,13 @@ test('a draining server closes a connection with its next answer', async () => {
   await drained;
 });
 
-test('draining under load, every take that was counted was answered', async () => {
+test('every take that is counted while draining under load is answered', async () => {
   let counted = 0;
   const store = later(memory(), () => {
     counted++;
     return counted % 3;
   });
-  const { port, door } = await opened(openResp, LIMITS, { store });
+  const { port, listener } = await opened(openResp, LIMITS, { store });
   let answered = 0;
   const known = new Set<number>();
   const clients = Array.from({ length: 30 }, async (_, i) => {
@@ -559,27 +569,27 @@ test('draining under load, every take that was counted was answered', async () =
     await once(socket, 'end');
     socket.end();
   });
-  // A connection that nobody has accepted yet is the kernel's, and ends with the listening socket.
+  // A connection that was not accepted yet belongs to the kernel, and is closed with the listening socket.
   await vi.waitFor(() => expect([known.size, counted > 500]).toEqual([30, true]), { timeout: 20_000 });
-  await Promise.all([door.drain(5000), ...clients]);
+  await Promise.all([listener.drain(5000), ...clients]);
   expect(answered).toBe(counted);
 });
 
-test('after the time to drain, connections are cut', async () => {
-  const { port, door } = await opened(openResp, LIMITS, { store: later(memory(), () => 60_000) });
+test('connections that are still open after the drain timeout are closed', async () => {
+  const { port, listener } = await opened(openResp, LIMITS, { store: later(memory(), () => 60_000) });
   const socket = socketTo(port);
   socket.write(command('throttle', 'k', 'api'));
   await new Promise((resolve) => setTimeout(resolve, 50));
   const ended = once(socket.resume(), 'end');
   const start = performance.now();
   const late = unpunctuality();
-  await door.drain(100);
+  await listener.drain(100);
   await ended;
   expect(performance.now() - start - late.total()).toBeLessThan(2000);
   late.stop();
 });
 
-test('over TLS, clients need a certificate if an authority is given', async () => {
+test('clients need a certificate over TLS if an authority is configured', async () => {
   const { ca, cert, key, clientCert, clientKey } = certificates();
   const { port } = await opened(openResp, LIMITS, { tls: { cert, key, ca } });
   const ask = (own: object): Promise<string> =>
@@ -597,15 +607,15 @@ test('over TLS, clients need a certificate if an authority is given', async () =
   expect(await talk(port, 'PING\r\n')).not.toContain('PONG');
 });
 
-test('who has connected, and shakes hands only while it drains, is ended as all others are', async () => {
+test('a connection that completes its TLS handshake while draining is closed like the others', async () => {
   const { ca, cert, key } = certificates();
-  const { port, door } = await opened(openResp, LIMITS, { tls: { cert, key } });
+  const { port, listener } = await opened(openResp, LIMITS, { tls: { cert, key } });
   const socket = socketTo(port);
   await once(socket, 'connect');
   await new Promise((resolve) => setTimeout(resolve, 50));
   const late = unpunctuality();
   const start = performance.now();
-  const drained = door.drain(20_000);
+  const drained = listener.drain(20_000);
   await new Promise((resolve) => setTimeout(resolve, 50));
   const secure = connectTls({ socket, servername: 'localhost', ca });
   await once(secure, 'secureConnect');
@@ -616,12 +626,12 @@ test('who has connected, and shakes hands only while it drains, is ended as all 
   late.stop();
 });
 
-test('a port that is taken is an error', async () => {
-  const { door } = await opened(openResp, LIMITS);
-  await expect(opened(openResp, LIMITS, { address: door.address })).rejects.toThrow('EADDRINUSE');
+test('a port that is in use is an error', async () => {
+  const { listener } = await opened(openResp, LIMITS);
+  await expect(opened(openResp, LIMITS, { address: listener.address })).rejects.toThrow('EADDRINUSE');
 });
 
-test('what is decided and answered is in the metrics', async () => {
+test('decisions and replies are counted in the metrics', async () => {
   const { port, core } = await opened(openResp, LIMITS);
   await talk(
     port,

@@ -1,4 +1,4 @@
-/** Commands and addresses of requests that nobody foresaw: each has an answer, and none of them is a fault of the server. */
+/** Fuzz tests: any command and any request path is answered, never with a server error. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,8 +8,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { openHttp } from '../../../src/listeners/http/http.ts';
 import { openResp } from '../../../src/listeners/resp/resp.ts';
 import { linesOf } from '../../../src/cli/tools/lines.ts';
-import { spanOf } from '../../../src/cli/tools/span.ts';
-import { UsageError } from '../../../src/store.ts';
+import { durationOf } from '../../../src/cli/tools/duration.ts';
+import { UsageError } from '../../../src/config/usage-error.ts';
 import { command, opened, talk } from '../listeners.ts';
 
 const LIMITS = `
@@ -55,7 +55,7 @@ describe('RESP', () => {
   );
   const ANSWER = /^(\*5\r\n(:-?\d+\r\n){5}|-[A-Z]+ [^\r\n]*\r\n)$/;
 
-  test('any words are a command or an error, and the connection goes on', async () => {
+  test('any words give a reply or an error, and the connection stays open', async () => {
     const { port, log } = await opened(openResp, LIMITS);
     await fc.assert(
       fc.asyncProperty(fc.array(asked, { minLength: 1, maxLength: 10 }), async (commands) => {
@@ -70,7 +70,7 @@ describe('RESP', () => {
     expect(log).toEqual([]);
   });
 
-  test('any numbers of CL.THROTTLE have five whole numbers for an answer, or one line that is an error', async () => {
+  test('any arguments of CL.THROTTLE give five integers or a one-line error', async () => {
     const { port, log } = await opened(openResp, LIMITS);
     let answered = 0;
     await fc.assert(
@@ -86,7 +86,7 @@ describe('RESP', () => {
   });
 });
 
-test('HTTP: any address is answered, never with a fault', async () => {
+test('HTTP: any path is answered without a server error', async () => {
   const { port, log } = await opened(openHttp, LIMITS);
   const SIGNS =
     '/ // .. . ? & = % %2e %2F %zz # @ : \\ ; v1 take limits json metrics status 429 __proto__ é * http://a'.split(
@@ -108,11 +108,11 @@ test('HTTP: any address is answered, never with a fault', async () => {
   expect(log).toEqual([]);
 });
 
-describe('files that are replayed', () => {
+describe('log files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-words-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('lines are told again, packed or not', async () => {
+  test('are read back line by line, compressed or not', async () => {
     const line = fc.string({ unit: fc.constantFrom('a', ' ', 'é', '😀', '\r', '\0') });
     await fc.assert(
       fc.asyncProperty(fc.array(line, { minLength: 1 }), fc.boolean(), async (lines, isPacked) => {
@@ -126,12 +126,12 @@ describe('files that are replayed', () => {
     );
   });
 
-  test('any bytes are lines, or an error that says what is wrong', async () => {
+  test('of any bytes give lines or an error with an explanation', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), fc.boolean(), async (bytes, isPacked) => {
         const file = join(folder, isPacked ? 'b.gz' : 'b.log');
         const whole = isPacked ? gzipSync(bytes) : bytes;
-        // Of what is packed, one byte is another, so that more than its beginning is read.
+        // Changes a single byte of the compressed data, so that more than its start is read.
         if (isPacked) whole[bytes.length % whole.length] ^= 1;
         writeFileSync(file, whole);
         try {
@@ -146,7 +146,7 @@ describe('files that are replayed', () => {
   });
 });
 
-test('any text of a span is one, or a UsageError that shows it', () => {
+test('any text is a duration or gives a UsageError that quotes it', () => {
   const text = fc.oneof(
     anyText,
     fc
@@ -156,7 +156,7 @@ test('any text of a span is one, or a UsageError that shows it', () => {
   fc.assert(
     fc.property(text, (words) => {
       try {
-        const span = spanOf('--for', words);
+        const span = durationOf('--for', words);
         expect(span > 0 && span < Infinity).toBe(true);
       } catch (error) {
         expect(error).toBeInstanceOf(UsageError);

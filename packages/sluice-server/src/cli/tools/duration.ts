@@ -1,9 +1,9 @@
-/** Spans of time on a command line. */
+/** Durations on the command line. */
 import { minInterval, type Millis, SluiceError } from 'sluice';
-import { UsageError } from '../../store.ts';
+import { UsageError } from '../../config/usage-error.ts';
 
-/** '10m', 's', '250ms'. */
-export function spanOf(flag: string, text: string): Millis {
+/** Parses '10m', 's' or '250ms'. Throws a UsageError that names the flag. */
+export function durationOf(flag: string, text: string): Millis {
   try {
     return minInterval({ every: text }).window;
   } catch (error) {
@@ -20,20 +20,20 @@ const STEPS: readonly (readonly [Millis, string])[] = [
   [1000, 's'],
 ];
 
-/** The largest two units of it: '1h 30m'. */
-export function showSpan(span: Millis): string {
+/** Formats a duration with its two largest units: '1h 30m'. */
+export function showDuration(duration: Millis): string {
   const words: string[] = [];
-  let rest = Math.round(span / 1000) * 1000;
+  let rest = Math.round(duration / 1000) * 1000;
   for (const [unit, name] of STEPS) {
     const count = Math.floor(rest / unit);
     rest -= count * unit;
     if (count > 0) words.push(`${count}${name}`);
   }
-  return words.slice(0, 2).join(' ') || `${Math.round(span)}ms`;
+  return words.slice(0, 2).join(' ') || `${Math.round(duration)}ms`;
 }
 
-/** At least so long, and round: what a row of a table stands for. */
-export function roundSpan(span: Millis): Millis {
+/** The next round duration that is at least as long, for the rows of a table. */
+export function roundDuration(duration: Millis): Millis {
   const round = [1, 2, 5, 10, 15, 30].flatMap((n) => [n * 1000, n * 60_000, n * 3_600_000, n * 86_400_000]);
-  return round.sort((a, b) => a - b).find((one) => one >= span) ?? span;
+  return round.sort((a, b) => a - b).find((one) => one >= duration) ?? duration;
 }

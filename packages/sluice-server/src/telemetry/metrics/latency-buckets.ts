@@ -1,6 +1,6 @@
 /**
- * How long things took, as counts that only grow: what happened between two looks is their difference. A bucket is an
- * eighth of a power of two wide, so a value is known within 13 %.
+ * Counts durations in buckets. Counts only grow, so the difference of two copies covers the time between them. There are
+ * eight buckets per power of two, so a value is known within 13 %.
  */
 import type { Millis } from 'sluice';
 
@@ -10,16 +10,16 @@ export interface Quantiles {
   readonly max: Millis;
 }
 
-/** Of a millisecond: what is shorter than eight of these is told apart one by one. */
+/** Units per millisecond. Durations below eight units have a bucket per unit. */
 const UNITS = 4096;
-const LONGEST = 2 ** 31 - 1;
+const MAX_UNITS = 2 ** 31 - 1;
 const BUCKETS = 232;
 
-export class Spread {
+export class LatencyBuckets {
   private readonly counts = new Float64Array(BUCKETS);
 
   observe(took: Millis, times = 1): void {
-    this.counts[bucketOf(Math.min(LONGEST, took * UNITS) | 0)] += times;
+    this.counts[bucketOf(Math.min(MAX_UNITS, took * UNITS) | 0)] += times;
   }
 
   copy(): Float64Array {
@@ -33,14 +33,14 @@ function bucketOf(units: number): number {
   return (power - 2) * 8 + ((units >>> (power - 3)) & 7);
 }
 
-/** The least that is too much for a bucket. */
+/** Upper bound of a bucket, exclusive. */
 function endOf(bucket: number): Millis {
   if (bucket < 8) return (bucket + 1) / UNITS;
   const power = (bucket >> 3) + 2;
   return ((9 + (bucket & 7)) * 2 ** (power - 3)) / UNITS;
 }
 
-/** Undefined: nothing happened between the two. */
+/** Quantiles of the durations counted between two copies. Undefined if there were none. */
 export function quantilesBetween(before: Float64Array, now: Float64Array): Quantiles | undefined {
   let total = 0;
   for (let i = 0; i < BUCKETS; i++) total += now[i] - before[i];

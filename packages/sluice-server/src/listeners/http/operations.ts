@@ -1,10 +1,10 @@
-/** From a body to what is asked of a limit: every member checked, nothing guessed. */
+/** Validates the operations that a request body contains. */
 import type { Duration, Mode } from 'sluice';
 import { HttpProblem } from './reply.ts';
 
 export type Verb = 'take' | 'peek' | 'refund' | 'reset' | 'block';
 
-export interface Question {
+export interface Operation {
   readonly limit: string;
   readonly key: string;
   readonly cost: number;
@@ -13,10 +13,10 @@ export interface Question {
   readonly duration: Duration | undefined;
 }
 
-/** The library's own bound; checked here for keys without a limit, too. */
+/** The library's maximum. Checked here because keys with the override `unlimited` never reach the library. */
 const MAX_COST = 2 ** 53;
 
-/** What each verb may be told, beside the limit and the key. */
+/** Members that each verb accepts, in addition to `limit` and `key`. */
 const MEMBERS: Readonly<Record<Verb, readonly string[]>> = {
   take: ['cost', 'tier', 'mode'],
   peek: ['cost', 'tier'],
@@ -25,37 +25,41 @@ const MEMBERS: Readonly<Record<Verb, readonly string[]>> = {
   block: ['duration'],
 };
 
-export function readQuestion(verb: Verb, value: unknown, maxKey: number): Question {
+export function readOperation(verb: Verb, value: unknown, maxKey: number): Operation {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new HttpProblem('bad-request', 'the body must be an object, or a list of objects');
+    throw new HttpProblem('bad-request', 'the body must be an object or an array of objects');
   const known = ['limit', 'key', ...MEMBERS[verb]];
   for (const name of Object.keys(value)) {
     if (!known.includes(name))
       throw new HttpProblem(
         'bad-request',
-        `${shown(name)} is not known to ${verb}; known: ${known.join(', ')}`,
+        `unknown name ${shown(name)} in ${verb}; known: ${known.join(', ')}`,
       );
   }
   const { limit, key, cost = 1, tier, mode, duration } = value as Record<string, unknown>;
   if (typeof limit !== 'string')
-    throw new HttpProblem('bad-request', 'limit must be text: the name of a limit');
+    throw new HttpProblem('bad-request', `limit must be a string, the name of a limit; got ${shown(limit)}`);
   checkKey(key, maxKey);
   if (typeof cost !== 'number' || !(cost >= 0) || cost === Infinity)
     throw new HttpProblem('bad-request', `cost must be a finite number, 0 or more; got ${shown(cost)}`);
   if (cost > MAX_COST)
     throw new HttpProblem('bad-request', `cost must be at most 2^53 (${MAX_COST}); got ${shown(cost)}`);
   if (tier !== undefined && typeof tier !== 'string')
-    throw new HttpProblem('bad-request', 'tier must be text');
+    throw new HttpProblem('bad-request', `tier must be a string; got ${shown(tier)}`);
   if (mode !== undefined && mode !== 'whole' && mode !== 'partial' && mode !== 'always')
     throw new HttpProblem('bad-request', `mode must be whole, partial or always; got ${shown(mode)}`);
   if (verb === 'block' && typeof duration !== 'string' && typeof duration !== 'number')
-    throw new HttpProblem('bad-request', "duration must be milliseconds, or text such as '10m'");
+    throw new HttpProblem(
+      'bad-request',
+      `duration must be a number of milliseconds or a string such as '10m'; got ${shown(duration)}`,
+    );
   return { limit, key, cost, tier, mode, duration: duration as Duration | undefined };
 }
 
 function checkKey(key: unknown, maxKey: number): asserts key is string {
-  if (typeof key !== 'string') throw new HttpProblem('bad-request', `key must be text; got ${shown(key)}`);
-  // A character has at most three bytes for each of its UTF-16 units.
+  if (typeof key !== 'string')
+    throw new HttpProblem('bad-request', `key must be a string; got ${shown(key)}`);
+  // UTF-8 needs at most three bytes per UTF-16 code unit.
   if (key.length * 3 > maxKey && Buffer.byteLength(key) > maxKey)
     throw new HttpProblem('bad-request', `key must have at most ${maxKey} bytes`);
 }

@@ -1,7 +1,7 @@
 /**
- * Parses a configuration without holding up the event loop. YAML can only be parsed whole, which takes a second for some ten
- * thousand limits, so a worker thread does it. It hands the result over piece by piece, on request: Node would deliver pieces
- * that wait in one turn of the loop.
+ * Parses a configuration without blocking the event loop. YAML cannot be parsed incrementally, and ten thousand limits take
+ * about a second, so a worker thread parses it. The main thread requests the result piece by piece: Node would deliver all
+ * queued pieces in a single turn of the event loop.
  */
 import { Worker } from 'node:worker_threads';
 import { nextTurn } from '../core/slices.ts';
@@ -9,21 +9,21 @@ import { type ConfigFile, parseConfig } from './config.ts';
 import { type Config, ConfigError, type Domain, type Fault, type LimitConfig } from './model.ts';
 import { unpacked } from './pack.ts';
 
-/** Limits in one message. */
+/** Number of limits in one message. */
 export const PIECE = 100;
 
 export interface Piece {
-  /** Pairs of name and limit, packed. */
+  /** Packed pairs of name and limit. */
   readonly limits?: unknown;
-  /** Pairs of name and domain, packed. */
+  /** Packed pairs of name and domain. */
   readonly domains?: unknown;
   readonly faults?: readonly Fault[];
   readonly isLast?: true;
 }
 
-/** As `parseConfig`: rejects with a ConfigError that holds all faults of all files. */
-export async function parseElsewhere(files: readonly ConfigFile[]): Promise<Config> {
-  // Node 20 cannot run a worker from TypeScript, so where the sources are run (tests), it happens here.
+/** Like `parseConfig`; rejects with a ConfigError that lists all faults of all files. */
+export async function parseInWorker(files: readonly ConfigFile[]): Promise<Config> {
+  // Node 20 cannot run a worker from a TypeScript file. When running from source, as tests do, parse in this thread.
   if (import.meta.url.endsWith('.ts')) return parseConfig(files);
   const worker = new Worker(new URL('./parse-worker.js', import.meta.url), { workerData: files });
   worker.unref();
@@ -43,13 +43,15 @@ export async function parseElsewhere(files: readonly ConfigFile[]): Promise<Conf
   }
 }
 
-/** Rejects if the worker fails: it may run out of memory. */
+/** Rejects if the worker fails, for example because it runs out of memory. */
 function nextPiece(worker: Worker): Promise<Piece> {
   return new Promise((resolve, reject) => {
     worker.removeAllListeners();
     worker.once('message', resolve);
     worker.once('error', reject);
-    worker.once('exit', (code) => reject(new Error(`the thread that parses it ended with code ${code}`)));
+    worker.once('exit', (code) =>
+      reject(new Error(`the thread that parses the configuration exited with code ${code}`)),
+    );
     worker.postMessage('more');
   });
 }

@@ -1,4 +1,0 @@
-/** Keys come from strangers: nothing of them may steer the terminal. */
-export function plain(text = ''): string {
-  return text.replace(/\p{C}/gu, '·').slice(0, 80);
-}

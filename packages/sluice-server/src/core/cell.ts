@@ -1,0 +1,23 @@
+/** redis-cell's CL.THROTTLE: a GCRA limit that comes with each call instead of the configuration. */
+import type { Decision, MaybePromise, Store } from 'sluice';
+import { type ClThrottle, createClThrottle } from 'sluice/compat/redis-cell';
+import { isPromise } from './maybe-promise.ts';
+
+export type { ClThrottle, ClThrottleReply } from 'sluice/compat/redis-cell';
+
+/** `judge` sees the decision of every take, and returns the decision that the caller is told. */
+export function openCell(
+  store: Store,
+  judge: (key: string, decision: Decision) => Decision,
+): ClThrottle<MaybePromise<Decision>> {
+  const judging: Store = {
+    clock: store.clock,
+    apply(hit) {
+      const decision = store.apply(hit);
+      if (hit.verb !== 'take') return decision;
+      return isPromise(decision) ? decision.then((made) => judge(hit.key, made)) : judge(hit.key, decision);
+    },
+    close: () => undefined,
+  };
+  return createClThrottle({ store: judging });
+}
