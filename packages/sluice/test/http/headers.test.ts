@@ -210,7 +210,7 @@ describe('problem details', () => {
     limiter.take('k');
     expect(problem(limiter.take('k'))).toEqual({
       type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
-      title: 'The quota is used up',
+      title: 'Quota exceeded',
       status: 429,
       detail: 'Try again in 86400 s.',
       'violated-policies': ['burst', 'daily'],

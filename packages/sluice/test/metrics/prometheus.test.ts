@@ -26,7 +26,7 @@ describe('prometheus metrics', () => {
     api.peek('bob');
     createLimiter('1/h', { store, name: 'login' }).take('alice');
     expect(metrics.text()).toBe(`\
-# HELP sluice_decisions_total Takes, reservations and turns decided.
+# HELP sluice_decisions_total Decisions on takes, reservations and acquired turns.
 # TYPE sluice_decisions_total counter
 sluice_decisions_total{limiter="api",policy="second",outcome="allowed"} 5
 sluice_decisions_total{limiter="api",policy="second",outcome="denied"} 1
@@ -34,20 +34,20 @@ sluice_decisions_total{limiter="api",policy="day",outcome="allowed"} 2
 sluice_decisions_total{limiter="api",policy="day",outcome="denied"} 1
 sluice_decisions_total{limiter="login",policy="default",outcome="allowed"} 1
 sluice_decisions_total{limiter="login",policy="default",outcome="denied"} 0
-# HELP sluice_near_limit_total Those that passed near the limit.
+# HELP sluice_near_limit_total Requests that were allowed close to the limit.
 # TYPE sluice_near_limit_total counter
 sluice_near_limit_total{limiter="api",policy="second"} 1
 sluice_near_limit_total{limiter="api",policy="day"} 2
 sluice_near_limit_total{limiter="login",policy="default"} 1
-# HELP sluice_answers_total Answers to hits of all verbs, by who gave them.
+# HELP sluice_answers_total Answers to hits of all verbs, by source.
 # TYPE sluice_answers_total counter
 sluice_answers_total{source="store"} 11
 sluice_answers_total{source="deny-cache"} 0
 sluice_answers_total{source="lease"} 0
 sluice_answers_total{source="fallback"} 0
-# HELP sluice_store_errors_total Hits that ended in an error, by fault.
+# HELP sluice_store_errors_total Hits that failed, by kind of fault.
 # TYPE sluice_store_errors_total counter
-# HELP sluice_store_duration_seconds How long the store took. What answers at once is not timed.
+# HELP sluice_store_duration_seconds Time the store took to answer. Synchronous answers are not timed.
 # TYPE sluice_store_duration_seconds histogram
 `);
   });
