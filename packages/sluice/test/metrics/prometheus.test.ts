@@ -10,12 +10,12 @@ import { scrape } from 'sluice-test-support/metrics/scrape.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
-/** A busy machine may be slow. */
+/** Generous, for busy machines. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
-describe('prometheus metrics', () => {
-  test('count what passed, what was denied and what was near, by limiter and policy', () => {
+describe('prometheusMetrics', () => {
+  test('counts allowed, denied and near-limit requests by limiter and policy', () => {
     const metrics = prometheusMetrics();
     const clock = manualClock();
     const store = metered(memory({ clock }), metrics);
@@ -52,7 +52,7 @@ sluice_answers_total{source="fallback"} 0
 `);
   });
 
-  test('time what a server answers, by limiter, and count its faults', async () => {
+  test('times asynchronous answers by limiter, and counts faults', async () => {
     const metrics = prometheusMetrics();
     const name = `timed ${process.pid}`;
     const near = createLimiter('100/h', { store: metered(redis(client, patient), metrics), name });
@@ -80,7 +80,7 @@ sluice_answers_total{source="fallback"} 0
     );
   });
 
-  test('are bounded whatever names come, and sum up to all that was decided', () => {
+  test('keeps a bounded number of series whatever names occur, and their sum is complete', () => {
     const metrics = prometheusMetrics({ maxLimiters: 10 });
     const store = metered(memory({ maxKeys: 10 }), metrics);
     for (let i = 0; i < 300; i++) {
@@ -102,7 +102,7 @@ sluice_answers_total{source="fallback"} 0
     );
   });
 
-  test('are bounded in what they time, also where only peeks come', async () => {
+  test('keeps a bounded number of histograms, also if only peeks occur', async () => {
     const metrics = prometheusMetrics({ maxLimiters: 10 });
     const inner = memory();
     const later: Store<Promise<Decision>> = { ...inner, apply: async (hit) => inner.apply(hit) };
@@ -113,7 +113,7 @@ sluice_answers_total{source="fallback"} 0
     expect(names.at(-1)).toBe('_count{limiter="other"} 90');
   });
 
-  test('never show a key', () => {
+  test('never exposes a key', () => {
     const metrics = prometheusMetrics();
     const limiter = createLimiter('1/h', { store: metered(memory(), metrics) });
     for (let i = 0; i < 100; i++) limiter.take('203.0.113.7');
@@ -128,13 +128,13 @@ sluice_answers_total{source="fallback"} 0
     [{ maxLimiters: 0 }, 'ERR_INTEGER'],
     [{ nearratio: 0.5 }, 'ERR_UNKNOWN_OPTION'],
     ['no options', 'ERR_OPTIONS'],
-  ])('refuse options that make no sense: %o', (options, code) => {
+  ])('rejects invalid options: %o', (options, code) => {
     expect(() => prometheusMetrics(options as object)).toThrow(code);
   });
 });
 
-describe('the text format', () => {
-  test("is prom-client's, line by line, for the same numbers and any label", async () => {
+describe('exposition', () => {
+  test('equals the output of prom-client, line by line, for any labels and numbers', async () => {
     const labels = fc.record({
       limiter: fc
         .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 20 })
@@ -191,7 +191,7 @@ describe('the text format', () => {
     expect(EXPOSITION_TYPE).toBe(Registry.PROMETHEUS_CONTENT_TYPE);
   });
 
-  test('has a name for each unit, and for numbers without bound', () => {
+  test('adds a suffix for each unit, and writes infinite numbers', () => {
     const text = exposition([
       { name: 'a.b_c', type: 'gauge', unit: 'By', help: 'h', samples: [{ value: Infinity }] },
       {
@@ -208,7 +208,7 @@ describe('the text format', () => {
   });
 });
 
-/** Their order of lines and of labels (`le` comes first) means nothing. Lone surrogates cannot be written. */
+/** Normalizes prom-client's order of lines and labels, which has no meaning. Lone surrogates cannot be encoded. */
 function sorted(text: string): string[] {
   return text
     .toWellFormed()
