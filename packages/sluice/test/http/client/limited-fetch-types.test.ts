@@ -15,8 +15,8 @@ function tsc(...args: string[]): string {
 }
 
 const USE = `
-import { createLimiter } from '../dist/index.js';
-import { limitedFetch } from '../dist/http/index.js';
+import { createLimiter } from './dist/index.js';
+import { limitedFetch } from './dist/http/index.js';
 const polite: typeof fetch = limitedFetch(fetch);
 const response: Response = await limitedFetch(fetch, {
   limiter: createLimiter('10/s'),
