@@ -237,7 +237,9 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
           global: false,
           imports: [Limits],
           inject: [LIMITER],
-          useFactory: async (limiter: ReturnType<typeof so>): Promise<NestRateLimitOptions> => ({ limiter }),
+          useFactory: async (limiter: ReturnType<typeof perHour>): Promise<NestRateLimitOptions> => ({
+            limiter,
+          }),
         }),
       ],
       controllers: [Letters],
