@@ -1,4 +1,4 @@
-/** How smoothly the page plays 100,000 requests in four lanes: the built page in a real browser, timed frame by frame. */
+/** Measures how smoothly the page plays 100,000 requests in four lanes: times every frame of the built page in a real browser. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const LIMITS = ['10/s fixed-window', '10/s', '50/5s sliding-window', '100/10s sl
 const query = LIMITS.map((text) => `limit=${encodeURIComponent(text)}`).join('&');
 const ADDRESS = `#playground?${query}&traffic=rogue&rate=150&size=500&length=100000`;
 
-/** Milliseconds between frames, and of the page's own work in each, while it decides the runs and while it plays them. */
+/** Returns the milliseconds between frames and of the page's own work in each, while it computes the runs and while it plays them. */
 export async function measureFrames(seconds) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-frames-'));
   const root = fileURLToPath(new URL('.', import.meta.url));
@@ -39,7 +39,7 @@ export async function measureFrames(seconds) {
   }
 }
 
-/** Runs in the page, before anything else does. */
+/** Runs in the page before any of its scripts. */
 function watchFrames() {
   const frames = [];
   const original = window.requestAnimationFrame.bind(window);

@@ -3,7 +3,7 @@ import { defineConfig, type Plugin } from 'vite';
 
 const SERVER = 'http://127.0.0.1:8080';
 
-/** Browsers load no module from file://, so the page is one classic script: it also works when opened by a double click. */
+/** Browsers do not load modules from file://, so the page is one classic script and works when the file is opened directly. */
 const classicScript: Plugin = {
   name: 'classic-script',
   apply: 'build',
@@ -21,20 +21,20 @@ export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: './',
   plugins: [classicScript],
-  // The sources, not the build: one command is enough, and unused algorithms leave no trace.
+  // Use the sources instead of the build: one command is enough, and unused algorithms are left out.
   resolve: {
     alias: { sluice: fileURLToPath(new URL('../sluice/src/index.ts', import.meta.url)) },
   },
-  // While developing, the Live part looks at a server on its usual port.
+  // During development, the Live part uses a server on its default port.
   server: { proxy: { '/live': SERVER, '/v1': SERVER } },
   build: {
     target: 'es2022',
-    // The first that know light-dark(): written out for older ones, the switch of colours would do nothing.
+    // The first versions that support light-dark(). If it were compiled for older ones, the theme switch would not work.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     outDir: 'dist',
     emptyOutDir: true,
     modulePreload: false,
-    // One sheet, linked: else a classic script would carry it as text.
+    // One linked style sheet; otherwise the classic script would contain it as text.
     cssCodeSplit: false,
     assetsInlineLimit: 0,
     rolldownOptions: { output: { format: 'iife' } },

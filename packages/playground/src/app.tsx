@@ -1,4 +1,4 @@
-/** The frame: three parts, one page. */
+/** The frame around the three parts of the page. */
 import { Learn } from './learn/learn.tsx';
 import { Live } from './live/live.tsx';
 import { Playground } from './playground/playground.tsx';
@@ -33,7 +33,7 @@ export function App() {
         </nav>
         <select
           class="theme"
-          aria-label="Colours"
+          aria-label="Color theme"
           value={theme.value}
           onChange={(event) => {
             theme.value = event.currentTarget.value as Theme;

@@ -1,4 +1,4 @@
-/** Which part is shown, and what its link carries. Behind the #, so that any static server will do. */
+/** Routing: which part is shown, and its state. It is in the URL fragment, so that any static server can serve the page. */
 import { effect, signal } from '@preact/signals';
 import { fromQuery } from './model/state.ts';
 import { query, show } from './playground/store.ts';
@@ -11,7 +11,7 @@ function read(): { part: PartName; text: string } {
   return { part: PARTS.find((one) => one === name) ?? 'playground', text };
 }
 
-/** Browsers refuse an address that changes with every move of a slider. */
+/** Milliseconds. Browsers reject URL changes that are as frequent as the moves of a slider. */
 const SETTLED = 200;
 
 export const part = signal<PartName>('playground');
@@ -37,7 +37,7 @@ export function startRouting(): void {
   });
 }
 
-/** What the page shows now, whether or not its address says so yet. */
+/** A link to what the page shows now, even if the URL has not been updated yet. */
 export function linkHere(): string {
   return `${location.href.split('#')[0]}#playground?${query.peek()}`;
 }

@@ -1,4 +1,4 @@
-/** The page in a real browser: built once per file of tests, served without network, every error of the page a failure. */
+/** Opens the page in a real browser: built once per test file, served without network. Every error of the page fails a test. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,7 +19,7 @@ export interface Site {
   close(): Promise<void>;
 }
 
-/** As strict as a server may be. */
+/** The strictest headers that a server may set. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-ancestors 'none'";
 const TYPES: Readonly<Record<string, string>> = {
@@ -66,14 +66,14 @@ async function newPage(browser: Browser, options: BrowserContextOptions): Promis
   faults.set(page, found);
   page.on('pageerror', (error) => found.push(String(error)));
   page.on('console', (message) => {
-    // A refused or lost connection is the browser's own message, and what the Live tests are about.
+    // Ignore the browser's own messages about failed connections, which the Live tests provoke.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       found.push(message.text());
   });
   return page;
 }
 
-/** What the page has complained about. */
+/** The errors that the page has reported. */
 export function faultsOf(page: Page): readonly string[] {
   return faults.get(page) ?? [];
 }
@@ -95,14 +95,14 @@ function serveFile(folder: string, request: IncomingMessage, response: ServerRes
   }
 }
 
-/** Kept for people to look at. */
+/** Saves a screenshot for manual review. */
 export async function shot(page: Page, name: string, isWhole = false): Promise<void> {
   mkdirSync(artefacts, { recursive: true });
   await page.waitForTimeout(100);
   await page.screenshot({ path: join(artefacts, `${name}.png`), fullPage: isWhole });
 }
 
-/** What is seen once it stays the same: on a busy machine a last frame may come late. What always moves fails. */
+/** Takes a screenshot once the page stops changing, because on a busy machine the last frame may be late. Fails if it never stops. */
 export async function settled<T>(see: () => Promise<T>): Promise<T> {
   for (let triesLeft = 5; ; triesLeft--) {
     const before = await see();
@@ -112,7 +112,7 @@ export async function settled<T>(see: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The numbers beside a lane's picture, by their names. */
+/** The numbers beside a lane's chart, by name. */
 export async function statsOf(page: Page, lane: number): Promise<Record<string, string>> {
   const rows = page.locator('.lane').nth(lane).locator('.stats div');
   const pairs = await rows.evaluateAll((all) =>

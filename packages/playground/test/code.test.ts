@@ -28,7 +28,7 @@ const EVERY: readonly string[] = [
   '10/s & 500/h sliding-window & 5000/day fixed-window',
 ];
 
-/** What only options can say. */
+/** Limits that can be written only with options. */
 const WITH_OPTIONS: readonly string[] = [
   'concurrency { limit: 3, lease: 2s }',
   'min-interval { every: 700ms }',
@@ -41,10 +41,10 @@ const WITH_OPTIONS: readonly string[] = [
 const statesOf = (limiter: sluice.Limiter) =>
   limiter.peek('').policies.map(({ limit, window }) => [limit, window]);
 
-/** What the words between '' mean to a shell. */
+/** Splits a command line into arguments, like a shell with single quotes. */
 const wordsOf = (line: string) => [...line.matchAll(/'([^']*)'|(\S+)/g)].map((match) => match[1] ?? match[2]);
 
-/** Allowed and denied, as the commands of a state report them. */
+/** The numbers of allowed and denied requests that the commands for a state report. */
 async function commanded(state: State): Promise<number[][]> {
   writeFileSync(join(folder, 'traffic.log'), fileOf(generate(state.traffic)));
   const counts: number[][] = [];
@@ -79,8 +79,8 @@ function shown({ limits, traffic }: State): number[][] {
   });
 }
 
-describe('the same numbers as code', () => {
-  test.each([...EVERY, ...WITH_OPTIONS])('TypeScript for %s runs and makes the same limit', (text) => {
+describe('the code for the limits of the page', () => {
+  test.each([...EVERY, ...WITH_OPTIONS])('in TypeScript for %s runs and creates the same limit', (text) => {
     const code = codeOf('TypeScript', { ...FIRST, limits: [text] });
     const body = code.replace(/^import \{ (.*) \} from 'sluice';/, 'const { $1 } = sluice;');
     const limiter = runInNewContext(`${body}; limiter`, { sluice, console }) as sluice.Limiter;
@@ -88,7 +88,7 @@ describe('the same numbers as code', () => {
     expect(limiter.peek('alice').resetAfter).toBeGreaterThan(0); // it takes one itself
   });
 
-  test('TypeScript runs as a program of its own', () => {
+  test('in TypeScript runs as a standalone program', () => {
     const limits = [...WITH_OPTIONS.slice(0, 3), '7/3s burst 4'];
     const code = `${codeOf('TypeScript', { ...FIRST, limits })}console.log(decision.allowed, limiter3.take('a').policies.length);`;
     const cwd = fileURLToPath(new URL('..', import.meta.url));
@@ -96,14 +96,14 @@ describe('the same numbers as code', () => {
     expect(String(printed)).toBe('true 2\n');
   });
 
-  test('YAML is a configuration that the server reads, with the same limits', () => {
+  test('in YAML is a valid server configuration with the same limits', () => {
     const text = codeOf('YAML', { ...FIRST, limits: EVERY });
     const { limits } = parseConfig([{ file: 'limits.yaml', text }]);
     expect([...limits.values()].map(({ policies }) => policies)).toEqual(EVERY);
     expect([...limits.keys()].slice(0, 2)).toEqual(['gcra', 'token-bucket']);
   });
 
-  test('YAML with options is read by the server, with the same limits', () => {
+  test('in YAML with options is a valid server configuration with the same limits', () => {
     const text = codeOf('YAML', { ...FIRST, limits: WITH_OPTIONS });
     const { limits } = parseConfig([{ file: 'limits.yaml', text }]);
     expect([...limits.values()].map(({ policies }) => statesOf(sluice.createLimiter(policies)))).toEqual(
@@ -112,7 +112,7 @@ describe('the same numbers as code', () => {
   });
 
   test.each(['steady', 'bursts', 'poisson', 'edge', 'rogue'] as const)(
-    'the command line counts the same on %s traffic as the page',
+    'for the command line counts the same as the page on %s traffic',
     async (kind) => {
       const limits = [...RATED.map((name) => `9/10s ${name}`), ...WITH_OPTIONS];
       const state = { ...FIRST, limits, traffic: TRAFFIC[kind] };
@@ -120,11 +120,11 @@ describe('the same numbers as code', () => {
     },
   );
 
-  test('a log is replayed by its name and by what tells its callers apart', () => {
+  test('for the command line replays a log by its file name and its key field', () => {
     const state = { ...FIRST, limits: ['10/s'], traffic: TRAFFIC.log };
     expect(codeOf('CLI', state, { name: 'my.log', by: 'ip' })).toBe(
       "sluice replay my.log --policy '10/s' --by ip\n",
     );
-    expect(codeOf('CLI', { ...state, patience: 1000 })).toContain('# on the page denied requests wait');
+    expect(codeOf('CLI', { ...state, patience: 1000 })).toContain('# denied requests wait on the page');
   });
 });

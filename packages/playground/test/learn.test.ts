@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => site?.close());
 
 test.each(CHAPTERS)(
-  '$title: its code is its limit, its past admits and denies, its link leads somewhere',
+  '$title: runs the limit of its code, has a past with admissions and denials, and links to a valid state',
   (chapter) => {
     const instance = createInstance(chapter);
     const [options] = /\{.*\}/.exec(chapter.code) ?? [''];
@@ -30,14 +30,14 @@ test.each(CHAPTERS)(
   },
 );
 
-test('an instance forgets what no picture shows', () => {
+test('an instance drops requests that the picture no longer shows', () => {
   const instance = createInstance(CHAPTERS[0]);
   instance.advance(20 * SHOWN);
   expect(instance.asks.length).toBeLessThan(60);
   expect(instance.levels.length).toBeLessThan(1000);
 });
 
-test('every picture is alive: it moves, and answers who asks', async () => {
+test('every picture moves, and answers requests', async () => {
   const page = await site.open('#learn');
   const canvases = page.locator('figure canvas');
   expect(await canvases.count()).toBe(CHAPTERS.length);
@@ -59,7 +59,7 @@ test('every picture is alive: it moves, and answers who asks', async () => {
   await page.context().close();
 });
 
-test('who asked for less motion gets still pictures', async () => {
+test('pictures are paused if the user prefers reduced motion', async () => {
   const page = await site.open('#learn', { reducedMotion: 'reduce' });
   const picture = () =>
     page
@@ -71,7 +71,7 @@ test('who asked for less motion gets still pictures', async () => {
   await page.context().close();
 });
 
-test('a chapter leads to the playground with its own limit', async () => {
+test('a chapter links to the playground with its own limit', async () => {
   const page = await site.open('#learn');
   await page.getByRole('link', { name: 'Try pacer in the playground' }).click();
   expect(await page.getByLabel('Limit 1', { exact: true }).inputValue()).toBe('2/s pacer');

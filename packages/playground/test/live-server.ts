@@ -1,4 +1,4 @@
-/** A server in this process, with some traffic: for tests of how the Live part looks. */
+/** A server in this process with some traffic, for tests of the Live part's appearance. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The Live part against real servers: processes of their own, over real traffic. Needs the build of the server. */
+/** Tests the Live part against real servers in separate processes, with real traffic. Needs a build of the server. */
 import { writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
@@ -51,7 +51,7 @@ function post(server: Started, path: string, body: unknown): Promise<Response> {
   return fetch(server.url + path, { method: 'POST', body: JSON.stringify(body) });
 }
 
-/** So many takes in one go. */
+/** Sends `count` takes at once. */
 function takes(server: Started, limit: string, key: string, count: number): Promise<Response> {
   return post(
     server,
@@ -60,7 +60,7 @@ function takes(server: Started, limit: string, key: string, count: number): Prom
   );
 }
 
-/** Until the test is over: `count` takes ten times a second, those that a busy machine forgot with the next ones. */
+/** Sends `count` takes ten times per second until the test ends. Takes that a busy machine missed are sent with the next ones. */
 function traffic(server: () => Started, limit: string, key: string, count: number): void {
   let last = performance.now();
   const timer = setInterval(() => {
@@ -73,7 +73,7 @@ function traffic(server: () => Started, limit: string, key: string, count: numbe
 
 const isAbout = (value: number, wanted: number): boolean => value > wanted * 0.6 && value < wanted * 1.4;
 
-test('rates, near misses, denied keys and latency are those of the traffic', async () => {
+test('shows the rates, near-limit requests, denied keys and latency of the traffic', async () => {
   const server = await serve(temporaryFile(LIMITS));
   const own = await look(server);
   expect(await own.locator('.status').textContent()).toMatch(/Connected · sluice \d+\.\d+\.\d+, up since/);
@@ -99,16 +99,16 @@ test('rates, near misses, denied keys and latency are those of the traffic', asy
   await shot(own, 'live', true);
 });
 
-test('near the limit, and who is denied most often, to the last one', async () => {
+test('shows exact counts of near-limit requests and of the most denied keys', async () => {
   const server = await serve(temporaryFile(LIMITS));
   const own = await look(server);
-  // Shown for a second: looked at from inside.
+  // The number is shown for one second, so the page itself has to observe it.
   const near = own.waitForFunction(() => {
     const facts = [...document.querySelectorAll('.now dl div')];
     const fact = facts.find((one) => one.textContent?.includes('Near the limit'));
     return Number.parseFloat(fact?.querySelector('dd')?.textContent ?? '') > 1;
   });
-  // Of twenty, the last four pass near the limit; 37 do not pass.
+  // Of twenty admitted requests, the last four are near the limit; 37 are denied.
   await takes(server, 'login', 'mallory', 57);
   await takes(server, 'login', 'eve', 23);
   const entry = { entries: [{ key: 'remote_address', value: '192.0.2.1' }] };
@@ -118,14 +118,14 @@ test('near the limit, and who is denied most often, to the last one', async () =
   await expect
     .poll(() => top.allTextContents(), { timeout: 10_000 })
     .toEqual(['mallory login37', 'eve login3', '192.0.2.1 edge.remote_address2']);
-  // One of Envoy's limits has no key to look up.
+  // A limit on Envoy descriptors has no key to look up.
   expect(await top.nth(0).getByRole('button').isEnabled()).toBe(true);
   expect(await top.nth(2).getByRole('button').isEnabled()).toBe(false);
   const names = await own.getByLabel('Limit', { exact: true }).locator('option').allTextContents();
   expect(names).toEqual(['api', 'login', 'search']);
 });
 
-test('a Redis that dies opens the breaker, and one that comes back closes it', async () => {
+test('shows an open breaker when Redis dies, and a closed one when it is back', async () => {
   const redis = await redisServer();
   const store = `redis://127.0.0.1:${redis.port}`;
   const server = await serve(temporaryFile(LIMITS), '--store', store, '--deadline', '1s');
@@ -137,7 +137,7 @@ test('a Redis that dies opens the breaker, and one that comes back closes it', a
   await redis.stop();
   await own.locator('dd.denied', { hasText: 'open' }).waitFor();
   await expect.poll(health).toEqual(['down', 'open']);
-  // By default the server counts on its own meanwhile: no faults, but answers in the store's place.
+  // By default the server counts locally during the outage: there are no faults, but fallback answers.
   await expect.poll(() => fact('Faults')).toMatch(/, [1-9]/);
   await shot(own, 'live-store-down', true);
   const again = await redisServer({ port: redis.port });
@@ -145,7 +145,7 @@ test('a Redis that dies opens the breaker, and one that comes back closes it', a
   await expect.poll(health, { timeout: 20_000 }).toEqual(['up', 'closed']);
 });
 
-test('a configuration that changes appears with its time, a wrong one with its fault', async () => {
+test('shows a new configuration with its time, and the error of an invalid one', async () => {
   const file = temporaryFile('limits: { a: 1/h }');
   const server = await serve(file);
   const own = await look(server);
@@ -162,7 +162,7 @@ test('a configuration that changes appears with its time, a wrong one with its f
   await expect.poll(() => about.textContent()).toMatch(/2 limits, loaded \d s ago/);
 });
 
-test('a key is looked up; blocking and resetting it need the admin token', async () => {
+test('looks up a key, and requires the admin token to block and reset it', async () => {
   const tokens = temporaryFile('let-me-in\n', 'tokens');
   const server = await serve(temporaryFile(LIMITS), '--admin-token-file', tokens);
   const own = await look(server);
@@ -175,7 +175,7 @@ test('a key is looked up; blocking and resetting it need the admin token', async
   await own.getByRole('button', { name: 'Reset' }).click();
   await answer.getByText('an admin token is required').waitFor();
   await own.getByLabel('Admin token').pressSequentially('let-me-in', { delay: 20 });
-  // It outlives the pictures that come each second.
+  // The input survives the updates every second.
   await own.waitForTimeout(1100);
   expect(await own.getByLabel('Admin token').inputValue()).toBe('let-me-in');
   await own.getByRole('button', { name: 'Reset' }).click();
@@ -195,7 +195,7 @@ test('a key is looked up; blocking and resetting it need the admin token', async
   await answer.getByText('duration').waitFor();
 });
 
-test('the page survives a server that is killed and started again, and the gap shows', async () => {
+test('reconnects to a server that is killed and restarted, and shows the gap', async () => {
   const port = String(await freePort());
   const file = temporaryFile(LIMITS);
   let server = await serve(file, '--http', `127.0.0.1:${port}`);
@@ -206,7 +206,7 @@ test('the page survives a server that is killed and started again, and the gap s
   const before = await own.locator('.status').textContent();
   server.process.kill('SIGKILL');
   await own.getByText('Connection lost, trying again').waitFor();
-  // What was drawn stays.
+  // The charts stay.
   expect(await own.locator('.now').count()).toBe(1);
   await own.waitForTimeout(2600);
   writeFileSync(file, 'limits: { api: 77/h }');
@@ -219,27 +219,27 @@ test('the page survives a server that is killed and started again, and the gap s
   await shot(own, 'live-restarted', true);
 });
 
-test('a server that stands still is taken for lost, and heard again when it goes on', async () => {
+test('reports a suspended server as lost, and reconnects when it continues', async () => {
   const server = await serve(temporaryFile(LIMITS));
   const own = await look(server);
   await expect.poll(() => fact('Store: memory')).toBe('up');
   server.process.kill('SIGSTOP');
-  await own.getByText('the server says nothing').waitFor({ timeout: 20_000 });
+  await own.getByText('the server sends no events').waitFor({ timeout: 20_000 });
   server.process.kill('SIGCONT');
   await own.locator('.status', { hasText: 'Connected' }).waitFor({ timeout: 10_000 });
 });
 
-test('a stream behind a token is opened with it', async () => {
+test('opens a stream that requires a token', async () => {
   const tokens = temporaryFile('let-me-in\n', 'tokens');
   const server = await serve(temporaryFile(LIMITS), '--http-token-file', tokens);
   page = await site.open(`${server.url}/#live`);
-  await page.getByText('The server wants a token').waitFor();
+  await page.getByText('The server requires a token').waitFor();
   await page.getByLabel('Token').fill('let-me-in');
   await page.getByLabel('Token').press('Enter');
   await page.locator('.now').waitFor();
 });
 
-test('nothing jumps while the first numbers come in', async () => {
+test('does not shift the layout while the first numbers arrive', async () => {
   const server = await serve(temporaryFile(LIMITS));
   await takes(server, 'login', 'mallory', 57);
   const own = await look(server);
@@ -257,7 +257,7 @@ test('nothing jumps while the first numbers come in', async () => {
   expect(shifts.reduce((sum, one) => sum + one, 0)).toBeLessThan(0.02);
 });
 
-test('without a server the page says what to do', async () => {
+test('says what to do if there is no server', async () => {
   page = await site.open('#live');
   await page.getByText('This page is not served by a Sluice server').waitFor();
   await shot(page, 'live-absent');

@@ -10,7 +10,7 @@ not a line
 203.0.113.9 - - [10/Oct/2025:13:55:37 -0700] "GET /b HTTP/1.1" 200 12 "-" "curl/8"`;
 
 describe('a recorded log', () => {
-  test('an access log is read by address, in the order of time, at the time it had', () => {
+  test('reads an access log by address, in chronological order, with its original time', () => {
     const { traffic, by, skipped } = readLog('access.log', COMBINED);
     expect([...traffic.times]).toEqual([0, 1000, 2000]);
     expect([...traffic.keys].map((key) => traffic.names[key])).toEqual([
@@ -32,7 +32,7 @@ describe('a recorded log', () => {
     ],
     ['CSV', 'path,Timestamp,key\n"/a,b",1760000000500,ann\n/c,1760000002000,ben\n', 'key', 0],
     ['a time and a name', '1760000000.5 ann\n1760000002 ben\n', undefined, 0],
-  ])('%s are read', (_, text, by, skipped) => {
+  ])('reads %s', (_, text, by, skipped) => {
     const log = readLog('log', text);
     expect([...log.traffic.times]).toEqual([500, 2000]);
     expect(log.traffic.names).toEqual(['ann', 'ben']);
@@ -41,12 +41,12 @@ describe('a recorded log', () => {
     expect(log.traffic.length).toBe(3000);
   });
 
-  test('without a single time in it is refused', () => {
-    expect(() => readLog('poem.txt', 'roses are red\nviolets are blue')).toThrow('poem.txt holds no line');
-    expect(() => readLog('empty', '')).toThrow('empty holds no line');
+  test('throws if there is no valid time', () => {
+    expect(() => readLog('poem.txt', 'roses are red\nviolets are blue')).toThrow('poem.txt contains no line');
+    expect(() => readLog('empty', '')).toThrow('empty contains no line');
   });
 
-  test('what the page saves is what it reads', () => {
+  test('reads the files that the page saves', () => {
     const made = generate(TRAFFIC.rogue);
     const { traffic } = readLog('traffic.log', fileOf(made));
     expect(traffic.names.map(String)).toEqual(made.names.map(String));

@@ -36,7 +36,7 @@ async function openPart(hash: string, options: Parameters<Site['open']>[1]): Pro
 }
 
 describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-  test.each(PARTS)('%s has nothing that axe objects to', async (_, hash) => {
+  test.each(PARTS)('%s has no accessibility violations (axe)', async (_, hash) => {
     const page = await openPart(hash, { colorScheme, reducedMotion: 'reduce' });
     const { violations } = await new AxeBuilder({ page })
       .withTags(['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'])
@@ -47,7 +47,7 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
     await page.context().close();
   });
 
-  test.each(PARTS)('%s fits 360 pixels', async (name, hash) => {
+  test.each(PARTS)('%s fits a width of 360 pixels', async (name, hash) => {
     const page = await openPart(hash, { colorScheme, viewport: { width: 360, height: 740 } });
     const wide = await page.evaluate(() => [
       document.documentElement.scrollWidth,
@@ -60,28 +60,28 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
   });
 });
 
-test('colours follow the system, and a choice outlives the page', async () => {
+test("the theme follows the system, and the user's choice is remembered", async () => {
   const page = await site.open('', { colorScheme: 'dark' });
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const dark = await ground();
   await shot(page, 'playground-dark');
-  await page.getByLabel('Colours').selectOption('light');
+  await page.getByLabel('Color theme').selectOption('light');
   const light = await ground();
   expect(light).not.toBe(dark);
   await page.reload();
   expect(await ground()).toBe(light);
-  await page.getByLabel('Colours').selectOption('auto');
+  await page.getByLabel('Color theme').selectOption('auto');
   expect(await ground()).toBe(dark);
   await page.context().close();
 });
 
-test('nothing jumps: not while loading, typing mistakes, asking why or playing', async () => {
+test('the layout does not shift while loading, typing invalid text, selecting a request or playing', async () => {
   const page = await site.open();
   await page.evaluate(() => {
     const all: number[] = [];
     Object.assign(window, { shifts: all });
     new PerformanceObserver((list) => {
-      // Also those within half a second of an input, which the usual score forgives.
+      // Include shifts within half a second of an input, which the usual score ignores.
       for (const entry of list.getEntries()) all.push((entry as unknown as { value: number }).value);
     }).observe({ type: 'layout-shift', buffered: true });
   });
@@ -98,7 +98,7 @@ test('nothing jumps: not while loading, typing mistakes, asking why or playing',
   await page.context().close();
 });
 
-test('all of it is within 150 kB, compressed', () => {
+test('the whole page is within 150 kB compressed', () => {
   const files = readdirSync(site.folder, { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),
   );
@@ -106,7 +106,7 @@ test('all of it is within 150 kB, compressed', () => {
   expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(150_000);
 });
 
-test('it works from a file, without any server or network', async () => {
+test('the page works from a file, without a server or network', async () => {
   const page = await site.open(`file://${site.folder}/index.html`, { offline: true });
   const asked: string[] = [];
   page.on('request', (request) => asked.push(request.url()));
@@ -119,7 +119,7 @@ test('it works from a file, without any server or network', async () => {
   await page.context().close();
 });
 
-test('by keyboard alone one reaches and changes everything', async () => {
+test('everything can be reached and changed with the keyboard', async () => {
   const page = await site.open();
   const reached = new Set<string>();
   for (let i = 0; i < 90; i++) {
@@ -137,7 +137,7 @@ test('by keyboard alone one reaches and changes everything', async () => {
     );
   }
   for (const name of [
-    'Window edge',
+    'Window boundary',
     'each burst',
     'Limit 1',
     'Algorithm',
@@ -153,7 +153,7 @@ test('by keyboard alone one reaches and changes everything', async () => {
   await page.context().close();
 });
 
-test('100,000 requests in four lanes play at 60 frames a second', { timeout: 60_000 }, async () => {
+test('100,000 requests in four lanes play at 60 frames per second', { timeout: 60_000 }, async () => {
   const limits = ['10/s fixed-window', '10/s', '50/5s sliding-window', '100/10s sliding-log'];
   const query = limits.map((text) => `limit=${encodeURIComponent(text)}`).join('&');
   const page = await site.open(`#playground?${query}&traffic=rogue&rate=150&size=500&length=100000`);
@@ -162,7 +162,7 @@ test('100,000 requests in four lanes play at 60 frames a second', { timeout: 60_
   await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(99_000);
   await page.waitForTimeout(3000);
   await page.getByLabel('Speed').selectOption('50');
-  // How long the page's own work takes in each frame; what is left of the 16.7 ms is the browser's.
+  // The page's own work in each frame; the rest of the 16.7 ms is for the browser.
   const rounds = await page.evaluate(async () => {
     const spent: number[] = [];
     const original = requestAnimationFrame;
@@ -179,14 +179,14 @@ test('100,000 requests in four lanes play at 60 frames a second', { timeout: 60_
     const button = document.querySelector<HTMLButtonElement>('.play');
     const isGood = (work: readonly number[]): boolean =>
       work.length > 20 && work[Math.floor(work.length / 2)] < 8 && work[Math.floor(work.length * 0.9)] < 16.7;
-    // Others use the machine, too: one good round of ten will do.
+    // Other programs use the machine as well: one good round of ten is enough.
     for (let round = 0; round < 10 && !rounds.some(isGood); round++) {
       spent.length = 0;
       frame = -1;
       button?.click();
       await new Promise((resolve) => setTimeout(resolve, 1000));
       rounds.push([...spent].sort((a, b) => a - b));
-      // Two seconds are the whole run: the next round goes on, or begins anew.
+      // Two seconds cover the whole run: the next round continues or starts again.
       if (button?.getAttribute('aria-label') === 'Pause') button.click();
       await new Promise((resolve) => setTimeout(resolve, 100));
     }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createLimiter, memory, type MemoryStore } from 'sluice';
 import { manualClock } from 'sluice/testing';
-import { showSpan, showTime, spanText } from '../src/model/format.ts';
+import { showDuration, showTime, durationText } from '../src/model/format.ts';
 import { ALGORITHMS, UNRATED } from '../src/model/algorithms.ts';
 import { changed, type Part, policiesOf, read, write } from '../src/model/policy.ts';
 import { createRun, explain, type Run } from '../src/model/run.ts';
@@ -27,14 +27,14 @@ function runOf(text: string, options: TrafficOptions = FIRST.traffic, patience =
   return run;
 }
 
-/** Those that a rate describes. */
+/** The algorithms that can be written as a rate. */
 const RATED = ALGORITHMS.filter((name) => !UNRATED.includes(name));
 
 const memoryAt = (now: () => number): MemoryStore => memory({ clock: { now } });
 
 const worstOf = (run: Run) => run.worst.map((most) => most[run.admitted.count - 1]);
 
-describe('a limit as text and as numbers', () => {
+describe("a limit's text", () => {
   test.each([
     [
       '10/10s fixed-window',
@@ -51,11 +51,11 @@ describe('a limit as text and as numbers', () => {
       { algorithm: 'fixed-window', limit: 5, per: 2_592_000_000, span: 'month', burst: undefined },
     ],
     ['7/3s pacer burst 2', { algorithm: 'pacer', limit: 7, per: 3000, span: '3s', burst: 2 }],
-  ])('%s is read', (text, part) => {
+  ])('%s is parsed', (text, part) => {
     expect(partsOf(text)).toEqual([part]);
   });
 
-  test('what is written means what was read, for every algorithm', () => {
+  test('is written so that it parses to the same numbers, for every algorithm', () => {
     for (const algorithm of RATED) {
       for (const text of [`7/3s ${algorithm}`, `7/3s ${algorithm} & 100/h`]) {
         const again = write(partsOf(text));
@@ -72,7 +72,7 @@ describe('a limit as text and as numbers', () => {
     }
   });
 
-  test('another algorithm drops a burst that it cannot have, and a month that it cannot count', () => {
+  test('loses a burst or a month if the new algorithm does not support it', () => {
     const [part] = partsOf('10/s burst 3');
     expect(write([changed(part, { algorithm: 'sliding-log' })])).toBe('10/s sliding-log');
     const [month] = partsOf('10/month fixed-window');
@@ -88,13 +88,13 @@ describe('a limit as text and as numbers', () => {
     ['token-bucket { capacity: 4, refill: 2, every: 1s, continuous: false }', 4, 2000],
     ['pacer { limit: 5, per: 1s, warmup: 10s, coldFactor: 3 }', 5, 1000],
     ["gcra { limit: 1_000, per: '1m' }", 1000, 60_000],
-  ])('%s is read with its options', (text, limit, per) => {
+  ])('%s is parsed with its options', (text, limit, per) => {
     const [part] = partsOf(text);
     expect(part).toMatchObject({ limit, per });
     expect(partsOf(write([part]))).toEqual([part]);
   });
 
-  test('every algorithm can be chosen for every other, and is a limit at once', () => {
+  test('can be changed from any algorithm to any other, and is always valid', () => {
     for (const from of ALGORITHMS) {
       const [rate] = partsOf('10/10s');
       const first = changed(rate, { algorithm: from });
@@ -106,7 +106,7 @@ describe('a limit as text and as numbers', () => {
     }
   });
 
-  test('a penalty bounds no rate, and needs a limit beside it', () => {
+  test('with a penalty needs another limit, because a penalty does not limit a rate', () => {
     const text = 'penalty { after: 3, within: 10s, block: 20s }';
     expect(read(text).mistake).toMatchObject({ from: 0, to: text.length });
     expect(read(text).mistake?.why).toContain('another limit');
@@ -123,7 +123,7 @@ describe('a limit as text and as numbers', () => {
     ['concurrency { limit 3 }', 'limit 3', 'limit: 10'],
     ['5/s & min-interval { }', 'min-interval { }', 'every'],
     ['5/s & min-interval { every: 1s } & min-interval { every: 1s }', 'min-interval { every: 1s }', 'twice'],
-  ])('the mistake in the options of %s is at %s', (text, words, why) => {
+  ])('has an invalid option: %s is marked at %s', (text, words, why) => {
     const { mistake } = read(text);
     expect(text.slice(mistake?.from, mistake?.to)).toBe(words);
     expect(mistake?.why).toContain(why);
@@ -138,21 +138,21 @@ describe('a limit as text and as numbers', () => {
     ['10/s fixed-window burst 3', 'burst 3', 'no burst'],
     ['10/s & 5/min slow', 'slow', 'unknown word'],
     ['10/s & 10/s', '10/s', 'stands twice'],
-  ])('the mistake in %s is at %s', (text, word, why) => {
+  ])('is invalid: %s is marked at %s', (text, word, why) => {
     const { mistake } = read(text);
     expect(text.slice(mistake?.from, mistake?.to)).toBe(word);
     expect(mistake?.why).toContain(why);
     expect(mistake?.from).toBe(text.lastIndexOf(word));
   });
 
-  test('a missing limit is a mistake where it is missing', () => {
+  test('is marked where a limit is missing', () => {
     expect(read('10/s & ').mistake).toMatchObject({ from: 7, why: expect.stringContaining('missing') });
     expect(read('').mistake).toMatchObject({ from: 0 });
   });
 });
 
 describe('a run', () => {
-  test('the fixed window lets a double burst through, the log does not, gcra goes evenly', () => {
+  test('lets a double burst pass in a fixed window but not in a log, and paces requests with gcra', () => {
     expect(worstOf(runOf('10/10s fixed-window'))).toEqual([20]);
     expect(worstOf(runOf('10/10s sliding-log'))).toEqual([10]);
     const { admitted } = runOf('10/10s burst 3');
@@ -162,7 +162,7 @@ describe('a run', () => {
     expect(Math.min(...gaps)).toBe(1000);
   });
 
-  test.each(RATED)('%s decides as the library does when it is asked by hand', (algorithm) => {
+  test.each(RATED)('of %s makes the same decisions as direct calls of the library', (algorithm) => {
     const run = runOf(`4/3s ${algorithm}`, { ...TRAFFIC.poisson, rate: 3 });
     let now = 0;
     const { traffic } = run;
@@ -179,7 +179,7 @@ describe('a run', () => {
     'concurrency { limit: 3, lease: 2s }',
     'min-interval { every: 700ms }',
     '4/3s & penalty { after: 2, within: 3s, block: 5s }',
-  ])('%s decides as the library does, too', (text) => {
+  ])('of %s makes the same decisions as the library', (text) => {
     const run = runOf(text, { ...TRAFFIC.poisson, rate: 3 });
     let now = 0;
     const limiter = createLimiter(policiesOf(text), { store: memoryAt(() => now) });
@@ -193,7 +193,7 @@ describe('a run', () => {
     expect(run.denied.count).toBeGreaterThan(10);
   });
 
-  test('work in slices ends where work in one go does', () => {
+  test('gives the same result in slices as in one go', () => {
     const whole = runOf('10/10s', TRAFFIC.rogue);
     const sliced = createRun({ ...whole, observe: undefined });
     let slices = 0;
@@ -203,7 +203,7 @@ describe('a run', () => {
     expect(sliced.level).toEqual(whole.level);
   });
 
-  test('who waits is admitted in order, never before it may be, and within its patience', () => {
+  test('admits waiting requests in order, never too early, and within their patience', () => {
     const run = runOf('10/10s burst 3', FIRST.traffic, 5000);
     const { admitted } = run;
     const events = [...admitted.event.subarray(0, admitted.count)];
@@ -223,7 +223,7 @@ describe('a run', () => {
       const turns: [event: number, at: number][] = [];
       const { times } = run.traffic;
       let asked = 0;
-      // All that happens does so at multiples of 50 ms.
+      // All events happen at multiples of 50 ms.
       for (let now = 0; now <= options.length; now += 50) {
         clock.set(now);
         for (; times[asked] <= now; asked++) {
@@ -242,7 +242,7 @@ describe('a run', () => {
     },
   );
 
-  test('an explanation is what the library said', () => {
+  test('explains a request with the decision of the library', () => {
     const run = runOf('10/10s fixed-window & 15/40s sliding-log');
     const [first] = run.denied.event;
     const found = explain(run, first);
@@ -251,7 +251,7 @@ describe('a run', () => {
     expect(found?.decision.retryAfter).toBe(run.denied.wait[0]);
   });
 
-  test('the script pays for itself, the others do not', () => {
+  test('denies only the script, not the other keys', () => {
     const run = runOf('10/10s', TRAFFIC.rogue);
     const { names, keys } = run.traffic;
     const denied = new Set(
@@ -260,26 +260,26 @@ describe('a run', () => {
     expect(denied).toEqual(new Set([SCRIPT]));
   });
 
-  test('the course of a window is the most in each column', () => {
+  test('reports the maximum of a window for each column', () => {
     expect([...courseOf([0, 1, 2, 10], 3, 12, 6)]).toEqual([2, 3, 1, 0, 0, 1]);
   });
 });
 
 describe('traffic', () => {
-  test('the same seed gives the same requests, another seed others', () => {
+  test('is the same for the same seed, and different for another', () => {
     const { times } = generate(TRAFFIC.poisson);
     expect(generate(TRAFFIC.poisson).times).toEqual(times);
     expect(generate({ ...TRAFFIC.poisson, seed: 2 }).times).not.toEqual(times);
   });
 
-  test('too much is cut at the end, and says so', () => {
+  test('is cut at the end if there are too many requests, and says so', () => {
     const traffic = generate({ ...TRAFFIC.rogue, rate: 1000, size: 10_000, length: 600_000 });
     expect(traffic.times.length).toBe(MOST_EVENTS);
     expect(traffic.isCut).toBe(true);
     expect(traffic.names).toContain('eva');
   });
 
-  test('the first burst ends before the edge, the second begins at it', () => {
+  test('ends the first burst before the window boundary and starts the second at it', () => {
     const { times } = generate(TRAFFIC.edge);
     expect(times[9]).toBeLessThan(10_000);
     expect(times[10]).toBeGreaterThanOrEqual(10_000);
@@ -289,7 +289,7 @@ describe('traffic', () => {
 });
 
 describe('a link', () => {
-  test('brings back what it was made of', () => {
+  test('restores the state it was made from', () => {
     const state = {
       limits: ['10/s burst 20', '5/min & 100/h fixed-window'],
       traffic: { ...TRAFFIC.bursts, size: 40, length: 20_000 },
@@ -299,7 +299,7 @@ describe('a link', () => {
     expect(fromQuery('')).toEqual(FIRST);
   });
 
-  test('that makes no sense does no harm', () => {
+  test('with invalid parts gets defaults', () => {
     const odd = fromQuery(
       `traffic=__proto__&rate=NaN&size=-1&length=1e99&patience=x&${'limit=1/s&'.repeat(9)}`,
     );
@@ -308,7 +308,7 @@ describe('a link', () => {
   });
 });
 
-describe('numbers for people', () => {
+describe('formatting', () => {
   test.each([
     [250, '250ms'],
     [1500, '1500ms'],
@@ -317,7 +317,7 @@ describe('numbers for people', () => {
     [0.5, '0.5ms'],
     [86_400_000, '1d'],
   ])('%d ms is %s to a policy', (span, text) => {
-    expect(spanText(span)).toBe(text);
+    expect(durationText(span)).toBe(text);
   });
 
   test.each([
@@ -329,10 +329,10 @@ describe('numbers for people', () => {
     [150_000, '2.5 min'],
     [Infinity, 'never'],
   ])('%d ms is shown as %s', (span, text) => {
-    expect(showSpan(span)).toBe(text);
+    expect(showDuration(span)).toBe(text);
   });
 
-  test('an instant is shown as finely as the run is long', () => {
+  test('shows an instant with a precision that fits the length of the run', () => {
     expect(showTime(12_345, 40_000)).toBe('12.3 s');
     expect(showTime(245_000, 600_000)).toBe('4:05');
     expect(showTime(3_845_000, 7_200_000)).toBe('1:04:05');

@@ -1,4 +1,4 @@
-/** No file, text, link or stream makes the page fall over, show what cannot be, or take its time. */
+/** No file, text, link or stream may crash the page, make it show impossible values, or block it. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { numbersOf } from '../src/live/answer.ts';
@@ -26,14 +26,14 @@ describe('a log', () => {
     'a',
   ]);
 
-  test('of any text is traffic that can be drawn, or one Error that says there is none', () => {
+  test('with any text gives traffic that can be drawn, or a clear Error', () => {
     fc.assert(
       fc.property(fc.oneof(anyText, lines), (text) => {
         let traffic: ReturnType<typeof readLog>['traffic'];
         try {
           ({ traffic } = readLog('a.log', text));
         } catch (error) {
-          expect(String(error)).toBe('Error: a.log holds no line with a time that can be read');
+          expect(String(error)).toBe('Error: a.log contains no line with a valid time');
           return;
         }
         const { times, keys, names, origin, length } = traffic;
@@ -48,7 +48,7 @@ describe('a log', () => {
   });
 });
 
-test('any text of a limit is read and written again, or has a mistake at a place in it', () => {
+test('any text of a limit is parsed and written back, or marked as invalid at a range within it', () => {
   const limits = textOf([
     ...' /&{}:,"'.split(''),
     ...'10|1_000|0|1e9|s|10s|month|burst|gcra|fixed-window|penalty|__proto__: 1'.split('|'),
@@ -71,7 +71,7 @@ test('any text of a limit is read and written again, or has a mistake at a place
   );
 });
 
-test('any link shows something, and its own link shows the same', () => {
+test('any link gives a valid state, and the link of that state gives the same state', () => {
   const members = textOf([
     ...'&=?#%+'.split(''),
     ...'limit 10/s traffic edge log rate size every length seed patience'.split(' '),
@@ -88,7 +88,7 @@ test('any link shows something, and its own link shows the same', () => {
   );
 });
 
-test('the numbers of a link never make more traffic than can be drawn', () => {
+test('the numbers of a link never generate more traffic than can be drawn', () => {
   const number = fc.constantFrom('0.01', '1', '7', '1000', '100000', '86400000');
   const kind = fc.constantFrom('edge', 'steady', 'bursts', 'poisson', 'rogue');
   fc.assert(
@@ -101,7 +101,7 @@ test('the numbers of a link never make more traffic than can be drawn', () => {
   );
 });
 
-test('a stream is the same events, however it is cut', () => {
+test('a stream gives the same events, however it is split', () => {
   const events = textOf(
     ['\n', '\r', '\r\n', 'event: a', 'data: 1', 'data:', ':', ' ', 'x', 'id: 7', '\0', 'é'],
     40,
@@ -122,7 +122,7 @@ test('a stream is the same events, however it is cut', () => {
   );
 });
 
-describe('a megabyte is read in one pass', () => {
+describe('a megabyte is parsed in one pass', () => {
   const PARTS = [
     ...' ,"[]{}:/&=\\\t1a'.split(''),
     '""',
@@ -158,11 +158,11 @@ function tried(make: () => unknown): void {
   try {
     make();
   } catch (error) {
-    expect(String(error)).toContain('holds no line');
+    expect(String(error)).toContain('contains no line');
   }
 }
 
-test('any answer of a server is shown as numbers', () => {
+test('any answer of a server is converted to numbers', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (body) => {
       const { allowed, policy, ...numbers } = numbersOf(body);

@@ -23,7 +23,7 @@ async function fresh(query = ''): Promise<void> {
   page = await site.open(query === '' ? '' : `#playground?${query}`);
 }
 
-/** Share of a band's pixels that are loud: over the limit. Bands as in draw/lane.ts. */
+/** The share of a band's pixels that are in the color for exceeding the limit. Bands as in draw/lane.ts. */
 async function loud(index: number): Promise<number> {
   return lane(index)
     .locator('canvas')
@@ -38,8 +38,8 @@ async function loud(index: number): Promise<number> {
     });
 }
 
-describe('at first sight', () => {
-  test("the fixed window's double burst stands out, the log's does not exist, gcra is even", async () => {
+describe('the initial page', () => {
+  test('highlights the double burst of the fixed window, which the log and gcra do not have', async () => {
     expect(await statsOf(page, 0)).toMatchObject({ Admitted: '40', Denied: '20', 'Worst 10 s': '20 of 10' });
     expect(await statsOf(page, 1)).toMatchObject({ Admitted: '30', 'Worst 10 s': '10 of 10' });
     await expect.poll(() => loud(0)).toBeGreaterThan(0.08);
@@ -51,7 +51,7 @@ describe('at first sight', () => {
 });
 
 describe('text and sliders', () => {
-  test('each follows the other', async () => {
+  test('follow each other', async () => {
     await fresh();
     await limitText(0).fill('25/30s token-bucket burst 5');
     expect(await slider(0, 'limit').getAttribute('aria-valuetext')).toBe('25');
@@ -65,7 +65,7 @@ describe('text and sliders', () => {
     expect(await limitText(0).inputValue()).toBe('30/20s sliding-window');
   });
 
-  test('a mistake is marked where it is, and the picture stays', async () => {
+  test('mark invalid words, and keep the chart', async () => {
     await fresh();
     const before = await statsOf(page, 0);
     await limitText(0).fill('10/10s fixed-windwo');
@@ -80,16 +80,16 @@ describe('text and sliders', () => {
     expect(await lane(0).locator('mark').count()).toBe(0);
   });
 
-  test('two limits in one lane are decided together', async () => {
+  test('combine two limits in one lane, which are decided together', async () => {
     await fresh('limit=10%2F10s');
-    await lane(0).getByText('+ and another limit').click();
+    await lane(0).getByText('+ Combine with another limit').click();
     expect(await limitText(0).inputValue()).toBe('10/10s & 20/40s fixed-window');
     await expect.poll(() => statsOf(page, 0)).toMatchObject({ Admitted: '20' });
     await lane(0).getByLabel('Remove this limit').last().click();
     expect(await limitText(0).inputValue()).toBe('10/10s');
   });
 
-  test('every algorithm can be chosen, and its options have sliders', async () => {
+  test('offer every algorithm, with sliders for its options', async () => {
     await fresh('limit=10%2F10s');
     const algorithm = lane(0).getByLabel('Algorithm').first();
     const names = await algorithm.locator('option').allTextContents();
@@ -109,7 +109,7 @@ describe('text and sliders', () => {
     await expect.poll(() => lane(0).locator('mark').textContent()).toBe('leese: 5s');
   });
 
-  test('a penalty joins the limit that it was chosen for, and its block shows', async () => {
+  test('add a penalty to the limit for which it was chosen, and show its block', async () => {
     await fresh('limit=10%2F10s&traffic=steady&rate=3&length=60000');
     const before = Number((await statsOf(page, 0))['Admitted']);
     await lane(0).getByLabel('Algorithm').selectOption('penalty');
@@ -131,7 +131,7 @@ describe('text and sliders', () => {
     await shot(page, 'penalty');
   });
 
-  test('lanes come and go, four at most, one at least', async () => {
+  test('add and remove lanes, from one to four', async () => {
     await fresh();
     const add = page.getByRole('button', { name: 'Compare another limit' });
     await add.click();
@@ -149,7 +149,7 @@ describe('traffic', () => {
     ['Bursts', 'each burst', '80 requests'],
     ['Poisson', 'seed', 'requests'],
     ['Rogue script', 'the script', 'requests'],
-  ])('%s changes the picture, and its knobs change it again', async (name, knob, said) => {
+  ])('%s changes the chart, and so do its sliders', async (name, knob, said) => {
     await fresh();
     const before = await statsOf(page, 0);
     await page.getByRole('radio', { name }).check();
@@ -161,7 +161,7 @@ describe('traffic', () => {
     await shot(page, `traffic-${name.toLowerCase().replace(' ', '-')}`);
   });
 
-  test('the rogue script alone is denied, and the table says so', async () => {
+  test('of a rogue script denies only the script, and the table shows it', async () => {
     await fresh('limit=10%2F10s&traffic=rogue');
     const rows = page.locator('.by-key tbody tr');
     expect(await rows.first().locator('th').textContent()).toBe('script');
@@ -171,7 +171,7 @@ describe('traffic', () => {
     expect(await page.getByLabel('level of').inputValue()).toBe('ann');
   });
 
-  test('a log dropped on the page is replayed', async () => {
+  test('from a dropped log is replayed', async () => {
     await fresh('limit=2%2Fs');
     const lines = Array.from(
       { length: 30 },
@@ -186,7 +186,7 @@ describe('traffic', () => {
       );
     }, lines.join('\n'));
     await page.getByText('access.log: 2 keys').waitFor();
-    // Five a second for each of two, and two of them pass.
+    // Each of two keys sends five requests per second, and two of them pass.
     await expect.poll(() => statsOf(page, 0)).toMatchObject({ Admitted: '12', Denied: '18' });
     await page.getByRole('radio', { name: 'CLI' }).check();
     expect(await page.locator('.code pre').textContent()).toBe(
@@ -195,7 +195,7 @@ describe('traffic', () => {
     await shot(page, 'traffic-log');
   });
 
-  test('a file that is no log is refused in words', async () => {
+  test('from a file that is not a log shows an error', async () => {
     await fresh();
     await page.getByRole('radio', { name: 'Recorded log' }).check();
     await page.setInputFiles('input[type=file]', {
@@ -203,22 +203,22 @@ describe('traffic', () => {
       mimeType: 'text/plain',
       buffer: Buffer.from('hello you'),
     });
-    await page.getByText('a.txt holds no line with a time that can be read').waitFor();
+    await page.getByText('a.txt contains no line with a valid time').waitFor();
   });
 
-  test('requests that wait are admitted later instead of denied', async () => {
+  test('that waits is admitted later instead of denied', async () => {
     await fresh('limit=10%2F10s+burst+3');
     const before = await statsOf(page, 0);
     await page.getByLabel('when denied').selectOption({ label: 'wait up to 5 s' });
-    await expect.poll(async () => (await statsOf(page, 0))['Waited, mean']).toMatch(/ s$/);
+    await expect.poll(async () => (await statsOf(page, 0))['Mean wait']).toMatch(/ s$/);
     const after = await statsOf(page, 0);
     expect(Number(after['Admitted'])).toBeGreaterThan(Number(before['Admitted']));
-    expect(after['At most']).toMatch(/^4\.?\d* s$|^5 s$/);
+    expect(after['Longest']).toMatch(/^4\.?\d* s$|^5 s$/);
   });
 });
 
-describe('why', () => {
-  test('a click on a denied request tells the policy, what was left, and when it would pass', async () => {
+describe('the explanation of a request', () => {
+  test('names the policy, what was left, and when the request would pass', async () => {
     await fresh('limit=10%2F10s+sliding-log');
     const canvas = lane(0).locator('canvas');
     const box = await canvas.boundingBox();
@@ -236,7 +236,7 @@ describe('why', () => {
     expect(await why.textContent()).toContain('Request 15');
   });
 
-  test('other traffic asks another question', async () => {
+  test('disappears when the traffic changes', async () => {
     await fresh('limit=10%2F10s+sliding-log');
     await lane(0).getByLabel('Next denied request').click();
     const why = lane(0).locator('.why p');
@@ -245,7 +245,7 @@ describe('why', () => {
     await expect.poll(() => why.textContent()).toBe('Click a denied request to see why.');
   });
 
-  test('of several policies, each has its numbers', async () => {
+  test('shows the numbers of each of several policies', async () => {
     await fresh('limit=10%2F10s+fixed-window+%26+15%2F40s+sliding-log');
     await lane(0).getByLabel('Next denied request').click();
     const text = await lane(0).locator('.why p').textContent();
@@ -255,10 +255,10 @@ describe('why', () => {
 });
 
 describe('playback', () => {
-  test('play runs from the start to the end, and the numbers with it', async () => {
+  test('runs from the start to the end, together with the numbers', async () => {
     await fresh();
     await page.getByLabel('Speed').selectOption('10');
-    // Looked at from inside: from here, a busy machine would see only the end.
+    // Observe from within the page: from here, a busy machine would see only the end.
     const seen = await page.evaluate(async () => {
       const numbers: number[] = [];
       const button = document.querySelector<HTMLButtonElement>('.play');
@@ -275,7 +275,7 @@ describe('playback', () => {
     expect((await statsOf(page, 0))['Admitted']).toBe('40');
   });
 
-  test('pause keeps its place; space goes on', async () => {
+  test('keeps its position when paused, and continues with the space key', async () => {
     await fresh();
     await page.getByLabel('Speed').selectOption('2');
     await page.locator('h1').click({ force: true });
@@ -286,12 +286,12 @@ describe('playback', () => {
     expect(at).not.toContain('40.0 s /');
   });
 
-  test('scrubbing shows the run up to there', async () => {
+  test('shows the run up to the scrubbed instant', async () => {
     await fresh();
     const scrubber = page.getByRole('slider', { name: 'Time' });
     await scrubber.focus();
     await page.keyboard.press('Home');
-    expect(await statsOf(page, 0)).toMatchObject({ Admitted: '0', Denied: '0', 'To wait, mean': '–' });
+    expect(await statsOf(page, 0)).toMatchObject({ Admitted: '0', Denied: '0', 'Mean retry-after': '–' });
     await scrubber.evaluate((input: HTMLInputElement) => {
       input.value = '300';
       input.dispatchEvent(new Event('input', { bubbles: true }));
@@ -301,7 +301,7 @@ describe('playback', () => {
     await shot(page, 'scrubbed');
   });
 
-  test('a drag over the picture scrubs too', async () => {
+  test('scrubs when the chart is dragged', async () => {
     await fresh();
     const box = await lane(1).locator('canvas').boundingBox();
     if (box === null) throw new Error('no picture');
@@ -313,8 +313,8 @@ describe('playback', () => {
   });
 });
 
-describe('taking it away', () => {
-  test('the address carries all of it', async () => {
+describe('exporting', () => {
+  test('the URL contains the whole state', async () => {
     await fresh();
     await limitText(1).fill('7/5s & 100/h fixed-window');
     await page.getByRole('radio', { name: 'Poisson' }).check();
@@ -322,7 +322,7 @@ describe('taking it away', () => {
     await expect.poll(() => page.url()).toContain('rate=2');
     const [url, stats] = [page.url(), await statsOf(page, 1)];
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    await page.getByRole('button', { name: 'Copy a link to this' }).click();
+    await page.getByRole('button', { name: 'Copy link to this page' }).click();
     await page.getByText('Copied').waitFor();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(url);
     const other = await site.open(url);
@@ -331,7 +331,7 @@ describe('taking it away', () => {
     await other.context().close();
   });
 
-  test('the code has the numbers of the page, and is copied as it stands', async () => {
+  test('the code has the numbers of the page, and is copied as shown', async () => {
     await fresh('limit=7%2F3s+burst+2');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await slider(0, 'limit').press('ArrowRight');
@@ -352,6 +352,6 @@ describe('taking it away', () => {
   });
 });
 
-test('nothing of this made the page complain', () => {
+test('the page reported no errors during these tests', () => {
   expect(faultsOf(page)).toEqual([]);
 });

@@ -11,7 +11,7 @@ function heard(...pieces: string[]): [name: string, data: string][] {
 }
 
 describe('server-sent events', () => {
-  test('arrive whole, however they were cut', () => {
+  test('are complete, however the text was split', () => {
     const text =
       'event: config\ndata: {"a":\ndata: 1}\n\n: comment\r\n\r\nretry: 1000\ndata:x\n\nevent: lost\n\n';
     const expected = [
@@ -23,12 +23,12 @@ describe('server-sent events', () => {
     expect(heard(text.slice(0, -40), text.slice(-40))).toEqual(expected);
   });
 
-  test('an event without its empty line is not heard yet', () => {
+  test('are not delivered before their empty line', () => {
     expect(heard('data: x\n')).toEqual([]);
   });
 });
 
-test('a silence of some seconds splits a course in two', () => {
+test('a gap of several seconds splits the points in two', () => {
   const points = [0, 1000, 2000, 9000, 10_000].map((at) => ({
     at,
     allowed: 1,
@@ -39,7 +39,7 @@ test('a silence of some seconds splits a course in two', () => {
   expect(stretchesOf(points).map((stretch) => stretch.length)).toEqual([3, 2]);
 });
 
-test('what is null in an answer has no end', () => {
+test('null in an answer means Infinity', () => {
   expect(
     numbersOf({ allowed: false, policy: 'p', limit: 1, remaining: 0, retryAfter: null, resetAfter: 5 }),
   ).toEqual({

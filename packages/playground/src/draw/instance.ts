@@ -1,4 +1,4 @@
-/** The picture of a living limiter: a tank that shows what is left, and the last seconds beside it. */
+/** Draws a running limiter: a tank that shows what is left, and the last seconds beside it. */
 import type { Millis } from 'sluice';
 import { type Instance, SHOWN } from '../learn/instance.ts';
 import type { Palette } from './palette.ts';
@@ -6,7 +6,7 @@ import type { Sheet } from './sheet.ts';
 
 export interface InstanceLook {
   readonly palette: Palette;
-  /** Edges of windows at multiples of this, or a bracket that slides along, or neither. */
+  /** Whether to draw window boundaries, a sliding bracket, or neither. */
   readonly windows?: 'edges' | 'slides' | undefined;
   readonly font: string;
 }
@@ -18,7 +18,7 @@ const REQUESTS = 56;
 const LEVEL_TOP = TOP + REQUESTS + 24;
 
 export const INSTANCE_HEIGHT = 168;
-/** As many as a full tank has, where nothing bounds them. */
+/** The level of a full tank if the number of waiting requests is unbounded. */
 const MOST_WAITING = 10;
 
 export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLook): void {
@@ -41,9 +41,9 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
   drawAsks();
   drawLevels();
   context.restore();
-  const long = `Requests: admitted above, ${isLeft ? 'denied' : 'asked'} below`;
+  const long = `Requests: admitted above, ${isLeft ? 'denied' : 'waiting'} below`;
   label(context.measureText(long).width <= wide ? long : 'Requests', left, TOP - 6);
-  label(isLeft ? `Left, of ${most}` : 'Waiting', left, LEVEL_TOP - 6);
+  label(isLeft ? `Left of ${most}` : 'Waiting', left, LEVEL_TOP - 6);
 
   function label(text: string, at: number, y: number): void {
     context.fillStyle = palette.muted;
@@ -109,7 +109,7 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
     context.fillStyle = palette.muted;
     context.fillRect(left, middle, wide, 1);
 
-    /** Below the line it asked, above it it passes; between them it waits. */
+    /** A request arrives below the line and passes above it; the line between the two points is its wait. */
     function drawWait(at: Millis, passes: Millis): void {
       const [low, high] = [middle + REQUESTS * 0.3, TOP + REQUESTS * 0.25];
       const done = Math.min(1, (now - at) / Math.max(1, passes - at));

@@ -1,6 +1,6 @@
 /**
- * One limit's picture, three bands over the same time: requests (admitted up, denied down), how many passed in the
- * last window against the limit, and what is left.
+ * Draws one limit: three bands over the same time. Requests (admitted up, denied down), how many passed in the last window
+ * compared to the limit, and what is left.
  */
 import type { Millis } from 'sluice';
 import type { Run } from '../model/run.ts';
@@ -11,11 +11,11 @@ import type { Sheet } from './sheet.ts';
 
 export interface LaneLook {
   readonly palette: Palette;
-  /** Which of the run's bounds the middle band shows. */
+  /** The index of the run's bound that the middle band shows. */
   readonly bound: number;
-  /** Height of the middle band, in limits: the same for all lanes, so that the eye can compare. */
+  /** The height of the middle band as a multiple of the limit: the same for all lanes, so that they can be compared. */
   readonly reach: number;
-  /** Most requests per bar, over all lanes. */
+  /** The maximum number of requests per bar, over all lanes. */
   readonly tallest: number;
 }
 
@@ -33,10 +33,10 @@ export const BANDS: Readonly<Record<'requests' | 'window' | 'level', Band>> = {
   level: { top: 138, height: 28 },
 };
 
-/** A bar of requests, in pixels. Single requests are drawn one by one while they have room. */
+/** The width of a bar of requests, in pixels. Requests are drawn one by one as long as there is room. */
 export const BAR = 3;
 
-/** Returns the highest point of the middle band. */
+/** Draws a lane and returns the highest point of the middle band. */
 export function drawLane(sheet: Sheet, run: Run, look: LaneLook): number {
   const { context, width, height } = sheet;
   context.clearRect(0, 0, width, height);
@@ -46,7 +46,7 @@ export function drawLane(sheet: Sheet, run: Run, look: LaneLook): number {
   return drawWindow(sheet, run, look);
 }
 
-/** Where windows begin, while there is room to tell them apart. */
+/** Draws window boundaries, if there is room to distinguish them. */
 function drawEdges({ context, width }: Sheet, run: Run, { palette, bound }: LaneLook): void {
   const { origin, length } = run.traffic;
   const { per } = run.bounds[bound];
@@ -119,7 +119,7 @@ function drawWindow({ context, width }: Sheet, run: Run, { palette, bound, reach
   }
   area.lineTo(decided, bottom);
   area.closePath();
-  // Below the limit calm, above it loud: the same shape, filled twice.
+  // Fill the same shape twice: in a calm color below the limit, in a loud one above it.
   fillBetween(context, area, palette.admitted, 0.28, line, bottom - line, width);
   fillBetween(context, area, palette.denied, 0.85, top, line - top, width);
 
@@ -155,7 +155,7 @@ function fillBetween(
   context.restore();
 }
 
-/** When the focused key was admitted. */
+/** The instants at which the focused key was admitted. */
 function admissionsOf({ admitted, traffic, focus }: Run): number[] {
   const times: number[] = [];
   for (let i = 0; i < admitted.count; i++)

@@ -1,8 +1,8 @@
-/** The page's colours as a canvas needs them. */
+/** The page's colors in the form that a canvas needs. */
 const NAMES = ['ink', 'muted', 'line', 'surface', 'admitted', 'denied', 'level', 'accent'] as const;
 export type Palette = Readonly<Record<(typeof NAMES)[number], string>>;
 
-/** Resolved by the browser: the style sheet may say light-dark() or anything else. */
+/** Lets the browser resolve the colors, because the style sheet may use light-dark() or other functions. */
 export function readPalette(): Palette {
   const probe = document.createElement('span');
   document.body.append(probe);

@@ -1,11 +1,11 @@
-/** Rates of the last minutes: allowed as an area, denied on top of it. A gap in what was heard stays a gap. */
+/** Draws the rates of the last minutes: allowed as an area, denied on top of it. Gaps in the data stay visible. */
 import type { Millis } from 'sluice';
-import { showSpan } from '../model/format.ts';
+import { showDuration } from '../model/format.ts';
 import type { Point } from '../live/watch.ts';
 import type { Palette } from './palette.ts';
 import type { Sheet } from './sheet.ts';
 
-/** Longer silence than this is a gap. */
+/** A longer time without data is a gap. */
 const GAP: Millis = 2500;
 const SECOND: Millis = 1000;
 
@@ -13,7 +13,7 @@ export interface RatesLook {
   readonly palette: Palette;
   readonly shown: Millis;
   readonly until: Millis;
-  /** With it, the scale is written. */
+  /** If given, the scale is labeled in this font. */
   readonly font?: string;
 }
 
@@ -29,7 +29,7 @@ export function drawRates(
   const y = (value: number) => height - 1 - (value / highest) * (height - 1 - top);
   context.clearRect(0, 0, width, height);
   for (const heard of stretchesOf(points)) {
-    // The first covers the second before it.
+    // The first point covers the second before it.
     const stretch = [{ ...heard[0], at: heard[0].at - SECOND }, ...heard];
     fill(
       stretch,
@@ -53,7 +53,7 @@ export function drawRates(
     context.fillStyle = palette.muted;
     context.fillText(`${Math.round(highest * 10) / 10}/s`, 0, 11);
     context.textAlign = 'right';
-    context.fillText(`last ${showSpan(Math.round(shown / SECOND) * SECOND)}`, width, 11);
+    context.fillText(`last ${showDuration(Math.round(shown / SECOND) * SECOND)}`, width, 11);
     context.textAlign = 'left';
   }
 

@@ -1,14 +1,14 @@
-/** A canvas as sharp as its screen, drawn at most once per frame. */
+/** A canvas with the resolution of its screen, drawn at most once per frame. */
 
 export interface Sheet {
   readonly context: CanvasRenderingContext2D;
-  /** CSS pixels. */
+  /** The size in CSS pixels. */
   readonly width: number;
   readonly height: number;
   readonly scale: number;
 }
 
-/** Fits the canvas to its box; undefined while it has none. */
+/** Fits the canvas to its box; returns undefined while it has no size. */
 export function sheetOf(canvas: HTMLCanvasElement): Sheet | undefined {
   const { clientWidth: width, clientHeight: height } = canvas;
   const context = canvas.getContext('2d');
@@ -26,7 +26,7 @@ export function sheetOf(canvas: HTMLCanvasElement): Sheet | undefined {
 const waiting = new Set<() => void>();
 let isAsked = false;
 
-/** Before the next frame; asking twice draws once. */
+/** Draws before the next frame. Several requests for the same function draw once. */
 export function soon(draw: () => void): void {
   waiting.add(draw);
   if (isAsked) return;

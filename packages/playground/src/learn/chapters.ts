@@ -1,4 +1,4 @@
-/** The story, a chapter per idea. The pictures run what the chapter's own line of code says. */
+/** One chapter per algorithm. The picture runs the limit of the chapter's line of code. */
 import {
   fixedWindow,
   gcra,
@@ -22,14 +22,14 @@ export interface Chapter {
   readonly waits?: boolean;
   readonly good: string;
   readonly beware: string;
-  /** What the playground would show of it. */
+  /** The state of the playground to which the chapter links. */
   readonly query: string;
 }
 
 const LIMIT = 6;
 const PER: Millis = 5000;
 
-/** A burst over the edge at 5 s, a pause, then two a second. */
+/** A burst across the window boundary at 5 s, a pause, then two requests per second. */
 const EDGE: readonly Millis[] = [
   ...Array.from({ length: 12 }, (_, i) => 3800 + i * 200),
   ...Array.from({ length: 18 }, (_, i) => 10_250 + i * 500),
@@ -47,14 +47,14 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'fixed-window',
     title: 'Buckets of time',
     text: [
-      'Cut time into boxes of five seconds and count the requests in each. When a box is full, the rest is denied; with the next box, counting starts anew.',
-      'It costs two numbers and anybody understands it. But look at an edge: six at the end of one box and six at the start of the next are twelve in two seconds, and each box is within its limit.',
+      'Divide time into windows of five seconds and count the requests in each. When a window is full, further requests are denied. When the next window starts, the count starts again at zero.',
+      'It takes two numbers per key and is easy to understand. But look at a boundary: six requests at the end of one window and six at the start of the next are twelve in two seconds, although each window is within its limit.',
     ],
     code: "fixedWindow({ limit: 6, per: '5s' })",
     policies: fixedWindow({ limit: LIMIT, per: PER }),
     windows: 'edges',
-    good: 'quotas that people count themselves: 5000 a day, 100 a month',
-    beware: 'twice the limit can pass around an edge',
+    good: 'quotas that users can count themselves: 5000 per day, 100 per month',
+    beware: 'twice the limit can pass around a window boundary',
     query: query('10/10s fixed-window'),
   },
   {
@@ -62,29 +62,29 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'sliding-window',
     title: 'A window that slides',
     text: [
-      'Keep the count of the last box too, and let it fade: when two fifths of the new box have passed, three fifths of the old count still matter. The estimate moves as a window would that ends now.',
-      'The burst over the edge is caught, with one number more. It assumes that the old requests came evenly; when they did not, it denies a few too many or a few too few.',
+      'Keep the count of the previous window as well, and let it fade: after two fifths of the new window, three fifths of the old count still apply. The estimate follows a window that always ends now.',
+      'This stops the burst across the boundary, at the price of one more number. It assumes that the old requests were evenly distributed; if they were not, it denies slightly too many or too few.',
     ],
     code: "slidingWindow({ limit: 6, per: '5s' })",
     policies: slidingWindow({ limit: LIMIT, per: PER }),
     windows: 'slides',
-    good: 'many keys, a fair limit, little memory',
+    good: 'fair limits for many keys with little memory',
     beware: 'it is an estimate',
     query: query('10/10s sliding-window'),
   },
   {
     ...common,
     id: 'sliding-log',
-    title: 'Writing everything down',
+    title: 'A log of every request',
     text: [
-      'Remember when each admitted request came, and count those of the last five seconds. Nothing is estimated: no window of that length, wherever it begins, ever holds more than the limit.',
-      'A place comes back exactly five seconds after it was taken. The price is a number per remembered request. With a resolution the log counts in small steps instead, a little stricter and much smaller.',
+      'Record the time of each admitted request, and count those of the last five seconds. Nothing is estimated: no window of that length, wherever it starts, ever contains more than the limit.',
+      'Each unit is available again exactly five seconds after it was taken. The price is an entry per recorded request. With a resolution, the log counts in small steps instead, which is slightly stricter and much smaller.',
     ],
     code: "slidingLog({ limit: 6, per: '5s' })",
     policies: slidingLog({ limit: LIMIT, per: PER }),
     windows: 'slides',
     good: 'limits that must hold exactly',
-    beware: 'memory grows with the limit, and bursts come back as bursts',
+    beware: 'memory grows with the limit, and a burst can repeat one window later',
     query: query('10/10s sliding-log'),
   },
   {
@@ -92,13 +92,13 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'leaky-bucket',
     title: 'A bucket that leaks',
     text: [
-      'Each request is a cup poured into a bucket; the bucket loses a cup at every drip. What would spill over is denied.',
-      'A full bucket admits one request per drip and no more. The drips fall in steps, counted from the request that found the bucket empty.',
+      'Each request pours a cup into a bucket, and the bucket loses a cup with every drip. A request that would make it overflow is denied.',
+      'A full bucket admits one request per drip. The drips fall at regular intervals, counted from the request that found the bucket empty.',
     ],
     code: "leakyBucket({ size: 6, dripRate: '833ms' })",
     policies: leakyBucket({ size: LIMIT, dripRate: 833 }),
-    good: 'a steady drain behind you, with some room for bursts',
-    beware: 'after a pause the whole bucket passes at once',
+    good: 'protecting a service that works at a steady rate, with some room for bursts',
+    beware: 'after a pause, a whole bucket of requests can pass at once',
     query: query('10/10s leaky-bucket'),
   },
   {
@@ -106,21 +106,21 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'gcra',
     title: 'Each request buys time',
     text: [
-      'Forget buckets: say that a request costs 833 milliseconds, and that a key may be in debt for at most three of them. Time pays the debt off. That is the generic cell rate algorithm, and the same as a token bucket that fills evenly.',
-      'There is no edge at which anything happens. Under pressure, requests pass one by one at the rate; the burst is a number of its own. This is what Sluice does unless told otherwise.',
+      'Without buckets: let each request cost 833 milliseconds, and let a key be in debt for at most three requests. Passing time pays the debt off. This is the generic cell rate algorithm, and equals a token bucket that refills continuously.',
+      'There is no boundary at which anything changes. Under load, requests pass one by one at the given rate, and the burst is configured separately. This is the default algorithm of Sluice.',
     ],
     code: "gcra({ limit: 6, per: '5s', burst: 3 })",
     policies: gcra({ limit: LIMIT, per: PER, burst: 3 }),
-    good: 'nearly everything',
-    beware: 'in one window the burst comes on top of the rate',
+    good: 'almost everything',
+    beware: 'within one window, the burst adds to the rate',
     query: query('10/10s burst 3'),
   },
   {
     id: 'pacer',
     title: 'Waiting instead of denying',
     text: [
-      'When you are the one who calls, a denial helps nobody: you want to go at the right pace. A pacer gives each caller a turn. The first passes at once, and its cost delays the next.',
-      'Below the line requests ask, above it they pass; follow a line to see how long one waits. However unevenly they come, they leave evenly. Only those that would wait too long are sent away.',
+      'If you are the one who calls, a denial does not help: you want to send requests at the right pace. A pacer gives each request a turn. The first one passes immediately, and its cost delays the next.',
+      'Requests arrive below the line and pass above it; the length of a slanted line shows how long a request waits. However unevenly requests arrive, they pass evenly. Only those that would wait too long are denied.',
     ],
     code: "pacer({ limit: 2, per: '1s' })",
     policies: pacer({ limit: 2, per: 1000 }),
@@ -133,8 +133,8 @@ export const CHAPTERS: readonly Chapter[] = [
     ],
     round: ROUND,
     waits: true,
-    good: 'crawlers, jobs, calls to somebody else’s API',
-    beware: 'waiting callers need room and patience',
+    good: 'crawlers, background jobs, calls to other APIs',
+    beware: 'waiting requests take memory and time',
     query: query('2/s pacer', 'bursts', '&patience=5000'),
   },
 ];

@@ -1,4 +1,4 @@
-/** A living picture. It moves while it is on the screen, and stands still for those who asked their system for that. */
+/** An animated picture. It moves while it is visible, and is paused if the user prefers reduced motion. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { drawInstance, INSTANCE_HEIGHT } from '../draw/instance.ts';
@@ -8,7 +8,7 @@ import { isDark } from '../ui/theme.ts';
 import type { Chapter } from './chapters.ts';
 import { createInstance } from './instance.ts';
 
-/** A tab that was away goes on where it was. */
+/** Limits the time step, so that a tab in the background continues where it stopped. */
 const LONGEST_FRAME = 100;
 const MANY = 5;
 
@@ -29,7 +29,7 @@ export function Figure({ chapter }: { readonly chapter: Chapter }) {
       font ||= `11px ${getComputedStyle(document.body).fontFamily}`;
       drawInstance(sheet, instance, { palette, windows: chapter.windows, font });
     };
-    // Other colours need another palette.
+    // Another theme needs another palette.
   }, [instance, chapter, dark]);
 
   useEffect(() => {
@@ -97,7 +97,7 @@ export function Figure({ chapter }: { readonly chapter: Chapter }) {
             isMoving.value = !isMoving.value;
           }}
         >
-          {isMoving.value ? 'Pause' : 'Go on'}
+          {isMoving.value ? 'Pause' : 'Resume'}
         </button>
       </figcaption>
     </figure>

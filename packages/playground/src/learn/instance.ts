@@ -1,26 +1,26 @@
 /**
- * A limiter that lives: its clock goes on while somebody looks, its traffic repeats, and whoever reads may ask too.
- * It begins with a past, so that there is something to see.
+ * A running limiter: its clock advances while the picture is visible, its traffic repeats, and readers can add requests.
+ * It starts with a past, so that there is something to see.
  */
 import { createLimiter, memory, type Millis, type Policies } from 'sluice';
 
-/** What a picture shows at once. */
+/** The duration that a picture shows. */
 export const SHOWN: Millis = 20_000;
 const SAMPLE: Millis = 50;
 
 export interface Ask {
   readonly at: Millis;
   readonly allowed: boolean;
-  /** When it passes: later than it asked, where requests wait for their turn. */
+  /** When it passes: later than `at` if requests wait for their turn. */
   readonly passes: Millis;
 }
 
 export interface InstanceOptions {
   readonly policies: Policies;
-  /** Instants of one round of traffic, and how long the round is. */
+  /** The instants of one round of traffic, and the duration of the round. */
   readonly script: readonly Millis[];
   readonly round: Millis;
-  /** Requests wait for their turn instead of being denied. */
+  /** Whether requests wait for their turn instead of being denied. */
   readonly waits?: boolean;
 }
 
@@ -28,10 +28,10 @@ export interface Instance {
   readonly now: Millis;
   readonly limit: number;
   readonly window: Millis;
-  /** What the picture's tank shows: what is left, or how many wait. */
+  /** What the tank shows: what is left, or how many requests are waiting. */
   readonly level: number;
   readonly shows: 'left' | 'waiting';
-  /** The newest last; only what a picture can show. */
+  /** The requests that a picture can show, oldest first. */
   readonly asks: readonly Ask[];
   readonly levels: readonly { readonly at: Millis; readonly level: number }[];
   advance(by: Millis): void;
@@ -68,7 +68,7 @@ export function createInstance({ policies, script, round, waits = false }: Insta
     levels.push({ at: now, level: waits ? waiting() : limiter.peek(KEY).policies[0].remaining });
   }
 
-  /** The script's next instant. */
+  /** The next instant of the script. */
   function due(): Millis {
     return Math.floor(asked / script.length) * round + script[asked % script.length];
   }

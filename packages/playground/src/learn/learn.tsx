@@ -1,4 +1,4 @@
-/** A short story of the algorithms. */
+/** An introduction to the algorithms. */
 import { CHAPTERS } from './chapters.ts';
 import { Figure } from './figure.tsx';
 
@@ -8,9 +8,9 @@ export function Learn() {
       <h1>Six ways to say “not so fast”</h1>
       <p class="lead">
         A rate limit answers one question: may this request pass now? The algorithms differ in what they
-        remember. The first five meet the same traffic here: a burst of twelve, a pause, then two a second.
-        The limit is six in five seconds. The pictures are alive; press <b>Ask</b> to send a request of your
-        own.
+        remember. The first five run on the same traffic here: a burst of twelve requests, a pause, then two
+        per second. The limit is six in five seconds. The pictures are live: press <b>Ask</b> to send a
+        request of your own.
       </p>
       {CHAPTERS.map((chapter, index) => (
         <section key={chapter.id} id={chapter.id} aria-labelledby={`${chapter.id}-title`}>
@@ -38,13 +38,13 @@ export function Learn() {
         <div class="words">
           <h2>Which one?</h2>
           <p>
-            When you do not know: gcra, with a burst as large as what stands behind you can take at once. A
-            fixed window where people count along. A log where a promise must hold exactly. A pacer where you
-            are the caller.
+            If you are not sure, use gcra, with a burst as large as your service can handle at once. Use a
+            fixed window for quotas that users count themselves, a log for limits that must hold exactly, and
+            a pacer if you are the caller.
           </p>
           <p>
-            Limits can be combined: <code>10/s & 5000/day fixed-window</code> asks both together, and what one
-            denies, none has charged.{' '}
+            Limits can be combined: <code>10/s & 5000/day fixed-window</code> checks both together, and if one
+            denies, neither is charged.{' '}
             <a href="#playground?limit=2%2Fs+burst+4+%26+20%2F30s+fixed-window&traffic=steady&rate=3">
               See both at work.
             </a>

@@ -1,4 +1,4 @@
-/** A decision as it comes from a server: JSON has no infinity, so that is null there. */
+/** Parses a decision from a server. JSON has no Infinity, so the server sends null instead. */
 
 export interface LimitAnswer {
   readonly allowed: boolean;

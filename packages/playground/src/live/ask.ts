@@ -1,4 +1,4 @@
-/** The three calls about a key. */
+/** Calls the server's peek, reset and block. */
 import { type LimitAnswer, numbersOf } from './answer.ts';
 import { problemOf } from './stream.ts';
 import { token } from './watch.ts';

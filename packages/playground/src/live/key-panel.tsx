@@ -1,13 +1,13 @@
-/** One key: what it has left; reset it, or block it. */
+/** Shows what a key has left, and resets or blocks it. */
 import { signal, useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
-import { showNumber, showSpan } from '../model/format.ts';
+import { showNumber, showDuration } from '../model/format.ts';
 import type { LimitAnswer } from './answer.ts';
 import { ask, type KeyVerb } from './ask.ts';
 import { TokenField } from './token-field.tsx';
 import { askable } from './watch.ts';
 
-/** What the form asks about; the table of denied keys fills it too. */
+/** The content of the form. A click in the list of denied keys also fills it. */
 export const asked = signal({ limit: '', key: '' });
 
 const DONE: Readonly<Record<KeyVerb, string>> = { peek: 'Now', reset: 'Reset', block: 'Blocked' };
@@ -68,7 +68,7 @@ export function KeyPanel() {
       </form>
       <div class="key-answer" role="status">
         {answer.value === undefined ? (
-          <span class="muted">What a key has left, and how long it must wait.</span>
+          <span class="muted">Shows what a key has left and how long it must wait.</span>
         ) : (
           <Said {...answer.value} />
         )}
@@ -112,9 +112,9 @@ function Said({
         {showNumber(said.remaining)} of {showNumber(said.limit)}
       </b>{' '}
       left
-      {said.allowed ? '.' : `, and may pass in ${showSpan(said.retryAfter)}.`}{' '}
+      {said.allowed ? '.' : `, and may pass in ${showDuration(said.retryAfter)}.`}{' '}
       <span class="muted">
-        {said.policy} · as good as new in {showSpan(said.resetAfter)}
+        {said.policy} · fully replenished in {showDuration(said.resetAfter)}
       </span>
     </span>
   );

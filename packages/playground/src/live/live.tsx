@@ -1,6 +1,6 @@
-/** The running server. */
+/** The Live part: a view of the running server. */
 import { useEffect } from 'preact/hooks';
-import { showNumber, showSpan } from '../model/format.ts';
+import { showNumber, showDuration } from '../model/format.ts';
 import { follow } from '../ui/follow.ts';
 import { Scroll } from '../ui/scroll.tsx';
 import { asked, KeyPanel } from './key-panel.tsx';
@@ -48,8 +48,8 @@ const WORDS: Readonly<Record<Connection['kind'], string>> = {
   connecting: 'Connecting',
   open: 'Connected',
   lost: 'Connection lost, trying again',
-  refused: 'The server wants a token',
-  absent: 'No server here',
+  refused: 'The server requires a token',
+  absent: 'No server found',
 };
 
 function Status({ connection: { kind, ...more } }: { readonly connection: Connection }) {
@@ -72,7 +72,7 @@ function Absent() {
   return (
     <section class="card">
       <h2>This page is not served by a Sluice server</h2>
-      <p>Start one, and open the address it prints. Its Live page shows what its limits do.</p>
+      <p>Start a server and open the address that it prints. Its Live page shows what its limits do.</p>
       <pre>
         <code>npx sluice serve --config limits.yaml</code>
       </pre>
@@ -199,7 +199,7 @@ function Limits() {
   );
 }
 
-/** Room is kept for so many. */
+/** The number of keys for which space is reserved. */
 const MOST_DENIED = 8;
 
 function TopDenied() {
@@ -239,12 +239,12 @@ function Configuration() {
       <h2>Configuration</h2>
       <p>
         <code>{loaded.source}</code>, {loaded.limits.length} {loaded.limits.length === 1 ? 'limit' : 'limits'}
-        , loaded {showSpan(Math.round(age / 1000) * 1000)} ago{' '}
+        , loaded {showDuration(Math.round(age / 1000) * 1000)} ago{' '}
         <span class="muted">({new Date(loaded.loadedAt).toLocaleString()})</span>
       </p>
       {loaded.error !== null && (
         <p class="denied" role="alert">
-          A newer file was refused, the last good one stays: <code>{loaded.error}</code>
+          The new file is invalid; keeping the previous configuration: <code>{loaded.error}</code>
         </p>
       )}
     </section>

@@ -1,4 +1,4 @@
-/** A limit's last minutes. */
+/** A chart of a limit's last minutes. */
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { readPalette } from '../draw/palette.ts';
@@ -8,7 +8,7 @@ import { follow } from '../ui/follow.ts';
 import { isDark } from '../ui/theme.ts';
 import { courseFor, heard, SHOWN } from './watch.ts';
 
-/** A short past fills the picture; a long one is cut. */
+/** A short history fills the chart; a long one is cut. */
 const LEAST = 20_000;
 
 export function RatesChart({
@@ -46,7 +46,7 @@ export function RatesChart({
       ref={canvas}
       class={isLarge ? 'rates large' : 'rates'}
       role="img"
-      aria-label={`Rates of ${what}, last minutes`}
+      aria-label={`Rates of ${what} in the last minutes`}
     />
   );
 }

@@ -1,13 +1,13 @@
-/** Server-sent events by fetch, so that a token can travel along. Connects again for as long as it is wanted. */
+/** Reads server-sent events with fetch, so that it can send a token. Reconnects until it is closed. */
 import type { Millis } from 'sluice';
 
 export type Connection =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'open' }
   | { readonly kind: 'lost'; readonly why: string }
-  /** A token is needed, or another one. */
+  /** The token is missing or invalid. */
   | { readonly kind: 'refused'; readonly why: string }
-  /** Whatever serves this page knows no such stream. */
+  /** The server of this page has no such stream. */
   | { readonly kind: 'absent' };
 
 export interface StreamOptions {
@@ -18,12 +18,12 @@ export interface StreamOptions {
 }
 
 export interface Stream {
-  /** Now, instead of after a pause. */
+  /** Reconnects immediately instead of after a pause. */
   retry(): void;
   close(): void;
 }
 
-/** Silence that means the connection is gone. */
+/** The connection counts as lost after this time without an event. */
 const SILENCE: Millis = 5000;
 const FIRST_PAUSE: Millis = 500;
 const LONGEST_PAUSE: Millis = 5000;
@@ -47,7 +47,7 @@ export function openStream({ url, token, onEvent, onConnection }: StreamOptions)
     pause = Math.min(pause * 2, LONGEST_PAUSE);
   }
 
-  /** Until the stream ends, one way or another. */
+  /** Reads the stream until it ends, and returns why it ended. */
   async function follow(own: AbortController): Promise<Connection> {
     let alarm = setTimeout(() => own.abort(), SILENCE);
     try {
@@ -92,13 +92,13 @@ export function openStream({ url, token, onEvent, onConnection }: StreamOptions)
 
 function lost(error: unknown): Connection {
   const isSilent = error instanceof DOMException && error.name === 'AbortError';
-  return { kind: 'lost', why: isSilent ? 'the server says nothing' : 'the server does not answer' };
+  return { kind: 'lost', why: isSilent ? 'the server sends no events' : 'the server does not respond' };
 }
 
-/** Calls back with each whole event of the text that arrives in pieces. */
+/** Parses events from text that arrives in pieces, and calls back with each complete event. */
 export function eventParser(onEvent: (name: string, data: string) => void): (piece: string) => void {
   let rest = '';
-  /** The last piece ended with a return: a line feed that follows belongs to it. */
+  /** Whether the last piece ended with a carriage return: a line feed that follows belongs to it. */
   let isReturned = false;
   let name = '';
   let data: string[] = [];
@@ -119,7 +119,7 @@ export function eventParser(onEvent: (name: string, data: string) => void): (pie
   };
 }
 
-/** What problem details say, for people. */
+/** The message in a response's problem details. */
 export async function problemOf(response: Response): Promise<string> {
   const plain = `${response.status} ${response.statusText}`.trim();
   try {

@@ -1,4 +1,4 @@
-/** Follows every key: the page is drawn anew each second, and what it did not know it would erase. */
+/** Stores the token on every keystroke, because the page renders every second and would otherwise erase the input. */
 import { retryRefused, token } from './watch.ts';
 
 export function TokenField({ label }: { readonly label: string }) {

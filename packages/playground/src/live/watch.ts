@@ -1,4 +1,4 @@
-/** What the server has said, as far as the page shows it. LIVE.md describes the messages. */
+/** The data received from the server, as far as the page shows it. LIVE.md describes the messages. */
 import { computed, signal } from '@preact/signals';
 import type { Millis } from 'sluice';
 import { type Connection, openStream, type Stream } from './stream.ts';
@@ -13,7 +13,7 @@ export interface LiveConfig {
     readonly name: string;
     readonly policies: string;
     readonly shadow: boolean;
-    /** One of Envoy's: its keys are made of several entries, and cannot be asked about one by one. */
+    /** True for a limit on Envoy descriptors: its keys consist of several entries and cannot be looked up. */
     readonly descriptor?: boolean;
   }[];
 }
@@ -22,7 +22,7 @@ export interface Counts {
   readonly allowed: number;
   readonly denied: number;
   readonly near: number;
-  /** Would have been denied, without shadow mode. */
+  /** Requests that would have been denied without shadow mode. */
   readonly shadowed: number;
 }
 
@@ -42,21 +42,21 @@ export interface Snapshot {
   };
 }
 
-/** Rates per second at an instant. */
+/** The rates per second at an instant. */
 export interface Point extends Counts {
   readonly at: Millis;
 }
 
-/** Five minutes, one a second. */
+/** The number of points kept: five minutes, one per second. */
 const MOST_POINTS = 300;
 export const SHOWN: Millis = MOST_POINTS * 1000;
 
 export const connection = signal<Connection>({ kind: 'connecting' });
 export const config = signal<LiveConfig | undefined>(undefined);
 export const snapshot = signal<Snapshot | undefined>(undefined);
-/** Only in memory: a token has no business on a disk. */
+/** Kept only in memory: a token must not be stored on disk. */
 export const token = signal('');
-/** By limit; all of them together under ''. */
+/** The points by limit; '' is the sum of all limits. */
 const courses = new Map<string, Point[]>();
 export const heard = signal(0);
 
@@ -64,7 +64,7 @@ export const limitNames = computed(() => [
   ...new Set([...(config.value?.limits ?? []), ...(snapshot.value?.limits ?? [])].map(({ name }) => name)),
 ]);
 
-/** Those that the calls about a key know. */
+/** The limits that peek, reset and block accept. */
 export const askable = computed(
   () =>
     new Set(
@@ -126,7 +126,7 @@ export function startWatching(): () => void {
         if (name === 'config') config.value = JSON.parse(data) as LiveConfig;
         if (name === 'snapshot') take(JSON.parse(data) as Snapshot);
       } catch {
-        // A message that cannot be read is worth less than those that follow.
+        // Skip a message that cannot be parsed, and continue with the next one.
       }
     },
   });
@@ -138,7 +138,7 @@ export function startWatching(): () => void {
   };
 }
 
-/** With the token that is there now, where the server wants one. */
+/** Reconnects with the current token if the server rejected the previous one. */
 export function retryRefused(): void {
   if (connection.peek().kind === 'refused') stream?.retry();
 }

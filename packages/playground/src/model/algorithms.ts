@@ -1,4 +1,4 @@
-/** Every algorithm of the library: its name in texts, its name in code, its factory. */
+/** Every algorithm of the library: its name in policy text, its name in code and its factory. */
 import {
   concurrency,
   fixedWindow,
@@ -15,7 +15,7 @@ import {
 
 interface Known {
   readonly code: string;
-  /** A factory checks its options itself. */
+  /** Factories validate their options themselves, so the types are loose here. */
   readonly make: (options: never) => Policy;
 }
 
@@ -35,6 +35,6 @@ export const KNOWN = {
 export type AlgorithmName = keyof typeof KNOWN;
 export const ALGORITHMS = Object.keys(KNOWN) as readonly AlgorithmName[];
 
-/** What a rate cannot say: always written with options. */
+/** Algorithms that are not rates and are always written with options. */
 export const UNRATED: readonly AlgorithmName[] = ['concurrency', 'min-interval', 'penalty'];
 export const BURSTY: readonly AlgorithmName[] = ['gcra', 'token-bucket', 'leaky-bucket', 'pacer'];

@@ -1,6 +1,6 @@
-/** The same limits and numbers as code: for a program, a server's configuration, the command line. */
+/** Converts limits to code: for a program, a server's configuration, or the command line. */
 import { KNOWN } from './algorithms.ts';
-import { spanText } from './format.ts';
+import { durationText } from './format.ts';
 import type { Options } from './options-text.ts';
 import { type Part, read } from './policy.ts';
 import type { State } from './state.ts';
@@ -9,7 +9,7 @@ import type { Traffic, TrafficKind } from './traffic.ts';
 export const LANGUAGES = ['TypeScript', 'YAML', 'CLI'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-/** The log that was dropped on the page: its name, and what tells its callers apart. */
+/** The log file that was dropped on the page: its name, and the field that identifies callers. */
 export interface Recorded {
   readonly name: string;
   readonly by: string | undefined;
@@ -50,7 +50,7 @@ function call(part: Part): string {
   return `${KNOWN[part.algorithm].code}({ ${members.join(', ')} })`;
 }
 
-/** A rate as its factory wants it. */
+/** The factory options of a rate. */
 function optionsOf({ algorithm, limit, span, per, burst }: Part): Options {
   const extra = (name: string) => (burst === undefined ? {} : { [name]: burst });
   if (algorithm === 'token-bucket') return { capacity: burst ?? limit, refill: limit, every: span };
@@ -79,26 +79,26 @@ function policyInYaml({ algorithm, options }: Part, text: string): string {
   return `{ ${members.join(', ')} }`;
 }
 
-/** Named by what they are, so that a person knows them again. */
+/** Names each limit after its algorithm, so that users recognize it. */
 function nameOf(limits: readonly string[], index: number): string {
   const names = limits.map((text) => partsOf(text)[0]?.algorithm ?? 'limit');
   const twins = names.slice(0, index).filter((name) => name === names[index]).length;
   return limits.length === 1 ? 'api' : twins === 0 ? names[index] : `${names[index]}-${twins + 1}`;
 }
 
-/** Traffic that the command can make itself, or else a file of it. */
+/** Uses traffic that the command can generate itself, or else a file. */
 function commands({ limits, traffic, patience }: State, log?: Recorded): string {
   const { kind, rate, size, every, length, seed } = traffic;
   const made: Partial<Record<TrafficKind, string>> = {
     steady: `steady:${rate}/s`,
     poisson: `poisson:${rate}/s --seed ${seed}`,
-    bursts: `burst:${size}@${spanText(every)}`,
+    bursts: `burst:${size}@${durationText(every)}`,
   };
   const notes = [
-    ...(patience > 0 ? ['# on the page denied requests wait; here they leave'] : []),
-    ...(limits.some(isWithOptions) ? [`# ${CONFIG_FILE} is what stands under YAML`] : []),
+    ...(patience > 0 ? ['# denied requests wait on the page, but not in these commands'] : []),
+    ...(limits.some(isWithOptions) ? [`# ${CONFIG_FILE} contains the limits shown under YAML`] : []),
   ];
-  /** The command line takes rates; what has options stands in a file. */
+  /** The command line accepts rates. Policies with options must be in a file. */
   const which = (text: string, i: number, flag: string) =>
     isWithOptions(text)
       ? ` --config ${CONFIG_FILE} --limit ${nameOf(limits, i)}`
@@ -108,7 +108,7 @@ function commands({ limits, traffic, patience }: State, log?: Recorded): string 
     return lines([
       ...notes,
       ...limits.map(
-        (text, i) => `sluice simulate${which(text, i, '')} --traffic ${spec} --for ${spanText(length)}`,
+        (text, i) => `sluice simulate${which(text, i, '')} --traffic ${spec} --for ${durationText(length)}`,
       ),
     ]);
   const file = kind === 'log' ? (log?.name ?? 'access.log') : TRAFFIC_FILE;
@@ -122,7 +122,7 @@ function commands({ limits, traffic, patience }: State, log?: Recorded): string 
 export const TRAFFIC_FILE = 'traffic.log';
 const CONFIG_FILE = 'limits.yaml';
 
-/** A line per request, `seconds key`: what `sluice replay` and this page read. */
+/** One line per request, `seconds key`, in the format that `sluice replay` and this page read. */
 export function fileOf({ origin, times, keys, names }: Traffic): string {
   const rows: string[] = [];
   for (let i = 0; i < times.length; i++)

@@ -1,4 +1,4 @@
-/** Numbers and spans, for people and for policy texts. */
+/** Formats numbers and durations, for display and for policy text. */
 import type { Millis } from 'sluice';
 
 const UNITS: readonly (readonly [name: string, length: Millis])[] = [
@@ -9,14 +9,14 @@ const UNITS: readonly (readonly [name: string, length: Millis])[] = [
   ['ms', 1],
 ];
 
-/** As policy texts have it, in the largest unit that needs no fraction: '250ms' '90s' '1h'. */
-export function spanText(span: Millis): string {
+/** Formats a duration for policy text, in the largest unit that needs no fraction: '250ms' '90s' '1h'. */
+export function durationText(span: Millis): string {
   const [name, length] = UNITS.find((unit) => span % unit[1] === 0) ?? ['ms', 1];
   return `${span / length}${name}`;
 }
 
-/** Short enough to stand in a column: three digits and a unit. */
-export function showSpan(span: Millis): string {
+/** Formats a duration for a table column: three digits and a unit. */
+export function showDuration(span: Millis): string {
   if (span === Infinity) return 'never';
   if (span === 0) return '0 s';
   if (span < 1) return '< 1 ms';
@@ -27,7 +27,7 @@ export function showSpan(span: Millis): string {
   return `${round(span / 86_400_000)} d`;
 }
 
-/** Where in a run of this length: '12.3 s', '4:05', '1:04:05'. */
+/** Formats an instant in a run of the given length: '12.3 s', '4:05', '1:04:05'. */
 export function showTime(time: Millis, length: Millis): string {
   if (length < 2000) return `${Math.round(time)} ms`;
   if (length < 120_000) return `${(time / 1000).toFixed(1)} s`;
@@ -44,7 +44,7 @@ export function showNumber(value: number): string {
   return value === Infinity ? '∞' : grouped.format(value);
 }
 
-/** Three digits are enough. */
+/** Rounds to three digits. */
 function round(value: number): string {
   const digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
   return String(Number(value.toFixed(digits)));

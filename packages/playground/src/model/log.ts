@@ -1,13 +1,13 @@
-/** A recorded log as traffic: access logs (common, combined), JSON lines, CSV with a header, or a time per line. */
+/** Reads a recorded log as traffic: access logs (common, combined), JSON lines, CSV with a header, or a time per line. */
 import type { Millis } from 'sluice';
 import { MOST_EVENTS, type Traffic, trafficOf } from './traffic.ts';
 
 export interface Recording {
   readonly name: string;
   readonly traffic: Traffic;
-  /** What tells callers apart: a member, a column, 'ip'; undefined where lines need no name for it. */
+  /** The field that identifies callers: a JSON member, a CSV column, or 'ip'; undefined for formats without field names. */
   readonly by: string | undefined;
-  /** Lines that hold no time. */
+  /** The number of lines without a valid time. */
   readonly skipped: number;
 }
 
@@ -34,8 +34,8 @@ export function readLog(name: string, text: string): Recording {
     if (read !== undefined && Number.isFinite(read.time)) found.push(read);
     else skipped++;
   }
-  if (found.length === 0) throw new Error(`${name} holds no line with a time that can be read`);
-  // The header of a CSV is no fault.
+  if (found.length === 0) throw new Error(`${name} contains no line with a valid time`);
+  // The header line of a CSV file does not count as skipped.
   if (isCsv(lines[0] ?? '')) skipped--;
   found.sort((a, b) => a.time - b.time);
   const kept = found.slice(0, MOST_EVENTS + 1);
@@ -104,23 +104,23 @@ function csvReader(header: string): Reader {
   };
 }
 
-/** Quoted cells may hold commas. */
+/** Splits a CSV line. Quoted cells may contain commas. */
 function cells(line: string): string[] {
   return (line.match(/("([^"]|"")*"|[^,]*)(,|$)/g) ?? []).map((cell) =>
     cell.replace(/,$/, '').trim().replace(/^"|"$/g, '').replaceAll('""', '"'),
   );
 }
 
-/** A time, and perhaps who: '1760000000.5 alice'. */
+/** Parses a time and an optional key: '1760000000.5 alice'. */
 function bareLine(line: string): Line | undefined {
   const [time = '', name = 'all'] = line.trim().split(/\s+/);
   return { time: instant(time), name };
 }
 
-/** Dates end here, in the year 275760; so do ours. */
+/** The latest instant that a Date can represent, in the year 275760. */
 const LAST: Millis = 8e15;
 
-/** Epoch seconds or milliseconds, or a date as ISO 8601 has it. NaN: none of these. */
+/** Parses epoch seconds, epoch milliseconds or an ISO 8601 date. Returns NaN for anything else. */
 function instant(value: unknown): Millis {
   const number = typeof value === 'number' ? value : Number(value);
   if (value === '' || Number.isNaN(number)) return Date.parse(String(value));

@@ -1,6 +1,6 @@
 /**
- * A policy with its options, for all that a rate cannot say: `penalty { after: 3, within: 10s, block: 20s }`. The names
- * and values are those of the factory, and of a server's configuration.
+ * Parses a policy with options, for everything that a rate cannot express: `penalty { after: 3, within: 10s, block: 20s }`. The
+ * names and values are those of the factory and of a server's configuration.
  */
 import { minInterval, type Millis, type Policy } from 'sluice';
 import { type AlgorithmName, ALGORITHMS, KNOWN } from './algorithms.ts';
@@ -8,7 +8,7 @@ import { type AlgorithmName, ALGORITHMS, KNOWN } from './algorithms.ts';
 export type OptionValue = number | string | boolean;
 export type Options = Readonly<Record<string, OptionValue>>;
 
-/** A text that cannot be read, and the words in it that are to blame. */
+/** Thrown for text that cannot be parsed, with the words that cause it. */
 export class Unreadable extends Error {
   readonly words: string;
 
@@ -21,7 +21,7 @@ export class Unreadable extends Error {
 const WHOLE = /^\s*([a-z-]+)\s*\{([^{}]*)\}\s*$/i;
 const MEMBER = /^\s*(\w+)\s*:\s*(.+?)\s*$/;
 
-/** Undefined: the text has no braces. */
+/** Returns undefined if the text has no braces. */
 export function readOptions(text: string): { algorithm: AlgorithmName; options: Options } | undefined {
   const [, name, inner = ''] = WHOLE.exec(text) ?? [];
   if (name === undefined) return undefined;
@@ -34,7 +34,8 @@ export function readOptions(text: string): { algorithm: AlgorithmName; options: 
 
 function readMember(member: string): [name: string, value: OptionValue] {
   const [, name, text = ''] = MEMBER.exec(member) ?? [];
-  if (name === undefined) throw new Unreadable(member.trim(), 'an option reads like limit: 10');
+  if (name === undefined)
+    throw new Unreadable(member.trim(), 'write options as name: value, such as limit: 10');
   if (/^[\d_]+(\.\d+)?$/.test(text)) return [name, Number(text.replaceAll('_', ''))];
   if (text === 'true' || text === 'false') return [name, text === 'true'];
   return [name, text.replace(/^(["'])(.*)\1$/, '$2')];
@@ -45,12 +46,12 @@ export function writeOptions(algorithm: AlgorithmName, options: Options): string
   return `${algorithm} { ${members.join(', ')} }`;
 }
 
-/** Throws what the factory throws. */
+/** Creates the policy. Throws the errors of the factory. */
 export function policyOf(algorithm: AlgorithmName, options: Options): Policy {
   return KNOWN[algorithm].make(options as never);
 }
 
-/** What a text means as a span, if it is one: the library's own reading. */
+/** Parses a duration with the library's own parser; returns undefined for other text. */
 export function spanOf(text: OptionValue): Millis | undefined {
   if (typeof text !== 'string') return undefined;
   try {

@@ -1,23 +1,23 @@
-/** A limit's text and its numbers, each made from the other. What a text means is for the library to say. */
+/** Converts a limit's text to numbers and back. The library itself parses the text. */
 import { createLimiter, type Millis, type Policies, type Policy, SluiceError } from 'sluice';
 import { type AlgorithmName, ALGORITHMS, BURSTY, UNRATED } from './algorithms.ts';
-import { spanText } from './format.ts';
+import { durationText } from './format.ts';
 import { type Options, policyOf, readOptions, Unreadable, writeOptions } from './options-text.ts';
 
-/** One policy of a text. */
+/** One policy of a limit's text. */
 export interface Part {
   readonly algorithm: AlgorithmName;
-  /** Infinity: it bounds no rate. */
+  /** Infinity for policies that do not limit a rate. */
   readonly limit: number;
   readonly per: Millis;
-  /** The span as it was written: 'min', '10s', 'month'. */
+  /** The duration as it was written: 'min', '10s', 'month'. */
   readonly span: string;
   readonly burst: number | undefined;
-  /** Where it was written with options instead of a rate. */
+  /** The options, if the policy was written with options instead of a rate. */
   readonly options?: Options | undefined;
 }
 
-/** Where a text is wrong, in characters, and why. */
+/** The invalid range of a text, in characters, and the reason. */
 export interface Mistake {
   readonly from: number;
   readonly to: number;
@@ -28,14 +28,14 @@ export type Reading =
   | { readonly parts: readonly Part[]; readonly mistake?: undefined }
   | { readonly mistake: Mistake };
 
-/** For createLimiter: the text itself where the library reads it, else its policies by their texts. */
+/** The argument for createLimiter: the text itself if the library can parse it, otherwise its policies, named by their texts. */
 export function policiesOf(text: string): Policies {
   const pieces = text.split('&').map((piece) => piece.trim());
   const read = pieces.map((piece) => readOptions(piece));
   if (read.every((one) => one === undefined)) return text;
   const named: Record<string, string | Policy> = {};
   for (const [i, piece] of pieces.entries()) {
-    if (Object.hasOwn(named, piece)) throw new Unreadable(piece, `${piece} stands twice`);
+    if (Object.hasOwn(named, piece)) throw new Unreadable(piece, `${piece} is given twice`);
     const own = read[i];
     named[piece] = own === undefined ? piece : policyOf(own.algorithm, own.options);
   }
@@ -65,23 +65,23 @@ export function write(parts: readonly Part[]): string {
     .join(' & ');
 }
 
-/** Another number in a part; what no longer fits is dropped. */
+/** Changes a number of a part, and drops options that no longer fit. */
 export function changed(part: Part, change: Partial<Part>): Part {
   const next = { ...part, ...change };
   if (change.algorithm !== undefined) {
     if (next.limit === Infinity) next.limit = 10;
     next.options = UNRATED.includes(next.algorithm) ? optionsFor(next) : undefined;
   }
-  if (change.per !== undefined) next.span = spanText(change.per);
+  if (change.per !== undefined) next.span = durationText(change.per);
   if (!BURSTY.includes(next.algorithm)) next.burst = undefined;
   if (next.span === 'month' || next.span === 'year')
-    next.span = next.algorithm === 'fixed-window' ? next.span : spanText(next.per);
+    next.span = next.algorithm === 'fixed-window' ? next.span : durationText(next.per);
   return next;
 }
 
-/** About as strict as the rate was. */
+/** Default options that are about as strict as the previous rate. */
 function optionsFor({ algorithm, limit, per }: Part): Options {
-  const round = (span: Millis) => spanText(Math.max(1, Math.round(span)));
+  const round = (span: Millis) => durationText(Math.max(1, Math.round(span)));
   if (algorithm === 'concurrency') return { limit: Math.max(1, Math.round(limit)), lease: round(per) };
   if (algorithm === 'min-interval') return { every: round(per / limit) };
   return { after: 3, within: round(per), block: round(per) };
@@ -97,7 +97,7 @@ function tried(make: () => unknown, piece: string, from: number): Mistake | unde
   }
 }
 
-/** What stands in the brackets of the message, without what frames it. */
+/** The hint in parentheses within the error message. */
 function hintOf(message: string): string {
   const inner = /\(([\s\S]*)\); got /.exec(message)?.[1] ?? message;
   if (inner.includes('denies by itself')) return 'needs another limit beside it, such as 10/s &';
@@ -108,14 +108,14 @@ function located(piece: string, from: number, error: SluiceError | Unreadable): 
   const why = hintOf(error.message);
   const lead = piece.length - piece.trimStart().length;
   const whole = { from: from + lead, to: from + Math.max(piece.trimEnd().length, lead + 1), why };
-  if (piece.trim() === '') return { ...whole, why: 'a limit is missing here, such as 10/s' };
+  if (piece.trim() === '') return { ...whole, why: 'missing limit, such as 10/s' };
   const at = piece.includes('{') ? placeInOptions(piece, error) : placeOf(piece, why);
   return at === undefined ? whole : { from: from + at[0], to: from + at[1], why };
 }
 
 type Place = readonly [from: number, to: number];
 
-/** The word that the hint quotes, or the number of the option that it names. */
+/** The range of the word that the hint quotes, or of the value of the option that it names. */
 function placeOf(piece: string, why: string): Place | undefined {
   const quoted = /"([^"]+)"/.exec(why)?.[1];
   const start = quoted === undefined ? -1 : piece.toLowerCase().indexOf(quoted.toLowerCase());
@@ -128,7 +128,7 @@ function placeOf(piece: string, why: string): Place | undefined {
     : undefined;
 }
 
-/** The words that are to blame, or the option that the library names, with its value. */
+/** The range of the words that cause the error, or of the option that the library names, with its value. */
 function placeInOptions(piece: string, error: SluiceError | Unreadable): Place | undefined {
   if (error instanceof Unreadable) {
     const start = piece.indexOf(error.words);
@@ -141,12 +141,12 @@ function placeInOptions(piece: string, error: SluiceError | Unreadable): Place |
   return [start, start + member.trimEnd().length];
 }
 
-/** Throws where the library does; of a text that it accepts, reading the rest needs no care. */
+/** Throws if the library does. For text that the library accepts, the rest of the parsing can be lenient. */
 function partOf(text: string): Part {
   const own = readOptions(text);
   if (own !== undefined) {
     const { limit, window: per } = policyOf(own.algorithm, own.options);
-    return { ...own, limit, per, span: spanText(per), burst: undefined };
+    return { ...own, limit, per, span: durationText(per), burst: undefined };
   }
   const [state] = createLimiter(text).peek('').policies;
   const lower = text.toLowerCase();
@@ -157,7 +157,7 @@ function partOf(text: string): Part {
   return {
     algorithm: ALGORITHMS.find((name) => words.split(/\s+/).includes(name)) ?? 'gcra',
     limit,
-    // A burst's window is the time in which the burst comes back, at the same rate.
+    // The window of a burst is the time in which the burst is replenished at the same rate.
     per: Math.round((state.window * limit * 1e6) / state.limit) / 1e6,
     span: span.replaceAll(' ', ''),
     burst: burst === undefined ? undefined : Number(burst),

@@ -1,25 +1,25 @@
-/** A limit meets traffic: the library's own limiter, on a clock that shows each request's time. */
+/** Runs traffic through a limit: the library's own limiter, on a clock that is set to the time of each request. */
 import { createLimiter, type Decision, memory, type Millis } from 'sluice';
 import { policiesOf } from './policy.ts';
 import type { Traffic } from './traffic.ts';
 import { WindowCounts } from './window-counts.ts';
 
-/** Samples of the level over the whole run. */
+/** The number of level samples over the whole run. */
 export const SAMPLES = 1200;
 
-/** What became of requests, in the order in which it was decided. */
+/** The outcomes of requests, in the order of the decisions. */
 export interface Outcomes {
   count: number;
   readonly at: Float64Array;
   readonly event: Uint32Array;
-  /** Admitted: how long it waited. Denied: how long it was told to wait. */
+  /** For admitted requests: how long it waited. For denied ones: the announced wait. */
   readonly wait: Float64Array;
-  /** Of all up to here: the sum without those who never pass, and the longest. */
+  /** Of all waits so far: the sum of the finite ones, and the maximum. */
   readonly waited: Float64Array;
   readonly longest: Float64Array;
 }
 
-/** A rate that no sliding window should exceed. */
+/** A rate that should not be exceeded in any sliding window. */
 export interface Bound {
   readonly limit: number;
   readonly per: Millis;
@@ -27,33 +27,33 @@ export interface Bound {
 
 export interface RunOptions {
   readonly traffic: Traffic;
-  /** As the page writes it: see policiesOf. */
+  /** The limit's text; see policiesOf. */
   readonly policies: string;
   readonly bounds: readonly Bound[];
-  /** A denied request waits for its turn up to so long; 0: it leaves. */
+  /** How long a denied request waits for its turn; 0 means that it gives up immediately. */
   readonly patience: Millis;
-  /** Whose level is sampled: an index into the traffic's names. */
+  /** The key whose level is sampled, as an index into the traffic's names. */
   readonly focus: number;
-  /** Hears every decision. */
+  /** Called with every decision. */
   readonly observe?: ((event: number, decision: Decision, now: Millis) => void) | undefined;
 }
 
 export interface Run extends RunOptions {
   readonly admitted: Outcomes;
   readonly denied: Outcomes;
-  /** Per bound: the most in any window so far, at each admission. */
+  /** For each bound: the maximum in any window so far, at each admission. */
   readonly worst: readonly Float64Array[];
-  /** What the focused key had left, and the most it can have. */
+  /** What the focused key had left, and its maximum. */
   readonly level: Float64Array;
   readonly full: number;
-  /** Everything before this instant is decided. */
+  /** Everything before this instant has been decided. */
   readonly until: Millis;
   readonly isDone: boolean;
-  /** Goes on until the page's clock shows `deadline`; says whether it is done. */
+  /** Continues until `performance.now()` reaches `deadline`; returns whether the run is complete. */
   work(deadline: Millis): boolean;
 }
 
-/** Requests between two looks at the page's clock. */
+/** The number of requests between two reads of the page's clock. */
 const STRIDE = 200;
 
 export function createRun(options: RunOptions): Run {
@@ -87,7 +87,7 @@ export function createRun(options: RunOptions): Run {
     for (const count of counts) count.add(keys[event], now, index);
   }
 
-  /** True when the request is settled; false: it waits. */
+  /** Returns true if the request is decided, and false if it waits. */
   function settle(event: number): boolean {
     const decision = ask(event);
     const late = now + decision.retryAfter - times[event];
@@ -107,7 +107,7 @@ export function createRun(options: RunOptions): Run {
     else if (!settle(event)) lines.set(keys[event], [event]);
   }
 
-  /** The first in line tries again, and whoever follows, as long as they pass. */
+  /** Retries the head of the queue, then its successors as long as they pass. */
   function wake(key: number): void {
     const line = lines.get(key) as number[];
     let gone = 0;
@@ -158,7 +158,7 @@ export function createRun(options: RunOptions): Run {
   };
 }
 
-/** What the limit said to this request, with every policy's own numbers: the run again, up to there. */
+/** Repeats the run up to this request and returns the limit's decision, with the numbers of every policy. */
 export function explain(run: RunOptions, event: number): { decision: Decision; at: Millis } | undefined {
   let found: { decision: Decision; at: Millis } | undefined;
   const again = createRun({
@@ -167,13 +167,13 @@ export function explain(run: RunOptions, event: number): { decision: Decision; a
       if (asked === event) found = { decision, at };
     },
   });
-  // Who waits is asked several times, and the last answer counts.
+  // A waiting request is decided several times; the last decision counts.
   if (run.patience > 0) again.work(Infinity);
   else while (found === undefined && !again.work(0));
   return found;
 }
 
-/** Where the first is that happened after this instant. */
+/** The index of the first event after this instant. */
 export function after(at: Float64Array, count: number, instant: Millis): number {
   let [low, high] = [0, count];
   while (low < high) {

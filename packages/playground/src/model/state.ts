@@ -1,4 +1,4 @@
-/** What a link carries: all that the playground shows, in the part of the address that no server sees. */
+/** The state in a link: everything that the playground shows, in the URL fragment, which is never sent to a server. */
 import type { Millis } from 'sluice';
 import { KINDS, type TrafficKind, type TrafficOptions } from './traffic.ts';
 
@@ -10,7 +10,7 @@ export interface State {
 
 export const MOST_LANES = 4;
 
-/** What each kind of traffic begins with. */
+/** The default options for each kind of traffic. */
 export const TRAFFIC: Readonly<Record<TrafficKind, TrafficOptions>> = {
   edge: { kind: 'edge', rate: 2, size: 10, every: 10_000, length: 40_000, seed: 1 },
   steady: { kind: 'steady', rate: 2, size: 10, every: 10_000, length: 40_000, seed: 1 },
@@ -20,7 +20,7 @@ export const TRAFFIC: Readonly<Record<TrafficKind, TrafficOptions>> = {
   log: { kind: 'log', rate: 2, size: 10, every: 10_000, length: 60_000, seed: 1 },
 };
 
-/** The same limit, as three algorithms understand it. */
+/** The initial state: the same limit in three algorithms. */
 export const FIRST: State = {
   limits: ['10/10s fixed-window', '10/10s sliding-log', '10/10s burst 3'],
   traffic: TRAFFIC.edge,
@@ -44,7 +44,7 @@ export function toQuery({ limits, traffic, patience }: State): string {
   return query.toString();
 }
 
-/** Anybody may have written a link: what is missing or makes no sense is as at first. */
+/** Parses a link, which may come from anyone: missing or invalid parts get their defaults. */
 export function fromQuery(text: string): State {
   const query = new URLSearchParams(text);
   const limits = query.getAll('limit').slice(0, MOST_LANES);

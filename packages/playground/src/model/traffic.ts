@@ -1,16 +1,16 @@
-/** Who asks when. Seeded, so that a link shows everybody the same, and `sluice simulate` too. */
+/** Generates traffic from a seed, so that a link shows the same requests to everyone, and `sluice simulate` generates them too. */
 import type { Millis } from 'sluice';
 
 export interface Traffic {
-  /** What the clock shows at the start. 0, but for a recorded log: its windows have the edges they had. */
+  /** The clock at the start: 0, or for a recorded log the time of its start, so that windows have their original boundaries. */
   readonly origin: Millis;
   readonly length: Millis;
-  /** Milliseconds from the start, ascending. */
+  /** The times of the requests in milliseconds from the start, ascending. */
   readonly times: Float64Array;
-  /** Index into names. */
+  /** The key of each request, as an index into `names`. */
   readonly keys: Uint32Array;
   readonly names: readonly string[];
-  /** There was more, which is left out. */
+  /** Whether requests were left out because there were too many. */
   readonly isCut: boolean;
 }
 
@@ -19,11 +19,11 @@ export type TrafficKind = (typeof KINDS)[number];
 
 export interface TrafficOptions {
   readonly kind: TrafficKind;
-  /** Requests a second. */
+  /** Requests per second. */
   readonly rate: number;
-  /** Requests in a burst; for the script: a second. */
+  /** Requests per burst; for the script: requests per second. */
   readonly size: number;
-  /** Between bursts; for the edge: where it is. */
+  /** The time between bursts; for 'edge': the time of the window boundary. */
   readonly every: Millis;
   readonly length: Millis;
   readonly seed: number;
@@ -44,7 +44,7 @@ export function generate(options: TrafficOptions): Traffic {
   return trafficOf(asked, 0, options.length);
 }
 
-/** From a list in any order. */
+/** Creates traffic from requests in any order. */
 export function trafficOf(asked: readonly Asked[], origin: Millis, length: Millis): Traffic {
   const kept = asked.slice(0, MOST_EVENTS).sort((a, b) => a.time - b.time);
   const byName = new Map<string, number>();
@@ -64,7 +64,7 @@ const MAKERS: Readonly<Record<TrafficKind, (options: TrafficOptions) => Iterable
   *bursts({ size, every, length }) {
     for (let start = 0; start < length; start += every) yield* burst(size, start, 0, length);
   },
-  /** A burst up to the edge, another from it; later more than any limit of that size lets through. */
+  /** One burst that ends at the window boundary and one that starts there; later a stream that exceeds any limit of that size. */
   *edge({ size, every, rate, length }) {
     const spread = every / 10;
     yield* burst(size, every - spread, spread, length);
@@ -107,7 +107,7 @@ function* poisson(
   }
 }
 
-/** In the order of time, so that what is cut is cut at the end. */
+/** In chronological order, so that excess requests are cut at the end. */
 function* interleaved(sources: Generator<Asked>[]): Generator<Asked> {
   const heads = sources.map((source) => source.next().value as Asked | undefined);
   for (;;) {
@@ -130,7 +130,7 @@ function* take<T>(source: Iterable<T>, most: number): Generator<T> {
   }
 }
 
-/** Numbers in [0, 1), always the same for a seed: mulberry32. */
+/** A pseudorandom generator of numbers in [0, 1), determined by the seed: mulberry32. */
 function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

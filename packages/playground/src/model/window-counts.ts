@@ -1,11 +1,11 @@
-/** How many one key had in any sliding window: the most so far, and the course of it for a picture. */
+/** Counts the admissions of one key in any sliding window: the maximum so far, and the counts over time for a picture. */
 import type { Millis } from 'sluice';
 
-/** Float error that is no admission too many. */
+/** Tolerance for floating-point error, which does not count as an extra admission. */
 const TIME_EPSILON: Millis = 0.0005;
 
 export class WindowCounts {
-  /** At each admission of any key: the most so far. */
+  /** The maximum so far, at each admission of any key. */
   readonly worst: Float64Array;
   private readonly per: Millis;
   private readonly lists: number[][];
@@ -30,7 +30,7 @@ export class WindowCounts {
   }
 }
 
-/** Per column of a picture: the most within `per` before any of its instants. `times` ascend. */
+/** For each column of a picture: the maximum within `per` before any of its instants. `times` must be ascending. */
 export function courseOf(
   times: readonly number[],
   per: Millis,

@@ -1,4 +1,4 @@
-/** Who is denied: where several keys ask, each has its own share. */
+/** Shows how many requests of each key were admitted and denied, if there are several keys. */
 import { useComputed } from '@preact/signals';
 import { showNumber } from '../model/format.ts';
 import type { Outcomes } from '../model/run.ts';
@@ -22,7 +22,8 @@ export function ByKey() {
     <section class="by-key">
       <h2>By key</h2>
       <p class="muted">
-        The whole run; the {Math.min(MOST_ROWS, names.length)} that ask most, admitted and denied.
+        Requests admitted and denied in the whole run, for the {Math.min(MOST_ROWS, names.length)} busiest
+        keys.
       </p>
       <Scroll label="By key">
         <table>

@@ -1,4 +1,4 @@
-/** The limits of the page as code. */
+/** Shows the limits of the page as code. */
 import { signal } from '@preact/signals';
 import { codeOf, fileOf, LANGUAGES, TRAFFIC_FILE } from '../model/code.ts';
 import { Copy } from '../ui/copy.tsx';
@@ -47,7 +47,7 @@ export function Code() {
   );
 }
 
-/** The traffic of the page, as a file for the command line. */
+/** Saves the traffic of the page as a file for the command line. */
 function save(): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([fileOf(traffic.peek())], { type: 'text/plain' }));

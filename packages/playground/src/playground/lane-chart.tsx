@@ -1,11 +1,11 @@
-/** A lane's picture: drawn once when it changes, then copied each frame, bright up to the playhead and pale after it. */
+/** The chart of a lane: drawn once when it changes, then copied in each frame, bright up to the playhead and pale after it. */
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Millis } from 'sluice';
 import { BANDS, drawLane, LANE_HEIGHT } from '../draw/lane.ts';
 import { readPalette } from '../draw/palette.ts';
 import { sheetOf, soon } from '../draw/sheet.ts';
-import { showNumber, showSpan, showTime } from '../model/format.ts';
+import { showNumber, showDuration, showTime } from '../model/format.ts';
 import type { Run } from '../model/run.ts';
 import { follow } from '../ui/follow.ts';
 import { isDark } from '../ui/theme.ts';
@@ -16,7 +16,7 @@ import { tightest } from './totals.ts';
 import { chartWidth, hover, picked, reach, tallest } from './views.ts';
 
 const PALE = 0.22;
-/** Pixels that a pointer may stray and still have clicked. */
+/** How many pixels a pointer may move and still count as a click. */
 const STILL = 4;
 const KEY = 'Requests: admitted above, denied below';
 
@@ -36,7 +36,7 @@ export function LaneChart({ id, summary }: { readonly id: number; readonly summa
   }, [picture]);
 
   useSignalEffect(() => {
-    // All that shows in the picture.
+    // Subscribe to everything that the chart shows.
     follow(progress, runs, reach, tallest, isDark, playhead, hover, picked);
     soon(picture.draw);
   });
@@ -89,7 +89,7 @@ interface Picture {
 function createPicture(id: number): Picture {
   const base = document.createElement('canvas');
   let drawn: unknown[] = [];
-  /** Of the focused key, in any window. */
+  /** The maximum of the focused key in any window. */
   let most = 0;
   const picture: Picture = { canvas: undefined, draw };
 
@@ -147,7 +147,7 @@ function createPicture(id: number): Picture {
       context.strokeRect(where - 4, BANDS.requests.top - 1, 8, BANDS.requests.height + 2);
     }
 
-    /** In words what the middle band shows: long, or short where there is less room. */
+    /** The label of the middle band: long, or short if there is less room. */
     function drawVerdict(per: Millis, limit: number, who: string): void {
       const isOver = most > limit;
       const verdict = isOver
@@ -155,11 +155,11 @@ function createPicture(id: number): Picture {
         : `never more than ${showNumber(most)}`;
       const plain = context.font;
       const bold = plain.replace('11px', '600 11px');
-      const long = `Passed in the last ${showSpan(per)}${who}; limit ${showNumber(limit)}; `;
+      const long = `Passed in the last ${showDuration(per)}${who}; limit ${showNumber(limit)}; `;
       context.font = bold;
       const room = width - context.measureText(verdict).width;
       context.font = plain;
-      const text = context.measureText(long).width <= room ? long : `Last ${showSpan(per)}: `;
+      const text = context.measureText(long).width <= room ? long : `Last ${showDuration(per)}: `;
       context.fillStyle = palette.muted;
       context.fillText(text, 0, BANDS.window.top - 4);
       const left = context.measureText(text).width;
@@ -180,7 +180,7 @@ function createPicture(id: number): Picture {
       };
       label(KEY, BANDS.requests);
       drawVerdict(per, limit, who);
-      label(`Left${who}, of ${showNumber(full)}`, BANDS.level);
+      label(`Left${who} (max. ${showNumber(full)})`, BANDS.level);
       const at = hover.peek();
       if (at === undefined) return;
       const text = showTime(at, traffic.length);

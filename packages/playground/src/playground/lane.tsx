@@ -1,5 +1,5 @@
-/** One limit: its numbers, its picture, its totals. */
-import { showNumber, showSpan } from '../model/format.ts';
+/** A lane: the form, chart and totals of one limit. */
+import { showNumber, showDuration } from '../model/format.ts';
 import type { Run } from '../model/run.ts';
 import { follow } from '../ui/follow.ts';
 import { LaneChart } from './lane-chart.tsx';
@@ -38,7 +38,7 @@ function summaryOf({ good }: Lane, run: Run): string {
   const bound = tightest(run);
   const { admitted, denied, worst } = totalsAt(run, Infinity);
   const { limit, per } = run.bounds[bound];
-  return `${good}: ${admitted} requests admitted, ${denied} denied; at worst ${worst[bound]} within ${showSpan(per)}, limit ${limit}`;
+  return `${good}: ${admitted} requests admitted, ${denied} denied; at worst ${worst[bound]} within ${showDuration(per)}, limit ${limit}`;
 }
 
 function Stats({ run }: { readonly run: Run }) {
@@ -48,7 +48,7 @@ function Stats({ run }: { readonly run: Run }) {
   const { limit, per } = run.bounds[bound];
   const worst = totals.worst[bound];
   const isOver = worst > limit;
-  const wait = (value: number | undefined) => (value === undefined ? '–' : showSpan(value));
+  const wait = (value: number | undefined) => (value === undefined ? '–' : showDuration(value));
   return (
     <dl class="stats">
       <div>
@@ -59,8 +59,8 @@ function Stats({ run }: { readonly run: Run }) {
         <dt>Denied</dt>
         <dd class="denied">{showNumber(totals.denied)}</dd>
       </div>
-      <div title="The most of one key in any window of this length">
-        <dt>Worst {showSpan(per)}</dt>
+      <div title="The maximum that one key had admitted in any window of this length">
+        <dt>Worst {showDuration(per)}</dt>
         <dd class={isOver ? 'over' : ''}>
           {showNumber(worst)} <small>of {showNumber(limit)}</small>
         </dd>
@@ -70,11 +70,11 @@ function Stats({ run }: { readonly run: Run }) {
           run.patience > 0 ? 'How long admitted requests waited' : 'How long denied requests are told to wait'
         }
       >
-        <dt>{run.patience > 0 ? 'Waited' : 'To wait'}, mean</dt>
+        <dt>Mean {run.patience > 0 ? 'wait' : 'retry-after'}</dt>
         <dd>{wait(totals.averageWait)}</dd>
       </div>
       <div>
-        <dt>At most</dt>
+        <dt>Longest</dt>
         <dd>{wait(totals.longestWait)}</dd>
       </div>
     </dl>

@@ -1,8 +1,8 @@
-/** Which request somebody means. */
+/** Finds the request that the user points at. */
 import type { Millis } from 'sluice';
 import { after, type Outcomes, type Run } from '../model/run.ts';
 
-/** Denied ones first, if one is near: they are what people ask about. Below the line, only those. */
+/** Prefers a denied request if one is near, because users want to know about denials. Below the line, only denied requests count. */
 export function nearestRequest(run: Run, instant: Millis, below: boolean): number | undefined {
   const reach = run.traffic.length / 40;
   const denied = nearestIn(run.denied, instant);
@@ -23,7 +23,7 @@ function nearestIn(list: Outcomes, instant: Millis): { event: number; away: Mill
   return found;
 }
 
-/** The next denied request before or after one; without one, the first. */
+/** The denied request before or after the given one; without one, the first. */
 export function nextDenied(run: Run, event: number | undefined, step: 1 | -1): number | undefined {
   const { denied } = run;
   if (denied.count === 0) return undefined;

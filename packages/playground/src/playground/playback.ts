@@ -1,15 +1,15 @@
-/** The playhead: where in the run the page is looking. At the end until somebody plays or scrubs. */
+/** The playhead: the instant of the run that the page shows. It is at the end until the user plays or scrubs. */
 import { computed, signal } from '@preact/signals';
 import type { Millis } from 'sluice';
 import { traffic } from './store.ts';
 
-/** A share of the run, so that it keeps its place when the length changes. */
+/** A fraction of the run, so that it keeps its position when the length changes. */
 export const position = signal(1);
 export const isPlaying = signal(false);
 export const SPEEDS = [0.25, 0.5, 1, 2, 5, 10, 50, 200, 1000, 10_000] as const;
 const chosenSpeed = signal<number | undefined>(undefined);
 
-/** Longest play that nobody asked for. */
+/** The longest playing time at the default speed. */
 const PATIENT: Millis = 12_000;
 
 export const speed = computed(
@@ -50,7 +50,7 @@ export function toggle(): void {
   else play();
 }
 
-/** Playing goes on from there. */
+/** Moves the playhead. If it is playing, it continues from there. */
 export function scrub(to: number): void {
   position.value = Math.min(1, Math.max(0, to));
 }

@@ -1,4 +1,4 @@
-/** Limits side by side on the same traffic. */
+/** The Playground part: limits side by side on the same traffic. */
 import { useEffect } from 'preact/hooks';
 import { MOST_LANES } from '../model/state.ts';
 import { linkHere } from '../route.ts';
@@ -23,7 +23,7 @@ export function Playground() {
   return (
     <main class="playground">
       <p class="intro">
-        <b>Same traffic, different limits.</b> See what each one lets through; change anything.
+        <b>Same traffic, different limits.</b> See what each limit lets through, and change anything.
       </p>
       <h1 class="hidden">Playground: limits side by side</h1>
       <TrafficBar />
@@ -37,7 +37,7 @@ export function Playground() {
         <button type="button" disabled={lanes.value.length >= MOST_LANES} onClick={addLane}>
           + Compare another limit
         </button>
-        <Copy label="Copy a link to this" text={linkHere} />
+        <Copy label="Copy link to this page" text={linkHere} />
       </div>
       <ByKey />
       <Code />
@@ -45,7 +45,7 @@ export function Playground() {
   );
 }
 
-/** Space plays, where it means nothing else. */
+/** The space key starts and pauses, unless the focused element uses it. */
 function playWithSpace(event: KeyboardEvent): void {
   const target = event.target as Element;
   if (event.key !== ' ' || target.closest('input, button, select, textarea, a, summary') !== null) return;

@@ -1,7 +1,7 @@
-/** A limit as text and as sliders. Each follows the other; a mistake is marked where it is. */
+/** Edits a limit as text and with sliders, which follow each other. Invalid text is underlined. */
 import { useId, useRef } from 'preact/hooks';
 import { ALGORITHMS, type AlgorithmName, BURSTY } from '../model/algorithms.ts';
-import { showNumber, showSpan, spanText } from '../model/format.ts';
+import { showNumber, showDuration, durationText } from '../model/format.ts';
 import { type Options, spanOf } from '../model/options-text.ts';
 import { changed, type Part, write } from '../model/policy.ts';
 import { Slider } from '../ui/slider.tsx';
@@ -14,7 +14,7 @@ export function PolicyEditor({ lane, index }: { readonly lane: Lane; readonly in
   const { id, parts } = lane;
   const change = (at: number, by: Partial<Part>) => {
     const next = changed(parts[at], by);
-    // A penalty denies nothing by itself: it stays beside the limit that it was chosen for.
+    // A penalty denies nothing by itself, so it is added to the limit instead of replacing it.
     const isAdded = by.algorithm === 'penalty' && parts.length === 1;
     setText(id, write(isAdded ? [...parts, next] : parts.map((part, i) => (i === at ? next : part))));
   };
@@ -36,13 +36,13 @@ export function PolicyEditor({ lane, index }: { readonly lane: Lane; readonly in
         disabled={parts.length >= MOST_PARTS}
         onClick={() => setText(id, write([...parts, another(parts)]))}
       >
-        + and another limit
+        + Combine with another limit
       </button>
     </div>
   );
 }
 
-/** Slower and larger than the last, as people combine them. */
+/** A longer window with a larger limit, as users usually combine them. */
 function another(parts: readonly Part[]): Part {
   const last = changed(parts[parts.length - 1], { algorithm: 'fixed-window' });
   return changed({ ...last, limit: last.limit * 2 }, { per: last.per * 4 });
@@ -142,7 +142,7 @@ function RateSliders({ part, onChange }: Pick<PartFormProps, 'part' | 'onChange'
         label="per"
         values={SPANS}
         value={per}
-        show={showSpan}
+        show={showDuration}
         onChange={(value) => onChange({ per: value })}
       />
       {BURSTY.includes(algorithm) ? (
@@ -163,7 +163,7 @@ function RateSliders({ part, onChange }: Pick<PartFormProps, 'part' | 'onChange'
   );
 }
 
-/** One for each number and each span that is written; words are for the text. */
+/** One slider for each number and duration in the text. Other options can be edited only as text. */
 function OptionSliders({
   options,
   onChange,
@@ -181,8 +181,8 @@ function OptionSliders({
           label={name}
           values={SPANS}
           value={span}
-          show={showSpan}
-          onChange={(next) => set(spanText(next))}
+          show={showDuration}
+          onChange={(next) => set(durationText(next))}
         />
       );
     if (typeof value !== 'number') return null;

@@ -1,4 +1,4 @@
-/** What the playground shows, and the work behind it. Everything follows from the state; a change redoes what it touches. */
+/** The state of the playground, and the runs computed from it. A change recomputes only what depends on it. */
 import { computed, effect, signal } from '@preact/signals';
 import type { Millis } from 'sluice';
 import type { Recording } from '../model/log.ts';
@@ -11,7 +11,7 @@ export interface Lane {
   readonly id: number;
   readonly text: string;
   readonly reading: Reading;
-  /** The last text without a mistake, and what it says: the picture stays while somebody types. */
+  /** The last valid text and its parts: the chart keeps showing them while the user types. */
   readonly good: string;
   readonly parts: readonly Part[];
 }
@@ -90,7 +90,7 @@ export const traffic = computed<Traffic>(() => {
   return made.names.length === 0 ? { ...made, names: ['ann'] } : made;
 });
 
-/** Keys by how often they ask. */
+/** Keys by their number of requests, in descending order. */
 export const busiest = computed<readonly number[]>(() => {
   const counts = new Uint32Array(traffic.value.names.length);
   for (const key of traffic.value.keys) counts[key]++;
@@ -98,7 +98,7 @@ export const busiest = computed<readonly number[]>(() => {
 });
 
 const chosenName = signal('');
-/** Whose window and level are drawn. */
+/** The key whose window and level are drawn. */
 export const focus = computed(() => {
   const chosen = traffic.value.names.indexOf(chosenName.value);
   return chosen >= 0 ? chosen : busiest.value[0];
@@ -110,13 +110,13 @@ export function setFocus(name: string): void {
 // ── Runs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export const runs = signal<ReadonlyMap<number, Run>>(new Map());
-/** Counts slices of work, so that pictures follow it. */
+/** Counts slices of work, so that charts are updated. */
 export const progress = signal(0);
 const isWorking = signal(false);
 
-/** Milliseconds of a frame that runs may take; the rest is for drawing. */
+/** How many milliseconds of a frame runs may take; the rest is for drawing. */
 const SLICE = 8;
-/** Unfinished pictures follow the work so often: each costs much of a frame. */
+/** How often unfinished charts are redrawn, in milliseconds: each redraw takes a large part of a frame. */
 const LOOK = 100;
 let looked = 0;
 
@@ -154,7 +154,7 @@ effect(() => {
   }
   const wasWorking = isWorking.peek();
   runs.value = next;
-  // What is small is done before the next frame: no picture flickers.
+  // Complete short runs before the next frame, so that charts do not flicker.
   if (wasWorking) progress.value = progress.peek() + 1;
   else work();
 });

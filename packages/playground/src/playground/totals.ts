@@ -1,13 +1,13 @@
-/** A run's numbers up to an instant. */
+/** The totals of a run up to an instant. */
 import type { Millis } from 'sluice';
 import { after, type Outcomes, type Run } from '../model/run.ts';
 
 export interface Totals {
   readonly admitted: number;
   readonly denied: number;
-  /** Per bound. */
+  /** One value per bound. */
   readonly worst: readonly number[];
-  /** Of those who wait: admitted ones where requests wait for their turn, else what denied ones are told. */
+  /** The waits of admitted requests if requests wait for their turn; otherwise the waits announced to denied ones. */
   readonly averageWait: Millis | undefined;
   readonly longestWait: Millis | undefined;
 }
@@ -26,7 +26,7 @@ export function totalsAt(run: Run, instant: Millis): Totals {
   };
 }
 
-/** The bound that is exceeded most, or nearest to it. */
+/** The index of the bound that is exceeded most, or is closest to being exceeded. */
 export function tightest(run: Run): number {
   const { worst } = totalsAt(run, Infinity);
   let found = 0;

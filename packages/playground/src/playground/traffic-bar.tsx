@@ -1,6 +1,6 @@
-/** Who asks, how often, for how long; and what a denied request does. */
+/** Chooses the traffic, and what denied requests do. */
 import { signal } from '@preact/signals';
-import { showNumber, showSpan } from '../model/format.ts';
+import { showNumber, showDuration } from '../model/format.ts';
 import { readLog } from '../model/log.ts';
 import { KINDS, type TrafficKind, type TrafficOptions } from '../model/traffic.ts';
 import { Slider, type SliderProps } from '../ui/slider.tsx';
@@ -8,7 +8,7 @@ import { COUNTS, LENGTHS, PATIENCES, RATES, SPANS } from '../ui/values.ts';
 import { busiest, focus, patience, recording, setFocus, setKind, traffic, trafficOptions } from './store.ts';
 
 const TITLES: Readonly<Record<TrafficKind, string>> = {
-  edge: 'Window edge',
+  edge: 'Window boundary',
   steady: 'Steady',
   bursts: 'Bursts',
   poisson: 'Poisson',
@@ -17,12 +17,12 @@ const TITLES: Readonly<Record<TrafficKind, string>> = {
 };
 
 const STORIES: Readonly<Record<TrafficKind, string>> = {
-  edge: 'Two bursts, just before and just after the edge of a window; then a steady stream of too many.',
-  steady: 'One request after another, evenly.',
-  bursts: 'Many at once, then a pause.',
-  poisson: 'Independent people: random gaps, the same every time for a seed.',
-  rogue: 'Five people, and for half of the time a script that hammers. Each has a limit of their own.',
-  log: 'An access log, JSON lines or CSV of yours. It stays in this browser.',
+  edge: 'Two bursts, just before and just after the boundary of a window, then a steady stream above the limit.',
+  steady: 'One request after another at a constant rate.',
+  bursts: 'Many requests at once, then a pause.',
+  poisson: 'Independent users: random gaps between requests, reproducible by a seed.',
+  rogue: 'Five users, and for half of the time a script that floods the service. Each key has its own limit.',
+  log: 'Your own access log, JSON lines or CSV. The file stays in this browser.',
 };
 
 type Member = 'rate' | 'size' | 'every' | 'length' | 'seed';
@@ -30,26 +30,26 @@ type Knob = Pick<SliderProps, 'label' | 'values' | 'show'> & { readonly member: 
 
 const perSecond = (value: number) => `${showNumber(value)}/s`;
 const SEEDS = Array.from({ length: 50 }, (_, i) => i + 1);
-const length: Knob = { member: 'length', label: 'for', values: LENGTHS, show: showSpan };
+const length: Knob = { member: 'length', label: 'for', values: LENGTHS, show: showDuration };
 const seed: Knob = { member: 'seed', label: 'seed', values: SEEDS, show: String };
 const rate = (label: string): Knob => ({ member: 'rate', label, values: RATES, show: perSecond });
 
 const KNOBS: Readonly<Record<TrafficKind, readonly Knob[]>> = {
   edge: [
     { member: 'size', label: 'each burst', values: COUNTS, show: showNumber },
-    { member: 'every', label: 'edge at', values: SPANS, show: showSpan },
+    { member: 'every', label: 'boundary at', values: SPANS, show: showDuration },
     rate('then'),
     length,
   ],
   steady: [rate('rate'), length],
   bursts: [
     { member: 'size', label: 'each burst', values: COUNTS, show: showNumber },
-    { member: 'every', label: 'every', values: SPANS, show: showSpan },
+    { member: 'every', label: 'every', values: SPANS, show: showDuration },
     length,
   ],
   poisson: [rate('rate'), seed, length],
   rogue: [
-    rate('each person'),
+    rate('each user'),
     { member: 'size', label: 'the script', values: COUNTS, show: perSecond },
     seed,
     length,
@@ -92,7 +92,7 @@ export function TrafficBar() {
         <span>
           {STORIES[options.kind]}{' '}
           <span class="muted">
-            {showNumber(times.length)} requests{isCut ? ', the rest is left out' : ''}.
+            {showNumber(times.length)} requests{isCut ? ' (further ones are left out)' : ''}.
           </span>
         </span>
       </p>
@@ -141,7 +141,7 @@ function LogPicker() {
       <span role="status" class={logFault.value === '' ? 'muted' : 'denied'}>
         {logFault.value ||
           (record === undefined
-            ? 'or drop one anywhere on the page'
+            ? 'or drop a file anywhere on the page'
             : `${record.name}: ${showNumber(names.length)} keys${record.skipped > 0 ? `, ${showNumber(record.skipped)} lines without a time` : ''}`)}
       </span>
     </div>
@@ -160,7 +160,7 @@ function WhenDenied() {
       >
         {[...new Set([...PATIENCES, patience.value])].map((span) => (
           <option key={span} value={span}>
-            {span === 0 ? 'leave' : `wait up to ${showSpan(span)}`}
+            {span === 0 ? 'give up' : `wait up to ${showDuration(span)}`}
           </option>
         ))}
       </select>
@@ -175,7 +175,7 @@ function KeyShown() {
   if (names.length < 2) return null;
   return (
     <label class="choice">
-      <span>level of</span>
+      <span>show level of</span>
       <select value={names[focus.value]} onChange={(event) => setFocus(event.currentTarget.value)}>
         {busiest.value.slice(0, MOST_NAMES).map((key) => (
           <option key={key} value={names[key]}>

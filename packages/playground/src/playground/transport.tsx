@@ -1,4 +1,4 @@
-/** Play, pause, scrub, speed. */
+/** The playback controls: play, pause, scrub, speed. */
 import { showNumber, showTime } from '../model/format.ts';
 import { isPlaying, pause, playhead, position, SPEEDS, scrub, setSpeed, speed, toggle } from './playback.ts';
 import { traffic } from './store.ts';

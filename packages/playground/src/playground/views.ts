@@ -1,4 +1,4 @@
-/** What all lanes agree on, so that their pictures compare: scales, the instant under the pointer, the request looked at. */
+/** What all lanes share, so that their charts can be compared: scales, the instant under the pointer, the selected request. */
 import { computed, effect, signal } from '@preact/signals';
 import type { Millis } from 'sluice';
 import { BAR, countBars } from '../draw/lane.ts';
@@ -9,19 +9,19 @@ import { tightest, totalsAt } from './totals.ts';
 
 export const hover = signal<Millis | undefined>(undefined);
 
-/** The request looked at, by lane. */
+/** The selected request and its lane. */
 export const picked = signal<{ readonly lane: number; readonly event: number } | undefined>(undefined);
 
-// Other traffic has other requests.
+// Clear the selection when the traffic changes.
 effect(() => {
   follow(traffic);
   picked.value = undefined;
 });
 
-/** CSS pixels of a lane's picture: of all of them the same. */
+/** The width of a lane's chart in CSS pixels, the same for all lanes. */
 export const chartWidth = signal(0);
 
-/** Height of the middle bands, in limits. */
+/** The height of the middle bands, as a multiple of the limit. */
 export const reach = computed(() => {
   follow(progress);
   let most = 1.25;
@@ -32,7 +32,7 @@ export const reach = computed(() => {
   return Math.min(most, 5);
 });
 
-/** Most requests in a bar. */
+/** The maximum number of requests in a bar. */
 export const tallest = computed(() => {
   follow(progress);
   const bars = Math.max(1, Math.ceil(chartWidth.value / BAR));

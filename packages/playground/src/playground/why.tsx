@@ -1,6 +1,6 @@
-/** Why a request was denied: which policy, what was left, when it would pass. Always as tall, so that nothing jumps. */
+/** Explains why a request was denied: the policy, what was left, when it would pass. Its height is fixed, so that the layout does not shift. */
 import { useMemo } from 'preact/hooks';
-import { showNumber, showSpan, showTime } from '../model/format.ts';
+import { showNumber, showDuration, showTime } from '../model/format.ts';
 import { explain, type Run } from '../model/run.ts';
 import { follow } from '../ui/follow.ts';
 import { nextDenied } from './pick.ts';
@@ -46,7 +46,7 @@ function hint(none: boolean) {
   return <span class="muted">{none ? 'Nothing was denied.' : 'Click a denied request to see why.'}</span>;
 }
 
-/** A penalty has nothing to be left: it blocks or it does not. */
+/** A penalty has no remaining units: it blocks or it does not. */
 function leftOf({ limit, remaining }: { readonly limit: number; readonly remaining: number }): string {
   if (limit < Infinity) return `${showNumber(remaining)} of ${showNumber(limit)} left`;
   return remaining > 0 ? 'not blocked' : 'blocked';
@@ -56,17 +56,18 @@ function Answer({ run, event }: { readonly run: Run; readonly event: number }) {
   const found = useMemo(() => explain(run, event), [run, event]);
   const { traffic } = run;
   const asked = traffic.times[event];
-  if (found === undefined) return <span class="muted">This request is still waiting at the end.</span>;
+  if (found === undefined)
+    return <span class="muted">This request is still waiting at the end of the run.</span>;
   const { decision, at } = found;
   const time = (instant: number) => showTime(instant, Math.min(traffic.length, 119_000));
   const who = traffic.names.length > 1 ? `, ${traffic.names[traffic.keys[event]]},` : '';
-  const waited = at > asked ? `, after ${showSpan(at - asked)},` : '';
+  const waited = at > asked ? `, after ${showDuration(at - asked)},` : '';
   const request = `Request ${showNumber(event + 1)} at ${time(asked)}${who}${waited}`;
   const several = decision.policies.length > 1;
   if (decision.allowed)
     return (
       <span>
-        {request} <b class="admitted">was admitted</b>. Left after it: {showNumber(decision.remaining)} of{' '}
+        {request} <b class="admitted">was admitted</b>, which left {showNumber(decision.remaining)} of{' '}
         {showNumber(decision.limit)}.
       </span>
     );
@@ -76,7 +77,7 @@ function Answer({ run, event }: { readonly run: Run; readonly event: number }) {
       {leftOf(decision)}.{' '}
       {decision.retryAfter === Infinity
         ? 'It can never pass.'
-        : `It would pass in ${showSpan(decision.retryAfter)}, at ${time(at + decision.retryAfter)}.`}
+        : `It would pass in ${showDuration(decision.retryAfter)}, at ${time(at + decision.retryAfter)}.`}
       {several && (
         <span class="muted">
           {' '}

@@ -1,4 +1,4 @@
-/** Puts a text on the clipboard and says so. */
+/** A button that copies text to the clipboard and confirms it. */
 import { useSignal } from '@preact/signals';
 
 export function Copy({ text, label }: { readonly text: () => string; readonly label: string }) {
@@ -8,7 +8,7 @@ export function Copy({ text, label }: { readonly text: () => string; readonly la
       await navigator.clipboard.writeText(text());
       said.value = 'Copied';
     } catch {
-      said.value = 'The browser refused'; // as it does without a secure origin
+      said.value = 'Copying is not allowed'; // browsers require a secure origin
     }
     setTimeout(() => {
       said.value = '';

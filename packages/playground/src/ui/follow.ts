@@ -1,6 +1,6 @@
 import type { ReadonlySignal } from '@preact/signals';
 
-/** Whoever calls this runs again when one of these changes. */
+/** Subscribes the calling component or effect to these signals. */
 export function follow(...signals: readonly ReadonlySignal<unknown>[]): void {
   for (const one of signals) void one.value;
 }

@@ -1,4 +1,4 @@
-/** What may be wider than the page. The keyboard reaches it, so that arrows can move it. */
+/** A container for content that may be wider than the page. It is focusable, so that it can be scrolled with the keyboard. */
 import type { ComponentChildren } from 'preact';
 
 export function Scroll({

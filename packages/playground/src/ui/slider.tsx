@@ -1,4 +1,4 @@
-/** A slider over values worth choosing. A value between them stays until the slider is moved. */
+/** A slider over useful values. A value in between is kept until the slider is moved. */
 import { useId } from 'preact/hooks';
 
 export interface SliderProps {

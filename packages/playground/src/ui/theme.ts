@@ -1,4 +1,4 @@
-/** Light or dark: as the system says, unless somebody chose. */
+/** The light or dark theme: the system's, unless the user has chosen one. */
 import { computed, effect, signal } from '@preact/signals';
 
 export const THEMES = ['auto', 'light', 'dark'] as const;
@@ -10,7 +10,7 @@ function kept(): Theme {
   try {
     return THEMES.find((theme) => theme === localStorage.getItem(KEPT)) ?? 'auto';
   } catch {
-    return 'auto'; // a browser may refuse storage to a file
+    return 'auto'; // browsers may deny storage to file:// pages
   }
 }
 
@@ -29,6 +29,6 @@ effect(() => {
   try {
     localStorage.setItem(KEPT, theme.value);
   } catch {
-    // Then it lasts as long as the page.
+    // Without storage, the choice lasts until the page is closed.
   }
 });

@@ -1,4 +1,4 @@
-/** The default key of a guard: the client's address, by its own options or else by the framework's proxy setting. */
+/** The default key of a guard: the client's address, according to `trustProxy` or else to the framework's own proxy setting. */
 import { warnOnce } from '../internal/warn.ts';
 import {
   clientAddressBy,
@@ -8,21 +8,24 @@ import {
   type RequestLike,
 } from './client-address.ts';
 
-/** What a framework returns that believes any client about its own address, such as Express with `trust proxy: true`. */
+/** Returned for a framework that trusts every proxy, such as Express with `trust proxy: true`: clients can forge their address. */
 export const BELIEVES_ANYONE: unique symbol = Symbol('believes anyone');
 
-/** The client's address by the framework's own proxy setting. Undefined: the setting was not made. */
+/** The client's address according to the framework's own proxy setting, or undefined if the application has not set it. */
 export type FrameworkAddress = string | typeof BELIEVES_ANYONE | undefined;
 
-/** Where a framework keeps a request's address. */
+/** How to find the client's address in a framework's request. */
 export interface Addressed<Q> {
-  /** Headers and connection. */
+  /** Returns the request's headers and connection. */
   addressed(request: Q): RequestLike;
-  /** The address by the framework's own proxy setting, where frameworks have one. */
+  /** Returns the client's address according to the framework's own proxy setting, if the framework has one. */
   byFramework?(request: Q): FrameworkAddress;
 }
 
-/** `trustProxy` decides if it is given, `false` included. Otherwise the framework's setting does; without one, nobody is trusted. */
+/**
+ * Returns the function that computes the default key. If `trustProxy` is given, `false` included, it decides which proxies
+ * are trusted; otherwise the framework's proxy setting does. If neither is set, no proxy is trusted.
+ */
 export function addressKeyOf<Q>(options: ClientAddressOptions, view: Addressed<Q>): (request: Q) => string {
   const { trustProxy, ipv6Prefix } = options;
   const addressOf = clientAddressBy({ trustProxy, ipv6Prefix }, 'rateLimit');
@@ -55,7 +58,7 @@ const NOT_TRUSTED =
   "Set trustProxy of rateLimit, or the framework's own proxy setting, to the number or the addresses of your proxies; " +
   'set trustProxy to false if clients connect directly.';
 
-/** Whether a proxy names other clients than the one found. On some platforms the connection has the client's own address. */
+/** Whether X-Forwarded-For names other clients than the one found. On some platforms the connection has the client's own address. */
 function isForwarded(headers: HeadersLike, client: string | undefined): boolean {
   const list = headerOf(headers, 'x-forwarded-for');
   return list !== '' && (client === undefined || !list.includes(client));

@@ -1,9 +1,9 @@
-/** Who asks: the address of a client behind the proxies that are trusted, and no other. */
+/** Finds the address of the client behind the trusted proxies. Addresses reported by anyone else are ignored. */
 import { mistake, SluiceError } from '../internal/errors.ts';
 import { checkOptionNames } from '../internal/options.ts';
 import { contains, embeddedV4, formatPrefix, parseAddress, parseRange, type Range } from './ip.ts';
 
-/** Platforms that put the client's address into a header of their own, and overwrite what the client put there. */
+/** Platforms that report the client's address in a header of their own and overwrite any value that the client sent in it. */
 const PLATFORMS = {
   cloudflare: { header: 'cf-connecting-ip' },
   fly: { header: 'fly-client-ip' },
@@ -17,9 +17,12 @@ const RANGES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * false: nobody; the address of the connection counts. A number: so many proxies stand before us.
- * CIDRs ('10.0.0.0/8', 'loopback', 'private'): whoever connects from there is believed about who came before.
- * A platform, or a header of your own that a proxy overwrites; with `from`, only if the connection comes from there.
+ * Which proxies are trusted to report the client's address:
+ * - `false`: none. The address of the connection is the client's.
+ * - a number: how many proxies a request passes before it reaches this server.
+ * - IP addresses and CIDR ranges (`'10.0.0.0/8'`, `'loopback'`, `'private'`): the addresses of trusted proxies.
+ * - a platform name, or `{ header }`: a header that the platform or proxy always overwrites. With `from`, the header is used
+ *   only if the connection comes from one of these ranges.
  */
 export type TrustProxy =
   | false
@@ -32,11 +35,11 @@ export type TrustProxy =
   | readonly string[]
   | { readonly header: string; readonly from?: readonly string[] | undefined };
 
-/** Which proxies are believed, and how much of an address counts. */
+/** Options for finding a client's address: trusted proxies, and how many bits of an IPv6 address identify a client. */
 export interface ClientAddressOptions {
   /**
-   * Default `false` for `clientAddress`. Middlewares use the framework's own proxy setting by default: Express' `trust proxy`,
-   * Fastify's `trustProxy`, Koa's `app.proxy`.
+   * Which proxies are trusted to report the client's address. Default for `clientAddress`: `false`. Middlewares default to the
+   * framework's own proxy setting: Express' `trust proxy`, Fastify's `trustProxy`, Koa's `app.proxy`.
    */
   readonly trustProxy?: TrustProxy | undefined;
   /**
@@ -46,22 +49,22 @@ export interface ClientAddressOptions {
   readonly ipv6Prefix?: number | undefined;
 }
 
-/** What is read of a request: Node's and the frameworks' on top of it, or the web standard's. */
+/** The parts of a request that `clientAddress` reads. Node's requests, those of Node frameworks, and web-standard requests fit. */
 export interface RequestLike {
-  /** Where proxies say who came before. */
+  /** The request's headers, in which proxies report the client's address. */
   readonly headers: HeadersLike;
-  /** Whose address counts where no proxy is trusted. */
+  /** The connection. Its address is the client's if no proxy is trusted. */
   readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
-  /** Of the connection, where a platform tells it otherwise. */
+  /** The address of the connection, on platforms without `socket`. */
   readonly remoteAddress?: string | undefined;
 }
 
-/** The web standard's, or an object with names in small letters. */
+/** Web-standard `Headers`, or an object whose header names are in lowercase. */
 export type HeadersLike =
   | { get(name: string): string | null }
   | { readonly [name: string]: string | readonly string[] | undefined };
 
-/** What a connection without an address is called: a Unix socket, or a client that has gone. */
+/** Key of a connection that has no address: a Unix socket, or a client that has disconnected. */
 const UNKNOWN = 'unknown';
 
 /** Returns the address of the client behind the trusted proxies; for IPv6, its prefix. */
@@ -69,7 +72,7 @@ export function clientAddress(request: RequestLike, options: ClientAddressOption
   return clientAddressBy(options)(request);
 }
 
-/** Reads the options once, for middlewares. `what`: the function that was called with them. */
+/** Like `clientAddress`, but validates the options only once. `what` is the function that error messages name. */
 export function clientAddressBy(
   options: ClientAddressOptions,
   what = 'clientAddress',
@@ -111,10 +114,10 @@ function claimedBy(trust: TrustProxy, option: string): Claim {
   throw mistake('ERR_TRUST_PROXY', option, trust);
 }
 
-/** Back from the connection, over every address that is trusted, to the first that is not. */
+/** Walks X-Forwarded-For back from the connection, past every trusted address, to the first one that is not trusted. */
 function fromChain(trusted: readonly Range[]): Claim {
   const isTrusted = (text: string | undefined): boolean => {
-    // A connection without an address is a Unix socket: local.
+    // A connection without an address is a Unix socket, which is always local.
     if (text === undefined) return true;
     const address = parseAddress(text);
     return address !== undefined && trusted.some((range) => contains(range, address));
@@ -146,14 +149,14 @@ function fromHeader(
   };
 }
 
-/** X-Forwarded-For, oldest first, from the newest back to the first entry that is no address. */
+/** The entries of X-Forwarded-For, oldest first. Entries before one that is not an address are dropped. */
 function forwarded({ headers }: RequestLike): string[] {
   const chain = list(headerOf(headers, 'x-forwarded-for')).map(withoutPort);
   const bad = chain.findLastIndex((text) => parseAddress(text) === undefined);
   return chain.slice(bad + 1);
 }
 
-/** A header's value, or an empty string. Node lists some headers by value: they are joined. */
+/** Returns a header's value, or an empty string. If Node gives several values, they are joined with commas. */
 export function headerOf(headers: HeadersLike, name: string): string {
   if (typeof headers.get === 'function') return headers.get(name) ?? '';
   const value = (headers as Readonly<Record<string, string | readonly string[] | undefined>>)[name];
@@ -164,7 +167,7 @@ function list(value: string): string[] {
   return value === '' ? [] : value.split(',').map((part) => part.trim());
 }
 
-/** `1.2.3.4:80` and `[::1]:80`, as some proxies write them. */
+/** Strips the port from `1.2.3.4:80` and `[::1]:80`, which some proxies send. */
 function withoutPort(text: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text);
   if (bracketed) return bracketed[1];

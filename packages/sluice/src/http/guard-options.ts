@@ -1,11 +1,11 @@
-/** What a guard can be told, and the checks of it: a mistake comes to light when the guard is made. */
+/** The options of a guard. They are validated when the guard is created, so that an invalid option fails at startup. */
 import type { Decision, MaybePromise, Mode } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
 import { cost as checkCost, functions, checkOptionNames, listOf, oneOf } from '../internal/options.ts';
 import type { ClientAddressOptions } from './client-address.ts';
 import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
 
-/** What a guard needs of a limiter; every limiter of Sluice offers it. */
+/** The methods of a limiter that a guard uses. Every limiter of Sluice has them. */
 export interface GuardLimiter {
   /** Same as `Limiter.take`. */
   take(
@@ -16,66 +16,72 @@ export interface GuardLimiter {
   refund(key: string, options: Share & { readonly of?: Decision | undefined }): MaybePromise<Decision>;
   /** Same as `Limiter.release`. */
   release(key: string, options: Share & { readonly of?: Decision | undefined }): MaybePromise<Decision>;
-  /** As a limiter's. */
+  /** Whether charges for this key are held until they are released (concurrency limits). */
   holds(key: string, tier?: string): boolean;
-  /** Same as `Limiter.keep`. Without it, a place whose request outlives the lease is free before the request ends. */
+  /** Same as `Limiter.keep`. Without it, the place of a request that outlives its lease is freed before the request ends. */
   keep?(key: string, options: Share & { readonly of: Decision }): void;
-  /** As a limiter's. */
+  /** Same as `Limiter.takeMany`. */
   takeMany(
     items: readonly { readonly key: string }[],
   ): MaybePromise<{ readonly decisions: readonly Decision[] }>;
 }
 
-/** What is charged or given back at once. */
+/** An amount that is charged or given back. */
 export interface Share {
-  /** How much. */
+  /** The number of units. */
   readonly cost: number;
-  /** Under which tier. */
+  /** The tier whose limits apply. */
   readonly tier?: string | undefined;
 }
 
 /** How a response ended. */
 export interface Outcome {
-  /** Of the response. */
+  /** The HTTP status of the response. */
   readonly status: number;
-  /** The client left before it was complete. */
+  /** Whether the client disconnected before the response was complete. */
   readonly aborted: boolean;
 }
 
-/** One limiter, and what a request means to it. */
+/** One limiter, and how requests are charged to it. */
 export interface Limit<Q> {
-  /** Which is asked. */
+  /** The limiter that decides. */
   readonly limiter: GuardLimiter;
-  /** Whom it counts for; default, and where it returns `undefined`: the client's address. `false`: the limit does not apply. */
+  /**
+   * Computes the key to charge. Default: the client's address, which is also used where the function returns `undefined`.
+   * If it returns `false`, this limit does not apply to the request.
+   */
   readonly key?: ((request: Q) => MaybePromise<string | false | undefined>) | undefined;
-  /** Default 1. */
+  /** How many units the request costs. Default 1. */
   readonly cost?: number | ((request: Q) => MaybePromise<number>) | undefined;
-  /** One of the limiter's tiers; default none. */
+  /** The limiter's tier that applies to the request. Default: none, which means the limiter's own policies. */
   readonly tier?: string | ((request: Q) => MaybePromise<string | undefined>) | undefined;
-  /** What it cost in the end, once the response is out: less is given back, more is charged. Undefined: as it was. */
+  /**
+   * Computes the final cost when the response has been sent: the difference to the charged cost is refunded or charged.
+   * `undefined` keeps the cost as it is.
+   */
   readonly settle?: ((request: Q, outcome: Outcome) => MaybePromise<number | undefined>) | undefined;
 }
 
-/** What a request means to limits, and what a client is told. `Q` is the framework's request. */
+/** Which limits apply to a request, and how the client is answered. `Q` is the type of the framework's request. */
 export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions {
-  /** Several limits, all or nothing: instead of `limiter`, or beside it. */
+  /** Several limits, charged all or nothing, instead of `limiter` or in addition to it. */
   readonly limits?: readonly Limit<Q>[] | undefined;
-  /** True: no limit applies to this request. */
+  /** Return true to exempt the request from all limits. */
   readonly skip?: ((request: Q) => MaybePromise<boolean>) | undefined;
-  /** Decide and report, never deny. */
+  /** Charge and report decisions, but let every request pass. Default false. */
   readonly shadow?: boolean | undefined;
-  /** Told of every denial, in shadow too. */
+  /** Called for every denial, also with `shadow`. */
   readonly onDenied?: ((request: Q, decision: Decision) => unknown) | undefined;
   /**
-   * Told when a store could not be asked, with a StoreUnavailable: the client hears 503. And, when the client has its
-   * response already, of whatever went wrong in `settle` or in the charge, refund or release that followed it.
+   * Called with a `StoreUnavailable` error when the store cannot be reached; the client gets status 503. Also called with any
+   * error that occurs after the response was sent: in `settle`, or in the charge, refund or release that follows it.
    */
   readonly onUnavailable?: ((request: Q, error: unknown) => unknown) | undefined;
-  /** Of a denial; default 429. */
+  /** The HTTP status of a denial. Default 429. */
   readonly status?: number | undefined;
-  /** Of a denial: text, or what becomes JSON, or a promise of it. Default: problem details. */
+  /** Returns the body of a denial, or a promise of it: a string, or a value that is sent as JSON. Default: problem details. */
   readonly body?: ((request: Q, decision: Decision) => unknown) | undefined;
-  /** Default 'draft-11'; false: none. */
+  /** Which rate limit headers are set; `false` sets none. Default 'draft-11'. */
   readonly headers?: HeaderStyle | readonly HeaderStyle[] | false | undefined;
 }
 
@@ -101,7 +107,7 @@ export function isLimiter(value: unknown): value is GuardLimiter {
 
 const IN_LIMITER = "it belongs to the limiter: rateLimit({ limiter: createLimiter('100/min') })";
 
-/** Options of another function, by where they belong. */
+/** Options that belong elsewhere, each with a hint that says where. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   limit: IN_LIMITER,
   max: IN_LIMITER,
@@ -111,7 +117,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   clientAddress: 'trustProxy and ipv6Prefix are options of rateLimit itself',
 };
 
-/** Refuses what is meant for a limiter, before it is taken for unknown options. */
+/** Rejects limiter options with a specific hint, before they would be reported as unknown options. */
 function checkPlace(given: unknown): void {
   if (typeof given !== 'object' || given === null)
     throw new SluiceError('ERR_OPTIONS', 'rateLimit', given, limiterHint(given), `${OPTIONS}, or a limiter`);
@@ -141,7 +147,7 @@ function limiterHint(given: unknown): string {
   return `rateLimit(createLimiter('${typeof given === 'string' ? given : '100/min'}'))`;
 }
 
-/** The same options. The limits in them are checked by `limitsOf`. */
+/** Validates the options and returns them. The limits in them are checked by `limitsOf`. */
 export function checked<Q>(options: GuardOptions<Q>): GuardOptions<Q> {
   checkPlace(options);
   const { status, headers } = checkOptionNames('rateLimit', options, GUARD_OPTIONS);
@@ -156,7 +162,7 @@ export function checked<Q>(options: GuardOptions<Q>): GuardOptions<Q> {
 
 export function limitsOf<Q>(options: GuardOptions<Q>): readonly Limit<Q>[] {
   const { limiter, key, cost, tier, settle, limits = [] } = options;
-  // Without a limiter these would mean nothing: each of the limits has its own.
+  // `key`, `cost`, `tier` and `settle` need a `limiter` beside them: each entry of `limits` has its own.
   const own = { limiter, key, cost, tier, settle };
   const isOwn = Object.values(own).some((value) => value !== undefined);
   const found = [...(isOwn ? [own] : []), ...listOf('rateLimit.limits', limits)];

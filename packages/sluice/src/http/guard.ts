@@ -1,6 +1,6 @@
 /**
- * From a request to a verdict: the one place where limiters that answer at once and limiters that answer later meet.
- * Middlewares only carry the verdict out.
+ * Turns a request into a verdict. This is the only place that handles both synchronous and asynchronous limiters;
+ * middlewares only apply the verdict.
  */
 import type { Decision, MaybePromise } from '../engine/contract.ts';
 import { StoreUnavailable } from '../internal/errors.ts';
@@ -26,42 +26,42 @@ interface Charge extends Share {
   readonly key: string;
 }
 
-/** The answer to a request that does not pass. */
+/** The response to a request that is denied. */
 export interface Refusal {
-  /** 429 or as told; 503 when the store could not be asked. */
+  /** 429 or the configured status; 503 if the store cannot be reached. */
   readonly status: number;
-  /** Of the body: a Content-Type. */
+  /** The Content-Type of the body. */
   readonly type: string;
-  /** As it is sent. */
+  /** The body, serialized. */
   readonly body: string;
 }
 
-/** What a guard says of a request. */
+/** What a guard decided about a request. */
 export interface Verdict {
-  /** Undefined where nothing was decided. */
+  /** The decision, or undefined if no limit applied. */
   readonly decision: Decision | undefined;
-  /** To be set on the response, whether it passes or not. */
+  /** Headers to set on the response, whether the request passes or not. */
   readonly headers: readonly HeaderPair[];
-  /** What to answer instead of the handler; undefined: go on. */
+  /** The response to send instead of calling the handler; undefined if the request passes. */
   readonly refusal: Refusal | undefined;
-  /** To be called once the response is out; never rejects. Undefined: not needed. */
+  /** Must be called when the response has been sent; never rejects. Undefined if there is nothing to settle. */
   readonly settle: ((outcome: Outcome) => Promise<void>) | undefined;
 }
 
-/** Asked once for each request. */
+/** Checks one request. Call it exactly once per request. */
 export type Guard<Q> = (request: Q) => MaybePromise<Verdict>;
 
-/** Where a framework keeps things. */
+/** How a guard reads a framework's requests. */
 export interface View<Q> extends Addressed<Q> {
-  /** The same object for all guards that a request meets. */
+  /** Returns an object that is the same for all guards that check this request. */
   identity(request: Q): object;
 }
 
 const PASS: Verdict = { decision: undefined, headers: [], refusal: undefined, settle: undefined };
 
 /**
- * What the guards before have charged a request for: a later refusal gives it back, and headers tell of all of it.
- * On the request itself: a WeakMap costs the garbage collector more than the whole check.
+ * What earlier guards have charged this request: a later denial refunds it, and headers report all of it.
+ * Stored on the request itself, because a WeakMap costs the garbage collector more than the whole check.
  */
 const PASSED: unique symbol = Symbol('sluice');
 
@@ -70,7 +70,7 @@ interface Marked {
 }
 
 interface Passed {
-  /** For headers; in shadow, only what came before. */
+  /** The entries that headers report. In shadow mode: only those of earlier guards. */
   readonly told: readonly Entry[];
   readonly own: readonly Entry[];
   readonly before: Passed | undefined;
@@ -78,13 +78,13 @@ interface Passed {
 
 interface Entry extends Charge {
   readonly decision: Decision;
-  /** Which of the guard's limits. */
+  /** The index of the limit within the guard's `limits`. */
   readonly index: number;
-  /** Neither settled nor given back yet. */
+  /** Whether the charge has been neither settled nor refunded yet. */
   open: boolean;
 }
 
-/** What every middleware is made of: a function from a request to a verdict. */
+/** Creates the function that every middleware is built on: it takes a request and returns a verdict. */
 export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View<Q>): Guard<Q> {
   const options: GuardOptions<Q> = isLimiter(given) ? { limiter: given } : checked(given);
   const { skip, shadow = false, onDenied, onUnavailable, status = 429, body, headers } = options;
@@ -105,7 +105,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
         : chain(typeof cost === 'function' ? cost(request) : cost, (price) =>
             chain(typeof tier === 'function' ? tier(request) : tier, (level) => ({
               limiter,
-              // A client that the key function does not know is limited by its address, not with all others alike.
+              // A client without a key of its own is limited by its address, not together with all such clients.
               key: subject ?? addressKey(request),
               cost: price,
               tier: level,
@@ -120,7 +120,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
       : chain(chargesOf(request), (charges) => takeAll(request, charges));
   }
 
-  /** A fault of one is a promise, so that nobody forgets the promises of the others. */
+  /** Turns a synchronous throw into a rejected promise, so that the promises of the other limits are still awaited. */
   function chargesOf(request: Q): MaybePromise<(Charge | undefined)[]> {
     return all(
       limits.map((limit) => {
@@ -217,7 +217,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
         skip === undefined
           ? check(request)
           : chain(skip(request), (skipped) => (skipped ? PASS : check(request)));
-      // A key function may answer with any thenable; middlewares go by Promise.
+      // A key function may return any thenable, but middlewares test for Promise.
       return isPromise(verdict)
         ? Promise.resolve(verdict).catch((error: unknown) => failed(request, error))
         : verdict;
@@ -235,14 +235,14 @@ function isAllowed({ decision }: Entry): boolean {
   return decision.allowed;
 }
 
-/** Not so where a later guard has asked the same limiter for the same key. */
+/** False if a later guard has charged the same limiter for the same key: then its decision is the current one. */
 function isCurrent(old: Entry, own: readonly Entry[]): boolean {
   return !own.some(
     ({ limiter, key, tier }) => old.limiter === limiter && old.key === key && old.tier === tier,
   );
 }
 
-/** Once: all that the guards before have charged. */
+/** Refunds everything that earlier guards have charged this request, once. */
 function giveBack(identity: Marked): void {
   for (let passed = identity[PASSED]; passed !== undefined; passed = passed.before) {
     for (const entry of passed.own) {
@@ -273,12 +273,12 @@ async function settleOne<Q>(
     if (final > cost)
       extra = await limiter.take(key, { cost: final - cost, tier, mode: 'always', maxDelay: Infinity });
     if (final < cost) {
-      // A refund gives back what is held, too. If it fails it may still have done so: nothing is released twice.
+      // A refund also releases what it gives back. Even a failed refund may have done so: never release it twice.
       held = final;
       await limiter.refund(key, { cost: cost - final, tier, of: decision });
     }
   } finally {
-    // Each where it was charged: the store may have failed, or come back, between the two.
+    // Release each part where it was charged: the store may have failed or recovered in between.
     const released = [release(held, decision)];
     if (extra !== undefined) released.push(release(extra.taken, extra));
     await Promise.all(released);

@@ -1,4 +1,4 @@
-/** From a decision to response headers: pairs out, nothing set. */
+/** Turns a decision into response headers, as name and value pairs. The caller sets them. */
 import {
   type Decision,
   TIME_EPSILON,
@@ -11,28 +11,28 @@ import { digest } from '../internal/hash.ts';
 import { checkOptionNames, listOf, oneOf } from '../internal/options.ts';
 
 /**
- * 'draft-11': the IETF's RateLimit-Policy and RateLimit, with every policy.
- * 'legacy': X-RateLimit-Limit, -Remaining, and -Reset in seconds from now.
- * 'github': the same, with -Reset in seconds since 1970.
- * 'sharkey': X-RateLimit-Clear and -Remaining, and -Reset when denied; seconds with three decimals.
+ * - 'draft-11': the IETF's RateLimit-Policy and RateLimit headers, with all policies.
+ * - 'legacy': X-RateLimit-Limit and -Remaining, and -Reset in seconds from now.
+ * - 'github': like 'legacy', but with -Reset in seconds since 1970.
+ * - 'sharkey': X-RateLimit-Clear and -Remaining, and -Reset if denied, in seconds with three decimals.
  */
 export type HeaderStyle = 'draft-11' | 'legacy' | 'github' | 'sharkey';
 
 export interface HeaderOptions {
-  /** One or several; where two name the same header, the first counts. Default 'draft-11'. */
+  /** One style or several; if two styles set the same header, the first one wins. Default 'draft-11'. */
   readonly style?: HeaderStyle | readonly HeaderStyle[] | undefined;
-  /** draft-11's `pk`: tells the client by which key it is limited. Everybody on the way can read it. */
+  /** The `pk` parameter of draft-11, which tells the client the key it is limited by. Anyone who sees the response can read it. */
   readonly partitionKey?: string | undefined;
-  /** For 'github', which names an instant. Default: now. */
+  /** The current time in milliseconds since 1970, for 'github'. Default: `Date.now()`. */
   readonly now?: Millis | undefined;
 }
 
-/** A header, ready to be set. */
+/** The name and the value of a header. */
 export type HeaderPair = readonly [name: string, value: string];
 
 type Write = (decision: Decision, pairs: HeaderPair[], key?: string) => void;
 
-/** A later draft that renames its parameters is one more line. */
+/** A later draft that renames its parameters needs only one more entry. */
 const STYLES: Readonly<Record<HeaderStyle, (options: HeaderOptions) => Write>> = {
   'draft-11': draft11,
   legacy: () => (decision, pairs) => classic(decision, 0, pairs),
@@ -47,14 +47,17 @@ export const HEADER_STYLES = Object.keys(STYLES) as readonly HeaderStyle[];
 
 const OPTIONS = ['style', 'partitionKey', 'now'] as const;
 
-/** `Retry-After` comes with every denial and is never too early. Where it is missing, a retry can never pass. */
+/**
+ * Returns the headers that describe a decision. Every denial gets a `Retry-After` that is never too early; it is missing
+ * only if a retry can never pass.
+ */
 export function rateLimitHeaders(decision: Decision, options: HeaderOptions = {}): HeaderPair[] {
   return headerWriter(options)(decision);
 }
 
 /**
- * Reads the options once: for middlewares. `key`: the client's. With it, clients that wait for the same window are told to
- * come back a few seconds apart.
+ * Like `rateLimitHeaders`, but validates the options only once, for middlewares. If the client's `key` is passed, clients that
+ * wait for the same window are told to come back a few seconds apart.
  */
 export function headerWriter(options: HeaderOptions): (decision: Decision, key?: string) => HeaderPair[] {
   const { style = 'draft-11' } = checkOptionNames('rateLimitHeaders', options, OPTIONS);
@@ -68,15 +71,15 @@ export function headerWriter(options: HeaderOptions): (decision: Decision, key?:
   };
 }
 
-/** The first of a name counts. */
+/** Adds a header unless an earlier style has set it. */
 function add(pairs: HeaderPair[], name: string, value: string): void {
   for (const [other] of pairs) if (other === name) return;
   pairs.push([name, value]);
 }
 
-/** Whole seconds that are over no earlier than the span. */
-export function seconds(span: Millis): number {
-  return Math.max(0, Math.ceil((span - TIME_EPSILON) / 1000));
+/** Rounds a duration up to whole seconds. */
+export function seconds(duration: Millis): number {
+  return Math.max(0, Math.ceil((duration - TIME_EPSILON) / 1000));
 }
 
 function retryAfter(decision: Decision, pairs: HeaderPair[], key: string | undefined): void {
@@ -86,12 +89,12 @@ function retryAfter(decision: Decision, pairs: HeaderPair[], key: string | undef
   add(pairs, 'Retry-After', `${seconds(wait + extra)}`);
 }
 
-/** Denied clients return within a tenth of the window, but no later than this. */
+/** Denied clients are told to return within a tenth of the window, spread over at most this much time. */
 const LONGEST_SPREAD: Millis = 5000;
 
 /**
- * How much later than possible a client is told to come back, where the units of all clients come back at the same moment.
- * The same for each denial of a key. 0 below a second, which whole seconds cannot tell.
+ * How much longer than necessary a client is told to wait, if all clients are replenished at the same moment. The delay is
+ * the same for each denial of a key. 0 if it would be below a second, because Retry-After counts whole seconds.
  */
 function spread({ policy, policies, source }: Decision, key: string): Millis {
   if (source === 'fallback') return 0;
@@ -103,7 +106,7 @@ function spread({ policy, policies, source }: Decision, key: string): Millis {
 
 function draft11({ partitionKey }: HeaderOptions): Write {
   const pk = partitionKey === undefined ? '' : `;pk=${byteSequence(partitionKey)}`;
-  // From one request to the next only `r` and `t` change.
+  // Only `r` and `t` change from one request to the next, so the rest is cached.
   let before: readonly PolicyState[] = [];
   let policies = '';
   let names: readonly string[] = [];
@@ -141,20 +144,20 @@ function areAlike(some: readonly PolicyState[], others: readonly PolicyState[]):
   return true;
 }
 
-/** A key with a manual block has nothing left, whatever its policies say. */
+/** A manually blocked key has nothing left, whatever its policies say. */
 function left(decision: Decision, policy: PolicyState): number {
   return decision.policy === MANUAL_BLOCK ? 0 : policy.remaining;
 }
 
 /**
- * Until there is more than `r`; 0 where nothing is missing, and '' where there never is more. Retry-After must not be
- * earlier, so in a denial a policy that has more only after that says nothing, unless it denied itself: then a fraction of
- * a unit was asked for, which comes earlier.
+ * The `t` parameter: the time until more than `r` units are available, 0 if nothing is missing, and no parameter if there
+ * will never be more. Retry-After must not be earlier than `t`, so a denial omits `t` for policies that are replenished
+ * only later, except for the policy that denied: it was asked for a fraction of a unit, which is available earlier.
  */
 function more({ allowed, policy, retryAfter: wait }: Decision, state: PolicyState): string {
-  let span = policy === MANUAL_BLOCK ? wait : state.remaining + 1 <= state.limit ? moreAfter(state) : 0;
-  if (!allowed && span > wait) span = state.retryAfter > 0 ? state.retryAfter : Infinity;
-  return span === Infinity ? '' : `;t=${seconds(span)}`;
+  let time = policy === MANUAL_BLOCK ? wait : state.remaining + 1 <= state.limit ? moreAfter(state) : 0;
+  if (!allowed && time > wait) time = state.retryAfter > 0 ? state.retryAfter : Infinity;
+  return time === Infinity ? '' : `;t=${seconds(time)}`;
 }
 
 function classic({ limit, remaining, resetAfter }: Decision, since: Millis, pairs: HeaderPair[]): void {
@@ -171,22 +174,22 @@ function sharkey(decision: Decision, pairs: HeaderPair[], key?: string): void {
   if (!allowed && wait < Infinity) add(pairs, 'X-RateLimit-Reset', thousandths(wait));
 }
 
-function thousandths(span: Millis): string {
-  return (span / 1000).toFixed(3);
+function thousandths(duration: Millis): string {
+  return (duration / 1000).toFixed(3);
 }
 
 function whole(value: number): number {
   return Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER);
 }
 
-/** The largest integer of a structured field. */
+/** The largest integer that a structured field can hold (RFC 9651). */
 const LARGEST = 999_999_999_999_999;
 
 function integer(value: number): number {
   return Math.min(Math.floor(value), LARGEST);
 }
 
-/** A structured field's string holds printable ASCII; the rest is percent-encoded. */
+/** A string in a structured field may contain only printable ASCII; other characters are percent-encoded. */
 function quoted(name: string): string {
   if (PLAIN.test(name)) return `"${name}"`;
   const ascii = name.toWellFormed().replace(/[^ -~]+/gu, encodeURIComponent);

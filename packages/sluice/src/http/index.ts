@@ -1,4 +1,4 @@
-/** What stands between a request and a limiter: addresses, keys, headers, the guard of the middlewares, and `limitedFetch`. */
+/** `sluice/http`: client addresses, keys, headers, the guard that all middlewares share, and `limitedFetch`. */
 export {
   clientAddress,
   type ClientAddressOptions,

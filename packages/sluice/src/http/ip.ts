@@ -1,13 +1,13 @@
-/** Addresses as numbers: eight groups of 16 bits; an IPv4 address is the IPv6 address that maps it. */
+/** An IP address as eight groups of 16 bits. An IPv4 address is stored as its IPv4-mapped IPv6 address. */
 export type Address = readonly number[];
 
-/** A range of addresses: those that share its first bits. */
+/** A CIDR range: all addresses whose first `bits` bits equal those of `address`. */
 export interface Range {
   readonly address: Address;
   readonly bits: number;
 }
 
-/** Strict: what is not an address, alone, is undefined. A zone (`fe80::1%eth0`) is dropped. */
+/** Parses an address; returns undefined for any other text. A zone (`fe80::1%eth0`) is dropped. */
 export function parseAddress(text: string): Address | undefined {
   if (!text.includes(':')) {
     const v4 = parseV4(text);
@@ -25,7 +25,7 @@ export function parseAddress(text: string): Address | undefined {
   return [...head, ...Array.from({ length: missing }, () => 0), ...tail];
 }
 
-/** `10.0.0.0/8`, `2001:db8::/32`, or an address alone. */
+/** Parses `10.0.0.0/8`, `2001:db8::/32`, or a single address. */
 export function parseRange(text: string): Range | undefined {
   const [start, length, more] = text.split('/');
   const address = parseAddress(start);
@@ -51,8 +51,8 @@ const NAT64: Range = { address: [0x64, 0xff9b, 0, 0, 0, 0, 0, 0], bits: 96 };
 const SIX_TO_FOUR: Range = { address: [0x2002, 0, 0, 0, 0, 0, 0, 0], bits: 16 };
 
 /**
- * The IPv4 address that an IPv6 address stands for (IPv4-mapped, NAT64 or 6to4), or undefined. Only for telling clients
- * apart: a range of trusted proxies must compare the address itself, or `2002:0a00:…` would pass for 10.0.0.0/8.
+ * Returns the IPv4 address that an IPv6 address embeds (IPv4-mapped, NAT64 or 6to4), or undefined. Use it only to tell
+ * clients apart: trusted proxies must be compared by the address itself, or `2002:0a00:…` would match 10.0.0.0/8.
  */
 export function embeddedV4(address: Address): string | undefined {
   if (contains(MAPPED, address) || contains(NAT64, address)) return formatV4(address[6], address[7]);
@@ -63,7 +63,7 @@ function formatV4(high: number, low: number): string {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
 }
 
-/** The first bits of an address; the same text for all addresses that share them. */
+/** Formats the first `bits` bits of an address: all addresses that share them get the same text. */
 export function formatPrefix(address: Address, bits: number): string {
   const kept = address.map((group, i) => {
     const unused = Math.min(16, Math.max(0, (i + 1) * 16 - bits));
@@ -88,7 +88,7 @@ function groupsOf(text: string, mayEndInV4: boolean): number[] | undefined {
   return groups;
 }
 
-/** Decimal only: a leading zero means octal to some, so it is refused. */
+/** Accepts decimal numbers only. Leading zeros are rejected, because some parsers read them as octal. */
 function parseV4(text: string): [high: number, low: number] | undefined {
   const bytes = text.split('.');
   if (bytes.length !== 4 || !bytes.every((byte) => /^(0|[1-9]\d{0,2})$/.test(byte) && Number(byte) < 256))

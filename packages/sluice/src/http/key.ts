@@ -2,8 +2,8 @@
 import { SluiceError } from '../internal/errors.ts';
 
 /**
- * `key('user', id, 'route', name)`. Different parts, different key: a ':' within a part is escaped.
- * A part that is missing is refused: it would put everybody who lacks it under one limit.
+ * Joins parts into one key, as in `key('user', id, 'route', name)`. Different parts always give different keys, because a ':'
+ * within a part is escaped. A missing part throws: otherwise all clients without it would share one limit.
  */
 export function key(...parts: readonly (string | number | bigint | boolean)[]): string {
   if (parts.length === 0) throw new SluiceError('ERR_KEY', 'key', undefined, 'of at least one part');

@@ -1,18 +1,18 @@
-/** A denial as a body: problem details (RFC 9457) with the types of the IETF's RateLimit draft. */
+/** Problem details (RFC 9457) for denials, with the problem types of the IETF's RateLimit draft. */
 import { type Decision, MANUAL_BLOCK } from '../engine/contract.ts';
 import { seconds } from './headers.ts';
 
-/** Problem details, as RFC 9457 and the IETF's RateLimit draft have them. */
+/** Problem details as defined by RFC 9457 and the IETF's RateLimit draft. */
 export interface Problem {
-  /** A URI that says what kind of problem it is. */
+  /** A URI that identifies the kind of problem. */
   readonly type: string;
-  /** The same for all of this type. */
+  /** A short summary, the same for all problems of this type. */
   readonly title: string;
-  /** Of the response. */
+  /** The HTTP status of the response. */
   readonly status: number;
-  /** When to come again, if ever. */
+  /** When to try again; absent if a retry can never pass. */
   readonly detail?: string;
-  /** The names of the policies that denied. */
+  /** The names of the policies that denied the request. */
   readonly 'violated-policies': readonly string[];
 }
 
@@ -20,7 +20,7 @@ export const PROBLEM_TYPE = 'application/problem+json';
 
 const TYPES = 'https://iana.org/assignments/http-problem-types#';
 
-/** The body of a refusal: problem details, RFC 9457. */
+/** Returns the problem details (RFC 9457) that describe a denial, for use as a response body. */
 export function problem(decision: Decision, status = 429): Problem {
   const { policy, policies, retryAfter } = decision;
   const violated = policies.filter((state) => state.retryAfter > 0).map(({ name }) => name);
@@ -34,17 +34,20 @@ export function problem(decision: Decision, status = 429): Problem {
 
 function kindOf({ policy, source }: Decision): Pick<Problem, 'type' | 'title'> {
   if (source === 'fallback')
-    return { type: `${TYPES}temporary-reduced-capacity`, title: 'The service serves less for the moment' };
+    return {
+      type: `${TYPES}temporary-reduced-capacity`,
+      title: 'Service temporarily running at reduced capacity',
+    };
   if (policy === MANUAL_BLOCK)
-    return { type: `${TYPES}abnormal-usage-detected`, title: 'This client is blocked for a while' };
-  return { type: `${TYPES}quota-exceeded`, title: 'The quota is used up' };
+    return { type: `${TYPES}abnormal-usage-detected`, title: 'Client temporarily blocked' };
+  return { type: `${TYPES}quota-exceeded`, title: 'Quota exceeded' };
 }
 
-/** What a client hears while the store cannot decide and the declared answer is 'throw'. */
+/** The problem details sent while the store is unavailable and `onFailure` is 'throw'. */
 export function unavailable(): { readonly type: string; readonly title: string; readonly status: number } {
   return {
     type: `${TYPES}temporary-reduced-capacity`,
-    title: 'The limits cannot be checked now',
+    title: 'Rate limits temporarily unavailable',
     status: 503,
   };
 }

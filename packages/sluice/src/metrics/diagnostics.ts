@@ -1,39 +1,39 @@
 /**
- * Hits on the channels of node:diagnostics_channel. Without a subscriber nothing is published, and nothing is made to be.
+ * Publishes hits on node:diagnostics_channel. Without subscribers, nothing is published and no message is created.
  */
 import { channel } from 'node:diagnostics_channel';
 import type { Decision, Hit, Millis } from '../engine/contract.ts';
 import type { StoreFault } from '../internal/errors.ts';
 import type { Observer, Outcome } from '../wrappers/metered.ts';
 
-/** On 'sluice:decision'. The words are those of `Observer`. */
+/** The message on channel 'sluice:decision'. Its fields are the arguments of `Observer.decided`. */
 export interface DecisionMessage {
-  /** What was asked. */
+  /** The hit that was sent to the store. */
   readonly hit: Hit;
-  /** What the caller got. */
+  /** What the caller received. */
   readonly decision: Decision;
-  /** Whether something passed. */
+  /** Whether the request was allowed; undefined for verbs that do not ask for permission, such as peek. */
   readonly outcome: Outcome;
-  /** How long the store took; undefined: it answered at once. */
+  /** How long the store took, in milliseconds; undefined if it answered synchronously. */
   readonly took: Millis | undefined;
 }
 
-/** On 'sluice:fault'. */
+/** The message on channel 'sluice:fault'. Its fields are the arguments of `Observer.failed`. */
 export interface FaultMessage {
-  /** What was asked. */
+  /** The hit that was sent to the store. */
   readonly hit: Hit;
-  /** What the caller got. */
+  /** What the caller received. */
   readonly error: unknown;
-  /** What kind of failure it was. */
+  /** The kind of failure. */
   readonly fault: StoreFault;
-  /** How long it took to fail; undefined: it failed at once. */
+  /** How long the store took to fail, in milliseconds; undefined if it failed synchronously. */
   readonly took: Millis | undefined;
 }
 
 const decisions = channel('sluice:decision');
 const faults = channel('sluice:fault');
 
-/** For `metered`. */
+/** An observer for `metered` that publishes every hit on `node:diagnostics_channel`. */
 export const diagnostics: Required<Observer> = {
   decided(hit, decision, outcome, took) {
     if (decisions.hasSubscribers)

@@ -1,27 +1,27 @@
-/** Metrics as data, named as OpenTelemetry names them, and the same in Prometheus' text format. */
+/** Metrics as plain data with OpenTelemetry names, and their conversion to Prometheus' text format. */
 
-/** Names and values. */
+/** Label values by label name. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** One number of a metric. */
+/** One value of a metric. */
 export interface Sample {
-  /** What tells it from the others; default none. */
+  /** The labels that distinguish this sample from the others. Default: none. */
   readonly labels?: Labels | undefined;
-  /** A number, or how many took how long. */
+  /** A number, or a histogram of durations. */
   readonly value: number | Histogram;
 }
 
 /** One metric with all its label values. */
 export interface Family {
-  /** 'sluice.store.duration'. Prometheus' name follows from it: sluice_store_duration_seconds. */
+  /** The OpenTelemetry name, such as 'sluice.store.duration'. Prometheus' name is derived from it: sluice_store_duration_seconds. */
   readonly name: string;
-  /** A counter only grows. */
+  /** The type of the metric. A counter never decreases. */
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** Seconds or bytes. */
+  /** The unit: seconds or bytes. */
   readonly unit?: 's' | 'By' | undefined;
-  /** A sentence for people. */
+  /** A sentence that describes the metric. */
   readonly help: string;
-  /** One for each set of labels. */
+  /** One sample for each set of labels. */
   readonly samples: readonly Sample[];
 }
 
@@ -30,12 +30,12 @@ export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 const UNITS = { s: '_seconds', By: '_bytes' };
 
-/** Prometheus' text format, version 0.0.4. */
+/** Formats metrics in Prometheus' text format, version 0.0.4. */
 export function exposition(families: readonly Family[]): string {
-  return families.map(shown).join('');
+  return families.map(formatFamily).join('');
 }
 
-function shown({ name, type, unit, help, samples }: Family): string {
+function formatFamily({ name, type, unit, help, samples }: Family): string {
   const total = type === 'counter' ? '_total' : '';
   const full = name.replace(/\W/g, '_') + (unit === undefined ? '' : UNITS[unit]) + total;
   const lines = samples.flatMap(({ labels = {}, value }) =>
@@ -59,7 +59,9 @@ function line(name: string, labels: Labels, value: number): string {
 }
 
 function escaped(value: string): string {
-  return value.toWellFormed().replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`));
+  return value
+    .toWellFormed()
+    .replace(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`));
 }
 
 function number(value: number): string {
@@ -67,21 +69,21 @@ function number(value: number): string {
   return value === -Infinity ? '-Inf' : String(value);
 }
 
-/** Upper bounds in seconds. */
+/** The upper bounds of the histogram buckets, in seconds. */
 export const BOUNDS: readonly number[] = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 ];
 
-/** How many took how long. */
+/** A histogram of durations. */
 export class Histogram {
-  /** The upper ends of the buckets, in seconds. */
+  /** The upper bounds of the buckets, in seconds. */
   readonly bounds: readonly number[] = BOUNDS;
-  /** Of each bucket alone; the last has no upper bound. */
+  /** The count of each bucket, not cumulative. The last bucket has no upper bound. */
   readonly counts: number[] = [...BOUNDS, Infinity].map(() => 0);
-  /** Of all, in seconds. */
+  /** The sum of all durations, in seconds. */
   sum = 0;
 
-  /** `times`: several that took equally long. */
+  /** Adds a duration in seconds. `times` adds it several times. */
   observe(seconds: number, times = 1): void {
     let i = 0;
     while (i < BOUNDS.length && seconds > BOUNDS[i]) i++;

@@ -1,6 +1,6 @@
 /**
- * Metrics and spans of limiters for OpenTelemetry. Counters are kept here and read when they are collected, so that a hit
- * pays for two lookups and not for attributes.
+ * OpenTelemetry metrics and spans for limiters. Counters are kept as plain numbers and read when they are collected, so
+ * that a hit costs two lookups and creates no attributes.
  */
 import type { Attributes, BatchObservableCallback, Meter, Tracer } from '@opentelemetry/api';
 import type { Hit, Millis } from '../engine/contract.ts';
@@ -8,15 +8,16 @@ import type { Observer } from '../wrappers/metered.ts';
 import { BOUNDS, type Labels } from './family.ts';
 import { tally, type TallyOptions } from './tally.ts';
 
+/** The options of `otelMetrics`. */
 export interface OtelOptions extends TallyOptions {}
 
-/** An observer that OpenTelemetry reads. */
+/** An observer whose counts OpenTelemetry collects. */
 export interface OtelMetrics extends Required<Observer> {
-  /** Nothing is collected from here on. */
+  /** Stops the collection. */
   close(): void;
 }
 
-/** For `metered`, of one store or of several. */
+/** Creates an observer for `metered` that reports to OpenTelemetry. It may observe several stores. */
 export function otelMetrics(meter: Meter, options: OtelOptions = {}): OtelMetrics {
   const counted = tally('otelMetrics', options);
   const counters = new Map(
@@ -25,7 +26,7 @@ export function otelMetrics(meter: Meter, options: OtelOptions = {}): OtelMetric
       .map(({ name, help }) => [name, meter.createObservableCounter(name, { description: help })]),
   );
   const duration = meter.createHistogram('sluice.store.duration', {
-    description: 'How long the store took. What answers at once is not timed.',
+    description: 'Time the store took to answer. Synchronous answers are not timed.',
     unit: 's',
     advice: { explicitBucketBoundaries: [...BOUNDS] },
   });
@@ -54,7 +55,7 @@ export function otelMetrics(meter: Meter, options: OtelOptions = {}): OtelMetric
   };
 }
 
-/** Labels by the names they have here. A fault is an error's type, as the conventions have it; the others are ours. */
+/** Converts labels to OpenTelemetry attributes. A fault becomes `error.type`, as the semantic conventions require; others are prefixed. */
 export function otelAttributes(labels: Labels = {}): Attributes {
   return Object.fromEntries(
     Object.entries(labels).map(([name, value]) => [
@@ -64,13 +65,13 @@ export function otelAttributes(labels: Labels = {}): Attributes {
   );
 }
 
-/** SpanKind.CLIENT and SpanStatusCode.ERROR: only their types are imported. */
+/** The values of SpanKind.CLIENT and SpanStatusCode.ERROR, because only the types of OpenTelemetry are imported. */
 const CLIENT = 2;
 const ERROR = 2;
 
-/** For `metered`: a span for each hit that a store answered later, within the span that is active where it was asked. */
+/** Creates an observer for `metered` that records a span for each asynchronous hit, within the span that was active when it was sent. */
 export function otelSpans(tracer: Tracer): Observer {
-  /** It is over already: the span begins in the past and ends now. */
+  /** Records a hit that is already over: the span starts in the past and ends now. */
   function record({ verb, plan, cost }: Hit, took: Millis, more: Attributes, failure?: unknown): void {
     const now = Date.now();
     const attributes = { 'sluice.limiter': plan.name, 'sluice.verb': verb, 'sluice.cost': cost, ...more };

@@ -1,21 +1,22 @@
-/** Metrics of limiters in Prometheus' text format, without its client. */
+/** Metrics of limiters in Prometheus' text format, without Prometheus' client library. */
 import type { Observer } from '../wrappers/metered.ts';
 import { exposition, type Family, Histogram } from './family.ts';
 import { tally, type TallyOptions } from './tally.ts';
 
 export { EXPOSITION_TYPE, exposition, type Family, Histogram, type Labels, type Sample } from './family.ts';
 
+/** The options of `prometheusMetrics`. */
 export interface PrometheusOptions extends TallyOptions {}
 
-/** An observer that tells Prometheus. */
+/** An observer whose counts can be scraped by Prometheus. */
 export interface PrometheusMetrics extends Required<Observer> {
-  /** The same as numbers, for a format of your own. */
+  /** Returns the metrics as data, for other formats. */
   families(): Family[];
-  /** What a scrape answers, with the content type EXPOSITION_TYPE. */
+  /** Returns the body of the response to a scrape. Its content type is `EXPOSITION_TYPE`. */
   text(): string;
 }
 
-/** For `metered`, of one store or of several. */
+/** Creates an observer for `metered` that keeps metrics for Prometheus. It may observe several stores. */
 export function prometheusMetrics(options: PrometheusOptions = {}): PrometheusMetrics {
   const counted = tally('prometheusMetrics', options);
   const times = new Map<string, Histogram>();
@@ -26,7 +27,7 @@ export function prometheusMetrics(options: PrometheusOptions = {}): PrometheusMe
       name: 'sluice.store.duration',
       type: 'histogram',
       unit: 's',
-      help: 'How long the store took. What answers at once is not timed.',
+      help: 'Time the store took to answer. Synchronous answers are not timed.',
       samples,
     };
     return [...counted.families(), duration];

@@ -1,6 +1,6 @@
 /**
- * What passed and what did not, by limiter and policy: counters in plain numbers, for whoever shows them. How many there
- * are is bounded, whatever names come, and no key is among them.
+ * Counts decisions by limiter and policy, as plain numbers for the exporters. The number of counters is bounded, whatever
+ * names occur, and no key is among the labels.
  */
 import type { Hit, Plan } from '../engine/contract.ts';
 import { SluiceError, type StoreFault } from '../internal/errors.ts';
@@ -8,15 +8,16 @@ import { bound, checkOptionNames } from '../internal/options.ts';
 import type { Observer } from '../wrappers/metered.ts';
 import type { Family } from './family.ts';
 
+/** Options that all metrics observers share. */
 export interface TallyOptions {
-  /** What passes when more than this share of the limit is used is near it. Default 0.8. */
+  /** An allowed request counts as near the limit if more than this share of the limit is used. Default 0.8. */
   readonly nearRatio?: number | undefined;
-  /** Limiters told apart; what comes after is counted as 'other'. Default 200. */
+  /** The maximum number of limiters that are counted separately; further ones are counted as 'other'. Default 200. */
   readonly maxLimiters?: number | undefined;
 }
 
 export interface Tally extends Required<Observer> {
-  /** The limiter's name, or 'other'. */
+  /** Returns the limiter's name, or 'other'. */
   nameOf(hit: Hit): string;
   families(): Family[];
 }
@@ -27,7 +28,7 @@ interface Counts {
   near: number;
 }
 
-/** Policies of a limiter told apart. Those by key could be any number. */
+/** The maximum number of policies per limiter that are counted separately. Policies chosen by key are unbounded. */
 const MAX_POLICIES = 50;
 const OTHER = 'other';
 
@@ -50,7 +51,7 @@ export function tally(what: string, options: TallyOptions = {}): Tally {
     return name;
   }
 
-  /** Most hits are of the same limiter and policy as the one before. */
+  /** A cache: most hits have the same limiter and policy as the hit before. */
   let last: { readonly plan: Plan; readonly policy: string; readonly counts: Counts } | undefined;
 
   function countsOf(hit: Hit, policy: string): Counts {
@@ -89,7 +90,7 @@ export function tally(what: string, options: TallyOptions = {}): Tally {
         {
           name: 'sluice.decisions',
           type: 'counter',
-          help: 'Takes, reservations and turns decided.',
+          help: 'Decisions on takes, reservations and acquired turns.',
           samples: rows.flatMap(({ labels, counts }) => [
             { labels: { ...labels, outcome: 'allowed' }, value: counts.allowed },
             { labels: { ...labels, outcome: 'denied' }, value: counts.denied },
@@ -98,19 +99,19 @@ export function tally(what: string, options: TallyOptions = {}): Tally {
         {
           name: 'sluice.near_limit',
           type: 'counter',
-          help: 'Those that passed near the limit.',
+          help: 'Requests that were allowed close to the limit.',
           samples: rows.map(({ labels, counts }) => ({ labels, value: counts.near })),
         },
         {
           name: 'sluice.answers',
           type: 'counter',
-          help: 'Answers to hits of all verbs, by who gave them.',
+          help: 'Answers to hits of all verbs, by source.',
           samples: Object.entries(answers).map(([source, value]) => ({ labels: { source }, value })),
         },
         {
           name: 'sluice.store.errors',
           type: 'counter',
-          help: 'Hits that ended in an error, by fault.',
+          help: 'Hits that failed, by kind of fault.',
           samples: [...faults].map(([fault, value]) => ({ labels: { fault }, value })),
         },
       ];

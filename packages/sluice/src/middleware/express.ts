@@ -1,4 +1,4 @@
-/** Express 4 and 5, and whatever else takes `(request, response, next)`, such as Connect and Polka. */
+/** Express 4 and 5, and other frameworks whose middlewares are `(request, response, next)`, such as Connect and Polka. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions, type Verdict } from '../http/index.ts';
 import { expressAddress } from './shared/framework-address.ts';
@@ -6,14 +6,17 @@ import { carryOut, nodeView } from './shared/node.ts';
 
 const expressView = { ...nodeView, byFramework: expressAddress };
 
-/** What `app.use` takes. */
+/** A middleware for `app.use`. */
 export type ExpressMiddleware<Q> = (
   request: Q,
   response: ServerResponse,
   next: (error?: unknown) => void,
 ) => void;
 
-/** `app.use(rateLimit(limiter))`, or with options. Several on one request add up; a later denial gives back. */
+/**
+ * Returns a middleware that limits requests: `app.use(rateLimit(limiter))`, or with options. If several of them check one
+ * request, all their limits apply, and a denial refunds what the earlier ones charged.
+ */
 export function rateLimit<Q extends IncomingMessage = IncomingMessage>(
   options: GuardOptions<Q> | GuardLimiter,
 ): ExpressMiddleware<Q> {
@@ -26,11 +29,11 @@ export function rateLimit<Q extends IncomingMessage = IncomingMessage>(
       next(error);
       return;
     }
-    const go = (verdict: Verdict): void => {
+    const apply = (verdict: Verdict): void => {
       if (carryOut(verdict, response)) next();
     };
-    // Where `next` throws (Polka), nobody else would hear of it.
-    if (verdict instanceof Promise) verdict.then(go).catch(next);
-    else go(verdict);
+    // Polka's `next` may throw; without this catch the error would be lost.
+    if (verdict instanceof Promise) verdict.then(apply).catch(next);
+    else apply(verdict);
   };
 }

@@ -1,4 +1,4 @@
-/** Fastify 5: a plugin for the context it is registered in and all below it; at the root, for every route. */
+/** Fastify 5: a plugin that limits the context it is registered in and all contexts below it; at the root, every route. */
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Decision } from '../engine/contract.ts';
 import { createGuard, type Guard, type GuardOptions, type Verdict, type View } from '../http/index.ts';
@@ -6,16 +6,20 @@ import { fastifyAddress } from './shared/framework-address.ts';
 import { carryOut } from './shared/node.ts';
 import { guardForAll, type RouteLimits, withRouteLimits } from './shared/route-limits.ts';
 
+/** The options of the plugin. */
 export interface FastifyRateLimitOptions extends GuardOptions<FastifyRequest> {
-  /** False: only routes with a `rateLimit` in their config; `{}` there means the plugin's limits. Default true. */
+  /**
+   * If false, only routes with a `rateLimit` in their config are limited; `rateLimit: {}` applies the plugin's limits.
+   * Default true.
+   */
   readonly global?: boolean | undefined;
-  /** When to check. Later than 'onRequest' (default): for keys that need authentication or the body. */
+  /** The hook in which requests are checked. Choose a later one if the key needs authentication or the body. Default 'onRequest'. */
   readonly hook?: 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | undefined;
 }
 
 export type { RouteLimits } from './shared/route-limits.ts';
 
-/** In a route's config. False: no limit of any kind. */
+/** The `rateLimit` of a route's config: additional limits, or `false` for no limit at all. */
 export type FastifyRouteLimits = RouteLimits<FastifyRequest> | false;
 
 declare module 'fastify' {
@@ -23,7 +27,7 @@ declare module 'fastify' {
     rateLimit?: FastifyRouteLimits | undefined;
   }
   interface FastifyRequest {
-    /** What was decided; undefined where nothing was, or not yet. */
+    /** The decision on this request; undefined if no limit applied or the request has not been checked yet. */
     rateLimit?: Decision | undefined;
   }
 }
@@ -37,7 +41,7 @@ const view: View<FastifyRequest> = {
 async function plugin(app: FastifyInstance, given: FastifyRateLimitOptions): Promise<void> {
   const { global = true, hook = 'onRequest', ...options } = given;
   const forAll = global ? createGuard(options, view) : void guardForAll(options, view);
-  // Where several are registered, all check, but the limits of a route count once: with the first.
+  // If the plugin is registered several times, every instance checks, but only the first one adds the route's own limits.
   const first = !app.hasRequestDecorator('rateLimit');
   if (first) app.decorateRequest('rateLimit', undefined);
   const guards = new WeakMap<object, Guard<FastifyRequest>>();
@@ -54,22 +58,22 @@ async function plugin(app: FastifyInstance, given: FastifyRateLimitOptions): Pro
   }
 
   function check(request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void {
-    // A request that no route fits may have no config.
+    // A request that matches no route may have no config.
     const config = request.routeOptions.config as { rateLimit?: FastifyRouteLimits } | undefined;
     const verdict = guardOf(config?.rateLimit)?.(request);
     if (verdict instanceof Promise)
-      verdict.then((later) => void (carriesOn(later, request, reply) && next()), next);
-    else if (verdict === undefined || carriesOn(verdict, request, reply)) next();
+      verdict.then((later) => void (applyVerdict(later, request, reply) && next()), next);
+    else if (verdict === undefined || applyVerdict(verdict, request, reply)) next();
   }
 
-  // Mistakes in a route's config come to light when it is defined, not when it is asked.
+  // Create the guard when the route is defined, so that invalid options fail at startup and not at the first request.
   app.addHook('onRoute', ({ config }) => void guardOf(config?.rateLimit));
   if (hook === 'preParsing')
     app.addHook(hook, (request, reply, _payload, next) => check(request, reply, next));
   else app.addHook(hook as 'onRequest', check);
 }
 
-function carriesOn(verdict: Verdict, request: FastifyRequest, reply: FastifyReply): boolean {
+function applyVerdict(verdict: Verdict, request: FastifyRequest, reply: FastifyReply): boolean {
   if (verdict.decision !== undefined) request.rateLimit = verdict.decision;
   return carryOut(
     verdict,
@@ -79,7 +83,7 @@ function carriesOn(verdict: Verdict, request: FastifyRequest, reply: FastifyRepl
   );
 }
 
-/** Fastify keys headers by it. The few names there are, made once: a new string for each request would show. */
+/** Fastify stores headers under lowercase names. The few names are cached: a new string per request is measurable. */
 function lowerCase(name: string): string {
   const lower = NAMES.get(name) ?? name.toLowerCase();
   NAMES.set(name, lower);
@@ -88,7 +92,10 @@ function lowerCase(name: string): string {
 
 const NAMES = new Map<string, string>();
 
-/** `app.register(rateLimit, { limiter })`. Marked as fastify-plugin does, so that it limits the context around it. */
+/**
+ * The plugin: `app.register(rateLimit, { limiter })`. Like plugins made with fastify-plugin, it affects the context that
+ * registers it instead of a new one.
+ */
 export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = Object.assign(plugin, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: 'sluice',

@@ -1,4 +1,4 @@
-/** Handlers of the web standard, `(request) => Response`: Next, Bun.serve, Deno.serve, Workers. */
+/** Web-standard handlers, `(request) => Response`: Next.js, Bun.serve, Deno.serve, Cloudflare Workers. */
 import type { MaybePromise } from '../engine/contract.ts';
 import {
   createGuard,
@@ -9,9 +9,9 @@ import {
 } from '../http/index.ts';
 import { connectionOf, endingOf, refusalOf } from './shared/web.ts';
 
-/** A request on its way through the guard, with what the platform passed beside it: Bun's server, Deno's info. */
+/** A request together with the second argument that the platform passed to the handler, such as Bun's server or Deno's info. */
 export interface FetchCall {
-  /** The web standard's. */
+  /** The web-standard request. */
   readonly request: Request;
   /** The handler's second argument. */
   readonly context: unknown;
@@ -25,17 +25,17 @@ const fetchView: View<FetchCall> = {
   identity: ({ request }) => request,
 };
 
-/** What became of a request, and what is left to do. */
+/** The result of a check, and what the handler still has to call. */
 export interface Checked {
-  /** The answer if the request does not pass. */
+  /** The response to return if the request is denied; undefined if it passes. */
   readonly refusal: Response | undefined;
-  /** Adds the headers, and settles once the response is out. */
+  /** Adds the headers to the handler's response, and settles the charge when that response has been sent. */
   readonly finish: (response: Response) => Response;
-  /** In place of `finish` where there is no response: the handler threw. */
+  /** Must be called instead of `finish` if the handler threw. */
   readonly failed: () => void;
 }
 
-/** For handlers that decide themselves where to check. */
+/** Returns a check for handlers that decide themselves where to call it. See `Checked` for what to do with the result. */
 export function rateLimit(
   options: GuardOptions<FetchCall> | GuardLimiter,
 ): (request: Request, context?: unknown) => Promise<Checked> {
@@ -51,7 +51,10 @@ export function rateLimit(
   };
 }
 
-/** `Bun.serve({ fetch: withRateLimit(limiter, handler) })`. The handler gets all that the platform passes. */
+/**
+ * Wraps a handler so that its requests are limited: `Bun.serve({ fetch: withRateLimit(limiter, handler) })`. The handler
+ * receives all arguments that the platform passes.
+ */
 export function withRateLimit<C extends readonly unknown[]>(
   options: GuardOptions<FetchCall> | GuardLimiter,
   handler: (request: Request, ...context: C) => MaybePromise<Response>,
@@ -69,18 +72,18 @@ export function withRateLimit<C extends readonly unknown[]>(
   };
 }
 
-/** Responses with headers of an inner guard: it decided later and tells of the outer's policies too. */
-const told = new WeakSet<Response>();
+/** Responses that an inner guard has already marked with headers. It decided last, and its headers include the outer policies. */
+const withInnerHeaders = new WeakSet<Response>();
 
 function marked<R extends Response | undefined>(response: R): R {
-  if (response !== undefined) told.add(response);
+  if (response !== undefined) withInnerHeaders.add(response);
   return response;
 }
 
-/** Headers of a response that was fetched are immutable: then it is copied. */
+/** Sets headers on a response. The headers of a fetched response are immutable, so such a response is copied. */
 function withHeaders(response: Response, headers: readonly HeaderPair[]): Response {
-  // A socket's response must stay the one it is, and so must an error's.
-  if (told.has(response) || response.status < 200) return response;
+  // Responses with a status below 200 (WebSocket upgrades, network errors) cannot be changed or copied.
+  if (withInnerHeaders.has(response) || response.status < 200) return response;
   try {
     for (const [name, value] of headers) response.headers.set(name, value);
     return response;

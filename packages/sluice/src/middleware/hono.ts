@@ -1,4 +1,4 @@
-/** Hono 4, on Node, Bun, Deno and Workers. */
+/** Hono 4 on Node, Bun, Deno and Cloudflare Workers. */
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import {
   createGuard,
@@ -18,14 +18,17 @@ const honoView: View<Context> = {
   identity: (context) => context,
 };
 
-/** What the last guard of a request had to tell: it knows of those before. */
-const TOLD: unique symbol = Symbol('sluice.told');
+/** Where a request's context keeps the headers of its latest guard, which include those of the guards before it. */
+const HEADERS: unique symbol = Symbol('sluice.headers');
 
 interface Marked {
-  [TOLD]?: readonly HeaderPair[];
+  [HEADERS]?: readonly HeaderPair[];
 }
 
-/** `app.use(rateLimit(limiter))`, or with options. Several on one request add up; a later denial gives back. */
+/**
+ * Returns a middleware that limits requests: `app.use(rateLimit(limiter))`, or with options. If several of them check one
+ * request, all their limits apply, and a denial refunds what the earlier ones charged.
+ */
 export function rateLimit(options: GuardOptions<Context> | GuardLimiter): MiddlewareHandler {
   const guard = createGuard(options, honoView);
   return (context, next) => {
@@ -41,15 +44,15 @@ function carryOut(
   context: Context,
   next: Next,
 ): ReturnType<MiddlewareHandler> {
-  const isTold = tell(context, headers);
+  const isFinal = setHeaders(context, headers);
   if (refusal !== undefined)
     return Promise.resolve(
       context.body(refusal.body, refusal.status as 429, { 'Content-Type': refusal.type }),
     );
-  return isTold && settle === undefined ? next() : seenToTheEnd(settle, context, next);
+  return isFinal && settle === undefined ? next() : settleAfter(settle, context, next);
 }
 
-async function seenToTheEnd(settle: Verdict['settle'], context: Context, next: Next): Promise<void> {
+async function settleAfter(settle: Verdict['settle'], context: Context, next: Next): Promise<void> {
   const ending = endingOf(context.req.raw, context.env, settle);
   try {
     await next();
@@ -57,12 +60,15 @@ async function seenToTheEnd(settle: Verdict['settle'], context: Context, next: N
     ending.failed();
     throw error;
   }
-  announce(context);
+  repeatHeaders(context);
   if (settle !== undefined) context.res = ending.watched(context.res);
 }
 
-/** True: it is done, straight to Node's response, which costs far less than a header of Hono's. False: see `announce`. */
-function tell(context: Context & Marked, headers: readonly HeaderPair[]): boolean {
+/**
+ * Sets the headers. Returns true if that is final: they are written to Node's response directly, which is much faster than
+ * through Hono. If it returns false, `repeatHeaders` must be called after the handler.
+ */
+function setHeaders(context: Context & Marked, headers: readonly HeaderPair[]): boolean {
   if (headers.length === 0) return true;
   const outgoing = outgoingOf(context.env);
   if (outgoing !== undefined) {
@@ -70,15 +76,15 @@ function tell(context: Context & Marked, headers: readonly HeaderPair[]): boolea
     return true;
   }
   for (const [name, value] of headers) context.header(name, value);
-  context[TOLD] = headers;
+  context[HEADERS] = headers;
   return false;
 }
 
-/** Once more: a handler that made its Response itself knows nothing of the context's headers. */
-function announce(context: Context & Marked): void {
-  const told = context[TOLD];
-  // A socket's response must stay the one it is.
-  if (told === undefined || context.res.status < 200) return;
+/** Sets the headers again, because a handler that creates its own Response does not know the context's headers. */
+function repeatHeaders(context: Context & Marked): void {
+  const latest = context[HEADERS];
+  // A response with a status below 200 (a WebSocket upgrade) cannot be changed.
+  if (latest === undefined || context.res.status < 200) return;
   const { headers } = context.res;
-  for (const [name, value] of told) if (headers.get(name) !== value) context.header(name, value);
+  for (const [name, value] of latest) if (headers.get(name) !== value) context.header(name, value);
 }

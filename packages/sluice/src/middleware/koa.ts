@@ -4,15 +4,15 @@ import { createGuard, type GuardLimiter, type GuardOptions, type View } from '..
 import { koaAddress, type KoaProxy } from './shared/framework-address.ts';
 import { carryOut } from './shared/node.ts';
 
-/** What is used of Koa's context. */
+/** The parts of Koa's context that the middleware uses. */
 export interface KoaContext extends KoaProxy {
   /** Node's request. */
   readonly req: IncomingMessage;
   /** Node's response. */
   readonly res: ServerResponse;
-  /** Set when a request is refused. */
+  /** Set if the request is denied. */
   status: number;
-  /** Set when a request is refused. */
+  /** Set if the request is denied. */
   body: unknown;
   /** Sets a header. */
   set(name: string, value: string): void;
@@ -24,14 +24,17 @@ const koaView: View<KoaContext> = {
   byFramework: koaAddress,
 };
 
-/** `app.use(rateLimit(limiter))`, or with options. Several on one request add up; a later denial gives back. */
+/**
+ * Returns a middleware that limits requests: `app.use(rateLimit(limiter))`, or with options. If several of them check one
+ * request, all their limits apply, and a denial refunds what the earlier ones charged.
+ */
 export function rateLimit<C extends KoaContext = KoaContext>(
   options: GuardOptions<C> | GuardLimiter,
 ): (context: C, next: () => Promise<unknown>) => Promise<void> {
   const guard = createGuard<C>(options, koaView);
   return async (context, next) => {
     const passes = carryOut(await guard(context), context.res, ({ status, type, body }) => {
-      // Koa sends it, after the middlewares around have seen it.
+      // Koa sends the response after the outer middlewares have seen it.
       context.status = status;
       context.body = body;
       context.set('Content-Type', type);

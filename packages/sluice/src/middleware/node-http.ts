@@ -1,11 +1,14 @@
-/** Node's own server, of HTTP/1 or 2: `createServer(withRateLimit(limiter, handler))`. */
+/** Node's own HTTP/1.1 and HTTP/2 servers: `createServer(withRateLimit(limiter, handler))`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions } from '../http/index.ts';
 import { carryOut, type NodeRequest, type NodeResponse, nodeView } from './shared/node.ts';
 
 export type { NodeRequest, NodeResponse } from './shared/node.ts';
 
-/** Calls the handler if the request passes. A fault of an option's function is answered with 500 and printed. */
+/**
+ * Wraps a handler so that it is called only for requests that pass. If a function in the options throws, the error is printed
+ * and the response is 500.
+ */
 export function withRateLimit<
   Q extends NodeRequest = IncomingMessage,
   S extends NodeResponse = ServerResponse,
@@ -28,7 +31,10 @@ export function withRateLimit<
   return (request, response) => void serve(request, response);
 }
 
-/** For handlers that decide themselves where to check: true means go on, false means that the answer is sent. */
+/**
+ * Returns a check for handlers that decide themselves where to call it. It resolves to true if the request passes, and to
+ * false if the denial has already been sent.
+ */
 export function rateLimit<Q extends NodeRequest = IncomingMessage>(
   options: GuardOptions<Q> | GuardLimiter,
 ): (request: Q, response: NodeResponse) => Promise<boolean> {

@@ -10,61 +10,64 @@ import {
 import { expressAddress, fastifyAddress } from './shared/framework-address.ts';
 import { untilOver } from './shared/lifetime.ts';
 
-/** What a middleware of tRPC is told. */
+/** The arguments of a tRPC middleware that the limiter uses. */
 export interface TrpcCall<C = unknown> {
   /** The application's context. */
   readonly ctx: C;
-  /** Of the procedure. */
+  /** The path of the procedure. */
   readonly path: string;
   /** 'query', 'mutation' or 'subscription'. */
   readonly type: string;
-  /** Aborted when the client leaves. */
+  /** Aborted when the client disconnects. */
   readonly signal?: AbortSignal | undefined;
-  /** A function of its own for each call of a batch, the same for all its middlewares: that is what a call is known by. */
+  /** Identifies a call: tRPC creates one such function per call of a batch and passes it to all middlewares of that call. */
   readonly getRawInput?: (() => unknown) | undefined;
 }
 
-/** What adapters put into a context, if its owner passes it on. */
-interface Carried {
+/** What adapters pass to `createContext`, if the application includes it in its context. */
+interface AdapterContext {
   readonly req?: RequestLike;
   readonly res?: { readonly headersSent?: boolean; setHeader?(name: string, value: string): unknown };
   readonly resHeaders?: { set(name: string, value: string): void };
 }
 
-const carried = ({ ctx }: TrpcCall): Carried => ctx ?? {};
+const adapterContext = ({ ctx }: TrpcCall): AdapterContext => ctx ?? {};
 
 const trpcView: View<TrpcCall> = {
-  addressed: (call) => carried(call).req ?? { headers: {} },
+  addressed: (call) => adapterContext(call).req ?? { headers: {} },
   identity: (call) => call.getRawInput ?? call,
   byFramework(call) {
-    const { req = {} } = carried(call);
+    const { req = {} } = adapterContext(call);
     return expressAddress(req) ?? fastifyAddress(req);
   },
 };
 
-/** What tRPC takes for its own error: it goes by the name. */
+/** The error that denies a call. tRPC treats it as its own error because of its name. */
 export class TooManyRequests extends Error {
-  /** tRPC's own; 'SERVICE_UNAVAILABLE' when the store could not be asked. */
+  /** The tRPC error code; 'SERVICE_UNAVAILABLE' if the store cannot be reached. */
   readonly code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE';
-  /** Undefined: the store could not be asked. */
+  /** The decision, or undefined if the store cannot be reached. */
   readonly decision: Verdict['decision'];
 
   constructor(decision: Verdict['decision']) {
-    super(decision === undefined ? 'the limits cannot be checked now' : 'too many requests');
+    super(decision === undefined ? 'rate limits temporarily unavailable' : 'too many requests');
     this.name = 'TRPCError';
     this.code = decision === undefined ? 'SERVICE_UNAVAILABLE' : 'TOO_MANY_REQUESTS';
     this.decision = decision;
   }
 }
 
-/** The default key is the address of `ctx.req`; headers go to `ctx.res` or `ctx.resHeaders`, if they are there. */
+/**
+ * Returns a middleware for `procedure.use`. The default key is the client's address from `ctx.req`. Headers are set on `ctx.res` or
+ * `ctx.resHeaders`, if the context has one of them.
+ */
 export function rateLimit<C = unknown>(
   options: GuardOptions<TrpcCall<C>> | GuardLimiter,
 ): <T>(call: TrpcCall<C> & { next(): Promise<T> }) => Promise<T> {
   const guard = createGuard<TrpcCall<C>>(options, trpcView);
   return async (call) => {
     const verdict = await guard(call);
-    announce(carried(call), verdict);
+    setHeaders(adapterContext(call), verdict);
     if (verdict.refusal !== undefined) throw new TooManyRequests(verdict.decision);
     const { settle } = verdict;
     if (settle === undefined) return call.next();
@@ -75,7 +78,7 @@ export function rateLimit<C = unknown>(
       call.signal?.removeEventListener('abort', leave);
       void settle({ status, aborted });
     };
-    // A client that leaves before its subscription has begun: nobody reads the iterable.
+    // If the client disconnects before its subscription has started, its iterable is never read.
     const leave = (): void => end(0, true);
     try {
       const result = await call.next();
@@ -91,16 +94,16 @@ export function rateLimit<C = unknown>(
   };
 }
 
-/** The result of a call, which ends with its data: a subscription when its iterable or observable does. */
+/** Calls `end` when the result's data is over. A subscription's data is over when its iterable or observable is. */
 function untilDataIsOver<T>(result: T, end: (status: number) => void): T {
   const { data } = result as { data?: unknown };
   return { ...result, data: untilOver(data, (hasFailed) => end(hasFailed ? 500 : 200)) };
 }
 
-function announce({ res, resHeaders }: Carried, { headers }: Verdict): void {
+function setHeaders({ res, resHeaders }: AdapterContext, { headers }: Verdict): void {
   for (const [name, value] of headers) {
     resHeaders?.set(name, value);
-    // A streamed batch is on its way before its calls are decided on.
+    // A streamed batch sends its headers before its calls are checked.
     if (res?.headersSent === false) res.setHeader?.(name, value);
   }
 }

@@ -15,15 +15,15 @@ const from = (
 const forwarded = (connection: string, chain: string, options: ClientAddressOptions) =>
   clientAddress(from(connection, { 'x-forwarded-for': chain }), options);
 
-describe('without a trusted proxy', () => {
-  it('the connection counts, whatever the client claims', () => {
+describe('clientAddress without a trusted proxy', () => {
+  it('uses the address of the connection, whatever the client sends', () => {
     expect(forwarded('203.0.113.7', '1.2.3.4', {})).toBe('203.0.113.7');
     expect(
       clientAddress(from('203.0.113.7', { 'cf-connecting-ip': '1.2.3.4', 'x-real-ip': '1.2.3.4' })),
     ).toBe('203.0.113.7');
   });
 
-  it('IPv4 mapped into IPv6 is the same client, however it is written', () => {
+  it('treats every spelling of an IPv4-mapped address as the IPv4 client', () => {
     for (const text of [
       '203.0.113.7',
       '::ffff:203.0.113.7',
@@ -38,7 +38,7 @@ describe('without a trusted proxy', () => {
     for (const text of ['64:ff9b::203.0.113.7', '64:ff9b::cb00:7107', '64:FF9B:0:0:0:0:203.0.113.7'])
       expect(clientAddress(from(text), { ipv6Prefix: 128 })).toBe('203.0.113.7');
     expect(clientAddress(from('64:ff9b::203.0.113.8'))).toBe('203.0.113.8');
-    // The local-use prefix of RFC 8215 does not say where the IPv4 address stands.
+    // The local-use prefix of RFC 8215 does not define the position of the IPv4 address.
     expect(clientAddress(from('64:ff9b:1::203.0.113.7'))).toBe('64:ff9b:1:0::/56');
   });
 
@@ -54,7 +54,7 @@ describe('without a trusted proxy', () => {
     expect(forwarded('::ffff:10.0.0.1', '198.51.100.1', { trustProxy: 'private' })).toBe('198.51.100.1');
   });
 
-  it('a whole IPv6 prefix is one client; another prefix is another', () => {
+  it('treats each IPv6 prefix as one client', () => {
     const of = (text: string, ipv6Prefix?: number) => clientAddress(from(text), { ipv6Prefix });
     expect(of('2001:db8:0:1ff::1')).toBe('2001:db8:0:100::/56');
     expect(of('2001:db8:0:100:ffff:ffff:ffff:ffff')).toBe('2001:db8:0:100::/56');
@@ -63,11 +63,11 @@ describe('without a trusted proxy', () => {
     expect(of('2001:db8:ffff::1', 32)).toBe('2001:db8::/32');
     expect(of('2001:db8:ffff::1', 33)).toBe('2001:db8:8000::/33');
     expect(of('fe80::1%eth0', 64)).toBe('fe80:0:0:0::/64');
-    // Ends as a mapped IPv4 address does, but is not one.
+    // Ends like an IPv4-mapped address, but is not one.
     expect(of('2001:db8::ffff:203.0.113.7')).toBe('2001:db8:0:0::/56');
   });
 
-  it('two addresses have one key exactly when they share the prefix', () => {
+  it('gives two addresses the same key if and only if they share the prefix', () => {
     fc.assert(
       fc.property(fc.ipV6(), fc.ipV6(), fc.integer({ min: 1, max: 128 }), (a, b, ipv6Prefix) => {
         const [x, y] = [a, b].map((text) => clientAddress(from(text), { ipv6Prefix }));
@@ -80,7 +80,7 @@ describe('without a trusted proxy', () => {
     );
   });
 
-  it('a connection without an address is unknown; a request that cannot have one is refused', () => {
+  it("returns 'unknown' for a connection without an address, and throws if there is no connection", () => {
     expect(clientAddress(from(undefined))).toBe('unknown');
     expect(() => clientAddress({ headers: new Headers() })).toThrow(
       expect.objectContaining({ code: 'ERR_ADDRESS' }),
@@ -88,8 +88,8 @@ describe('without a trusted proxy', () => {
   });
 });
 
-describe('behind proxies', () => {
-  it('a number trusts so many, and no spoofed entry before them', () => {
+describe('clientAddress behind proxies', () => {
+  it('skips the given number of proxies and ignores spoofed entries before them', () => {
     expect(forwarded('10.0.0.1', '6.6.6.6, 203.0.113.7', { trustProxy: 1 })).toBe('203.0.113.7');
     expect(forwarded('10.0.0.1', '6.6.6.6, 203.0.113.7, 10.0.0.2', { trustProxy: 2 })).toBe('203.0.113.7');
     expect(forwarded('10.0.0.1', '203.0.113.7', { trustProxy: 2 })).toBe('203.0.113.7');
@@ -97,7 +97,7 @@ describe('behind proxies', () => {
     expect(forwarded('10.0.0.1', '', { trustProxy: 1 })).toBe('10.0.0.1');
   });
 
-  it('CIDRs trust by address: back to the first that is not trusted', () => {
+  it('returns the first address, from the right, that is outside the trusted ranges', () => {
     const trustProxy = ['10.0.0.0/8', '2001:db8::/32'];
     expect(forwarded('10.0.0.1', '6.6.6.6, 203.0.113.7, 10.9.9.9', { trustProxy })).toBe('203.0.113.7');
     expect(forwarded('203.0.113.9', '6.6.6.6', { trustProxy })).toBe('203.0.113.9');
@@ -107,7 +107,7 @@ describe('behind proxies', () => {
     expect(forwarded('127.0.0.1', '203.0.113.7', { trustProxy: 'loopback, private' })).toBe('203.0.113.7');
   });
 
-  it('whatever a client puts in front, the answer is the same', () => {
+  it('returns the same address whatever the client prepends to the header', () => {
     const honest = '203.0.113.7, 10.0.0.2';
     fc.assert(
       fc.property(
@@ -120,18 +120,18 @@ describe('behind proxies', () => {
     );
   });
 
-  it('what is no address ends the chain, and ports are dropped', () => {
+  it('stops at an entry that is not an address, and drops ports', () => {
     expect(forwarded('10.0.0.1', 'unknown', { trustProxy: 1 })).toBe('10.0.0.1');
     expect(forwarded('10.0.0.1', '203.0.113.7:4711', { trustProxy: 1 })).toBe('203.0.113.7');
     expect(forwarded('10.0.0.1', '[2001:db8::1]:4711', { trustProxy: 1 })).toBe('2001:db8:0:0::/56');
   });
 
-  it('headers sent twice are one chain', () => {
+  it('joins headers that were sent twice', () => {
     const request = from('10.0.0.1', { 'x-forwarded-for': ['6.6.6.6', '203.0.113.7'] });
     expect(clientAddress(request, { trustProxy: 1 })).toBe('203.0.113.7');
   });
 
-  it('platforms have headers of their own', () => {
+  it("reads each platform's own header", () => {
     const headers = {
       'cf-connecting-ip': '203.0.113.1',
       'fly-client-ip': '203.0.113.2',
@@ -162,11 +162,11 @@ describe('behind proxies', () => {
     const seenFrom = (connection: string | undefined) =>
       clientAddress(from(connection, headers), { trustProxy });
 
-    it('believes a trusted peer', () => {
+    it('uses the header of a trusted peer', () => {
       expect(seenFrom('10.1.2.3')).toBe('203.0.113.4');
     });
 
-    it('does not believe a peer whose address cannot be parsed', () => {
+    it('ignores the header of a peer whose address cannot be parsed', () => {
       for (const peer of [
         '10.1.2',
         '10.1.2.3.4',
@@ -179,7 +179,7 @@ describe('behind proxies', () => {
       expect(seenFrom('')).toBe('');
     });
 
-    it('believes a peer without an address, which is connected over a Unix socket', () => {
+    it('uses the header of a peer without an address, which is connected over a Unix socket', () => {
       expect(seenFrom(undefined)).toBe('203.0.113.4');
     });
 
@@ -190,7 +190,7 @@ describe('behind proxies', () => {
     });
   });
 
-  it('knows the private and the loopback ranges by name', () => {
+  it("accepts the names 'private' and 'loopback' for these ranges", () => {
     for (const [peer, range] of [
       ['10.1.2.3', 'private'],
       ['172.31.255.255', 'private'],
@@ -207,7 +207,7 @@ describe('behind proxies', () => {
     }
   });
 
-  it('drops the port of an address, and takes nothing else that looks like one', () => {
+  it('drops the port of an address, and nothing else that looks like one', () => {
     const of = (text: string) => forwarded('10.0.0.1', text, { trustProxy: 1 });
     expect(of('[2001:db8::1]')).toBe('2001:db8:0:0::/56');
     expect(of('[203.0.113.7]:80')).toBe('203.0.113.7');
@@ -223,7 +223,7 @@ describe('behind proxies', () => {
       expect(of(text)).toBe('10.0.0.1');
   });
 
-  it('what cannot be trusted is refused by name', () => {
+  it('rejects invalid trustProxy values, naming the option', () => {
     for (const trustProxy of [
       '10.0.0.0/33',
       'everyone',
@@ -251,7 +251,7 @@ describe('behind proxies', () => {
   });
 });
 
-describe('addresses', () => {
+describe('parseAddress and contains', () => {
   const almost = fc.oneof(
     fc.ipV4(),
     fc.ipV6(),
@@ -260,7 +260,7 @@ describe('addresses', () => {
     fc.ipV4Extended(),
   );
 
-  it('are those that Node takes for addresses', () => {
+  it('accept exactly the addresses that Node accepts', () => {
     fc.assert(
       fc.property(almost, (text) => {
         expect(parseAddress(text) !== undefined, text).toBe(isIP(text) !== 0);
@@ -269,7 +269,7 @@ describe('addresses', () => {
     );
   });
 
-  it('are in a range when Node says so', () => {
+  it('agree with Node on which addresses are in a range', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.ipV4(), fc.ipV6()),
@@ -293,8 +293,8 @@ describe('addresses', () => {
   });
 });
 
-describe('composite keys', () => {
-  it('differ when any part differs', () => {
+describe('key()', () => {
+  it('returns different keys if any part differs', () => {
     const parts = fc.array(fc.string({ unit: fc.constantFrom('a', ':', '\\', '"', '') }), {
       minLength: 1,
       maxLength: 4,
@@ -307,18 +307,18 @@ describe('composite keys', () => {
     );
   });
 
-  it('read well', () => {
+  it('returns readable keys', () => {
     expect(key('user', 42, 'route', 'login')).toBe('user:42:route:login');
   });
 
-  it('refuse a part that is missing', () => {
+  it('throws if a part is missing', () => {
     for (const parts of [[], ['user', undefined], ['user', null], [{}]])
       expect(() => key(...(parts as string[]))).toThrow(expect.objectContaining({ code: 'ERR_KEY' }));
   });
 });
 
-/** IPv4 in IPv6's clothes: Sluice takes it for IPv4. */
-/** Whether it is an IPv6 address that stands for an IPv4 address: its key is not a prefix. */
+/** IPv6 addresses that embed an IPv4 address, by prefix: Sluice treats them as IPv4. */
+/** Whether an IPv6 address embeds an IPv4 address, so that its key is not a prefix. */
 function embedsV4(text: string): boolean {
   const address = parseAddress(text);
   const ranges = ['::ffff:0:0/96', '64:ff9b::/96', '2002::/16'].map(parseRange);

@@ -46,7 +46,7 @@ const value = (pairs: readonly (readonly [string, string])[], name: string) =>
   pairs.find(([other]) => other === name)?.[1];
 
 describe('draft-11', () => {
-  it('names every policy with quota and window, and what is left of each', () => {
+  it('lists every policy with its quota, window and remaining units', () => {
     const two = decision(
       {},
       state({ name: 'burst' }),
@@ -58,14 +58,14 @@ describe('draft-11', () => {
     ]);
   });
 
-  it('the partition key is a byte sequence in both fields', () => {
+  it('encodes the partition key as a byte sequence in both fields', () => {
     expect(rateLimitHeaders(decision(), { partitionKey: 'käse' })).toEqual([
       ['RateLimit-Policy', '"default";q=100;w=60;pk=:a8Okc2U=:'],
       ['RateLimit', '"default";r=50;t=30;pk=:a8Okc2U=:'],
     ]);
   });
 
-  it('any name becomes a structured string', () => {
+  it('encodes any policy name as a structured string', () => {
     const named = (name: string) => value(rateLimitHeaders(decision({}, state({ name }))), 'RateLimit');
     expect(named('a "b" \\c')).toBe('"a \\"b\\" \\\\c";r=50;t=30');
     expect(named('päck\n')).toBe('"p%C3%A4ck%0A";r=50;t=30');
@@ -77,7 +77,7 @@ describe('draft-11', () => {
     );
   });
 
-  it('has no t, w or field for what has no end', () => {
+  it('omits t, w or the whole field for infinite values', () => {
     expect(rateLimitHeaders(decision({}, state({ resetAfter: Infinity, window: Infinity })))).toEqual([
       ['RateLimit-Policy', '"default";q=100'],
       ['RateLimit', '"default";r=50'],
@@ -85,7 +85,7 @@ describe('draft-11', () => {
     expect(rateLimitHeaders(decision({}, state({ limit: Infinity })))).toEqual([]);
   });
 
-  it('a huge or broken number is still a structured integer', () => {
+  it('encodes a huge or fractional number as a structured integer', () => {
     const pairs = rateLimitHeaders(decision({}, state({ limit: 1e300, remaining: 2.5 })));
     expect(pairs).toEqual([
       ['RateLimit-Policy', '"default";q=999999999999999;w=60'],
@@ -93,7 +93,7 @@ describe('draft-11', () => {
     ]);
   });
 
-  it('a key blocked by hand has nothing left', () => {
+  it('reports nothing left for a manually blocked key', () => {
     const limiter = createLimiter('10/s', { store: memory({ clock: manualClock(0) }) });
     limiter.block('k', '1m');
     expect(rateLimitHeaders(limiter.take('k'))).toEqual([
@@ -119,7 +119,7 @@ describe('Retry-After', () => {
     );
   });
 
-  it('lets the next try pass', () => {
+  it('is long enough for the next attempt to pass', () => {
     const clock = manualClock(1_700_000_000_000.4);
     const limiter = createLimiter(gcra({ limit: 7, per: '1m' }), { store: memory({ clock }) });
     for (let i = 0; i < 7; i++) limiter.take('k');
@@ -128,7 +128,7 @@ describe('Retry-After', () => {
     expect(limiter.take('k').allowed).toBe(true);
   });
 
-  it('is absent when the wait has no end, and when nothing was denied', () => {
+  it('is absent if a retry can never pass, and if the request was allowed', () => {
     for (const style of ['draft-11', 'legacy', 'github', 'sharkey'] as const) {
       expect(value(rateLimitHeaders(denied(Infinity), { style }), 'Retry-After')).toBeUndefined();
       expect(value(rateLimitHeaders(decision(), { style }), 'Retry-After')).toBeUndefined();
@@ -136,8 +136,8 @@ describe('Retry-After', () => {
   });
 });
 
-describe('older styles', () => {
-  it('legacy counts the seconds that are left', () => {
+describe('the header style', () => {
+  it('legacy resets in seconds from now', () => {
     expect(rateLimitHeaders(denied(1500, { resetAfter: 30_001 }), { style: 'legacy' })).toEqual([
       ['X-RateLimit-Limit', '100'],
       ['X-RateLimit-Remaining', '0'],
@@ -146,7 +146,7 @@ describe('older styles', () => {
     ]);
   });
 
-  it('github names the second since 1970', () => {
+  it('github resets in seconds since 1970', () => {
     expect(rateLimitHeaders(decision(), { style: 'github', now: 1_700_000_000_500 })).toEqual([
       ['X-RateLimit-Limit', '100'],
       ['X-RateLimit-Remaining', '50'],
@@ -157,7 +157,7 @@ describe('older styles', () => {
     expect(Number(reset?.[1]) * 1000 - before).toBeGreaterThan(29_000);
   });
 
-  it('sharkey answers as its recordings do', () => {
+  it('sharkey equals the recordings of Sharkey', () => {
     interface Recorded {
       readonly info: Readonly<Record<'remaining' | 'resetMs' | 'fullResetMs', number>> & {
         readonly blocked: boolean;
@@ -175,7 +175,7 @@ describe('older styles', () => {
     }
   });
 
-  it('of several styles, the first that names a header counts', () => {
+  it('that comes first wins if several set the same header', () => {
     expect(rateLimitHeaders(denied(500), { style: ['draft-11', 'sharkey', 'legacy'] })).toEqual([
       ['RateLimit-Policy', '"default";q=100;w=60'],
       ['RateLimit', '"default";r=0;t=1'],
@@ -187,7 +187,7 @@ describe('older styles', () => {
     ]);
   });
 
-  it('a style or an option that does not exist is refused by name', () => {
+  it('or option that does not exist is rejected by name', () => {
     expect(() => rateLimitHeaders(decision(), { style: 'draft-99' as HeaderStyle })).toThrow(
       expect.objectContaining({ code: 'ERR_CHOICE', option: 'rateLimitHeaders.style', value: 'draft-99' }),
     );
@@ -201,7 +201,7 @@ describe('older styles', () => {
 });
 
 describe('problem details', () => {
-  it('name the policies that denied, and only those', () => {
+  it('list only the policies that denied', () => {
     const clock = manualClock(0);
     const limiter = createLimiter(
       { burst: gcra({ limit: 1, per: '10s' }), daily: fixedWindow({ limit: 1, per: '1d' }), year: '9/365d' },
@@ -210,18 +210,18 @@ describe('problem details', () => {
     limiter.take('k');
     expect(problem(limiter.take('k'))).toEqual({
       type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
-      title: 'The quota is used up',
+      title: 'Quota exceeded',
       status: 429,
       detail: 'Try again in 86400 s.',
       'violated-policies': ['burst', 'daily'],
     });
   });
 
-  it('have no detail when there is nothing to wait for', () => {
+  it('have no detail if a retry can never pass', () => {
     expect(problem(denied(Infinity))).not.toHaveProperty('detail');
   });
 
-  it('tell a block by hand and a failing store from a used-up quota', () => {
+  it('distinguish a manual block and a failing store from an exhausted quota', () => {
     const types = [
       denied(5),
       { ...denied(5), policy: 'block' },

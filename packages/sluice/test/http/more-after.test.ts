@@ -1,4 +1,4 @@
-/** `RateLimit: t`: the time until a policy has one unit more than `r`. */
+/** `t` in the RateLimit header: the time until a policy has one unit more than `r`. */
 import { describe, expect, test } from 'vitest';
 import { limitedFetch, moreAfter, rateLimitHeaders } from '../../src/http/index.ts';
 import { createLimiter, type Decision, memory, type Policies, type PolicyState } from '../../src/index.ts';
@@ -8,7 +8,7 @@ import { random, someGap } from '../stores/differential.ts';
 import { CASES } from '../support/policies.ts';
 
 const START = 1_700_000_000_000;
-/** Closer than this to an announced instant, float error decides. */
+/** Milliseconds. Closer than this to an announced instant, floating-point error decides. */
 const CLOSE = 0.002;
 const ROUNDS = 30;
 const SEED = Number(process.env['SEED'] ?? 1);
@@ -36,7 +36,7 @@ function afterHits(
 }
 
 describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
-  test('has what it had just before the announced instant, and at least one unit more at it', () => {
+  test('has no more units just before the announced instant, and at least one more at it', () => {
     afterHits(policies, [1, 1, 2, 3, 6, 0.5], (peek, decision, clock) => {
       const now = clock.now();
       for (const [i, state] of decision.policies.entries()) {
@@ -90,36 +90,36 @@ describe('moreAfter', () => {
   });
 });
 
-describe('the header', () => {
+describe('the RateLimit header', () => {
   const clock = manualClock(START);
   const store = memory({ clock });
   const header = (decision: Decision) => new Map(rateLimitHeaders(decision)).get('RateLimit');
 
-  test('of 10/min announces the next unit, not the last', () => {
+  test('announces when the next unit of 10/min is replenished, not the last', () => {
     const limiter = createLimiter('10/min', { store });
     expect(header(limiter.take('a', 10))).toBe('"default";r=0;t=6');
     const denied = new Map(rateLimitHeaders(limiter.take('a')));
     expect([denied.get('RateLimit'), denied.get('Retry-After')]).toEqual(['"default";r=0;t=6', '6']);
   });
 
-  test('of a fully replenished key has a t of 0: there is nothing to wait for', () => {
+  test('has a t of 0 for a fully replenished key', () => {
     expect(header(createLimiter('10/min', { store }).peek('b'))).toBe('"default";r=10;t=0');
   });
 
-  test('of a denial says t only of policies that have more before Retry-After', () => {
+  test('omits t in a denial for policies that are replenished after Retry-After', () => {
     const limiter = createLimiter({ burst: '2/10s', day: '1000/day fixed-window' }, { store });
     limiter.take('c', 2);
     expect(header(limiter.take('c'))).toBe('"burst";r=0;t=5,"day";r=998');
   });
 
-  test('of a manual block announces its end for every policy', () => {
+  test('announces the end of a manual block for every policy', () => {
     const limiter = createLimiter({ burst: '2/10s', day: '1000/day fixed-window' }, { store });
     limiter.block('d', '30s');
     expect(header(limiter.take('d'))).toBe('"burst";r=0;t=30,"day";r=0;t=30');
   });
 });
 
-test('limitedFetch against a guarded handler waits for the next unit, and passes', async () => {
+test('limitedFetch waits for the next unit of a guarded handler, and passes', async () => {
   const clock = manualClock(START);
   const limiter = createLimiter('10/min', { store: memory({ clock }) });
   const guarded = withRateLimit({ limiter, key: () => 'client' }, () => new Response('hello'));

@@ -1,4 +1,4 @@
-/** A server on a real socket that answers as it is told and keeps a diary, and a clock that jumps to whatever is waited for. */
+/** A test server on a real socket that records its requests, and a clock that jumps to the next timer. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -44,13 +44,13 @@ export async function serve(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, visits };
 }
 
-/** Answers one after the other; the last one from then on. */
+/** Returns the answers one after the other, then repeats the last one. */
 export function inTurn(...answers: Answer[]): () => Answer {
   let next = 0;
   return () => answers[Math.min(next++, answers.length - 1)];
 }
 
-/** Whoever waits is woken as soon as everything else has come to rest. */
+/** A manual clock that advances to the next timer as soon as all I/O is done. */
 export function swiftClock(): ManualClock {
   const clock = manualClock(START);
   return {

@@ -4,7 +4,7 @@ import { createLimiter, memory, metered, StoreUnavailable } from '../../src/inde
 import { type DecisionMessage, diagnostics, type FaultMessage } from '../../src/metrics/diagnostics.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 
-test('a subscriber hears of each hit until it leaves, and the next limiter needs no telling', () => {
+test('diagnostics publishes each hit of every limiter until the subscriber leaves', () => {
   const limiter = createLimiter('1/h', { store: metered(memory(), diagnostics), name: 'api' });
   const heard: DecisionMessage[] = [];
   const listen = (message: unknown): void => {
@@ -24,7 +24,7 @@ test('a subscriber hears of each hit until it leaves, and the next limiter needs
   expect(heard[0]?.decision).toBe(decision);
 });
 
-test('a fault is heard on a channel of its own', async () => {
+test('diagnostics publishes faults on a separate channel', async () => {
   const store = redis(
     { send: () => Promise.reject(new Error('connect ECONNREFUSED')) },
     { onFailure: 'throw' },

@@ -26,7 +26,7 @@ interface Told {
   readonly decision?: Decision;
 }
 
-/** Keeps what it is told. */
+/** An observer that records its calls. */
 function recorder(): Observer & { readonly told: Told[] } {
   const told: Told[] = [];
   return {
@@ -42,20 +42,20 @@ function recorder(): Observer & { readonly told: Told[] } {
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
-/** A client whose server is not there. */
-/** A busy machine may be slow. */
+/** A client without a server. */
+/** Generous, for busy machines. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
 describe.each(['memory', 'redis 7'])('a metered store on %s', (name) => {
   const make = STORES[name];
-  describe('keeps every claim of a store', () => {
+  describe('passes the conformance suite', () => {
     for (const claim of conformance((clock) => metered(make(clock), recorder()))) test(claim.name, claim.run);
   });
 });
 
 describe('metered', () => {
-  test('a store that answers at once still does, with the very decision of the store', () => {
+  test('returns the same decision object synchronously if the store does', () => {
     const store = memory();
     const observer = recorder();
     const limiter = createLimiter('5/h', { store: metered(store, observer), name: 'api' });
@@ -67,7 +67,7 @@ describe('metered', () => {
     expect(observer.told[0]?.decision).toBe(decision);
   });
 
-  test('every hit is told once, and only what was asked to pass has an outcome', () => {
+  test('reports every hit once, and an outcome only for hits that ask for permission', () => {
     const observer = recorder();
     const clock = manualClock();
     const limiter = createLimiter('2/s', { store: metered(memory({ clock }), observer) });
@@ -93,7 +93,7 @@ describe('metered', () => {
     ]);
   });
 
-  test('a turn that is booked ahead is allowed; one that is not is denied', () => {
+  test('reports a reservation as allowed, and a rejected one as denied', () => {
     const observer = recorder();
     const limiter = createLimiter('1/s', { store: metered(memory({ clock: manualClock() }), observer) });
     expect(limiter.reserve('a').delay).toBe(0);
@@ -102,7 +102,7 @@ describe('metered', () => {
     expect(observer.told.map(({ outcome }) => outcome)).toEqual(['allowed', 'allowed', 'denied']);
   });
 
-  test('to be told to wait in acquire is no denial; to be told never is one', async () => {
+  test('does not report waiting in acquire as a denial, unless the wait would never end', async () => {
     const observer = recorder();
     const clock = manualClock();
     const limiter = createLimiter('1/s', { store: metered(memory({ clock }), observer) });
@@ -115,7 +115,7 @@ describe('metered', () => {
     expect(observer.told.slice(2).map(({ outcome }) => outcome)).toEqual(['allowed', 'denied']);
   });
 
-  test('what a server answers is timed, and told before its caller goes on', async () => {
+  test('times asynchronous answers and reports them before the caller continues', async () => {
     const observer = recorder();
     const name = `metered ${process.pid}`;
     const limiter = createLimiter('2/h', { store: metered(redis(client, patient), observer), name });
@@ -130,7 +130,7 @@ describe('metered', () => {
     expect(times.reduce((sum, took) => sum + took, 0)).toBeLessThanOrEqual(elapsed);
   });
 
-  test('where a store answers some at once and others later, only those that came later are timed', async () => {
+  test('times only asynchronous answers if a store gives both kinds', async () => {
     const observer = recorder();
     const inner = redis(client, patient);
     const store = metered(leased(inner, { nodes: 1 }), observer);
@@ -145,7 +145,7 @@ describe('metered', () => {
     expect(later.map(({ decision }) => decision?.source)).toContain('store');
   });
 
-  test('a fault is told with its kind, and the caller gets the same error', async () => {
+  test('reports a fault with its kind, and passes the same error to the caller', async () => {
     const observer = recorder();
     const limiter = createLimiter('2/h', { store: metered(redis(nobody, patient), observer), name: 'far' });
     const error: unknown = await limiter.take('alice').catch((reason: unknown) => reason);
@@ -155,7 +155,7 @@ describe('metered', () => {
     expect(observer.told[0]?.took).toBeGreaterThanOrEqual(0);
   });
 
-  test('an error that is thrown at once is told and thrown at once', () => {
+  test('reports and rethrows a synchronous error synchronously', () => {
     const observer = recorder();
     const broken: Store<Decision> = {
       ...memory(),
@@ -168,7 +168,7 @@ describe('metered', () => {
     expect(observer.told).toMatchObject([{ what: 'take', fault: 'unknown', took: undefined }]);
   });
 
-  test('what an observer throws or rejects with reaches nobody: not the caller, not the next observer', async () => {
+  test('hides errors of an observer from the caller and the next observer', async () => {
     const unhandled = rejections();
     const observer = recorder();
     const throwing: Observer = {
@@ -195,7 +195,7 @@ describe('metered', () => {
     expect(unhandled.seen).toEqual([]);
   });
 
-  test('closing it closes the store', () => {
+  test('closes the store when it is closed', () => {
     const store = memory();
     const watched = metered(store, recorder());
     createLimiter('5/h', { store: watched }).take('alice');
@@ -205,7 +205,7 @@ describe('metered', () => {
   });
 
   test.each([[undefined], [null], [{}], [{ decided: 1 }], [() => {}]])(
-    'what observes nothing is refused: %o',
+    'rejects an observer without methods: %o',
     (observer) => {
       expect(() => metered(memory(), observer as Observer)).toThrow('ERR_OPTIONS');
     },

@@ -18,11 +18,11 @@ import { redis } from '../../src/stores/redis/index.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
-/** A busy machine may be slow. */
+/** Generous, for busy machines. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
-/** The real SDK, exporting to memory. */
+/** The real OpenTelemetry SDK, exporting to memory. */
 function sdk(temporality: AggregationTemporality = AggregationTemporality.CUMULATIVE) {
   const exporter = new InMemoryMetricExporter(temporality);
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
@@ -46,8 +46,8 @@ function points(data: MetricData | undefined): [object, number][] {
   ]);
 }
 
-describe('otel metrics', () => {
-  test('are counters by limiter, policy and outcome, read when they are collected', async () => {
+describe('otelMetrics', () => {
+  test('counts by limiter, policy and outcome, and is read on collection', async () => {
     const { meter, collect, provider } = sdk();
     const store = metered(memory(), otelMetrics(meter));
     const limiter = createLimiter('5/h', { store, name: 'api' });
@@ -72,7 +72,7 @@ describe('otel metrics', () => {
     await provider.shutdown();
   });
 
-  test('are differences for a reader that wants these', async () => {
+  test('supports delta temporality', async () => {
     const { meter, collect, provider } = sdk(AggregationTemporality.DELTA);
     const limiter = createLimiter('5/h', { store: metered(memory(), otelMetrics(meter)), name: 'api' });
     limiter.take('alice', 2);
@@ -83,7 +83,7 @@ describe('otel metrics', () => {
     await provider.shutdown();
   });
 
-  test('have a histogram of seconds for what a server answers, and say which faults there were', async () => {
+  test('records a histogram of seconds for asynchronous answers, and counts faults by kind', async () => {
     const { meter, collect, provider } = sdk();
     const metrics = otelMetrics(meter);
     const name = `otel ${process.pid}`;
@@ -105,7 +105,7 @@ describe('otel metrics', () => {
     await provider.shutdown();
   });
 
-  test('are bounded whatever names come, and never show a key', async () => {
+  test('keeps a bounded number of series whatever names occur, and never exposes a key', async () => {
     const { meter, collect, provider } = sdk();
     const store = metered(memory(), otelMetrics(meter, { maxLimiters: 10 }));
     for (let i = 0; i < 100; i++) createLimiter('1/h', { store, name: `limiter ${i}` }).take('203.0.113.7');
@@ -115,7 +115,7 @@ describe('otel metrics', () => {
     await provider.shutdown();
   });
 
-  test('end with close', async () => {
+  test('stops on close', async () => {
     const { meter, collect, provider } = sdk();
     const metrics = otelMetrics(meter);
     const limiter = createLimiter('5/h', { store: metered(memory(), metrics) });
@@ -131,7 +131,7 @@ describe('otel metrics', () => {
   });
 });
 
-describe('otel spans', () => {
+describe('otelSpans', () => {
   const active = new AsyncLocalStorage<string>();
   interface Seen extends SpanOptions {
     name: string;
@@ -140,7 +140,7 @@ describe('otel spans', () => {
     status?: unknown;
   }
 
-  /** Keeps spans, with what is active where they are started. */
+  /** Records spans and the span that is active when they are started. */
   function recording(): { tracer: Tracer; spans: Seen[] } {
     const spans: Seen[] = [];
     const startSpan = (name: string, options: SpanOptions = {}): Span => {
@@ -160,7 +160,7 @@ describe('otel spans', () => {
     return { tracer: { startSpan } as Tracer, spans };
   }
 
-  test('a hit that a server answers is a span, within what was active where it was asked', async () => {
+  test('records a span for an asynchronous hit, within the active span', async () => {
     const { tracer, spans } = recording();
     const name = `spans ${process.pid}`;
     const limiter = createLimiter('1/h', { store: metered(redis(client, patient), otelSpans(tracer)), name });
@@ -185,7 +185,7 @@ describe('otel spans', () => {
     expect(JSON.stringify(spans)).not.toContain('alice');
   });
 
-  test('a fault is a span with an error', async () => {
+  test('records a fault as a span with an error', async () => {
     const { tracer, spans } = recording();
     const limiter = createLimiter('1/h', {
       store: metered(redis(nobody, patient), otelSpans(tracer)),
@@ -200,7 +200,7 @@ describe('otel spans', () => {
     ]);
   });
 
-  test('what is answered at once is no span', () => {
+  test('records no span for a synchronous answer', () => {
     const { tracer, spans } = recording();
     createLimiter('1/h', { store: metered(memory(), otelSpans(tracer)) }).take('alice');
     expect(spans).toEqual([]);

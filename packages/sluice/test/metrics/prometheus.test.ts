@@ -10,12 +10,12 @@ import { scrape } from 'sluice-test-support/metrics/scrape.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
-/** A busy machine may be slow. */
+/** Generous, for busy machines. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
-describe('prometheus metrics', () => {
-  test('count what passed, what was denied and what was near, by limiter and policy', () => {
+describe('prometheusMetrics', () => {
+  test('counts allowed, denied and near-limit requests by limiter and policy', () => {
     const metrics = prometheusMetrics();
     const clock = manualClock();
     const store = metered(memory({ clock }), metrics);
@@ -26,7 +26,7 @@ describe('prometheus metrics', () => {
     api.peek('bob');
     createLimiter('1/h', { store, name: 'login' }).take('alice');
     expect(metrics.text()).toBe(`\
-# HELP sluice_decisions_total Takes, reservations and turns decided.
+# HELP sluice_decisions_total Decisions on takes, reservations and acquired turns.
 # TYPE sluice_decisions_total counter
 sluice_decisions_total{limiter="api",policy="second",outcome="allowed"} 5
 sluice_decisions_total{limiter="api",policy="second",outcome="denied"} 1
@@ -34,25 +34,25 @@ sluice_decisions_total{limiter="api",policy="day",outcome="allowed"} 2
 sluice_decisions_total{limiter="api",policy="day",outcome="denied"} 1
 sluice_decisions_total{limiter="login",policy="default",outcome="allowed"} 1
 sluice_decisions_total{limiter="login",policy="default",outcome="denied"} 0
-# HELP sluice_near_limit_total Those that passed near the limit.
+# HELP sluice_near_limit_total Requests that were allowed close to the limit.
 # TYPE sluice_near_limit_total counter
 sluice_near_limit_total{limiter="api",policy="second"} 1
 sluice_near_limit_total{limiter="api",policy="day"} 2
 sluice_near_limit_total{limiter="login",policy="default"} 1
-# HELP sluice_answers_total Answers to hits of all verbs, by who gave them.
+# HELP sluice_answers_total Answers to hits of all verbs, by source.
 # TYPE sluice_answers_total counter
 sluice_answers_total{source="store"} 11
 sluice_answers_total{source="deny-cache"} 0
 sluice_answers_total{source="lease"} 0
 sluice_answers_total{source="fallback"} 0
-# HELP sluice_store_errors_total Hits that ended in an error, by fault.
+# HELP sluice_store_errors_total Hits that failed, by kind of fault.
 # TYPE sluice_store_errors_total counter
-# HELP sluice_store_duration_seconds How long the store took. What answers at once is not timed.
+# HELP sluice_store_duration_seconds Time the store took to answer. Synchronous answers are not timed.
 # TYPE sluice_store_duration_seconds histogram
 `);
   });
 
-  test('time what a server answers, by limiter, and count its faults', async () => {
+  test('times asynchronous answers by limiter, and counts faults', async () => {
     const metrics = prometheusMetrics();
     const name = `timed ${process.pid}`;
     const near = createLimiter('100/h', { store: metered(redis(client, patient), metrics), name });
@@ -80,7 +80,7 @@ sluice_answers_total{source="fallback"} 0
     );
   });
 
-  test('are bounded whatever names come, and sum up to all that was decided', () => {
+  test('keeps a bounded number of series whatever names occur, and their sum is complete', () => {
     const metrics = prometheusMetrics({ maxLimiters: 10 });
     const store = metered(memory({ maxKeys: 10 }), metrics);
     for (let i = 0; i < 300; i++) {
@@ -102,7 +102,7 @@ sluice_answers_total{source="fallback"} 0
     );
   });
 
-  test('are bounded in what they time, also where only peeks come', async () => {
+  test('keeps a bounded number of histograms, also if only peeks occur', async () => {
     const metrics = prometheusMetrics({ maxLimiters: 10 });
     const inner = memory();
     const later: Store<Promise<Decision>> = { ...inner, apply: async (hit) => inner.apply(hit) };
@@ -113,7 +113,7 @@ sluice_answers_total{source="fallback"} 0
     expect(names.at(-1)).toBe('_count{limiter="other"} 90');
   });
 
-  test('never show a key', () => {
+  test('never exposes a key', () => {
     const metrics = prometheusMetrics();
     const limiter = createLimiter('1/h', { store: metered(memory(), metrics) });
     for (let i = 0; i < 100; i++) limiter.take('203.0.113.7');
@@ -128,13 +128,13 @@ sluice_answers_total{source="fallback"} 0
     [{ maxLimiters: 0 }, 'ERR_INTEGER'],
     [{ nearratio: 0.5 }, 'ERR_UNKNOWN_OPTION'],
     ['no options', 'ERR_OPTIONS'],
-  ])('refuse options that make no sense: %o', (options, code) => {
+  ])('rejects invalid options: %o', (options, code) => {
     expect(() => prometheusMetrics(options as object)).toThrow(code);
   });
 });
 
-describe('the text format', () => {
-  test("is prom-client's, line by line, for the same numbers and any label", async () => {
+describe('exposition', () => {
+  test('equals the output of prom-client, line by line, for any labels and numbers', async () => {
     const labels = fc.record({
       limiter: fc
         .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 20 })
@@ -191,7 +191,7 @@ describe('the text format', () => {
     expect(EXPOSITION_TYPE).toBe(Registry.PROMETHEUS_CONTENT_TYPE);
   });
 
-  test('has a name for each unit, and for numbers without bound', () => {
+  test('adds a suffix for each unit, and writes infinite numbers', () => {
     const text = exposition([
       { name: 'a.b_c', type: 'gauge', unit: 'By', help: 'h', samples: [{ value: Infinity }] },
       {
@@ -208,7 +208,7 @@ describe('the text format', () => {
   });
 });
 
-/** Their order of lines and of labels (`le` comes first) means nothing. Lone surrogates cannot be written. */
+/** Normalizes prom-client's order of lines and labels, which has no meaning. Lone surrogates cannot be encoded. */
 function sorted(text: string): string[] {
   return text
     .toWellFormed()

@@ -1,4 +1,4 @@
-/** What every middleware must do, over a real socket. Each framework brings an app; the claims are the same for all. */
+/** Tests that every middleware must pass over a real socket. Each framework provides an app; the tests are the same for all. */
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, inject, it, vi } from 'vitest';
 import type { GuardOptions } from '../../src/http/index.ts';
@@ -15,12 +15,12 @@ import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { freePort } from 'sluice-test-support/redis/server.ts';
 
-/** What the guard of a framework is given. Each has its own request; these claims never look into it. */
+/** The options of a framework's guard. Each framework has its own request type; these tests never look into it. */
 export type AnyOptions = GuardOptions<unknown>;
 
 /**
- * An app answers GET / with 'ok', GET /login?status=401 with that status, GET /slow when `slow` is done, GET /fault by
- * throwing. All routes stand behind `everywhere`, /login behind `login` too. It calls `handled` in each handler.
+ * An app answers GET / with 'ok', GET /login?status=401 with that status, GET /slow when `slow` resolves, and throws for
+ * GET /fault. All routes are behind `everywhere`, and /login is also behind `login`. Each handler calls `handled`.
  */
 export interface App {
   readonly everywhere: AnyOptions;
@@ -55,11 +55,11 @@ export function middlewareClaims(framework: string, start: Start): void {
         });
     }
 
-    /** Two a minute; the clock stands still. */
+    /** Allows two requests per minute; the clock does not move. */
     const two = () =>
       createLimiter(fixedWindow({ limit: 2, per: '1m' }), { store: memory({ clock: manualClock(0) }) });
 
-    it('the first request passes and hears of the policy', async () => {
+    it('lets the first request pass and announces the policy', async () => {
       const get = await serve({ limiter: two() });
       const response = await get();
       expect(await response.text()).toBe('ok');
@@ -69,7 +69,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect(response.headers.get('retry-after')).toBeNull();
     });
 
-    it('one too many is answered with problem details and does not reach the handler', async () => {
+    it('answers a request over the limit with problem details, without calling the handler', async () => {
       const get = await serve({ limiter: two() });
       await get();
       await get();
@@ -77,7 +77,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       const response = await get();
       expect(response.status).toBe(429);
       expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
-      // Spread by key over at most five seconds.
+      // Retry-After is spread by key over at most five seconds.
       expect(response.headers.get('retry-after')).toMatch(/^6[0-5]$/);
       expect(response.headers.get('ratelimit')).toBe('"default";r=0;t=60');
       expect(await response.json()).toMatchObject({
@@ -88,7 +88,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect(handled).toHaveBeenCalledTimes(2);
     });
 
-    it('all policies are announced, and the violated ones named', async () => {
+    it('announces all policies, and names the violated ones', async () => {
       const clock = manualClock(0);
       const limiter = createLimiter(
         { burst: gcra({ limit: 1, per: '10s' }), daily: fixedWindow({ limit: 100, per: '1d' }) },
@@ -103,7 +103,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect(await second.json()).toMatchObject({ 'violated-policies': ['burst'] });
     });
 
-    it('the address of the client is the key, unless another is given', async () => {
+    it("uses the client's address as the key by default", async () => {
       const limiter = two();
       const get = await serve({ limiter });
       await get();
@@ -114,7 +114,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect(limiter.peek('127.0.0.1').remaining).toBe(1);
     });
 
-    it('a skipped request is not counted and hears nothing', async () => {
+    it('neither counts a skipped request nor sets headers on it', async () => {
       const limiter = two();
       const get = await serve({ limiter, key: () => 'k', skip: () => true });
       const response = await get();
@@ -123,7 +123,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect(limiter.peek('k').remaining).toBe(2);
     });
 
-    it('in shadow, a denial is reported and the request passes without a word', async () => {
+    it('in shadow mode, reports a denial and lets the request pass without headers', async () => {
       const denied: Decision[] = [];
       const get = await serve({
         limiter: two(),
@@ -139,7 +139,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect(denied).toMatchObject([{ allowed: false, remaining: 0 }]);
     });
 
-    it('status, body and headers are the ones that were asked for', async () => {
+    it('uses the configured status, body and headers', async () => {
       const get = await serve({
         limiter: two(),
         cost: 2,
@@ -158,7 +158,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect(response.headers.get('ratelimit')).toBeNull();
     });
 
-    it('a limit of the route adds to the one for all: both are announced, and what one denies the other gives back', async () => {
+    it("adds a route's limit to the global one, announces both, and refunds one if the other denies", async () => {
       const [forAll, forLogin] = [
         two(),
         createLimiter({ login: fixedWindow({ limit: 1, per: '1h', align: 'first' }) }),
@@ -177,7 +177,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect((await get('/login?status=200')).status).toBe(429);
     });
 
-    it('only failed logins are charged, once the response says so', async () => {
+    it('charges only failed logins, once the response is known', async () => {
       const limiter = two();
       const login: AnyOptions = {
         limiter,
@@ -194,7 +194,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect((await get('/login?status=200')).status).toBe(429);
     });
 
-    it('what a request holds is released when its response is out', async () => {
+    it('releases a held place when the response has been sent', async () => {
       const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
       const gate = aGate();
       const get = await serve({ limiter, key: () => 'k' }, { slow: () => gate.opened });
@@ -207,7 +207,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect((await get()).status).toBe(200);
     });
 
-    it('a client that leaves frees what it held, and the server lives on', async () => {
+    it('releases a held place when the client disconnects, and keeps serving', async () => {
       const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
       const gate = aGate();
       cleanups.push(() => gate.open());
@@ -221,7 +221,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect((await get()).status).toBe(200);
     });
 
-    it('HEAD is limited like GET: it holds nothing for longer, and its refusal has all but the body', async () => {
+    it('limits HEAD like GET: it holds a place no longer, and a denial has everything but the body', async () => {
       const limiter = createLimiter({
         atOnce: concurrency({ limit: 1, lease: '1m' }),
         hour: fixedWindow({ limit: 2, per: '1h' }),
@@ -238,7 +238,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect(await response.text()).toBe('');
     });
 
-    it('a fault in a key function is the framework’s to report, and the server lives on', async () => {
+    it('passes an error of the key function to the framework, and keeps serving', async () => {
       let faulty = true;
       const get = await serve({
         limiter: two(),
@@ -253,7 +253,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect((await get()).status).toBe(200);
     });
 
-    it('a handler that throws is charged like any other', async () => {
+    it('charges a request whose handler throws', async () => {
       const limiter = two();
       const get = await serve({ limiter, key: () => 'k' });
       expect((await get('/fault')).status).toBe(500);
@@ -264,7 +264,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       const client = new Redis(inject('redisPort'), '127.0.0.1');
       afterAll(() => client.disconnect());
 
-      it('20 requests at once: exactly the limit passes', async () => {
+      it('lets exactly the limit pass out of 20 concurrent requests', async () => {
         const store = redis(client, { onFailure: 'throw', deadline: '10s' });
         const limiter = createLimiter('7/h fixed-window', { store, name: `${framework} ${process.pid}` });
         const get = await serve({ limiter, key: () => 'k' });
@@ -274,7 +274,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       });
     });
 
-    describe('with the store down:', () => {
+    describe('while the store is down', () => {
       async function down(onFailure: NonNullable<Parameters<typeof redis>[1]>['onFailure']) {
         const client = new Redis(await freePort(), '127.0.0.1', {
           retryStrategy: () => null,
@@ -285,7 +285,7 @@ export function middlewareClaims(framework: string, start: Start): void {
         return createLimiter('2/h', { store: redis(client, { onFailure, deadline: 50 }), name: 'api' });
       }
 
-      it("'throw' is 503 with problem details, told to onUnavailable", async () => {
+      it("answers 503 with problem details under 'throw', and calls onUnavailable", async () => {
         const told: unknown[] = [];
         const get = await serve({
           limiter: await down('throw'),
@@ -299,17 +299,17 @@ export function middlewareClaims(framework: string, start: Start): void {
         expect(handled).not.toHaveBeenCalled();
       });
 
-      it("'allow' lets all pass", async () => {
+      it("lets every request pass under 'allow'", async () => {
         const get = await serve({ limiter: await down('allow') });
         for (let i = 0; i < 3; i++) expect((await get()).status).toBe(200);
       });
 
-      it("'deny' refuses all", async () => {
+      it("denies every request under 'deny'", async () => {
         const get = await serve({ limiter: await down('deny') });
         expect((await get()).status).toBe(429);
       });
 
-      it('another limiter decides meanwhile', async () => {
+      it('lets a fallback limiter decide', async () => {
         const get = await serve({ limiter: await down(createLimiter('1/h')) });
         expect((await get()).status).toBe(200);
         expect((await get()).status).toBe(429);

@@ -1,6 +1,6 @@
 /**
- * Slots of requests whose connection dies: over HTTP/1.1 with pipelining and over HTTP/2, with every framework on Node.
- * When Node emits which event differs from version to version, so each one that is supported runs all of it.
+ * Requests whose connection closes early must free their slots: over HTTP/1.1 with pipelining and over HTTP/2, with every Node
+ * framework. Which events Node emits differs between versions, so all of it runs on each supported version.
  */
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { engines, hasOtherNodes, nodeBinary, root } from 'sluice-test-support/packed.ts';
 import { claims } from './connections/claims.ts';
 
-/** Inside the repository, so that the frameworks are found. */
+/** Inside the repository, so that the frameworks can be resolved. */
 const folder = join(root, `.build/connections-${process.pid}`);
 const file = join(folder, 'claims.mjs');
 const OTHERS = hasOtherNodes ? ['20', '22', '24', '26'] : [];
@@ -33,7 +33,7 @@ describe.each([
   [`this Node, ${process.version}`, process.execPath],
   ...OTHERS.map((major) => [`Node ${major}`, nodeBinary(major)]),
 ])('on %s', (_, binary) => {
-  it('slots come back and every request is settled once when its connection dies', {
+  it('frees all slots and settles every request once when its connection closes', {
     timeout: 240_000,
   }, async () => {
     const { stdout } = await promisify(execFile)(binary, [file], {

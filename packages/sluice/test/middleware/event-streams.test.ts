@@ -30,7 +30,7 @@ function open(url: string): Promise<Client> {
 
 const HEADERS = { 'content-type': 'text/event-stream' };
 
-/** Server-sent events without an end. */
+/** Endless server-sent events. */
 function endless(): ReadableStream<Uint8Array> {
   let timer: ReturnType<typeof setInterval>;
   return new ReadableStream({
@@ -57,7 +57,7 @@ const SERVERS: Servers = {
 };
 
 test.for(Object.entries(SERVERS))(
-  'of 20 event streams that outlive many leases never more than 2 are open: %s',
+  'never opens more than 2 of 20 event streams that outlive many leases: %s',
   { timeout: 30_000 },
   async ([, serve]) => {
     const limiter = createLimiter(concurrency({ limit: 2, lease: `${LEASE}ms` }));

@@ -1,5 +1,5 @@
 import express from 'express';
-// @ts-expect-error Express 4 under another name has no types of its own.
+// @ts-expect-error The alias for Express 4 has no types.
 import express4 from 'express4';
 import { describe, expect, it, vi } from 'vitest';
 import { createLimiter } from '../../src/index.ts';
@@ -32,7 +32,7 @@ middlewareClaims('Express 5', starter(express));
 middlewareClaims('Express 4', starter(express4));
 
 describe('Express:', () => {
-  it('an answer of an error handler tells of the limits too', async () => {
+  it('sets the headers on responses of error handlers', async () => {
     const server = express();
     server.use(rateLimit(createLimiter('5/h')));
     server.get('/', () => {
@@ -48,7 +48,7 @@ describe('Express:', () => {
     expect(response.headers.get('ratelimit')).toMatch(/^"default";r=4;/);
   });
 
-  it('a next that throws is called once, and its caller hears of it', () => {
+  it('calls a next that throws once, and passes the error on', () => {
     const next = vi.fn(() => {
       throw new Error('handler');
     });

@@ -36,7 +36,7 @@ middlewareClaims('Fastify 5', async (app: App) => {
   };
 });
 
-describe('in Fastify', () => {
+describe('the Fastify plugin', () => {
   const servers: FastifyInstance[] = [];
   afterEach(async () => {
     for (const server of servers.splice(0)) {
@@ -52,15 +52,15 @@ describe('in Fastify', () => {
     return { server, status };
   }
 
-  const so = (limit: number, name = 'default') =>
+  const perHour = (limit: number, name = 'default') =>
     createLimiter(
       { [name]: fixedWindow({ limit, per: '1m' }) },
       { store: memory({ clock: manualClock(0) }) },
     );
 
-  it('a plugin at the root covers routes defined before it has loaded, below it, and what is not found', async () => {
+  it('at the root covers routes defined before it has loaded, nested routes, and 404s', async () => {
     const { server, status } = serve();
-    server.register(rateLimit, { limiter: so(4) });
+    server.register(rateLimit, { limiter: perHour(4) });
     server.get('/early', async () => 'early');
     server.register(async (child) => child.get('/below', async () => 'below'));
     for (const path of ['/early', '/below', '/early']) expect(await status(path)).toBe(200);
@@ -68,11 +68,11 @@ describe('in Fastify', () => {
     for (const path of ['/early', '/below', '/nowhere']) expect(await status(path)).toBe(429);
   });
 
-  it('a plugin in a child context limits that context alone', async () => {
+  it('in a child context limits only that context', async () => {
     const { server, status } = serve();
     server.get('/free', async () => 'free');
     server.register(async (child) => {
-      child.register(rateLimit, { limiter: so(1) });
+      child.register(rateLimit, { limiter: perHour(1) });
       child.get('/limited', async () => 'limited');
     });
     expect(await status('/limited')).toBe(200);
@@ -80,9 +80,9 @@ describe('in Fastify', () => {
     for (let i = 0; i < 3; i++) expect(await status('/free')).toBe(200);
   });
 
-  it('a plugin in a child context adds to the one around it, and gives back there what it denies', async () => {
+  it('in a child context adds to the outer one, and refunds its charge on denial', async () => {
     const { server, status } = serve();
-    const [outer, inner] = [so(5, 'outer'), so(1, 'inner')];
+    const [outer, inner] = [perHour(5, 'outer'), perHour(1, 'inner')];
     server.register(rateLimit, { limiter: outer, key: () => 'k' });
     server.register(async (child) => {
       child.register(rateLimit, { limiter: inner, key: () => 'k' });
@@ -94,9 +94,9 @@ describe('in Fastify', () => {
     expect(outer.peek('k').remaining).toBe(4);
   });
 
-  it('where two plugins see a route, its own limits count once', async () => {
+  it("charges a route's own limits once if two instances check it", async () => {
     const { server, status } = serve();
-    const [outer, inner, own] = [so(9), so(9), so(9)];
+    const [outer, inner, own] = [perHour(9), perHour(9), perHour(9)];
     const key = () => 'k';
     server.register(rateLimit, { limiter: outer, key });
     server.register(async (child) => {
@@ -107,9 +107,9 @@ describe('in Fastify', () => {
     expect([outer, inner, own].map((one) => one.peek('k').remaining)).toEqual([8, 8, 7]);
   });
 
-  it('a denied route limit charges none of the others: one check decides', async () => {
+  it("charges nothing if a route's limit denies", async () => {
     const { server, status } = serve();
-    const [forAll, a, b] = [so(9), so(9), so(1)];
+    const [forAll, a, b] = [perHour(9), perHour(9), perHour(1)];
     const limits = [
       { limiter: a, key: () => 'k' },
       { limiter: b, key: () => 'k' },
@@ -120,10 +120,10 @@ describe('in Fastify', () => {
     expect([forAll, a, b].map((one) => one.peek('k').remaining)).toEqual([8, 8, 0]);
   });
 
-  it('false in a route’s config switches every limit off, a limiter alone goes by address', async () => {
+  it('exempts a route with `false` in its config, and limits by address if the config is a limiter', async () => {
     const { server, status } = serve();
-    const own = so(5);
-    server.register(rateLimit, { limiter: so(1) });
+    const own = perHour(5);
+    server.register(rateLimit, { limiter: perHour(1) });
     server.get('/health', { config: { rateLimit: false } }, async () => 'well');
     server.get('/own', { config: { rateLimit: own } }, async () => 'own');
     for (let i = 0; i < 3; i++) expect(await status('/health')).toBe(200);
@@ -131,27 +131,27 @@ describe('in Fastify', () => {
     expect(own.peek('127.0.0.1').remaining).toBe(4);
   });
 
-  it('with global: false only routes with a config are limited, and {} means the limits of the plugin', async () => {
+  it('with global: false limits only routes with a config; {} applies its own limits', async () => {
     const { server, status } = serve();
-    server.register(rateLimit, { limiter: so(1), global: false });
+    server.register(rateLimit, { limiter: perHour(1), global: false });
     server.get('/free', async () => 'free');
     server.get('/limited', { config: { rateLimit: {} } }, async () => 'limited');
     for (let i = 0; i < 3; i++) expect(await status('/free')).toBe(200);
     for (const expected of [200, 429]) expect(await status('/limited')).toBe(expected);
   });
 
-  it('with global: false the plugin needs no limiter of its own', async () => {
+  it('with global: false needs no limiter of its own', async () => {
     const { server, status } = serve();
     await server.register(rateLimit, { global: false });
-    server.get('/', { config: { rateLimit: { limiter: so(1) } } }, async () => 'ok');
+    server.get('/', { config: { rateLimit: { limiter: perHour(1) } } }, async () => 'ok');
     for (const expected of [200, 429]) expect(await status('/')).toBe(expected);
   });
 
   it.each(['preParsing', 'preValidation', 'preHandler'] as const)(
-    'a check in %s sees what earlier hooks found out',
+    'checks in %s after earlier hooks have run',
     async (hook) => {
       const { server } = serve();
-      const limiter = so(5);
+      const limiter = perHour(5);
       server.decorateRequest('user', '');
       server.addHook('onRequest', async (request) => {
         (request as unknown as { user: string }).user = 'alice';
@@ -168,10 +168,10 @@ describe('in Fastify', () => {
     },
   );
 
-  it('the handler finds the decision on its request', async () => {
+  it('puts the decision on the request', async () => {
     const { server } = serve();
     const seen: (Decision | undefined)[] = [];
-    server.register(rateLimit, { limiter: so(5) });
+    server.register(rateLimit, { limiter: perHour(5) });
     server.get('/', async (request) => {
       seen.push(request.rateLimit);
       return 'ok';
@@ -180,7 +180,7 @@ describe('in Fastify', () => {
     expect(seen).toMatchObject([{ allowed: true, remaining: 4 }]);
   });
 
-  it('what an injected request holds is released too', async () => {
+  it('releases the held place of an injected request', async () => {
     const { server, status } = serve();
     const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
     server.register(rateLimit, { limiter, key: () => 'k' });
@@ -189,7 +189,7 @@ describe('in Fastify', () => {
     expect(await status('/')).toBe(200);
   });
 
-  it('a client that has gone while its key was looked up frees what it held and does not reach the handler', async () => {
+  it('releases the place of a client that disconnects during the key lookup, without calling the handler', async () => {
     const { server } = serve();
     const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
     const [leaving, ended, handled] = [new AbortController(), vi.fn(), vi.fn()];
@@ -211,7 +211,7 @@ describe('in Fastify', () => {
     expect(handled).not.toHaveBeenCalled();
   });
 
-  it('over HTTP/2 it is the same', async () => {
+  it('works over HTTP/2', async () => {
     const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
     const server = fastify({ http2: true });
     server.register(rateLimit, { limiter, key: () => 'k' });
@@ -228,9 +228,9 @@ describe('in Fastify', () => {
     await server.close();
   });
 
-  it('a refusal passes the onSend hooks, with its headers', async () => {
+  it('runs the onSend hooks for a denial, with its headers', async () => {
     const { server } = serve();
-    server.register(rateLimit, { limiter: so(1), cost: 2 });
+    server.register(rateLimit, { limiter: perHour(1), cost: 2 });
     server.addHook('onSend', async (_, reply) => {
       reply.header('seen', reply.getHeader('ratelimit'));
     });
@@ -242,10 +242,10 @@ describe('in Fastify', () => {
   });
 
   it.each([
-    ['a misspelt option of the plugin', { limitr: so(1) }, /limitr is not an option here/],
-    ['a plugin without a limiter', {}, /limiter is required/],
-    ['an unknown hook', { limiter: so(1), hook: 'onSnd' }, /onSnd/],
-  ])('%s fails when the plugin is loaded', async (_, options, message) => {
+    ['an unknown option', { limitr: perHour(1) }, /limitr is not an option here/],
+    ['a missing limiter', {}, /limiter is required/],
+    ['an unknown hook', { limiter: perHour(1), hook: 'onSnd' }, /onSnd/],
+  ])('fails to load with %s', async (_, options, message) => {
     const { server } = serve();
     server.register(rateLimit, options as never);
     await expect(server.ready()).rejects.toThrow(message);
@@ -253,9 +253,9 @@ describe('in Fastify', () => {
 
   it.each([
     ['no limiter', {}, /limiter/],
-    ['an option of the plugin', { limiter: so(1), status: 420 }, /status is not an option here/],
-    ['something else', 'yes', /must be an object with options/],
-  ])('a route with %s fails when it is defined', async (_, config, message) => {
+    ['an option of the plugin', { limiter: perHour(1), status: 420 }, /status is not an option here/],
+    ['a string as config', 'yes', /must be an object with options/],
+  ])('rejects a route with %s when it is defined', async (_, config, message) => {
     const { server } = serve();
     await server.register(rateLimit, { global: false });
     expect(() => server.get('/', { config: { rateLimit: config as never } }, async () => 'ok')).toThrow(

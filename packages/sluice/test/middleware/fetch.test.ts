@@ -24,26 +24,26 @@ middlewareClaims('fetch', (app) => {
 it.each([
   ['whose headers are immutable', Response.redirect('http://localhost/', 302), 302],
   ['without a body', new Response(null, { status: 204 }), 204],
-])('fetch: a response %s gets the headers too', async (_, answer, status) => {
+])('fetch: sets the headers on a response %s', async (_, answer, status) => {
   const handler = withRateLimit({ limiter: createLimiter('5/h'), key: () => 'k' }, () => answer);
   const response = await handler(new Request('http://localhost/'));
   expect(response.status).toBe(status);
   expect(response.headers.get('ratelimit')).toMatch(/^"default";r=4;/);
 });
 
-it('fetch: the response of an error is passed on as it is', async () => {
+it('fetch: passes an error response on unchanged', async () => {
   const handler = withRateLimit({ limiter: createLimiter('5/h'), key: () => 'k' }, () => Response.error());
   expect((await handler(new Request('http://localhost/'))).type).toBe('error');
 });
 
-it('fetch: what is held is released if the client left while the key was looked up', async () => {
+it('fetch: releases the held place if the client disconnects during the key lookup', async () => {
   const limiter = createLimiter(concurrency({ limit: 1, lease: '1h' }));
   const client = new AbortController();
   const key = async (): Promise<string> => {
     client.abort();
     return 'k';
   };
-  const handler = withRateLimit({ limiter, key }, () => new Response('nobody reads this'));
+  const handler = withRateLimit({ limiter, key }, () => new Response('never read'));
   await handler(new Request('http://localhost/', { signal: client.signal }));
   await new Promise((resolve) => setImmediate(resolve));
   expect(limiter.peek('k').remaining).toBe(1);

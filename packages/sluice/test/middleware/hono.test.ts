@@ -34,10 +34,10 @@ describe('Hono:', () => {
   const two = (name: string) => createLimiter({ [name]: fixedWindow({ limit: 2, per: '1h' }) });
 
   it.each([
-    ['made by hand', () => new Response('raw')],
+    ['that the handler created', () => new Response('raw')],
     ['with immutable headers', () => Response.redirect('http://localhost/', 302)],
     ['with headers of another limiter', () => new Response('raw', { headers: { RateLimit: '"other";r=9' } })],
-  ])('a response %s carries the headers of all guards', async (_, respond) => {
+  ])('sets the headers of all guards on a response %s', async (_, respond) => {
     const app = new Hono();
     app.use(rateLimit(two('outer')));
     app.use(rateLimit(two('inner')));
@@ -46,7 +46,7 @@ describe('Hono:', () => {
     expect(headers.get('ratelimit')).toMatch(/^"outer";r=1;t=\d+,"inner";r=1;t=\d+$/);
   });
 
-  it('a refusal carries the headers of middlewares around', async () => {
+  it('keeps the headers of outer middlewares on a denial', async () => {
     const app = new Hono();
     app.use(requestId());
     app.use(rateLimit({ limiter: two('a'), cost: 3 }));
@@ -56,19 +56,19 @@ describe('Hono:', () => {
     expect(response.headers.get('content-type')).toBe('application/problem+json');
   });
 
-  it('what is thrown and no error releases what was held', async () => {
+  it('releases the held place if the handler throws a value that is not an Error', async () => {
     const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
     const app = new Hono();
     app.use(rateLimit({ limiter, key: () => 'k' }));
     app.get('/', () => {
-      // oxlint-disable-next-line typescript/only-throw-error -- that is the claim
+      // oxlint-disable-next-line typescript/only-throw-error -- the middleware must handle any thrown value
       throw 'text';
     });
     await expect(Promise.resolve(app.request('/'))).rejects.toBe('text');
     await expect.poll(() => limiter.peek('k').remaining).toBe(1);
   });
 
-  it('where no platform tells the address, the answer is 500 and says so to the error handler', async () => {
+  it('answers 500 and tells the error handler why if the platform provides no client address', async () => {
     const errors: Error[] = [];
     const app = new Hono();
     app.onError((error, context) => {

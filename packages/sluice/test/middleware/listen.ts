@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Running } from './claims.ts';
 
-/** A server of Node's on a free port. */
+/** Starts a Node server on a free port. */
 export async function listen(listener: RequestListener): Promise<Running> {
   return running(createServer(listener).listen(0, '127.0.0.1'));
 }

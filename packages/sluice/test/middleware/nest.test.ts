@@ -1,4 +1,4 @@
-/** No decorator syntax here: what it stands for is called as functions, so that the tests need no compiler option. */
+/** These tests call decorators as functions instead of using decorator syntax, so that they need no compiler option. */
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -107,11 +107,11 @@ for (const [name, adapter] of ADAPTERS) {
   });
 }
 
-const so = (limit: number, name = 'default') =>
+const perHour = (limit: number, name = 'default') =>
   createLimiter({ [name]: fixedWindow({ limit, per: '1m' }) }, { store: memory({ clock: manualClock(0) }) });
 const key = () => 'k';
 
-describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
+describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
   const apps: INestApplication[] = [];
   afterEach(async () => {
     for (const app of apps.splice(0)) {
@@ -135,7 +135,7 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     };
   }
 
-  /** Handlers a, b and c. */
+  /** A controller with the handlers a, b and c. */
   function controller(): Class {
     class Letters {
       a() {
@@ -153,8 +153,8 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     return Letters;
   }
 
-  it('the limits of a class and of a handler add to those of the module, decided at once', async () => {
-    const [forAll, forClass, forA] = [so(9), so(9), so(1)];
+  it('adds the limits of a class and of a handler to its own, and decides on all of them together', async () => {
+    const [forAll, forClass, forA] = [perHour(9), perHour(9), perHour(1)];
     const Letters = controller();
     RateLimit({ limiter: forClass, key })(Letters);
     on(Letters, 'a', RateLimit({ limiter: forA, key }));
@@ -166,8 +166,8 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     expect([forAll, forClass, forA].map((one) => one.peek('k').remaining)).toEqual([7, 7, 0]);
   });
 
-  it('several decorators on one handler add up', async () => {
-    const [first, second, third] = [so(9), so(9), so(9)];
+  it('adds up several decorators on one handler', async () => {
+    const [first, second, third] = [perHour(9), perHour(9), perHour(9)];
     const Letters = controller();
     on(
       Letters,
@@ -183,8 +183,8 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     expect([first, second, third].map((one) => one.peek('k').remaining)).toEqual([8, 8, 7]);
   });
 
-  it('a controller inherits the limits of its base, and each keeps its own', async () => {
-    const [base, derived] = [so(9), so(9)];
+  it('lets a controller inherit the limits of its base class, which keeps its own', async () => {
+    const [base, derived] = [perHour(9), perHour(9)];
     const Letters = controller();
     RateLimit({ limiter: base, key })(Letters);
     class More extends (Letters as new () => object) {}
@@ -198,13 +198,13 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     expect([base, derived].map((one) => one.peek('k').remaining)).toEqual([7, 8]);
   });
 
-  it('skipping switches every limit off, and the handler’s word counts before the class’s', async () => {
+  it('exempts from all limits with SkipRateLimit; the handler overrides its class', async () => {
     const Letters = controller();
     SkipRateLimit()(Letters);
     on(Letters, 'b', SkipRateLimit(false));
-    on(Letters, 'c', RateLimit({ limiter: so(1), cost: 2 }));
+    on(Letters, 'c', RateLimit({ limiter: perHour(1), cost: 2 }));
     const { statuses } = await serve({
-      imports: [RateLimitModule.forRoot({ limiter: so(1) })],
+      imports: [RateLimitModule.forRoot({ limiter: perHour(1) })],
       controllers: [Letters],
     });
     expect(await statuses('/a', '/a', '/c', '/c', '/b', '/b', '/a')).toEqual([
@@ -212,8 +212,8 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     ]);
   });
 
-  it('bound for all, once more by hand and for a handler, the guard counts once', async () => {
-    const limiter = so(9);
+  it('charges once if the guard is bound globally, by APP_GUARD and to the handler', async () => {
+    const limiter = perHour(9);
     const Letters = controller();
     on(Letters, 'a', UseGuards(RateLimitGuard));
     const { statuses } = await serve({
@@ -225,19 +225,21 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     expect(limiter.peek('k').remaining).toBe(7);
   });
 
-  it('with global: false, only what uses the guard is limited; options may come from a factory', async () => {
+  it('with global: false limits only what uses the guard, also with options from a factory', async () => {
     const Letters = controller();
     on(Letters, 'a', UseGuards(RateLimitGuard));
     const LIMITER = Symbol('limiter');
     class Limits {}
-    Module({ providers: [{ provide: LIMITER, useValue: so(1) }], exports: [LIMITER] })(Limits);
+    Module({ providers: [{ provide: LIMITER, useValue: perHour(1) }], exports: [LIMITER] })(Limits);
     const { statuses } = await serve({
       imports: [
         RateLimitModule.forRootAsync({
           global: false,
           imports: [Limits],
           inject: [LIMITER],
-          useFactory: async (limiter: ReturnType<typeof so>): Promise<NestRateLimitOptions> => ({ limiter }),
+          useFactory: async (limiter: ReturnType<typeof perHour>): Promise<NestRateLimitOptions> => ({
+            limiter,
+          }),
         }),
       ],
       controllers: [Letters],
@@ -245,7 +247,7 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     expect(await statuses('/a', '/a', '/b', '/b')).toEqual([200, 429, 200, 200]);
   });
 
-  it('exception filters see a denial and may answer it themselves', async () => {
+  it('passes a denial to exception filters, which may answer it themselves', async () => {
     class Calm {
       catch(exception: RateLimitException, host: ExecutionContext) {
         const response = host.switchToHttp().getResponse();
@@ -255,7 +257,7 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     }
     Catch(RateLimitException)(Calm);
     const { get } = await serve({
-      imports: [RateLimitModule.forRoot({ limiter: so(1) })],
+      imports: [RateLimitModule.forRoot({ limiter: perHour(1) })],
       controllers: [controller()],
       providers: [{ provide: APP_FILTER, useClass: Calm }],
     });
@@ -266,7 +268,7 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     expect(await response.json()).toEqual({ code: 'RATE_LIMITED', retryAfter: 60, policy: 'default' });
   });
 
-  it('a client that has gone while its key was looked up frees what it held and does not reach the handler', async () => {
+  it('releases the place of a client that disconnects during the key lookup, without calling the handler', async () => {
     const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
     const [leaving, ended, handled] = [new AbortController(), vi.fn(), vi.fn()];
     const Letters = controller();
@@ -288,9 +290,9 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     expect(handled).not.toHaveBeenCalled();
   });
 
-  it('a body of text becomes Nest’s usual message', async () => {
+  it('turns a text body into the usual message of Nest', async () => {
     const { get } = await serve({
-      imports: [RateLimitModule.forRoot({ limiter: so(1), cost: 2, body: () => 'calm down' })],
+      imports: [RateLimitModule.forRoot({ limiter: perHour(1), cost: 2, body: () => 'calm down' })],
       controllers: [controller()],
     });
     const response = await get('/a');
@@ -298,8 +300,8 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     expect(await response.json()).toEqual({ statusCode: 429, message: 'calm down' });
   });
 
-  it('keys read the request through requestOf, and the handler through the context', async () => {
-    const limiter = so(9);
+  it('lets keys read the request with requestOf, and the handler from the context', async () => {
+    const limiter = perHour(9);
     const { statuses } = await serve({
       imports: [
         RateLimitModule.forRoot({
@@ -315,7 +317,7 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     expect(limiter.peek('alice b').remaining).toBe(8);
   });
 
-  /** What a client hears who says 1, 2, 3. */
+  /** The replies to a client that sends 1, 2, 3. */
   async function chat(
     options: NestRateLimitOptions,
     headers: Record<string, string> = {},
@@ -328,7 +330,7 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
         return { event: 'echo', data };
       }
     }
-    // Nest 11 does not send what it says to a ws client.
+    // Nest 11 does not send the error to a ws client.
     class Told {
       catch(exception: WsException, host: ExecutionContext) {
         host.switchToWs().getClient<WebSocket>().send(JSON.stringify(exception.getError()));
@@ -353,8 +355,8 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     return heard;
   }
 
-  it('messages on a socket count by its address; a denial is a WsException that tells when to come back', async () => {
-    const limiter = so(2);
+  it('limits socket messages by address, and denies with a WsException that has retryAfter', async () => {
+    const limiter = perHour(2);
     expect(await chat({ limiter })).toEqual([
       { event: 'echo', data: '1' },
       { event: 'echo', data: '2' },
@@ -363,13 +365,13 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     expect(limiter.peek('127.0.0.1').remaining).toBe(0);
   });
 
-  it('behind a proxy, a gateway that keeps the request of its client counts by the address before the proxy', async () => {
-    const limiter = so(9);
+  it("limits by the client's address behind a proxy if the gateway keeps the client's request", async () => {
+    const limiter = perHour(9);
     await chat({ limiter, trustProxy: 1 }, { 'x-forwarded-for': '192.0.2.7' });
     expect(limiter.peek('192.0.2.7').remaining).toBe(6);
   });
 
-  describe('a gateway whose limit holds places', () => {
+  describe('for a gateway whose limit holds places', () => {
     async function serveGateway(limiter: Limiter, intercepts: boolean) {
       const finishers: (() => void)[] = [];
       class Jobs {
@@ -399,7 +401,7 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
       return { send, heard, finishers, close: () => client.terminate() };
     }
 
-    it('releases a place at the end of its message, also of one that fails', async () => {
+    it('releases a place when its message has been handled, also if the handler fails', async () => {
       const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }));
       const { send, heard, finishers, close } = await serveGateway(limiter, true);
       for (const data of ['1', 'fault', '3']) send(data);
@@ -411,7 +413,7 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
       close();
     });
 
-    it('is refused without the interceptor that sees the end of a message', async () => {
+    it('throws if the interceptor is missing', async () => {
       const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }));
       const { send, heard, close } = await serveGateway(limiter, false);
       send('1');
@@ -423,14 +425,14 @@ describe.each(ADAPTERS)('in Nest on %s', (_, adapter) => {
     });
   });
 
-  it('a mistake in the options of the module fails at the start', async () => {
+  it('rejects invalid options at startup', async () => {
     const wrong = (options: object) => start({ imports: [RateLimitModule.forRoot(options)] }, adapter());
-    await expect(wrong({ limitr: so(1) })).rejects.toThrow(/limitr is not an option here/);
+    await expect(wrong({ limitr: perHour(1) })).rejects.toThrow(/limitr is not an option here/);
     await expect(wrong({ limiter: undefined })).rejects.toThrow(/limiter is required/);
   });
 });
 
-describe('in GraphQL', () => {
+describe('the Nest guard in GraphQL', () => {
   let app: INestApplication;
   afterEach(() => app.close());
 
@@ -458,8 +460,8 @@ describe('in GraphQL', () => {
     };
   }
 
-  it('each field of a query counts; a denied one is null, with a code and when to come back', async () => {
-    const limiter = so(3);
+  it('charges each field of a query; a denied field is null, with a code and retryAfter', async () => {
+    const limiter = perHour(3);
     const ask = await serve({ limiter });
     const two = await ask('{ a: hello b: hello }');
     expect(two.body).toEqual({ data: { a: 'hello', b: 'hello' } });
@@ -476,7 +478,7 @@ describe('in GraphQL', () => {
     expect(limiter.peek('127.0.0.1').remaining).toBe(0);
   });
 
-  it('what a field holds is released with the response', async () => {
+  it('releases the place held by a field with the response', async () => {
     const limiter = createLimiter(concurrency({ limit: 2, lease: '1m' }));
     const ask = await serve({ limiter, key });
     for (let i = 0; i < 3; i++) {
@@ -488,7 +490,7 @@ describe('in GraphQL', () => {
 
 it.each([
   ['no limiter', {}, /limiter is required/],
-  ['an option of the module', { limiter: so(1), status: 420 }, /status is not an option here/],
-])('a decorator with %s fails where it stands', (_, limits, message) => {
+  ['an option of the module', { limiter: perHour(1), status: 420 }, /status is not an option here/],
+])('@RateLimit with %s throws where it is written', (_, limits, message) => {
   expect(() => RateLimit(limits as never)).toThrow(message);
 });

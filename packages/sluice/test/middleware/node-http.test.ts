@@ -28,7 +28,7 @@ middlewareClaims('node:http', (app) => {
   );
 });
 
-describe('HTTP/2:', () => {
+describe('node:http2', () => {
   type Options = Parameters<typeof withRateLimit>[0];
 
   async function serve(options: Options, handler: (response: { end(text: string): unknown }) => void) {
@@ -44,7 +44,7 @@ describe('HTTP/2:', () => {
     };
   }
 
-  it('headers, the address of the client, and a refusal', async () => {
+  it("limits by the client's address and sets headers", async () => {
     const limiter = createLimiter('1/h');
     const { open, close } = await serve(limiter, (response) => response.end('ok'));
     const ask = () =>
@@ -66,8 +66,8 @@ describe('HTTP/2:', () => {
     close();
   });
 
-  it.each(['while it is decided', 'while it is served'])(
-    'a client that leaves %s frees what it held, and that is called aborted',
+  it.each(['is being checked', 'is being served'])(
+    'releases the place of a client that disconnects while its request %s, as aborted',
     async (when) => {
       const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
       const outcomes: Outcome[] = [];
@@ -82,7 +82,7 @@ describe('HTTP/2:', () => {
       const closed = new Promise((resolve) => stream.on('close', resolve));
       stream.close(constants.NGHTTP2_CANCEL);
       await closed;
-      // The server has heard of it once it has answered something that was asked later.
+      // Once the server has answered a later request, it has noticed the disconnect.
       const ping = open();
       await expect.poll(() => asked).toHaveBeenCalledTimes(2);
       ping.close();

@@ -1,10 +1,10 @@
-/** The default key behind a proxy: which setting names the client, and what is said where none does. */
+/** The default key behind a proxy: which setting decides about the client's address, and which warnings appear. */
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import express from 'express';
-// @ts-expect-error Express 4 under another name has no types of its own.
+// @ts-expect-error The alias for Express 4 has no types.
 import express4 from 'express4';
 import fastify from 'fastify';
 import Koa from 'koa';
@@ -18,7 +18,7 @@ import { rateLimit as onNode } from '../../src/middleware/node-http.ts';
 import type { AnyOptions } from './claims.ts';
 import { listen, running } from './listen.ts';
 
-/** How an application is told about its proxies: one of them stands before it, all addresses are believed, or nothing. */
+/** An application's proxy setting: it trusts one proxy, it trusts every proxy, or it is not set. */
 type Setting = 'one proxy' | 'anyone' | 'nothing';
 
 interface Running {
@@ -90,7 +90,7 @@ afterEach(async () => {
   for (const clean of cleanups.splice(0)) await clean();
 });
 
-/** Sends a request with this header through the one proxy there is: this process. Returns the status. */
+/** Sends a request with this X-Forwarded-For header, with this process as the only proxy. Returns the status. */
 async function serve(start: Promise<Running>): Promise<(forwardedFor: string) => Promise<number>> {
   const server = await start;
   const { url } = server;
@@ -119,20 +119,20 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, start) => {
     expect(codes()).toEqual([]);
   });
 
-  test('does not believe a client that names another address before its own', async () => {
+  test('ignores an address that a client put before its own', async () => {
     const get = await serve(start('one proxy', { limiter: limiter() }));
     const forged = CLIENTS.slice(0, 4).map((client) => `${client}, 198.51.100.7`);
     expect(await statuses(get, forged)).toEqual([200, 200, 429, 429]);
   });
 
-  test('does not let clients choose their address where the framework trusts everyone', async () => {
+  test('does not let clients choose their address if the framework trusts every proxy', async () => {
     const get = await serve(start('anyone', { limiter: limiter() }));
     const forged = CLIENTS.slice(0, 4).map((client) => `${client}, 198.51.100.7`);
     expect(await statuses(get, forged)).toEqual([200, 200, 429, 429]);
     expect(await get('192.0.2.77')).toBe(200);
   });
 
-  test('`trustProxy: false` overrides the setting of the framework', async () => {
+  test("`trustProxy: false` overrides the framework's setting", async () => {
     const get = await serve(start('one proxy', { limiter: limiter(), trustProxy: false }));
     expect(await statuses(get, CLIENTS.slice(0, 3))).toEqual([200, 200, 429]);
     expect(codes()).toEqual([]);
@@ -140,7 +140,7 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, start) => {
 });
 
 describe('warnings about proxies', () => {
-  /** A warning appears once in a process: with modules of its own, each test sees it. */
+  /** A warning appears once per process, so each test loads fresh modules. */
   async function freshModules() {
     vi.resetModules();
     const { rateLimit: express5 } = await import('../../src/middleware/express.ts');
@@ -156,14 +156,14 @@ describe('warnings about proxies', () => {
     return serve(running(app.listen(0, '127.0.0.1')));
   }
 
-  test('appear once when requests are forwarded and no proxy is trusted', async () => {
+  test('appear once if requests are forwarded and no proxy is trusted', async () => {
     const { rateLimit, limiter } = await freshModules();
     const get = await appWith(rateLimit(limiter));
     await statuses(get, CLIENTS.slice(0, 5));
     expect(codes()).toEqual(['SLUICE_PROXY_NOT_TRUSTED']);
   });
 
-  test('appear once when the framework trusts everyone', async () => {
+  test('appear once if the framework trusts every proxy', async () => {
     const { rateLimit, limiter } = await freshModules();
     const get = await appWith(rateLimit(limiter), true);
     await statuses(get, CLIENTS.slice(0, 5));
@@ -174,14 +174,14 @@ describe('warnings about proxies', () => {
     ['trustProxy is false', { trustProxy: false as const }],
     ['trustProxy names the proxy', { trustProxy: 'loopback' }],
     ['the key is not the address', { key: () => 'everyone' }],
-  ])('do not appear where %s', async (_, options) => {
+  ])('do not appear if %s', async (_, options) => {
     const { rateLimit, limiter } = await freshModules();
     const get = await appWith(rateLimit({ limiter, ...options }));
     await statuses(get, CLIENTS.slice(0, 2));
     expect(codes()).toEqual([]);
   });
 
-  test('do not appear where the platform itself tells the address of the client', async () => {
+  test("do not appear if the platform provides the client's address", async () => {
     await freshModules();
     const { rateLimit } = await import('../../src/middleware/fetch.ts');
     const { createLimiter: create } = await import('../../src/index.ts');
@@ -193,7 +193,7 @@ describe('warnings about proxies', () => {
     expect(codes()).toEqual([]);
   });
 
-  test('appear where Fastify is told a number of proxies, which it does not apply', async () => {
+  test('appear if Fastify is given a number of proxies, which it does not apply', async () => {
     await freshModules();
     const { rateLimit } = await import('../../src/middleware/fastify.ts');
     const { createLimiter: create } = await import('../../src/index.ts');
@@ -206,7 +206,7 @@ describe('warnings about proxies', () => {
     expect(codes()).toEqual(['SLUICE_PROXY_NOT_TRUSTED']);
   });
 
-  test('do not appear for direct requests to a server of Node', async () => {
+  test('do not appear for direct requests to a Node server', async () => {
     const get = onNode(createLimiter('5/h'));
     const server = await listen((request, response) => {
       void get(request, response).then((passes) => passes && response.end('ok'));

@@ -1,6 +1,6 @@
 /**
- * Hono and plain fetch handlers on Bun and Deno: the runtimes themselves run the sources.
- * Needs `bun` and `deno` of npm among the devDependencies; where they are missing this fails, it does not skip.
+ * Hono and plain fetch handlers on Bun and Deno, which run the sources directly.
+ * Needs the devDependencies `bun` and `deno`; if they are missing, the tests fail instead of being skipped.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
-/** Inside the repository, so that 'hono' is found. */
+/** Inside the repository, so that 'hono' can be resolved. */
 const workshop = join(root, `.build/runtimes-${process.pid}`);
 const source = (path: string) => JSON.stringify(join(root, 'packages/sluice/src', path));
 
@@ -93,12 +93,12 @@ describe.each(rows)('$name on $runtime:', ({ runtime, name, handler, args, serve
     rmSync(workshop, { recursive: true, force: true });
   });
 
-  it('a request passes with headers and is counted for its connection; one too many hears 429', async () => {
+  it("sets headers, limits by the connection's address and answers 429 over the limit", async () => {
     const get = () => fetch(url, { headers: { connection: 'close' } });
     const first = await get();
     expect(await first.text()).toBe('ok');
     expect(first.headers.get('ratelimit')).toMatch(/^"hour";r=1;t=\d+$/);
-    // What is printed comes on another way than the answer.
+    // Printed output may arrive after the response.
     await expect.poll(() => printed).toContain('key 127.0.0.1');
     expect((await get()).status).toBe(200);
     const third = await get();
@@ -107,7 +107,7 @@ describe.each(rows)('$name on $runtime:', ({ runtime, name, handler, args, serve
     expect(third.headers.get('content-type')).toBe('application/problem+json');
   });
 
-  it('a connection that is reset during a response frees its slot, and settles it once', async () => {
+  it('frees the slot of a connection that is reset during a response, and settles it once', async () => {
     const { port } = new URL(url);
     for (let times = 1; times <= 3; times++) {
       const socket = connect(Number(port), '127.0.0.1');

@@ -71,7 +71,7 @@ describe('tRPC 11:', () => {
     return (error as TRPCClientError<ReturnType<typeof routerOf>>).data?.code;
   };
 
-  it('one too many is TOO_MANY_REQUESTS, by the address of the client, with headers', async () => {
+  it("limits by the client's address and rejects with TOO_MANY_REQUESTS and headers", async () => {
     const limiter = two();
     const { client, headers } = await serve({ limiter });
     expect(await client.hello.query()).toBe('hello');
@@ -82,7 +82,7 @@ describe('tRPC 11:', () => {
     expect(limiter.peek('127.0.0.1').remaining).toBe(0);
   });
 
-  it('each call of a batch counts for itself', async () => {
+  it('charges each call of a batch separately', async () => {
     const limiter = two();
     const { batching } = await serve({ limiter, key: () => 'k' });
     const answers = await Promise.allSettled([1, 2, 3].map(() => batching.hello.query()));
@@ -90,7 +90,7 @@ describe('tRPC 11:', () => {
     expect(limiter.peek('k').remaining).toBe(0);
   });
 
-  it('a second guard adds to the first, and its denial gives back', async () => {
+  it('adds a second guard to the first, and refunds the first if the second denies', async () => {
     const [forAll, forLogin] = [two(), createLimiter(fixedWindow({ limit: 1, per: '1h' }))];
     const key = () => 'k';
     const { client } = await serve({ limiter: forAll, key }, { limiter: forLogin, key });
@@ -99,7 +99,7 @@ describe('tRPC 11:', () => {
     expect(forAll.peek('k').remaining).toBe(1);
   });
 
-  it('a denial of one call of a batch gives back what that call was charged, and nothing else', async () => {
+  it('refunds only the denied call of a batch', async () => {
     const [forAll, forLogin] = [createLimiter('9/h'), createLimiter('1/h')];
     const key = () => 'k';
     const { batching } = await serve({ limiter: forAll, key }, { limiter: forLogin, key });
@@ -107,14 +107,14 @@ describe('tRPC 11:', () => {
     expect(forAll.peek('k').remaining).toBe(7);
   });
 
-  it('a streamed batch whose head is out before its calls are decided on is served', async () => {
+  it('serves a streamed batch whose headers are sent before its calls are checked', async () => {
     const key = () => new Promise<string>((resolve) => setTimeout(() => resolve('k'), 30));
     const { streaming } = await serve({ limiter: two(), key });
     const answers = await Promise.allSettled([1, 2, 3].map(() => streaming.hello.query()));
     expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'rejected']);
   });
 
-  it('a context that is an instance of a class stays one', async () => {
+  it('passes on a context that is a class instance unchanged', async () => {
     class Session {
       user() {
         return 'alice';
@@ -128,7 +128,7 @@ describe('tRPC 11:', () => {
     expect(limiter.peek('alice').remaining).toBe(1);
   });
 
-  it('only what failed is charged', async () => {
+  it('can charge only failed calls', async () => {
     const limiter = two();
     const settle: AnyOptions['settle'] = (_, { status }) => (status === 401 ? 1 : 0);
     const { client } = await serve({ limiter, key: () => 'k', settle });
@@ -138,7 +138,7 @@ describe('tRPC 11:', () => {
     await expect.poll(() => limiter.peek('k').remaining).toBe(1);
   });
 
-  it('what a call holds is released when it is done', async () => {
+  it('releases a held place when the call is done', async () => {
     const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
     let open = (): void => {};
     const gate = new Promise<void>((resolve) => {
@@ -153,19 +153,19 @@ describe('tRPC 11:', () => {
     await expect.poll(() => limiter.peek('k').remaining).toBe(1);
   });
 
-  it('in shadow, a denial is only reported', async () => {
+  it('in shadow mode, only reports a denial', async () => {
     const denied: Decision[] = [];
     const { client } = await serve({ limiter: two(), shadow: true, onDenied: (_, one) => denied.push(one) });
     for (let i = 0; i < 3; i++) expect(await client.hello.query()).toBe('hello');
     expect(denied).toHaveLength(1);
   });
 
-  it('a store that is down is SERVICE_UNAVAILABLE, or what was declared', async () => {
+  it('rejects with SERVICE_UNAVAILABLE while the store is down, or as configured', async () => {
     const port = await freePort();
     const connection = new Redis(port, '127.0.0.1', { retryStrategy: () => null, maxRetriesPerRequest: 0 });
     connection.on('error', () => {});
     cleanups.push(() => connection.disconnect());
-    // All of them before the client gives up: a client that is closed already is refused.
+    // Create all of them before the client gives up, because a closed client is rejected.
     const [thrown, denied, allowed] = (['throw', 'deny', 'allow'] as const).map((onFailure) => ({
       limiter: createLimiter('2/h', { store: redis(connection, { onFailure, deadline: 50 }), name: 'api' }),
     }));
@@ -175,7 +175,7 @@ describe('tRPC 11:', () => {
   });
 
   describe('a subscription', () => {
-    /** Each subscription gives a value and then waits until the client leaves or `finish` is called. */
+    /** Each subscription yields a value and then waits until the client disconnects or `finish` is called. */
     async function serveStreams(kind: 'iterable' | 'observable') {
       const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }));
       const finishers: (() => void)[] = [];
@@ -206,7 +206,7 @@ describe('tRPC 11:', () => {
         });
         const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
         let text = '';
-        // A denial arrives as an event, since the response has begun.
+        // A denial arrives as an event, because the response has already started.
         while (!/first|TOO_MANY_REQUESTS/.test(text)) {
           const { done, value } = (await reader?.read()) ?? { done: true, value: '' };
           if (done) throw new Error(`the stream ended after ${text}`);
@@ -229,7 +229,7 @@ describe('tRPC 11:', () => {
       await expect.poll(() => limiter.peek('k').remaining).toBe(2);
     });
 
-    it('gives its place back when the client leaves before it begins', async () => {
+    it('releases its place if the client disconnects before it starts', async () => {
       const limiter = createLimiter(concurrency({ limit: 1, lease: '1h' }));
       const abort = new AbortController();
       async function* values() {
@@ -243,7 +243,7 @@ describe('tRPC 11:', () => {
       await expect.poll(() => limiter.peek('k').remaining).toBe(1);
     });
 
-    it('gives its place back once when its iterable throws', async () => {
+    it('releases its place once if its iterable throws', async () => {
       const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }));
       limiter.take('k');
       async function* values() {

@@ -1,4 +1,4 @@
-/** Hono and plain fetch handlers on Workers: workerd itself runs a bundle of the sources. */
+/** Hono and plain fetch handlers on Cloudflare Workers: workerd runs a bundle of the sources. */
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
@@ -40,7 +40,7 @@ describe.each(Object.entries(WORKERS))('%s on Workers:', (_, contents) => {
       bundle: true,
       write: false,
       format: 'esm',
-      // What is not there on Workers must not be asked for.
+      // The bundle must not import anything that Workers do not have.
       platform: 'neutral',
       mainFields: ['module', 'main'],
       target: 'es2022',
@@ -55,14 +55,14 @@ describe.each(Object.entries(WORKERS))('%s on Workers:', (_, contents) => {
   }, 60_000);
   afterAll(() => worker.dispose());
 
-  /** As Cloudflare's front would send it. */
+  /** A request as Cloudflare's proxy would send it. */
   async function get(path = '/'): Promise<Response> {
     const headers = { 'cf-connecting-ip': '203.0.113.7', connection: 'close' };
     return fetch(new URL(path, await worker.ready), { headers });
   }
   const left = async () => (await get('/left')).text();
 
-  it('a request passes with headers and is counted for its cf-connecting-ip; one too many hears 429', async () => {
+  it('sets headers, limits by cf-connecting-ip and answers 429 over the limit', async () => {
     const first = await get();
     expect(await first.text()).toBe('ok');
     expect(first.headers.get('ratelimit-policy')).toBe('"hour";q=2;w=3600,"default";q=1;w=60');

@@ -1,4 +1,4 @@
-/** Faults of counting. docs/sixteen-bugs.md tells of each. */
+/** Bugs in counting. docs/sixteen-bugs.md describes each of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
@@ -24,7 +24,7 @@ const client = new Redis(inject('redisPort'), '127.0.0.1');
 const own = `sixteen counting ${process.pid}`;
 afterAll(() => client.disconnect());
 
-describe('3. refused costly calls that burn what is left', () => {
+describe('3. denied expensive calls that use up what is left', () => {
   describe.each(EVERY_STORE)('%s', (_, make) => {
     test.each(Object.entries(kinds(10, 60_000)))('%s', async (_name, policy) => {
       const { limiter } = open(make, policy);
@@ -37,23 +37,27 @@ describe('3. refused costly calls that burn what is left', () => {
     });
   });
 
-  peer<Flexible>('rate-limiter-flexible', 'a refused call for 8 leaves nothing of 3', async (flexible) => {
-    const limiter = new flexible.RateLimiterMemory({ points: 10, duration: 60 });
-    await limiter.consume('k', 7);
-    await expect(limiter.consume('k', 8)).rejects.toMatchObject({ remainingPoints: 0 });
-    expect(await admitted(limiter, 'k', 3)).toBe(0);
-  });
+  peer<Flexible>(
+    'rate-limiter-flexible',
+    'a denied call for 8 uses up the 3 that are left',
+    async (flexible) => {
+      const limiter = new flexible.RateLimiterMemory({ points: 10, duration: 60 });
+      await limiter.consume('k', 7);
+      await expect(limiter.consume('k', 8)).rejects.toMatchObject({ remainingPoints: 0 });
+      expect(await admitted(limiter, 'k', 3)).toBe(0);
+    },
+  );
 });
 
-describe('4. joined limits that burn each other', () => {
+describe('4. combined limits that use up each other', () => {
   describe.each(EVERY_STORE)('%s', (_, make) => {
-    test('what one refuses is not charged to the other', async () => {
+    test('does not charge one limit if the other denies', async () => {
       const { limiter } = open(make, { few: '2/min fixed-window', many: '10/day fixed-window' });
       expect(await passed(limiter, 'k', 50)).toBe(2);
       expect((await limiter.peek('k')).policies[1]?.remaining).toBe(8);
     });
 
-    test('nor with a key each', async () => {
+    test('does not charge one limit if the other denies, with a key each', async () => {
       const clock = manualClock(START);
       const store = make(clock);
       const perUser = createLimiter('2/min fixed-window', { store, name: 'user' });
@@ -70,7 +74,7 @@ describe('4. joined limits that burn each other', () => {
       expect((await perAddress.peek('address')).remaining).toBe(8);
     });
 
-    test('nor with a key each when many ask at once', async () => {
+    test('does not charge one limit if the other denies, with a key each and concurrent calls', async () => {
       const store = make(manualClock(START));
       const perUser = createLimiter('2/min fixed-window', { store, name: 'user' });
       const perAddress = createLimiter('100/day fixed-window', { store, name: 'address' });
@@ -78,7 +82,7 @@ describe('4. joined limits that burn each other', () => {
         { limiter: perAddress, key: 'address' },
         { limiter: perUser, key: 'user' },
       ];
-      // All of them look first, and find room. Whoever then comes too late gives back.
+      // All calls peek first and find room. Those that then come too late refund their charge.
       const asked = Array.from({ length: 20 }, async () => perUser.takeMany(items));
       expect((await Promise.all(asked)).filter(({ allowed }) => allowed).length).toBe(2);
       await vi.waitFor(async () => expect((await perAddress.peek('address')).remaining).toBe(98));
@@ -87,7 +91,7 @@ describe('4. joined limits that burn each other', () => {
 
   peer<Flexible>(
     'rate-limiter-flexible',
-    'refused by one of a union, charged by the other',
+    'a union charges one limiter although the other denies',
     async (flexible) => {
       const few = new flexible.RateLimiterMemory({ points: 2, duration: 60, keyPrefix: 'few' });
       const many = new flexible.RateLimiterMemory({ points: 10, duration: 86_400, keyPrefix: 'many' });
@@ -97,7 +101,7 @@ describe('4. joined limits that burn each other', () => {
   );
 });
 
-describe('5. rewards that mint', () => {
+describe('5. rewards that create capacity', () => {
   describe.each(EVERY_STORE)('%s', (_, make) => {
     test.each(Object.entries(kinds(10, 60_000)))('%s', async (_name, policy) => {
       const { limiter, clock } = open(make, policy);
@@ -108,14 +112,14 @@ describe('5. rewards that mint', () => {
         expect([used, await passed(limiter, 'k', 30)]).toEqual([used, 10]);
         await limiter.refund('k', 10);
       }
-      // Nor later, when what was given back would have come back by itself.
+      // Also later, when the refunded units would have been replenished anyway.
       await limiter.take('k', 10);
       clock.advance(180_000);
       await limiter.refund('k', 10);
       expect(await passed(limiter, 'k', 30)).toBe(10);
     });
 
-    test('a cost below 0 is a mistake, not a reward', async () => {
+    test('rejects a negative cost', async () => {
       const { limiter } = open(make, '10/min');
       for (const cost of [-1, Number.NaN, -Infinity]) {
         expect(() => limiter.take('k', cost)).toThrow(RangeError);
@@ -124,19 +128,19 @@ describe('5. rewards that mint', () => {
     });
   });
 
-  peer<Flexible>('rate-limiter-flexible', 'a reward of 90 makes 100 of 10', async (flexible) => {
+  peer<Flexible>('rate-limiter-flexible', 'a reward of 90 raises a limit of 10 to 100', async (flexible) => {
     const limiter = new flexible.RateLimiterMemory({ points: 10, duration: 60 });
     await limiter.reward('k', 90);
     expect(await admitted(limiter, 'k', 200)).toBe(100);
   });
 });
 
-describe('11. checks that take as long as there were hits', () => {
+describe('11. checks that take longer the more hits there were', () => {
   const HITS = 30_000;
   const policy = slidingLog({ limit: 100_000, per: '1h' });
   let server: Server;
   let alone: Redis;
-  /** Another millisecond whenever it is asked. */
+  /** Advances by a millisecond on every read. */
   let time = START;
   const clock = { now: () => ++time };
   const limiterOn = () =>
@@ -145,7 +149,7 @@ describe('11. checks that take as long as there were hits', () => {
   beforeAll(async () => {
     server = await redisServer();
     alone = new Redis(server.port, '127.0.0.1');
-    // Hits of one store that travel together have one time, and are one entry: so many stores, and a call for each hit.
+    // Hits that one store sends together get the same time and share an entry. With many stores, each hit is an entry.
     const limiters = Array.from({ length: 100 }, limiterOn);
     await limiters[0].take('few');
     for (let i = 0; i < HITS; i += limiters.length)
@@ -157,15 +161,15 @@ describe('11. checks that take as long as there were hits', () => {
     await server.stop();
   });
 
-  test('Redis replies with as many bytes for 30,000 recorded hits as for one', async () => {
+  test('Redis replies with the same number of bytes for 30,000 recorded hits as for one', async () => {
     const limiter = limiterOn();
     const few = await bytesOf(alone, () => limiter.peek('few'), 5);
     expect(await bytesOf(alone, () => limiter.peek('many'), 5)).toBeLessThan(few + 200);
   });
 
-  test('nor does the server work longer for 30,000', async () => {
+  test('Redis needs no more time for 30,000 recorded hits than for one', async () => {
     const limiter = limiterOn();
-    /** Of a check, by the server's own account, in microseconds. The least of a few: it may have been interrupted. */
+    /** The time of a check in microseconds, as measured by the server. The minimum of several, because it may be interrupted. */
     const work = async (key: string, cost: number) => {
       let least = Infinity;
       for (let round = 0; round < 20; round++) {
@@ -176,17 +180,17 @@ describe('11. checks that take as long as there were hits', () => {
       }
       return least;
     };
-    // Thirty thousand entries looked at would take more than a millisecond.
+    // Reading 30,000 entries would take more than a millisecond.
     const quick = 4 * (await work('few', 1)) + 200;
     expect(await work('many', 1)).toBeLessThan(quick);
     expect(await work('many', 90_000)).toBeLessThan(quick);
-    // Most of them too old, which no call has noticed yet.
+    // Most entries have expired, but no call has removed them yet.
     time += 3_595_000;
     expect((await limiter.peek('many')).remaining).toBeGreaterThan(90_000);
     expect(await work('many', 1)).toBeLessThan(quick);
   });
 
-  test('nor does this process for 50,000', () => {
+  test('the memory store needs no more time for 50,000 recorded hits than for one', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter(slidingLog({ limit: 100_000, per: '1h' }), { store });
@@ -205,17 +209,17 @@ describe('11. checks that take as long as there were hits', () => {
       limiter.take('many');
     }
     nanos('few', 1);
-    // 50,000 times the hits; a hundredth of that would be told apart from noise.
+    // There are 50,000 times as many hits; a hundredth of that factor would stand out from noise.
     const quick = 20 * nanos('few', 1) + 10_000;
     expect(nanos('many', 1)).toBeLessThan(quick);
     expect(nanos('many', 90_000)).toBeLessThan(quick);
-    // Most of them too old, which no call has noticed yet.
+    // Most entries have expired, but no call has removed them yet.
     clock.advance(3_595_000);
     expect(limiter.peek('many').remaining).toBeGreaterThan(90_000);
     expect(nanos('many', 1)).toBeLessThan(quick);
   });
 
-  peer<Rolling>('rolling-rate-limiter', 'every check has Redis send all hits', async (rolling) => {
+  peer<Rolling>('rolling-rate-limiter', 'Redis sends all hits for every check', async (rolling) => {
     const options = { client, namespace: `${own} rolling `, interval: 3_600_000, maxInInterval: 10_000 };
     const limiter = new rolling.IORedisRateLimiter(options);
     const few = await bytesOf(client, () => limiter.limit('k'), 5);
@@ -225,7 +229,7 @@ describe('11. checks that take as long as there were hits', () => {
     expect(await bytesOf(client, () => limiter.limit('k'), 5)).toBeGreaterThan(few + 30 * 1000);
   });
 
-  /** What the server sent for one call. Others may use it: the least of a few counts. */
+  /** The bytes that the server sent for one call. The minimum of several, because other clients may use it. */
   async function bytesOf(from: Redis, call: () => Promise<unknown>, rounds: number): Promise<number> {
     const sent = async () => Number(/total_net_output_bytes:(\d+)/.exec(await from.info('stats'))?.[1]);
     let least = Infinity;
@@ -238,10 +242,10 @@ describe('11. checks that take as long as there were hits', () => {
   }
 });
 
-describe('12. resets that leave −1', () => {
+describe('12. resets that leave −1 behind', () => {
   describe.each(EVERY_STORE)('%s', (_, make) => {
     test.each(Object.entries(kinds(3, 60_000)))(
-      '%s: what is given back after a reset is nothing',
+      '%s: a refund after a reset has no effect',
       async (_name, policy) => {
         const { limiter } = open(make, policy);
         await limiter.take('k', 2);
@@ -252,7 +256,7 @@ describe('12. resets that leave −1', () => {
         expect((await limiter.peek('k')).remaining).toBe(3);
         expect(await passed(limiter, 'k', 10)).toBe(3);
 
-        // Nor when others have come meanwhile: more is given back than they took.
+        // Also if others have charged the key since: more is refunded than they took.
         await limiter.reset('k');
         await limiter.take('k');
         await limiter.refund('k', 3);
@@ -261,7 +265,7 @@ describe('12. resets that leave −1', () => {
     );
   });
 
-  test('on Redis nothing is left of the key', async () => {
+  test('deletes the key on Redis', async () => {
     for (const [name, policy] of Object.entries(kinds(3, 60_000))) {
       const limiter = createLimiter(policy, {
         store: redis(client, { onFailure: 'throw', deadline: '10s' }),
@@ -276,7 +280,7 @@ describe('12. resets that leave −1', () => {
 
   peer<RateLimitRedis>(
     'rate-limit-redis',
-    'a hit given back after a reset leaves −1, for ever',
+    'a hit refunded after a reset leaves −1 forever',
     async ({ RedisStore }) => {
       const prefix = `${own} hits `;
       const sendCommand = (...[word = '', ...rest]: string[]) => client.call(word, ...rest);
@@ -292,10 +296,10 @@ describe('12. resets that leave −1', () => {
 });
 
 describe('14. stores that disagree', () => {
-  /** Milliseconds. At these times a float64 tells a quarter of a microsecond. */
+  /** Milliseconds. At these times a float64 has a resolution of a quarter of a microsecond. */
   const EDGES = [0, 0.00025, 0.0005, 0.00075, 0.001];
 
-  test.each(Object.entries(CASES))('all answer the same, to the last bit: %s', async (name, { policies }) => {
+  test.each(Object.entries(CASES))('all stores give bit-equal answers: %s', async (name, { policies }) => {
     const opened = EVERY_STORE.map(([, make]) => open(make, policies));
     const draw = random(name.length);
     const go = (gap: number) => {
@@ -309,7 +313,7 @@ describe('14. stores that disagree', () => {
     for (let i = 0; i < 60; i++) {
       go(someGap(draw));
       await agree(someVerb(draw));
-      // Where they would part: at the instant that is announced, and within what is forgiven before it.
+      // Where they could differ: at the announced instant, and within the tolerance before it.
       const [key, cost] = [`key ${draw(4)}`, 1 + draw(30) / 10];
       const { retryAfter } = (await agree((limiter) => limiter.peek(key, cost))) as Decision;
       if (retryAfter === 0 || retryAfter === Infinity) continue;
@@ -321,7 +325,7 @@ describe('14. stores that disagree', () => {
 
   peer<unknown>(
     '@fastify/rate-limit',
-    'with exponentialBackoff, memory has forgotten what Redis still refuses',
+    'with exponentialBackoff, memory allows what Redis still denies',
     async () => {
       const { local, redis: onRedis } = fastifyStores();
       const WINDOW = 400;
@@ -334,7 +338,7 @@ describe('14. stores that disagree', () => {
         const current = (store: (typeof stores)[number]) =>
           incr(store, 'k', WINDOW, 1).then((hit) => hit.current);
         for (let i = 0; i < 4; i++) await Promise.all(stores.map(current));
-        // Redis waits for four windows.
+        // Redis blocks for four windows.
         await sleep(WINDOW + 50);
         expect(await Promise.all(stores.map(current))).toEqual([1, 5]);
       });

@@ -1,4 +1,4 @@
-/** Faults of keys, routes and options. docs/sixteen-bugs.md tells of each. */
+/** Bugs with keys, routes and options. docs/sixteen-bugs.md describes each of them. */
 import fastify, { type FastifyInstance } from 'fastify';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, inject, test } from 'vitest';
@@ -46,7 +46,7 @@ describe('7. keys without expiry', () => {
   };
 
   test.each(Object.entries(all))(
-    'on Redis each verb leaves a key that ends by itself: %s',
+    'every verb leaves a key with an expiry on Redis: %s',
     async (kind, policies) => {
       for (const [first, make] of Object.entries(VERBS)) {
         for (const [second, change] of Object.entries(VERBS)) {
@@ -56,7 +56,7 @@ describe('7. keys without expiry', () => {
             name,
           });
           await Promise.all([make(limiter), change(limiter)]);
-          // −2: there is none.
+          // −2 means that the key does not exist.
           const left = await client.pttl(`${name}:{k}`);
           expect([name, left === -2 || (left > 0 && left <= 3_600_000)]).toEqual([name, true]);
         }
@@ -65,7 +65,7 @@ describe('7. keys without expiry', () => {
   );
 
   test.each(Object.entries(kinds(100, 60_000)))(
-    'nor is it without an end, or gone too early, however often it is written: %s',
+    'a key that is written often keeps an expiry and does not expire too early: %s',
     async (kind, policy) => {
       const name = `${own} ${kind} often`;
       const limiter = createLimiter(policy, {
@@ -76,14 +76,14 @@ describe('7. keys without expiry', () => {
         const asked = performance.now();
         const { resetAfter } = await limiter.take('k');
         const left = await client.pttl(`${name}:{k}`);
-        // Without what has passed since, and what is rounded.
+        // Allow for the time that has passed and for rounding.
         const clear = resetAfter - (performance.now() - asked) - 1;
         expect([i, left >= clear && left <= 3_600_000]).toEqual([i, true]);
       }
     },
   );
 
-  test('what is never clear ends, too: after a century', async () => {
+  test('a key that is never fully replenished expires after a century', async () => {
     const name = `${own} never clear`;
     const policy = pacer({ limit: 3, per: '1m', maxBurst: 5, fresh: 'empty' });
     const limiter = createLimiter(policy, {
@@ -95,7 +95,7 @@ describe('7. keys without expiry', () => {
     expect(years).toBeCloseTo(100, 3);
   });
 
-  test('in memory what is clear makes room, without a timer', () => {
+  test('the memory store evicts fully replenished keys without a timer', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter('1/s', { store });
@@ -103,11 +103,11 @@ describe('7. keys without expiry', () => {
       clock.advance(1);
       limiter.take(`key ${i}`);
     }
-    // A thousand of them live at any time.
+    // A thousand of them are live at any time.
     expect(store.size).toBeLessThan(5000);
   });
 
-  peer<Upstash>('@upstash/ratelimit', 'keys of cachedFixedWindow have none', async ({ Ratelimit }) => {
+  peer<Upstash>('@upstash/ratelimit', 'keys of cachedFixedWindow do not expire', async ({ Ratelimit }) => {
     const prefix = `${own} upstash`;
     const limiter = new Ratelimit({
       redis: upstashClient(client),
@@ -125,7 +125,7 @@ describe('7. keys without expiry', () => {
 describe('8. a `*` that resets everyone', () => {
   const WILD = ['*', 'al*', '?????', '[a-z]*', 'alice*', '', '%', '.*', '{alice}', 'alice}', 'alice\0'];
 
-  test.each(EVERY_STORE)('%s: a key is a key, whatever is in it', async (_, make) => {
+  test.each(EVERY_STORE)('%s: special characters in a key have no meaning', async (_, make) => {
     const { limiter } = open(make, '1/h');
     for (const key of ['alice', 'bobby', ...WILD]) await limiter.take(key);
     for (const key of WILD) await limiter.reset(key);
@@ -133,7 +133,7 @@ describe('8. a `*` that resets everyone', () => {
     for (const key of WILD) expect(await passed(limiter, key, 3)).toBe(1);
   });
 
-  peer<Upstash>('@upstash/ratelimit', "resetUsedTokens('*') forgets all", async ({ Ratelimit }) => {
+  peer<Upstash>('@upstash/ratelimit', "resetUsedTokens('*') resets all keys", async ({ Ratelimit }) => {
     const options = { redis: upstashClient(client), ephemeralCache: false as const, prefix: `${own} wild` };
     const limiter = new Ratelimit({ ...options, limiter: Ratelimit.fixedWindow(1, '1 d') });
     await limiter.limit('alice');
@@ -145,7 +145,7 @@ describe('8. a `*` that resets everyone', () => {
 
 describe('9. blocked keys evicted by a flood', () => {
   const HOUR = 3_600_000;
-  /** `most`: nine of ten that there is room for. Shared memory has room for some more than it was asked for. */
+  /** `most` is nine tenths of the capacity. Shared memory has room for slightly more keys than requested. */
   const BOUNDED = [
     { store: 'memory', most: 900, make: (clock: ManualClock) => memory({ clock, maxKeys: 1000 }) },
     {
@@ -158,7 +158,7 @@ describe('9. blocked keys evicted by a flood', () => {
     Object.entries(kinds(5, HOUR)).map(([kind, policy]) => ({ ...bounded, kind, policy })),
   );
 
-  /** Twenty times as many new keys as there is room for, in a second. */
+  /** Takes 20 times as many new keys as there is room for, within a second. */
   function flood(limiter: Limiter, clock: ManualClock, keys = 20_000): void {
     for (let i = 0; i < keys; i++) {
       if (i % 20 === 0) clock.advance(1);
@@ -166,37 +166,43 @@ describe('9. blocked keys evicted by a flood', () => {
     }
   }
 
-  test.each(every)('$store, $kind: no flood frees who is used up', ({ make, policy }) => {
+  test.each(every)('$store, $kind: a flood does not free an exhausted key', ({ make, policy }) => {
     const clock = manualClock(START);
     const limiter = createLimiter(policy, { store: make(clock), name: 'api' });
     limiter.take('used up', 5);
-    // Late in its window, a fresh key is further from clear than one that is used up.
+    // Late in its window, a fresh key takes longer to be fully replenished than an exhausted one.
     clock.set(limiter.peek('used up').retryAfter * 0.9 + START);
     expect(limiter.peek('used up').allowed).toBe(false);
     flood(limiter, clock);
     expect(limiter.take('used up').allowed).toBe(false);
   });
 
-  test.each(every)('$store, $kind: no flood between guesses makes them anew', ({ make, policy }) => {
-    const clock = manualClock(START);
-    const limiter = createLimiter(policy, { store: make(clock), name: 'api' });
-    for (let i = 0; i < 4; i++) limiter.take('guesser');
-    flood(limiter, clock);
-    expect(limiter.take('guesser').remaining).toBe(0);
-  });
+  test.each(every)(
+    '$store, $kind: a flood between two guesses does not reset the count',
+    ({ make, policy }) => {
+      const clock = manualClock(START);
+      const limiter = createLimiter(policy, { store: make(clock), name: 'api' });
+      for (let i = 0; i < 4; i++) limiter.take('guesser');
+      flood(limiter, clock);
+      expect(limiter.take('guesser').remaining).toBe(0);
+    },
+  );
 
-  test.each(every)('$store, $kind: nine of ten keys used up, and none is freed', ({ make, most, policy }) => {
-    const clock = manualClock(START);
-    const limiter = createLimiter(policy, { store: make(clock), name: 'api' });
-    for (let i = 0; i < most; i++) {
-      // The others are there in no order, and not all at one end.
-      if ((i * i) % 97 < 10) limiter.take(`other ${i}`);
-      limiter.take(`used up ${i}`, 5);
-    }
-    flood(limiter, clock);
-    const freed = Array.from({ length: most }, (_, i) => limiter.peek(`used up ${i}`).allowed);
-    expect(freed.filter(Boolean)).toEqual([]);
-  });
+  test.each(every)(
+    '$store, $kind: a flood frees no key if nine of ten are exhausted',
+    ({ make, most, policy }) => {
+      const clock = manualClock(START);
+      const limiter = createLimiter(policy, { store: make(clock), name: 'api' });
+      for (let i = 0; i < most; i++) {
+        // Insert the other keys in between, in no particular order.
+        if ((i * i) % 97 < 10) limiter.take(`other ${i}`);
+        limiter.take(`used up ${i}`, 5);
+      }
+      flood(limiter, clock);
+      const freed = Array.from({ length: most }, (_, i) => limiter.peek(`used up ${i}`).allowed);
+      expect(freed.filter(Boolean)).toEqual([]);
+    },
+  );
 
   const several = BOUNDED.flatMap((bounded) =>
     ['fixed-window', 'sliding-window', 'sliding-log', ''].flatMap((kind) =>
@@ -208,7 +214,7 @@ describe('9. blocked keys evicted by a flood', () => {
   );
 
   test.each(several)(
-    '$store, $first beside 5/day $kind: a key that is denied for a moment is not worth a count of the day',
+    '$store, $first beside 5/day $kind: briefly denied keys do not evict a daily count',
     ({ make, first, gap, kind }) => {
       const clock = manualClock(START);
       const policies = [`${first} ${kind}`, `5/day ${kind}`];
@@ -218,14 +224,14 @@ describe('9. blocked keys evicted by a flood', () => {
       for (let guesses = 1; guesses <= 5; guesses++) {
         expect(limiter.take('guesser').allowed).toBe(true);
         clock.advance(gap);
-        // Who has used no more than each of the flood may go with it.
+        // A key that has used no more than the flood's keys may be evicted with them.
         if (guesses > 1) flood(limiter, clock, 4000);
       }
       expect(limiter.take('guesser').allowed).toBe(false);
     },
   );
 
-  test.each(BOUNDED)('$store: no flood makes strikes forgotten', ({ make }) => {
+  test.each(BOUNDED)('$store: a flood does not erase strikes', ({ make }) => {
     const clock = manualClock(START);
     const lockout = penalty({ after: 5, within: '10m', block: '1h' });
     const limiter = createLimiter({ rate: '1/s', lockout }, { store: make(clock), name: 'api' });
@@ -244,30 +250,36 @@ describe('9. blocked keys evicted by a flood', () => {
     ['1/s', '1d', 0.9],
     ['1/min sliding-log', '1d', 0.9],
     ['1/h fixed-window', '1d', 0.5],
-  ])('shared memory: no flood under %s frees who is denied for %s by another limiter', (other, per, gone) => {
-    const clock = manualClock(START);
-    const store = sharedMemory({ clock, maxKeys: 1000 });
-    const login = createLimiter(fixedWindow({ limit: 5, per, align: 'first' }), { store, name: 'login' });
-    login.take('guesser', 5);
-    clock.advance(login.peek('guesser').retryAfter * gone);
-    flood(createLimiter(other, { store, name: 'other' }), clock);
-    expect(login.take('guesser').allowed).toBe(false);
-  });
+  ])(
+    'shared memory: a flood under %s does not free a key that another limiter denies for %s',
+    (other, per, gone) => {
+      const clock = manualClock(START);
+      const store = sharedMemory({ clock, maxKeys: 1000 });
+      const login = createLimiter(fixedWindow({ limit: 5, per, align: 'first' }), { store, name: 'login' });
+      login.take('guesser', 5);
+      clock.advance(login.peek('guesser').retryAfter * gone);
+      flood(createLimiter(other, { store, name: 'other' }), clock);
+      expect(login.take('guesser').allowed).toBe(false);
+    },
+  );
 
-  test.each(BOUNDED)('$store: nor who is blocked by a penalty or by hand', ({ make }) => {
-    const clock = manualClock(START);
-    const lockout = penalty({ after: 3, within: '1h', block: '2h' });
-    const limiter = createLimiter(
-      { rate: fixedWindow({ limit: 5, per: '1h' }), lockout },
-      { store: make(clock), name: 'api' },
-    );
-    for (let i = 0; i < 9; i++) limiter.take('guesser');
-    limiter.block('by hand', '1d');
-    clock.advance(HOUR);
-    for (let i = 0; i < 3000; i++) limiter.block(`for a moment ${i}`, '1m');
-    flood(limiter, clock);
-    for (const key of ['guesser', 'by hand']) expect(limiter.take(key).allowed).toBe(false);
-  });
+  test.each(BOUNDED)(
+    '$store: a flood does not free a key that is blocked by a penalty or manually',
+    ({ make }) => {
+      const clock = manualClock(START);
+      const lockout = penalty({ after: 3, within: '1h', block: '2h' });
+      const limiter = createLimiter(
+        { rate: fixedWindow({ limit: 5, per: '1h' }), lockout },
+        { store: make(clock), name: 'api' },
+      );
+      for (let i = 0; i < 9; i++) limiter.take('guesser');
+      limiter.block('manually', '1d');
+      clock.advance(HOUR);
+      for (let i = 0; i < 3000; i++) limiter.block(`briefly ${i}`, '1m');
+      flood(limiter, clock);
+      for (const key of ['guesser', 'manually']) expect(limiter.take(key).allowed).toBe(false);
+    },
+  );
 
   peer<unknown>('@fastify/rate-limit', 'in memory, 5,000 other addresses free a blocked one', async () => {
     const store = new (fastifyStores().local)(false, false);
@@ -293,7 +305,7 @@ describe("10. a route's limit that replaces the global one", () => {
   const so = (limit: number) =>
     createLimiter(fixedWindow({ limit, per: '1h' }), { store: memory({ clock: manualClock(0) }) });
 
-  test('both count, and the stricter one binds', async () => {
+  test('both limits are charged, and the stricter one decides', async () => {
     const server = serve();
     await server.register(rateLimit, { limiter: so(5) });
     server.get('/wide', { config: { rateLimit: { limiter: so(100) } } }, async () => 'ok');
@@ -304,7 +316,7 @@ describe("10. a route's limit that replaces the global one", () => {
 
   peer<Parameters<FastifyInstance['register']>[0]>(
     '@fastify/rate-limit',
-    'a route with a limit of 100 passes 50 where the global limit is 5',
+    'a route with a limit of 100 lets 50 pass although the global limit is 5',
     async (plugin) => {
       const server = serve();
       await server.register(plugin, { max: 5, timeWindow: '1 hour' });
@@ -315,7 +327,7 @@ describe("10. a route's limit that replaces the global one", () => {
   );
 });
 
-describe('18. keys that are words of JavaScript', () => {
+describe('18. keys that are names in JavaScript', () => {
   const WORDS = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', '0', 'null'];
 
   test.each(EVERY_STORE)('%s', async (_, make) => {
@@ -323,14 +335,18 @@ describe('18. keys that are words of JavaScript', () => {
     for (const key of WORDS) expect([key, await passed(limiter, key, 5)]).toEqual([key, 2]);
   });
 
-  peer<Rolling>('rolling-rate-limiter', 'in memory, the key __proto__ is a TypeError', async (rolling) => {
-    const limiter = new rolling.InMemoryRateLimiter({ interval: 1000, maxInInterval: 1 });
-    await expect(limiter.limit('__proto__')).rejects.toThrow(TypeError);
-    await expect(limiter.limit('constructor')).rejects.toThrow(TypeError);
-  });
+  peer<Rolling>(
+    'rolling-rate-limiter',
+    'in memory, the key __proto__ throws a TypeError',
+    async (rolling) => {
+      const limiter = new rolling.InMemoryRateLimiter({ interval: 1000, maxInInterval: 1 });
+      await expect(limiter.limit('__proto__')).rejects.toThrow(TypeError);
+      await expect(limiter.limit('constructor')).rejects.toThrow(TypeError);
+    },
+  );
 });
 
-describe('19. mistakes in options that become defaults', () => {
+describe('19. invalid options that are replaced by defaults', () => {
   const MISTAKES: readonly (() => unknown)[] = [
     () => createLimiter('-5/min'),
     () => createLimiter('5/fortnight'),
@@ -346,7 +362,7 @@ describe('19. mistakes in options that become defaults', () => {
 
   peer<Parameters<FastifyInstance['register']>[0]>(
     '@fastify/rate-limit',
-    'a limit of −5 is 1,000 a minute',
+    'a limit of −5 becomes 1,000 per minute',
     async (plugin) => {
       const server = fastify();
       servers.push(server);

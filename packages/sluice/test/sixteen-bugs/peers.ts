@@ -1,6 +1,6 @@
 /**
- * Other limiters, at the versions that the benchmarks pin, shown to have the fault that a claim is about. When a newer
- * version has lost it, its test fails: then docs/sixteen-bugs.md has to be told, too.
+ * Other limiters, at the versions that the benchmarks pin, each shown to have the bug in question. If a newer version has
+ * fixed it, its test fails: then update docs/sixteen-bugs.md.
  */
 import { createRequire } from 'node:module';
 import type { Redis } from 'ioredis';
@@ -8,17 +8,17 @@ import { test } from 'vitest';
 
 const load = createRequire(new URL('../../../../benchmarks/package.json', import.meta.url));
 
-/** What the benchmarks pin. */
+/** The versions that the benchmarks pin. */
 const { devDependencies: versions } = load('./package.json') as { devDependencies: Record<string, string> };
 
-/** `T` is what the test uses of the package. */
+/** Declares a test of another limiter. `T` is the part of the package that the test uses. */
 export function peer<T>(name: string, fault: string, show: (its: T) => unknown): void {
   test(`${name} ${versions[name]}: ${fault}`, async () => {
     await show(load(name) as T);
   });
 }
 
-/** What a peer itself loads: the same instance. */
+/** Loads a dependency of a peer: the same instance that the peer loads. */
 export function partOf<T>(name: string): T {
   return load(name) as T;
 }
@@ -31,19 +31,19 @@ export interface Flexible {
 
 interface FlexibleOptions {
   readonly points: number;
-  /** Seconds. */
+  /** In seconds. */
   readonly duration: number;
   readonly keyPrefix?: string;
 }
 
 interface FlexibleLimiter {
-  /** A denial rejects. */
+  /** Rejects if denied. */
   consume(key: string, points?: number): Promise<{ remainingPoints: number }>;
   reward(key: string, points?: number): Promise<unknown>;
   get(key: string): Promise<{ remainingPoints: number; consumedPoints: number } | null>;
 }
 
-/** How many of so many calls one after the other pass. */
+/** How many of `calls` sequential calls are allowed. */
 export async function admitted(
   limiter: Pick<FlexibleLimiter, 'consume'>,
   key: string,
@@ -60,7 +60,7 @@ export async function admitted(
   return passed;
 }
 
-/** A store of express-rate-limit, and of those that follow it. */
+/** A store of express-rate-limit, also used by other packages. */
 export interface HitStore {
   init(options: { windowMs: number }): unknown;
   increment(key: string): Promise<{ totalHits: number }> | { totalHits: number };
@@ -86,7 +86,7 @@ export interface Rolling {
 }
 
 interface RollingLimiter {
-  /** Whether it is blocked. */
+  /** Resolves to whether the key is blocked. */
   limit(key: string): Promise<boolean>;
   clear(key: string): Promise<void>;
 }
@@ -141,7 +141,7 @@ interface UpstashLimiter {
   resetUsedTokens(key: string): Promise<void>;
 }
 
-/** It speaks to Upstash's service; this sends its scripts to a Redis, without a first line that only theirs knows. */
+/** Replaces Upstash's client: sends its scripts to a plain Redis, without the first line, which only Upstash supports. */
 export function upstashClient(client: Redis): unknown {
   return {
     evalsha: () => Promise.reject(new Error('NOSCRIPT')),

@@ -1,4 +1,4 @@
-/** Faults of waiting and of many at once. docs/sixteen-bugs.md tells of each. */
+/** Bugs with waiting and concurrency. docs/sixteen-bugs.md describes each of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -42,12 +42,12 @@ describe('15. callers that hang when the store hangs', () => {
     }
   }
 
-  test('every check is answered as declared, soon after the deadline', async () => {
+  test('every check is answered according to onFailure, soon after the deadline', async () => {
     const answers = { throw: undefined, allow: true, deny: false } as const;
     for (const [onFailure, allowed] of Object.entries(answers)) {
       const store = redis(client, { deadline: 50, onFailure: onFailure as keyof typeof answers });
       const limiter = createLimiter('100/min', { store, name: 'api' });
-      // What the stop before this one held up comes first.
+      // Calls held up by the previous pause are answered first.
       await client.ping();
       await until(async () => (await outcome(() => limiter.peek('a'))).value?.source === 'store');
       await whileStopped(async () => {
@@ -65,7 +65,7 @@ describe('15. callers that hang when the store hangs', () => {
     }
   });
 
-  test('a store that never answered is given up after two seconds', async () => {
+  test('a store that has never answered times out after two seconds', async () => {
     await client.ping();
     const never = { get: () => new Promise<undefined>(() => {}), put: async () => true };
     const stores = [redis(client, { onFailure: 'throw' }), casStore(never, { onFailure: 'throw' })];
@@ -82,7 +82,7 @@ describe('15. callers that hang when the store hangs', () => {
     });
   });
 
-  peer<RateLimitRedis>('rate-limit-redis', 'a check is not answered', async ({ RedisStore }) => {
+  peer<RateLimitRedis>('rate-limit-redis', 'a check never settles', async ({ RedisStore }) => {
     const sendCommand = (...[word = '', ...rest]: string[]) => client.call(word, ...rest);
     const store = new RedisStore({ sendCommand, prefix: own });
     await store.init({ windowMs: 60_000 });
@@ -93,7 +93,7 @@ describe('15. callers that hang when the store hangs', () => {
     });
   });
 
-  peer<Flexible>('rate-limiter-flexible', 'a check is not answered', async (flexible) => {
+  peer<Flexible>('rate-limiter-flexible', 'a check never settles', async (flexible) => {
     const limiter = new flexible.RateLimiterRedis({ storeClient: client, points: 5, duration: 60 });
     await limiter.consume('k');
     await whileStopped(async () => {
@@ -103,11 +103,11 @@ describe('15. callers that hang when the store hangs', () => {
   });
 });
 
-describe('16. calls made at once that overrun the limit', () => {
+describe('16. concurrent calls that exceed the limit', () => {
   const clients = Array.from({ length: 4 }, () => new Redis(inject('redisPort'), '127.0.0.1'));
   afterAll(() => void clients.map((client) => client.disconnect()));
 
-  /** A service whose answers come late, in any order. */
+  /** A store whose answers arrive late and in any order. */
   function slowService() {
     const kept = new Map<string, { value: Uint8Array; version: number }>();
     let version = 0;
@@ -135,20 +135,20 @@ describe('16. calls made at once that overrun the limit', () => {
 
   describe.each(Object.entries(FOUR))('%s', (_, make) => {
     test.each(Object.entries(kinds(10, 3_600_000)))(
-      '64 calls over four stores, 10 pass: %s',
+      'exactly 10 of 64 concurrent calls over four stores pass: %s',
       async (kind, policy) => {
         const limiters = make().map((store) => createLimiter(policy, { store, name: `${own} ${kind}` }));
         const calls = (key: string) =>
           Promise.all(Array.from({ length: 64 }, async (_unused, i) => limiters[i % 4].take(key)));
         expect((await calls('k')).filter(({ allowed }) => allowed).length).toBe(10);
-        // The same of a key that is there already: what is read then must not be old.
+        // The same for an existing key: the state that is read must not be stale.
         await limiters[0].take('known');
         expect((await calls('known')).filter(({ allowed }) => allowed).length).toBe(9);
       },
     );
   });
 
-  test('a limiter that reads, decides and then writes does not hold', async () => {
+  test('a limiter that reads, decides and then writes exceeds the limit', async () => {
     const key = `${own} read then write`;
     const take = async (client: Redis): Promise<boolean> => {
       const used = Number((await client.get(key)) ?? 0);
@@ -164,7 +164,7 @@ describe('16. calls made at once that overrun the limit', () => {
 describe('20. limiters that keep their process alive', () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 
-  test('no key has a timer', async () => {
+  test('keys have no timers', async () => {
     const before = timers();
     const limiter = createLimiter({ rate: '5/h', log: '5/h sliding-log' });
     for (let i = 0; i < 1000; i++) limiter.take(`key ${i}`);
@@ -172,13 +172,17 @@ describe('20. limiters that keep their process alive', () => {
     expect(timers()).toBeLessThanOrEqual(before);
   });
 
-  peer<Rolling>('rolling-rate-limiter', 'in memory, each key holds it for a window', async (rolling) => {
-    const before = timers();
-    const limiter = new rolling.InMemoryRateLimiter({ interval: 3_600_000, maxInInterval: 5 });
-    const keys = Array.from({ length: 40 }, (_, i) => `key ${i}`);
-    for (const key of keys) await limiter.limit(key);
-    // Timers of others may have ended meanwhile.
-    expect(timers()).toBeGreaterThanOrEqual(before + 30);
-    for (const key of keys) await limiter.clear(key);
-  });
+  peer<Rolling>(
+    'rolling-rate-limiter',
+    'in memory, each key keeps the process alive for a window',
+    async (rolling) => {
+      const before = timers();
+      const limiter = new rolling.InMemoryRateLimiter({ interval: 3_600_000, maxInInterval: 5 });
+      const keys = Array.from({ length: 40 }, (_, i) => `key ${i}`);
+      for (const key of keys) await limiter.limit(key);
+      // Timers of other code may have ended in between.
+      expect(timers()).toBeGreaterThanOrEqual(before + 30);
+      for (const key of keys) await limiter.clear(key);
+    },
+  );
 });

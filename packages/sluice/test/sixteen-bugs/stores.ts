@@ -1,4 +1,4 @@
-/** The stores over which the claims run, and policies of every kind with the same two numbers. */
+/** The stores on which these tests run, and a policy of every kind with the same limit and window. */
 import {
   casStore,
   concurrency,
@@ -18,7 +18,7 @@ import {
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
 import { type MakeStore, STORES } from '../support/stores.ts';
 
-/** Valkey is the same script on a server that answers once in 100 ms: the conformance suite has it. */
+/** Valkey is left out: it runs the same script, but its server answers once in 100 ms. The conformance suite includes it. */
 const { valkey: _, ...quick } = STORES;
 
 export const EVERY_STORE: readonly (readonly [string, MakeStore])[] = Object.entries({
@@ -52,7 +52,7 @@ export function open(make: MakeStore, policies: Policies): Opened {
   return { limiter: createLimiter(policies, { store: make(clock), name: crypto.randomUUID() }), clock };
 }
 
-/** `limit` in this many milliseconds, by every algorithm that has such numbers. */
+/** `limit` per `per` milliseconds, for every algorithm that takes these numbers. */
 export function kinds(limit: number, millis: number): Readonly<Record<string, Policy>> {
   const per = `${millis}ms`;
   return {
@@ -69,7 +69,7 @@ export function kinds(limit: number, millis: number): Readonly<Record<string, Po
   };
 }
 
-/** How many of so many calls one after the other pass. */
+/** How many of `calls` sequential calls are allowed. */
 export async function passed(limiter: Opened['limiter'], key: string, calls: number): Promise<number> {
   let count = 0;
   for (let i = 0; i < calls; i++) if ((await limiter.take(key)).allowed) count++;

@@ -1,4 +1,4 @@
-/** Faults of time. docs/sixteen-bugs.md tells of each. */
+/** Bugs with time. docs/sixteen-bugs.md describes each of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, inject, test, vi } from 'vitest';
@@ -37,7 +37,7 @@ afterEach(() => {
 });
 
 const DAY = 86_400_000;
-/** A timer for longer than this fires at once. */
+/** Milliseconds. JavaScript timers for longer than this fire immediately. */
 const LONGEST_TIMER = 2 ** 31;
 
 describe('1. windows of 30 days that never limit', () => {
@@ -47,7 +47,7 @@ describe('1. windows of 30 days that never limit', () => {
       expect((await limiter.take('k')).allowed).toBe(true);
       const { allowed, retryAfter } = await limiter.take('k');
       expect(allowed).toBe(false);
-      // The first window that opens at a fixed instant may be short; the one after it is not.
+      // The first window of an aligned policy may be short; the next one is not.
       clock.advance(retryAfter);
       expect((await limiter.take('k')).allowed).toBe(true);
       const again = await limiter.take('k');
@@ -62,7 +62,7 @@ describe('1. windows of 30 days that never limit', () => {
     });
   });
 
-  test('in real time, too: a key stays used up or blocked, and whoever waits is not woken', async () => {
+  test('in real time, a key stays exhausted or blocked, and waiting callers are not woken', async () => {
     const stores: Store[] = [
       memory(),
       sharedMemory({ maxKeys: 100 }),
@@ -86,8 +86,8 @@ describe('1. windows of 30 days that never limit', () => {
     expect(await client.pttl(`${own}:{k}`)).toBeGreaterThan(LONGEST_TIMER);
   });
 
-  test('no timer is set for longer than a timer can wait', async () => {
-    // Node says so of each one. Those who set it would ask again every millisecond.
+  test('no timer exceeds the longest duration that timers support', async () => {
+    // Node warns about each longer timer. Code that set one would retry every millisecond.
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
     const stores: Store[] = [
       memory(),
@@ -113,7 +113,7 @@ describe('1. windows of 30 days that never limit', () => {
 
   peer<Flexible>(
     'rate-limiter-flexible',
-    'in memory, a window above 24.8 days ends at once',
+    'in memory, a window above 24.8 days ends immediately',
     async (flexible) => {
       vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
       const limiter = new flexible.RateLimiterMemory({ points: 1, duration: 30 * 86_400 });
@@ -124,12 +124,12 @@ describe('1. windows of 30 days that never limit', () => {
   );
 });
 
-describe('2. durations below a second that block for ever', () => {
+describe('2. durations below a second that block forever', () => {
   describe.each(EVERY_STORE)('%s', (_, make) => {
     describe.each([250, 0.5])('%d ms', (per) => {
       test.each(Object.entries(kinds(2, per)))('%s', async (_name, policy) => {
         const { limiter, clock } = open(make, policy);
-        // Ten windows: each passes something, and says when.
+        // In each of ten windows something passes, at the announced time.
         for (let i = 0; i < 10; i++) {
           expect(await passed(limiter, 'k', 5)).toBeGreaterThanOrEqual(1);
           const { allowed, retryAfter } = await limiter.peek('k', 2);
@@ -140,7 +140,7 @@ describe('2. durations below a second that block for ever', () => {
       });
     });
 
-    test('a block of 50 ms is over after 50 ms', async () => {
+    test('a block of 50 ms ends after 50 ms', async () => {
       const { limiter, clock } = open(make, '5/s');
       await limiter.block('k', 50);
       clock.advance(49.9);
@@ -150,7 +150,7 @@ describe('2. durations below a second that block for ever', () => {
     });
   });
 
-  test('what Redis keeps of a window of 250 ms is gone soon after it', async () => {
+  test('Redis expires the state of a 250 ms window soon after its end', async () => {
     for (const [name, policy] of Object.entries(kinds(2, 250))) {
       const limiter = createLimiter(policy, {
         store: redis(client, { onFailure: 'throw', deadline: '10s' }),
@@ -163,21 +163,25 @@ describe('2. durations below a second that block for ever', () => {
     }
   });
 
-  peer<Flexible>('rate-limiter-flexible', 'on Redis, half a second has no end', async (flexible) => {
-    const keyPrefix = `${own} flexible`;
-    const limiter = new flexible.RateLimiterRedis({
-      storeClient: client,
-      points: 1,
-      duration: 0.5,
-      keyPrefix,
-    });
-    await limiter.consume('k');
-    expect(await client.pttl(`${keyPrefix}:k`)).toBe(-1);
-    await client.del(`${keyPrefix}:k`);
-  });
+  peer<Flexible>(
+    'rate-limiter-flexible',
+    'on Redis, a window of half a second never ends',
+    async (flexible) => {
+      const keyPrefix = `${own} flexible`;
+      const limiter = new flexible.RateLimiterRedis({
+        storeClient: client,
+        points: 1,
+        duration: 0.5,
+        keyPrefix,
+      });
+      await limiter.consume('k');
+      expect(await client.pttl(`${keyPrefix}:k`)).toBe(-1);
+      await client.del(`${keyPrefix}:k`);
+    },
+  );
 });
 
-describe("6. clients' clocks that mint", () => {
+describe('6. client clocks that create capacity', () => {
   const HOUR = 3_600_000;
   const skewed = (by: number) => {
     const [date, monotonic] = [Date.now.bind(Date), performance.now.bind(performance)];
@@ -185,7 +189,7 @@ describe("6. clients' clocks that mint", () => {
     vi.spyOn(performance, 'now').mockImplementation(() => monotonic() + by);
   };
 
-  // Each by itself: together, the one that denies longest would hide that another was minted.
+  // Test each policy separately: combined, the one that denies longest would hide errors of the others.
   const policies = {
     rate: '3/h',
     log: '3/h sliding-log',
@@ -194,7 +198,7 @@ describe("6. clients' clocks that mint", () => {
     day: fixedWindow({ limit: 3, align: 'day' }),
   };
   describe.each([HOUR, -HOUR, 240 * HOUR, -240 * HOUR])('a client whose clock is off by %i ms', (by) => {
-    test.each(Object.entries(policies))('is answered the same by Redis: %s', async (kind, policy) => {
+    test.each(Object.entries(policies))('gets the same answers from Redis: %s', async (kind, policy) => {
       const open = (name: string) =>
         createLimiter(policy, {
           store: redis(client, { onFailure: 'throw', deadline: '10s' }),
@@ -214,7 +218,7 @@ describe("6. clients' clocks that mint", () => {
     });
   });
 
-  test('in memory a wall clock that jumps changes nothing', () => {
+  test('the memory store ignores jumps of the wall clock', () => {
     const limiter = createLimiter({ rate: '3/h', window: '3/h sliding-log' });
     limiter.take('k', 3);
     const { retryAfter } = limiter.take('k');
@@ -245,7 +249,7 @@ describe("6. clients' clocks that mint", () => {
 
   peer<Rolling>(
     'rolling-rate-limiter',
-    'a client whose clock is an hour ahead forgets what all others did',
+    "a client whose clock is an hour ahead deletes everyone's hits",
     async (rolling) => {
       const options = { client, namespace: `${own} rolling `, interval: HOUR, maxInInterval: 1 };
       const limiter = new rolling.IORedisRateLimiter(options);
@@ -261,29 +265,32 @@ describe("6. clients' clocks that mint", () => {
 
 describe('13. twice the limit in a rolling second', () => {
   const LIMIT = 10;
-  /** The most in any second. */
+  /** The maximum number admitted within any second. */
   function densest(taken: readonly number[]): number {
     return Math.max(...taken.map((from) => taken.filter((at) => at >= from && at < from + 1000).length));
   }
 
   describe.each(EVERY_STORE)('%s', (_, make) => {
-    test.each(['exact', 7] as const)('a log never admits more than the limit: %s', async (resolution) => {
-      const { limiter, clock } = open(make, slidingLog({ limit: LIMIT, per: '1s', resolution }));
-      const draw = random(1);
-      const taken: number[] = [];
-      const tryAt = async (at: number, calls: number) => {
-        clock.set(START + at);
-        for (let i = 0; i < calls; i++) if ((await limiter.take('k')).allowed) taken.push(at);
-      };
-      // Across the edge of a second, where windows double; then anywhere.
-      await tryAt(990, 12);
-      await tryAt(1000, 12);
-      for (let at = 1100; at < 5000; at += 1 + draw(300)) await tryAt(at, draw(12));
-      expect(densest(taken)).toBeLessThanOrEqual(LIMIT);
-      expect(taken.length).toBeGreaterThanOrEqual(2 * LIMIT);
-    });
+    test.each(['exact', 7] as const)(
+      'a sliding log never admits more than the limit: %s',
+      async (resolution) => {
+        const { limiter, clock } = open(make, slidingLog({ limit: LIMIT, per: '1s', resolution }));
+        const draw = random(1);
+        const taken: number[] = [];
+        const tryAt = async (at: number, calls: number) => {
+          clock.set(START + at);
+          for (let i = 0; i < calls; i++) if ((await limiter.take('k')).allowed) taken.push(at);
+        };
+        // First across the boundary of a second, where fixed windows admit twice the limit; then anywhere.
+        await tryAt(990, 12);
+        await tryAt(1000, 12);
+        for (let at = 1100; at < 5000; at += 1 + draw(300)) await tryAt(at, draw(12));
+        expect(densest(taken)).toBeLessThanOrEqual(LIMIT);
+        expect(taken.length).toBeGreaterThanOrEqual(2 * LIMIT);
+      },
+    );
 
-    test('an even rate without a burst admits one more at most', async () => {
+    test('a constant rate without a burst admits at most one more', async () => {
       const { limiter, clock } = open(make, '10/s burst 1');
       const taken: number[] = [];
       for (let at = 0; at < 3000; at += 10) {
@@ -315,7 +322,7 @@ describe('13. twice the limit in a rolling second', () => {
   );
 });
 
-describe('17. announced waits that are not true', () => {
+describe('17. announced waits that are wrong', () => {
   describe.each(EVERY_STORE)('%s', (_, make) => {
     test.each(Object.entries(kinds(3, 700)))(
       '%s: denied until the announced instant, allowed at it',
@@ -341,7 +348,7 @@ describe('17. announced waits that are not true', () => {
 
   peer<unknown>(
     '@fastify/rate-limit',
-    'with exponentialBackoff in memory, four windows are announced and one is waited',
+    'with exponentialBackoff in memory, four windows are announced but one is enforced',
     async () => {
       vi.useFakeTimers({ now: START });
       const store = new (fastifyStores().local)(false, true);

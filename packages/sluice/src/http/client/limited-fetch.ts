@@ -1,6 +1,6 @@
 /**
- * A fetch that keeps to limits: a limiter's, and those that servers announce. Calls wait for their turn, and what a
- * server turned away is tried again, a few times and within bounds.
+ * A fetch that respects rate limits: those of a limiter, and those that servers announce in their responses. Calls wait for
+ * their turn, and calls that a server rejected are retried a limited number of times.
  */
 import { systemClock } from '../../internal/clock.ts';
 import type { Clock, Decision, MaybePromise, Millis } from '../../engine/contract.ts';
@@ -19,9 +19,9 @@ import { announcedWait } from './retry-after.ts';
 import { type FetchInit, originOf, outgoing, type OutgoingRequest } from './outgoing.ts';
 import { closures, refusal, retryBudget, sleep } from './retry-budget.ts';
 
-/** What `limitedFetch` needs of a limiter; every limiter of Sluice offers it. */
+/** The methods of a limiter that `limitedFetch` uses. Every limiter of Sluice has them. */
 export interface FetchLimiter {
-  /** Waits for the turn. */
+  /** Waits until the call may be made. */
   acquire(
     key: string,
     options: {
@@ -30,60 +30,63 @@ export interface FetchLimiter {
       readonly timeout: Millis;
     },
   ): Promise<Decision>;
-  /** Gives back what a call did not need. */
+  /** Gives back units that a call did not use. */
   refund(
     key: string,
     options: { readonly cost: number; readonly of?: Decision | undefined },
   ): MaybePromise<Decision>;
-  /** Gives back what is held. */
+  /** Releases a held place (concurrency limits). */
   release(
     key: string,
     options: { readonly cost: number; readonly of?: Decision | undefined },
   ): MaybePromise<Decision>;
-  /** Whether what it takes is held until `release`. */
+  /** Whether the limiter holds places that must be released (concurrency limits). */
   holds(key: string): boolean;
-  /** Keeps what is held until it is given back. */
+  /** Renews a held place until it is released. */
   keep?(key: string, options: { readonly cost: number; readonly of: Decision }): void;
 }
 
 export interface LimitedFetchOptions {
-  /** Every try waits for its turn here. What it holds (concurrency) is released when the response's headers are here. */
+  /** The limiter in which every attempt waits for its turn. A held place (concurrency) is released when the response's headers arrive. */
   readonly limiter?: FetchLimiter | undefined;
-  /** Who is limited together, and heeds the same announcements. Default: the URL's origin. */
+  /** Computes the key: calls with the same key share one limit and the waits that servers announce. Default: the URL's origin. */
   readonly key?: ((request: OutgoingRequest) => string) | undefined;
-  /** Default 1. */
+  /** How many units a call costs. Default 1. */
   readonly cost?: number | ((request: OutgoingRequest) => number) | undefined;
-  /** Later calls wait for what servers announce. Default true. A retry always does. */
+  /** Whether later calls also wait as long as a server has announced. Retries always do. Default true. */
   readonly respect?: boolean | undefined;
-  /** The longest that one call waits in all, beside the fetching itself. Default 30 s; 0: not at all; Infinity: no bound. */
+  /** The longest time that one call waits in total, not counting the requests themselves. 0: never wait. Infinity: no bound. Default 30 s. */
   readonly maxWait?: Duration | undefined;
-  /** Tries beyond the first. Default 2. */
+  /** The number of retries after the first attempt. Default 2. */
   readonly retries?: number | undefined;
-  /** Statuses that are tried again. Default 429 and 503. */
+  /** The statuses that are retried. Default 429 and 503. */
   readonly retryOn?: readonly number[] | undefined;
-  /** Methods that may be sent twice. Default: the idempotent ones. */
+  /** The methods that may be retried. Default: the idempotent ones. */
   readonly retryMethods?: readonly string[] | undefined;
-  /** Retries of all calls together, per call, beside the first ten. Default 0.2. */
+  /** How many retries each call adds to the retry budget that all calls share. The budget starts at ten. Default 0.2. */
   readonly retryRatio?: number | undefined;
-  /** The first retry comes after a random part of this, or that much after what was announced; doubles. Default 500 ms. */
+  /**
+   * The upper bound of the random delay before the first retry, added to the announced wait. It doubles with each retry.
+   * Default 500 ms.
+   */
   readonly backoff?: Duration | undefined;
-  /** In place of the system's: for tests. */
+  /** Replaces the system clock in tests. */
   readonly clock?: Clock | undefined;
-  /** In place of Math.random: for tests. */
+  /** Replaces `Math.random` in tests. */
   readonly random?: (() => number) | undefined;
 }
 
-/** What fetch answers with, as far as it matters here. */
+/** The parts of a fetch response that `limitedFetch` uses. */
 export interface FetchResponse {
-  /** Says whether to try again. */
+  /** Decides whether to retry. */
   readonly status: number;
-  /** Say how long to wait. */
+  /** The headers in which a server announces how long to wait. */
   readonly headers: { get(name: string): string | null };
-  /** Cancelled when a try is followed by another. */
+  /** Canceled before a retry, to free the connection. */
   readonly body?: unknown;
 }
 
-/** The platform's fetch, or one that wraps it. */
+/** The platform's `fetch`, or a function that wraps it. */
 export type AnyFetch = (input: never, init: never) => Promise<FetchResponse>;
 
 const OPTIONS = [
@@ -103,21 +106,21 @@ const OPTIONS = [
 
 const IDEMPOTENT = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'];
 
-/** One call, all its tries together. */
+/** One call with all its attempts. */
 interface Call {
   readonly key: string;
   readonly cost: number;
   readonly signal: AbortSignal | undefined;
-  /** Of maxWait. */
+  /** How much of `maxWait` is left. */
   left: Millis;
-  /** The limiter's answer to its last try. */
+  /** The limiter's decision on the latest attempt. */
   decision: Decision | undefined;
 }
 
 /**
- * The same function, but it waits and tries again. Answers with the response of the last try, whatever its status.
- * Rejects with a DeniedError when the turn does not come within `maxWait`, with the signal's reason when aborted, and
- * as fetch does.
+ * Returns a function with the signature of `fetch` that waits for its turn and retries. It resolves to the response of the last
+ * attempt, whatever its status. It rejects with a `DeniedError` if the turn does not come within `maxWait`, with the signal's
+ * reason if aborted, and with the errors of `fetch`.
  */
 export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetchOptions = {}): F {
   const {
@@ -164,7 +167,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
     }
   }
 
-  /** Waits until the pause is over, the server may be asked and the limiter agrees, all at the same instant. */
+  /** Waits until the pause is over, the server accepts calls again and the limiter allows the call, all at the same instant. */
   async function turn(call: Call, pause: Millis): Promise<void> {
     for (let wait = Math.max(pause, closed.left(call.key)); ; wait = closed.left(call.key)) {
       call.signal?.throwIfAborted();
@@ -177,7 +180,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
         if (!decision.allowed) throw new DeniedError(call.key, decision);
         call.decision = decision;
         if (closed.left(call.key) === 0) return;
-        // Announced while it waited. Back into the line, or all who did would be let go at once.
+        // The server announced a wait while this call was queued. Queue again: otherwise all waiting calls would be sent together afterwards.
         ignoreFailure(() => limiter.refund(call.key, { cost, of: decision }));
       }
     }
@@ -203,7 +206,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
     }
   }
 
-  // What a platform hangs on its fetch stays there.
+  // Keep properties that the platform defines on its fetch.
   return Object.assign(limited, fetch);
 }
 
@@ -241,7 +244,7 @@ function checked(fetch: unknown, options: LimitedFetchOptions) {
   };
 }
 
-/** Frees the socket of a response that nobody will read. */
+/** Frees the connection of a response that will not be read. */
 function discard(response: FetchResponse | undefined): void {
   const body = response?.body as { cancel?(): MaybePromise<unknown> } | null | undefined;
   ignoreFailure(() => body?.cancel?.());

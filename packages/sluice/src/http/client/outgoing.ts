@@ -1,19 +1,19 @@
-/** What is to be known of a call before it is made: fetch takes a string, a URL or a Request, and options that override. */
+/** Normalizes the arguments of fetch: a string, a URL or a Request, and options that override it. */
 
-/** A call, as far as `key` and `cost` may want to know it. */
+/** The request that `key` and `cost` receive. */
 export interface OutgoingRequest {
-  /** As given: relative in a browser, perhaps. */
+  /** The URL as given. In a browser it may be relative. */
   readonly url: string;
-  /** In capitals. */
+  /** The method in uppercase. */
   readonly method: string;
-  /** As they are sent. */
+  /** The headers as they will be sent. */
   readonly headers: Headers;
 }
 
-/** Whatever a platform makes Headers of. */
+/** Everything that the `Headers` constructor accepts. */
 type HeadersInput = ConstructorParameters<typeof Headers>[0];
 
-/** The part of a Request that matters here. */
+/** The parts of a Request that are used here. */
 interface RequestLike {
   readonly url: string;
   readonly method?: string;
@@ -22,7 +22,7 @@ interface RequestLike {
   readonly bodyUsed?: boolean;
 }
 
-/** The part of a RequestInit that matters here. */
+/** The parts of a RequestInit that are used here. */
 export interface FetchInit {
   readonly method?: string;
   readonly headers?: HeadersInput;
@@ -33,7 +33,7 @@ export interface FetchInit {
 interface Outgoing {
   readonly request: OutgoingRequest;
   readonly signal: AbortSignal | undefined;
-  /** Whether it can be sent once more. To be asked after it was sent: a Request with a body has lost it by then. */
+  /** Whether the request can be sent again. Call it after sending: a Request with a body has lost it by then. */
   readonly isRepeatable: () => boolean;
 }
 
@@ -52,7 +52,7 @@ export function outgoing(input: unknown, init: FetchInit | null | undefined): Ou
   };
 }
 
-/** The default key. A relative URL stays within its page's origin. */
+/** The default key: the URL's origin. Relative URLs share the key 'same-origin'. */
 export function originOf({ url }: OutgoingRequest): string {
   try {
     return new URL(url).origin;
@@ -65,7 +65,7 @@ function isRequest(input: unknown): input is RequestLike {
   return typeof (input as RequestLike | undefined)?.url === 'string';
 }
 
-/** What can be read more than once, by its tag; anything else may be a stream. */
+/** Tags of bodies that can be read more than once. Anything else may be a stream. */
 const WHOLE = /^\[object (?:String|ArrayBuffer|SharedArrayBuffer|URLSearchParams|FormData|Blob|File)\]$/;
 
 function isWhole(body: unknown): boolean {

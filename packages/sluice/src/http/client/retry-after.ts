@@ -1,20 +1,20 @@
-/** From response headers to a wait: how long a server wants to be left alone. Text in, milliseconds out; never throws. */
+/** Reads from a response's headers how long its server asks clients to wait, in milliseconds. Never throws. */
 import type { Millis } from '../../engine/contract.ts';
 
 interface Fields {
   get(name: string): string | null;
 }
 
-/** No announcement is believed for longer than a day: it is more likely misread than meant. */
+/** The longest wait that is accepted. A longer one is more likely a misread header than intended. */
 export const LONGEST: Millis = 86_400_000;
 
-/** Whoever sends the older headers prefixes them so. */
+/** The prefixes in use for the older, non-standard headers. */
 const PREFIXES = ['ratelimit', 'x-ratelimit', 'x-rate-limit'] as const;
 
 /**
- * Until the server may be asked again; 0: now, or it does not say. The first that is there and makes sense counts:
- * Retry-After of an error, RateLimit, RateLimit-Remaining, X-RateLimit-Remaining. All but the first only speak when
- * nothing remains. Instants are compared with the response's own Date, so that clocks need not agree.
+ * The time until the server accepts requests again; 0 if it does so now or does not say. The first header that is present and
+ * valid decides, in this order: Retry-After of an error, RateLimit, RateLimit-Remaining, X-RateLimit-Remaining. All but the
+ * first count only if nothing remains. Instants are compared with the response's own Date, so the clocks need not agree.
  */
 export function announcedWait(status: number, headers: Fields, now: Millis): Millis {
   const sent = httpDate(headers.get('date')) ?? now;
@@ -33,11 +33,11 @@ function retryAfter(text: string | null, sent: Millis): Millis | undefined {
   return instant === undefined ? undefined : instant - sent;
 }
 
-/** `"burst";r=0;t=30, "day";r=9`, where several may be used up, and before draft 8: `limit=10, remaining=0, reset=30`. */
+/** Parses `"burst";r=0;t=30, "day";r=9`, in which several policies may be exhausted, and the form before draft 8: `limit=10, remaining=0, reset=30`. */
 function rateLimit(text: string | null, policy: string | null): Millis | undefined {
   if (text === null) return undefined;
   const members = membersOf(text);
-  // Where `t` is left out, the whole window is the most that can be meant.
+  // If `t` is missing, assume the longest possible wait: the whole window.
   const windows = new Map(membersOf(policy ?? '').map(([[name], ...rest]) => [name, new Map(rest).get('w')]));
   let wait: Millis | undefined;
   function see(left: string | undefined, reset: string | undefined): void {
@@ -66,7 +66,7 @@ function remaining(headers: Fields, sent: Millis): Millis | undefined {
   return undefined;
 }
 
-/** Seconds from now, or since 1970, or milliseconds since 1970. The bounds lie in 2001 and, read as the other, 5138. */
+/** Accepts seconds from now, seconds since 1970 and milliseconds since 1970. They are told apart by size: 1e9 s is in 2001, 1e11 s in 5138. */
 function resetIn(reset: number, sent: Millis): Millis {
   if (reset >= 1e11) return reset - sent;
   return reset >= 1e9 ? reset * 1000 - sent : reset * 1000;
@@ -74,10 +74,10 @@ function resetIn(reset: number, sent: Millis): Millis {
 
 type Pair = [name: string, value: string];
 
-/** An unfinished string takes the rest, so that no text is read twice. */
+/** An unterminated string extends to the end of the text, so that no text is scanned twice. */
 const TOKEN = /"(?:[^"\\]|\\.)*"?|[,;=]|[^\s,;="]+/g;
 
-/** The members of a structured list or dictionary, each with its parameters behind it; what is malformed means nothing. */
+/** The members of a structured list or dictionary, each followed by its parameters. Malformed members are ignored. */
 function membersOf(text: string): [Pair, ...Pair[]][] {
   let pair: Pair = ['', ''];
   let part = 0;
@@ -100,7 +100,7 @@ function number(text: string | null | undefined): number | undefined {
   return text !== null && text !== undefined && NUMBER.test(text.trim()) ? Number(text) : undefined;
 }
 
-/** The three forms of RFC 9110; all of them mean GMT. */
+/** The three date formats of RFC 9110, all in GMT. */
 const HTTP_DATE =
   /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*(?:, \d\d[ -][A-Z][a-z]{2}[ -]\d{2,4} [\d:]{8} GMT| [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4})$/;
 

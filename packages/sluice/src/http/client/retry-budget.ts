@@ -1,25 +1,26 @@
-/** What a client remembers in order to hold back: who is to be left alone, and how many retries are paid for. */
+/** What a client remembers between calls: until when each server asked it to wait, and how many retries are left. */
 import { type Clock, type Decision, TIME_EPSILON, type Millis } from '../../engine/contract.ts';
 
 interface Closures {
-  /** How long the key's server is still to be left alone; 0: not at all. */
+  /** The remaining wait that the key's server has announced; 0 if none. */
   left(key: string): Millis;
-  close(key: string, span: Millis): void;
+  /** Blocks calls with this key for `wait` milliseconds. */
+  close(key: string, wait: Millis): void;
 }
 
 interface RetryBudget {
-  /** A call is made. */
+  /** Must be called once per call: adds a share of a retry to the budget. */
   earn(): void;
-  /** Whether it may be made once more. */
+  /** Takes one retry from the budget; returns false if it is empty. */
   spend(): boolean;
 }
 
-/** The most announcements that are remembered; beyond that the oldest is evicted. */
+/** The maximum number of announced waits that are remembered; beyond it, the oldest is evicted. */
 const MAX_KEYS = 10_000;
-/** The most characters that all their keys may have together: a caller may use whole URLs as keys. */
+/** The maximum number of characters of all remembered keys together: a caller may use whole URLs as keys. */
 const MAX_CHARACTERS = 5_000_000;
 
-/** Until when a key's server is to be left alone. Of several announcements the latest instant counts. */
+/** Remembers until when each key's server asked clients to wait. If it announces several waits, the latest end counts. */
 export function closures(clock: Clock): Closures {
   const ends = new Map<string, Millis>();
   let characters = 0;
@@ -30,13 +31,13 @@ export function closures(clock: Clock): Closures {
 
   return {
     left(key) {
-      const span = (ends.get(key) ?? 0) - clock.now();
-      if (span > TIME_EPSILON) return span;
+      const wait = (ends.get(key) ?? 0) - clock.now();
+      if (wait > TIME_EPSILON) return wait;
       forget(key);
       return 0;
     },
-    close(key, span) {
-      const end = Math.max(ends.get(key) ?? 0, clock.now() + span);
+    close(key, wait) {
+      const end = Math.max(ends.get(key) ?? 0, clock.now() + wait);
       forget(key);
       for (const oldest of ends.keys()) {
         if (ends.size < MAX_KEYS && characters + key.length <= MAX_CHARACTERS) break;
@@ -48,10 +49,10 @@ export function closures(clock: Clock): Closures {
   };
 }
 
-/** Retries that are there before any call has paid for one. */
+/** The retry budget before any call, and its upper bound. */
 const RESERVE = 10;
 
-/** Among any n calls in a row there are at most RESERVE + ratio · n retries: a server that is down hears little more. */
+/** Any n consecutive calls cause at most RESERVE + ratio · n retries, so retries add little load to a server that is down. */
 export function retryBudget(ratio: number): RetryBudget {
   let saved = RESERVE;
   return {
@@ -66,7 +67,7 @@ export function retryBudget(ratio: number): RetryBudget {
   };
 }
 
-/** What the limiter of an announcement would say. */
+/** A denial that stands for a wait announced by the server. */
 export function refusal(wait: Millis): Decision {
   return {
     allowed: false,
@@ -81,14 +82,14 @@ export function refusal(wait: Millis): Decision {
   };
 }
 
-/** Rejects with the signal's reason; no timer stays behind. */
-export function sleep(clock: Clock, span: Millis, signal: AbortSignal | undefined): Promise<void> {
+/** Waits `wait` milliseconds. If aborted, it clears the timer and rejects with the signal's reason. */
+export function sleep(clock: Clock, wait: Millis, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {
       cancel();
       reject(signal?.reason);
     };
-    const cancel = clock.after(span, () => {
+    const cancel = clock.after(wait, () => {
       signal?.removeEventListener('abort', onAbort);
       resolve();
     });

@@ -1,10 +1,10 @@
-/** Where Nest keeps a request and its response: HTTP on Express and on Fastify, GraphQL, WebSocket. */
+/** Finds the request and its response in Nest's execution context: HTTP on Express and on Fastify, GraphQL, WebSocket. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionContext } from '@nestjs/common';
 import type { RequestLike, View } from '../../http/index.ts';
 import { expressAddress, fastifyAddress } from '../shared/framework-address.ts';
 
-/** Express hands on Node's own; Fastify wraps it. */
+/** Express passes Node's own object; Fastify wraps it in `raw`. */
 type Wrapped<T> = T & { readonly raw?: T };
 
 type NodeRequest = Wrapped<IncomingMessage> & { readonly res?: NestResponse };
@@ -14,22 +14,22 @@ export type NestResponse = Wrapped<ServerResponse> & { header(name: string, valu
 interface GraphQLContext {
   readonly req?: NodeRequest;
   readonly res?: NestResponse;
-  /** Mercurius. */
+  /** Set by Mercurius. */
   readonly reply?: NestResponse & { readonly request?: NodeRequest };
-  /** graphql-ws. */
+  /** Set by graphql-ws. */
   readonly extra?: { readonly request?: NodeRequest };
 }
 
 interface SocketClient {
-  /** Socket.IO; with ws, a gateway may put it there in handleConnection(client, request). */
+  /** Set by Socket.IO. With ws, a gateway can set it in handleConnection(client, request). */
   readonly request?: NodeRequest;
-  /** ws. */
+  /** Set by ws. */
   readonly _socket?: RequestLike['socket'];
 }
 
-const NOBODY: RequestLike = { headers: {} };
+const NO_REQUEST: RequestLike = { headers: {} };
 
-/** The framework's request, whatever brought it: for keys, `requestOf<{ user: User }>(context).user.id`. */
+/** Returns the framework's request, whatever the transport. For use in keys: `requestOf<{ user: User }>(context).user.id`. */
 export function requestOf<Q = RequestLike>(context: ExecutionContext): Q {
   return find(context) as Q;
 }
@@ -40,18 +40,18 @@ function find(context: ExecutionContext): RequestLike {
       return context.getArgByIndex<NodeRequest>(0);
     case 'graphql': {
       const { req, reply, extra } = context.getArgByIndex<GraphQLContext | undefined>(2) ?? {};
-      return req ?? reply?.request ?? extra?.request ?? NOBODY;
+      return req ?? reply?.request ?? extra?.request ?? NO_REQUEST;
     }
     case 'ws': {
       const { request, _socket } = context.getArgByIndex<SocketClient>(0);
       return request ?? { headers: {}, socket: _socket };
     }
     default:
-      return NOBODY;
+      return NO_REQUEST;
   }
 }
 
-/** Undefined where there is none, as with a message on a socket. */
+/** Returns the response, or undefined if there is none, as with a WebSocket message. */
 export function responseOf(context: ExecutionContext): NestResponse | undefined {
   switch (context.getType<string>()) {
     case 'http':
@@ -74,7 +74,7 @@ export const nestView: View<ExecutionContext> = {
     const request = find(context);
     return expressAddress(request) ?? fastifyAddress(request);
   },
-  // A field of a query and a message on a socket are asked for, and charged, by themselves.
+  // The fields of a GraphQL query and the messages on a socket are charged separately.
   identity(context) {
     if (context.getType() !== 'http') return context;
     const request = context.getArgByIndex<NodeRequest>(0);

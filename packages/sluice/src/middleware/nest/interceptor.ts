@@ -1,13 +1,13 @@
-/** Sees the end of what has no response of its own in Nest: a message to a gateway, a GraphQL subscription. */
+/** Notices the end of calls that have no response of their own in Nest: messages to a gateway and GraphQL subscriptions. */
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { SluiceError } from '../../internal/errors.ts';
 import type { Verdict } from '../../http/index.ts';
 import { untilOver } from '../shared/lifetime.ts';
 
-/** Nest's key for the interceptors of a handler or class. */
+/** The metadata key under which Nest stores the interceptors of a handler or class. */
 const INTERCEPTORS = '__interceptors__';
 
-/** What the guard leaves for the interceptor. Both get the same list of arguments, but different contexts. */
+/** Passes `settle` from the guard to the interceptor, keyed by the argument list: both get the same one, but different contexts. */
 const waiting = new WeakMap<object, NonNullable<Verdict['settle']>>();
 
 type Observable = ReturnType<CallHandler['handle']>;
@@ -19,11 +19,11 @@ interface Subscriber {
 }
 
 /**
- * Settles what a guard has charged for a message or a subscription when the handler is done. Needed on gateways, and on
- * resolvers of subscriptions, whose limits hold a place (`concurrency`) or have `settle`.
+ * Settles the charge for a message or a subscription when its handler is done. Add it to gateways, and to resolvers of
+ * subscriptions, whose limits hold a place (`concurrency`) or have a `settle` function.
  */
 export class RateLimitInterceptor implements NestInterceptor {
-  /** Called by Nest. */
+  /** Implements `NestInterceptor`. Nest calls it. */
   intercept(context: ExecutionContext, next: CallHandler): ReturnType<CallHandler['handle']> {
     const source = next.handle();
     const settle = waiting.get(context.getArgs());
@@ -35,7 +35,7 @@ export class RateLimitInterceptor implements NestInterceptor {
       isOver = true;
       void settle({ status: hasFailed ? 500 : 200, aborted: false });
     };
-    // The class itself, since only Nest depends on rxjs.
+    // Use the class of the source, because only Nest depends on rxjs.
     const ObservableClass = source.constructor as new (
       subscribe: (subscriber: Subscriber) => () => void,
     ) => Observable;
@@ -62,7 +62,10 @@ export class RateLimitInterceptor implements NestInterceptor {
   }
 }
 
-/** Leaves it to the interceptor to settle. Throws where there is none: what is held would stay so until its lease ends. */
+/**
+ * Passes `settle` to the interceptor. Throws if the handler has no interceptor: a held place would stay occupied until its
+ * lease expires.
+ */
 export function settleAtTheEnd(settle: NonNullable<Verdict['settle']>, context: ExecutionContext): void {
   const isThere = [context.getHandler(), context.getClass()].some((target) =>
     interceptorsOf(target).some((one) => one === RateLimitInterceptor || one instanceof RateLimitInterceptor),
@@ -77,11 +80,11 @@ export function settleAtTheEnd(settle: NonNullable<Verdict['settle']>, context: 
     'RateLimitGuard',
     context.getHandler().name,
     'add @UseInterceptors(RateLimitInterceptor) to the handler or its class',
-    'cannot see the end of a message or subscription, at which its limit is settled',
+    'cannot tell when a message or subscription ends, which its limit needs to know',
   );
 }
 
-/** Reflect.getMetadata comes from reflect-metadata, which Nest loads. */
+/** `Reflect.getMetadata` is defined by reflect-metadata, which Nest loads. */
 function interceptorsOf(target: object): readonly unknown[] {
   const reflect = Reflect as unknown as { getMetadata(key: string, target: object): unknown };
   return (reflect.getMetadata(INTERCEPTORS, target) as readonly unknown[] | undefined) ?? [];

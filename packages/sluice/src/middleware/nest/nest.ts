@@ -1,6 +1,6 @@
 /**
- * NestJS 11 and 12: a module, a guard and two decorators. Exceptions and metadata are the framework's own classes and
- * functions, so this is the one middleware that imports its framework.
+ * NestJS 11 and 12: a module, a guard and two decorators. This is the only middleware that imports its framework, because
+ * exceptions and metadata must use Nest's own classes and functions.
  */
 import {
   type CanActivate,
@@ -27,19 +27,19 @@ export { requestOf } from './context.ts';
 export { RateLimitInterceptor } from './interceptor.ts';
 export type { RouteLimits } from '../shared/route-limits.ts';
 
-/** Keys, costs and the like get Nest's ExecutionContext; `requestOf` finds the request in it. */
+/** The options of the module. Functions such as `key` receive Nest's ExecutionContext; `requestOf` finds the request in it. */
 export type NestRateLimitOptions = GuardOptions<ExecutionContext>;
 
-/** What `@RateLimit` takes: a limiter, one with its key and cost, or several. */
+/** What `@RateLimit` accepts: a limiter, a limiter with its key and cost, or several of these. */
 export type NestLimits = RouteLimits<ExecutionContext>;
 
 const OPTIONS = 'SLUICE_RATE_LIMIT_OPTIONS';
 const LIMITS = 'sluice:rate-limit';
 const SKIP = 'sluice:skip-rate-limit';
 
-/** On a handler or a class: adds to the limits of the module; all of them are decided on at once. */
+/** Adds limits to a handler or a class, on top of the module's limits. All of them are charged together, all or nothing. */
 export function RateLimit(...limits: readonly NestLimits[]): MethodDecorator & ClassDecorator {
-  // A mistake comes to light where it stands, not when it is asked.
+  // Create a guard now, so that invalid options fail where the decorator is written and not at the first request.
   createGuard(withRouteLimits({}, limits), nestView);
   return (target: object, name?: string | symbol, descriptor?: PropertyDescriptor) => {
     const before = metadata<readonly NestLimits[]>(LIMITS, descriptor?.value ?? target) ?? [];
@@ -47,32 +47,32 @@ export function RateLimit(...limits: readonly NestLimits[]): MethodDecorator & C
   };
 }
 
-/** On a handler or a class: no limit of any kind. The handler's word counts before the class's. */
+/** Exempts a handler or a class from all limits. `@SkipRateLimit(false)` on a handler overrides its class. */
 export function SkipRateLimit(skip = true): MethodDecorator & ClassDecorator {
   return (target: object, name?: string | symbol, descriptor?: PropertyDescriptor) =>
     decorate(SKIP, skip, target, name, descriptor);
 }
 
-/** What a denial throws, for exception filters; GraphQL passes `extensions` on to the client. */
+/** The exception that denies a request, for exception filters. GraphQL passes `extensions` on to the client. */
 export class RateLimitException extends HttpException {
-  /** Undefined: the store could not be asked. */
+  /** The decision, or undefined if the store cannot be reached. */
   readonly decision: Decision | undefined;
-  /** What a client may know of it. */
+  /** The details that are safe to show to clients. */
   readonly extensions: Denial;
 
   constructor(refusal: Refusal, decision: Decision | undefined) {
     super(refusal.type.includes('json') ? JSON.parse(refusal.body) : refusal.body, refusal.status);
     this.decision = decision;
     this.extensions = denial(decision);
-    this.message = decision === undefined ? 'The limits cannot be checked now' : 'Too many requests';
+    this.message = decision === undefined ? 'Rate limits temporarily unavailable' : 'Too many requests';
   }
 }
 
-/** What a client is told of a denial. */
+/** The details of a denial that are safe to show to clients. */
 export interface Denial {
-  /** 'UNAVAILABLE': the store could not be asked. */
+  /** 'UNAVAILABLE' if the store cannot be reached. */
   readonly code: 'RATE_LIMITED' | 'UNAVAILABLE';
-  /** Seconds, rounded up; absent if trying again is in vain. */
+  /** Seconds until a retry can pass, rounded up; absent if a retry can never pass. */
   readonly retryAfter?: number;
 }
 
@@ -84,11 +84,14 @@ function denial(decision: Decision | undefined): Denial {
 
 const COUNTED: unique symbol = Symbol('counted');
 
-/** The module binds it for all handlers but gateways'; `@UseGuards(RateLimitGuard)` there, and where it did not. */
+/**
+ * The guard that checks requests. The module binds it globally, except for gateways and if `global` is false; use
+ * `@UseGuards(RateLimitGuard)` there.
+ */
 export class RateLimitGuard implements CanActivate {
   private readonly options: NestRateLimitOptions;
   private readonly forAll: Guard<ExecutionContext> | undefined;
-  /** By class, then by handler: classes may inherit a handler. */
+  /** Guards by class, then by handler, because classes may inherit a handler. */
   private readonly guards = new WeakMap<object, WeakMap<object, Guard<ExecutionContext> | undefined>>();
 
   constructor(options: NestRateLimitOptions) {
@@ -96,17 +99,17 @@ export class RateLimitGuard implements CanActivate {
     this.forAll = guardForAll(options, nestView);
   }
 
-  /** Throws a RateLimitException, or its like for gateways, when the request does not pass. */
+  /** Returns true if the request passes. Otherwise throws a `RateLimitException`, or for gateways a `WsException`. */
   canActivate(context: ExecutionContext): MaybePromise<boolean> {
-    // Bound twice, for all and again for a handler, it counts once.
+    // If the guard is bound globally and also to this handler, it charges only once.
     const marked = context as { [COUNTED]?: NestRateLimitOptions };
     if (marked[COUNTED] === this.options) return true;
     marked[COUNTED] = this.options;
     const verdict = this.guardOf(context.getClass(), context.getHandler())?.(context);
     if (verdict === undefined) return true;
     return verdict instanceof Promise
-      ? verdict.then((later) => carriesOn(later, context))
-      : carriesOn(verdict, context);
+      ? verdict.then((later) => applyVerdict(later, context))
+      : applyVerdict(verdict, context);
   }
 
   private guardOf(type: object, handler: object): Guard<ExecutionContext> | undefined {
@@ -128,20 +131,20 @@ export class RateLimitGuard implements CanActivate {
 Injectable()(RateLimitGuard);
 Inject(OPTIONS)(RateLimitGuard, undefined, 0);
 
-/** Beside the options of the guard. */
+/** Options of the module beyond those of the guard. */
 export interface NestModuleExtras {
-  /** False: no guard is bound; `@UseGuards`, or APP_GUARD after others of yours, says where. Default true. */
+  /** Whether the guard is bound globally. If false, bind it with `@UseGuards`, or with APP_GUARD after guards of your own. Default true. */
   readonly global: boolean;
 }
 
 const extras: NestModuleExtras = { global: true };
 
-/** Nest's own type of it says less: its instances could be anything. */
+/** More precise than the type that Nest infers, in which instances could be anything. */
 interface ModuleClass {
   new (): object;
-  /** With the options themselves. */
+  /** Configures the module with options. */
   forRoot(options: NestRateLimitOptions & Partial<NestModuleExtras>): DynamicModule;
-  /** With options that a factory or a class makes, from what is injected into it. */
+  /** Configures the module with options from a factory or a class, which can inject providers. */
   forRootAsync(
     options: ConfigurableModuleAsyncOptions<NestRateLimitOptions, 'create'> & Partial<NestModuleExtras>,
   ): DynamicModule;
@@ -164,14 +167,15 @@ const Base: ModuleClass = new ConfigurableModuleBuilder<NestRateLimitOptions>({
   .build().ConfigurableModuleClass;
 
 /**
- * `forRoot(options)`, or `forRootAsync({ useFactory, inject })`. Its guard can be injected everywhere.
+ * The Nest module: `RateLimitModule.forRoot(options)` or `forRootAsync({ useFactory, inject })`. It is global, so its guard can be
+ * injected everywhere.
  * @hideconstructor
  */
 export class RateLimitModule extends Base {}
 
 Module({})(RateLimitModule);
 
-function carriesOn(verdict: Verdict, context: ExecutionContext): MaybePromise<boolean> {
+function applyVerdict(verdict: Verdict, context: ExecutionContext): MaybePromise<boolean> {
   const { decision, refusal } = verdict;
   const response = responseOf(context);
   if (response === undefined) {
@@ -195,7 +199,7 @@ function carriesOn(verdict: Verdict, context: ExecutionContext): MaybePromise<bo
   );
 }
 
-/** Gateways' filters know no other exception; who has gateways has its package. */
+/** Gateway exception filters handle only WsException. The package is imported lazily, because only gateways need it. */
 async function refuseMessage(cause: RateLimitException): Promise<never> {
   const { WsException } = await import('@nestjs/websockets');
   throw new WsException({ status: 'error', message: cause.message, ...cause.extensions });
@@ -213,7 +217,7 @@ function decorate(
   else set(target, name, descriptor);
 }
 
-/** Of reflect-metadata, which Nest loads; a class inherits it. */
+/** Reads metadata with reflect-metadata, which Nest loads. A class inherits its parent's metadata. */
 function metadata<T>(key: string, target: object): T | undefined {
   return (Reflect as unknown as { getMetadata(key: string, target: object): T | undefined }).getMetadata(
     key,

@@ -1,13 +1,13 @@
 /**
- * When an exchange on Node is over: the response is out, or its client has gone. Every middleware on Node asks here,
- * because the response's own 'close' event is missing in three cases:
+ * Detects when an exchange on Node is over: the response has been sent, or its client has disconnected. All Node middlewares
+ * use it, because the response's own 'close' event is missing in three cases:
  *
- * - HTTP/1.1 pipelining. A response that waits behind another has no socket yet, and Node does not tell it that the
- *   connection died. The request's socket does.
+ * - HTTP/1.1 pipelining. A response that waits behind another has no socket yet, and Node does not notify it when the
+ *   connection closes. The request's socket does.
  * - HTTP/2 up to Node 24. A stream that ends with NO_ERROR while data is still unwritten is `closed`, but it is never
  *   destroyed, so neither the stream nor the response emits 'close'. The stream emits 'aborted' if the response had not
  *   been ended, and otherwise 'end' when the rest of the request's body has been dropped. If the handler has paused that
- *   body, no event comes at all, so the stream is also looked at every few seconds.
+ *   body, no event comes at all, so the stream is also checked every few seconds.
  * - HTTP/2 and HEAD. The response emits 'close' only if the handler has ended it; the stream always does.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -20,36 +20,36 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 /** A response over HTTP/1.1 or HTTP/2. */
 export type NodeResponse = ServerResponse | Http2ServerResponse;
 
-/** How often a stream is looked at that may end without an event, in milliseconds. */
-const LOOK_EVERY = 5000;
+/** How often to check a stream that may end without an event, in milliseconds. */
+const CHECK_INTERVAL = 5000;
 
 type Callbacks = Set<() => void>;
 
 const CALLBACKS: unique symbol = Symbol('sluice.over');
 
-/** A response with the callbacks of all its guards, or a socket with those of all responses that wait for it. */
+/** A response with the callbacks of all its guards, or a socket with those of all responses that are waiting for it. */
 interface Watched {
   [CALLBACKS]?: Callbacks | undefined;
 }
 
 export function isOver(response: NodeResponse): boolean {
   if (isHttp2(response)) return isStreamOver(response.stream);
-  // A response whose turn comes after the connection has died is given the dead socket.
+  // A pipelined response whose turn comes after the connection has closed is given the closed socket.
   return response.destroyed || (response.socket ?? response.req?.socket)?.destroyed === true;
 }
 
-/** What `settle` is told. A response that was ended but not written completely counts as aborted. */
+/** The argument for `settle`. A response that was ended but not completely written counts as aborted. */
 export function outcomeOf(response: NodeResponse): Outcome {
   return {
     status: response.statusCode,
-    // A stream of HTTP/2 that was aborted is finished, but was not ended.
+    // An aborted HTTP/2 stream is finished, but was not ended.
     aborted: !(response.writableEnded && response.writableFinished),
   };
 }
 
 /**
- * Calls `callback` once, when the exchange is over; synchronously if it is over already. Listeners are removed then, and
- * there is one per event and emitter, however many callbacks wait. Returns a function that withdraws the callback.
+ * Calls `callback` once, when the exchange is over; synchronously if it is already over. There is one listener per event and
+ * emitter, however many callbacks wait; all are removed at the end. Returns a function that withdraws the callback.
  */
 export function whenOver(response: NodeResponse & Watched, callback: () => void): () => void {
   if (isOver(response)) {
@@ -75,9 +75,9 @@ function watched(response: NodeResponse & Watched): Callbacks {
 
 function watchResponse(response: ServerResponse, over: () => void): () => void {
   response.on('close', over);
-  // Once a response has a socket, Node tells it when that closes.
+  // Once a response has a socket, Node notifies it when the socket closes.
   const socket = response.socket === null ? response.req?.socket : undefined;
-  // Sockets of simulated requests may have no events.
+  // Sockets of simulated requests may not be event emitters.
   const unwatch = typeof socket?.on === 'function' ? watchSocket(socket, over) : undefined;
   return () => {
     response.off('close', over);
@@ -85,7 +85,7 @@ function watchResponse(response: ServerResponse, over: () => void): () => void {
   };
 }
 
-/** A socket has one listener for all responses that wait for it, and none when there are none. */
+/** A socket has one listener for all responses that are waiting for it, and none if there are none. */
 function watchSocket(socket: Socket & Watched, over: () => void): () => void {
   let callbacks = socket[CALLBACKS];
   if (callbacks === undefined) {
@@ -107,15 +107,15 @@ function socketClosed(this: Watched): void {
 }
 
 function watchStream(stream: ServerHttp2Stream, over: () => void): () => void {
-  // 'end' also comes while the stream is open, when the request's body has been read.
-  const look = (): void => {
+  // 'end' is also emitted while the stream is open, when the request's body has been read.
+  const check = (): void => {
     if (isStreamOver(stream)) over();
   };
-  stream.on('close', look).on('aborted', look).on('end', look);
-  const timer = setInterval(look, LOOK_EVERY).unref();
+  stream.on('close', check).on('aborted', check).on('end', check);
+  const timer = setInterval(check, CHECK_INTERVAL).unref();
   return () => {
     clearInterval(timer);
-    stream.off('close', look).off('aborted', look).off('end', look);
+    stream.off('close', check).off('aborted', check).off('end', check);
   };
 }
 

@@ -1,6 +1,6 @@
-/** When a call is over whose result goes on after its function has returned: a subscription, a stream of values. */
+/** Detects the end of calls whose result continues after the function has returned: subscriptions and streams of values. */
 
-/** How a call ended: true if it failed. */
+/** Called when a call is over, with true if it failed. */
 type End = (hasFailed: boolean) => void;
 
 interface ObservableLike {

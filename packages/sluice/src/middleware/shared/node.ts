@@ -1,4 +1,4 @@
-/** What Node's own server and the frameworks on top of it share: setting headers, sending a refusal, settling. */
+/** Applies verdicts on Node's own server and the frameworks on top of it: sets headers, sends the denial, settles. */
 import type { Refusal, Verdict, View } from '../../http/index.ts';
 import { isOver, type NodeRequest, type NodeResponse, outcomeOf, whenOver } from './exchange.ts';
 
@@ -9,7 +9,7 @@ export const nodeView: View<NodeRequest> = {
   identity: (request) => request,
 };
 
-/** True if the handler should run. False if the refusal was sent, or the client has gone. */
+/** Returns true if the handler should run, and false if the denial was sent or the client has disconnected. */
 export function carryOut(
   { headers, refusal, settle }: Verdict,
   response: NodeResponse,
@@ -19,7 +19,7 @@ export function carryOut(
   const over = isOver(response);
   if (settle !== undefined) whenOver(response, () => void settle(outcomeOf(response)));
   if (over) return false;
-  // Something else may have answered while the store was asked.
+  // Another part of the application may have responded while the store was deciding.
   const isSent = response.headersSent;
   if (!isSent) for (const [name, value] of headers) set(name, value);
   if (refusal === undefined) return true;

@@ -1,4 +1,4 @@
-/** What a route says for itself, where a framework lets it. */
+/** Limits of single routes, for frameworks whose routes have options. */
 import {
   createGuard,
   type Guard,
@@ -8,12 +8,12 @@ import {
   type View,
 } from '../../http/index.ts';
 
-/** A limiter alone; one with its key and cost; or several. They add to the limits for all routes. */
+/** The limits of a route: a limiter, a limiter with its key and cost, or several of these. They add to the limits for all routes. */
 export type RouteLimits<Q> =
   | GuardLimiter
   | (Partial<Limit<Q>> & { readonly limits?: readonly Limit<Q>[] | undefined });
 
-/** All of them as one guard's options, so that one check decides on all or nothing. */
+/** Combines the limits for all routes with those of one route, so that one check charges all of them or none. */
 export function withRouteLimits<Q>(
   options: GuardOptions<Q>,
   routes: readonly RouteLimits<Q>[],
@@ -22,14 +22,14 @@ export function withRouteLimits<Q>(
 }
 
 function limitsOf<Q>(route: RouteLimits<Q>): readonly Limit<Q>[] {
-  // What is no object at all is the guard's to refuse.
+  // Anything that is not an object is passed on, and the guard rejects it.
   if (typeof route !== 'object' || route === null) return [route];
   if ('takeMany' in route) return [{ limiter: route }];
   const { limits = [], ...own } = route;
   return Object.keys(own).length === 0 ? limits : [own as Limit<Q>, ...limits];
 }
 
-/** For routes that say nothing; undefined if only routes have limits. The options are checked either way. */
+/** The guard for routes without limits of their own; undefined if only routes have limits. The options are validated either way. */
 export function guardForAll<Q>(options: GuardOptions<Q>, view: View<Q>): Guard<Q> | undefined {
   if ('limiter' in options || 'limits' in options) return createGuard(options, view);
   createGuard({ ...options, limits: [{ limiter: NONE }] }, view);

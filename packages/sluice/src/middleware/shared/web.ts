@@ -1,8 +1,8 @@
-/** What handlers of the web standard share: finding the connection's address, and noticing the end of a response. */
+/** Shared by web-standard handlers: finds the connection's address and detects the end of a response. */
 import type { Verdict } from '../../http/index.ts';
 import { type NodeResponse, outcomeOf, whenOver } from './exchange.ts';
 
-/** The address of the connection, where each platform tells it. */
+/** The address of the connection, from wherever the platform provides it. */
 export function connectionOf(request: Request, context: unknown): string | undefined {
   const from = (context ?? {}) as Partial<Platforms>;
   return (
@@ -10,23 +10,23 @@ export function connectionOf(request: Request, context: unknown): string | undef
     from.remoteAddr?.hostname ??
     from.requestIP?.(request)?.address ??
     from.server?.requestIP?.(request)?.address ??
-    // On Workers the platform sets `cf` on the request, which no client can, and this header.
+    // On Cloudflare Workers, the platform sets this header and `cf` on the request; clients cannot set `cf`.
     ('cf' in request ? (request.headers.get('cf-connecting-ip') ?? undefined) : undefined)
   );
 }
 
 interface Platforms {
-  /** @hono/node-server */
+  /** Set by @hono/node-server. */
   readonly incoming: { readonly socket?: { readonly remoteAddress?: string } };
-  /** Deno */
+  /** Set by Deno. */
   readonly remoteAddr: { readonly hostname?: string };
-  /** Bun */
+  /** Set by Bun. */
   requestIP(request: Request): { readonly address: string } | null;
-  /** Bun, under Hono */
+  /** Set by Bun under Hono. */
   readonly server: { requestIP?(request: Request): { readonly address: string } | null };
 }
 
-/** Node's response, which @hono/node-server passes beside the request. */
+/** Returns Node's response, which @hono/node-server passes along with the request. */
 export function outgoingOf(context: unknown): NodeResponse | undefined {
   const { outgoing } = (context ?? {}) as { readonly outgoing?: Partial<NodeResponse> };
   return typeof outgoing?.setHeader === 'function' ? (outgoing as NodeResponse) : undefined;
@@ -43,15 +43,15 @@ export function refusalOf({ refusal, headers }: Verdict): Response | undefined {
   });
 }
 
-/** Calls `settle` once, whichever of the following comes first. */
+/** Calls `settle` once: when a watched response ends, when the handler fails or when the client disconnects. */
 export interface Ending {
-  /** The same response with its body watched: read to the end, or canceled by its reader. */
+  /** Returns the response with a body that reports when it is read to the end or canceled. */
   watched(response: Response): Response;
-  /** There is no response: the handler threw. */
+  /** Must be called if the handler threw, so that there is no response. */
   failed(): void;
 }
 
-/** `context` is what the platform passed beside the request. On Node, it may hold the response that is written. */
+/** `context` is what the platform passed along with the request. On Node it may contain the response. */
 export function endingOf(request: Request, context: unknown, settle: Verdict['settle']): Ending {
   if (settle === undefined) return { watched: (response) => response, failed() {} };
   let open = true;
@@ -65,10 +65,10 @@ export function endingOf(request: Request, context: unknown, settle: Verdict['se
   }
   const leave = (): void => void end(0, true);
   request.signal.addEventListener('abort', leave, { once: true });
-  // The client may have left while the store was asked: then no event follows, and the body may never be read.
+  // The client may have disconnected while the store was deciding: then no event follows, and the body may never be read.
   if (request.signal.aborted) leave();
   const outgoing = outgoingOf(context);
-  // The signal is not aborted where Node's response does not tell of its end either.
+  // The signal is not aborted in the cases in which Node's response emits no event (see exchange.ts).
   if (outgoing !== undefined && open)
     unwatch = whenOver(outgoing, () => {
       const { status, aborted } = outcomeOf(outgoing);
@@ -78,7 +78,7 @@ export function endingOf(request: Request, context: unknown, settle: Verdict['se
     failed: () => void end(500, false),
     watched(response) {
       const { status, body } = response;
-      // The body of an answer to HEAD is thrown away unread.
+      // The body of a response to HEAD is discarded unread.
       if (body !== null && request.method !== 'HEAD')
         return new Response(
           told(body, (aborted) => end(status, aborted)),

@@ -1,4 +1,4 @@
-/** `limitedFetch(fetch)` is a fetch wherever it runs: checked by the compiler, against the typings of each platform. */
+/** Type checks: `limitedFetch(fetch)` has the type of `fetch` under the typings of each platform. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,8 +15,8 @@ function tsc(...args: string[]): string {
 }
 
 const USE = `
-import { createLimiter } from '../dist/index.js';
-import { limitedFetch } from '../dist/http/index.js';
+import { createLimiter } from './dist/index.js';
+import { limitedFetch } from './dist/http/index.js';
 const polite: typeof fetch = limitedFetch(fetch);
 const response: Response = await limitedFetch(fetch, {
   limiter: createLimiter('10/s'),
@@ -24,14 +24,14 @@ const response: Response = await limitedFetch(fetch, {
 })('https://example.org/', { method: 'PUT', body: 'text', headers: { accept: 'text/plain' } });
 // @ts-expect-error: a number is not a URL.
 void polite(42);
-// @ts-expect-error: misspelt.
+// @ts-expect-error: unknown option.
 limitedFetch(fetch, { retrys: 1 });
 // @ts-expect-error: not a fetch.
 limitedFetch((url: string) => url.length);
 export { response };
 `;
 
-/** As Cloudflare declares its own, cut down to what a call touches. */
+/** An excerpt of Cloudflare's declarations: only what a call uses. */
 const WORKERS = `
 declare class Headers { constructor(init?: Record<string, string>); get(name: string): string | null }
 interface ReadableStream { cancel(reason?: unknown): Promise<void> }
@@ -83,7 +83,7 @@ test.each(Object.entries(PLATFORMS))(
   (name, { types = [], lib = ['ES2023'], globals = '' }) => {
     const id = name.replaceAll(' ', '-');
     writeFileSync(join(workshop, `${id}.d.ts`), globals);
-    // Our own declarations are checked too, where that does not mean to check all of Node's.
+    // Also check our own declarations, unless that would include all of Node's.
     const compilerOptions = {
       types,
       lib,

@@ -17,10 +17,10 @@ import { redis } from '../../../src/stores/redis/index.ts';
 import { manualClock } from '../../../src/testing/index.ts';
 import { inTurn, serve, settled, START, swiftClock } from '../server.ts';
 
-// Some make a thousand calls over real sockets.
+// Some tests make a thousand calls over real sockets.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Moves a clock on in strides, and lets sockets come to rest in between, until the promise is settled. */
+/** Advances a clock step by step, waiting for sockets in between, until the promise is settled. */
 async function passing<T>(
   promise: Promise<T>,
   clock: { advance(by: number): void },
@@ -36,10 +36,10 @@ async function passing<T>(
   return promise;
 }
 
-/** A busy machine may need longer than a second. */
+/** Longer than the default timeout, for busy machines. */
 const SOON = { timeout: 10_000 };
 
-/** fetch, and when it was called. */
+/** A fetch that records when it was called. */
 function stamps(clock: { now(): number }) {
   const sent: number[] = [];
   const stamped: typeof fetch = (...call) => {
@@ -49,8 +49,8 @@ function stamps(clock: { now(): number }) {
   return { sent, stamped };
 }
 
-describe('announcements', () => {
-  test('never asks again before Retry-After, whatever the jitter', async () => {
+describe('limitedFetch', () => {
+  test('never retries before Retry-After, whatever the jitter', async () => {
     const clock = swiftClock();
     let wait = 0;
     const { url, visits } = await serve(({ url }) => {
@@ -71,14 +71,14 @@ describe('announcements', () => {
     );
   });
 
-  test('by the clock on the wall, too', async () => {
+  test('waits for Retry-After in real time', async () => {
     const { url, visits } = await serve(inTurn([429, { 'Retry-After': 1 }], [200]), performance);
     expect((await limitedFetch(fetch, { random: () => 0 })(url)).status).toBe(200);
-    // A timer and a socket each have their own idea of a millisecond.
+    // Timers and sockets round milliseconds differently.
     expect(visits[1].at - visits[0].at).toBeGreaterThan(995);
   });
 
-  test('a wait longer than maxWait is not waited: the response comes at once, later calls are denied unsent', async () => {
+  test('returns the response immediately if the announced wait exceeds maxWait, and denies later calls unsent', async () => {
     const clock = manualClock(START);
     const { url, visits } = await serve(inTurn([429, { 'Retry-After': 3600 }, 'slow down'], [200]), clock);
     const polite = limitedFetch(fetch, { clock });
@@ -93,7 +93,7 @@ describe('announcements', () => {
     expect((await polite(url)).status).toBe(200);
   });
 
-  test('a call that comes later waits only for the rest', async () => {
+  test('makes a later call wait only for the rest of the announced time', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(inTurn([200, { RateLimit: '"a";r=0;t=20' }], [200]), clock);
     const polite = limitedFetch(fetch, { clock });
@@ -103,7 +103,7 @@ describe('announcements', () => {
     expect(visits[1].at - START).toBe(20_000);
   });
 
-  test('an earlier announcement never shortens a later one', async () => {
+  test('never shortens a wait that was announced later', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(
       ({ url }) => [200, { RateLimit: `"a";r=0;t=${url === '/long' ? 25 : 5}` }],
@@ -115,7 +115,7 @@ describe('announcements', () => {
     expect(visits[2].at - START).toBe(25_000);
   });
 
-  test('one key does not wait for what another was told', async () => {
+  test('does not make a key wait for what another key was told', async () => {
     const clock = manualClock(START);
     const { url } = await serve(() => [429, { 'Retry-After': 20 }], clock);
     const other = await serve(() => [200], clock);
@@ -127,7 +127,7 @@ describe('announcements', () => {
     expect((await byPath(`${url}/b`)).status).toBe(429);
   });
 
-  test('with respect: false later calls do not wait, and a retry still does', async () => {
+  test('with respect: false makes retries wait, but not later calls', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(inTurn([429, { 'Retry-After': 9 }], [200]), clock);
     const hasty = limitedFetch(fetch, { clock, respect: false, random: () => 0 });
@@ -139,7 +139,7 @@ describe('announcements', () => {
     expect(again.visits[1].at).toBe(again.visits[0].at);
   });
 
-  test('at most 10,000 keys are remembered: the oldest is forgotten', async () => {
+  test('remembers the waits of at most 10,000 keys and evicts the oldest', async () => {
     const clock = manualClock(START);
     const full = async (_url: string) => ({
       status: 200,
@@ -156,8 +156,8 @@ describe('announcements', () => {
   });
 });
 
-describe('retries', () => {
-  test('429 and 503 are tried again, twice at most, and the last response is the answer', async () => {
+describe('a retry', () => {
+  test('follows 429 and 503, at most twice, and the last response is returned', async () => {
     const clock = swiftClock();
     for (const status of [429, 503]) {
       let count = 0;
@@ -173,13 +173,13 @@ describe('retries', () => {
     expect(visits.length).toBe(6);
   });
 
-  test('an error of the network is not tried again', async () => {
+  test('does not follow a network error', async () => {
     const { url, visits } = await serve((_visit, response) => void response.destroy());
     await expect(limitedFetch(fetch)(url)).rejects.toThrow('fetch failed');
     expect(visits.length).toBe(1);
   });
 
-  test('pauses grow by a factor of two and are a random part of that', async () => {
+  test('waits a random part of a backoff that doubles', async () => {
     for (const part of [0, 0.5, 0.999]) {
       const clock = swiftClock();
       const { url, visits } = await serve(() => [503], clock);
@@ -189,7 +189,7 @@ describe('retries', () => {
     }
   });
 
-  test('all pauses of a call together stay within maxWait', async () => {
+  test('keeps the total wait of a call within maxWait', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(() => [503, { 'Retry-After': 4 }], clock);
     const response = await limitedFetch(fetch, { clock, retries: 100, maxWait: '10s', random: () => 0 })(url);
@@ -197,7 +197,7 @@ describe('retries', () => {
     expect(visits.map(({ at }) => at - START)).toEqual([0, 4000, 8000]);
   });
 
-  test('retries stay within the budget while a server answers 503 to everything', async () => {
+  test('stays within the budget while a server answers 503 to everything', async () => {
     const clock = swiftClock();
     let isDown = true;
     const { url, visits } = await serve(() => [isDown ? 503 : 200], clock);
@@ -216,7 +216,7 @@ describe('retries', () => {
     expect(visits.length).toBe(20 + 10);
   });
 
-  test('a retry that would take too long is not made, and costs the budget nothing', async () => {
+  test('that would take too long is not made, and costs no budget', async () => {
     const clock = swiftClock();
     let headers: Record<string, string> = { 'Retry-After': '3600' };
     const { url, visits } = await serve(() => [503, headers], clock);
@@ -234,7 +234,7 @@ describe('retries', () => {
     expect(visits.length).toBe(20 + 1 + 10);
   });
 
-  test('a method that is not idempotent is sent once, unless it is listed', async () => {
+  test('does not follow a non-idempotent method unless it is listed', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(() => [503], clock);
     await limitedFetch(fetch, { clock })(url, { method: 'POST', body: 'order' });
@@ -258,7 +258,7 @@ describe('retries', () => {
     FormData: [form, /name="a"\r\n\r\n1\r\n/],
     'a Blob': [new Blob(['text']), /^text$/],
   };
-  test.each(Object.entries(WHOLE))('%s is sent again as it was', async (_, [body, text]) => {
+  test.each(Object.entries(WHOLE))('sends %s again unchanged', async (_, [body, text]) => {
     const clock = swiftClock();
     const { url, visits } = await serve(inTurn([503], [503], [200]), clock);
     expect((await limitedFetch(fetch, { clock })(url, { method: 'PUT', body })).status).toBe(200);
@@ -273,7 +273,7 @@ describe('retries', () => {
     'a ReadableStream': () => new Blob(['piece']).stream(),
     'an async iterable': () => pieces(),
   };
-  test.each(Object.entries(STREAMS))('a stream body is not sent twice: %s', async (_, stream) => {
+  test.each(Object.entries(STREAMS))('never sends a stream twice: %s', async (_, stream) => {
     const clock = swiftClock();
     const { url, visits } = await serve(() => [503, {}, 'busy'], clock);
     const response = await limitedFetch(fetch, { clock })(url, {
@@ -285,7 +285,7 @@ describe('retries', () => {
     expect(visits.map(({ body }) => body)).toEqual(['piece']);
   });
 
-  test('a Request is sent again only while it has no body to lose', async () => {
+  test('sends a Request again only if it has no body', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(() => [503], clock);
     await limitedFetch(fetch, { clock })(new Request(url, { headers: { a: 'b' } }));
@@ -297,7 +297,7 @@ describe('retries', () => {
     expect(visits.length).toBe(1);
   });
 
-  test('a response that is thrown away frees its socket, even if its body never ends', async () => {
+  test('frees the socket of the discarded response, even if its body never ends', async () => {
     const clock = swiftClock();
     let open = 0;
     const { url, visits } = await serve((_visit, response) => {
@@ -314,8 +314,8 @@ describe('retries', () => {
   });
 });
 
-describe('a limiter', () => {
-  test('1,000 calls at 50/s take no fewer than 19.98 s', async () => {
+describe('limitedFetch with a limiter', () => {
+  test('needs at least 19.98 s for 1,000 calls at 50/s', async () => {
     const clock = manualClock(START);
     const { url, visits } = await serve(() => [200], clock);
     const limiter = createLimiter('50/s burst 1', { store: memory({ clock }) });
@@ -328,7 +328,7 @@ describe('a limiter', () => {
     for (let i = 50; i < 1000; i++) expect(sent[i] - sent[i - 50]).toBeGreaterThanOrEqual(1000);
   });
 
-  test('30 calls at 50/s take no fewer than 580 ms by the clock on the wall', async () => {
+  test('needs at least 580 ms of real time for 30 calls at 50/s', async () => {
     const { url } = await serve(() => [200]);
     const polite = limitedFetch(fetch, { limiter: createLimiter('50/s burst 1') });
     const start = performance.now();
@@ -336,7 +336,7 @@ describe('a limiter', () => {
     expect(performance.now() - start).toBeGreaterThanOrEqual(580);
   });
 
-  test('is asked with the key and the cost of the request, and each try is charged', async () => {
+  test('charges each attempt with the key and cost of the request', async () => {
     const clock = swiftClock();
     const { url } = await serve(() => [503], clock);
     const limiter = createLimiter('100/day', { store: memory({ clock }) });
@@ -363,7 +363,7 @@ describe('a limiter', () => {
     ]);
   });
 
-  test('by default counts per origin', async () => {
+  test('counts per origin by default', async () => {
     const clock = manualClock(START);
     const { url } = await serve(() => [200], clock);
     const limiter = createLimiter('100/day', { store: memory({ clock }) });
@@ -372,7 +372,7 @@ describe('a limiter', () => {
     expect(limiter.peek(url).remaining).toBe(97);
   });
 
-  test('whose turn does not come in time rejects with a DeniedError, and nothing was sent or charged', async () => {
+  test('rejects with a DeniedError if the turn does not come in time, without sending or charging', async () => {
     const clock = manualClock(START);
     const { url, visits } = await serve(() => [200], clock);
     const limiter = createLimiter(fixedWindow({ limit: 1, per: '1h' }), { store: memory({ clock }) });
@@ -389,7 +389,7 @@ describe('a limiter', () => {
     expect(visits.length).toBe(1);
   });
 
-  test('that denies a retry leaves the response there was, unread', async () => {
+  test('returns the previous response, unread, if the limiter denies a retry', async () => {
     const clock = manualClock(START);
     const { url, visits } = await serve(() => [503, {}, 'busy'], clock);
     const limiter = createLimiter(fixedWindow({ limit: 1, per: '1h' }), { store: memory({ clock }) });
@@ -398,7 +398,7 @@ describe('a limiter', () => {
     expect([response.status, await response.text(), visits.length]).toEqual([503, 'busy', 1]);
   });
 
-  test('that is closed while a retry waits rejects, and the response is thrown away', async () => {
+  test('rejects and discards the response if the limiter is closed while a retry waits', async () => {
     let isOpen = false;
     const { url } = await serve((_visit, response) => {
       isOpen = true;
@@ -426,7 +426,7 @@ describe('a limiter', () => {
     await vi.waitUntil(() => !isOpen, SOON);
   });
 
-  test('lets nobody go while the server is to be left alone, spaces those who waited, and loses no turn', async () => {
+  test('sends nothing during an announced wait, then spaces the waiting calls and loses no turn', async () => {
     const clock = manualClock(START);
     const { url, visits } = await serve(inTurn([429, { 'Retry-After': 5 }], [200]), clock);
     const { sent, stamped } = stamps(clock);
@@ -436,7 +436,7 @@ describe('a limiter', () => {
     );
     const polite = limitedFetch(stamped, { limiter, clock, random: () => 0 });
     const calls = Array.from({ length: 20 }, () => polite(url));
-    // The first answer is here before the second one's turn.
+    // The first response arrives before the second call's turn.
     await vi.waitUntil(() => visits.length === 1, SOON);
     for (let i = 0; i < 50; i++) await settled();
     const statuses = (await passing(Promise.all(calls), clock, 10)).map(({ status }) => status);
@@ -445,12 +445,12 @@ describe('a limiter', () => {
     expect(limiter.peek(url).policies[1].remaining).toBe(100 - 21);
   });
 
-  test('of concurrency keeps the server to so many at once, and all are released', async () => {
+  test('limits concurrent calls, and releases all of them', async () => {
     let inFlight = 0;
     let most = 0;
     const { url } = await serve((_visit, response) => {
       most = Math.max(most, ++inFlight);
-      // The first ones wait for each other.
+      // The first requests wait for each other.
       const answer = (): unknown => {
         if (most < 3) return setTimeout(answer, 5);
         inFlight--;
@@ -468,7 +468,7 @@ describe('a limiter', () => {
     expect(limiter.peek('http://127.0.0.1:1').remaining).toBe(3);
   });
 
-  test('on Redis spaces calls too, and with maxWait: 0 passes what passes at once', async () => {
+  test('spaces calls on Redis, and with maxWait: 0 sends only calls that need not wait', async () => {
     const client = new Redis(inject('redisPort'));
     onTestFinished(() => client.disconnect());
     const { url } = await serve(() => [200]);
@@ -489,7 +489,7 @@ describe('a limiter', () => {
 describe('an abort', () => {
   const reason = new Error('changed my mind');
 
-  /** The machine's clock, and the timers on it: each wait so far, and how many have not ended. */
+  /** The system clock, recording each wait and how many timers have not ended. */
   function watchedClock() {
     const waits: number[] = [];
     const pending = new Set<object>();
@@ -511,7 +511,7 @@ describe('an abort', () => {
     return { clock, waits, pending };
   }
 
-  /** Aborts once `waiting` says so, and checks that nothing stays behind. */
+  /** Aborts as soon as `waiting` returns true, and checks that no timer or listener remains. */
   async function aborted(options: LimitedFetchOptions, url: string, waiting: () => unknown) {
     const abort = new AbortController();
     const call = limitedFetch(fetch, options)(url, { signal: abort.signal }).catch((error: unknown) => error);
@@ -544,7 +544,7 @@ describe('an abort', () => {
     expect(visits.length).toBe(0);
   });
 
-  test('between two tries leaves no timer, and the response is thrown away', async () => {
+  test('between two attempts leaves no timer and discards the response', async () => {
     let closed = false;
     const { url, visits } = await serve((_visit, response) => {
       response.on('close', () => {
@@ -594,20 +594,20 @@ describe('an abort', () => {
     expect(getEventListeners(signal, 'abort').length).toBe(0);
   });
 
-  test('while fetching is fetch’s own, and is not tried again', async () => {
+  test('while fetching is handled by fetch, and not retried', async () => {
     const { url, visits } = await serve(() => undefined);
     await aborted({}, url, () => visits.length === 1);
     expect(visits.length).toBe(1);
   });
 });
 
-describe('the function', () => {
-  test('keeps what hangs on the one it wraps', () => {
+describe('the returned function', () => {
+  test('keeps the properties of the fetch it wraps', () => {
     const own = Object.assign(async (_url: string) => new Response(), { preconnect: () => 'connected' });
     expect(limitedFetch(own).preconnect()).toBe('connected');
   });
 
-  test('reads a relative URL, a null signal and null options', async () => {
+  test('accepts a relative URL, a null signal and null options', async () => {
     const seen: unknown[] = [];
     const own = async (...args: unknown[]) => {
       seen.push(args);
@@ -638,13 +638,13 @@ describe('the function', () => {
     [{ key: 'origin' }, 'limitedFetch.key', 'ERR_OPTIONS'],
     [{ random: 0.5 }, 'limitedFetch.random', 'ERR_OPTIONS'],
   ];
-  test.each(MISTAKES)('says what is wrong with %o', (options, option, code) => {
+  test.each(MISTAKES)('rejects %o, naming the option', (options, option, code) => {
     const attempt = () => limitedFetch(fetch, options as LimitedFetchOptions);
     expect(attempt).toThrow(SluiceError);
     expect(attempt).toThrow(expect.objectContaining({ option, code }));
   });
 
-  test('says when there is nothing to wrap', () => {
+  test('rejects a missing fetch', () => {
     expect(() => limitedFetch(undefined as unknown as typeof fetch)).toThrow(/limitedFetch\.fetch/);
   });
 });

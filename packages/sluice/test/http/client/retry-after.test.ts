@@ -1,4 +1,4 @@
-/** What servers announce is heeded: read off real responses, by when the next call arrives. */
+/** limitedFetch heeds the waits that servers announce. Tested with real responses, by when the next call arrives. */
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { announcedWait, LONGEST } from '../../../src/http/client/retry-after.ts';
@@ -6,10 +6,10 @@ import { limitedFetch, rateLimitHeaders } from '../../../src/http/index.ts';
 import { createLimiter, memory } from '../../../src/index.ts';
 import { inTurn, serve, START, swiftClock } from '../server.ts';
 
-// Properties run many times over.
+// Property tests take many runs.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** What the Date header says: the server's clock is an hour ahead of ours. */
+/** The Date header: the server's clock is an hour ahead of ours. */
 const THERE = START + 3_600_000;
 const dated = (headers: Record<string, string | number>) => ({
   Date: new Date(THERE).toUTCString(),
@@ -41,21 +41,26 @@ const ROWS: readonly Row[] = [
   ['Retry-After as a date, no Date', 429, { 'Retry-After': imf(START + 9000) }, 9000],
   ['Retry-After in the past', 429, dated({ 'Retry-After': imf(THERE - 9000) }), 0],
   [
-    'Retry-After before all others',
+    'Retry-After, which precedes all others',
     429,
     { 'Retry-After': 2, RateLimit: '"a";r=0;t=20', 'X-RateLimit-Remaining': 0, 'X-RateLimit-Reset': 25 },
     2000,
   ],
   [
-    'Retry-After that makes no sense, and another',
+    'another header if Retry-After is invalid',
     429,
     { 'Retry-After': 'soon', RateLimit: '"a";r=0;t=3' },
     3000,
   ],
-  ['RateLimit, used up', 200, { RateLimit: '"burst";r=0;t=30' }, 30_000],
-  ['RateLimit, something left', 200, { RateLimit: '"burst";r=1;t=30' }, 0],
+  ['RateLimit with nothing left', 200, { RateLimit: '"burst";r=0;t=30' }, 30_000],
+  ['RateLimit with something left', 200, { RateLimit: '"burst";r=1;t=30' }, 0],
   ['RateLimit of several policies', 200, { RateLimit: '"s";r=0;t=3, "min";r=0;t=9,"day";r=5;t=20' }, 9000],
-  ['RateLimit with a name that looks like more', 200, { RateLimit: '"a,\\";r=0;t=9";r=4;t=5' }, 0],
+  [
+    'RateLimit with a policy name that looks like parameters',
+    200,
+    { RateLimit: '"a,\\";r=0;t=9";r=4;t=5' },
+    0,
+  ],
   ['RateLimit with a partition key', 200, { RateLimit: '"a";r=0;t=5;pk=:dXNlcg==:' }, 5000],
   [
     'RateLimit without t, window of RateLimit-Policy',
@@ -65,7 +70,7 @@ const ROWS: readonly Row[] = [
   ],
   ['RateLimit without t or window', 200, { RateLimit: '"b";r=0' }, 0],
   ['RateLimit of older drafts', 200, { RateLimit: 'limit=100, remaining=0, reset=6' }, 6000],
-  ['RateLimit of older drafts, some left', 200, { RateLimit: 'limit=100, remaining=2, reset=6' }, 0],
+  ['RateLimit of older drafts with something left', 200, { RateLimit: 'limit=100, remaining=2, reset=6' }, 0],
   ['RateLimit-Remaining and -Reset', 200, { 'RateLimit-Remaining': 0, 'RateLimit-Reset': 8 }, 8000],
   [
     'X-RateLimit-Reset in seconds left',
@@ -97,13 +102,18 @@ const ROWS: readonly Row[] = [
     { 'X-RateLimit-Remaining': 0, 'X-RateLimit-Reset-After': '1.25', 'X-RateLimit-Reset': 20 },
     1250,
   ],
-  ['X-Rate-Limit, another spelling', 200, { 'X-Rate-Limit-Remaining': -1, 'X-Rate-Limit-Reset': 5 }, 5000],
+  [
+    'X-Rate-Limit, an alternative spelling',
+    200,
+    { 'X-Rate-Limit-Remaining': -1, 'X-Rate-Limit-Reset': 5 },
+    5000,
+  ],
   ['X-RateLimit-Remaining of 1', 200, { 'X-RateLimit-Remaining': 1, 'X-RateLimit-Reset': 5 }, 0],
   ['X-RateLimit-Remaining alone', 200, { 'X-RateLimit-Remaining': 0 }, 0],
-  ['nothing at all', 429, {}, 0],
+  ['no header', 429, {}, 0],
 ];
 
-describe('the next call comes exactly when it was announced', () => {
+describe('the next call is sent exactly when announced by', () => {
   test.each(ROWS)('%s', async (_, status, headers, wait) => {
     const clock = swiftClock();
     const { url, visits } = await serve(inTurn([status, headers], [200]), clock);
@@ -125,13 +135,13 @@ describe('the next call comes exactly when it was announced', () => {
       }, clock);
       const polite = limitedFetch(fetch, { clock, random: () => 0, retryRatio: 1 });
       for (let i = 0; i < 20; i++) expect((await polite(url)).status).toBe(200);
-      // sharkey's headers say nothing of the wait before a denial.
+      // sharkey's headers do not announce a wait before a denial.
       expect(visits.length).toBe(style === 'sharkey' ? 35 : 20);
     },
   );
 });
 
-describe('reading headers', () => {
+describe('announcedWait', () => {
   const NAMES = [
     'date',
     'retry-after',
@@ -143,7 +153,7 @@ describe('reading headers', () => {
       `${prefix}-reset-after`,
     ]),
   ];
-  /** Near enough to the real thing to get past the first check. */
+  /** Similar enough to real headers to pass the first check. */
   const value = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.double().map(String),
@@ -166,7 +176,7 @@ describe('reading headers', () => {
     .dictionary(fc.constantFrom(...NAMES), value)
     .map((fields) => ({ get: (name: string) => fields[name] ?? null }));
 
-  test('never throws, and no wait is negative, NaN or longer than a day', () => {
+  test('never throws, and never returns a wait that is negative, NaN or longer than a day', () => {
     fc.assert(
       fc.property(fc.integer(), headers, fc.double({ noNaN: true }), (status, fields, now) => {
         const wait = announcedWait(status, fields, now);
@@ -177,7 +187,7 @@ describe('reading headers', () => {
     );
   });
 
-  test('no call waits longer than maxWait, whatever is announced', async () => {
+  test('never makes a call wait longer than maxWait, whatever is announced', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.constantFrom(200, 403, 429, 503), headers), { minLength: 1, maxLength: 6 }),
@@ -201,7 +211,7 @@ describe('reading headers', () => {
     );
   });
 
-  test('a long header is read in one pass', () => {
+  test('reads a long header in one pass', () => {
     const long = (text: string) => ({ get: () => text.repeat(50_000 / text.length) });
     const start = process.cpuUsage();
     for (const text of ['"', '\\"', '"\\"', ',', ';', '"a";r=0,', '=', ' ', 'a ', '1.'])

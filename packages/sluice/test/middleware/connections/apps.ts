@@ -1,11 +1,11 @@
-/** An app for each framework on Node, all with the same routes, over HTTP/1.1 or HTTP/2. */
+/** An app for each Node framework, all with the same routes, over HTTP/1.1 or HTTP/2. */
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttp2Server, type Http2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import express from 'express';
-// @ts-expect-error Express 4 under another name has no types of its own.
+// @ts-expect-error The alias for Express 4 has no types.
 import express4 from 'express4';
 import fastify, { type FastifyRequest } from 'fastify';
 import { type Context, Hono } from 'hono';
@@ -26,7 +26,7 @@ export type Answer = (path: string) => Promise<string | Readable>;
 
 export type AnyServer = Server | Http2Server;
 
-/** Starts to listen on a free port. */
+/** Listens on a free port. */
 export type Start = (options: Options, answer: Answer) => Promise<AnyServer>;
 
 export interface App {
@@ -121,7 +121,7 @@ function fastifyOver(http2: boolean): Start {
       forFastify,
       options<FastifyRequest>(({ raw }) => ofNode(raw)),
     );
-    // Bodies are left unread, as by a handler that does not expect one.
+    // Leave bodies unread, like a handler that does not expect one.
     app.addContentTypeParser('*', (_request, _payload, done) => done(null));
     app.all('*', async (request, reply) => reply.send(await answer(request.url)));
     await app.listen({ port: 0, host: '127.0.0.1' });

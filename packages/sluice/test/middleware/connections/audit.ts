@@ -1,11 +1,11 @@
-/** Counts for a server's requests: which were charged, how each was settled, and whether slots are still held. */
+/** Records a server's requests: which were charged, how each was settled, and whether slots are still held. */
 import type { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
 import type { Outcome } from '../../../src/http/index.ts';
 import { concurrency, createLimiter } from '../../../src/index.ts';
 import type { Answer, AnyServer, App } from './apps.ts';
 
-/** Throws if it is false. */
+/** Throws if the condition is false. */
 export interface Claim {
   readonly name: string;
   run(): Promise<void>;
@@ -19,9 +19,9 @@ export interface Audit {
   readonly charged: Set<string>;
   /** Paths of requests that reached the handler. */
   readonly handled: string[];
-  /** By id: one outcome each, if all is well. */
+  /** The outcomes of each request, by id. There must be exactly one each. */
   readonly settled: Map<string, Outcome[]>;
-  /** Lets all handlers at /wait, /paused and /stream answer. */
+  /** Makes all handlers at /wait, /paused and /stream respond. */
   release(): void;
   /** Waits until every charged request was settled, then throws unless each was settled once and every slot is free. */
   balanced(): Promise<void>;
@@ -68,7 +68,7 @@ export async function audited(
         () => settled.size === charged.size && held() === 0,
         () => `${charged.size} charged, ${settled.size} settled, ${held()} slots held`,
       );
-      // A second settle would come with an event that Node emits a little later.
+      // A second settle would be caused by an event that Node emits a little later.
       await new Promise((resolve) => setTimeout(resolve, 20));
       for (const [id, outcomes] of settled)
         if (outcomes.length !== 1) throw new Error(`${id} was settled ${outcomes.length} times`);

@@ -53,7 +53,7 @@ const claimsOf = (app: App): readonly Claim[] => [
       socket.resetAndDestroy();
       await audit.balanced();
       same(audit.charged.size, MANY);
-      // Handlers that answer too late must not settle again.
+      // Handlers that respond too late must not settle again.
       audit.release();
       await audit.balanced();
       audit.close();
@@ -81,7 +81,7 @@ const claimsOf = (app: App): readonly Claim[] => [
       );
       socket.resetAndDestroy();
       await closed;
-      // One half is charged while its responses wait, the other once Node has given them the dead socket.
+      // One half is charged while its responses wait, the other after Node has given them the closed socket.
       const half = [...decided.values()];
       for (const decide of half.splice(0, MANY / 2)) decide();
       audit.release();

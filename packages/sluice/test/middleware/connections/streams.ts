@@ -14,7 +14,7 @@ interface Client {
 
 let lastId = 0;
 
-/** With a window of 0 bytes nothing of a body reaches the client, and the server keeps it unwritten. */
+/** With a flow-control window of 0 bytes, no part of a body reaches the client, and the server keeps it unwritten. */
 function clientOf({ server }: Audit, window = 65_535): Client {
   const port = portOf(server);
   const socket = connectSocket(port, '127.0.0.1');
@@ -44,7 +44,7 @@ const handled = (audit: Audit, count: number): Promise<void> =>
     () => `${audit.handled.length} of ${count} handled`,
   );
 
-/** Numbers from 0 to below 1, the same ones in every run. */
+/** Pseudorandom numbers in [0, 1), the same in every run. */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -57,7 +57,7 @@ async function storm(app: App, sessions: number, streams: number): Promise<void>
   const random = randomNumbers(7);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)];
   const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, random() * 5));
-  // Some keys take a moment, so that streams are also aborted before they are charged.
+  // Some keys are computed with a delay, so that some streams are aborted before they are charged.
   const audit = await audited(app, () => (random() < 0.3 ? pause() : undefined));
   for (let i = 0; i < sessions; i++) {
     const { session, socket, ask } = clientOf(audit, pick([0, 65_535]));
@@ -85,35 +85,35 @@ async function storm(app: App, sessions: number, streams: number): Promise<void>
   audit.close();
 }
 
-/** Each leaves a stream that is over, of which the response says nothing on some versions of Node. */
+/** Each ends a stream in a way for which the response emits no event on some versions of Node. */
 const WAYS: Record<string, (audit: Audit) => Promise<void>> = {
-  async 'a HEAD request that is canceled before it is answered'(audit) {
+  async 'a HEAD request that is canceled before its response'(audit) {
     const stream = clientOf(audit).ask('HEAD', '/wait');
     await handled(audit, 1);
     stream.close(NGHTTP2_CANCEL);
   },
-  async 'a stream reset with NO_ERROR while its answer waits for a window'(audit) {
+  async 'a stream reset with NO_ERROR while its response waits for a window'(audit) {
     const stream = clientOf(audit, 0).ask('GET', '/quick');
     await new Promise((resolve) => stream.once('response', resolve));
     stream.close(NGHTTP2_NO_ERROR);
   },
-  async 'a stream reset with NO_ERROR in the middle of its answer'(audit) {
+  async 'a stream reset with NO_ERROR in the middle of its response'(audit) {
     const stream = clientOf(audit).ask('GET', '/stream');
     await new Promise((resolve) => stream.once('data', resolve));
     stream.close(NGHTTP2_NO_ERROR);
   },
-  async 'a stream reset with NO_ERROR before its handler answers'(audit) {
+  async 'a stream reset with NO_ERROR before its handler responds'(audit) {
     const stream = clientOf(audit).ask('POST', '/wait');
     await handled(audit, 1);
     stream.close(NGHTTP2_NO_ERROR);
   },
-  async 'a session that ends while its answers wait for a window'(audit) {
+  async 'a session that ends while its responses wait for a window'(audit) {
     const client = clientOf(audit, 0);
     for (const path of ['/quick', '/stream', '/wait', '/quick']) client.ask('GET', path);
     await handled(audit, 4);
     client.session.destroy();
   },
-  async 'a connection that is reset while its answers wait for a window'(audit) {
+  async 'a connection that is reset while its responses wait for a window'(audit) {
     const client = clientOf(audit, 0);
     for (const path of ['/quick', '/stream', '/wait', '/quick']) client.ask('GET', path);
     await handled(audit, 4);
@@ -130,7 +130,7 @@ const claimsOf = (app: App): readonly Claim[] => [
       await audit.balanced();
       const outcomes = [...audit.settled.values()].flat();
       if (outcomes.length === 0) throw new Error('nothing was charged');
-      // Where a platform hands over a whole body, it cannot know that the client did not get it.
+      // A platform that passes on a complete body cannot know that the client did not receive it.
       if (app.name !== 'Hono')
         same(
           outcomes.filter(({ aborted }) => !aborted),
