@@ -1,8 +1,8 @@
 // @ts-check
-// One limit for all processes of a machine, without Redis: node:cluster, and a Unix socket in a folder of their own. Try it:
+// One limit for all processes on a machine, without Redis: node:cluster and a Unix socket in a private folder. Try it:
 //
 //   npm run build && node examples/cluster.mjs
-//   curl -i localhost:3000             ten a minute, whichever of the four processes answers
+//   curl -i localhost:3000             ten a minute, whichever of the four workers answers
 
 import cluster from 'node:cluster';
 import { mkdtempSync } from 'node:fs';
@@ -14,14 +14,14 @@ import { ipc } from 'sluice/ipc';
 import { withRateLimit } from 'sluice/node-http';
 
 if (cluster.isPrimary) {
-  // Only this user may enter the folder, so only these processes find the socket.
+  // Only this user may enter the folder, so no other user can reach the socket.
   const path = join(mkdtempSync(join(tmpdir(), 'limits-')), 'limits.sock');
-  ipc({ path }); // the primary has little else to do, so it decides
+  ipc({ path }); // the primary has little else to do, so it keeps the counts
   for (let i = 0; i < 4; i++) cluster.fork({ LIMITS: path });
   cluster.once('exit', (_worker, code) => process.exit(code || 1));
   cluster.once('listening', (_worker, { port }) => console.log(`listening on http://localhost:${port}`));
 } else {
-  // 200 ms unless given; these processes have only just started.
+  // The default deadline is 2 s, but these processes have only just started.
   const store = ipc({ path: process.env['LIMITS'] ?? '', serve: false, deadline: '5s' });
   const limiter = createLimiter('10/min', { store, name: 'api' });
   const answer = withRateLimit(limiter, (_request, response) => response.end(`from ${process.pid}\n`));

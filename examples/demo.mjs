@@ -1,6 +1,6 @@
 // @ts-check
-// A look at Sluice in the terminal: the same traffic through several limits on a manual clock, then callers who wait
-// in real time. Run: node examples/demo.mjs. Ends by itself; without a terminal, or with NO_COLOR, the output is plain text.
+// Sluice in the terminal: the same traffic under several limits on a manual clock, then callers that wait in real time.
+// Run: node examples/demo.mjs. It ends by itself; without a terminal, or with NO_COLOR, the output is plain text.
 
 import {
   concurrency,
@@ -18,23 +18,23 @@ import {
 } from 'sluice';
 import { manualClock } from 'sluice/testing';
 
-const colourful = process.stdout.isTTY === true && !process.env['NO_COLOR'];
+const isColorful = process.stdout.isTTY === true && !process.env['NO_COLOR'];
 /** @param {number} code @param {string} text */
-const paint = (code, text) => (colourful ? `\u001b[${code}m${text}\u001b[0m` : text);
+const paint = (code, text) => (isColorful ? `\u001b[${code}m${text}\u001b[0m` : text);
 /** @param {string} text */
 const faint = (text) => paint(90, text);
-const PASS = colourful ? paint(32, '█') : '#';
-const DENY = colourful ? paint(31, '▄') : 'x';
-const IDLE = colourful ? faint('·') : '.';
+const PASS = isColorful ? paint(32, '█') : '#';
+const DENY = isColorful ? paint(31, '▄') : 'x';
+const IDLE = isColorful ? faint('·') : '.';
 
 // ── One traffic, many limits ─────────────────────────────────────────────────────────────────────────────────────
 
-/** A column is a quarter of a second. A burst over the edge of the window at 5 s, a pause, then two a second. */
+/** A column is a quarter of a second. The traffic: a burst across the window's edge at 5 s, a pause, then two a second. */
 const COLUMN = 250;
 const TRAFFIC = `${' '.repeat(13)}${'|'.repeat(14)}${' '.repeat(11)}${' |'.repeat(17)}`;
 
 /**
- * Six in five seconds, as each of them understands it.
+ * Six in five seconds, as far as each algorithm can express it.
  * @type {readonly (readonly [label: string, policies: import('sluice').Policies])[]}
  */
 const LIMITS = [
@@ -46,8 +46,8 @@ const LIMITS = [
   ['sliding window', slidingWindow({ limit: 6, per: '5s' })],
   ['sliding log', slidingLog({ limit: 6, per: '5s' })],
   ['pacer', pacer({ limit: 6, per: '5s' })],
-  ['least interval 1 s', minInterval({ every: '1s' })],
-  ['2 at once, 1 s each', concurrency({ limit: 2, lease: '1s' })],
+  ['min interval 1 s', minInterval({ every: '1s' })],
+  ['2 concurrent, 1 s each', concurrency({ limit: 2, lease: '1s' })],
   [
     'gcra with a penalty',
     { rate: gcra({ limit: 6, per: '5s' }), lockout: penalty({ after: 3, within: '10s', block: '5s' }) },
@@ -70,8 +70,8 @@ const seconds = Array.from({ length: Math.ceil((TRAFFIC.length * COLUMN) / 5000)
   `${i * 5} s`.padEnd(5000 / COLUMN),
 ).join('');
 
-console.log('The same traffic through several limits: six in five seconds, more or less.');
-console.log(`${PASS} passes   ${DENY} denied   ${IDLE} nobody came\n`);
+console.log('The same traffic under several limits, each about six in five seconds.');
+console.log(`${PASS} passes   ${DENY} denied   ${IDLE} no request\n`);
 console.log(`${' '.repeat(width)}  ${faint(seconds.trimEnd())}`);
 for (const [label, policies] of LIMITS) {
   const answers = play(policies);
@@ -97,4 +97,6 @@ async function work(name, times) {
 await Promise.all([work('alice', 4), work('bob', 3), work('carol', 3)]);
 
 const { allowed, retryAfter } = limiter.take('demo');
-console.log(`\nAnd one who does not wait: allowed ${allowed}, retry after ${Math.ceil(retryAfter)} ms.`);
+console.log(
+  `\nAnd a caller that does not wait: allowed ${allowed}, retry after ${Math.ceil(retryAfter)} ms.`,
+);

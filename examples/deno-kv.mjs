@@ -1,5 +1,5 @@
-// One limit for all processes of Deno, kept in Deno KV. Node only starts Deno here: yours starts with
-// `deno run --unstable-kv`, and imports 'npm:sluice'.
+// One limit for all Deno processes, stored in Deno KV. Node only starts Deno here: start your program with
+// `deno run --unstable-kv`, and import 'npm:sluice'.
 //
 //   npm run build && node examples/deno-kv.mjs
 
@@ -12,10 +12,10 @@ import { casStore, createLimiter } from 'sluice';
 import { denoKv } from './stores/deno-kv.mjs';
 
 if (globalThis.Deno === undefined) {
-  const deno = join(import.meta.dirname, '../node_modules/.bin/deno'); // of npm
+  const deno = join(import.meta.dirname, '../node_modules/.bin/deno'); // installed by npm
   const flags = ['--no-check', '--node-modules-dir=manual', '--unstable-kv', '--allow-all'];
   const { error, status } = spawnSync(deno, ['run', ...flags, import.meta.filename], { stdio: 'inherit' });
-  if (error) console.error('There is no Deno here: `npm ci` at the root of the repository brings it');
+  if (error) console.error('Deno is not installed: run `npm ci` at the root of the repository');
   process.exit(status ?? 1);
 }
 

@@ -1,4 +1,4 @@
-// A limit in a Durable Object of Cloudflare, in workerd on this machine. What it counted outlives the object.
+// A limit in a Cloudflare Durable Object, in workerd on this machine. The counts outlive the object.
 //
 //   npm run build && node examples/durable-object.mjs
 

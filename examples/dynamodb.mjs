@@ -1,5 +1,5 @@
-// One limit for several machines, here two clients, over DynamoDB: an emulator in this process, dynalite, in place of
-// AWS. Needs `npm install @aws-sdk/client-dynamodb`.
+// One limit for several machines (here two clients) over DynamoDB. An emulator in this process, dynalite, replaces AWS.
+// Needs `npm install @aws-sdk/client-dynamodb`.
 //
 //   npm run build && node examples/dynamodb.mjs
 
@@ -12,8 +12,8 @@ import { dynamodb } from './stores/dynamodb.mjs';
 const emulator = dynalite({ createTableMs: 0 }).listen(0, '127.0.0.1');
 await once(emulator, 'listening');
 const settings = {
-  maxAttempts: 1, // a call that is made again after a lost reply would charge twice
-  // Yours has a region and credentials, and no endpoint.
+  maxAttempts: 1, // a retry after a lost reply would charge twice
+  // In production: a region and credentials, and no endpoint.
   endpoint: `http://127.0.0.1:${emulator.address().port}`,
   region: 'local',
   credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
@@ -24,7 +24,7 @@ await clients[0].createTable({
   AttributeDefinitions: [{ AttributeName: 'key', AttributeType: 'S' }],
   KeySchema: [{ AttributeName: 'key', KeyType: 'HASH' }],
   BillingMode: 'PAY_PER_REQUEST',
-}); // and updateTimeToLive on `expires`, which the emulator does not know
+}); // in production also updateTimeToLive on `expires`, which the emulator does not support
 await waitUntilTableExists({ client: clients[0], maxWaitTime: 60 }, { TableName: 'limits' });
 
 const limiters = clients.map((client) =>

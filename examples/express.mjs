@@ -1,9 +1,9 @@
 // @ts-check
-// Express behind Sluice. Try it:
+// Rate limits in Express. Try it:
 //
 //   npm run build && node examples/express.mjs
-//   curl -i localhost:3000            ten a minute for an address; the eleventh is 429
-//   curl -i -X POST localhost:3000/login   three failed ones an hour; those that succeed cost nothing
+//   curl -i localhost:3000            ten a minute per address; the eleventh gets 429
+//   curl -i -X POST localhost:3000/login   three failed logins an hour; successful ones cost nothing
 
 import express from 'express';
 import { createLimiter } from 'sluice';
@@ -19,7 +19,7 @@ app.get('/', (_request, response) => {
   response.send('Hello\n');
 });
 
-// Adds to the limits above. Charged beforehand, given back unless the login fails.
+// In addition to the limits above. Charged before the login, and given back unless it fails.
 const failedLogins = rateLimit({
   limiter: logins,
   trustProxy: 'loopback',

@@ -1,5 +1,5 @@
 // @ts-check
-// Five requests in ten seconds for each address, and three logins a minute; only failed ones count.
+// Five requests in ten seconds per address, and three failed logins a minute. Try it:
 //   node examples/fastify.mjs
 //   for i in 1 2 3 4 5 6; do curl -i localhost:3000/; done
 //   for i in 1 2 3 4; do curl -i 'localhost:3000/login?password=wrong'; done

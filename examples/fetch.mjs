@@ -1,9 +1,9 @@
 // @ts-check
-// A handler of the web standard behind Sluice. The same handler is what Bun.serve, Deno.serve, Workers and Next take;
-// here @hono/node-server runs it. Try it:
+// Rate limits for a handler of the web standard. Bun.serve, Deno.serve, Workers and Next accept the same handler; here
+// @hono/node-server runs it. Try it:
 //
 //   npm run build && node examples/fetch.mjs
-//   curl -i localhost:3000                 1000 tokens a minute; an answer costs what it was long
+//   curl -i localhost:3000                 1000 tokens a minute; an answer costs its length
 
 import { serve } from '@hono/node-server';
 import { createLimiter } from 'sluice';
@@ -17,7 +17,7 @@ const used = new WeakMap();
 const handler = withRateLimit(
   {
     limiter: tokens,
-    // An estimate; what it was in the end is settled once the response is out.
+    // An estimate. The actual cost is settled once the response has been sent.
     cost: 200,
     settle: ({ request }) => used.get(request),
   },

@@ -1,5 +1,5 @@
 // @ts-check
-// Hono behind Sluice, on Node. The app itself runs on Bun, Deno and Workers as it is. Try it:
+// Rate limits in Hono, on Node. The app runs unchanged on Bun, Deno and Workers. Try it:
 //
 //   npm run build && node examples/hono.mjs
 //   curl -i localhost:3000           ten a minute
@@ -16,7 +16,7 @@ const app = new Hono();
 app.use(rateLimit(limiter));
 app.get('/', (context) => context.text('Hello\n'));
 
-// The same limiter again: this route costs one from above and four from here.
+// The same limiter again: this route costs one unit above and four units here.
 app.get('/search', rateLimit({ limiter, cost: 4 }), (context) => context.text('Found nothing\n'));
 
 serve({ fetch: app.fetch, port: Number(process.env['PORT'] ?? 3000) }, ({ port }) => {

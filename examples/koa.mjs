@@ -1,8 +1,8 @@
 // @ts-check
-// Koa behind Sluice. Try it:
+// Rate limits in Koa. Try it:
 //
 //   npm run build && node examples/koa.mjs
-//   curl -i localhost:3000          five a minute; with -H 'authorization: token-1', a limit of her own
+//   curl -i localhost:3000          five a minute; with -H 'authorization: token-1', a separate limit
 
 import Koa from 'koa';
 import { createLimiter } from 'sluice';
@@ -22,7 +22,7 @@ app.use(async (context, next) => {
 app.use(
   rateLimit({
     limiter,
-    // Undefined for a token that is not known: such clients are limited by address.
+    // Undefined for an unknown token: such clients are limited by address.
     key: ({ req }) => {
       const user = users.get(req.headers.authorization ?? '');
       return user === undefined ? undefined : key('user', user);

@@ -1,12 +1,12 @@
 // @ts-check
-// Tokens of a language model: reserve what a call may cost, settle when its cost is known.
+// Tokens of a language model: reserve what a call may cost, and settle when its cost is known.
 //
 //   npm run build && node examples/llm-tokens.mjs
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLimiter } from 'sluice';
 
-// What the provider allows us: 60,000 a minute, burst and rate together. And what we allow each user.
+// The provider allows us 60,000 a minute: burst plus rate. We allow each user a budget per day.
 const provider = createLimiter('50000/min burst 10000');
 const budget = createLimiter({ day: '20000/day fixed-window' });
 
@@ -15,7 +15,7 @@ async function ask(user, prompt, maxOutput) {
   const deposit = Math.ceil(prompt.length / 4) + maxOutput;
   const decision = budget.take(user, deposit);
   if (!decision.allowed) return `no: ${decision.remaining} tokens are left for today`;
-  // Booked now, for a turn that may lie in the future.
+  // Charged now, for a turn that may lie in the future.
   const turn = provider.reserve('model', { cost: deposit, maxDelay: '20s' });
   if (!turn.decision.allowed) budget.refund(user, deposit);
   if (!turn.decision.allowed) return 'busy';
@@ -26,13 +26,13 @@ async function ask(user, prompt, maxOutput) {
   return text;
 }
 
-/** What comes on top of the deposit is charged in full. @param {typeof budget} limiter @param {string} key @param {number} unused */
+/** Refunds unused tokens, or charges the excess in full. @param {typeof budget} limiter @param {string} key @param {number} unused */
 function settle(limiter, key, unused) {
   if (unused > 0) limiter.refund(key, unused);
   else limiter.take(key, { cost: -unused, mode: 'always', maxDelay: Infinity });
 }
 
-/** In place of a real one. @param {string} prompt @param {number} maxOutput */
+/** Stands in for a real model. @param {string} prompt @param {number} maxOutput */
 const model = async (prompt, maxOutput) => ({ text: `about ${prompt}`, used: Math.min(900, maxOutput) });
 
 console.log(await ask('alice', 'the sky', 8000)); // → about the sky

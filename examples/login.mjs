@@ -1,8 +1,8 @@
 // @ts-check
-// A login that guessing does not get through, and that nobody can lock its owner out of from elsewhere. Try it:
+// A login that withstands guessing, and whose owner cannot be locked out from another address. Try it:
 //
 //   npm run build && node examples/login.mjs
-//   curl -i -d 'user=alice&password=guess' localhost:3000/login     five failures; then 429, and a block that grows
+//   curl -i -d 'user=alice&password=guess' localhost:3000/login     five failures; then 429, and blocks that get longer
 //   curl -i -d 'user=alice&password=secret' localhost:3000/login    the owner, as long as this address is not blocked
 
 import express from 'express';
@@ -20,7 +20,7 @@ const perPair = createLimiter({
 const address = ({ ip }) => ip ?? '';
 /** @param {express.Request} request */
 const pair = (request) => key(String(request.body?.user ?? '').toLowerCase(), address(request));
-/** Charged beforehand, given back unless it was wrong. @param {unknown} _request @param {{ status: number }} outcome */
+/** Charged before the login, and given back unless it fails. @param {unknown} _request @param {{ status: number }} outcome */
 const settle = (_request, { status }) => (status === 401 ? 1 : 0);
 
 const perAddress = { limiter: createLimiter({ address: '50/h' }), key: address, settle };

@@ -1,5 +1,5 @@
 // @ts-check
-// One limit for several machines, here two connections, over Memcached. Needs it: apt-get install memcached
+// One limit for several machines (here two connections) over Memcached. Needs `apt-get install memcached`.
 //
 //   npm run build && node examples/memcached.mjs
 
@@ -11,12 +11,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { casStore, createLimiter } from 'sluice';
 import { memcached } from './stores/memcached.mjs';
 
-// A server of its own, on a socket of its own. Yours: memcached({ host: 'cache', port: 11211 })
+// A private server on a private socket. In production: memcached({ host: 'cache', port: 11211 })
 const folder = mkdtempSync(join(tmpdir(), 'limits-'));
 const path = join(folder, 'memcached.sock');
 const server = spawn('memcached', ['-s', path, '-u', 'root'], { stdio: ['ignore', 'ignore', 'inherit'] });
 server.once('error', () => {
-  console.error('There is no memcached here. On Debian or Ubuntu: sudo apt-get install memcached');
+  console.error('memcached is not installed. On Debian or Ubuntu: sudo apt-get install memcached');
   process.exit(1);
 });
 process.once('exit', () => {
@@ -31,4 +31,4 @@ const limiters = [1, 2].map(() =>
 const answers = limiters.flatMap((limiter) => Array.from({ length: 60 }, () => limiter.take('alice')));
 const passed = (await Promise.all(answers)).filter(({ allowed }) => allowed);
 console.log('120 asked of two limiters,', passed.length, 'passed'); // → 120 asked of two limiters, 100 passed
-process.exit(); // and with it the server
+process.exit(); // also stops the server

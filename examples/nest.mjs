@@ -1,6 +1,6 @@
 // @ts-check
-// Five requests in ten seconds for each address, and two orders a minute. Plain JavaScript has no decorators, so they
-// are called: `Get()(Shop.prototype, 'list', …)` is `@Get() list() {}`.
+// Five requests in ten seconds per address, and two orders a minute. Plain JavaScript has no decorators, so this example
+// calls them as functions: `Get()(Shop.prototype, 'list', …)` is `@Get() list() {}`.
 //   node examples/nest.mjs
 //   for i in 1 2 3 4 5 6; do curl -i localhost:3000/; done
 //   for i in 1 2 3; do curl -i localhost:3000/order; done

@@ -1,9 +1,9 @@
 // @ts-check
-// Node's own server behind Sluice. Try it:
+// Rate limits for Node's own HTTP server. Try it:
 //
 //   npm run build && node examples/node-http.mjs
 //   curl -i localhost:3000             five a minute
-//   for i in 1 2 3; do curl -s localhost:3000/slow & done; wait     two at once
+//   for i in 1 2 3; do curl -s localhost:3000/slow & done; wait     two concurrently
 
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,10 +11,10 @@ import { concurrency, createLimiter } from 'sluice';
 import { rateLimit, withRateLimit } from 'sluice/node-http';
 
 const perMinute = createLimiter('5/min');
-const atOnce = createLimiter({ atOnce: concurrency({ limit: 2, lease: '30s' }) });
+const twoRunning = createLimiter({ running: concurrency({ limit: 2, lease: '30s' }) });
 
-// Checked where the handler says so; released when the response is out or the client has gone.
-const slowly = rateLimit({ limiter: atOnce, key: () => 'slow' });
+// Checked where the handler calls it; released when the response has been sent or the client has disconnected.
+const slowly = rateLimit({ limiter: twoRunning, key: () => 'slow' });
 
 const server = createServer(
   withRateLimit(perMinute, async (request, response) => {

@@ -1,5 +1,5 @@
 // @ts-check
-// One limit for several machines, here three processes, over Redis or Valkey. Needs a server, and `npm install ioredis`.
+// One limit for several machines (here three processes) over Redis or Valkey. Needs a server and `npm install ioredis`.
 //
 //   npm run build && REDIS_URL=redis://localhost:6379 node examples/redis.mjs
 
@@ -22,8 +22,8 @@ await client.connect().catch(() => {
 const limiter = createLimiter('100/h', {
   name: 'example',
   store: redis(client, {
-    deadline: '5s', // 200 ms unless given; these processes have only just started
-    onFailure: { local: 1 / 3 }, // while Redis is down each allows a third by itself
+    deadline: '5s', // the default is 200 ms, but these processes have only just started
+    onFailure: { local: 1 / 3 }, // while Redis is down, each process admits a third of the limit
   }),
 });
 

@@ -1,10 +1,10 @@
 // @ts-check
-// The server, asked as other languages would: over HTTP, and with any Redis client. Here it runs inside this process;
-// `npm start` runs it by itself. Needs `npm install ioredis`.
+// The server, used as other languages would: over HTTP, and with any Redis client. Here it runs inside this process;
+// `npm start` runs it separately. Needs `npm install ioredis`.
 //
 //   npm run build && node examples/server.mjs
 //
-//   npm start, and elsewhere: curl -d '{"limit":"api","key":"alice"}' localhost:8080/v1/take
+//   npm start, and in another terminal: curl -d '{"limit":"api","key":"alice"}' localhost:8080/v1/take
 
 import { Redis } from 'ioredis';
 import { createLog, startServer } from 'sluice-server';
@@ -24,7 +24,7 @@ const response = await fetch(`http://127.0.0.1:${http?.port}/v1/take`, {
 });
 console.log((await response.text()).slice(0, 53)); // → {"allowed":true,"taken":10,"limit":100,"remaining":90
 
-// CL.THROTTLE as redis-cell has it: key, burst, count, seconds. The answer: limited, limit, remaining, retry, reset.
+// CL.THROTTLE as in redis-cell: key, burst, count, seconds. The reply: limited, limit, remaining, retry after, reset after.
 const client = new Redis(resp?.port ?? 0, '127.0.0.1');
 console.log(await client.call('CL.THROTTLE', 'bob', '14', '30', '60')); // → [ 0, 15, 14, -1, 2 ]
 

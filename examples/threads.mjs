@@ -1,5 +1,5 @@
 // @ts-check
-// One limit for all worker threads of a process: shared memory, so it answers at once and without a promise.
+// One limit for all worker threads of a process. It is in shared memory, so it answers synchronously.
 //
 //   npm run build && node examples/threads.mjs
 

@@ -1,17 +1,17 @@
 // @ts-check
-// An API with plans: whoever pays more gets more. Try it:
+// An API with plans: customers who pay more get higher limits. Try it:
 //
 //   npm run build && node examples/tiers.mjs
-//   curl -i localhost:3000                            without a key: three a minute for an address
-//   curl -i -H 'x-api-key: bob' localhost:3000        free: 5 at once
-//   curl -i -H 'x-api-key: alice' localhost:3000      pro: 50 at once
+//   curl -i localhost:3000                            without a key: three a minute per address
+//   curl -i -H 'x-api-key: bob' localhost:3000        free: a burst of 5
+//   curl -i -H 'x-api-key: alice' localhost:3000      pro: a burst of 50
 
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import { createLimiter } from 'sluice';
 import { rateLimit } from 'sluice/hono';
 
-/** @type {Map<string, string | undefined>} Undefined: the limiter's own policies. */
+/** @type {Map<string, string | undefined>} API keys and their plans; undefined means the limiter's own policies. */
 const plans = new Map(Object.entries({ alice: 'pro', bob: undefined }));
 
 const api = createLimiter(
@@ -23,7 +23,7 @@ const api = createLimiter(
 );
 const anonymous = createLimiter({ anonymous: '3/min' });
 
-/** Invented keys count for nothing. @param {import('hono').Context} context */
+/** Unknown keys are ignored. @param {import('hono').Context} context */
 function customer(context) {
   const name = context.req.header('x-api-key') ?? '';
   return plans.has(name) && name;

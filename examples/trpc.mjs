@@ -1,8 +1,8 @@
 // @ts-check
-// tRPC behind Sluice. Try it:
+// Rate limits in tRPC. Try it:
 //
 //   npm run build && node examples/trpc.mjs
-//   curl -i localhost:3000/hello       five a minute; the sixth is TOO_MANY_REQUESTS
+//   curl -i localhost:3000/hello       five a minute; the sixth gets TOO_MANY_REQUESTS
 
 import { initTRPC } from '@trpc/server';
 import { createHTTPServer } from '@trpc/server/adapters/standalone';
@@ -13,7 +13,7 @@ import { rateLimit } from 'sluice/trpc';
 
 const t = /** @type {ReturnType<typeof initTRPC.context<Context>>} */ (initTRPC.context()).create();
 
-// The address comes from ctx.req, the headers go to ctx.res: pass them on in createContext.
+// The address is read from ctx.req, and headers are set on ctx.res: pass both on in createContext.
 const limited = t.procedure.use(rateLimit(createLimiter('5/min')));
 
 const router = t.router({

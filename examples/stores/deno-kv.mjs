@@ -1,4 +1,4 @@
-// Deno KV as a store. A value there has at most 64 KiB: enough for anything but a sliding log of some thousand entries.
+// Deno KV as a store. A value may have at most 64 KiB: enough for everything except a sliding log of several thousand entries.
 //
 //   import { casStore, createLimiter } from 'npm:sluice';
 //
@@ -17,13 +17,13 @@ export function denoKv(kv) {
       try {
         const result = await kv
           .atomic()
-          // A versionstamp of null: there must be nothing.
+          // A versionstamp of null means that the key must not exist.
           .check({ key: place, versionstamp: version ?? null })
           .set(place, value, { expireIn: expiresInMs })
           .commit();
         return result.ok;
       } catch (error) {
-        // A local file that another process just writes to: nothing was written.
+        // Another process is writing to the local file, so nothing was written.
         if (error?.message === 'database is locked') return false;
         throw error;
       }

@@ -1,7 +1,7 @@
-// A Cloudflare Durable Object as a store: the storage of an object keeps the rows, so a limit outlives the object's
-// memory. The limiter lives in the object; a Worker asks it.
+// A Cloudflare Durable Object as a store: the object's storage keeps the rows, so a limit outlives the object's memory.
+// The limiter is in the object; a Worker sends requests to it.
 //
-//   const id = env.LIMITS.idFromName('api');            // one object for all keys, or one for each
+//   const id = env.LIMITS.idFromName('api');            // one object for all keys, or one per key
 //   const decision = await (await env.LIMITS.get(id).fetch(`https://limits/?key=${user}`)).json();
 
 import { casStore, createLimiter } from 'sluice';
@@ -31,7 +31,7 @@ export class Limits {
     return Response.json(await this.limiter.take(new URL(request.url).searchParams.get('key') ?? ''));
   }
 
-  /** Storage does not expire by itself. */
+  /** Deletes expired rows, because storage has no expiry of its own. */
   async alarm() {
     const rows = [...(await this.storage.list())].filter(([, { expires }]) => expires < Date.now());
     for (const [key] of rows) await this.storage.delete(key);

@@ -3,7 +3,7 @@
 //   import { DynamoDB } from '@aws-sdk/client-dynamodb';
 //   import { casStore, createLimiter } from 'sluice';
 //
-//   // A call that is made again after a lost reply would charge twice.
+//   // A retry after a lost reply would charge twice.
 //   const client = new DynamoDB({ maxAttempts: 1 });
 //   const limiter = createLimiter('100/min', { store: casStore(dynamodb(client, 'limits')), name: 'api' });
 
@@ -11,7 +11,7 @@
 export function dynamodb(client, table) {
   return {
     async get(key) {
-      // An expired row may still be there: it is as good as new.
+      // An expired row may still be returned: casStore treats it as fully replenished.
       const { Item } = await client.getItem({
         TableName: table,
         Key: { key: { S: key } },

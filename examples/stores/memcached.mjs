@@ -6,7 +6,7 @@
 //   const store = casStore(memcached({ port: 11211 }));
 //   const limiter = createLimiter('100/min', { store, name: 'api' });
 //
-// A server that is full forgets rows before they are clear: give it memory enough, or start it with -M.
+// A full server evicts rows before they are fully replenished: give it enough memory, or start it with -M.
 
 import { connect } from 'node:net';
 
@@ -22,11 +22,11 @@ export function memcached(address) {
       return line === 'EN' ? undefined : { value: data, version: / c(\d+)/.exec(line)?.[1] ?? '' };
     },
     async put(key, value, version, expiresInMs) {
-      // The server looks at its clock about once a second, and takes whole seconds: it may be two behind, and more when it is busy.
+      // The server reads its clock about once a second and counts whole seconds: it may be two behind, or more when busy.
       const seconds = Math.ceil(expiresInMs / 1000) + 3;
-      // Longer ones are taken for instants.
+      // Memcached treats larger numbers as timestamps.
       const expiry = seconds > MONTH ? Math.ceil(Date.now() / 1000) + seconds : seconds;
-      // Add, or replace what has this version: HD is done; EX, NF and NS are not.
+      // Adds the row, or replaces it if it has this version. HD means written; EX, NF and NS mean not written.
       const condition = version === undefined ? 'ME' : `C${version}`;
       const { line } = await ask(`ms ${key} ${value.length} T${expiry} ${condition}`, value);
       if (/^(HD|EX|NF|NS)/.test(line)) return line.startsWith('HD');
@@ -35,7 +35,7 @@ export function memcached(address) {
   };
 }
 
-/** Replies come in the order of the commands. @param {import('node:net').NetConnectOpts} address */
+/** Replies arrive in the order of the commands. @param {import('node:net').NetConnectOpts} address */
 function connection(address) {
   /** @type {import('node:net').Socket | undefined} */
   let socket;

@@ -12,7 +12,7 @@
  * @returns {import('sluice').CasService<number>}
  */
 export function sqlite(db) {
-  // Another process may be writing: wait for it, shorter than the store's deadline.
+  // Another process may be writing: wait for it, but not longer than the store's deadline.
   db.exec(`PRAGMA busy_timeout = 100;
     CREATE TABLE IF NOT EXISTS sluice (key TEXT PRIMARY KEY, value BLOB, version INTEGER, expires REAL) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS sluice_expires ON sluice (expires)`);
@@ -29,7 +29,7 @@ export function sqlite(db) {
   return {
     get: (key) => read.get(key),
     put(key, value, version, expiresInMs) {
-      // Expired rows are read until they are gone: they are as good as new.
+      // Expired rows may be read until they are deleted: casStore treats them as fully replenished.
       if (++writes % 50 === 0) clean.run(Date.now());
       const next = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
       const expires = Date.now() + expiresInMs;

@@ -88,6 +88,8 @@ const GUIDES = [
   'metrics',
 ];
 
+const REFERENCE = ['verbs', 'decision', 'policies', 'options', 'errors'];
+
 const OTHERS = ['examples/README.md', 'SECURITY.md', 'CHANGELOG.md', 'CONTRIBUTING.md'];
 
 /** @param {readonly string[]} reference the generated pages */
@@ -99,7 +101,7 @@ export function sidebar(reference) {
       items: [
         entry('docs/start.md'),
         entry('docs/choose.md'),
-        entry('README.md', 'Everything on one page'),
+        entry('README.md', 'Overview'),
         entry('docs/how-it-works.md'),
       ],
     },
@@ -136,7 +138,11 @@ export function sidebar(reference) {
         ...folder(source, [], /^[\w-]+\/README\.md$/),
       ],
     },
-    { text: 'Reference', collapsed: true, items: reference.map((file) => entry(file)) },
+    {
+      text: 'Reference',
+      collapsed: true,
+      items: [...folder('docs/reference', REFERENCE), ...reference.map((file) => entry(file))],
+    },
     {
       text: 'Errors',
       collapsed: true,

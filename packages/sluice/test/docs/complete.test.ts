@@ -88,11 +88,11 @@ describe('an algorithm', () => {
   });
 });
 
-describe('the README', () => {
+describe('the reference', () => {
   const verbs = Object.keys(sluice.createLimiter('1/s'));
 
-  it.each(verbs)('has the verb in its table: %s', (verb) => {
-    expect(textOf('README.md')).toMatch(new RegExp(`^\\| \`${verb}\\(`, 'm'));
+  it.each(verbs)('lists the verb in its table: %s', (verb) => {
+    expect(textOf('docs/reference/verbs.md')).toMatch(new RegExp(`^\\| \`${verb}\\(`, 'm'));
   });
 
   it.each([
@@ -106,8 +106,12 @@ describe('the README', () => {
     'policies',
     'source',
   ])('explains the field of a decision: %s', (field) =>
-    expect(textOf('README.md')).toMatch(new RegExp(`^\\| \`${field}\``, 'm')),
+    expect(textOf('docs/reference/decision.md')).toMatch(new RegExp(`^\\| \`${field}\``, 'm')),
   );
+
+  it.each(Object.keys(sluice.ERRORS))('lists the error code with a link to its page: %s', (code) => {
+    expect(textOf('docs/reference/errors.md')).toContain(`| [\`${code}\`](../errors/${code}.md) |`);
+  });
 });
 
 describe('a decision record', () => {

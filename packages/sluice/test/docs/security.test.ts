@@ -1,5 +1,5 @@
 /** Claims of SECURITY.md that no other test makes. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createLimiter, memory, penalty, SluiceError } from '../../src/index.ts';
@@ -155,7 +155,7 @@ describe('the page', () => {
     const named = [...(shown ?? '').matchAll(/`([^`]+)`((?: "[^"]+",?)*)/g)];
     expect(named.length).toBeGreaterThan(0);
     for (const [, file = '', quoted = ''] of named) {
-      const texts = FOLDERS.flatMap((folder) => textsOf(new URL(folder, root), file));
+      const texts = textsOf(file);
       expect(texts, file).not.toEqual([]);
       for (const [, title = ''] of quoted.matchAll(/"([^"]+)"/g))
         expect(
@@ -165,14 +165,17 @@ describe('the page', () => {
     }
   });
 
-  /** The sources of a test by its path, of all tests of a folder, or of one named without its ending. */
-  function textsOf(folder: URL, name: string): string[] {
-    const path = name.endsWith('/') || name.endsWith('.ts') ? name : `${name}.test.ts`;
-    const place = new URL(path, folder);
-    if (!existsSync(place)) return [];
-    if (!path.endsWith('/')) return [readFileSync(place, 'utf8')];
-    return readdirSync(place)
-      .filter((file) => file.endsWith('.test.ts'))
-      .map((file) => readFileSync(new URL(file, place), 'utf8'));
+  const files = FOLDERS.flatMap((folder) =>
+    readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
+      .map((file) => `${folder}${file.replaceAll('\\', '/')}`)
+      .filter((file) => file.endsWith('.test.ts')),
+  );
+
+  /** The sources of all tests with this file name, of a folder if the name ends with a slash; `.test.ts` may be left out. */
+  function textsOf(name: string): string[] {
+    const ending = name.endsWith('.ts') ? name : `${name}.test.ts`;
+    return files
+      .filter((file) => (name.endsWith('/') ? file.includes(`/${name}`) : file.endsWith(`/${ending}`)))
+      .map((file) => readFileSync(new URL(file, root), 'utf8'));
   }
 });
