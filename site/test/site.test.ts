@@ -40,7 +40,7 @@ describe('the site', () => {
     'decisions/index',
     'reference/sluice',
     'reference/sluice/redis',
-    'reference/sluice/compat/guava',
+    'reference/sluice-compat/guava',
     'reference/sluice-server',
   ])('has the page %s', (page) => expect(site.files).toContain(`${page}.html`));
 

@@ -1,6 +1,7 @@
 /** Failed authentication attempts, limited by the client's address with Sluice itself. */
 import { createHash } from 'node:crypto';
-import { type Clock, createLimiter, memory, type Millis } from 'sluice';
+import { createLimiter, memory, type Millis } from 'sluice';
+import type { Clock } from 'sluice/store';
 import { clientAddress, type RequestLike, type TrustProxy } from 'sluice/http';
 
 /** Wrong tokens that one address may try: the burst at first, then the rate. */

@@ -1,38 +1,14 @@
 /** What a guard can be told, and the checks of it: a mistake comes to light when the guard is made. */
-import type { Decision, MaybePromise, Mode } from '../engine/contract.ts';
+import type { Decision, MaybePromise } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
+import type { AnyLimiter } from '../limiter/api.ts';
 import { cost as checkCost, functions, checkOptionNames, listOf, oneOf } from '../internal/options.ts';
 import type { ClientAddressOptions } from './client-address.ts';
 import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
 
-/** What a guard needs of a limiter; every limiter of Sluice offers it. */
-export interface GuardLimiter {
-  /** Same as `Limiter.take`. */
-  take(
-    key: string,
-    options: Share & { readonly mode?: Mode; readonly maxDelay?: number },
-  ): MaybePromise<Decision>;
-  /** Same as `Limiter.refund`. */
-  refund(key: string, options: Share & { readonly of?: Decision | undefined }): MaybePromise<Decision>;
-  /** Same as `Limiter.release`. */
-  release(key: string, options: Share & { readonly of?: Decision | undefined }): MaybePromise<Decision>;
-  /** As a limiter's. */
-  holds(key: string, tier?: string): boolean;
-  /** Same as `Limiter.keep`. Without it, a place whose request outlives the lease is free before the request ends. */
-  keep?(key: string, options: Share & { readonly of: Decision }): void;
-  /** As a limiter's. */
-  takeMany(
-    items: readonly { readonly key: string }[],
-  ): MaybePromise<{ readonly decisions: readonly Decision[] }>;
-}
-
-/** What is charged or given back at once. */
-export interface Share {
-  /** How much. */
-  readonly cost: number;
-  /** Under which tier. */
-  readonly tier?: string | undefined;
-}
+/** What a guard needs of a limiter. Every limiter has it. */
+export type GuardLimiter = Pick<AnyLimiter, 'take' | 'peek' | 'refund' | 'release' | 'takeMany'> &
+  Partial<Pick<AnyLimiter, 'keep'>>;
 
 /** How a response ended. */
 export interface Outcome {
@@ -123,7 +99,6 @@ function checkPlace(given: unknown): void {
       'rateLimit(createLimiter(policy))',
       `${OPTIONS}, or a limiter`,
     );
-  if ('take' in given) throw new SluiceError('ERR_OPTIONS', 'rateLimit', given, '', NOT_CORE);
   for (const [name, hint] of Object.entries(ELSEWHERE))
     if (name in given)
       throw new SluiceError(
@@ -135,7 +110,6 @@ function checkPlace(given: unknown): void {
 }
 
 const OPTIONS = 'must be an object with options';
-const NOT_CORE = "must be a limiter of 'sluice': those of 'sluice/core' have no takeMany()";
 
 function limiterHint(given: unknown): string {
   return `rateLimit(createLimiter('${typeof given === 'string' ? given : '100/min'}'))`;
@@ -168,15 +142,8 @@ function checkedLimit<Q>(limit: Limit<Q>): Limit<Q> {
   const { limiter, cost } = checkOptionNames('rateLimit.limits', limit, LIMIT_OPTIONS);
   if (limiter === undefined) throw new SluiceError('ERR_MISSING_OPTION', 'rateLimit.limiter', limiter);
   if (!isLimiter(limiter)) {
-    const isCore = typeof (limiter as { take?: unknown } | null)?.take === 'function';
     const hint = typeof limiter === 'string' ? `createLimiter('${limiter as string}')` : '';
-    throw new SluiceError(
-      'ERR_OPTIONS',
-      'rateLimit.limiter',
-      limiter,
-      hint,
-      isCore ? NOT_CORE : 'must be a limiter',
-    );
+    throw new SluiceError('ERR_OPTIONS', 'rateLimit.limiter', limiter, hint, 'must be a limiter');
   }
   if (cost !== undefined && typeof cost !== 'function') checkCost(cost, 'rateLimit.cost');
   functions('rateLimit', limit, ['key', 'settle']);

@@ -7,7 +7,6 @@ import {
   createLimiter,
   type Decision,
   fixedWindow,
-  type Hit,
   leased,
   type Limiter,
   type MaybePromise,
@@ -15,8 +14,9 @@ import {
   type Store,
   synced,
 } from '../../src/index.ts';
+import type { Hit } from '../../src/store.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { createSkRateLimiterService } from '../../src/compat/sharkey.ts';
+import { createSkRateLimiterService } from 'sluice-compat/sharkey';
 import { closures } from '../../src/http/client/retry-budget.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';
 import { Holds } from '../../src/wrappers/resilient/held-places.ts';

@@ -1,6 +1,7 @@
 /** CL.THROTTLE, whose limit comes with each call, and THROTTLE, which names one of the configuration. */
-import type { Decision, Hit, Millis, Store } from 'sluice';
-import { type ClThrottleReply, createClThrottle } from 'sluice/compat/redis-cell';
+import type { Decision, Millis, Store } from 'sluice';
+import type { Hit } from 'sluice/store';
+import { type ClThrottleReply, createClThrottle } from 'sluice-compat/redis-cell';
 import type { Core } from '../../core/core.ts';
 import { isPromise } from '../../core/maybe-promise.ts';
 import { own } from '../../core/detached-copy.ts';

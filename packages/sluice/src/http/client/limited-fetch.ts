@@ -15,36 +15,14 @@ import {
   notNegative,
   whole,
 } from '../../internal/options.ts';
+import type { AnyLimiter } from '../../limiter/api.ts';
 import { announcedWait } from './retry-after.ts';
 import { type FetchInit, originOf, outgoing, type OutgoingRequest } from './outgoing.ts';
 import { closures, refusal, retryBudget, sleep } from './retry-budget.ts';
 
-/** What `limitedFetch` needs of a limiter; every limiter of Sluice offers it. */
-export interface FetchLimiter {
-  /** Waits for the turn. */
-  acquire(
-    key: string,
-    options: {
-      readonly cost: number;
-      readonly signal?: AbortSignal | undefined;
-      readonly timeout: Millis;
-    },
-  ): Promise<Decision>;
-  /** Gives back what a call did not need. */
-  refund(
-    key: string,
-    options: { readonly cost: number; readonly of?: Decision | undefined },
-  ): MaybePromise<Decision>;
-  /** Gives back what is held. */
-  release(
-    key: string,
-    options: { readonly cost: number; readonly of?: Decision | undefined },
-  ): MaybePromise<Decision>;
-  /** Whether what it takes is held until `release`. */
-  holds(key: string): boolean;
-  /** Keeps what is held until it is given back. */
-  keep?(key: string, options: { readonly cost: number; readonly of: Decision }): void;
-}
+/** What `limitedFetch` needs of a limiter. Every limiter has it. */
+export type FetchLimiter = Pick<AnyLimiter, 'acquire' | 'refund' | 'release'> &
+  Partial<Pick<AnyLimiter, 'keep'>>;
 
 export interface LimitedFetchOptions {
   /** Every try waits for its turn here. What it holds (concurrency) is released when the response's headers are here. */
@@ -199,7 +177,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
     try {
       return await send(input, init);
     } finally {
-      if (limiter?.holds(key)) ignoreFailure(() => limiter.release(key, { cost, of }));
+      if (of?.at !== undefined) ignoreFailure(() => limiter?.release(key, { cost, of }));
     }
   }
 

@@ -1,5 +1,5 @@
 /** What the server's error codes mean for a store. */
-import { mistake, type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
+import { SluiceError, type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
 import { migration } from './sql.ts';
 
 /** By the server's code, or by its first two or three characters. */
@@ -27,7 +27,7 @@ export function isConflict(error: unknown): boolean {
 export function explained(error: unknown, table: string): unknown {
   const code = codeOf(error);
   if (code === NO_TABLE)
-    return mistake('ERR_TABLE', 'postgres.table', table, `make it with\n${migration({ table })}`);
+    return new SluiceError('ERR_TABLE', 'postgres.table', table, `make it with\n${migration({ table })}`);
   const fault = FAULTS[code] ?? FAULTS[code.slice(0, 3)] ?? FAULTS[code.slice(0, 2)];
   return fault === undefined ? error : new StoreUnavailable(fault, error);
 }

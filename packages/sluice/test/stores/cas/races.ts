@@ -1,5 +1,6 @@
 /** What a service owes to several who write to one row, as claims: they also run where there is no test framework. */
-import { type CasService, casStore, createLimiter, gcra } from '../../../src/index.ts';
+import { casStore, createLimiter, gcra } from '../../../src/index.ts';
+import type { CasService } from '../../../src/store.ts';
 import type { Claim } from '../../../src/testing/index.ts';
 
 /** `open` returns the service, or another connection to it. */
