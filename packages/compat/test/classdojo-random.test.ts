@@ -5,8 +5,7 @@ import { InMemoryRateLimiter, type RateLimiterOptions } from '../src/rolling-win
 import { manualClock } from 'sluice/testing';
 import { random } from 'sluice-test-support/random.ts';
 
-/** It comes with the benchmarks. */
-const require = createRequire(new URL('../../../../benchmarks/package.json', import.meta.url));
+const require = createRequire(import.meta.url);
 const original = require('rolling-rate-limiter') as {
   InMemoryRateLimiter: new (options: RateLimiterOptions) => InMemoryRateLimiter;
 };

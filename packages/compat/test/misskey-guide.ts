@@ -1,13 +1,4 @@
-import {
-  createLimiter,
-  type Decision,
-  type Limiter,
-  type MaybePromise,
-  minInterval,
-  type Policy,
-  slidingLog,
-  type Store,
-} from 'sluice';
+import { type AnyLimiter, createLimiter, minInterval, type Policy, slidingLog, type Store } from 'sluice';
 
 interface Limitation {
   key: string;
@@ -17,7 +8,7 @@ interface Limitation {
 }
 
 export function createRateLimiterService(store: Store) {
-  const limiters = new Map<string, Limiter<MaybePromise<Decision>>>();
+  const limiters = new Map<string, AnyLimiter>();
 
   function attempt(name: string, policy: Policy, actor: string) {
     const id = JSON.stringify([name, policy.params]);

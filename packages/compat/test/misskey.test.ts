@@ -57,7 +57,7 @@ test('the page has the code that is tested here', () => {
     .replace(/^import [^;]*;/, '')
     .replaceAll('export ', '')
     .trim();
-  expect(read('../../../../docs/migrate/misskey.md')).toContain(code);
+  expect(read('../../../docs/migrate/misskey.md')).toContain(code);
 });
 
 test('with the same limits, sluice-compat/sharkey passes or refuses as recorded at 106 of 163 steps', async () => {

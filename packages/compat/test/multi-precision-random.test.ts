@@ -19,8 +19,7 @@ interface Original {
   check(ids: Ids, done: Done): void;
 }
 
-/** It comes with the benchmarks. */
-const require = createRequire(new URL('../../../../benchmarks/package.json', import.meta.url));
+const require = createRequire(import.meta.url);
 const { RateLimit } = require('ratelimit.js') as {
   RateLimit: new (client: Redis, rules: readonly NamedRule[], options: { prefix: string }) => Original;
 };

@@ -57,6 +57,7 @@ export function someVerb(draw: (below: number) => number, places: readonly Taken
         return { decision, delay };
       };
     case 4:
+      if (seldom && draw(3) === 0) return (limiter) => limiter.unblock(key);
       return (limiter) => (seldom ? limiter.block(key, span) : limiter.take(key));
     case 5:
       return (limiter) => (seldom ? limiter.reset(key) : limiter.take(key, cost));

@@ -15,7 +15,7 @@ function workers(env: Record<string, string>): string[][] {
 function warned(env: Record<string, string>): string {
   const script = `
     process.on('warning', ({ code }) => console.log(code));
-    const { createLimiter } = await import('../../workers/dist/index.js');
+    const { createLimiter } = await import('./dist/index.js');
     createLimiter('100/min');`;
   return execFileSync(process.execPath, ['--input-type=module', '-e', script], {
     cwd: new URL('../../..', import.meta.url),
