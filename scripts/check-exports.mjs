@@ -43,9 +43,12 @@ function declaredNames(file) {
 const problems = [];
 let count = 0;
 
+/** @param {string} name */
+const folderOf = (name) => join(packages, name === 'sluice-compat' ? 'compat' : name);
+
 /** @param {string} name @returns {Promise<Names>} */
 async function namesOf(name) {
-  const folder = join(packages, name);
+  const folder = folderOf(name);
   const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   /** @type {Names} */
   const found = {};
@@ -81,7 +84,7 @@ async function namesOf(name) {
 
 /** @param {string} name @param {Names} found */
 function compare(name, found) {
-  const listFile = join(packages, name, 'exports.json');
+  const listFile = join(folderOf(name), 'exports.json');
   /** @type {Names} */
   const listed = existsSync(listFile) ? JSON.parse(readFileSync(listFile, 'utf8')) : {};
   for (const subpath of new Set([...Object.keys(listed), ...Object.keys(found)]))
@@ -97,14 +100,14 @@ function compare(name, found) {
 }
 
 const write = process.argv.includes('--write');
-for (const name of ['sluice', 'sluice-server']) {
+for (const name of ['sluice', 'sluice-compat', 'sluice-server']) {
   const before = problems.length;
   const found = await namesOf(name);
   count += Object.keys(found).length;
   if (problems.length > before) continue;
   if (write) {
-    writeFileSync(join(packages, name, 'exports.json'), `${JSON.stringify(found, null, 2)}\n`);
-    console.log(`exports: wrote packages/${name}/exports.json`);
+    writeFileSync(join(folderOf(name), 'exports.json'), `${JSON.stringify(found, null, 2)}\n`);
+    console.log(`exports: wrote ${join(folderOf(name), 'exports.json')}`);
   } else {
     compare(name, found);
     if (problems.length > before) problems.push('If meant: node scripts/check-exports.mjs --write');

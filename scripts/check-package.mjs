@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const PACKAGES = ['sluice', 'sluice-server'];
+const PACKAGES = ['sluice', 'sluice-compat', 'sluice-server'];
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const env = { ...process.env, PATH: [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter) };
@@ -31,9 +31,12 @@ function runIn(cwd, command, ...args) {
   return stdout ?? '';
 }
 
+/** @param {string} name */
+const folderOf = (name) => join(root, 'packages', name === 'sluice-compat' ? 'compat' : name);
+
 /** @param {string} name @param {readonly string[]} files as the tarball has them */
 function checkFiles(name, files) {
-  const folder = join(root, 'packages', name);
+  const folder = folderOf(name);
   const text = (/** @type {string} */ file) => readFileSync(join(folder, file), 'utf8');
   const manifest = JSON.parse(text('package.json'));
 
@@ -70,7 +73,7 @@ function checkFiles(name, files) {
 /** What npm would do before and after, but for the build. @param {...string} flags */
 function changelogs(...flags) {
   for (const name of PACKAGES)
-    runIn(join(root, 'packages', name), process.execPath, join(root, 'scripts/copy-changelog.mjs'), ...flags);
+    runIn(folderOf(name), process.execPath, join(root, 'scripts/copy-changelog.mjs'), ...flags);
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'));

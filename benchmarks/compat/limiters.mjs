@@ -19,7 +19,7 @@ const classdojo = (call) => {
     isLog: true,
     memory: {
       before: async (limits) => inMemory(await import('rolling-rate-limiter'))(limits),
-      after: async (limits) => inMemory(await import('sluice/compat/rolling-window'))(limits),
+      after: async (limits) => inMemory(await import('sluice-compat/rolling-window'))(limits),
     },
     redis: {
       async before({ limit, window }, client) {
@@ -36,7 +36,7 @@ const classdojo = (call) => {
         return { check: (key) => limiter[call](key), passed, record };
       },
       async after({ limit, window }, client) {
-        const { RedisRateLimiter } = await import('sluice/compat/rolling-window');
+        const { RedisRateLimiter } = await import('sluice-compat/rolling-window');
         const store = await patient(client);
         const namespace = 'rolling:';
         const limiter = new RedisRateLimiter({ store, namespace, interval: window, maxInInterval: limit });
@@ -59,7 +59,7 @@ const carlson = (subjects) => {
     subjects,
     memory: {
       async after(limits) {
-        const { createMultiPrecision } = await import('sluice/compat/multi-precision');
+        const { createMultiPrecision } = await import('sluice-compat/multi-precision');
         const limiter = createMultiPrecision(rules(limits));
         return { check: (key) => limiter.incr(idsOf(key)), passed };
       },
@@ -71,7 +71,7 @@ const carlson = (subjects) => {
         return { check: (key) => called((callback) => limiter.incr(idsOf(key), callback)), passed };
       },
       async after(limits, client) {
-        const { RateLimit } = await import('sluice/compat/multi-precision');
+        const { RateLimit } = await import('sluice-compat/multi-precision');
         const limiter = new RateLimit(undefined, rules(limits), { store: await patient(client) });
         return { check: (key) => limiter.incr(idsOf(key)), passed };
       },
@@ -96,7 +96,7 @@ export const limiters = {
         return { check: (key) => limiter.consume(key), passed: () => true };
       },
       async after({ limit, window }) {
-        const { RateLimiterMemory } = await import('sluice/compat/rate-limiter-flexible');
+        const { RateLimiterMemory } = await import('sluice-compat/rate-limiter-flexible');
         const limiter = new RateLimiterMemory({ points: limit, duration: window / 1000 });
         return { check: (key) => limiter.consume(key), passed: () => true };
       },
@@ -108,7 +108,7 @@ export const limiters = {
         return { check: (key) => limiter.consume(key), passed: () => true };
       },
       async after({ limit, window }, client) {
-        const { RateLimiterRedis } = await import('sluice/compat/rate-limiter-flexible');
+        const { RateLimiterRedis } = await import('sluice-compat/rate-limiter-flexible');
         const store = await patient(client);
         const limiter = new RateLimiterRedis({ store, points: limit, duration: window / 1000 });
         return { check: (key) => limiter.consume(key), passed: () => true };
@@ -123,7 +123,7 @@ export const limiters = {
     isLog: true,
     recorded: { log: { server: '35,000', bytes: '1.29 MB' } },
     ...onlyAfter(async ({ limit, window }, store) => {
-      const { rateLimiterFactory } = await import('sluice/compat/rolling-window');
+      const { rateLimiterFactory } = await import('sluice-compat/rolling-window');
       const limiter = rateLimiterFactory({ store, interval: window, maxInInterval: limit, buckets: limit });
       return { check: (key) => limiter(key), passed: ({ acknowledged }) => acknowledged === 1 };
     }),
@@ -135,7 +135,7 @@ export const limiters = {
     original: 'SkRateLimiterService',
     recorded: { redis: { trips: '2–3' } },
     ...onlyAfter(async ({ limit, window }, store) => {
-      const { createSkRateLimiterService } = await import('sluice/compat/sharkey');
+      const { createSkRateLimiterService } = await import('sluice-compat/sharkey');
       const service = createSkRateLimiterService({ store });
       const bucket = { type: 'bucket', key: 'notes/create', size: limit, dripRate: window / limit };
       return { check: (key) => service.limit(bucket, key), passed: ({ blocked }) => !blocked };
@@ -146,7 +146,7 @@ export const limiters = {
     original: 'redis-cell 0.5 (a module)',
     recorded: { redis: { trips: '1' } },
     ...onlyAfter(async ({ limit, window }, store) => {
-      const { createClThrottle } = await import('sluice/compat/redis-cell');
+      const { createClThrottle } = await import('sluice-compat/redis-cell');
       const throttle = createClThrottle({ store });
       const check = (key) => throttle(key, limit - 1, limit, window / 1000);
       return { check, passed: ([limited]) => limited === 0 };
@@ -158,7 +158,7 @@ export const limiters = {
     // A read and a compare-and-swap, again while others win.
     recorded: { redis: { trips: '2 or more' } },
     ...onlyAfter(async ({ limit, window }, store) => {
-      const { createGcraRateLimiter, perDuration } = await import('sluice/compat/throttled');
+      const { createGcraRateLimiter, perDuration } = await import('sluice-compat/throttled');
       const quota = { maxRate: perDuration(limit, window), maxBurst: limit - 1 };
       const limiter = createGcraRateLimiter({ quota, store });
       return { check: (key) => limiter.rateLimit(key), passed: ({ limited }) => !limited };
@@ -168,7 +168,7 @@ export const limiters = {
     label: 'guava, reserve (a limiter a key)',
     original: 'Guava (Java)',
     ...onlyAfter(async (_, store) => {
-      const { RateLimiter } = await import('sluice/compat/guava');
+      const { RateLimiter } = await import('sluice-compat/guava');
       const limiterOf = perKey((key) =>
         store === undefined ? RateLimiter.create(1000) : RateLimiter.distributed(1000, { store, key }),
       );

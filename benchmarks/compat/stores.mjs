@@ -31,7 +31,7 @@ export const stores = {
         return hits(new MemoryStore(), limits);
       },
       async after(limits) {
-        const { sluiceStore } = await import('sluice/compat/express-rate-limit');
+        const { sluiceStore } = await import('sluice-compat/express-rate-limit');
         return hits(sluiceStore(), limits);
       },
     },
@@ -41,7 +41,7 @@ export const stores = {
         return hits(new RedisStore({ sendCommand: (...words) => client.call(...words) }), limits);
       },
       async after(limits, client) {
-        const { sluiceStore } = await import('sluice/compat/express-rate-limit');
+        const { sluiceStore } = await import('sluice-compat/express-rate-limit');
         return hits(sluiceStore({ store: await patient(client) }), limits);
       },
     },
@@ -55,7 +55,7 @@ export const stores = {
         return routes(new LocalStore(false, false, ROOM), limits);
       },
       async after(limits) {
-        const { sluiceStore } = await import('sluice/compat/fastify-rate-limit');
+        const { sluiceStore } = await import('sluice-compat/fastify-rate-limit');
         const Store = sluiceStore();
         return routes(new Store(), limits);
       },
@@ -66,7 +66,7 @@ export const stores = {
         return routes(new RedisStore(false, false, client), limits);
       },
       async after(limits, client) {
-        const { sluiceStore } = await import('sluice/compat/fastify-rate-limit');
+        const { sluiceStore } = await import('sluice-compat/fastify-rate-limit');
         const Store = sluiceStore({ store: await patient(client) });
         return routes(new Store(), limits);
       },
@@ -81,7 +81,7 @@ export const stores = {
         return hits(new MemoryStore(), limits);
       },
       async after(limits) {
-        const { sluiceStore } = await import('sluice/compat/hono-rate-limiter');
+        const { sluiceStore } = await import('sluice-compat/hono-rate-limiter');
         return hits(sluiceStore(), limits);
       },
     },
@@ -96,7 +96,7 @@ export const stores = {
         return hits(new RedisStore({ client: listed }), limits);
       },
       async after(limits, client) {
-        const { sluiceStore } = await import('sluice/compat/hono-rate-limiter');
+        const { sluiceStore } = await import('sluice-compat/hono-rate-limiter');
         return hits(sluiceStore({ store: await patient(client) }), limits);
       },
     },
@@ -111,13 +111,13 @@ export const stores = {
         return throttler(new ThrottlerStorageService(), limits);
       },
       async after(limits) {
-        const { sluiceStore } = await import('sluice/compat/nestjs-throttler');
+        const { sluiceStore } = await import('sluice-compat/nestjs-throttler');
         return throttler(sluiceStore(), limits);
       },
     },
     redis: {
       async after(limits, client) {
-        const { sluiceStore } = await import('sluice/compat/nestjs-throttler');
+        const { sluiceStore } = await import('sluice-compat/nestjs-throttler');
         return throttler(sluiceStore({ store: await patient(client) }), limits);
       },
     },

@@ -12,7 +12,7 @@ import { connect } from 'node:net';
 
 const MONTH = 30 * 86_400;
 
-/** @param {import('node:net').NetConnectOpts} address @returns {import('sluice').CasService<string> & { close(): void }} */
+/** @param {import('node:net').NetConnectOpts} address @returns {import('sluice/store').CasService<string> & { close(): void }} */
 export function memcached(address) {
   const { ask, close } = connection(address);
   return {

@@ -9,7 +9,7 @@
 
 /**
  * @param {{ exec(sql: string): unknown, prepare(sql: string): { get(...values: any[]): any, run(...values: any[]): any } }} db
- * @returns {import('sluice').CasService<number>}
+ * @returns {import('sluice/store').CasService<number>}
  */
 export function sqlite(db) {
   // Another process may be writing: wait for it, but not longer than the store's deadline.

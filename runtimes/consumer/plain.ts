@@ -1,8 +1,9 @@
-// How a stranger's project uses the package. Only compiled, by each TypeScript of packages/sluice/test/packaging/typescripts.test.ts.
+// An application that uses the package. It is only compiled, by packages/sluice/test/packaging/typescripts.test.ts.
 import { createServer } from 'node:http';
 import {
+  type AnyLimiter,
+  type AsyncLimiter,
   casStore,
-  type CasService,
   concurrency,
   createLimiter,
   type Decision,
@@ -15,11 +16,7 @@ import {
   SluiceError,
   type Store,
 } from 'sluice';
-import { RateLimiter } from 'sluice/compat/guava';
-import { createClThrottle } from 'sluice/compat/redis-cell';
-import { RateLimiterMemory, type RateLimiterRes } from 'sluice/compat/rate-limiter-flexible';
-import { createSkRateLimiterService, type LimitInfo } from 'sluice/compat/sharkey';
-import { createGcraRateLimiter, perMin } from 'sluice/compat/throttled';
+import type { CasService } from 'sluice/store';
 import { rateLimit as express } from 'sluice/express';
 import { withRateLimit } from 'sluice/fetch';
 import { clientAddress, key, limitedFetch, rateLimitHeaders } from 'sluice/http';
@@ -32,22 +29,43 @@ import { attachSharedMemory, sharedMemory } from 'sluice/shared-memory';
 import { conformance, manualClock } from 'sluice/testing';
 import { rateLimit as trpc, TooManyRequests } from 'sluice/trpc';
 
-// Answers come at once, or later: the store says which.
+// The store decides whether verbs return decisions or promises.
 const here: Limiter = createLimiter({
   second: '10/s burst 20',
   day: fixedWindow({ limit: 5000, per: '1d' }),
 });
 const atOnce: Decision = here.take('alice', { cost: 2, mode: 'partial' });
-const there: Limiter<Promise<Decision>> = createLimiter(gcra({ limit: 100, per: '1m' }), {
+const there: AsyncLimiter<'pro'> = createLimiter(gcra({ limit: 100, per: '1m' }), {
   store: redis({ send: async () => null }, { deadline: 100, onFailure: here, denyCache: true }),
   name: 'api',
   tiers: { pro: '1000/min' },
 });
 const later: Promise<Decision> = there.take('alice', { tier: 'pro' });
-// @ts-expect-error what comes later is not there yet
+// @ts-expect-error: a promise is not a decision.
 const wrong: Decision = there.take('alice');
-// @ts-expect-error a misspelt option
+// @ts-expect-error: a misspelled option.
 gcra({ limit: 10, per: '1s', brust: 20 });
+
+// Tier names are inferred from the literal; tiers that are known only at run time accept any name.
+there.take('alice', { tier: undefined });
+// @ts-expect-error: a misspelled tier.
+there.take('alice', { tier: 'porr' });
+const tiered = createLimiter('10/s', { tiers: { pro: '100/s', team: ['1000/s', '1000000/day'] } });
+tiered.take('alice', { tier: 'team', cost: 2 });
+void tiered.acquire('alice', { tier: 'pro', timeout: 0 });
+// @ts-expect-error: a misspelled tier.
+tiered.take('alice', { tier: 'porr' });
+// @ts-expect-error: a misspelled tier.
+tiered.reserve('alice', { tier: 'porr' });
+// @ts-expect-error: a misspelled tier.
+void tiered.run('alice', () => 1, { tier: 'porr' });
+const loaded: Record<string, string> = JSON.parse('{}');
+createLimiter('10/s', { tiers: loaded }).take('alice', { tier: 'any' });
+createLimiter((name) => loaded[name] ?? '10/s').take('alice', { tier: 'any' });
+const passed = (limiter: AnyLimiter, key: string) => limiter.take(key, { tier: 'any' });
+const answers = [passed(here, 'alice'), passed(there, 'alice'), passed(tiered, 'alice')];
+const anyOf: readonly AnyLimiter[] = [here, there, tiered];
+const plainOf: Limiter = tiered;
 
 const length: Promise<number> = createLimiter(concurrency({ limit: 2, lease: '30s' })).run(
   'k',
@@ -81,18 +99,6 @@ createServer(
 createServer((request, response) => express(here)(request, response, () => response.end()));
 const middlewares = [koa(here), trpc<{ user: string }>({ limiter: here, key: ({ ctx }) => ctx.user })];
 
-// Other limiters' APIs.
-const info: Promise<LimitInfo> = createSkRateLimiterService().limit(
-  { type: 'bucket', key: 'k', size: 5 },
-  'alice',
-);
-const [limited]: [0 | 1, ...number[]] = createClThrottle()('k', 15, 30, 60);
-const waited: Promise<number> = RateLimiter.create(5, { warmup: '3s' }).acquire();
-const result: boolean = createGcraRateLimiter({ quota: { maxRate: perMin(20), maxBurst: 5 } }).rateLimit(
-  'k',
-).limited;
-const points: Promise<RateLimiterRes> = new RateLimiterMemory({ points: 5, duration: 1 }).consume('k');
-
 // Tests of one's own.
 const clock = manualClock();
 const slow = createLimiter(
@@ -109,17 +115,17 @@ const codes = (error: unknown): string =>
 
 export {
   address,
+  answers,
+  anyOf,
   claims,
   codes,
   handler,
-  info,
   later,
   length,
-  limited,
   many,
   middlewares,
   migration,
   often,
   pairs,
 };
-export { points, polite, result, shared, slow, stores, waited, wrong };
+export { plainOf, polite, shared, slow, stores, wrong };

@@ -32,28 +32,32 @@ export async function writeReference() {
 /** @param {string} entry */
 const pageOf = (entry) => `${FOLDER}/${entry}.md`;
 
-/** Those that can be imported. */
+/** The folders of the published packages, in the order of their names. */
 function publicPackages() {
-  return readdirSync(join(root, 'packages')).filter(
-    (name) => JSON.parse(textOf(`packages/${name}/package.json`)).exports !== undefined,
-  );
+  return readdirSync(join(root, 'packages'))
+    .filter((folder) => existsSync(join(root, `packages/${folder}/exports.json`)))
+    .sort((a, b) => (npmName(a) < npmName(b) ? -1 : 1));
 }
 
-/** @param {string} name @returns {[string, string][]} */
-function entryPoints(name) {
-  /** @type {{ exports: Record<string, string | { default: string }> }} */
-  const { exports } = JSON.parse(textOf(`packages/${name}/package.json`));
+/** @param {string} folder @returns {string} */
+const npmName = (folder) => JSON.parse(textOf(`packages/${folder}/package.json`)).name;
+
+/** @param {string} folder @returns {[string, string][]} */
+function entryPoints(folder) {
+  /** @type {{ exports: Record<string, string | { default: string }>, name: string }} */
+  const { exports, name } = JSON.parse(textOf(`packages/${folder}/package.json`));
   return Object.entries(exports).flatMap(([path, target]) => {
     if (typeof target === 'string') return [];
-    const source = target.default.replace('./dist/', `packages/${name}/src/`).replace(/\.js$/, '.ts');
+    const source = target.default.replace('./dist/', `packages/${folder}/src/`).replace(/\.js$/, '.ts');
     return [[path.replace('.', name), join(root, source)]];
   });
 }
 
-/** As check-exports keeps them. @param {string} name @returns {[string, string[]][]} */
-function exportedNames(name) {
+/** The names that check-exports lists. @param {string} folder @returns {[string, string[]][]} */
+function exportedNames(folder) {
   /** @type {Record<string, { values: string[], types: string[] }>} */
-  const exports = JSON.parse(textOf(`packages/${name}/exports.json`));
+  const exports = JSON.parse(textOf(`packages/${folder}/exports.json`));
+  const name = npmName(folder);
   return Object.entries(exports).map(([path, { values, types }]) => [
     path.replace('.', name),
     [...values, ...types],
@@ -90,7 +94,7 @@ async function generate(packages, entries) {
   const project = app.converter.convert(points);
   describe(project, new Map([...entries].map(([name, file]) => [name, headOf(file)])));
   for (const name of packages) {
-    project.packageName = name; // typedoc looks at what belongs to this one
+    project.packageName = npmName(name); // typedoc looks at what belongs to this one
     app.validate(project);
   }
   const unsaid = silent(project);

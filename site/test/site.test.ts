@@ -45,7 +45,7 @@ describe('the site', () => {
     'reference/errors',
     'reference/sluice',
     'reference/sluice/redis',
-    'reference/sluice/compat/guava',
+    'reference/sluice-compat/guava',
     'reference/sluice-server',
   ])('has the page %s', (page) => expect(site.files).toContain(`${page}.html`));
 
@@ -62,15 +62,23 @@ describe('the site', () => {
 
   it('has a reference that tells of verbs, options and their comments', () => {
     const reference = site.read('reference/sluice.md');
-    for (const words of ['createLimiter', 'takeMany', 'maxWaiting', 'Charges if every policy allows'])
+    for (const words of [
+      'createLimiter',
+      'takeMany',
+      'maxWaiting',
+      'Charges the key if every policy allows it',
+    ])
       expect(reference).toContain(words);
   });
 
   it.each([
-    ['reference/sluice.md', '[`WithStore`](#withstore)'],
-    ['reference/sluice.md', '`store` | [`Store`](#store)\\<`R`\\> | Where the state of keys lives'],
+    ['reference/sluice/store.md', '## WithStore '],
+    [
+      'reference/sluice/store.md',
+      '`store` | [`Store`](../sluice.md#store)\\<`R`\\> | Where the state of keys lives',
+    ],
     ['reference/sluice.md', '`denyCache?` | `boolean`'],
-    ['reference/sluice.md', '## Taker '],
+    ['reference/sluice.md', '## AnyLimiter '],
     ['reference/sluice.md', '`retryAfter` | [`Millis`]'],
     ['reference/sluice/otel.md', '`nearRatio?` | `number` | What passes'],
     ['reference/sluice/http.md', '## FetchLimiter '],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createLimiter, memory, type MemoryStore } from 'sluice';
+import { createLimiter, memory } from 'sluice';
+import type { MemoryStore } from 'sluice/store';
 import { manualClock } from 'sluice/testing';
 import { showDuration, showTime, durationText } from '../src/model/format.ts';
 import { ALGORITHMS, UNRATED } from '../src/model/algorithms.ts';

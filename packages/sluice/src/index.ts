@@ -1,27 +1,26 @@
-/** Sluice: every classic rate limit, one answer everywhere. */
-export * from './algorithms/index.ts';
-export type { GivenClock } from './internal/clock.ts';
+/** Sluice: limiters, their policies, and the stores and wrappers that need nothing but this process. */
+export {
+  concurrency,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  minInterval,
+  pacer,
+  penalty,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from './algorithms/index.ts';
 export type {
-  Algorithm,
-  Answer,
-  Cells,
-  Clock,
   Decision,
-  Hit,
   MaybePromise,
   Millis,
   Mode,
-  Params,
-  PlacedPolicy,
-  Plan,
   Policy,
   PolicyState,
-  Refill,
   Store,
-  Verb,
-  WithStore,
 } from './engine/contract.ts';
-export type { Duration } from './internal/duration.ts';
+export { type Duration, parseDuration } from './internal/duration.ts';
 export {
   ClosedError,
   DeniedError,
@@ -32,28 +31,26 @@ export {
   type StoreFault,
   StoreUnavailable,
 } from './internal/errors.ts';
-export type { Inherit } from './policy/inherit.ts';
-export {
-  type AcquireOptions,
-  createLimiter,
-  type Limiter,
-  type LimiterOptions,
-  type Reservation,
-  type ReserveOptions,
-} from './limiter/limiter.ts';
-export type { ManyDecision, ManyItem, Taker, TakerOptions } from './limiter/take-many.ts';
-export type { Policies } from './policy/named-policies.ts';
+export type {
+  AcquireOptions,
+  AnyLimiter,
+  AsyncLimiter,
+  CostOptions,
+  GiveBackOptions,
+  HeldOptions,
+  Limiter,
+  LimiterOptions,
+  ManyDecision,
+  ManyItem,
+  Reservation,
+  ReserveOptions,
+  TakeOptions,
+} from './limiter/api.ts';
+export { createLimiter } from './limiter/limiter.ts';
 export type { PolicySource } from './limiter/plans.ts';
-export {
-  type CasFound,
-  type CasOptions,
-  type CasPut,
-  type CasService,
-  casStore,
-  type CasValue,
-} from './stores/cas/cas.ts';
-export { memory, type MemoryOptions, type MemoryStore } from './stores/memory/memory.ts';
-export type { CostOptions, GiveBackOptions, HeldOptions, TakeOptions, Verbs } from './limiter/verbs.ts';
+export type { Policies } from './policy/named-policies.ts';
+export { casStore } from './stores/cas/cas.ts';
+export { memory, type MemoryOptions } from './stores/memory/memory.ts';
 export { leased, type LeasedOptions } from './wrappers/leased/leased.ts';
 export { metered, type Observer, type Outcome } from './wrappers/metered.ts';
 export { synced, type SyncedOptions } from './wrappers/synced.ts';

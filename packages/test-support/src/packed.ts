@@ -1,4 +1,4 @@
-/** The packages as npm would publish them, and installations that only some tests need. */
+/** The packages as npm would publish them, and tools that are installed only for the tests of these packages. */
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -18,22 +18,31 @@ function npm(cwd: string, ...args: readonly string[]): void {
   execFileSync('npm', args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], shell: process.platform === 'win32' });
 }
 
-/** The tarball that npm would publish, made from the existing build. */
-function pack(name: string, folder: string): string {
-  if (!existsSync(join(root, 'packages', name, 'dist/index.js'))) throw new Error('first: npm run build');
+export type Packed = 'sluice' | 'sluice-compat' | 'sluice-server';
+
+/** The folder of a published package. */
+export function folderOf(name: Packed): string {
+  return join(root, 'packages', name === 'sluice-compat' ? 'compat' : name);
+}
+
+/** Packs the tarball that npm would publish, from the current build. */
+function pack(name: Packed, folder: string): string {
+  if (!existsSync(join(folderOf(name), 'dist')))
+    throw new Error('The package is not built. Run: npm run build');
   npm(root, 'pack', '--ignore-scripts', '--workspace', name, '--pack-destination', folder);
   const tarball = readdirSync(folder).find((file) => new RegExp(`^${name}-\\d.*\\.tgz$`).test(file));
   return join(folder, tarball ?? '');
 }
 
-/** Installs offline, so that it fails if the library needs anything else. */
+/** Installs the library and the drop-ins offline, which fails if they need any other package. */
 export function installSluice(folder: string): void {
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
-  npm(folder, 'install', '--offline', '--ignore-scripts', '--no-audit', pack('sluice', folder));
+  const tarballs = [pack('sluice', folder), pack('sluice-compat', folder)];
+  npm(folder, 'install', '--offline', '--ignore-scripts', '--no-audit', ...tarballs);
 }
 
-/** Unpacks into node_modules, without dependencies. */
-export function unpack(name: 'sluice' | 'sluice-server', folder: string): void {
+/** Unpacks a package into node_modules, without its dependencies. */
+export function unpack(name: Packed, folder: string): void {
   const target = join(folder, 'node_modules', name);
   mkdirSync(target, { recursive: true });
   execFileSync('tar', ['-xzf', pack(name, folder), '--strip-components=1', '-C', target]);

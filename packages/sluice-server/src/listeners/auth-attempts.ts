@@ -1,6 +1,7 @@
 /** Limits failed authentication attempts by the client's address, using Sluice itself. */
 import { createHash } from 'node:crypto';
-import { type Clock, createLimiter, memory, type Millis } from 'sluice';
+import { createLimiter, memory, type Millis } from 'sluice';
+import type { Clock } from 'sluice/store';
 import { clientAddress, type RequestLike, type TrustProxy } from 'sluice/http';
 
 /** Wrong tokens that one address may try: 20 initially, then 10 a minute. */

@@ -1,5 +1,5 @@
 /** Finds the address of the client behind the trusted proxies. Addresses reported by anyone else are ignored. */
-import { mistake, SluiceError } from '../internal/errors.ts';
+import { SluiceError } from '../internal/errors.ts';
 import { checkOptionNames } from '../internal/options.ts';
 import { contains, embeddedV4, formatPrefix, parseAddress, parseRange, type Range } from './ip.ts';
 
@@ -89,7 +89,7 @@ export function clientAddressBy(
     const address = claimed(request, connection);
     if (address !== undefined) return subject(address, ipv6Prefix);
     if (request.socket) return UNKNOWN;
-    throw mistake('ERR_ADDRESS', 'request', request);
+    throw new SluiceError('ERR_ADDRESS', 'request', request);
   };
 }
 
@@ -98,7 +98,7 @@ type Claim = (request: RequestLike, connection: string | undefined) => string | 
 function claimedBy(trust: TrustProxy, option: string): Claim {
   if (trust === false) return (_, connection) => connection;
   if (typeof trust === 'number') {
-    if (!Number.isSafeInteger(trust) || trust < 0) throw mistake('ERR_TRUST_PROXY', option, trust);
+    if (!Number.isSafeInteger(trust) || trust < 0) throw new SluiceError('ERR_TRUST_PROXY', option, trust);
     return (request, connection) => {
       const chain = forwarded(request);
       return trust === 0 || chain.length === 0 ? connection : chain[Math.max(0, chain.length - trust)];
@@ -111,7 +111,7 @@ function claimedBy(trust: TrustProxy, option: string): Claim {
     if (trust.from !== undefined && !isList(trust.from)) refuse(trust.from, option);
     return fromHeader(trust, option);
   }
-  throw mistake('ERR_TRUST_PROXY', option, trust);
+  throw new SluiceError('ERR_TRUST_PROXY', option, trust);
 }
 
 /** Walks X-Forwarded-For back from the connection, past every trusted address, to the first one that is not trusted. */
@@ -182,7 +182,7 @@ function rangesOf(texts: string | readonly string[], option: string): Range[] {
 }
 
 function refuse(word: unknown, option: string): never {
-  throw mistake('ERR_TRUST_PROXY', option, word);
+  throw new SluiceError('ERR_TRUST_PROXY', option, word);
 }
 
 function isList(value: unknown): value is readonly string[] {

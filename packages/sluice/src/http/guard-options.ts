@@ -1,38 +1,14 @@
 /** The options of a guard. They are validated when the guard is created, so that an invalid option fails at startup. */
-import type { Decision, MaybePromise, Mode } from '../engine/contract.ts';
+import type { Decision, MaybePromise } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
+import type { AnyLimiter } from '../limiter/api.ts';
 import { cost as checkCost, functions, checkOptionNames, listOf, oneOf } from '../internal/options.ts';
 import type { ClientAddressOptions } from './client-address.ts';
 import { HEADER_STYLES, type HeaderStyle } from './headers.ts';
 
 /** The methods of a limiter that a guard uses. Every limiter of Sluice has them. */
-export interface GuardLimiter {
-  /** Same as `Limiter.take`. */
-  take(
-    key: string,
-    options: Share & { readonly mode?: Mode; readonly maxDelay?: number },
-  ): MaybePromise<Decision>;
-  /** Same as `Limiter.refund`. */
-  refund(key: string, options: Share & { readonly of?: Decision | undefined }): MaybePromise<Decision>;
-  /** Same as `Limiter.release`. */
-  release(key: string, options: Share & { readonly of?: Decision | undefined }): MaybePromise<Decision>;
-  /** Whether charges for this key are held until they are released (concurrency limits). */
-  holds(key: string, tier?: string): boolean;
-  /** Same as `Limiter.keep`. Without it, the place of a request that outlives its lease is freed before the request ends. */
-  keep?(key: string, options: Share & { readonly of: Decision }): void;
-  /** Same as `Limiter.takeMany`. */
-  takeMany(
-    items: readonly { readonly key: string }[],
-  ): MaybePromise<{ readonly decisions: readonly Decision[] }>;
-}
-
-/** An amount that is charged or given back. */
-export interface Share {
-  /** The number of units. */
-  readonly cost: number;
-  /** The tier whose limits apply. */
-  readonly tier?: string | undefined;
-}
+export type GuardLimiter = Pick<AnyLimiter, 'take' | 'peek' | 'refund' | 'release' | 'takeMany'> &
+  Partial<Pick<AnyLimiter, 'keep'>>;
 
 /** How a response ended. */
 export interface Outcome {
@@ -129,7 +105,6 @@ function checkPlace(given: unknown): void {
       'rateLimit(createLimiter(policy))',
       `${OPTIONS}, or a limiter`,
     );
-  if ('take' in given) throw new SluiceError('ERR_OPTIONS', 'rateLimit', given, '', NOT_CORE);
   for (const [name, hint] of Object.entries(ELSEWHERE))
     if (name in given)
       throw new SluiceError(
@@ -141,7 +116,6 @@ function checkPlace(given: unknown): void {
 }
 
 const OPTIONS = 'must be an object with options';
-const NOT_CORE = "must be a limiter of 'sluice': those of 'sluice/core' have no takeMany()";
 
 function limiterHint(given: unknown): string {
   return `rateLimit(createLimiter('${typeof given === 'string' ? given : '100/min'}'))`;
@@ -174,15 +148,8 @@ function checkedLimit<Q>(limit: Limit<Q>): Limit<Q> {
   const { limiter, cost } = checkOptionNames('rateLimit.limits', limit, LIMIT_OPTIONS);
   if (limiter === undefined) throw new SluiceError('ERR_MISSING_OPTION', 'rateLimit.limiter', limiter);
   if (!isLimiter(limiter)) {
-    const isCore = typeof (limiter as { take?: unknown } | null)?.take === 'function';
     const hint = typeof limiter === 'string' ? `createLimiter('${limiter as string}')` : '';
-    throw new SluiceError(
-      'ERR_OPTIONS',
-      'rateLimit.limiter',
-      limiter,
-      hint,
-      isCore ? NOT_CORE : 'must be a limiter',
-    );
+    throw new SluiceError('ERR_OPTIONS', 'rateLimit.limiter', limiter, hint, 'must be a limiter');
   }
   if (cost !== undefined && typeof cost !== 'function') checkCost(cost, 'rateLimit.cost');
   functions('rateLimit', limit, ['key', 'settle']);

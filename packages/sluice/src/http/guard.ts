@@ -15,14 +15,15 @@ import {
   type Limit,
   limitsOf,
   type Outcome,
-  type Share,
 } from './guard-options.ts';
 import { type HeaderPair, headerWriter } from './headers.ts';
 import { merged } from './merge-decisions.ts';
 import { problem, PROBLEM_TYPE, unavailable } from './problem.ts';
 
-interface Charge extends Share {
+interface Charge {
   readonly limiter: GuardLimiter;
+  readonly cost: number;
+  readonly tier: string | undefined;
   readonly key: string;
 }
 
@@ -171,8 +172,8 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
     return { decision, headers: shadow ? [] : pairs(decision), refusal: undefined, settle };
   }
 
-  function isOpenLater({ limiter, key, tier, index }: Entry): boolean {
-    return limits[index].settle !== undefined || limiter.holds(key, tier);
+  function isOpenLater({ index, decision }: Entry): boolean {
+    return limits[index].settle !== undefined || decision.at !== undefined;
   }
 
   function settleAll(request: Q, own: readonly Entry[]): (outcome: Outcome) => Promise<void> {
@@ -264,7 +265,7 @@ async function settleOne<Q>(
   outcome: Outcome,
 ): Promise<void> {
   const release = async (held: number, of: Decision): Promise<void> => {
-    if (held > 0 && limiter.holds(key, tier)) await limiter.release(key, { cost: held, tier, of });
+    if (held > 0 && of.at !== undefined) await limiter.release(key, { cost: held, tier, of });
   };
   let held = cost;
   let extra: Decision | undefined;

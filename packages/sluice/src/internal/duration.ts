@@ -38,6 +38,14 @@ export function duration(option: string, value: unknown): Millis {
   return millis;
 }
 
+/**
+ * Parses a duration such as '1h30m' and returns milliseconds; a number is returned as it is. Throws a `SluiceError` if the
+ * value is not a positive duration. `option` is the name that the error message shows.
+ */
+export function parseDuration(value: Duration, option: string = 'duration'): Millis {
+  return duration(option, value);
+}
+
 const SECOND: Millis = 1000;
 
 /**

@@ -1,13 +1,23 @@
 /**
- * Every mistake that Sluice can point out, in one table. Each code has a page: docs/errors/<code>.md.
- * A denial is never an error; only `run` and `limitedFetch` turn one into an exception: they have no other way to say it.
+ * Every error that Sluice can throw, in one table. Each code has a page: docs/errors/<code>.md.
+ * A denial is a value and not an error. Only `run` and `limitedFetch` throw one, because they have no other way to report it.
  */
 import type { Decision } from '../engine/contract.ts';
-import { MISTAKES, show, SluiceError } from './mistakes.ts';
 
-export { show, SluiceError };
-
-const MORE = {
+/** The sentence that each error code stands for, without its subject. */
+export const ERRORS = {
+  ERR_COST: 'must be a finite number, 0 or more',
+  ERR_DURATION: "must be a positive span: milliseconds, or text such as '1h30m'",
+  ERR_NUMBER: 'must be a finite number above 0',
+  ERR_INTEGER: 'must be a whole number, 1 or more',
+  ERR_CHOICE: 'must be one of these',
+  ERR_UNKNOWN_OPTION: 'is not an option here',
+  ERR_MISSING_OPTION: 'is required',
+  ERR_OPTIONS: 'must be an object with options',
+  ERR_POLICY: "must be a policy, such as '100/min' or gcra({ limit: 100, per: '1m' })",
+  ERR_TIER: 'is not a tier of this limiter',
+  ERR_KEY: 'must be a string',
+  ERR_CLOCK: 'must tell a finite number of milliseconds, 0 or more',
   ERR_POLICY_TEXT:
     "must read like '100/min', '10/s burst 20', '5000/day fixed-window' or several joined by '&'",
   ERR_TIME_ZONE: 'must be an IANA time zone such as Europe/Berlin',
@@ -21,46 +31,48 @@ const MORE = {
   ERR_PERMISSION: 'has no permission to do this on the server',
   ERR_STORE: 'could not decide',
   ERR_STORE_UNAVAILABLE: 'is not available',
-} as const satisfies Partial<Record<ErrorCode, string>>;
+} as const;
 
-/** What each code says. */
-// Marked as pure, so that a bundler may leave out what an application does not throw.
-export const ERRORS: Readonly<Record<ErrorCode, string>> = /* @__PURE__ */ Object.assign({}, MISTAKES, MORE);
+/** The code of an error. Each one has a page under docs/errors that says what it means and what to do. */
+export type ErrorCode = keyof typeof ERRORS;
 
-/** Each has a page that says what it means and what to do. */
-export type ErrorCode =
-  | 'ERR_COST'
-  | 'ERR_DURATION'
-  | 'ERR_NUMBER'
-  | 'ERR_INTEGER'
-  | 'ERR_CHOICE'
-  | 'ERR_UNKNOWN_OPTION'
-  | 'ERR_MISSING_OPTION'
-  | 'ERR_OPTIONS'
-  | 'ERR_POLICY'
-  | 'ERR_TIER'
-  | 'ERR_KEY'
-  | 'ERR_CLOCK'
-  | 'ERR_POLICY_TEXT'
-  | 'ERR_TIME_ZONE'
-  | 'ERR_ADDRESS'
-  | 'ERR_TRUST_PROXY'
-  | 'ERR_NAME'
-  | 'ERR_CLOSED'
-  | 'ERR_DENIED'
-  | 'ERR_TABLE'
-  | 'ERR_PERMISSION'
-  | 'ERR_STORE'
-  | 'ERR_STORE_UNAVAILABLE';
+/** Thrown when an option or an argument is invalid. It says which one, and what was received. */
+export class SluiceError extends RangeError {
+  /** The code of the error; docs/errors has a page about it. */
+  readonly code: ErrorCode;
+  /** The name of the invalid option or argument, such as 'gcra.limit'. */
+  readonly option: string;
+  /** The value that was received. */
+  readonly value: unknown;
 
-/** A mistake that only some parts of Sluice can point out. */
-export function mistake(code: ErrorCode, option: string, value: unknown, hint = ''): SluiceError {
-  return new SluiceError(code, option, value, hint, ERRORS[code]);
+  /** `words` replaces the sentence of the code; `hint` follows it in parentheses. */
+  constructor(
+    code: ErrorCode,
+    option: string,
+    value: unknown,
+    hint: string = '',
+    words: string = ERRORS[code],
+  ) {
+    super(`${option} ${words}${hint && ` (${hint})`}; got ${show(value)} [${code}]`);
+    this.name = 'SluiceError';
+    this.code = code;
+    this.option = option;
+    this.value = value;
+  }
 }
 
-/** What a caller of `acquire` gets when the limiter is closed before its turn. */
+export function show(value: unknown): string {
+  if (typeof value === 'string')
+    return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'function') return 'a function';
+  if (typeof value !== 'object' || value === null) return String(value);
+  return typeof (value as { then?: unknown }).then === 'function' ? 'a promise' : 'an object';
+}
+
+/** `acquire` and `run` reject with it when the limiter is closed while they wait. */
 export class ClosedError extends Error {
-  /** Always this one. */
+  /** Always the same code. */
   readonly code: ErrorCode = 'ERR_CLOSED';
 
   constructor() {
@@ -69,11 +81,11 @@ export class ClosedError extends Error {
   }
 }
 
-/** Thrown by `run` and `limitedFetch` alone, when the turn did not come in time. */
+/** `run` and `limitedFetch` reject with it when the call is denied, or its turn does not come in time. */
 export class DeniedError extends Error {
-  /** Always this one. */
+  /** Always the same code. */
   readonly code: ErrorCode = 'ERR_DENIED';
-  /** What the limiter said in the end. */
+  /** The decision that denied the call. */
   readonly decision: Decision;
 
   constructor(key: string, decision: Decision) {
@@ -85,7 +97,7 @@ export class DeniedError extends Error {
   }
 }
 
-/** Why a store could not decide. */
+/** The reason why a store could not decide. */
 export type StoreFault =
   | 'deadline'
   | 'circuit-open'
@@ -101,7 +113,7 @@ export type StoreFault =
   | 'script'
   | 'unknown';
 
-/** What servers answer when they will not, by the words their answers begin with. */
+/** Recognizes a fault by the words of a server's or client's error message. */
 const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
   [/WRONGTYPE/, 'wrong-type'],
   [/READONLY/, 'read-only'],
@@ -114,11 +126,11 @@ const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
   [/connect|closed|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|socket|disconnect|offline|retries/i, 'connection'],
 ];
 
-/** A store's failure, in its own words. */
+/** A store's own failure, with the message that it reported. */
 export class StoreError extends Error {
-  /** Always this one. */
+  /** Always the same code. */
   readonly code: ErrorCode = 'ERR_STORE';
-  /** What kind of failure it was, by its words. */
+  /** The kind of failure, recognized by its message. */
   readonly fault: StoreFault;
 
   constructor(message: string) {
@@ -128,11 +140,11 @@ export class StoreError extends Error {
   }
 }
 
-/** What a check rejects with when its store cannot be asked, and the declared answer to that is 'throw'. */
+/** Checks reject with it while the store is unavailable and `onFailure` is 'throw'. */
 export class StoreUnavailable extends Error {
-  /** Always this one. */
+  /** Always the same code. */
   readonly code: ErrorCode = 'ERR_STORE_UNAVAILABLE';
-  /** Why. */
+  /** The reason why the store is unavailable. */
   readonly fault: StoreFault;
 
   constructor(fault: StoreFault, cause?: unknown) {

@@ -1,19 +1,22 @@
-/** Sync and async in one line of code: continue at once when the value is here, later when it is a promise. */
+/** Code that works with and without promises: it continues synchronously if the value is there, and later if it is a promise. */
 import type { MaybePromise } from '../engine/contract.ts';
 
+/** Whether the value is a promise, or any other object with a `then` method. */
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === 'function';
 }
 
+/** Calls `next` with the value: synchronously if it is there, otherwise when the promise resolves. */
 export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return isPromise(value) ? value.then(next) : next(value);
 }
 
+/** The values as a list; a promise of the list if any of them is a promise. */
 export function all<T>(values: readonly MaybePromise<T>[]): MaybePromise<T[]> {
   return values.some(isPromise) ? Promise.all(values) : (values as T[]);
 }
 
-/** For what is done on the side: nobody waits for it, and its failure is nobody's. */
+/** Runs a side task that no caller waits for, and ignores its errors. */
 export function ignoreFailure(act: () => MaybePromise<unknown>): void {
   try {
     Promise.resolve(act()).catch(() => {});

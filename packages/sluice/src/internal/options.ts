@@ -99,15 +99,14 @@ export function keyOf(value: unknown, option = 'key'): string {
   return value;
 }
 
-/** A store itself, and not the function that makes it or the client that it is made from. */
-export function storeIn<S>(option: string, value: S, hintFor?: (value: unknown) => string): S {
+/** Accepts a store. A client of a database, or a function that creates a store, is rejected with a hint. */
+export function storeIn<S>(option: string, value: S): S {
   if (typeof value === 'object' && has(value, 'apply')) return value;
   const words = 'must be a store, such as memory() or redis(client)';
-  throw new SluiceError('ERR_OPTIONS', option, value, hintFor?.(value) ?? '', words);
+  throw new SluiceError('ERR_OPTIONS', option, value, storeHint(value), words);
 }
 
-/** What to do with a value that is not a store. Apart from `storeIn`, because sluice/core does without it. */
-export function storeHint(value: unknown): string {
+function storeHint(value: unknown): string {
   if (['sendCommand', 'customCommand', 'send'].some((method) => has(value, method)))
     return "wrap the client: redis(client) from 'sluice/redis'";
   if (has(value, 'query') || has(value, 'unsafe'))

@@ -4,17 +4,13 @@ import { storeIn } from '../internal/options.ts';
 import { memory } from '../stores/memory/memory.ts';
 import { warnOnce } from '../internal/warn.ts';
 
-/** The store that a limiter was given, or one of its own. `name`: the limiter's, if it has one. */
-export function storeOf(
-  given: Store | undefined,
-  name: string | undefined,
-  hintFor?: (value: unknown) => string,
-): Store {
+/** Returns the store that a limiter was given, or creates one in memory. `name` is the limiter's name, if it has one. */
+export function storeOf(given: Store | undefined, name: string | undefined): Store {
   if (given === undefined) {
-    warnIfOneOfSeveral();
+    warnInWorker();
     return memory();
   }
-  storeIn('createLimiter.store', given, hintFor);
+  storeIn('createLimiter.store', given);
   if (name === undefined && given.ephemeral !== true)
     throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, "such as name: 'api'", UNNAMED);
   return given;
@@ -31,10 +27,13 @@ interface Host {
   };
 }
 
-/** The default store counts in one process. In a worker that is hardly ever meant; whoever passes `memory()` means it. */
-function warnIfOneOfSeveral(): void {
+/**
+ * The default store counts in one process, which is rarely what the workers of a cluster want. An explicit `memory()` does
+ * not warn.
+ */
+function warnInWorker(): void {
   const { process } = globalThis as Host;
-  // A worker of node:cluster has a channel to its primary. Without one, the module need not be loaded.
+  // A worker of node:cluster has a channel to its primary. Without a channel, the module is not loaded.
   const isWorker =
     typeof process?.send === 'function' && process.getBuiltinModule?.('node:cluster')?.isWorker === true;
   const env = process?.env ?? {};

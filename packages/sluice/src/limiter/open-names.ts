@@ -3,7 +3,7 @@
  * share their counts, so a key would have the limits of both. That is an error when the second one is created.
  */
 import type { Store } from '../engine/contract.ts';
-import { mistake } from '../internal/errors.ts';
+import { SluiceError } from '../internal/errors.ts';
 import { type BoundedCache, boundedCache } from '../internal/bounded-cache.ts';
 
 /** What limiters of one name must have in common. */
@@ -40,7 +40,7 @@ export function openName(store: Store, name: string, shape: Shape): () => void {
     const hint =
       `there are ${entry.shape.shown}, here ${shape.shown}; give one of them another name, make them one limiter with ` +
       `tiers, or close() the other one first`;
-    throw mistake('ERR_NAME', 'createLimiter.name', name, hint);
+    throw new SluiceError('ERR_NAME', 'createLimiter.name', name, hint);
   }
   entry.open++;
   let isOpen = true;

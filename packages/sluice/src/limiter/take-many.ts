@@ -1,44 +1,15 @@
-/** Several keys, all or nothing: each by its own limiter, such as per address and per user. */
+/** Takes several keys, all or none, each under its own limiter, such as one per address and one per user. */
 import type { Answer, Decision, MaybePromise } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
 import { cost as checkCost, checkOptionNames } from '../internal/options.ts';
 import { all, chain, isPromise, ignoreFailure } from '../internal/maybe-promise.ts';
+import type { Limiter, ManyDecision, ManyItem } from './api.ts';
 
-/** What takeMany needs of a limiter. */
-export interface Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
-  /** As a limiter's. */
-  take(key: string, options: TakerOptions): R;
-  /** As a limiter's. */
-  peek(key: string, options: TakerOptions): R;
-  /** Same as `Limiter.refund`. */
-  refund(key: string, options: TakerOptions & { readonly of?: Decision | undefined }): R;
-}
-
-/** What an item costs, and by which tier. */
-export interface TakerOptions {
-  /** Of the item. */
-  readonly cost: number;
-  /** Of the item. */
-  readonly tier?: string | undefined;
-}
-
-/** One of the keys that are taken together. */
-export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
-  /** Default: the limiter that was asked. */
-  readonly limiter?: Taker<R> | undefined;
-  /** Whom it counts for. */
-  readonly key: string;
-  /** Default 1. */
-  readonly cost?: number | undefined;
-  /** Of its limiter; default none. */
-  readonly tier?: string | undefined;
-}
-
-/** The numbers of the item that binds, and every item's own decision, in order. */
-export interface ManyDecision extends Decision {
-  /** Of every item, in order. */
-  readonly decisions: readonly Decision[];
-}
+/** What `takeMany` needs of a limiter. */
+type Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>> = Pick<
+  Limiter<R>,
+  'take' | 'peek' | 'refund'
+>;
 
 interface Share {
   readonly limiter: Taker;
@@ -48,8 +19,8 @@ interface Share {
 }
 
 /**
- * Asks all first, then takes all: what is refused has charged nothing. Between the two, another process may have taken
- * the last of one; then the rest is given back.
+ * Peeks at all keys first and takes them only if all would pass, so that a denial charges nothing. Between the two steps
+ * another process may take the last unit of one key; then the others are refunded.
  */
 export function takeMany<R extends MaybePromise<Decision>>(
   self: Taker<R>,
@@ -61,11 +32,11 @@ export function takeMany<R extends MaybePromise<Decision>>(
   const shareOf = items.map((item) => join(shares, self, item));
   const answer = (decisions: Decision[]): ManyDecision => combine(shareOf.map((share) => decisions[share]));
 
-  const result = chain(all(shares.map((share) => askOrFail(share, 'peek'))), (outcomes) => {
-    const peeked = outcomes.map(decisionOrThrow);
+  const result = chain(all(shares.map((share) => askOrFail(share, 'peek'))), (attempts) => {
+    const peeked = attempts.map(decisionOrThrow);
     const refused = peeked.findIndex((decision) => !decision.allowed);
     if (refused >= 0) {
-      // Taken in earnest, so that a denial counts where denials are counted.
+      // Taken for real, so that a penalty policy counts the denial.
       return chain(ask(shares[refused], 'take'), (denied) => {
         if (denied.allowed) giveBack(shares[refused], denied);
         return answer(peeked.with(refused, { ...denied, allowed: false, taken: 0 }));
@@ -74,7 +45,7 @@ export function takeMany<R extends MaybePromise<Decision>>(
     return chain(all(shares.map((share) => askOrFail(share, 'take'))), (taken) => {
       const passed = taken.every(({ allowed }) => allowed);
       if (!passed)
-        for (const [i, outcome] of taken.entries()) if (outcome.allowed) giveBack(shares[i], outcome);
+        for (const [i, attempt] of taken.entries()) if (attempt.allowed) giveBack(shares[i], attempt);
       const decisions = taken.map(decisionOrThrow);
       return answer(passed ? decisions : decisions.map((decision) => ({ ...decision, taken: 0 })));
     });
@@ -86,10 +57,10 @@ function ask({ limiter, key, cost, tier }: Share, verb: 'peek' | 'take'): MaybeP
   return limiter[verb](key, { cost, tier });
 }
 
-type Outcome = Decision | { readonly error: unknown; readonly allowed?: undefined };
+type Attempt = Decision | { readonly error: unknown; readonly allowed?: undefined };
 
-/** A fault as a value, so that the others' answers are heard before it is thrown. */
-function askOrFail(share: Share, verb: 'peek' | 'take'): MaybePromise<Outcome> {
+/** Returns a fault as a value, so that it is thrown only after all other answers have arrived. */
+function askOrFail(share: Share, verb: 'peek' | 'take'): MaybePromise<Attempt> {
   try {
     const decision = ask(share, verb);
     return isPromise(decision) ? decision.catch((error: unknown) => ({ error })) : decision;
@@ -98,9 +69,9 @@ function askOrFail(share: Share, verb: 'peek' | 'take'): MaybePromise<Outcome> {
   }
 }
 
-function decisionOrThrow(outcome: Outcome): Decision {
-  if ('error' in outcome) throw outcome.error;
-  return outcome;
+function decisionOrThrow(attempt: Attempt): Decision {
+  if ('error' in attempt) throw attempt.error;
+  return attempt;
 }
 
 function giveBack({ limiter, key, cost, tier }: Share, of: Decision): void {
@@ -109,7 +80,7 @@ function giveBack({ limiter, key, cost, tier }: Share, of: Decision): void {
 
 const ITEM = ['limiter', 'key', 'cost', 'tier'] as const;
 
-/** The same key named twice is one share with both costs. Returns the share's number. */
+/** A key that is named twice becomes one share with both costs. Returns the index of the share. */
 function join(shares: Share[], self: Taker, item: ManyItem): number {
   if (typeof item === 'string')
     throw new SluiceError(

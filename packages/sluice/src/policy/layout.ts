@@ -8,12 +8,10 @@ export type NamedPolicies = Readonly<Record<string, Policy>>;
 
 const RESERVED = `must not be named '${MANUAL_BLOCK}': in a decision, that name stands for a manual block`;
 
-/** Without a name, limiters whose policies have the same names and numbers share keys. */
-export function place(named: NamedPolicies, name?: string): Plan {
-  return placeTogether([named], name)[0];
-}
-
-/** Plans of one limiter, such as its tiers, that share one row per key. The default name is made from the first one's policies. */
+/**
+ * Plans of one limiter, such as its tiers, that share one row per key. The default name is derived from the first plan's
+ * policies, so unnamed limiters whose policies have the same names and numbers share keys.
+ */
 export function placeTogether(all: readonly NamedPolicies[], name?: string): Plan[] {
   const plans = all.map(checked);
   const slots = slotsOf(plans);

@@ -15,7 +15,7 @@ import {
 } from '../algorithms/index.ts';
 import type { Policy } from '../engine/contract.ts';
 import { parse } from '../internal/duration.ts';
-import { mistake, SluiceError } from '../internal/errors.ts';
+import { SluiceError } from '../internal/errors.ts';
 
 interface Rate {
   readonly limit: number;
@@ -51,7 +51,8 @@ export function parsePolicies(text: string): Record<string, Policy> {
   const named: Record<string, Policy> = {};
   for (const part of parts) {
     const name = parts.length === 1 ? 'default' : part;
-    if (Object.hasOwn(named, name)) throw mistake('ERR_POLICY_TEXT', 'policy', text, `${name} stands twice`);
+    if (Object.hasOwn(named, name))
+      throw new SluiceError('ERR_POLICY_TEXT', 'policy', text, `${name} stands twice`);
     named[name] = parsePolicy(part, text);
   }
   return named;
@@ -60,7 +61,7 @@ export function parsePolicies(text: string): Record<string, Policy> {
 function parsePolicy(part: string, text: string): Policy {
   const match = POLICY.exec(part.toLowerCase());
   const wrong = (hint: string) =>
-    mistake('ERR_POLICY_TEXT', 'policy', text, hint.length > 300 ? `${hint.slice(0, 300)}…` : hint);
+    new SluiceError('ERR_POLICY_TEXT', 'policy', text, hint.length > 300 ? `${hint.slice(0, 300)}…` : hint);
   if (match === null) throw wrong(`cannot read ${JSON.stringify(part)}`);
   const [, limit = '', per = '', rest = ''] = match;
   let algorithm = 'gcra';

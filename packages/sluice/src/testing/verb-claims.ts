@@ -134,6 +134,22 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
+    name: 'unblock ends a manual block in every tier and keeps what was used',
+    policies: '5/h fixed-window',
+    steps: [
+      [0, take(3), { allowed: true, remaining: 2 }],
+      [0, (limiter) => limiter.unblock('k'), { allowed: true, taken: 0, remaining: 2 }],
+      [0, (limiter) => limiter.block('k', '10s'), { allowed: false, policy: 'block' }],
+      [1, take({ tier: 'pro' }), { allowed: false, policy: 'block' }],
+      [1, (limiter) => limiter.unblock('k'), { allowed: true, taken: 0, remaining: 2, policy: 'default' }],
+      [1, take({ tier: 'pro' }), { allowed: true }],
+      [1, take(2), { allowed: true, remaining: 0 }],
+      [1, (limiter) => limiter.block('k', '10s'), { allowed: false }],
+      [1, (limiter) => limiter.unblock('k'), { allowed: false, remaining: 0, policy: 'default' }],
+      [1, (limiter) => limiter.unblock('unknown'), { allowed: true, remaining: 5 }],
+    ],
+  },
+  {
     name: 'the longer of a block and a wait is announced',
     policies: '1/h',
     steps: [

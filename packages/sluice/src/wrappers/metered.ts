@@ -5,7 +5,7 @@
 import type { Decision, Hit, MaybePromise, Millis, Store } from '../engine/contract.ts';
 import { faultIn, SluiceError, type StoreFault } from '../internal/errors.ts';
 import { isPromise } from '../internal/maybe-promise.ts';
-import { storeHint, storeIn } from '../internal/options.ts';
+import { storeIn } from '../internal/options.ts';
 
 /**
  * Whether something passed. Undefined: nothing was asked to, as by a peek or a refund; or one who waits in `acquire` was
@@ -26,7 +26,7 @@ export function metered<R extends MaybePromise<Decision>>(
   store: Store<R>,
   ...observers: readonly Observer[]
 ): Store<R> {
-  storeIn('metered.store', store, storeHint);
+  storeIn('metered.store', store);
   for (const observer of observers) {
     if (typeof observer?.decided !== 'function' && typeof observer?.failed !== 'function')
       throw new SluiceError(

@@ -14,7 +14,7 @@ import {
   moreAfter,
 } from '../engine/contract.ts';
 import { type Duration, duration } from '../internal/duration.ts';
-import { bound, checkOptionNames, storeHint, storeIn } from '../internal/options.ts';
+import { bound, checkOptionNames, storeIn } from '../internal/options.ts';
 import { copyOf, isKept, numbersOf } from './shared/cacheable-key.ts';
 import { quietClock } from './shared/quiet-clock.ts';
 
@@ -70,7 +70,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     maxKeys = 10_000,
     clock = quietClock,
   } = checkOptionNames('synced', options, ['every', 'maxKeys', 'clock']);
-  storeIn('synced.store', store, storeHint);
+  storeIn('synced.store', store);
   const longest = duration('synced.every', every);
   bound('synced.maxKeys', maxKeys);
   const byPlan = new WeakMap<Plan, Group>();

@@ -1,7 +1,8 @@
 /** What is true of every algorithm, so that a new one is forgotten nowhere. */
 import { describe, expect, test } from 'vitest';
 import { algorithmsByName } from '../../src/algorithms/by-name.ts';
-import type { Algorithm, Policies } from '../../src/index.ts';
+import type { Policies } from '../../src/index.ts';
+import type { Algorithm } from '../../src/store.ts';
 import { planOf } from '../../src/policy/named-policies.ts';
 import { ALGORITHMS as SCRIPTS } from '../../src/stores/redis/lua.ts';
 import { ALGORITHM_CLAIMS } from '../../src/testing/algorithm-claims.ts';

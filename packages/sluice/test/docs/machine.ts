@@ -112,17 +112,17 @@ const STAND_INS: Readonly<Record<string, (place: Place) => string | Promise<stri
   'port: 3000': ({ port }) => `port: ${port}`,
   // It cannot be installed any more; the drop-in is called as it was.
   "import rateLimiterFactory from '@risingstack/rate-limiter'": () =>
-    "import { rateLimiterFactory } from 'sluice/compat/rolling-window'",
+    "import { rateLimiterFactory } from 'sluice-compat/rolling-window'",
 };
 
 /** Services that Nest hands over as `this.rateLimiterService`, by page: what the page offers instead, called alike. */
 const INJECTED: Readonly<Record<string, string>> = {
   'docs/migrate/sharkey.md': `
-    import { createSkRateLimiterService } from 'sluice/compat/sharkey';
+    import { createSkRateLimiterService } from 'sluice-compat/sharkey';
     const rateLimiterService = createSkRateLimiterService();`,
   'docs/migrate/misskey.md': `
     import { memory } from 'sluice';
-    import { createRateLimiterService } from '${join(root, 'packages/sluice/test/compat/misskey-guide.ts')}';
+    import { createRateLimiterService } from '${join(root, 'packages/compat/test/misskey-guide.ts')}';
     const attempt = createRateLimiterService(memory());
     const rateLimiterService = {
       async limit(...args) {

@@ -2,7 +2,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import {
-  type CasService,
   casStore,
   createLimiter,
   fixedWindow,
@@ -14,6 +13,7 @@ import {
   type Store,
   StoreUnavailable,
 } from '../../src/index.ts';
+import type { CasService } from '../../src/store.ts';
 import { prometheusMetrics } from '../../src/metrics/prometheus.ts';
 import { withRateLimit } from '../../src/middleware/fetch.ts';
 import { redis } from '../../src/stores/redis/index.ts';

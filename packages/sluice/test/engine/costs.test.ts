@@ -16,7 +16,8 @@ import {
 } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
-import { compare, random, someGap } from '../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
+import { compare, someGap } from '../stores/differential.ts';
 import { CASES } from '../support/policies.ts';
 
 const START = 1_700_000_000_000;

@@ -3,7 +3,6 @@ import { penaltyAlgorithm, type PenaltyParams } from '../../src/algorithms/penal
 import { slidingLogAlgorithm, type SlidingLogParams } from '../../src/algorithms/sliding-log/sliding-log.ts';
 import { TIME_EPSILON } from '../../src/engine/contract.ts';
 import {
-  type Algorithm,
   createLimiter,
   type Decision,
   gcra,
@@ -13,6 +12,7 @@ import {
   type Policy,
   slidingLog,
 } from '../../src/index.ts';
+import type { Algorithm } from '../../src/store.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
 
 const START = 1_700_000_000_000;

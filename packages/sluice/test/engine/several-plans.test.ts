@@ -24,7 +24,7 @@ describe.each([
     limiter.take('first', { tier: 'other' });
     return {
       store,
-      slow: isTier ? 'other' : undefined,
+      slow: isTier ? ('other' as const) : undefined,
       flood: () => {
         const tier = isTier ? undefined : 'other';
         for (let i = 0; i < 20 * KEYS; i++) limiter.take(`flood ${i}`, { tier });

@@ -7,11 +7,11 @@ import {
   createLimiter,
   type Decision,
   gcra,
-  type Hit,
   type Policies,
   slidingLog,
   StoreUnavailable,
 } from '../../src/index.ts';
+import type { Hit } from '../../src/store.ts';
 import { planOf } from '../../src/policy/named-policies.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import {

@@ -10,7 +10,7 @@ import {
   type PolicyState,
 } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { load } from '../vectors/vector.ts';
+import { load } from 'sluice-test-support/vectors/vector.ts';
 
 const state = (over: Partial<PolicyState> = {}): PolicyState => ({
   name: 'default',

@@ -4,7 +4,8 @@ import { limitedFetch, moreAfter, rateLimitHeaders } from '../../src/http/index.
 import { createLimiter, type Decision, memory, type Policies, type PolicyState } from '../../src/index.ts';
 import { withRateLimit } from '../../src/middleware/fetch.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
-import { random, someGap } from '../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
+import { someGap } from '../stores/differential.ts';
 import { CASES } from '../support/policies.ts';
 
 const START = 1_700_000_000_000;

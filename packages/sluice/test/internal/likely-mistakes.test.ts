@@ -3,7 +3,6 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { createClient } from 'redis';
 import { describe, expect, test } from 'vitest';
-import * as core from '../../src/core.ts';
 import { limitedFetch } from '../../src/http/index.ts';
 import * as sluice from '../../src/index.ts';
 import { createLimiter, gcra, memory, penalty, SluiceError } from '../../src/index.ts';
@@ -17,7 +16,6 @@ import { redis } from '../../src/stores/redis/index.ts';
 /** The same calls as from JavaScript: no type stops them. */
 type Untyped = (...args: unknown[]) => unknown;
 const create = createLimiter as Untyped;
-const createSmall = core.createLimiter as Untyped;
 const limiter = createLimiter('5/min');
 const verbs = limiter as unknown as Record<string, Untyped>;
 const policy = gcra({ limit: 10, per: '1m' });
@@ -26,8 +24,7 @@ const ioredis = new Redis({ lazyConnect: true });
 const nodeRedis = createClient();
 const pool = new pg.Pool();
 
-const POLICY =
-  "policies must be a policy, such as gcra({ limit: 100, per: '1m' }) or, in 'sluice', '100/min'";
+const POLICY = "policies must be a policy, such as '100/min' or gcra({ limit: 100, per: '1m' })";
 const STORE = 'must be a store, such as memory() or redis(client)';
 const WRAP_REDIS = "wrap the client: redis(client) from 'sluice/redis'";
 const FUNCTION =
@@ -70,13 +67,6 @@ describe('policies', () => {
       `${POLICY} (points is 10); got an object [ERR_POLICY]`,
     ],
     [
-      'the options of a factory, in sluice/core',
-      () => createSmall({ limit: 10, per: '1m' }),
-      `${POLICY} (limit is 10); got an object [ERR_POLICY]`,
-    ],
-    ['text, in sluice/core', () => createSmall('10/min'), `${POLICY}; got "10/min" [ERR_POLICY]`],
-    ['nothing at all, in sluice/core', () => createSmall(), `${POLICY}; got undefined [ERR_POLICY]`],
-    [
       'a promise',
       () => create(Promise.resolve('10/s')),
       `${POLICY} (await it first); got a promise [ERR_POLICY]`,
@@ -117,11 +107,6 @@ describe('the store', () => {
       'a factory that was not called',
       withStore(memory),
       `createLimiter.store ${STORE} (call it: memory()); got a function [ERR_OPTIONS]`,
-    ],
-    [
-      'the same, in sluice/core',
-      () => createSmall(policy, { store: memory }),
-      `createLimiter.store ${STORE}; got a function [ERR_OPTIONS]`,
     ],
     [
       'a client of ioredis',
@@ -288,11 +273,6 @@ describe('a middleware', () => {
       () => rateLimit({ limiter, store: memory() }),
       "rateLimit.store is not an option here (it belongs to the limiter: createLimiter('100/min', { store, name: 'api' })); " +
         'got an object [ERR_UNKNOWN_OPTION]',
-    ],
-    [
-      'a limiter of sluice/core',
-      () => rateLimit(core.createLimiter(policy)),
-      "rateLimit must be a limiter of 'sluice': those of 'sluice/core' have no takeMany(); got an object [ERR_OPTIONS]",
     ],
     [
       'text as the limiter',

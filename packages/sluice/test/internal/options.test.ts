@@ -18,7 +18,6 @@ import {
   SluiceError,
   tokenBucket,
 } from '../../src/index.ts';
-import { createLimiter as smallLimiter } from '../../src/core.ts';
 import { duration } from '../../src/internal/duration.ts';
 import { manualClock } from '../../src/testing/index.ts';
 
@@ -213,7 +212,7 @@ describe('limiter', () => {
     [() => createLimiter({ a: 5 as never }), 'ERR_POLICY', 'policies'],
     [() => createLimiter(penalty({ after: 1, within: '1ms', block: '1ms' })), 'ERR_POLICY', 'policies'],
     [() => limiter.take(7 as never), 'ERR_KEY', 'key'],
-    [() => limiter.take('k', { tier: 'gold' }), 'ERR_TIER', 'tier'],
+    [() => limiter.take('k', { tier: 'gold' as never }), 'ERR_TIER', 'tier'],
     [() => limiter.take('k', { mode: 'most' as 'whole' }), 'ERR_CHOICE', 'mode'],
     [() => limiter.take('k', { csot: 1 } as object), 'ERR_UNKNOWN_OPTION', 'options.csot'],
     [() => limiter.block('k', 0), 'ERR_DURATION', 'block'],
@@ -224,11 +223,6 @@ describe('limiter', () => {
     [() => limiter.takeMany([{ key: 'k', cots: 2 } as never]), 'ERR_UNKNOWN_OPTION', 'takeMany.cots'],
     [() => createLimiter('1/s', { name: 7 as never }), 'ERR_KEY', 'createLimiter.name'],
     [() => createLimiter('1/s', { name: null as never }), 'ERR_KEY', 'createLimiter.name'],
-    [
-      () => smallLimiter(gcra({ limit: 1, per: '1s' }), { name: {} as never }),
-      'ERR_KEY',
-      'createLimiter.name',
-    ],
     [() => createLimiter('5/s', { store: {} as never }), 'ERR_OPTIONS', 'createLimiter.store'],
     [() => createLimiter('5/s', { tiers: null as never }), 'ERR_OPTIONS', 'createLimiter.tiers'],
     [() => createLimiter('5/s', { tiers: ['9/s'] as never }), 'ERR_OPTIONS', 'createLimiter.tiers'],
@@ -244,7 +238,9 @@ describe('limiter', () => {
     expect(errorOf(() => gcra({ limit: -1, per: '1s' })).message).toBe(
       'gcra.limit must be a finite number above 0; got -1 [ERR_NUMBER]',
     );
-    expect(errorOf(() => limiter.take('k', { tier: 'x'.repeat(500) })).message.length).toBeLessThan(250);
+    expect(errorOf(() => limiter.take('k', { tier: 'x'.repeat(500) as never })).message.length).toBeLessThan(
+      250,
+    );
   });
 
   test('every code has a page', () => {

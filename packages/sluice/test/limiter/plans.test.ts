@@ -18,7 +18,8 @@ import { ipc } from '../../src/stores/ipc/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
-import { random, someGap, someVerb } from '../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
+import { someGap, someVerb } from '../stores/differential.ts';
 import { socketPath } from '../stores/ipc/processes.ts';
 
 const START = 1_700_000_000_000;

@@ -1,6 +1,6 @@
 /**
- * The import matrix: runtimes/claims, written once, run by every runtime on the packed package. Node comes in its other
- * versions from runtimes/engines/nodes, Bun, Deno and workerd from the devDependencies.
+ * Runs runtimes/claims on the packed packages in every runtime. The other versions of Node come from
+ * runtimes/engines/nodes; Bun, Deno and workerd are devDependencies.
  */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,16 @@ import { Miniflare } from 'miniflare';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { memory } from '../../src/index.ts';
 import { conformance } from '../../src/testing/index.ts';
-import { engines, hasOtherNodes, installSluice, link, nodeBinary, root } from 'sluice-test-support/packed.ts';
+import {
+  engines,
+  folderOf,
+  hasOtherNodes,
+  installSluice,
+  link,
+  nodeBinary,
+  type Packed,
+  root,
+} from 'sluice-test-support/packed.ts';
 
 const ofStores = conformance(() => memory()).length;
 const ofRaces = 3;
@@ -23,7 +32,7 @@ interface Results {
   readonly failed: readonly string[];
 }
 
-/** By a path that the type check does not follow: claims are JavaScript and know nothing of this project. */
+/** Imported by a URL that the type check does not follow, because the claims are JavaScript. */
 const { judged, same } = (await import(
   /* @vite-ignore */ new URL('../../../../runtimes/claims/run.mjs', import.meta.url).href
 )) as {
@@ -31,15 +40,15 @@ const { judged, same } = (await import(
   readonly same: (actual: unknown, expected: unknown) => void;
 };
 
-/** A stranger's project. */
+/** The project of an application that installs the packages. */
 const project = mkdtempSync(join(tmpdir(), 'sluice-runtimes-'));
 const own = `node ${process.versions.node}`;
 /** Node 20 is the oldest supported release of it. */
 const others = hasOtherNodes ? ['20', '22', '24', '26'] : [];
-/** Those that have a database of their own. */
+/** The versions that have node:sqlite. */
 const withSqlite = others.filter((major) => Number(major) >= 22);
 
-/** The command of each runtime, ahead of the file. */
+/** The command of each runtime, without the file. */
 const COMMANDS: Record<string, readonly string[]> = {
   [own]: [process.execPath],
   ...Object.fromEntries(others.map((major) => [`node ${major}`, [nodeBinary(major)]])),
@@ -60,14 +69,14 @@ async function on(runtime: string, file: string, ...args: readonly string[]): Pr
   const { stdout } = await promisify(execFile)(command, [...before, join(project, 'claims', file), ...args], {
     cwd: project,
     env: { ...process.env, DENO_DIR: join(project, '.deno'), NO_COLOR: '1', NODE_OPTIONS: '' },
-    // One that hangs must not outlive the test.
+    // A process that hangs must not outlive the test.
     timeout: 50_000,
     killSignal: 'SIGKILL',
   });
   return JSON.parse(stdout) as Results;
 }
 
-/** `flags`: with 'nodejs_compat' it has modules of Node. */
+/** With the flag 'nodejs_compat', workerd has modules of Node. */
 async function onWorkerd(file: string, flags: readonly string[] = []): Promise<Results> {
   const { outputFiles } = await build({
     entryPoints: [join(project, 'claims', file)],
@@ -94,26 +103,29 @@ async function onWorkerd(file: string, flags: readonly string[] = []): Promise<R
   }
 }
 
-/** All entries with the names of their values. */
-const LISTED = Object.entries(
-  JSON.parse(readFileSync(join(root, 'packages/sluice/exports.json'), 'utf8')) as Record<
+/** All entries of a package with the names of their values. */
+function entriesOf(name: Packed): (readonly [entry: string, values: readonly string[]])[] {
+  const listed = JSON.parse(readFileSync(join(folderOf(name), 'exports.json'), 'utf8')) as Record<
     string,
     { readonly values: readonly string[] }
-  >,
-).map(([entry, { values }]) => [entry.replace('.', 'sluice'), values.toSorted()] as const);
-/** Nest itself is for Node. */
+  >;
+  return Object.entries(listed).map(([entry, { values }]) => [entry.replace('.', name), values.toSorted()]);
+}
+
+const LISTED = [...entriesOf('sluice'), ...entriesOf('sluice-compat')];
+/** NestJS runs only on Node. */
 const NEST = 'sluice/nest';
-/** These import modules of Node, which workerd has only if it is told so. */
+/** These import modules of Node, which workerd has only with a flag. */
 const OF_NODE = [
   'sluice/redis',
   'sluice/ipc',
   'sluice/diagnostics',
-  'sluice/compat/rolling-window',
-  'sluice/compat/rate-limiter-flexible',
-  'sluice/compat/multi-precision',
+  'sluice-compat/rolling-window',
+  'sluice-compat/rate-limiter-flexible',
+  'sluice-compat/multi-precision',
 ];
 
-/** Imports them all, so that one that cannot be loaded fails; `last` says what becomes of the claims. */
+/** A module that imports all entries and checks their names. `last` is its last line, which reports the results. */
 function importing(entries: typeof LISTED, last: string): string {
   return [
     `import { claimsOf } from './entries.mjs';`,
@@ -150,16 +162,19 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-describe('the packed package', { timeout: 60_000 }, () => {
+describe('the packed packages', { timeout: 60_000 }, () => {
   const seen = new Map<string, Results>();
 
-  it.each([...Object.keys(COMMANDS), 'workerd'])('core and fetch meet every claim on %s', async (runtime) => {
-    const results = runtime === 'workerd' ? await onWorkerd('worker.mjs') : await on(runtime, 'print.mjs');
-    seen.set(runtime, results);
-    expect(results.failed).toEqual([]);
-  });
+  it.each([...Object.keys(COMMANDS), 'workerd'])(
+    'sluice and sluice/fetch meet every claim on %s',
+    async (runtime) => {
+      const results = runtime === 'workerd' ? await onWorkerd('worker.mjs') : await on(runtime, 'print.mjs');
+      seen.set(runtime, results);
+      expect(results.failed).toEqual([]);
+    },
+  );
 
-  it('the claims are the same everywhere, and not few', () => {
+  it('every runtime checks the same claims', () => {
     const expected = seen.get(own)?.passed ?? [];
     expect(expected.length).toBeGreaterThan(ofStores + 15);
     for (const [runtime, { passed }] of seen)
@@ -167,7 +182,7 @@ describe('the packed package', { timeout: 60_000 }, () => {
     expect(seen.size).toBe(Object.keys(COMMANDS).length + 1);
   });
 
-  it.each(Object.keys(COMMANDS))('every entry loads, and has what it lists, on %s', async (runtime) => {
+  it.each(Object.keys(COMMANDS))('every entry loads and exports the listed names on %s', async (runtime) => {
     const { passed, failed } = await on(runtime, 'all.mjs');
     expect(failed).toEqual([]);
     expect(passed).toEqual(LISTED.map(([name]) => name));
@@ -176,41 +191,38 @@ describe('the packed package', { timeout: 60_000 }, () => {
   it.each([
     ['without-node.mjs', [], 1 + OF_NODE.length],
     ['all-but-nest.mjs', ['nodejs_compat'], 1],
-  ])('so does it on workerd, %s, flags %j, all but %i', async (file, flags, missing) => {
+  ])('the entries load on workerd: %s, flags %j, all but %i', async (file, flags, missing) => {
     const { passed, failed } = await onWorkerd(file, flags);
     expect(failed).toEqual([]);
     expect(passed.length).toBe(LISTED.length - missing);
   });
 
-  it.each(Object.keys(COMMANDS))('the Redis store meets every claim of stores on %s', async (runtime) => {
+  it.each(Object.keys(COMMANDS))('the Redis store passes the conformance suite on %s', async (runtime) => {
     const { passed, failed } = await on(runtime, 'redis.mjs', String(inject('redisPort')));
     expect(failed).toEqual([]);
     expect(passed.length).toBe(ofStores);
   });
 
-  it("the Redis store meets every claim of stores and of clients over Bun's own client", async () => {
+  it("the Redis store passes the conformance suite with Bun's own client", async () => {
     const { passed, failed } = await on('bun', 'bun-redis.mjs', String(inject('redisPort')));
     expect(failed).toEqual([]);
     expect(passed.length).toBe(ofStores + ofClients);
   });
 });
 
-it('the example of a store on Deno KV meets every claim of stores, and of those who race', async () => {
+it('the example store on Deno KV passes the conformance suite and the race tests', async () => {
   const { passed, failed } = await on('deno', 'deno-kv.mjs');
   expect(failed).toEqual([]);
   expect(passed.length).toBe(ofStores + ofRaces);
 });
 
-it.each(withSqlite)(
-  'the example of a store on SQLite meets them over node:sqlite of Node %s',
-  async (major) => {
-    const { passed, failed } = await on(`node ${major}`, 'sqlite.mjs');
-    expect(failed).toEqual([]);
-    expect(passed.length).toBe(ofStores + ofRaces);
-  },
-);
+it.each(withSqlite)('the example store on SQLite passes them with node:sqlite of Node %s', async (major) => {
+  const { passed, failed } = await on(`node ${major}`, 'sqlite.mjs');
+  expect(failed).toEqual([]);
+  expect(passed.length).toBe(ofStores + ofRaces);
+});
 
-it('a false claim is reported as failed', async () => {
+it('reports a claim that does not hold as failed', async () => {
   const claims = [
     { name: 'right', run: () => same([1, '1'], [1, '1']) },
     { name: 'wrong', run: () => same(1, 2) },

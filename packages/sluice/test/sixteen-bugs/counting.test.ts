@@ -6,7 +6,8 @@ import { createLimiter, type Decision, memory, slidingLog } from '../../src/inde
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { punctually } from 'sluice-test-support/redis/watch.ts';
-import { type Ask, random, someGap, someVerb } from '../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
+import { type Ask, someGap, someVerb } from '../stores/differential.ts';
 import { CASES } from '../support/policies.ts';
 import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
 import {

@@ -13,7 +13,7 @@ import {
 } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
-import { random } from '../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
 import {
   admitted,
   fastifyStores,

@@ -14,7 +14,7 @@ import {
   StoreUnavailable,
   tokenBucket,
 } from '../../src/index.ts';
-import { random } from '../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
 import { Book, type Instant, instant, type Loss, steadily, steady } from './book.ts';
 import { type Backend, type Scene, type Stage, stopwatch } from './scene.ts';
 import type { Draw } from './trouble.ts';

@@ -1,6 +1,7 @@
 /** What a process may answer by itself: only what the store denied it, no longer than it said, until something was given back. */
 import { setImmediate as immediate } from 'node:timers/promises';
-import type { Decision, Hit, MaybePromise, Store } from '../../src/index.ts';
+import type { Decision, MaybePromise, Store } from '../../src/index.ts';
+import type { Hit } from '../../src/store.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';
 import type { Stage } from './scene.ts';
 

@@ -10,6 +10,7 @@ import {
   type Limiter,
   type MaybePromise,
   memory,
+  type Policies,
   type Policy,
   slidingLog,
   slidingWindow,
@@ -17,7 +18,8 @@ import {
 } from '../../src/index.ts';
 import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { type Ask, random, someGap, someVerb } from '../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
+import { type Ask, someGap, someVerb } from '../stores/differential.ts';
 import {
   fixedWindowModel,
   gcraModel,
@@ -62,7 +64,7 @@ export function sameAsMemory(backend: Backend): Scene {
       const [name, other] = [names[draw(names.length)], names[draw(names.length)]];
       const clock = manualClock(START + draw(1e9));
       const isTiered = draw(3) === 0;
-      const tiers = isTiered ? { other: CASES[other]?.policies ?? '' } : {};
+      const tiers: Record<string, Policies> = isTiered ? { other: CASES[other]?.policies ?? '' } : {};
       const options = { name: `soak ${++pairs}`, tiers };
       const policies = CASES[name]?.policies ?? '';
       const { epoch } = trouble;

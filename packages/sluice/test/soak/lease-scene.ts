@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLimiter, gcra, leased, memory, StoreUnavailable, tokenBucket } from '../../src/index.ts';
-import { random } from '../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
 import { Book, type Instant, instant, steadily, steady } from './book.ts';
 import { guarded, settle, type Take } from './bound-scenes.ts';
 import type { Backend, Scene } from './scene.ts';

@@ -1,6 +1,6 @@
 /** All scenes at once, in trouble, for a while; then a verdict. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { random } from '../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
 import { bytesInUse, rejections } from 'sluice-test-support/redis/watch.ts';
 import { steady } from './book.ts';
 import { type Cast, cast } from './cast.ts';

@@ -8,7 +8,7 @@ import {
   type MaybePromise,
   synced,
 } from '../../src/index.ts';
-import { random } from '../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
 import { Book, instant, steady } from './book.ts';
 import { guarded, settle } from './bound-scenes.ts';
 import type { Backend, Scene } from './scene.ts';

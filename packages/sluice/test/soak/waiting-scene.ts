@@ -1,7 +1,7 @@
 /** Callers that wait in line, some of whom give up; never more at once than places. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { concurrency, createLimiter, DeniedError, gcra, StoreUnavailable } from '../../src/index.ts';
-import { random } from '../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
 import { steady } from './book.ts';
 import { type Backend, type Scene, stopwatch } from './scene.ts';
 

@@ -11,20 +11,10 @@ import {
   type Store,
 } from '../../src/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
+import { random } from 'sluice-test-support/random.ts';
 import { CASES } from '../support/policies.ts';
 
 const START = 1_700_000_000_000;
-
-/** A seeded generator, so that a failure can be reproduced. */
-export function random(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
 
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
 export type Ask = ((limiter: AnyLimiter) => unknown) & { readonly key?: string };
@@ -67,6 +57,7 @@ export function someVerb(draw: (below: number) => number, places: readonly Taken
         return { decision, delay };
       };
     case 4:
+      if (seldom && draw(3) === 0) return (limiter) => limiter.unblock(key);
       return (limiter) => (seldom ? limiter.block(key, span) : limiter.take(key));
     case 5:
       return (limiter) => (seldom ? limiter.reset(key) : limiter.take(key, cost));

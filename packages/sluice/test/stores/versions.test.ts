@@ -18,7 +18,8 @@ import {
 import { migration, postgres } from '../../src/stores/postgres/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
-import { random, someGap, someVerb } from './differential.ts';
+import { random } from 'sluice-test-support/random.ts';
+import { someGap, someVerb } from './differential.ts';
 import { type PostgresServer, postgresServer } from 'sluice-test-support/postgres/server.ts';
 import { another, type MakeStore, STORES } from '../support/stores.ts';
 

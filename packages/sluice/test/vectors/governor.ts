@@ -5,9 +5,17 @@
  */
 import { createLimiter } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { compareRemaining, FINEST_INTERVAL_NS, FINEST_STEP_NS, policyOf } from './gcra.ts';
+import { policyOf } from './gcra.ts';
+import { compareRemaining, FINEST_INTERVAL_NS, FINEST_STEP_NS } from 'sluice-test-support/vectors/gcra.ts';
 import type { MakeStore } from '../support/stores.ts';
-import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
+import {
+  agrees,
+  Ledger,
+  load,
+  MICROSECOND,
+  type Recording,
+  sort,
+} from 'sluice-test-support/vectors/vector.ts';
 
 interface Scenario {
   readonly id: string;

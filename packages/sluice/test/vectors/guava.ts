@@ -1,7 +1,7 @@
 /**
  * Guava's RateLimiter against pacer in whole microseconds. Compared: booleans, and waits within 1 µs for each step made
  * so far.
- * Left out: setRate and what follows it, getRate, toString, refused arguments: they belong to sluice/compat/guava.
+ * Left out: setRate and what follows it, getRate, toString, refused arguments: they belong to sluice-compat/guava.
  */
 import { inMillis } from '../../src/internal/duration.ts';
 import {
@@ -14,7 +14,14 @@ import {
 } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import type { MakeStore } from '../support/stores.ts';
-import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
+import {
+  agrees,
+  Ledger,
+  load,
+  MICROSECOND,
+  type Recording,
+  sort,
+} from 'sluice-test-support/vectors/vector.ts';
 
 interface Scenario {
   readonly id: string;

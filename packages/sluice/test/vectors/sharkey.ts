@@ -1,12 +1,12 @@
 /**
  * Sharkey's bucket limits against leakyBucket. Compared: every field of its answer, those about resets derived as the
  * service derives them: `reset` is the wait for one more, and 0 while some remain. Left out: limits that the service refuses or skips, limits in the legacy
- * form, and factors by user: they belong to sluice/compat/sharkey.
+ * form, and factors by user: they belong to sluice-compat/sharkey.
  */
 import { createLimiter, leakyBucket } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import type { MakeStore } from '../support/stores.ts';
-import { agrees, Ledger, load, type Recording, sort } from './vector.ts';
+import { agrees, Ledger, load, type Recording, sort } from 'sluice-test-support/vectors/vector.ts';
 
 interface BucketLimit {
   readonly key: string;

@@ -5,16 +5,23 @@
  */
 import { createLimiter, type Decision, type Limiter, type MaybePromise } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
+import { policyOf } from './gcra.ts';
 import {
   type Cells,
   compareRemaining,
   FINEST_INTERVAL_NS,
   FINEST_STEP_NS,
-  policyOf,
   millis,
-} from './gcra.ts';
+} from 'sluice-test-support/vectors/gcra.ts';
 import type { MakeStore } from '../support/stores.ts';
-import { agrees, Ledger, load, MICROSECOND, type Recording, sort } from './vector.ts';
+import {
+  agrees,
+  Ledger,
+  load,
+  MICROSECOND,
+  type Recording,
+  sort,
+} from 'sluice-test-support/vectors/vector.ts';
 
 interface Quota {
   readonly emissionIntervalNs: number;

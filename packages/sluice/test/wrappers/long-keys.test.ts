@@ -7,7 +7,6 @@ import {
   createLimiter,
   type Decision,
   fixedWindow,
-  type Hit,
   leased,
   type Limiter,
   type MaybePromise,
@@ -15,8 +14,8 @@ import {
   type Store,
   synced,
 } from '../../src/index.ts';
+import type { Hit } from '../../src/store.ts';
 import { manualClock } from '../../src/testing/index.ts';
-import { createSkRateLimiterService } from '../../src/compat/sharkey.ts';
 import { closures } from '../../src/http/client/retry-budget.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';
 import { Holds } from '../../src/wrappers/resilient/held-places.ts';
@@ -132,18 +131,6 @@ describe('announcements of servers that limitedFetch calls', () => {
     for (let i = 0; i < 9000; i++) closed.close(`https://service-${i}.example`, 1000);
     for (let i = 0; i < 9000; i++) expect(closed.left(`https://service-${i}.example`)).toBe(1000);
   });
-});
-
-test('the Sharkey drop-in does not remember the factors of 4,000 actors with ids of 100 kB', async () => {
-  const service = createSkRateLimiterService({ factor: () => 1 });
-  const limit = { type: 'bucket', key: 'k', size: 2 } as const;
-  await service.limit(limit, 'warm-up');
-  const before = heap();
-  for (let i = 0; i < KEYS; i++) {
-    expect((await service.limit(limit, `${i} ${'x'.repeat(LENGTH)}`)).remaining).toBe(1);
-  }
-  expect(heap() - before).toBeLessThan(LITTLE);
-  expect((await service.limit(limit, 'warm-up')).blocked).toBe(false);
 });
 
 test('the record of held places has no long keys', () => {

@@ -1,6 +1,5 @@
 /** The limit that `simulate` and `replay` try: policy text, or a limit of a configuration file. */
 import {
-  type Clock,
   createLimiter,
   type Decision,
   type Limiter,
@@ -9,6 +8,7 @@ import {
   type Millis,
   SluiceError,
 } from 'sluice';
+import type { Clock } from 'sluice/store';
 import type { Args, Flags } from '../args.ts';
 import { loadConfig } from '../../config/config.ts';
 import { openLimit } from '../../core/limit.ts';

@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import fc from 'fast-check';
-import { type Hit, memory, StoreUnavailable } from 'sluice';
+import { memory, StoreUnavailable } from 'sluice';
+import type { Hit } from 'sluice/store';
 import { manualClock } from 'sluice/testing';
 import { expect, test, vi } from 'vitest';
 import { punctually, unpunctuality } from 'sluice-test-support/redis/watch.ts';

@@ -1,6 +1,6 @@
 /** Days, weeks, months and years as a time zone's calendar has them: leap years, and days of 23 or 25 hours. */
 import type { Millis } from '../../engine/contract.ts';
-import { mistake } from '../../internal/errors.ts';
+import { SluiceError } from '../../internal/errors.ts';
 
 export const CALENDAR_UNITS = ['day', 'week', 'month', 'year'] as const;
 export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
@@ -83,7 +83,7 @@ function offsetIn(timeZone: string): (instant: Millis) => Millis {
       second: 'numeric',
     });
   } catch {
-    throw mistake('ERR_TIME_ZONE', 'fixedWindow.timeZone', timeZone);
+    throw new SluiceError('ERR_TIME_ZONE', 'fixedWindow.timeZone', timeZone);
   }
   return (instant) => {
     const second = Math.floor(instant / 1000) * 1000;

@@ -15,36 +15,14 @@ import {
   notNegative,
   whole,
 } from '../../internal/options.ts';
+import type { AnyLimiter } from '../../limiter/api.ts';
 import { announcedWait } from './retry-after.ts';
 import { type FetchInit, originOf, outgoing, type OutgoingRequest } from './outgoing.ts';
 import { closures, refusal, retryBudget, sleep } from './retry-budget.ts';
 
 /** The methods of a limiter that `limitedFetch` uses. Every limiter of Sluice has them. */
-export interface FetchLimiter {
-  /** Waits until the call may be made. */
-  acquire(
-    key: string,
-    options: {
-      readonly cost: number;
-      readonly signal?: AbortSignal | undefined;
-      readonly timeout: Millis;
-    },
-  ): Promise<Decision>;
-  /** Gives back units that a call did not use. */
-  refund(
-    key: string,
-    options: { readonly cost: number; readonly of?: Decision | undefined },
-  ): MaybePromise<Decision>;
-  /** Releases a held place (concurrency limits). */
-  release(
-    key: string,
-    options: { readonly cost: number; readonly of?: Decision | undefined },
-  ): MaybePromise<Decision>;
-  /** Whether the limiter holds places that must be released (concurrency limits). */
-  holds(key: string): boolean;
-  /** Renews a held place until it is released. */
-  keep?(key: string, options: { readonly cost: number; readonly of: Decision }): void;
-}
+export type FetchLimiter = Pick<AnyLimiter, 'acquire' | 'refund' | 'release'> &
+  Partial<Pick<AnyLimiter, 'keep'>>;
 
 export interface LimitedFetchOptions {
   /** The limiter in which every attempt waits for its turn. A held place (concurrency) is released when the response's headers arrive. */
@@ -202,7 +180,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
     try {
       return await send(input, init);
     } finally {
-      if (limiter?.holds(key)) ignoreFailure(() => limiter.release(key, { cost, of }));
+      if (of?.at !== undefined) ignoreFailure(() => limiter?.release(key, { cost, of }));
     }
   }
 

@@ -5,7 +5,7 @@ import { algorithmsByName } from '../../algorithms/by-name.ts';
 import type { Algorithm, Decision, Store } from '../../engine/contract.ts';
 import { duration } from '../../internal/duration.ts';
 import { SluiceError } from '../../internal/errors.ts';
-import { checkOptionNames, storeHint, storeIn } from '../../internal/options.ts';
+import { checkOptionNames, storeIn } from '../../internal/options.ts';
 import { resilient, type ResilientOptions } from '../../wrappers/resilient/resilient.ts';
 import { memory } from '../memory/memory.ts';
 import { ipcStore } from './ipc-store.ts';
@@ -60,7 +60,7 @@ export function ipc(options: IpcOptions): Store<Promise<Decision>> {
       'create the folder first',
       'must be in a folder that exists',
     );
-  if (store !== undefined) storeIn('ipc.store', store, storeHint);
+  if (store !== undefined) storeIn('ipc.store', store);
   const byName = algorithmsByName('ipc.algorithms', algorithms);
   const deadline = duration('ipc.deadline', rest.deadline ?? DEADLINE);
   // A Windows pipe is not in a folder.

@@ -119,8 +119,9 @@ export class Space implements RowKind {
     if (table === undefined) return 0;
     let at = table.find(key);
     if (verb === 'block') {
-      if (at < 0) at = table.add(now);
-      table.cells[at] = now + span;
+      // To unblock a key (span 0) must not evict another key's block.
+      if (at < 0 && span > 0) at = table.add(now);
+      if (at >= 0) table.cells[at] = now + span;
     }
     if (at >= 0 && verb === 'reset') table.cells[at] = 0;
     return at < 0 ? 0 : table.cells[at];

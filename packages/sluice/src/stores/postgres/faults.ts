@@ -1,5 +1,5 @@
 /** Translates the server's error codes into faults of a store. */
-import { mistake, type SluiceError, type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
+import { SluiceError, type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
 import { migration } from './sql.ts';
 
 /** By the server's code, or by its first two or three characters. */
@@ -28,7 +28,7 @@ export function isConflict(error: unknown): boolean {
 export function explained(error: unknown, table: string): unknown {
   const code = codeOf(error);
   if (code === NO_TABLE)
-    return mistake('ERR_TABLE', 'postgres.table', table, `make it with\n${migration({ table })}`);
+    return new SluiceError('ERR_TABLE', 'postgres.table', table, `make it with\n${migration({ table })}`);
   if (code === NO_PRIVILEGE || code.startsWith(NO_ACCESS)) return missingRight(error, code, table);
   const fault = FAULTS[code] ?? FAULTS[code.slice(0, 3)] ?? FAULTS[code.slice(0, 2)];
   return fault === undefined ? error : new StoreUnavailable(fault, error);
@@ -42,7 +42,7 @@ function missingRight(error: unknown, code: string, table: string): SluiceError 
       : "the server does not accept the client's user or password";
   // The cause proves that nothing was written, so a release may be repeated.
   const words = String((error as Error | undefined)?.message ?? error);
-  return Object.assign(mistake('ERR_PERMISSION', 'postgres.client', words, advice), { cause: error });
+  return Object.assign(new SluiceError('ERR_PERMISSION', 'postgres.client', words, advice), { cause: error });
 }
 
 function codeOf(error: unknown): string {

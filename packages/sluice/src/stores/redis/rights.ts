@@ -2,7 +2,7 @@
  * What the server answers to a user who lacks a right or a password. That is a mistake in the setup and not an outage:
  * it does not pass by itself, so the check rejects whatever `onFailure` says, and the error says what to grant.
  */
-import { mistake, type SluiceError } from '../../internal/errors.ts';
+import { SluiceError } from '../../internal/errors.ts';
 
 /** Commands that a script calls. docs/decisions/0017-evalsha-and-not-redis-functions.md lists them for operators. */
 const CALLED = '+get +mget +set +del +getrange +setrange +pexpireat +time';
@@ -33,7 +33,9 @@ export function missingRight(error: unknown): SluiceError | undefined {
     const found = pattern.exec(words);
     if (found === null) continue;
     // The cause proves that the server has not run anything: a release may be repeated.
-    return Object.assign(mistake('ERR_PERMISSION', 'redis.client', words, advice(found)), { cause: error });
+    return Object.assign(new SluiceError('ERR_PERMISSION', 'redis.client', words, advice(found)), {
+      cause: error,
+    });
   }
   return undefined;
 }

@@ -134,14 +134,15 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     if (verb === 'block') Atomics.store(words, BLOCKED, 1);
     else if (Atomics.load(words, BLOCKED) === 0) return 0;
     return locked(key, space.block, (slot) => {
-      if (verb === 'block') {
+      if (verb === 'block' && span > 0) {
         block[0] = now() + span;
         rows.write(slot, block[0], weightBits(Infinity, true), block, 1);
         return block[0];
       }
       if (slot < 0) return 0;
-      if (verb === 'reset') rows.forget(slot);
-      return verb === 'reset' ? 0 : rows.clearAt(slot);
+      const ends = verb === 'reset' || verb === 'block';
+      if (ends) rows.forget(slot);
+      return ends ? 0 : rows.clearAt(slot);
     });
   }
 

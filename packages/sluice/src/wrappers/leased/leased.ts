@@ -4,7 +4,7 @@
  */
 import type { Clock, Decision, Hit, MaybePromise, Plan, Store } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
-import { bound, checkOptionNames, storeHint, storeIn, whole } from '../../internal/options.ts';
+import { bound, checkOptionNames, storeIn, whole } from '../../internal/options.ts';
 import { copyOf, isKept, numbersOf } from '../shared/cacheable-key.ts';
 import { KeyLease, type Node } from './key-lease.ts';
 import { type Terms, termsOf } from './terms.ts';
@@ -48,7 +48,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     clock = quietClock,
     random = Math.random,
   } = checkOptionNames('leased', options, ['lease', 'nodes', 'maxKeys', 'clock', 'random']);
-  storeIn('leased.store', store, storeHint);
+  storeIn('leased.store', store);
   const longest = duration('leased.lease', lease);
   whole('leased.nodes', nodes);
   bound('leased.maxKeys', maxKeys);

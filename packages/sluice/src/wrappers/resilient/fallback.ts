@@ -1,28 +1,18 @@
 /** The answers that `onFailure` declares for a store that could not be asked. All of them have `source: 'fallback'`. */
-import type { Decision, Hit, MaybePromise, Millis, Mode } from '../../engine/contract.ts';
+import type { Decision, Hit, MaybePromise } from '../../engine/contract.ts';
 import type { GivenClock } from '../../internal/clock.ts';
 import { type StoreFault, StoreUnavailable, SluiceError } from '../../internal/errors.ts';
+import type { AnyLimiter } from '../../limiter/api.ts';
 import { checkOptionNames, positive } from '../../internal/options.ts';
 import { PROBE_EVERY } from './breaker.ts';
 import { type Local, localTo } from './local.ts';
 
-/** Asked in the store's place, such as a local limiter with a share of the limit. */
-export interface Substitute {
-  /** Same as `Limiter.take`. */
-  take(key: string, options: { cost: number; mode?: Mode }): MaybePromise<Decision>;
-  /** Same as `Limiter.peek`. */
-  peek(key: string, options: { cost: number }): MaybePromise<Decision>;
-  /** Same as `Limiter.refund`. */
-  refund(key: string, options: { cost: number; of?: Decision | undefined }): MaybePromise<Decision>;
-  /** Same as `Limiter.release`. */
-  release(key: string, options: { cost: number; of?: Decision | undefined }): MaybePromise<Decision>;
-  /** Same as `Limiter.renew`. */
-  renew?(key: string, options: { cost: number; of: Decision }): MaybePromise<Decision>;
-  /** Same as `Limiter.block`. */
-  block(key: string, span: Millis): MaybePromise<Decision>;
-  /** Same as `Limiter.reset`. */
-  reset(key: string): MaybePromise<Decision>;
-}
+/** A limiter that decides in the store's place, such as a local one with a share of the limit. */
+export type Substitute = Pick<
+  AnyLimiter,
+  'take' | 'peek' | 'refund' | 'release' | 'block' | 'unblock' | 'reset'
+> &
+  Partial<Pick<AnyLimiter, 'renew'>>;
 
 /**
  * Who answers when the store cannot be asked. `'local'`: each limiter's own policies, counted in this process alone.
@@ -189,7 +179,7 @@ function asked(limiter: Substitute, { verb, key, cost, mode, span }: Hit): Maybe
     case 'reserve':
       return limiter.take(key, { cost });
     case 'block':
-      return limiter.block(key, span);
+      return span > 0 ? limiter.block(key, span) : limiter.unblock(key);
     case 'reset':
       return limiter.reset(key);
     case 'renew':

@@ -15,7 +15,8 @@ import {
 import { redis } from '../../../src/stores/redis/index.ts';
 import { sharedMemory } from '../../../src/stores/shared-memory/index.ts';
 import { type ManualClock, manualClock } from '../../../src/testing/index.ts';
-import { random, someGap, someVerb } from '../../stores/differential.ts';
+import { random } from 'sluice-test-support/random.ts';
+import { someGap, someVerb } from '../../stores/differential.ts';
 import { ADDITIVE, ADDITIVE_TIERS, INHERIT, TIERS, VERSIONS } from './versions.ts';
 
 const START = 1_700_000_000_000;

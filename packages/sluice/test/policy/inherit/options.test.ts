@@ -109,11 +109,12 @@ test('a reset of a key resets it for all tiers, and a block holds for all', () =
       inherit,
       tiers,
     });
-    for (const tier of [undefined, 'more', 'other']) limiter.take('k', { tier, cost: 4 });
+    const all = [undefined, 'more', 'other'] as const;
+    for (const tier of all) limiter.take('k', { tier, cost: 4 });
     limiter.block('k', '1s');
-    for (const tier of [undefined, 'more', 'other']) expect(limiter.take('k', { tier }).policy).toBe('block');
+    for (const tier of all) expect(limiter.take('k', { tier }).policy).toBe('block');
     limiter.reset('k');
-    for (const tier of [undefined, 'more', 'other']) {
+    for (const tier of all) {
       const { limit, remaining } = limiter.peek('k', { tier });
       expect(remaining).toBe(limit);
     }

@@ -1,6 +1,7 @@
 /** A service that reads and writes many rows in one call. */
 import { describe, expect, test } from 'vitest';
-import { type CasFound, type CasPut, casStore, createLimiter, type Decision } from '../../../src/index.ts';
+import { casStore, createLimiter, type Decision } from '../../../src/index.ts';
+import type { CasFound, CasPut } from '../../../src/store.ts';
 import { conformance } from '../../../src/testing/index.ts';
 import { differential } from '../differential.ts';
 

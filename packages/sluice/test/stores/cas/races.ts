@@ -1,5 +1,6 @@
 /** Claims about a service with several writers of one row. They also run without a test framework. */
-import { type CasService, casStore, createLimiter, gcra } from '../../../src/index.ts';
+import { casStore, createLimiter, gcra } from '../../../src/index.ts';
+import type { CasService } from '../../../src/store.ts';
 import type { Claim } from '../../../src/testing/index.ts';
 
 /** `open` returns the service, or another connection to it. */

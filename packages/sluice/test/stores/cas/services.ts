@@ -1,5 +1,5 @@
 /** The services of examples/stores, imported as a reader would. */
-import type { CasService } from '../../../src/index.ts';
+import type { CasService } from '../../../src/store.ts';
 
 /** Imports by a path that the type checker does not follow, because examples are JavaScript in another project. */
 export async function example(file: string): Promise<Record<string, (...args: unknown[]) => unknown>> {

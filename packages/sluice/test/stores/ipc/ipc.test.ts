@@ -5,13 +5,13 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import {
-  type Algorithm,
   createLimiter,
   type Limiter,
   memory,
   type Decision,
   type StoreUnavailable,
 } from '../../../src/index.ts';
+import type { Algorithm } from '../../../src/store.ts';
 import { ipc } from '../../../src/stores/ipc/index.ts';
 import { type Answer, checker, socketPath } from './processes.ts';
 

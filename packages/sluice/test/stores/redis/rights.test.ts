@@ -2,14 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  createLimiter,
-  type Decision,
-  type Hit,
-  type Limiter,
-  type Plan,
-  SluiceError,
-} from '../../../src/index.ts';
+import { createLimiter, type Decision, type Limiter, SluiceError } from '../../../src/index.ts';
+import type { Hit, Plan } from '../../../src/store.ts';
 import { type OnFailure, redis, type RedisClient } from '../../../src/stores/redis/index.ts';
 import { conformance } from '../../../src/testing/index.ts';
 import { reading } from 'sluice-test-support/docs/reading.ts';

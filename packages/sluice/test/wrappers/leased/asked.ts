@@ -1,12 +1,6 @@
 /** A store that answers later, and what reached it. */
-import {
-  createLimiter,
-  type Decision,
-  memory,
-  type Plan,
-  type Policies,
-  type Store,
-} from '../../../src/index.ts';
+import { createLimiter, type Decision, memory, type Policies, type Store } from '../../../src/index.ts';
+import type { Plan } from '../../../src/store.ts';
 import { type ManualClock, manualClock } from '../../../src/testing/index.ts';
 
 export interface Asked {

@@ -1,6 +1,7 @@
 /** The terms alone, without the habits of a node: whatever holders do with what they are granted, the limit holds. */
 import { describe, expect, test } from 'vitest';
-import { type Decision, type Hit, memory, type Policies } from '../../../src/index.ts';
+import { type Decision, memory, type Policies } from '../../../src/index.ts';
+import type { Hit } from '../../../src/store.ts';
 import {
   concurrency,
   fixedWindow,

@@ -3,7 +3,6 @@ import {
   type Decision,
   fixedWindow,
   gcra,
-  type Hit,
   leakyBucket,
   leased,
   type Policies,
@@ -11,6 +10,7 @@ import {
   slidingWindow,
   type Store,
 } from '../../../src/index.ts';
+import type { Hit } from '../../../src/store.ts';
 import { planSent } from './asked.ts';
 import { type Judged, LEASABLE, edges, STALL, stalls, steady, storms, surges } from './scenarios.ts';
 import { type Course, type Machine, overAdmitted, type Scenario, simulate, total } from './simulation.ts';

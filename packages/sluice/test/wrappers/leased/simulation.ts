@@ -4,10 +4,8 @@
  */
 import { Alarms } from '../../../src/testing/alarms.ts';
 import {
-  type Clock,
   createLimiter,
   type Decision,
-  type Hit,
   type Limiter,
   type MaybePromise,
   memory,
@@ -15,6 +13,7 @@ import {
   type Policies,
   type Store,
 } from '../../../src/index.ts';
+import type { Clock, Hit } from '../../../src/store.ts';
 import { manualClock } from '../../../src/testing/index.ts';
 
 /** What a node has of its own. */

@@ -5,11 +5,11 @@ import {
   createLimiter,
   type Decision,
   fixedWindow,
-  type Hit,
   type Limiter,
   memory,
   type Store,
 } from '../../../src/index.ts';
+import type { Hit } from '../../../src/store.ts';
 import { resilient, type ResilientOptions } from '../../../src/wrappers/resilient/resilient.ts';
 
 const POLICY = fixedWindow({ limit: 10, per: '1d' });

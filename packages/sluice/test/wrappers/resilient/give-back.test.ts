@@ -8,7 +8,6 @@ import {
   type Decision,
   fixedWindow,
   gcra,
-  type Hit,
   leakyBucket,
   minInterval,
   type Policies,
@@ -16,6 +15,7 @@ import {
   type Store,
   StoreUnavailable,
 } from '../../../src/index.ts';
+import type { Hit } from '../../../src/store.ts';
 import { StoreError } from '../../../src/internal/errors.ts';
 import { type Debt, debtsTo } from '../../../src/wrappers/resilient/pending-releases.ts';
 import { Holds, Resets, rowIdOf } from '../../../src/wrappers/resilient/held-places.ts';

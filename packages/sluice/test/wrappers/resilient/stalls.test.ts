@@ -2,14 +2,8 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import {
-  type CasService,
-  casStore,
-  concurrency,
-  createLimiter,
-  type Decision,
-  type Store,
-} from '../../../src/index.ts';
+import { casStore, concurrency, createLimiter, type Decision, type Store } from '../../../src/index.ts';
+import type { CasService } from '../../../src/store.ts';
 import { ipc } from '../../../src/stores/ipc/index.ts';
 import { postgres } from '../../../src/stores/postgres/index.ts';
 import { redis } from '../../../src/stores/redis/index.ts';

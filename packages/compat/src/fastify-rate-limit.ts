@@ -1,0 +1,114 @@
+/**
+ * A store for @fastify/rate-limit over any store of Sluice: exact counts, one round trip a request.
+ *
+ * With `continueExceeding` or `exponentialBackoff`, who comes again while limited waits anew. That wait is a block; how
+ * often they came is counted on a row of its own, which outlives the window. It costs round trips only when limited.
+ */
+import type { AnyLimiter, MaybePromise, Millis, Store } from 'sluice';
+import { chain } from 'sluice/store';
+import { answer, type Callback } from './shared/callback.ts';
+import { countersOf, type Hits, hitsOf, placeOf, type SluiceStoreOptions } from './shared/hit-counter.ts';
+
+export type { Callback } from './shared/callback.ts';
+export type { SluiceStoreOptions } from './shared/hit-counter.ts';
+
+/** How far a client has come. */
+export interface RouteHits {
+  /** Hits in the current window. */
+  current: number;
+  /** Milliseconds until `current` starts anew. */
+  ttl: Millis;
+}
+
+/** What the plugin calls. */
+export interface RouteStore {
+  /** Counts one hit. */
+  incr(key: string | number, callback: Callback<RouteHits>, timeWindow: Millis, max: number): void;
+  /** The same, and nothing is counted. */
+  read(key: string | number, callback: Callback<RouteHits>, timeWindow: Millis, max: number): void;
+  /** A route's own counts; routes with the same `groupId` share theirs. */
+  child(routeOptions: object): RouteStore;
+}
+
+/** The plugin makes one with its options. */
+export type SluiceStoreClass = new (options?: object) => RouteStore;
+
+/** What a store reads of the plugin's options, and of a route's. */
+interface Params {
+  readonly continueExceeding?: boolean;
+  readonly exponentialBackoff?: boolean;
+  readonly groupId?: string;
+  readonly routeInfo?: {
+    readonly method?: string | readonly string[];
+    readonly url?: string;
+    readonly constraints?: object;
+  };
+}
+
+/** How long it is known how often a limited client came back, from the first time on. */
+const MEMORY: Millis = 30 * 24 * 60 * 60 * 1000;
+
+/** For the plugin's option `store`, which wants a class. Each registration has a memory of its own, unless a store is given. */
+export function sluiceStore(options: SluiceStoreOptions = {}): SluiceStoreClass {
+  const { store: shared, prefix } = placeOf(options, 'fastify-rate-limit');
+  // A function that returns an object may be called with `new`.
+  return function SluiceStore(params: Params = {}) {
+    const store = options.store === undefined ? placeOf(options, prefix).store : shared;
+    return routeStore(store, prefix, params);
+  } as unknown as SluiceStoreClass;
+}
+
+function routeStore(store: Store, name: string, params: Params): RouteStore {
+  const counterOf = countersOf(store, name);
+  const returns = countersOf(store, `${name} returns`)(MEMORY);
+  const renews = params.continueExceeding === true || params.exponentialBackoff === true;
+  let children = 0;
+
+  /** In memory at once, as the plugin's own store does. */
+  function incr(key: string, span: Millis, max: number): MaybePromise<RouteHits> {
+    if (span <= 0) return { current: 1, ttl: 0 };
+    const counter = counterOf(span);
+    return chain(counter.take(key), (decision): MaybePromise<RouteHits> => {
+      const hits = hitsOf(decision);
+      if (renews && decision.source !== 'fallback' && (hits.isBlocked || hits.count > max))
+        return renewed(counter, key, span, max, hits);
+      return { current: Math.max(hits.count, 1), ttl: Math.ceil(hits.endsIn) };
+    });
+  }
+
+  async function renewed(
+    counter: AnyLimiter,
+    key: string,
+    span: Millis,
+    max: number,
+    { count, endsIn, isBlocked }: Hits,
+  ): Promise<RouteHits> {
+    // At first the window's own count tells which time it is, also of several at once.
+    const nth = isBlocked ? hitsOf(await returns.take(key)).count : count - max;
+    const anew = params.continueExceeding === true ? span : span * 2 ** (nth - 1);
+    const wait = Math.min(isBlocked ? Math.max(anew, endsIn) : anew, Number.MAX_SAFE_INTEGER);
+    const noted = isBlocked ? [] : [returns.reset(key), returns.take(key, nth)];
+    await Promise.all([...noted, counter.block(key, wait)]);
+    return { current: max + nth, ttl: Math.ceil(wait) };
+  }
+
+  async function read(key: string, span: Millis, max: number): Promise<RouteHits> {
+    if (span <= 0) return { current: 0, ttl: 0 };
+    const { count, endsIn, isBlocked } = hitsOf(await counterOf(span).peek(key));
+    const current = isBlocked ? max + Math.max(hitsOf(await returns.peek(key)).count, 1) : count;
+    return { current, ttl: Math.ceil(endsIn) };
+  }
+
+  function scopeOf({ groupId, routeInfo: { method, url, constraints } = {} }: Params): string {
+    if (groupId) return `group ${groupId}`;
+    // `createRateLimit(options)` knows no route: they are numbered in the order in which they are made.
+    if (url === undefined) return `#${++children}`;
+    return `${String(method)} ${url}${constraints === undefined ? '' : ` ${JSON.stringify(constraints)}`}`;
+  }
+
+  return {
+    incr: (key, callback, timeWindow, max) => void answer(incr(String(key), timeWindow, max), callback),
+    read: (key, callback, timeWindow, max) => void answer(read(String(key), timeWindow, max), callback),
+    child: (routeOptions: Params) => routeStore(store, `${name} ${scopeOf(routeOptions)}`, routeOptions),
+  };
+}

@@ -1,0 +1,149 @@
+/**
+ * ratelimit.js, and Carlson's sliding windows inside it: rules `[duration, limit, precision]`, spans in seconds, over
+ * several identifiers at once, all or nothing.
+ *
+ * Time is cut into blocks of `precision`, counted from 1970. A rule looks at the block of now and at as many before it
+ * as make up the duration. Without a precision there is one block: a fixed window.
+ */
+import { inMillis } from './shared/millis.ts';
+import {
+  type AnyLimiter,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  type Millis,
+  type Policy,
+  slidingLog,
+  SluiceError,
+} from 'sluice';
+import { atLeastOne, checkOptionNames, positive } from './shared/options.ts';
+import { answer, type Callback } from './shared/callback.ts';
+import { storeOf, type StoreOptions } from './shared/store-of.ts';
+
+export type { Callback } from './shared/callback.ts';
+
+/** As Carlson writes it, or by name as ratelimit.js does. */
+export type Rule =
+  | readonly [duration: number, limit: number, precision?: number | undefined]
+  | { readonly interval: number; readonly limit: number; readonly precision?: number | undefined };
+
+/** One identifier, or several. */
+export type Ids = string | readonly string[];
+
+/** Beside the rules. */
+export interface RateLimitOptions extends StoreOptions {
+  /** Keeps this application's keys apart; default 'ratelimit'. */
+  readonly prefix?: string | undefined;
+  /** The client puts the prefix in front by itself. */
+  readonly clientPrefix?: boolean | undefined;
+}
+
+export interface MultiPrecisionOptions extends RateLimitOptions {
+  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Default: in memory. */
+  readonly client?: object | undefined;
+}
+
+/** Rules over several identifiers at once; in memory without a `client`. */
+export function createMultiPrecision<R extends Rule>(
+  rules: readonly R[],
+  options: MultiPrecisionOptions = {},
+): RateLimit<R> {
+  const { client, ...rest } = options;
+  return new RateLimit(client, rules, rest);
+}
+
+/** Every method promises; or calls the callback, if its last argument is one. */
+export class RateLimit<R extends Rule = Rule> {
+  readonly #rules: readonly R[];
+  readonly #limiter: AnyLimiter;
+
+  constructor(client: object | undefined, rules: readonly R[], options: RateLimitOptions = {}) {
+    checkOptionNames('options', options, ['store', 'clock', 'prefix', 'clientPrefix']);
+    if (!Array.isArray(rules) || rules.length === 0)
+      throw new SluiceError('ERR_OPTIONS', 'rules', rules, 'at least one');
+    const windows = rules.map((rule: R, index) => windowOf(rule, `rules.${index}`));
+    const prefix = (options.clientPrefix === true ? undefined : options.prefix) ?? 'ratelimit';
+    this.#rules = rules;
+    this.#limiter = createLimiter(windows.map(policyOf), {
+      store: storeOf(options, client),
+      // By windows and not by limits: a new limit takes over what was counted, other windows have other keys.
+      name: [prefix, ...windows.map(({ blocks, block }) => `${blocks}x${block}`)].join(' '),
+    });
+  }
+
+  /** Counts `weight` for every identifier, or for none; true when limited. A weight below 1 counts as 1. */
+  incr(ids: Ids, weight?: number): Promise<boolean>;
+  incr(ids: Ids, callback: Callback<boolean>): void;
+  incr(ids: Ids, weight: number | undefined, callback: Callback<boolean>): void;
+  incr(ids: Ids, ...rest: unknown[]): Promise<boolean> | void {
+    const callback = typeof rest.at(-1) === 'function' ? (rest.pop() as Callback<boolean>) : undefined;
+    const [weight = 1] = rest as number[];
+    return answer(this.#incr(ids, Math.max(weight, 1)), callback);
+  }
+
+  /** Whether one more would be limited for any of them; counts nothing. */
+  check(ids: Ids): Promise<boolean>;
+  check(ids: Ids, callback: Callback<boolean>): void;
+  check(ids: Ids, callback?: Callback<boolean>): Promise<boolean> | void {
+    const limited = this.#peek(ids).then((decisions) => decisions.some(({ allowed }) => !allowed));
+    return answer(limited, callback);
+  }
+
+  /** The rules by which one more would be limited for any of them, as they were given. */
+  violatedRules(ids: Ids): Promise<R[]>;
+  violatedRules(ids: Ids, callback: Callback<R[]>): void;
+  violatedRules(ids: Ids, callback?: Callback<R[]>): Promise<R[]> | void {
+    const violated = this.#peek(ids).then((decisions) =>
+      this.#rules.filter((_, rule) => decisions.some(({ policies }) => policies[rule].retryAfter > 0)),
+    );
+    return answer(violated, callback);
+  }
+
+  async #incr(ids: Ids, cost: number): Promise<boolean> {
+    const keys = listOf(ids);
+    const decision = await (keys.length === 1
+      ? this.#limiter.take(keys[0], cost)
+      : this.#limiter.takeMany(keys.map((key) => ({ key, cost }))));
+    return !decision.allowed;
+  }
+
+  async #peek(ids: Ids): Promise<Decision[]> {
+    return Promise.all(listOf(ids).map(async (id) => this.#limiter.peek(id)));
+  }
+}
+
+function listOf(ids: Ids): readonly string[] {
+  const list = typeof ids === 'string' ? [ids] : ids;
+  if (!Array.isArray(list) || list.length === 0)
+    throw new SluiceError('ERR_OPTIONS', 'ids', ids, 'an identifier, or a list of at least one');
+  return list as readonly string[];
+}
+
+interface Window {
+  readonly limit: number;
+  readonly block: Millis;
+  /** How many blocks make up the duration. */
+  readonly blocks: number;
+}
+
+function windowOf(rule: Rule, what: string): Window {
+  const named = isTriple(rule) ? { interval: rule[0], limit: rule[1], precision: rule[2] } : rule;
+  checkOptionNames(what, named, ['interval', 'limit', 'precision']);
+  const { interval, limit, precision = interval } = named;
+  positive(`${what}.interval`, interval);
+  atLeastOne(`${what}.limit`, limit);
+  positive(`${what}.precision`, precision);
+  const block = Math.min(precision, interval);
+  // A quotient such as 2.1 / 0.7 is a little too large.
+  return { limit, block: block * 1000, blocks: Math.ceil(interval / block - 1e-9) };
+}
+
+function isTriple(rule: Rule): rule is Extract<Rule, readonly unknown[]> {
+  return Array.isArray(rule);
+}
+
+/** A log of sub-windows keeps an entry until `per` after the end of its sub-window: here one block less than the duration. */
+function policyOf({ limit, block, blocks }: Window): Policy {
+  if (blocks === 1) return fixedWindow({ limit, per: inMillis(block) });
+  return slidingLog({ limit, per: inMillis((blocks - 1) * block), resolution: blocks - 1 });
+}

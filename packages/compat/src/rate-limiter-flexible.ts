@@ -1,0 +1,590 @@
+/**
+ * rate-limiter-flexible's classes over Sluice's stores: the same options, promises and rejections. A refusal rejects
+ * with a RateLimiterRes; only a fault or a mistake rejects with an Error.
+ */
+import {
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type MaybePromise,
+  memory,
+  type Millis,
+  SluiceError,
+  type Store,
+  StoreUnavailable,
+} from 'sluice';
+import type { Clock, MemoryStore } from 'sluice/store';
+import { checkOptionNames, notNegative, whole } from './shared/options.ts';
+import {
+  type ConsumeOptions,
+  type Key,
+  type RateLimiterLike,
+  type RateLimiterOptions,
+  type RateLimiterQueueOptions,
+  type RateLimiterRedisOptions,
+  RateLimiterRes,
+  type RateLimiterStoreOptions,
+  type RateLimiterValkeyOptions,
+} from './shared/flexible.ts';
+import { wholeUnits } from './shared/rounding.ts';
+import { storeOf, type StoreOptions } from './shared/store-of.ts';
+import { EVER, type Points, pointsIn, type Tally } from './shared/tally.ts';
+
+export type {
+  ConsumeOptions,
+  IRateLimiterRes,
+  Key,
+  RateLimiterLike,
+  RateLimiterOptions,
+  RateLimiterOptions as IRateLimiterOptions,
+  RateLimiterQueueOptions,
+  RateLimiterQueueOptions as IRateLimiterQueueOpts,
+  RateLimiterRedisOptions,
+  RateLimiterRedisOptions as IRateLimiterRedisOptions,
+  RateLimiterStoreOptions,
+  RateLimiterStoreOptions as IRateLimiterStoreOptions,
+  RateLimiterValkeyOptions,
+  RateLimiterValkeyOptions as IRateLimiterValkeyOptions,
+} from './shared/flexible.ts';
+export { RateLimiterRes } from './shared/flexible.ts';
+export type { PointLimiter as RateLimiterAbstract, StoreLimiter as RateLimiterStoreAbstract };
+
+const OPTIONS = [
+  'points',
+  'duration',
+  'keyPrefix',
+  'blockDuration',
+  'execEvenly',
+  'execEvenlyMinDelayMs',
+  'insuranceLimiter',
+  'store',
+  'clock',
+] as const;
+const STORE_OPTIONS = [
+  ...OPTIONS,
+  'storeClient',
+  'inMemoryBlockOnConsumed',
+  'inMemoryBlockDuration',
+] as const;
+const REDIS_OPTIONS = [
+  ...STORE_OPTIONS,
+  'rejectIfRedisNotReady',
+  'useRedisPackage',
+  'useRedis3AndLowerPackage',
+] as const;
+const VALKEY_OPTIONS = [...STORE_OPTIONS, 'rejectIfValkeyNotReady'] as const;
+
+/** What all limiters share. Its numbers may be changed while it runs; windows that are open keep their end. */
+class PointLimiter implements RateLimiterLike {
+  /** As in the options. */
+  points: number;
+  /** As in the options: seconds. */
+  duration: number;
+  /** As in the options: seconds. */
+  blockDuration: number;
+  /** As in the options. */
+  execEvenly: boolean;
+  /** As in the options. */
+  execEvenlyMinDelayMs: Millis | undefined;
+  /** As in the options. */
+  readonly keyPrefix: string;
+  /** As in the options. */
+  readonly insuranceLimiter: RateLimiterLike | undefined;
+  private readonly store: Store<MaybePromise<Decision>>;
+  private readonly tally: Points;
+  private readonly blocks: LocalBlocks | undefined;
+
+  constructor(options: RateLimiterOptions, store: Store<MaybePromise<Decision>>, blocks?: LocalBlocks) {
+    const { keyPrefix = 'rlflx', blockDuration = 0, execEvenly = false, insuranceLimiter } = options;
+    this.points = notNegative('points', options.points);
+    this.duration = notNegative('duration', options.duration);
+    this.blockDuration = notNegative('blockDuration', blockDuration);
+    this.execEvenly = execEvenly;
+    this.execEvenlyMinDelayMs =
+      options.execEvenlyMinDelayMs && notNegative('execEvenlyMinDelayMs', options.execEvenlyMinDelayMs);
+    if (typeof keyPrefix !== 'string') throw new SluiceError('ERR_KEY', 'keyPrefix', keyPrefix);
+    this.keyPrefix = keyPrefix;
+    this.insuranceLimiter = insuranceLimiter;
+    // As documented: whoever stands in blocks as long, and spreads as evenly.
+    if (insuranceLimiter !== undefined)
+      Object.assign(checked('insuranceLimiter', insuranceLimiter), { blockDuration, execEvenly });
+    this.store = store;
+    this.tally = pointsIn(store, keyPrefix);
+    this.blocks = blocks;
+  }
+
+  /** `duration` in milliseconds. */
+  get msDuration(): Millis {
+    return this.duration * 1000;
+  }
+
+  /** `blockDuration` in milliseconds. */
+  get msBlockDuration(): Millis {
+    return this.blockDuration * 1000;
+  }
+
+  /** With the prefix. */
+  getKey(key: Key): string {
+    return this.keyPrefix === '' ? nameOf(key) : `${this.keyPrefix}:${nameOf(key)}`;
+  }
+
+  /** Removes the prefix that `getKey` adds. */
+  parseKey(rlKey: string): string {
+    return this.keyPrefix === '' ? rlKey : rlKey.slice(this.keyPrefix.length + 1);
+  }
+
+  /** Resolves if it fits, rejects with a RateLimiterRes if not. Refused points are counted, too. */
+  consume(key: Key, points = 1, options: ConsumeOptions = {}): Promise<RateLimiterRes> {
+    return this.insured(
+      () => this.consumeHere(nameOf(key), pointsOf(points), options),
+      (standIn) => standIn.consume(key, points, options),
+    );
+  }
+
+  /** Adds points; never rejects because there are too many. */
+  penalty(key: Key, points = 1, options: ConsumeOptions = {}): Promise<RateLimiterRes> {
+    return this.insured(
+      async () => {
+        const cost = pointsOf(points);
+        return this.describe(await this.tally.add(nameOf(key), cost, this.lengthOf(options)), cost);
+      },
+      (standIn) => standIn.penalty(key, points, options),
+    );
+  }
+
+  /** Takes points off, down to 0: who never consumed any cannot be given some. */
+  reward(key: Key, points = 1): Promise<RateLimiterRes> {
+    return this.insured(
+      async () => this.describe(await this.tally.subtract(nameOf(key), pointsOf(points))),
+      (standIn) => standIn.reward(key, points),
+    );
+  }
+
+  /** One point more than there are, for so many seconds; 0: for ever. */
+  block(key: Key, secDuration: number): Promise<RateLimiterRes> {
+    return this.insured(
+      () => this.put(nameOf(key), Math.floor(this.points) + 1, secDuration),
+      (standIn) => standIn.block(key, secDuration),
+    );
+  }
+
+  /** Replaces the consumed points, which expire after `secDuration` seconds; default: `duration`. 0: never. */
+  set(key: Key, points: number, secDuration: number = this.duration): Promise<RateLimiterRes> {
+    return this.insured(
+      () => this.put(nameOf(key), pointsOf(points), secDuration),
+      (standIn) => standIn.set(key, points, secDuration),
+    );
+  }
+
+  /** null when nothing is consumed. */
+  get(key: Key): Promise<RateLimiterRes | null> {
+    return this.insured(
+      async () => {
+        const tally = await this.tally.read(nameOf(key));
+        return tally.consumed === 0 ? null : this.describe(tally);
+      },
+      (standIn) => standIn.get(key),
+    );
+  }
+
+  /** Whether there was something to forget. */
+  delete(key: Key): Promise<boolean> {
+    return this.insured(
+      async () => {
+        this.blocks?.limiter.reset(nameOf(key));
+        return (await this.tally.remove(nameOf(key))).consumed > 0;
+      },
+      (standIn) => standIn.delete(key),
+    );
+  }
+
+  /** Forgets which keys this process refuses by itself. */
+  deleteInMemoryBlockedAll(): void {
+    void this.blocks?.store.close();
+  }
+
+  private async consumeHere(key: string, cost: number, options: ConsumeOptions): Promise<RateLimiterRes> {
+    const length = this.lengthOf(options);
+    const blocked = this.blocks?.limiter.peek(key, 0).retryAfter ?? 0;
+    if (blocked > 0) return refuse(new RateLimiterRes(0, msOf(blocked)));
+    let tally = await this.tally.add(key, cost, length);
+    // Only the call that goes over the limit blocks, so those that follow do not prolong it.
+    if (this.blockDuration > 0 && tally.consumed > this.points && tally.consumed - cost <= this.points)
+      tally = await this.tally.put(key, tally.consumed, this.msBlockDuration);
+    const here = this.blockHere(key, tally);
+    if (tally.consumed > this.points)
+      return refuse(this.describe({ ...tally, left: Math.max(tally.left, here) }, cost));
+    const res = this.describe(tally, cost);
+    return this.execEvenly && !res.isFirstInDuration && res.msBeforeNext > 0 ? this.spread(res) : res;
+  }
+
+  /** For how long this process refuses the key from now on by itself. */
+  private blockHere(key: string, { consumed, left }: Tally): Millis {
+    if (this.blocks === undefined || consumed < this.blocks.from) return 0;
+    const span = this.blocks.length > 0 ? this.blocks.length : left;
+    if (span > 0) this.blocks.limiter.block(key, span);
+    return span;
+  }
+
+  /** Answers after an equal share of what is left of the duration, but no earlier than the minimum delay. */
+  private async spread(res: RateLimiterRes): Promise<RateLimiterRes> {
+    const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = res;
+    const least = this.execEvenlyMinDelayMs ?? Math.ceil(this.msDuration / this.points);
+    const delay = Math.max(Math.ceil(msBeforeNext / (remainingPoints + 2)), least);
+    await new Promise<void>((resolve) => this.store.clock.after(delay, resolve));
+    const left = Math.max(0, msBeforeNext - delay);
+    return new RateLimiterRes(remainingPoints, left, consumedPoints, isFirstInDuration);
+  }
+
+  private async put(key: string, points: number, secDuration: number): Promise<RateLimiterRes> {
+    const length = lengthOf(notNegative('secDuration', numberIn(secDuration)));
+    return this.describe(await this.tally.put(key, points, length));
+  }
+
+  private lengthOf({ customDuration = this.duration }: ConsumeOptions): Millis {
+    return lengthOf(notNegative('customDuration', numberIn(customDuration)));
+  }
+
+  private describe({ consumed, left }: Tally, added = 0): RateLimiterRes {
+    const isFirst = added > 0 && consumed === added;
+    return new RateLimiterRes(Math.max(this.points - consumed, 0), msOf(left), consumed, isFirst);
+  }
+
+  private async insured<T>(
+    own: () => Promise<T>,
+    insteadBy: (standIn: RateLimiterLike) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await own();
+    } catch (reason) {
+      const isFault = !(reason instanceof RateLimiterRes || reason instanceof SluiceError);
+      if (isFault && this.insuranceLimiter !== undefined) return insteadBy(this.insuranceLimiter);
+      throw reason;
+    }
+  }
+}
+
+/** In this process, or on the `store` it is given. */
+export class RateLimiterMemory extends PointLimiter {
+  constructor(options: RateLimiterOptions) {
+    checkOptionNames('RateLimiterMemory', options, OPTIONS);
+    super(options, storeOf(options));
+  }
+}
+
+/** What limiters on a server share. */
+class StoreLimiter extends PointLimiter {
+  /** As in the options; 0: never. */
+  readonly inMemoryBlockOnConsumed: number;
+  /** As in the options: seconds. */
+  readonly inMemoryBlockDuration: number;
+
+  constructor(options: RateLimiterStoreOptions, rejectIfNotReady: boolean) {
+    const { storeClient, store, inMemoryBlockOnConsumed = 0, inMemoryBlockDuration = 0, clock } = options;
+    if ((storeClient === undefined) === (store === undefined))
+      throw new SluiceError('ERR_OPTIONS', 'storeClient', storeClient, 'a client, or else a store');
+    if (
+      inMemoryBlockOnConsumed !== 0 &&
+      whole('inMemoryBlockOnConsumed', inMemoryBlockOnConsumed) < options.points
+    )
+      throw new SluiceError(
+        'ERR_NUMBER',
+        'inMemoryBlockOnConsumed',
+        inMemoryBlockOnConsumed,
+        'at least points',
+      );
+    if (notNegative('inMemoryBlockDuration', inMemoryBlockDuration) > 0 && inMemoryBlockOnConsumed === 0)
+      throw new SluiceError('ERR_MISSING_OPTION', 'inMemoryBlockOnConsumed', undefined);
+    const found = storeOf(options, storeClient);
+    super(
+      options,
+      rejectIfNotReady && storeClient !== undefined ? onlyWhenReady(found, storeClient) : found,
+      inMemoryBlockOnConsumed === 0
+        ? undefined
+        : localBlocks(inMemoryBlockOnConsumed, inMemoryBlockDuration * 1000, clock),
+    );
+    this.inMemoryBlockOnConsumed = inMemoryBlockOnConsumed;
+    this.inMemoryBlockDuration = inMemoryBlockDuration;
+  }
+}
+
+/** On the server of `storeClient`, or on the `store` it is given. */
+export class RateLimiterRedis extends StoreLimiter {
+  constructor(options: RateLimiterRedisOptions) {
+    checkOptionNames('RateLimiterRedis', options, REDIS_OPTIONS);
+    super(options, options.rejectIfRedisNotReady === true);
+  }
+}
+
+/** Same as RateLimiterRedis: both accept the clients of Redis and of Valkey. */
+export class RateLimiterValkey extends StoreLimiter {
+  constructor(options: RateLimiterValkeyOptions) {
+    checkOptionNames('RateLimiterValkey', options, VALKEY_OPTIONS);
+    super(options, options.rejectIfValkeyNotReady === true);
+  }
+}
+
+/** All or nothing: what one refuses, no other has charged. Answers by `keyPrefix`. */
+export class RateLimiterUnion {
+  private readonly limiters: readonly RateLimiterLike[];
+
+  constructor(...limiters: RateLimiterLike[]) {
+    if (limiters.length === 0) throw new SluiceError('ERR_OPTIONS', 'limiters', limiters, 'at least one');
+    for (const limiter of limiters) checked('limiters', limiter);
+    this.limiters = limiters;
+  }
+
+  /** Rejects with the answers of those that refuse; one that fails has its Error there. */
+  async consume(key: Key, points = 1): Promise<Record<string, RateLimiterRes>> {
+    const answers = await Promise.allSettled(this.limiters.map((limiter) => limiter.consume(key, points)));
+    const passed: Record<string, RateLimiterRes> = {};
+    const refused: Record<string, unknown> = {};
+    for (const [i, answer] of answers.entries()) {
+      const { keyPrefix } = this.limiters[i];
+      if (answer.status === 'fulfilled') passed[keyPrefix] = answer.value;
+      else refused[keyPrefix] = answer.reason;
+    }
+    if (Object.keys(refused).length === 0) return passed;
+    const charged = this.limiters.filter((_, i) => answers[i].status === 'fulfilled');
+    await Promise.allSettled(charged.map((limiter) => limiter.reward(key, points)));
+    return refuse(refused);
+  }
+}
+
+/** What the first limiter refuses, the second may still let pass. Points are always those of the first. */
+export class BurstyRateLimiter {
+  private readonly limiter: RateLimiterLike;
+  private readonly burst: RateLimiterLike;
+
+  constructor(rateLimiter: RateLimiterLike, burstLimiter: RateLimiterLike) {
+    this.limiter = checked('rateLimiter', rateLimiter);
+    this.burst = checked('burstLimiter', burstLimiter);
+  }
+
+  /** Of the first. */
+  get points(): number | undefined {
+    return this.limiter.points;
+  }
+
+  /** Asks the first, and if that refuses, the second. */
+  async consume(key: Key, points = 1): Promise<RateLimiterRes> {
+    const own = await outcome(this.limiter.consume(key, points));
+    if (own.passed) return own.res;
+    const burst = await outcome(this.burst.consume(key, points));
+    const res = combine(own.res, burst.res);
+    return burst.passed ? res : refuse(res);
+  }
+
+  /** null when nothing is consumed at the first. */
+  async get(key: Key): Promise<RateLimiterRes | null> {
+    const [own, burst] = await Promise.all([this.limiter.get(key), this.burst.get(key)]);
+    return own === null ? null : combine(own, burst);
+  }
+}
+
+/** The sooner of the two: at once when the burst is untouched. −1 is never. */
+function combine(own: RateLimiterRes, burst: RateLimiterRes | null): RateLimiterRes {
+  const waits = [own.msBeforeNext, burst?.msBeforeNext ?? 0].filter((ms) => ms >= 0);
+  const msBeforeNext = waits.length === 0 ? -1 : Math.min(...waits);
+  return new RateLimiterRes(own.remainingPoints, msBeforeNext, own.consumedPoints, own.isFirstInDuration);
+}
+
+/** A limiter of one kind or the other, also a BurstyRateLimiter. */
+export type QueueLimiter = Pick<RateLimiterLike, 'points' | 'consume' | 'get'>;
+
+/** A call that cannot wait, or no longer: the queue is full, it has expired, or it asks for more than there ever is. */
+export class RateLimiterQueueError extends Error {
+  /** More about it, if there is more. */
+  readonly extra: string | undefined;
+
+  constructor(message: string, extra?: string) {
+    super(message);
+    this.name = 'RateLimiterQueueError';
+    this.extra = extra;
+  }
+}
+
+interface Waiter {
+  readonly tokens: number;
+  readonly resolve: (remaining: number) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+const DEFAULT_KEY = 'limiter';
+
+/** Calls that wait in line until a limiter lets them pass. */
+export class RateLimiterQueue {
+  private readonly limiter: QueueLimiter;
+  private readonly maxQueueSize: number;
+  private readonly now: () => Millis;
+  private readonly alarms: Pick<Clock, 'after'>;
+  private readonly lines = new Map<Key, Waiter[]>();
+
+  constructor(limiter: QueueLimiter, options: RateLimiterQueueOptions = {}) {
+    checkOptionNames('RateLimiterQueue', options, ['maxQueueSize', 'clock']);
+    const { maxQueueSize = 2 ** 32 - 1, clock } = options;
+    this.limiter = checked('limiter', limiter);
+    this.maxQueueSize = whole('maxQueueSize', maxQueueSize);
+    this.now = () => clock?.now() ?? Date.now();
+    this.alarms = memory({ clock }).clock;
+  }
+
+  /** That may still be removed without waiting. */
+  async getTokensRemaining(key: Key = DEFAULT_KEY): Promise<number> {
+    const res = await this.limiter.get(key);
+    return res === null ? (this.limiter.points ?? 0) : res.remainingPoints;
+  }
+
+  /** Resolves with what remains when the tokens are consumed. `expiresUnixAt` is in seconds; 0: wait as long as it takes. */
+  async removeTokens(tokens: number, key: Key = DEFAULT_KEY, expiresUnixAt = 0): Promise<number> {
+    const most = this.limiter.points ?? Infinity;
+    if (tokens > most)
+      throw new RateLimiterQueueError(
+        `Requested tokens ${tokens} exceeds maximum ${most} tokens per interval`,
+      );
+    const deadline = notNegative('expiresUnixAt', expiresUnixAt) * 1000;
+    if (deadline > 0 && deadline <= this.now()) throw expired();
+    if (this.lines.has(key)) return this.wait(key, tokens, deadline, 0);
+    const { passed, res } = await outcome(this.limiter.consume(key, tokens));
+    return passed ? res.remainingPoints : this.wait(key, tokens, deadline, res.msBeforeNext);
+  }
+
+  private wait(key: Key, tokens: number, deadline: Millis, msBeforeNext: Millis): Promise<number> {
+    const line = this.lines.get(key) ?? [];
+    if (line.length >= this.maxQueueSize)
+      throw new RateLimiterQueueError(`Number of requests reached its maximum ${this.maxQueueSize}`);
+    const waiter = { tokens } as Waiter;
+    const turn = new Promise<number>((resolve, reject) => Object.assign(waiter, { resolve, reject }));
+    if (deadline > 0) {
+      const cancel = this.alarms.after(deadline - this.now(), () => {
+        leave(line, waiter);
+        waiter.reject(expired());
+      });
+      turn.then(cancel, cancel);
+    }
+    line.push(waiter);
+    if (!this.lines.has(key)) {
+      this.lines.set(key, line);
+      this.serveAfter(key, line, msBeforeNext);
+    }
+    return turn;
+  }
+
+  private serveAfter(key: Key, line: Waiter[], delay: Millis): void {
+    // What is never given back is not waited for in vain: it is asked for again.
+    this.alarms.after(delay < 0 ? ASK_AGAIN : Math.max(1, delay), () => void this.serve(key, line));
+  }
+
+  /** One head after the other, until one must wait. */
+  private async serve(key: Key, line: Waiter[]): Promise<void> {
+    for (let head = line[0]; head !== undefined; head = line[0]) {
+      try {
+        const { passed, res } = await outcome(this.limiter.consume(key, head.tokens));
+        if (!passed) return this.serveAfter(key, line, res.msBeforeNext);
+        head.resolve(res.remainingPoints);
+      } catch (error) {
+        head.reject(error);
+      }
+      leave(line, head);
+    }
+    this.lines.delete(key);
+  }
+}
+
+/** How often a key that is blocked for ever is asked for again: somebody may delete it. */
+const ASK_AGAIN: Millis = 1000;
+
+/** It may have given up meanwhile. */
+function leave(line: Waiter[], waiter: Waiter): void {
+  const place = line.indexOf(waiter);
+  if (place >= 0) line.splice(place, 1);
+}
+
+const expired = (): RateLimiterQueueError =>
+  new RateLimiterQueueError('The request to remove tokens expired before it could be fulfilled');
+
+function nameOf(key: unknown): string {
+  if (typeof key === 'number') return String(key);
+  if (typeof key !== 'string') throw new SluiceError('ERR_KEY', 'key', key, 'or a number');
+  return key;
+}
+
+function pointsOf(given: unknown): number {
+  const points = numberIn(given);
+  if (!Number.isSafeInteger(points) || (points as number) < 0)
+    throw new SluiceError('ERR_COST', 'points', given, 'a whole one');
+  return points as number;
+}
+
+/** Numbers that arrive as text, such as from a query string, count as numbers if they have only digits. */
+function numberIn(value: unknown): unknown {
+  return typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+}
+
+/** Seconds to milliseconds; 0 means for ever. */
+function lengthOf(seconds: number): Millis {
+  return seconds === 0 ? EVER : Math.min(seconds * 1000, EVER);
+}
+
+/** Keys that this process refuses by itself: blocks by hand of a limiter in memory. */
+interface LocalBlocks {
+  readonly store: MemoryStore;
+  readonly limiter: Limiter;
+  /** From so many consumed points on … */
+  readonly from: number;
+  /** … for so long; 0: as long as the server would refuse it. */
+  readonly length: Millis;
+}
+
+const MAX_LOCAL_BLOCKS = 100_000;
+
+function localBlocks(from: number, length: Millis, clock: StoreOptions['clock']): LocalBlocks {
+  const store = memory({ clock, maxKeys: MAX_LOCAL_BLOCKS });
+  return { store, limiter: createLimiter('1/s', { store }), from, length };
+}
+
+/** The property of each client that says whether it is connected, and its value then; valkey-glide has none. */
+const READINESS: readonly (readonly [string, unknown])[] = [
+  ['status', 'ready'], // ioredis, iovalkey
+  ['isReady', true], // node-redis 4 and later
+  ['ready', true], // node-redis 3
+  ['connected', true], // Bun
+];
+
+/** Fails immediately while the client is not connected. */
+function onlyWhenReady(store: Store<MaybePromise<Decision>>, client: object): Store<MaybePromise<Decision>> {
+  const [name, value] = READINESS.find(([property]) => property in client) ?? [];
+  const isReady = (): boolean => name === undefined || (client as Record<string, unknown>)[name] === value;
+  return {
+    ...store,
+    apply: (hit) => (isReady() ? store.apply(hit) : Promise.reject(new StoreUnavailable('connection'))),
+  };
+}
+
+function checked<L extends Pick<RateLimiterLike, 'consume'>>(option: string, limiter: L): L {
+  if (typeof limiter?.consume !== 'function')
+    throw new SluiceError('ERR_OPTIONS', option, limiter, 'such as a RateLimiterMemory');
+  return limiter;
+}
+
+/** A refusal is a value here; an Error stays one. */
+async function outcome(
+  consumed: Promise<RateLimiterRes>,
+): Promise<{ readonly passed: boolean; readonly res: RateLimiterRes }> {
+  try {
+    return { passed: true, res: await consumed };
+  } catch (reason) {
+    if (reason instanceof Error) throw reason;
+    return { passed: false, res: reason as RateLimiterRes };
+  }
+}
+
+/** As `msBeforeNext` says it. */
+function msOf(left: Millis): Millis {
+  return left > EVER / 2 ? -1 : wholeUnits(left);
+}
+
+/** A refusal is no Error, but what their callers catch. */
+function refuse(answer: unknown): Promise<never> {
+  return Promise.reject(answer);
+}

@@ -1,0 +1,38 @@
+/** A cache that holds a limited number of entries. */
+export interface BoundedCache<T> {
+  get(id: string): T | undefined;
+  set(id: string, value: T): T;
+  delete(id: string): void;
+}
+
+/**
+ * Keeps at least the `least` entries that were used most recently, and at most twice as many. Entries live in two
+ * generations: when the recent one is full, it replaces the older one, which is dropped.
+ */
+export function boundedCache<T>(least: number): BoundedCache<T> {
+  let recent = new Map<string, T>();
+  let older = new Map<string, T>();
+
+  function set(id: string, value: T): T {
+    if (recent.size >= least) {
+      older = recent;
+      recent = new Map();
+    }
+    recent.set(id, value);
+    return value;
+  }
+
+  return {
+    get(id) {
+      const value = recent.get(id);
+      if (value !== undefined) return value;
+      const before = older.get(id);
+      return before === undefined ? undefined : set(id, before);
+    },
+    set,
+    delete(id) {
+      recent.delete(id);
+      older.delete(id);
+    },
+  };
+}

@@ -1,0 +1,90 @@
+/** What the tests of stores for others' middlewares share: real sockets, and a Redis that is theirs alone. */
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, inject } from 'vitest';
+import type { Decision, MaybePromise, Store } from 'sluice';
+import { redis } from 'sluice/redis';
+import type { ManualClock } from 'sluice/testing';
+
+const clients: Redis[] = [];
+afterAll(() => {
+  for (const client of clients) client.disconnect();
+});
+
+/** A store with a connection of its own, as another process would have. Slow is not wrong here. */
+export function ownRedis(clock?: ManualClock): Store<Promise<Decision>> {
+  const client = new Redis(inject('redisPort'), '127.0.0.1');
+  clients.push(client);
+  return redis(client, { onFailure: 'throw', clock, deadline: '30s' });
+}
+
+/** A store whose server is not there. */
+export function unreachable(onFailure: 'throw' | 'allow' | 'deny'): Store<Promise<Decision>> {
+  const client = new Redis({
+    port: 1,
+    lazyConnect: true,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+  });
+  client.on('error', () => {});
+  return redis(client, { onFailure });
+}
+
+/** How often a store is asked: on Redis, a round trip each. */
+export function counted<R extends MaybePromise<Decision>>(store: Store<R>): Store<R> & { asked(): number } {
+  let asked = 0;
+  return {
+    ...store,
+    asked: () => asked,
+    apply(hit) {
+      asked++;
+      return store.apply(hit);
+    },
+  };
+}
+
+let prefixes = 0;
+
+/** The server is shared with other tests. */
+export function freshPrefix(): string {
+  return `compat ${process.pid} ${++prefixes}`;
+}
+
+const servers: Server[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  }
+});
+
+/** Its address. It is closed after the test. */
+export async function listen(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  servers.push(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+/** The statuses of so many requests, one after the other. */
+export async function statuses(url: string, requests: number): Promise<number[]> {
+  const seen: number[] = [];
+  for (let i = 0; i < requests; i++) seen.push((await drained(fetch(url))).status);
+  return seen;
+}
+
+/** How many of so many requests at once, spread over the addresses, got through. */
+export async function admitted(urls: readonly string[], requests: number): Promise<number> {
+  const all = Array.from({ length: requests }, (_, i) => drained(fetch(urls[i % urls.length])));
+  return (await Promise.all(all)).filter(({ ok }) => ok).length;
+}
+
+export async function drained(response: Promise<Response>): Promise<Response> {
+  const answer = await response;
+  await answer.arrayBuffer();
+  return answer;
+}

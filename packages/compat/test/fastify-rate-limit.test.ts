@@ -1,0 +1,330 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import rateLimit, { type FastifyRateLimitStoreCtor, type RateLimitPluginOptions } from '@fastify/rate-limit';
+import fastify, { type FastifyInstance } from 'fastify';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { type RouteHits, type RouteStore, sluiceStore } from '../src/fastify-rate-limit.ts';
+import { memory } from 'sluice';
+import { type ManualClock, manualClock } from 'sluice/testing';
+import { redisServer } from 'sluice-test-support/redis/server.ts';
+import { punctually } from 'sluice-test-support/redis/watch.ts';
+import { admitted, counted, drained, freshPrefix, ownRedis, statuses, unreachable } from './apps.ts';
+
+/** It fits what the plugin asks for. */
+const asTheirs = (options?: Parameters<typeof sluiceStore>[0]): FastifyRateLimitStoreCtor =>
+  sluiceStore(options);
+
+const hits = (
+  store: RouteStore,
+  key: string | number,
+  window: number,
+  max: number,
+  verb: 'incr' | 'read' = 'incr',
+) =>
+  new Promise<RouteHits | undefined>((resolve, reject) =>
+    store[verb](key, (error, result) => (error ? reject(error) : resolve(result)), window, max),
+  );
+
+const places = {
+  'in memory': (clock: ManualClock) => sluiceStore({ clock }),
+  'over Redis': (clock: ManualClock) => sluiceStore({ store: ownRedis(clock), prefix: freshPrefix() }),
+};
+
+describe.each(Object.entries(places))('%s', (_, open) => {
+  function opened(params: object = {}) {
+    const clock = manualClock(1_700_000_000_000);
+    const store = new (open(clock))(params);
+    return {
+      clock,
+      store,
+      incr: (max = 2, window = 1000) => hits(store, 'key', window, max),
+      read: (max = 2, window = 1000) => hits(store, 'key', window, max, 'read'),
+    };
+  }
+
+  test('each incr counts one more until the window ends', async () => {
+    const { clock, incr } = opened();
+    expect(await incr()).toEqual({ current: 1, ttl: 1000 });
+    clock.advance(400);
+    expect(await incr()).toEqual({ current: 2, ttl: 600 });
+    clock.advance(599);
+    expect(await incr()).toEqual({ current: 3, ttl: 1 });
+    clock.advance(1);
+    expect(await incr()).toEqual({ current: 1, ttl: 1000 });
+  });
+
+  test('read counts nothing', async () => {
+    const { clock, incr, read } = opened();
+    expect(await read()).toEqual({ current: 0, ttl: 0 });
+    await incr();
+    clock.advance(100);
+    for (let i = 0; i < 2; i++) expect(await read()).toEqual({ current: 1, ttl: 900 });
+    clock.advance(900);
+    expect(await read()).toEqual({ current: 0, ttl: 0 });
+  });
+
+  test('one key is counted in one place, whatever the window of a call', async () => {
+    const { clock, incr } = opened();
+    await incr(2, 1000);
+    clock.advance(100);
+    expect(await incr(2, 5000)).toEqual({ current: 2, ttl: 4900 });
+  });
+
+  test('in a window without length every hit is the first', async () => {
+    const { incr, read } = opened();
+    for (let i = 0; i < 3; i++) expect(await incr(2, 0)).toEqual({ current: 1, ttl: 0 });
+    expect(await read(2, 0)).toEqual({ current: 0, ttl: 0 });
+  });
+
+  test('a window that is no number is an error of the call', async () => {
+    await expect(opened().incr(2, Number.NaN)).rejects.toMatchObject({ code: 'ERR_DURATION' });
+  });
+
+  test('continueExceeding: who comes again while limited waits a whole window anew', async () => {
+    const { clock, incr, read } = opened({ continueExceeding: true });
+    for (let i = 0; i < 2; i++) await incr();
+    for (let current = 3; current < 8; current++) {
+      clock.advance(700);
+      expect(await incr()).toEqual({ current, ttl: 1000 });
+      expect(await read()).toEqual({ current, ttl: 1000 });
+    }
+    clock.advance(999);
+    expect(await read()).toEqual({ current: 7, ttl: 1 });
+    clock.advance(1);
+    expect(await read()).toEqual({ current: 0, ttl: 0 });
+    expect(await incr()).toEqual({ current: 1, ttl: 1000 });
+  });
+
+  test('exponentialBackoff: each time the wait is twice as long, and what was announced is held', async () => {
+    const { clock, incr, read } = opened({ exponentialBackoff: true });
+    for (let i = 0; i < 2; i++) await incr();
+    expect(await incr()).toEqual({ current: 3, ttl: 1000 });
+    expect(await incr()).toEqual({ current: 4, ttl: 2000 });
+    clock.advance(1500);
+    expect(await incr()).toEqual({ current: 5, ttl: 4000 });
+    clock.advance(3999);
+    expect(await read()).toEqual({ current: 5, ttl: 1 });
+    clock.advance(1);
+    expect(await incr()).toEqual({ current: 1, ttl: 1000 });
+    for (let i = 0; i < 2; i++) await incr();
+    expect(await incr(), 'the next time it starts from the beginning').toEqual({ current: 4, ttl: 2000 });
+  });
+
+  test('a backoff has an end: the largest safe integer', async () => {
+    const { incr } = opened({ exponentialBackoff: true });
+    for (let i = 0; i < 2; i++) await incr();
+    for (let i = 0; i < 50; i++) await incr();
+    expect(await incr()).toEqual({ current: 53, ttl: Number.MAX_SAFE_INTEGER });
+  });
+
+  test('a wait is never shortened, also when it is no longer known how often a client came', async () => {
+    const { clock, incr } = opened({ exponentialBackoff: true });
+    for (let i = 0; i < 40; i++) await incr();
+    const wait = 1000 * 2 ** 37;
+    const month = 31 * 24 * 60 * 60 * 1000;
+    clock.advance(month);
+    expect(await incr()).toEqual({ current: 3, ttl: wait - month });
+  });
+
+  test('of hits at once each gets a number of its own', async () => {
+    const { incr } = opened();
+    const all = await Promise.all(Array.from({ length: 200 }, () => incr()));
+    expect(all.map((hit) => hit?.current ?? 0).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 200 }, (_, i) => i + 1),
+    );
+  });
+
+  test.each(['continueExceeding', 'exponentialBackoff'])(
+    'of hits at once no more than max pass: %s',
+    async (option) => {
+      const { incr } = opened({ [option]: true });
+      const all = await Promise.all(Array.from({ length: 100 }, () => incr(20)));
+      expect(all.filter((hit) => hit !== undefined && hit.current <= 20)).toHaveLength(20);
+    },
+  );
+});
+
+test('routes count apart, those of a group together, and limiters without a route by their order', async () => {
+  const store = new (sluiceStore({ clock: manualClock() }))();
+  const count = async (routeOptions: object) =>
+    (await hits(store.child(routeOptions), 'key', 1000, 9))?.current;
+  const route = (method: string, url: string, constraints?: object) => ({
+    routeInfo: { method, url, constraints },
+  });
+  expect(await count(route('GET', '/a'))).toBe(1);
+  expect(await count(route('GET', '/b'))).toBe(1);
+  expect(await count(route('POST', '/a'))).toBe(1);
+  expect(await count(route('GET', '/a', { version: '2.0.0' }))).toBe(1);
+  expect(await count(route('GET', '/a'))).toBe(2);
+  expect(await count({ ...route('GET', '/a'), groupId: 'one' })).toBe(1);
+  expect(await count({ ...route('GET', '/b'), groupId: 'one' })).toBe(2);
+  expect(await count({ ...route('GET', '/b'), groupId: 'two' })).toBe(1);
+  expect(await count({ routeInfo: {} })).toBe(1);
+  expect(await count({ routeInfo: {} })).toBe(1);
+});
+
+test('each registration has a memory of its own, and shares one that is given', async () => {
+  const counts = async (Store: ReturnType<typeof sluiceStore>) => [
+    (await hits(new Store(), 7, 1000, 9))?.current,
+    (await hits(new Store(), '7', 1000, 9))?.current,
+  ];
+  expect(await counts(sluiceStore())).toEqual([1, 1]);
+  expect(await counts(sluiceStore({ store: memory() }))).toEqual([1, 2]);
+});
+
+test('a hit is one question to the store; of those who come while limited, a few more', async () => {
+  const asked = async (params: object) => {
+    const store = counted(memory());
+    const route = new (sluiceStore({ store }))(params);
+    const seen: number[] = [];
+    for (let i = 0; i < 4; i++) {
+      const before = store.asked();
+      await hits(route, 'key', 60_000, 2);
+      seen.push(store.asked() - before);
+    }
+    return seen;
+  };
+  expect(await asked({})).toEqual([1, 1, 1, 1]);
+  // The first time three at once, after the hit itself; then two more, one after the other.
+  expect(await asked({ continueExceeding: true })).toEqual([1, 1, 4, 3]);
+});
+
+test('when Redis cannot be asked, the store says what it was told to say, and asks no more than once', async () => {
+  const answer = async (onFailure: 'throw' | 'allow' | 'deny') => {
+    const store = counted(unreachable(onFailure));
+    const seen = await hits(new (sluiceStore({ store }))({ continueExceeding: true }), 'key', 60_000, 2);
+    return { ...seen, asked: store.asked() };
+  };
+  expect(await answer('allow')).toEqual({ current: 1, ttl: 0, asked: 1 });
+  expect(await answer('deny')).toEqual({ current: Number.MAX_SAFE_INTEGER, ttl: 100, asked: 1 });
+  await expect(answer('throw')).rejects.toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
+});
+
+test('a misspelt option is told when the class is made', () => {
+  expect(() => sluiceStore({ perfix: 'a' } as object)).toThrow(
+    expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION' }),
+  );
+});
+
+describe('with Fastify, over a socket', () => {
+  const running: FastifyInstance[] = [];
+  afterEach(async () => {
+    for (const app of running.splice(0)) await app.close();
+  });
+
+  async function start(options: RateLimitPluginOptions): Promise<string> {
+    const app = fastify();
+    running.push(app);
+    await app.register(rateLimit, options);
+    app.get('/', async () => 'hello');
+    for (const url of ['/otp/send', '/otp/resend'])
+      app.get(url, { config: { rateLimit: { max: 3, groupId: 'OTP' } } }, async () => 'sent');
+    app.get('/strict', { config: { rateLimit: { max: 1, timeWindow: 500 } } }, async () => 'strict');
+    const check = app.createRateLimit();
+    app.get('/peek', { config: { rateLimit: false } }, (request) => check(request, { increment: false }));
+    return `${await app.listen({ port: 0, host: '127.0.0.1' })}/`;
+  }
+
+  test('the limit passes, one more is refused, and headers say until when', async () => {
+    const clock = manualClock();
+    const url = await start({ max: 2, timeWindow: '1 minute', store: asTheirs({ clock }) });
+    const first = await drained(fetch(url));
+    expect(first.headers.get('x-ratelimit-remaining')).toBe('1');
+    expect(first.headers.get('x-ratelimit-reset')).toBe('60');
+    expect(await statuses(url, 2)).toEqual([200, 429]);
+    clock.advance(30_000);
+    expect((await drained(fetch(url))).headers.get('retry-after')).toBe('30');
+    expect(await (await fetch(`${url}peek`)).json()).toMatchObject({
+      remaining: 0,
+      ttl: 30_000,
+      isExceeded: true,
+    });
+    clock.advance(30_000);
+    expect(await statuses(url, 3)).toEqual([200, 200, 429]);
+  });
+
+  test('a route has a limit of its own, and the routes of a group share theirs', async () => {
+    const url = await start({ max: 100, timeWindow: 60_000, store: asTheirs() });
+    expect(await statuses(`${url}strict`, 2)).toEqual([200, 429]);
+    expect(await statuses(`${url}otp/send`, 2)).toEqual([200, 200]);
+    expect(await statuses(`${url}otp/resend`, 2)).toEqual([200, 429]);
+    expect(await statuses(url, 1)).toEqual([200]);
+  });
+
+  test('after so many refusals a client is banned', async () => {
+    const url = await start({
+      max: 1,
+      ban: 2,
+      continueExceeding: true,
+      timeWindow: 60_000,
+      store: asTheirs(),
+    });
+    expect(await statuses(url, 5)).toEqual([200, 429, 429, 403, 403]);
+  });
+
+  test('two instances on one Redis admit the limit once, however many ask at once', async () => {
+    const prefix = freshPrefix();
+    const urls = await Promise.all(
+      [0, 1].map(() =>
+        start({ max: 25, timeWindow: 60_000, store: asTheirs({ store: ownRedis(), prefix }) }),
+      ),
+    );
+    expect(await admitted(urls, 100)).toBe(25);
+  });
+});
+
+/** A plan of theirs that a store of Sluice does not keep, and why. */
+const DIFFERENT = {
+  'With { increment: false } and exponentialBackoff the peek reports the base window without escalating it':
+    'in memory theirs forgets a wait that it has announced; on Redis it keeps it, and so do we',
+  'Throw on redis error':
+    'they expect the words of ioredis; ours say which store failed, and then those words',
+  'With { increment: false } it throws on redis error': 'the same',
+};
+
+test('their own tests pass over Sluice, in memory and on Redis, but for those named here', {
+  timeout: 240_000,
+}, async () => {
+  const theirs = join(dirname(createRequire(import.meta.url).resolve('@fastify/rate-limit')), 'test');
+  const files = readdirSync(theirs, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.test.js'),
+  );
+  const found = { tests: 0, passed: 0, skippedByThem: 0 };
+  for (const file of files) {
+    // They wait for real time, in windows of half a second: on a machine that stood still one may come too late.
+    const report = await punctually(20, () => reportOf(join(theirs, file)));
+    const count = (what: string) => Number(new RegExp(`^# ${what} (\\d+)$`, 'm').exec(report)?.[1]);
+    found.tests += count('tests');
+    found.passed += count('pass');
+    found.skippedByThem += count('skipped');
+  }
+  expect(found).toEqual({ tests: 114, passed: 109, skippedByThem: 1 });
+});
+
+/** What a file of their tests reports, if none fails but those that are named above. */
+async function reportOf(file: string): Promise<string> {
+  const server = await redisServer();
+  const hook = fileURLToPath(new URL('./fastify-own-suite.cjs', import.meta.url));
+  // A test that fails leaves its connections open: without `force-exit` its process would never end.
+  const args = ['--require', hook, '--test', '--test-force-exit', '--test-reporter=tap', file];
+  const run = spawn(process.execPath, args, {
+    env: { ...process.env, REDIS_PORT: String(server.port) },
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  });
+  // It has a process of its own for the file: both, should this test run out of time.
+  onTestFinished(() => {
+    if (run.exitCode === null) process.kill(-(run.pid as number));
+  });
+  const [report] = await Promise.all([text(run.stdout), once(run, 'close')]);
+  await server.stop();
+  const failed = [...report.matchAll(/^ *not ok \d+ - (.*)$/gm)].map(([, name = '']) => name);
+  const suites = ['Global rate limit', 'Route rate limit'];
+  expect(failed.filter((name) => !(name in DIFFERENT) && !suites.includes(name))).toEqual([]);
+  return report;
+}

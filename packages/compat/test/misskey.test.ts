@@ -1,0 +1,75 @@
+/** Misskey's RateLimiterService, as docs/migrate/misskey.md rebuilds it, against what was recorded from the original. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { createSkRateLimiterService } from '../src/sharkey.ts';
+import { manualClock } from 'sluice/testing';
+import { STORES } from './stores.ts';
+import { load } from 'sluice-test-support/vectors/vector.ts';
+import { createRateLimiterService } from './misskey-guide.ts';
+
+interface Scenario {
+  readonly id: string;
+  readonly name: string;
+  readonly limit: { key: string; max?: number; duration?: number; minInterval?: number };
+  readonly factor?: number;
+  readonly steps: readonly {
+    readonly atMs: number;
+    readonly actor: string;
+    /** null: passed. `resetMs` counts from the scenario's start. */
+    readonly expect: { readonly code: string; readonly info: { readonly resetMs: number } } | null;
+  }[];
+}
+
+const { meta, scenarios } = load<{ meta: { baseMs: number }; scenarios: readonly Scenario[] }>(
+  'misskey-legacy',
+);
+
+describe.each(['memory', 'redis 7'])('the service of the guide, on %s', (name) => {
+  async function differences({ limit, factor, steps }: Scenario) {
+    const clock = manualClock();
+    const attempt = createRateLimiterService(STORES[name](clock));
+    let [outcomes, resets] = [0, 0];
+    for (const { atMs, actor, expect: recorded } of steps) {
+      clock.set(meta.baseMs + atMs);
+      const denial = await attempt(limit, actor, factor);
+      if (denial?.code !== recorded?.code) outcomes++;
+      if (denial !== null && atMs + denial.retryAfter !== recorded?.info.resetMs) resets++;
+    }
+    return { outcomes, resets };
+  }
+
+  test.each(scenarios)('$id $name passes, refuses and says why as recorded', async (scenario) => {
+    // At 4/3 calls a second theirs announces the end of the oldest of two: an instant at which it still refuses.
+    const resets = scenario.id === 'misskey-11' ? 19 : 0;
+    expect(await differences(scenario)).toEqual({ outcomes: 0, resets });
+  });
+});
+
+test('the recording has 11 scenarios with 163 steps, 131 of them refused', () => {
+  const steps = scenarios.flatMap((scenario) => scenario.steps);
+  expect([scenarios.length, steps.length]).toEqual([11, 163]);
+  expect(steps.filter(({ expect }) => expect !== null)).toHaveLength(131);
+});
+
+test('the page has the code that is tested here', () => {
+  const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
+  const code = read('misskey-guide.ts')
+    .replace(/^import [^;]*;/, '')
+    .replaceAll('export ', '')
+    .trim();
+  expect(read('../../../docs/migrate/misskey.md')).toContain(code);
+});
+
+test('with the same limits, sluice-compat/sharkey passes or refuses as recorded at 106 of 163 steps', async () => {
+  let agree = 0;
+  for (const { limit, factor = 1, steps } of scenarios) {
+    const clock = manualClock();
+    const service = createSkRateLimiterService({ clock, factor: () => factor });
+    for (const { atMs, actor, expect: recorded } of steps) {
+      clock.set(meta.baseMs + atMs);
+      const { blocked } = await service.limit(limit, actor);
+      if (blocked === (recorded !== null)) agree++;
+    }
+  }
+  expect(agree).toBe(106);
+});

@@ -1,0 +1,253 @@
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, inject, test } from 'vitest';
+import { createMultiPrecision, RateLimit, type Rule } from '../src/multi-precision.ts';
+import { redis } from 'sluice/redis';
+import { manualClock } from 'sluice/testing';
+import { punctually } from 'sluice-test-support/redis/watch.ts';
+import { type MakeStore, STORES } from './stores.ts';
+import { agrees, Ledger, load, sort } from 'sluice-test-support/vectors/vector.ts';
+
+const clients = Array.from({ length: 4 }, () => new Redis(inject('redisPort'), '127.0.0.1'));
+const [client] = clients as [Redis];
+afterAll(() => {
+  for (const one of clients) one.disconnect();
+});
+let names = 0;
+const ownName = (): string => `carlson ${process.pid} ${++names}`;
+
+/** Recorded from ratelimit.js 1.8.0 and from Carlson's script in it: `rules` of the one, `limits` of the other. */
+interface Scenario {
+  readonly name: string;
+  readonly rules?: readonly Rule[];
+  readonly limits?: readonly Rule[];
+  readonly quirk?: string;
+  readonly steps: readonly {
+    readonly atSeconds: number;
+    readonly op?: 'incr' | 'check';
+    readonly keys: readonly string[];
+    readonly weight?: number;
+    readonly expected: { readonly limited: boolean };
+  }[];
+}
+
+async function run({ rules, limits, steps }: Scenario, makeStore: MakeStore): Promise<readonly string[]> {
+  const clock = manualClock();
+  const limiter = createMultiPrecision(rules ?? limits ?? [], { store: makeStore(clock) });
+  const ledger = new Ledger();
+  for (const [index, step] of steps.entries()) {
+    const { atSeconds, op, keys, weight, expected } = step;
+    ledger.at(index, step);
+    clock.set(atSeconds * 1000);
+    const limited = op === 'check' ? await limiter.check(keys) : await limiter.incr(keys, weight);
+    ledger.same('limited', limited, expected.limited);
+  }
+  return ledger.differences;
+}
+
+/** Oddities of the original that Sluice does not share. Other oddities it does. */
+const NOT_SHARED: Readonly<Record<string, string>> = {
+  'clock-backwards': 'the clock goes back',
+  'fractional-seconds': 'it refuses everything below a second of precision',
+  'weight-zero-then-trim': 'it fails',
+};
+
+const recording = sort(
+  load<{ scenarios: Scenario[] }>('carlson').scenarios,
+  ({ name }) => name,
+  ({ name }) => NOT_SHARED[name],
+  (scenario) =>
+    agrees(`carlson: ${scenario.name}`, scenario.steps.length, (makeStore) => run(scenario, makeStore)),
+);
+
+for (const store of ['memory', 'redis 7']) {
+  const makeStore = STORES[store];
+
+  describe(store, () => {
+    for (const { claim, run: runOver } of recording.vectors) {
+      test(claim, async () => {
+        expect(await runOver(makeStore)).toEqual([]);
+      });
+    }
+
+    test('what one identifier is refused, none has counted', async () => {
+      const limiter = createMultiPrecision([[60, 3, 1]], { store: makeStore(manualClock()) });
+      expect(await limiter.incr('a', 2)).toBe(false);
+      expect(await limiter.incr(['b', 'a'], 2)).toBe(true);
+      expect(await limiter.incr('b', 3)).toBe(false);
+      expect(await limiter.incr(['a', 'c'], 1)).toBe(false);
+      expect(await limiter.incr('c', 2)).toBe(false);
+    });
+
+    test('what one rule refuses, no rule has counted', async () => {
+      const clock = manualClock();
+      const limiter = createMultiPrecision(
+        [
+          [1, 2],
+          [60, 4, 10],
+        ],
+        { store: makeStore(clock) },
+      );
+      for (let i = 0; i < 10; i++) expect(await limiter.incr('a')).toBe(i >= 2);
+      clock.set(1000);
+      expect(await limiter.incr('a', 2)).toBe(false);
+      clock.set(2000);
+      expect(await limiter.check('a')).toBe(true);
+    });
+
+    test('the rules that are violated come back as they were given', async () => {
+      const second = { interval: 1, limit: 2 };
+      const minute = { interval: 60, limit: 3, precision: 10 };
+      const clock = manualClock();
+      const limiter = createMultiPrecision([second, minute], { store: makeStore(clock) });
+      expect(await limiter.violatedRules('a')).toEqual([]);
+      await limiter.incr('a', 2);
+      expect(await limiter.violatedRules('a')).toEqual([second]);
+      clock.set(1000);
+      await limiter.incr('a');
+      expect(await limiter.violatedRules('a')).toEqual([minute]);
+      await limiter.incr('b', 2);
+      expect(await limiter.violatedRules(['a', 'b'])).toEqual([second, minute]);
+      expect((await limiter.violatedRules('a'))[0]).toBe(minute);
+    });
+
+    test('a precision below a second looks back as far as one above', async () => {
+      const clock = manualClock(700_000_000);
+      // 2.1 / 0.7 is a little more than 3.
+      const limiter = createMultiPrecision([[2.1, 3, 0.7]], { store: makeStore(clock) });
+      for (let i = 0; i < 3; i++) expect(await limiter.incr('a')).toBe(false);
+      clock.advance(2099);
+      expect(await limiter.incr('a')).toBe(true);
+      clock.advance(1);
+      expect(await limiter.incr('a')).toBe(false);
+    });
+  });
+}
+
+test('carlson: 13 scenarios with 415 steps run, 8 of them with 231 steps must agree; 3 are left out', () => {
+  const { scenarios } = load<{ scenarios: Scenario[] }>('carlson');
+  const divides = (rule: Rule): boolean => {
+    const [duration, , precision = duration] = 'interval' in rule ? [rule.interval, 0, rule.precision] : rule;
+    return duration % Math.min(precision, duration) === 0;
+  };
+  const must = scenarios.filter(
+    ({ quirk, rules = [], limits = [] }) => quirk === undefined && [...rules, ...limits].every(divides),
+  );
+  expect(recording.vectors).toHaveLength(13);
+  expect(recording.vectors.reduce((sum, { steps }) => sum + steps, 0)).toBe(415);
+  expect(must.every(({ name }) => NOT_SHARED[name] === undefined)).toBe(true);
+  expect(must).toHaveLength(8);
+  expect(must.reduce((sum, { steps }) => sum + steps.length, 0)).toBe(231);
+  expect(Object.values(recording.leftOut).flat()).toHaveLength(3);
+});
+
+describe('RateLimit of ratelimit.js', () => {
+  const heard = <T>(
+    call: (callback: (error: Error | null, result?: T) => void) => void,
+  ): Promise<unknown[]> =>
+    new Promise((resolve) => {
+      expect(call((...args) => resolve(args))).toBeUndefined();
+    });
+
+  test('answers callbacks, with or without a weight', () =>
+    punctually(100, async () => {
+      const limiter = new RateLimit(client, [{ interval: 3600, limit: 3 }], { prefix: ownName() });
+      expect(await heard((callback) => limiter.incr('127.0.0.1', callback))).toEqual([null, false]);
+      expect(await heard((callback) => limiter.incr(['127.0.0.1'], 2, callback))).toEqual([null, false]);
+      expect(await heard((callback) => limiter.incr('127.0.0.1', undefined, callback))).toEqual([null, true]);
+      expect(await heard((callback) => limiter.check('127.0.0.1', callback))).toEqual([null, true]);
+      expect(await heard((callback) => limiter.violatedRules('127.0.0.1', callback))).toEqual([
+        null,
+        [{ interval: 3600, limit: 3 }],
+      ]);
+    }));
+
+  test('tells a callback of a fault', async () => {
+    const limiter = new RateLimit({ send: () => Promise.reject(new Error('down')) }, [[60, 1]]);
+    const [error] = await heard((callback) => limiter.check('a', callback));
+    expect(error).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
+    await expect(limiter.incr('a')).rejects.toThrow('down');
+  });
+
+  test('instances side by side with one prefix do not disturb each other; a new limit takes over the count', () =>
+    punctually(100, async () => {
+      const prefix = ownName();
+      const hour = (limit: number): Rule => ({ interval: 3600, limit, precision: 60 });
+      const free = new RateLimit(client, [hour(2)], { prefix });
+      const paid = new RateLimit(client, [hour(2), [86_400, 10, 3600]], { prefix });
+      expect([await free.incr('a', 2), await paid.incr('a', 2)]).toEqual([false, false]);
+      expect([await free.check('a'), await paid.check('a')]).toEqual([true, true]);
+      const raised = new RateLimit(client, [hour(3)], { prefix });
+      expect([await raised.incr('a'), await raised.incr('a')]).toEqual([false, true]);
+    }));
+
+  test('with clientPrefix the prefix is left to the client', () =>
+    punctually(100, async () => {
+      const prefix = ownName();
+      const prefixed = new Redis(inject('redisPort'), '127.0.0.1', { keyPrefix: `${prefix} ` });
+      await new RateLimit(prefixed, [[3600, 2]], { prefix, clientPrefix: true }).incr('a');
+      const keys = await client.keys(`${prefix}*`);
+      prefixed.disconnect();
+      expect(keys).toEqual([`${prefix} ratelimit 1x3600000:{a}`]);
+    }));
+
+  describe('four clients at once', () => {
+    const storm = async (ids: readonly string[]) => {
+      const prefix = ownName();
+      const four = clients.map((one) =>
+        createMultiPrecision([[86_400, 100, 3600]], {
+          prefix,
+          store: redis(one, { onFailure: 'throw', deadline: '30s' }),
+        }),
+      );
+      const limited = await Promise.all(Array.from({ length: 400 }, (_, i) => four[i % 4].incr(ids)));
+      return { four, admitted: limited.filter((one) => !one).length };
+    };
+
+    test('admit exactly the limit of an identifier', async () => {
+      expect((await storm(['a'])).admitted).toBe(100);
+    });
+
+    test('never admit more than the limit of two, and what a tie left uncounted is still there', async () => {
+      const { four, admitted } = await storm(['a', 'b']);
+      expect(admitted).toBeLessThanOrEqual(100);
+      // What was given back after a tie has arrived when a later question is answered.
+      await Promise.all(four.map((limiter) => limiter.check(['a', 'b'])));
+      let later = 0;
+      while (!(await four[0].incr(['a', 'b']))) later++;
+      expect(admitted + later).toBe(100);
+      expect([await four[0].check('a'), await four[0].check('b')]).toEqual([true, true]);
+    });
+  });
+});
+
+describe('mistakes', () => {
+  const make = (rules: unknown, options?: object) => () => new RateLimit(undefined, rules as Rule[], options);
+
+  test.each([
+    ['ERR_OPTIONS', 'rules', make([])],
+    ['ERR_OPTIONS', 'rules', make(undefined)],
+    ['ERR_OPTIONS', 'rules.0', make([7])],
+    [
+      'ERR_NUMBER',
+      'rules.1.interval',
+      make([
+        [1, 1],
+        [0, 1],
+      ]),
+    ],
+    ['ERR_MISSING_OPTION', 'rules.0.limit', make([{ interval: 1 }])],
+    ['ERR_NUMBER', 'rules.0.precision', make([[10, 1, -1]])],
+    ['ERR_UNKNOWN_OPTION', 'rules.0.precison', make([{ interval: 1, limit: 1, precison: 1 }])],
+    ['ERR_UNKNOWN_OPTION', 'options.perfix', make([[1, 1]], { perfix: 'a' })],
+  ])('%s: %s', (code, option, construct) => {
+    expect(construct).toThrow(expect.objectContaining({ code, option }));
+  });
+
+  test('no identifiers, or a weight that is no number, reject and count nothing', async () => {
+    const limiter = createMultiPrecision([[60, 1]], { clock: manualClock() });
+    await expect(limiter.incr([])).rejects.toMatchObject({ code: 'ERR_OPTIONS', option: 'ids' });
+    await expect(limiter.incr('a', Number.NaN)).rejects.toMatchObject({ code: 'ERR_COST' });
+    await expect(limiter.check(7 as never)).rejects.toMatchObject({ code: 'ERR_OPTIONS', option: 'ids' });
+    expect(await limiter.incr('a')).toBe(false);
+  });
+});

@@ -1,0 +1,295 @@
+import 'reflect-metadata';
+import { Controller, Get, type INestApplication, Module } from '@nestjs/common';
+import { APP_GUARD, NestFactory } from '@nestjs/core';
+import {
+  SkipThrottle,
+  Throttle,
+  ThrottlerGuard,
+  ThrottlerModule,
+  type ThrottlerOptions,
+  type ThrottlerStorage,
+  ThrottlerStorageService,
+} from '@nestjs/throttler';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { sluiceStore } from '../src/nestjs-throttler.ts';
+import { memory } from 'sluice';
+import type { Hit } from 'sluice/store';
+import { type ManualClock, manualClock } from 'sluice/testing';
+import { admitted, counted, drained, freshPrefix, ownRedis, statuses, unreachable } from './apps.ts';
+
+/** It fits what the module asks for. */
+const asTheirs = (options?: Parameters<typeof sluiceStore>[0]): ThrottlerStorage => sluiceStore(options);
+
+const places = {
+  'in memory': (clock: ManualClock) => asTheirs({ clock }),
+  'over Redis': (clock: ManualClock) => asTheirs({ store: ownRedis(clock), prefix: freshPrefix() }),
+};
+
+describe.each(Object.entries(places))('%s', (_, open) => {
+  function opened() {
+    const clock = manualClock(1_700_000_000_000);
+    const storage = open(clock);
+    return {
+      clock,
+      hit: (ttl: number, limit: number, block: number, key = 'key') =>
+        storage.increment(key, ttl, limit, block, 'default'),
+    };
+  }
+
+  test('hits are counted and times are whole seconds, rounded up', async () => {
+    const { clock, hit } = opened();
+    expect(await hit(2500, 2, 2500)).toEqual({
+      totalHits: 1,
+      timeToExpire: 3,
+      isBlocked: false,
+      timeToBlockExpire: 0,
+    });
+    clock.advance(1600);
+    expect(await hit(2500, 2, 2500)).toMatchObject({ totalHits: 2, timeToExpire: 1 });
+  });
+
+  test('one hit too many blocks for blockDuration, and knocking does not prolong it', async () => {
+    const { clock, hit } = opened();
+    await hit(1000, 1, 5000);
+    expect(await hit(1000, 1, 5000)).toMatchObject({ totalHits: 2, isBlocked: true, timeToBlockExpire: 5 });
+    clock.advance(4500);
+    expect(await hit(1000, 1, 5000)).toMatchObject({ isBlocked: true, timeToBlockExpire: 1 });
+    clock.advance(499);
+    expect(await hit(1000, 1, 5000)).toMatchObject({ isBlocked: true, timeToBlockExpire: 1 });
+    clock.advance(1);
+    expect(await hit(1000, 1, 5000)).toMatchObject({ totalHits: 1, isBlocked: false });
+    expect(await hit(1000, 1, 5000), 'blocks do not grow').toMatchObject({
+      isBlocked: true,
+      timeToBlockExpire: 5,
+    });
+  });
+
+  test('after a block that is shorter than the ttl the count starts anew', async () => {
+    const { clock, hit } = opened();
+    await hit(60_000, 2, 1000);
+    await hit(60_000, 2, 1000);
+    expect(await hit(60_000, 2, 1000)).toMatchObject({ isBlocked: true, timeToBlockExpire: 1 });
+    clock.advance(1000);
+    expect(await hit(60_000, 2, 1000)).toMatchObject({ totalHits: 1, isBlocked: false });
+    expect(await hit(60_000, 2, 1000)).toMatchObject({ totalHits: 2, isBlocked: false });
+    expect(await hit(60_000, 2, 1000)).toMatchObject({ isBlocked: true });
+  });
+
+  test('without a blockDuration requests pass again as soon as the oldest hit expires', async () => {
+    const { clock, hit } = opened();
+    await hit(10_000, 2, 0);
+    clock.advance(6000);
+    await hit(10_000, 2, 0);
+    expect(await hit(10_000, 2, 0)).toMatchObject({ totalHits: 3, isBlocked: true, timeToBlockExpire: 4 });
+    clock.advance(3999);
+    expect(await hit(10_000, 2, 0)).toMatchObject({ isBlocked: true, timeToBlockExpire: 1 });
+    clock.advance(1);
+    expect(await hit(10_000, 2, 0)).toMatchObject({ totalHits: 2, isBlocked: false });
+  });
+
+  test('a limit of none blocks everybody, a ttl of none nobody', async () => {
+    const { hit } = opened();
+    expect(await hit(1000, 0, 0)).toMatchObject({ isBlocked: true, timeToBlockExpire: 1 });
+    expect(await hit(1000, 0, 3000)).toMatchObject({ isBlocked: true, timeToBlockExpire: 3 });
+    for (let i = 0; i < 3; i++) expect(await hit(0, 1, 0)).toMatchObject({ totalHits: 1, isBlocked: false });
+    expect(await hit(1000, Infinity, 0)).toMatchObject({ totalHits: 1, isBlocked: false });
+  });
+
+  test('keys and throttlers count apart', async () => {
+    const clock = manualClock();
+    const storage = open(clock);
+    await storage.increment('a', 1000, 1, 1000, 'short');
+    expect(await storage.increment('a', 1000, 1, 1000, 'short')).toMatchObject({ isBlocked: true });
+    expect(await storage.increment('b', 1000, 1, 1000, 'short')).toMatchObject({ isBlocked: false });
+    expect(await storage.increment('a', 5000, 9, 5000, 'long')).toMatchObject({
+      totalHits: 1,
+      isBlocked: false,
+    });
+  });
+
+  test('of hits at once exactly the limit passes', async () => {
+    const { hit } = opened();
+    const records = await Promise.all(Array.from({ length: 200 }, () => hit(60_000, 50, 60_000)));
+    const passed = records.filter(({ isBlocked }) => !isBlocked);
+    expect(passed.map(({ totalHits }) => totalHits).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 50 }, (_, i) => i + 1),
+    );
+  });
+});
+
+test('a ttl made up for each request does not make a limiter each: lengths are rounded up by an eighth at most', async () => {
+  const clock = manualClock();
+  const kept = memory({ clock });
+  const plans = new Set<string>();
+  const apply = (hit: Hit) => {
+    plans.add(hit.plan.id);
+    return kept.apply(hit);
+  };
+  const storage = sluiceStore({ store: { ...kept, apply } });
+  for (let ttl = 1000; ttl < 6000; ttl++) {
+    const { timeToExpire } = await storage.increment(`key ${ttl}`, ttl, 5, 0, 'default');
+    expect(timeToExpire).toBeGreaterThanOrEqual(Math.ceil(ttl / 1000));
+    expect(timeToExpire).toBeLessThanOrEqual(Math.ceil((ttl * 1.125) / 1000));
+  }
+  expect(plans.size).toBeLessThan(50);
+});
+
+test('a hit is one question to the store, also when it blocks; a block shorter than the ttl asks once more', async () => {
+  const store = counted(memory());
+  const storage = sluiceStore({ store });
+  for (const block of [1000, 0, 500]) {
+    for (let i = 0; i < 4; i++) await storage.increment(`key ${block}`, 1000, 2, block, 'default');
+  }
+  expect(store.asked()).toBe(4 + 4 + 4 + 1);
+});
+
+test('when Redis cannot be asked, the storage says what its store was told to say', async () => {
+  const answer = (onFailure: 'throw' | 'allow' | 'deny') =>
+    sluiceStore({ store: unreachable(onFailure) }).increment('key', 60_000, 2, 1000, 'default');
+  expect(await answer('allow')).toMatchObject({ totalHits: 1, isBlocked: false });
+  expect(await answer('deny')).toMatchObject({ totalHits: 3, isBlocked: true, timeToBlockExpire: 1 });
+  await expect(answer('throw')).rejects.toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
+});
+
+test('a misspelt option is told', () => {
+  expect(() => sluiceStore({ perfix: 'a' } as object)).toThrow(
+    expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION' }),
+  );
+});
+
+describe('beside their own storage', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  const step = fc.record({ wait: fc.integer({ min: 0, max: 1500 }), key: fc.constantFrom('a', 'b') });
+
+  test.each([
+    ['a block as long as the ttl', 3000, 3000],
+    ['a longer block', 3000, 7000],
+    ['a shorter block', 3000, 1000],
+    ['no block', 3000, 0],
+  ])(
+    'the same hits at the same times are admitted, counted and announced alike: %s',
+    async (_, ttl, block) => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(step, { maxLength: 40 }),
+          fc.integer({ min: 1, max: 4 }),
+          async (steps, limit) => {
+            vi.useFakeTimers({ now: 1_700_000_000_000 });
+            const theirs = new ThrottlerStorageService();
+            const ours = sluiceStore({ clock: { now: () => Date.now() } });
+            const wereBlocked = new Set<string>();
+            for (const { wait, key } of steps) {
+              vi.advanceTimersByTime(wait);
+              const expected = await theirs.increment(key, ttl, limit, block, 'default');
+              const record = await ours.increment(key, ttl, limit, block, 'default');
+              expect(record.isBlocked).toBe(expected.isBlocked);
+              if (record.isBlocked) {
+                wereBlocked.add(key);
+                expect(record.timeToBlockExpire).toBe(expected.timeToBlockExpire);
+              } else {
+                expect(record.totalHits).toBe(expected.totalHits);
+                // After a block, theirs counts the time from a refused hit.
+                if (!wereBlocked.has(key)) expect(record.timeToExpire).toBe(expected.timeToExpire);
+              }
+            }
+            theirs.onApplicationShutdown();
+          },
+        ),
+        { numRuns: 200 },
+      );
+    },
+  );
+});
+
+describe('with Nest, over a socket', () => {
+  const running: INestApplication[] = [];
+  afterEach(async () => {
+    for (const app of running.splice(0)) await app.close();
+  });
+
+  async function start(throttlers: ThrottlerOptions[], storage: ThrottlerStorage): Promise<string> {
+    class AppController {
+      hello() {
+        return 'hello';
+      }
+      strict() {
+        return 'strict';
+      }
+      open() {
+        return 'open';
+      }
+    }
+    const on = (name: keyof AppController, ...decorators: MethodDecorator[]) => {
+      const descriptor = Object.getOwnPropertyDescriptor(AppController.prototype, name) as PropertyDescriptor;
+      for (const decorate of decorators) decorate(AppController.prototype, name, descriptor);
+    };
+    on('hello', Get());
+    on('strict', Get('strict'), Throttle({ default: { limit: 1, ttl: 1000, blockDuration: 5000 } }));
+    on('open', Get('open'), SkipThrottle());
+    Controller()(AppController);
+    class AppModule {}
+    Module({
+      imports: [ThrottlerModule.forRoot({ throttlers, storage })],
+      controllers: [AppController],
+      providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
+    })(AppModule);
+    const app = await NestFactory.create(AppModule, { logger: false });
+    running.push(app);
+    await app.listen(0, '127.0.0.1');
+    return `${await app.getUrl()}/`;
+  }
+
+  test('the limit passes, one more is refused, and headers say until when', async () => {
+    const clock = manualClock();
+    const url = await start([{ ttl: 60_000, limit: 2 }], asTheirs({ clock }));
+    const first = await drained(fetch(url));
+    expect(first.headers.get('x-ratelimit-limit')).toBe('2');
+    expect(first.headers.get('x-ratelimit-remaining')).toBe('1');
+    expect(first.headers.get('x-ratelimit-reset')).toBe('60');
+    expect(await statuses(url, 2)).toEqual([200, 429]);
+    clock.advance(30_000);
+    expect((await drained(fetch(url))).headers.get('retry-after')).toBe('30');
+    clock.advance(30_000);
+    expect(await statuses(url, 3)).toEqual([200, 200, 429]);
+  });
+
+  test('a route has limits of its own, or none', async () => {
+    const clock = manualClock();
+    const url = await start([{ ttl: 60_000, limit: 2 }], asTheirs({ clock }));
+    expect(await statuses(`${url}strict`, 2)).toEqual([200, 429]);
+    clock.advance(4999);
+    expect(await statuses(`${url}strict`, 1)).toEqual([429]);
+    clock.advance(1);
+    expect(await statuses(`${url}strict`, 1)).toEqual([200]);
+    expect(await statuses(`${url}open`, 5)).toEqual([200, 200, 200, 200, 200]);
+    expect(await statuses(url, 3)).toEqual([200, 200, 429]);
+  });
+
+  test('several throttlers hold at once', async () => {
+    const clock = manualClock();
+    const throttlers = [
+      { name: 'short', ttl: 1000, limit: 1 },
+      { name: 'long', ttl: 60_000, limit: 2 },
+    ];
+    const url = await start(throttlers, asTheirs({ clock }));
+    expect(await statuses(url, 2)).toEqual([200, 429]);
+    clock.advance(1000);
+    expect(await statuses(url, 1)).toEqual([200]);
+    clock.advance(1000);
+    const refused = await drained(fetch(url));
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('retry-after-long')).toBe('60');
+  });
+
+  test('two instances on one Redis admit the limit once, however many ask at once', async () => {
+    const prefix = freshPrefix();
+    const urls = await Promise.all(
+      [0, 1].map(() => start([{ ttl: 60_000, limit: 25 }], asTheirs({ store: ownRedis(), prefix }))),
+    );
+    expect(await admitted(urls, 100)).toBe(25);
+  });
+});

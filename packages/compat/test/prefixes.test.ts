@@ -1,0 +1,48 @@
+import { Redis } from 'ioredis';
+import { describe, expect, inject, test } from 'vitest';
+import { sluiceStore as express } from '../src/express-rate-limit.ts';
+import { sluiceStore as fastify } from '../src/fastify-rate-limit.ts';
+import { sluiceStore as hono } from '../src/hono-rate-limiter.ts';
+import { sluiceStore as nest } from '../src/nestjs-throttler.ts';
+import { memory } from 'sluice';
+import { redis } from 'sluice/redis';
+
+describe.each(Object.entries({ express, fastify, hono, nest }))(
+  'the second store of %s',
+  (_, sluiceStore) => {
+    const refused = expect.objectContaining({ code: 'ERR_MISSING_OPTION', option: 'sluiceStore.prefix' });
+
+    test('needs a prefix if it shares a store with the first', () => {
+      const store = memory();
+      sluiceStore({ store });
+      expect(() => sluiceStore({ store })).toThrow(refused);
+      sluiceStore({ store, prefix: 'login' });
+    });
+
+    test('needs a prefix if it shares a Redis client with the first', async () => {
+      const client = new Redis({ port: inject('redisPort'), lazyConnect: true });
+      client.on('error', () => {});
+      sluiceStore({ store: redis(client) });
+      expect(() => sluiceStore({ store: redis(client) })).toThrow(refused);
+      sluiceStore({ store: redis(client), prefix: 'login' });
+      client.disconnect();
+    });
+
+    test('needs none if it has a store of its own', () => {
+      sluiceStore();
+      sluiceStore();
+      sluiceStore({ store: memory() });
+      sluiceStore({ store: memory() });
+    });
+  },
+);
+
+test('the default prefix is free again after a shutdown', async () => {
+  const store = memory();
+  await express({ store }).shutdown();
+  await hono({ store }).shutdown();
+  nest({ store }).onApplicationShutdown();
+  express({ store });
+  hono({ store });
+  nest({ store });
+});

@@ -1,0 +1,26 @@
+/** Ids of actors come from clients, and some are very long. What a process remembers of them must stay small. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import { createSkRateLimiterService } from '../src/sharkey.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** In megabytes. */
+function heap(): number {
+  collect();
+  return process.memoryUsage().heapUsed / 1e6;
+}
+
+test('the Sharkey drop-in does not remember the factors of 4,000 actors with ids of 100 kB', async () => {
+  const service = createSkRateLimiterService({ factor: () => 1 });
+  const limit = { type: 'bucket', key: 'k', size: 2 } as const;
+  await service.limit(limit, 'warm-up');
+  const before = heap();
+  for (let i = 0; i < 4000; i++)
+    expect((await service.limit(limit, `${i} ${'x'.repeat(100_000)}`)).remaining).toBe(1);
+  // All ids together are 400 MB.
+  expect(heap() - before).toBeLessThan(20);
+  expect((await service.limit(limit, 'warm-up')).blocked).toBe(false);
+});

@@ -1,0 +1,345 @@
+/** All of what was recorded from Sharkey's SkRateLimiterService, and what the recordings cannot show. */
+import { Redis } from 'ioredis';
+import { afterEach, describe, expect, inject, test } from 'vitest';
+import {
+  type Actor,
+  createSkRateLimiterService,
+  type LimitInfo,
+  type RateLimit,
+  rateLimitHeaders,
+  type SkRateLimiterOptions,
+  translateLimit,
+  type TranslatedLimit,
+} from '../src/sharkey.ts';
+import { memory, type Store } from 'sluice';
+import { redis } from 'sluice/redis';
+import { type ManualClock, manualClock } from 'sluice/testing';
+import { STORES } from './stores.ts';
+import { load } from 'sluice-test-support/vectors/vector.ts';
+
+interface Scenario {
+  readonly id: string;
+  readonly name: string;
+  /** 'test': everything is unlimited. */
+  readonly env?: string;
+  readonly baseMs: number;
+  /** Factors; a string has the default. */
+  readonly policies: { readonly default: number; readonly users?: Readonly<Record<string, number>> };
+  readonly limits: readonly RateLimit[];
+  readonly steps: readonly {
+    readonly atMs: number;
+    readonly actor: string | { readonly userId: string };
+    /** Index in `limits`; default 0. */
+    readonly limit?: number;
+    readonly expect?: LimitInfo;
+    /** The call is refused. */
+    readonly error?: string;
+  }[];
+}
+
+const recorded = load<{
+  scenarios: readonly Scenario[];
+  translations: readonly {
+    readonly limit: RateLimit;
+    readonly factor: number;
+    readonly expect?: TranslatedLimit | null;
+    readonly error?: string;
+  }[];
+  headers: readonly { readonly info: LimitInfo; readonly headers: readonly [string, string][] }[];
+}>('sharkey');
+
+/** Any store, or none: the service's own. */
+const stores: readonly [string, (clock: ManualClock) => Store | undefined][] = [
+  ['memory', STORES['memory']],
+  ['redis 7', STORES['redis 7']],
+  ['its own store', () => undefined],
+];
+
+describe.each(stores)('recorded, on %s', (_, makeStore) => {
+  test.each(recorded.scenarios)('$id $name agrees in every field', async (scenario) => {
+    const { baseMs, env, limits, policies, steps } = scenario;
+    const clock = manualClock(baseMs);
+    const service = createSkRateLimiterService({
+      store: makeStore(clock),
+      clock,
+      disabled: env === 'test',
+      factor: (actor) =>
+        (typeof actor === 'string' ? undefined : policies.users?.[actor.id]) ?? policies.default,
+    });
+    for (const { atMs, actor, limit = 0, expect: info, error } of steps) {
+      clock.set(baseMs + atMs);
+      const answer = service.limit(limits[limit], typeof actor === 'string' ? actor : { id: actor.userId });
+      if (error === undefined) expect(await answer).toEqual(info);
+      else await expect(answer).rejects.toThrow('[ERR_NUMBER]');
+    }
+  });
+});
+
+test('all 1053 recorded translations agree', () => {
+  expect(recorded.translations).toHaveLength(1053);
+  for (const { limit, factor, expect: numbers, error } of recorded.translations) {
+    if (error === undefined) expect(translateLimit(limit, factor), JSON.stringify(limit)).toEqual(numbers);
+    else expect(() => translateLimit(limit, factor), JSON.stringify(limit)).toThrow('[ERR_NUMBER]');
+  }
+});
+
+test('all 249 recorded headers agree, in order', () => {
+  expect(recorded.headers).toHaveLength(249);
+  for (const { info, headers } of recorded.headers) expect(rateLimitHeaders(info)).toEqual(headers);
+});
+
+test('the recording has 55 scenarios with 1070 steps', () => {
+  expect(recorded.scenarios).toHaveLength(55);
+  expect(recorded.scenarios.flatMap(({ steps }) => steps)).toHaveLength(1070);
+});
+
+const TEN: RateLimit = { type: 'bucket', key: 'ten', size: 10, dripRate: 60_000 };
+
+function service(options: SkRateLimiterOptions = {}) {
+  const clock = manualClock(1_700_000_000_000);
+  return { clock, ...createSkRateLimiterService({ clock, ...options }) };
+}
+
+describe('a factor', () => {
+  test('is asked once by all who wait for it', async () => {
+    const asked: Actor[] = [];
+    const { limit } = service({
+      factor: async (actor) => {
+        asked.push(actor);
+        return await Promise.resolve(0.5);
+      },
+    });
+    const answers = await Promise.all(Array.from({ length: 32 }, () => limit(TEN, { id: 'u' })));
+    expect(asked).toEqual([{ id: 'u' }]);
+    expect(answers.filter(({ blocked }) => !blocked)).toHaveLength(20);
+  });
+
+  test('that has changed is seen after 60 seconds, and keeps what was used', async () => {
+    let factor = 1;
+    const { clock, limit } = service({ factor: () => factor });
+    for (let i = 0; i < 10; i++) await limit(TEN, 'a');
+    factor = 0.5;
+    clock.advance(59_999);
+    expect((await limit(TEN, 'a')).blocked).toBe(true);
+    clock.advance(2);
+    // One has dripped by the old rate or two by the new one, in either case from the same ten.
+    expect(await limit(TEN, 'a')).toMatchObject({ blocked: false, remaining: 11 });
+    factor = 2;
+    clock.advance(60_001);
+    expect(await limit(TEN, 'a')).toMatchObject({ blocked: true, remaining: 0, fullResetMs: 9 * 120_000 });
+  });
+
+  test('is remembered for 60 seconds, and not a millisecond longer', async () => {
+    let asked = 0;
+    const { clock, limit } = service({ factor: () => ++asked });
+    await limit(TEN, 'a');
+    clock.advance(60_000);
+    await limit(TEN, 'a');
+    expect(asked).toBe(1);
+    clock.advance(1);
+    await limit(TEN, 'a');
+    expect(asked).toBe(2);
+  });
+
+  test('is asked again by a clock that went back', async () => {
+    let asked = 0;
+    const { clock, limit } = service({ factor: () => ++asked });
+    await limit(TEN, 'a');
+    clock.advance(-3_600_000);
+    await limit(TEN, 'a');
+    await limit(TEN, 'a');
+    expect(asked).toBe(2);
+  });
+
+  test('of a user is not that of a string, though they share the bucket', async () => {
+    const { limit } = service({ factor: (actor) => (typeof actor === 'string' ? 1 : 10) });
+    expect((await limit(TEN, 'u')).remaining).toBe(9);
+    expect((await limit(TEN, { id: 'u' })).blocked).toBe(true);
+    expect((await limit(TEN, 'u')).remaining).toBe(8);
+  });
+
+  test('that could not be found out is asked for again', async () => {
+    let asked = 0;
+    const { limit } = service({
+      factor: () => (++asked === 1 ? Promise.reject(new Error('no database')) : Promise.resolve(1)),
+    });
+    await expect(limit(TEN, 'a')).rejects.toThrow('no database');
+    expect((await limit(TEN, 'a')).remaining).toBe(9);
+  });
+
+  test.each([-1, NaN, Infinity])('of %d is refused', async (factor) => {
+    await expect(service({ factor: () => factor }).limit(TEN, 'a')).rejects.toThrow('[ERR_NUMBER]');
+  });
+
+  test('is remembered of the last 10,000 actors, and of 20,000 at most', async () => {
+    let asked = 0;
+    const { limit } = service({
+      factor() {
+        asked++;
+        return 0;
+      },
+    });
+    const first = async (actors: number): Promise<void> => {
+      for (let i = 0; i < actors; i++) await limit(TEN, `actor ${i}`);
+    };
+    await first(10_000);
+    await limit(TEN, 'one more');
+    await first(10_000);
+    expect(asked).toBe(10_001);
+    for (let i = 0; i < 20_000; i++) await limit(TEN, `other ${i}`);
+    await first(10_000);
+    expect(asked).toBe(40_001);
+  });
+
+  test.each([null, '2'])('of %o is refused', async (factor) => {
+    await expect(service({ factor: () => factor as unknown as number }).limit(TEN, 'a')).rejects.toThrow(
+      '[ERR_NUMBER]',
+    );
+  });
+});
+
+describe('the state', () => {
+  test('of 20 keys and 5 factors is that of one bucket per key and actor', async () => {
+    let factor = 1;
+    const { clock, limit } = service({ factor: () => factor });
+    for (factor of [1, 0.5, 0.25, 2, 5]) {
+      clock.advance(60_001);
+      for (let key = 0; key < 20; key++) {
+        const { remaining } = await limit({ ...TEN, key: `k${key}`, dripRate: 1e9, size: 20 + key }, 'a');
+        const used = [1, 0.5, 0.25, 2, 5].indexOf(factor) + 1;
+        expect(remaining).toBe(Math.max(Math.ceil((20 + key) / factor) - used, 0));
+      }
+    }
+  });
+
+  test('of keys and actors that read the same when joined is kept apart', async () => {
+    const { limit } = service();
+    const one = (key: string): RateLimit => ({ type: 'bucket', key, size: 1 });
+    for (let i = 0; i < 500; i++) {
+      expect((await limit(one('a'), `${i} c`)).blocked, `key a, actor ${i} c`).toBe(false);
+      expect((await limit(one(`a ${i}`), 'c')).blocked, `key a ${i}, actor c`).toBe(false);
+    }
+  });
+
+  test('of keys made up per file is one row each, and outlives the limiter that wrote it', async () => {
+    const store = memory({ clock: manualClock() });
+    const { limit } = service({ store });
+    for (let i = 0; i < 2000; i++) await limit({ type: 'bucket', key: `/files/${i}`, size: 1 + i }, 'a');
+    expect(store.size).toBe(2000);
+    expect((await limit({ type: 'bucket', key: '/files/0', size: 1 }, 'a')).blocked).toBe(true);
+  });
+
+  test('mints nothing and charges no blocked call when the clock goes back', async () => {
+    const { clock, limit } = service();
+    for (let i = 0; i < 10; i++) await limit(TEN, 'a');
+    clock.advance(-5000);
+    for (let i = 0; i < 10; i++)
+      expect(await limit(TEN, 'a')).toMatchObject({ blocked: true, resetMs: 65_000 });
+    clock.advance(65_000);
+    expect(await limit(TEN, 'a')).toMatchObject({ blocked: false, remaining: 0, resetMs: 60_000 });
+  });
+
+  test('announces the full reset of what it holds, also when the clock went back or the bucket became smaller', async () => {
+    let factor = 1;
+    const { clock, limit } = service({ factor: () => factor });
+    const five: RateLimit = { type: 'bucket', key: 'five', size: 5, dripSize: 2, dripRate: 1000 };
+    for (let i = 0; i < 5; i++) await limit(five, 'a');
+    clock.advance(-7500);
+    expect(await limit(five, 'a')).toMatchObject({ blocked: true, resetMs: 8500, fullResetMs: 3000 });
+    clock.advance(7500);
+    factor = 2;
+    // Of five, three drips of two seconds; three would fit.
+    expect(await limit(five, { id: 'a' })).toMatchObject({ blocked: true, resetMs: 4000, fullResetMs: 6000 });
+  });
+
+  test('is told in whole milliseconds by a clock that is finer', async () => {
+    const { clock, limit } = service();
+    for (let i = 0; i < 10; i++) await limit(TEN, 'a');
+    clock.advance(0.3);
+    expect(await limit(TEN, 'a')).toMatchObject({ resetMs: 60_000, fullResetMs: 600_000 });
+    clock.advance(59_999.2);
+    expect(await limit(TEN, 'a')).toMatchObject({ blocked: true, resetMs: 1, fullResetMs: 600_000 });
+    // A quarter of a microsecond early is on time, and no millisecond more for the next one.
+    clock.advance(0.5 - 2 ** -12);
+    expect(await limit(TEN, 'a')).toMatchObject({ blocked: false, resetMs: 60_000, fullResetMs: 600_000 });
+    expect(await limit(TEN, 'a')).toMatchObject({ blocked: true, resetMs: 60_000, fullResetMs: 600_000 });
+  });
+});
+
+describe('what is no limit', () => {
+  const bad: readonly unknown[] = [
+    { key: 'k', type: 'bucket' },
+    { key: 'k', type: 'bucket', size: NaN },
+    { key: 'k', type: 'bucket', size: '5' },
+    { key: 'k', type: 'bucket', size: 5, dripRate: Infinity },
+    { key: 'k', max: 5, duration: Infinity },
+    { key: 'k', max: 5, duration: 1000, minInterval: NaN },
+    { key: 'k', minInterval: -0.1 },
+    { key: 'k', minInterval: Infinity },
+  ];
+  test.each(bad)('is refused: %o', (limit) => {
+    expect(() => translateLimit(limit as RateLimit, 1)).toThrow('[ERR_NUMBER]');
+    expect(translateLimit(limit as RateLimit, 0)).toBe(null);
+  });
+
+  test('without a key or an actor is refused', async () => {
+    const { limit } = service();
+    await expect(limit({ type: 'bucket', size: 1 } as RateLimit, 'a')).rejects.toThrow('limit.key');
+    await expect(limit(TEN, null as unknown as string)).rejects.toThrow('actor');
+    await expect(limit(TEN, {} as { id: string })).rejects.toThrow('[ERR_KEY]');
+  });
+
+  test('a misspelt option is refused', () => {
+    expect(() => createSkRateLimiterService({ factors: () => 1 } as object)).toThrow('[ERR_UNKNOWN_OPTION]');
+    expect(() => createSkRateLimiterService({ factor: 2 } as object)).toThrow('[ERR_OPTIONS]');
+  });
+});
+
+describe('on Redis', () => {
+  const clients: Redis[] = [];
+  afterEach(() => {
+    for (const client of clients.splice(0)) client.disconnect();
+  });
+  function connect(): Redis {
+    const client = new Redis(inject('redisPort'), '127.0.0.1');
+    clients.push(client);
+    return client;
+  }
+  const fresh = (): RateLimit => ({ ...TEN, key: `${process.pid} ${performance.now()}` });
+
+  test('exactly 10 of 64 concurrent calls pass at a limit of 10', async () => {
+    const services = Array.from({ length: 4 }, () =>
+      createSkRateLimiterService({ store: redis(connect(), { onFailure: 'throw', deadline: '30s' }) }),
+    );
+    const limit = fresh();
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, (_, i) => services[i % 4].limit(limit, 'a')),
+    );
+    expect(answers.filter(({ blocked }) => !blocked)).toHaveLength(10);
+    expect(answers.filter(({ remaining }) => remaining === 0)).toHaveLength(55);
+  });
+
+  test('a check is one command, and a second factor finds what the first has used', async () => {
+    const client = connect();
+    const commands: string[] = [];
+    const store: Store = redis(
+      {
+        send([name, ...args]: readonly string[]) {
+          commands.push(name);
+          return client.call(name, ...args);
+        },
+      },
+      { onFailure: 'throw', deadline: '30s' },
+    );
+    const { limit } = createSkRateLimiterService({
+      store,
+      factor: (actor) => (typeof actor === 'string' ? 1 : 2),
+    });
+    const ten = fresh();
+    await limit(ten, 'warm');
+    commands.length = 0;
+    for (let i = 0; i < 3; i++) await limit(ten, 'u');
+    expect(await limit(ten, { id: 'u' })).toMatchObject({ blocked: false, remaining: 1 });
+    expect(commands).toEqual(['EVALSHA', 'EVALSHA', 'EVALSHA', 'EVALSHA']);
+  });
+});

@@ -1,0 +1,164 @@
+/** The interface of a limiter: its verbs, what they accept and what they return. */
+import type { Answer, Decision, MaybePromise, Millis, Mode } from '../engine/contract.ts';
+import type { Duration } from '../internal/duration.ts';
+import type { Inherit } from '../policy/inherit.ts';
+import type { Policies } from '../policy/named-policies.ts';
+
+/** Options of verbs that have a cost. A bare number in their place is the cost. */
+export interface CostOptions<Tier extends string = string> {
+  /** How many units the call uses. Default 1; a cost of 0 only peeks. */
+  readonly cost?: number | undefined;
+  /** The tier whose policies apply to this call. Default: the policies that `createLimiter` was given. */
+  readonly tier?: Tier | undefined;
+}
+
+/** Options of `take`. */
+export interface TakeOptions<Tier extends string = string> extends CostOptions<Tier> {
+  /** What to charge when the whole cost does not fit: nothing ('whole', the default), what fits, or everything. */
+  readonly mode?: Mode | undefined;
+  /**
+   * Only with mode 'always': the longest time for which attempts beyond the limit may keep the key denied. Default: the
+   * longest window of the policies. `Infinity` charges every attempt in full.
+   */
+  readonly maxDelay?: Duration | undefined;
+}
+
+/** Options of `refund` and `release`. */
+export interface GiveBackOptions<Tier extends string = string> extends CostOptions<Tier> {
+  /**
+   * The decision whose charge is given back. With it, a held place (concurrency) is freed only if it is this decision's
+   * own, and nothing happens if its lease has ended. A charge that the fallback (`onFailure`) made is given back there and not in
+   * the store.
+   */
+  readonly of?: Decision | undefined;
+}
+
+/** Options of `renew` and `keep`, which need to know which place is held. */
+export interface HeldOptions<Tier extends string = string> extends CostOptions<Tier> {
+  /** The decision that took the place, or that last renewed it. */
+  readonly of: Decision;
+}
+
+/** Options of `reserve`. */
+export interface ReserveOptions<Tier extends string = string> extends CostOptions<Tier> {
+  /**
+   * The longest acceptable delay. A turn that is further away is not booked, and nothing is charged. Default: the longest
+   * window of the policies. `Infinity` accepts any delay.
+   */
+  readonly maxDelay?: Duration | undefined;
+}
+
+/** Options of `acquire` and `run`. */
+export interface AcquireOptions<Tier extends string = string> extends CostOptions<Tier> {
+  /** How long to wait before the call is denied. 0 never waits. Default: no timeout. */
+  readonly timeout?: Duration | undefined;
+  /** Stops waiting when it is aborted. The promise rejects, and nothing is charged. */
+  readonly signal?: AbortSignal | undefined;
+  /** Callers with a higher priority are served first. Default 0. */
+  readonly priority?: number | undefined;
+}
+
+/** A booked turn, or the reason why none was booked. */
+export interface Reservation<R extends MaybePromise<Decision> = Decision> {
+  /** `decision.allowed` is true if the turn is booked and charged. */
+  readonly decision: Decision;
+  /** Milliseconds to wait before acting. `Infinity` means that nothing was booked. */
+  readonly delay: Millis;
+  /** Gives the turn back. Only the first call has an effect; without a booking it returns `undefined`. */
+  cancel(): R | undefined;
+}
+
+/** One of the keys that `takeMany` takes together. */
+export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
+  /** The limiter that decides on this key. Default: the limiter whose `takeMany` is called. */
+  readonly limiter?: Pick<Limiter<R>, 'take' | 'peek' | 'refund'> | undefined;
+  /** The key to charge. */
+  readonly key: string;
+  /** How many units the key is charged. Default 1. */
+  readonly cost?: number | undefined;
+  /** A tier of this item's limiter. Default: the policies that `createLimiter` was given. */
+  readonly tier?: string | undefined;
+}
+
+/** The decision about several keys. Its own numbers are those of the item that denied, or that is closest to its limit. */
+export interface ManyDecision extends Decision {
+  /** The decision about each item, in the order of the items. */
+  readonly decisions: readonly Decision[];
+}
+
+/**
+ * Decides whether keys may act, under the policies it was created with. `R` is what its verbs return: a `Decision` on
+ * stores that answer synchronously, or a `Promise<Decision>`. `Tier` is a union of the names of its tiers.
+ */
+export interface Limiter<R extends MaybePromise<Decision> = Decision, Tier extends string = string> {
+  /** Charges the key if every policy allows it, and returns the decision. */
+  take(key: string, options?: number | TakeOptions<Tier>): R;
+  /** Returns the decision that `take` would return, and charges nothing. */
+  peek(key: string, options?: number | CostOptions<Tier>): R;
+  /** Gives units back. The key never ends up with more than its limit. */
+  refund(key: string, options?: number | GiveBackOptions<Tier>): R;
+  /** Frees held places (concurrency). Other policies keep what they charged. */
+  release(key: string, options?: number | GiveBackOptions<Tier>): R;
+  /**
+   * Restarts the lease of a held place (concurrency). Pass the returned decision to the next `renew` or `release`, because
+   * it identifies the place from then on. A place whose lease had already ended is taken again, even beyond the limit,
+   * because its holder is still running; `allowed` is false if that exceeded the limit.
+   */
+  renew(key: string, options: HeldOptions<Tier>): R;
+  /** Charges the key now for a turn that may be in the future, and says how long to wait for it. */
+  reserve(key: string, options?: number | ReserveOptions<Tier>): Answer<R, Reservation<R>>;
+  /**
+   * Waits until the key may act, then charges it. Callers of one key and priority are served in the order in which they
+   * came. A timeout resolves with a denial, and an aborted signal rejects.
+   */
+  acquire(key: string, options?: number | AcquireOptions<Tier>): Promise<Decision>;
+  /**
+   * Renews a held place (concurrency) three times per lease until `release` or `refund` frees it; pass them the same
+   * decision as `of`. A place whose decision has been garbage-collected is freed when its lease ends.
+   */
+  keep(key: string, options: HeldOptions<Tier>): void;
+  /** Acquires, calls the function, and releases. Rejects with a `DeniedError` if the turn does not come in time. */
+  run<T>(key: string, call: () => MaybePromise<T>, options?: number | AcquireOptions<Tier>): Promise<T>;
+  /** Blocks the key manually: it is denied for this duration, whatever it has left. */
+  block(key: string, duration: Duration): R;
+  /** Ends a manual block. What the key has used still counts. */
+  unblock(key: string): R;
+  /** Clears the key's state: everything it has used, and a manual block. */
+  reset(key: string): R;
+  /** Takes several keys, of this or other limiters: all of them are charged, or none. */
+  takeMany(items: readonly ManyItem<R>[]): Answer<R, ManyDecision>;
+  /** Rejects all waiting callers, frees the limiter's name, and closes the store if the limiter created it. */
+  close(): MaybePromise<void>;
+}
+
+/** A limiter on any store: its verbs return a decision or a promise of one, so `await` them. */
+export type AnyLimiter<Tier extends string = string> = Limiter<MaybePromise<Decision>, Tier>;
+
+/** A limiter whose verbs return promises, as on Redis or Postgres. */
+export type AsyncLimiter<Tier extends string = string> = Limiter<Promise<Decision>, Tier>;
+
+/** Options of `createLimiter`, besides `store`. */
+export interface LimiterOptions<Tier extends string = string> {
+  /**
+   * Limiters with the same name share their keys in a store and take over each other's state. Limiters that are open at
+   * the same time must have the same kinds of policies. Required for every store except `memory()`, where the default is
+   * derived from the policies.
+   */
+  readonly name?: string | undefined;
+  /**
+   * How existing state is converted when this limiter's limits change, or when a key changes tier. The key keeps the units
+   * it has used ('additive'), the units it has left ('as-is'), the share it has left ('proportional'), or nothing
+   * ('reset'). Default: 'additive' for limiters with tiers or a policy function; other limiters read the state as it is.
+   */
+  readonly inherit?: Inherit | undefined;
+  /**
+   * Policies for some of the calls, by name: `take(key, { tier: 'pro' })`. A key has one count for all tiers: policies
+   * with the same name, or with the same algorithm and window, share it.
+   */
+  readonly tiers?: { readonly [T in Tier]: Policies } | undefined;
+  /**
+   * The most callers that may wait for one key. Over all keys, twice as many may wait. A caller beyond that asks the store
+   * once and does not wait. Default 100,000.
+   */
+  readonly maxWaiting?: number | undefined;
+}

@@ -1,0 +1,45 @@
+/**
+ * `sluice/store`: for authors of stores, wrappers and algorithms. Has the data that a limiter sends to a store, the
+ * algorithm contract, the engine that applies one to the other, and the store on top of any compare-and-swap service.
+ */
+export type {
+  ConcurrencyOptions,
+  FixedWindowOptions,
+  GcraOptions,
+  LeakyBucketOptions,
+  MinIntervalOptions,
+  PacerOptions,
+  PenaltyOptions,
+  SlidingLogOptions,
+  SlidingWindowOptions,
+  TokenBucketOptions,
+} from './algorithms/index.ts';
+export type {
+  Algorithm,
+  Answer,
+  Cells,
+  Clock,
+  Decide,
+  GrownRows,
+  Hit,
+  Inheritance,
+  Params,
+  PlacedPolicy,
+  Plan,
+  Refill,
+  Verb,
+  WithStore,
+} from './engine/contract.ts';
+export { clearIn, decide } from './engine/decide.ts';
+export type { GivenClock } from './internal/clock.ts';
+export { chain, isPromise } from './internal/maybe-promise.ts';
+export type { Inherit } from './policy/inherit.ts';
+export {
+  type CasFound,
+  type CasOptions,
+  type CasPut,
+  type CasService,
+  casStore,
+  type CasValue,
+} from './stores/cas/cas.ts';
+export type { MemoryStore } from './stores/memory/memory.ts';

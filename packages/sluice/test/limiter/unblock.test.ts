@@ -1,0 +1,76 @@
+/** Ends of manual blocks. That every store keeps what was used is a claim of the conformance suite. */
+import { describe, expect, test } from 'vitest';
+import {
+  type AnyLimiter,
+  createLimiter,
+  type Decision,
+  leased,
+  memory,
+  type Store,
+  synced,
+} from '../../src/index.ts';
+import { manualClock } from '../../src/testing/index.ts';
+import { denyCache } from '../../src/wrappers/deny-cache.ts';
+import { resilient } from '../../src/wrappers/resilient/resilient.ts';
+
+/** A memory store that answers with promises, as a remote store does. */
+function remote(): Store<Promise<Decision>> {
+  const rows = memory({ clock: manualClock() });
+  return { clock: rows.clock, apply: async (hit) => rows.apply(hit), close: () => rows.close() };
+}
+
+const WRAPPED: Readonly<Record<string, () => Store>> = {
+  denyCache: () => denyCache(remote()),
+  leased: () => leased(remote(), { clock: manualClock(), nodes: 1 }),
+  synced: () => synced(remote(), { every: '1s', clock: manualClock() }),
+  resilient: () => resilient(remote(), { onFailure: 'throw' }),
+};
+
+test.each(Object.entries(WRAPPED))('ends a block through %s and keeps what was used', async (_, make) => {
+  const limiter: AnyLimiter = createLimiter('100/h fixed-window', { store: make(), name: 'api' });
+  await limiter.take('alice', 60);
+  await limiter.block('alice', '1h');
+  expect(await limiter.take('alice')).toMatchObject({ allowed: false, policy: 'block' });
+  await limiter.unblock('alice');
+  expect(await limiter.take('alice', 50)).toMatchObject({ allowed: false, policy: 'default' });
+  expect(await limiter.take('alice', 40)).toMatchObject({ allowed: true, remaining: 0 });
+  await limiter.close();
+});
+
+test('ends a block of the limiter that decides while the store is unavailable', async () => {
+  const local = createLimiter('5/h');
+  const broken: Store<Promise<Decision>> = {
+    ...remote(),
+    apply: () => Promise.reject(new Error('connection lost')),
+  };
+  const store = resilient(broken, { onFailure: local, onEvent() {} });
+  const limiter = createLimiter('100/h', { store, name: 'api' });
+  await limiter.block('alice', '1h');
+  expect(local.take('alice').policy).toBe('block');
+  await limiter.unblock('alice');
+  expect(local.take('alice').allowed).toBe(true);
+  await store.close();
+});
+
+describe('callers that wait for a blocked key', () => {
+  test('are served when the block ends early', async () => {
+    const limiter = createLimiter('5/h', { store: memory({ clock: manualClock() }) });
+    limiter.block('alice', '1h');
+    const waiting = limiter.acquire('alice');
+    limiter.unblock('alice');
+    expect((await waiting).remaining).toBe(4);
+  });
+});
+
+test('does not evict the block of another key', () => {
+  const limiter = createLimiter('5/h', { store: memory({ maxKeys: 2, clock: manualClock() }) });
+  limiter.block('alice', '1h');
+  for (let i = 0; i < 1000; i++) limiter.unblock(`unknown ${i}`);
+  expect(limiter.take('alice').policy).toBe('block');
+});
+
+test('rejects a key that is not a string', () => {
+  expect(() => createLimiter('5/h').unblock(7 as never)).toThrow(
+    expect.objectContaining({ code: 'ERR_KEY' }),
+  );
+});
