@@ -79,7 +79,7 @@ describe('standard output that cannot be written', () => {
     const log = createLog(() => {
       throw new Error('the disk is full');
     });
-    expect(() => log.error('a request failed')).not.toThrow();
+    expect(() => log.error('HTTP request failed')).not.toThrow();
     // Cyclic objects and BigInts cannot be serialized as JSON.
     expect(() => createLog(() => {}).info('size', { size: 1n })).not.toThrow();
   });

@@ -15,7 +15,7 @@ describe("Envoy's format", () => {
   }
 
   test.each([
-    ['descriptors: []', /^1:1: either limits or a domain/],
+    ['descriptors: []', /^1:1: limits or domain is required/],
     ['domain: ""', /^1:9: domain must not be empty/],
     ['domain: d\ndescriptors: [{ value: x }]', /^2:15: a descriptor requires a key/],
     ['domain: d\ndescriptors: [{ key: k }, { key: k }]', /^2:27: a descriptor for k is already defined here/],
@@ -59,7 +59,7 @@ describe("Envoy's format", () => {
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, unlimited: true } }]',
-      /^2:45: an unlimited descriptor has no unit/,
+      /^2:45: an unlimited descriptor must not have a unit/,
     ],
     [
       'domain: d\ndescriptors: [{ key: k, rate_limit: { name: n, replaces: [{ name: n }], unit: day, requests_per_unit: 1 } }]',

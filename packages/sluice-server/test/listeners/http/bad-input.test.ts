@@ -16,8 +16,8 @@ descriptors:
 
 describe('invalid input', () => {
   const cases: [path: string, body: unknown, status: number, detail: RegExp][] = [
-    ['/v1/take', '{"limit":', 400, /^the body is not JSON/],
-    ['/v1/take', '', 400, /^the body is not JSON/],
+    ['/v1/take', '{"limit":', 400, /^the body is not valid JSON/],
+    ['/v1/take', '', 400, /^the body is not valid JSON/],
     ['/v1/take', 'null', 400, /must be an object/],
     ['/v1/take', '5', 400, /must be an object/],
     ['/v1/take', { limit: 'none', key: 'a' }, 404, /unknown limit "none"/],
@@ -46,8 +46,8 @@ describe('invalid input', () => {
     ['/v1/take?status=500', { limit: 'api', key: 'a' }, 400, /status must be 200 or 429/],
     ['/v1/steal', {}, 404, /./],
     ['/json', { domain: '', descriptors: [] }, 400, /domain must be a non-empty string/],
-    ['/json', { domain: 'edge', descriptors: [] }, 400, /descriptors must be a list/],
-    ['/json', { domain: 'edge', descriptors: [{ entries: [] }] }, 400, /entries must be a list/],
+    ['/json', { domain: 'edge', descriptors: [] }, 400, /descriptors must be a non-empty array/],
+    ['/json', { domain: 'edge', descriptors: [{ entries: [] }] }, 400, /entries must be a non-empty array/],
     ['/json', { domain: 'edge', descriptors: [{ entries: [{ value: 'x' }] }] }, 400, /key of an entry/],
     [
       '/json',

@@ -196,7 +196,7 @@ test('nothing is written after the end, even if a slow reader is still connected
   live.configChanged();
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(said.indexOf('end')).toBe(said.length - 1);
-  expect(() => live.reply()).toThrow('about to end');
+  expect(() => live.reply()).toThrow('shutting down');
 });
 
 test('a reader that stalls uses no memory, and then gets one snapshot for the whole time', async () => {
