@@ -1,8 +1,9 @@
 /**
- * A store for @fastify/rate-limit over any store of Sluice: exact counts, one round trip a request.
+ * A store for @fastify/rate-limit on any store of Sluice: exact counts, one round trip per request.
  *
- * With `continueExceeding` or `exponentialBackoff`, who comes again while limited waits anew. That wait is a block; how
- * often they came is counted on a row of its own, which outlives the window. It costs round trips only when limited.
+ * With `continueExceeding` or `exponentialBackoff`, each request while limited restarts the wait. That wait is a manual block,
+ * and the number of such requests is counted in a row of its own that outlives the window. Only limited requests cost more
+ * round trips.
  */
 import type { AnyLimiter, MaybePromise, Millis, Store } from 'sluice';
 import { chain } from 'sluice/store';
@@ -12,28 +13,28 @@ import { countersOf, type Hits, hitsOf, placeOf, type SluiceStoreOptions } from 
 export type { Callback } from './shared/callback.ts';
 export type { SluiceStoreOptions } from './shared/hit-counter.ts';
 
-/** How far a client has come. */
+/** The hits of a client. */
 export interface RouteHits {
   /** Hits in the current window. */
   current: number;
-  /** Milliseconds until `current` starts anew. */
+  /** Milliseconds until `current` starts again from 0. */
   ttl: Millis;
 }
 
-/** What the plugin calls. */
+/** The store that the plugin calls. */
 export interface RouteStore {
   /** Counts one hit. */
   incr(key: string | number, callback: Callback<RouteHits>, timeWindow: Millis, max: number): void;
-  /** The same, and nothing is counted. */
+  /** Reports the hits and counts nothing. */
   read(key: string | number, callback: Callback<RouteHits>, timeWindow: Millis, max: number): void;
-  /** A route's own counts; routes with the same `groupId` share theirs. */
+  /** Creates the store of a route. Routes with the same `groupId` share their counts. */
   child(routeOptions: object): RouteStore;
 }
 
-/** The plugin makes one with its options. */
+/** The class that the plugin instantiates with its options. */
 export type SluiceStoreClass = new (options?: object) => RouteStore;
 
-/** What a store reads of the plugin's options, and of a route's. */
+/** The options of the plugin, or of a route, that the store reads. */
 interface Params {
   readonly continueExceeding?: boolean;
   readonly exponentialBackoff?: boolean;
@@ -45,10 +46,13 @@ interface Params {
   };
 }
 
-/** How long it is known how often a limited client came back, from the first time on. */
+/** How long repeated requests of a limited client are counted, from the first one on. */
 const MEMORY: Millis = 30 * 24 * 60 * 60 * 1000;
 
-/** For the plugin's option `store`, which wants a class. Each registration has a memory of its own, unless a store is given. */
+/**
+ * Creates the class for the option `store` of the plugin. Each registration counts in memory of its own, unless a store is
+ * given.
+ */
 export function sluiceStore(options: SluiceStoreOptions = {}): SluiceStoreClass {
   const { store: shared, prefix } = placeOf(options, 'fastify-rate-limit');
   // A function that returns an object may be called with `new`.
@@ -64,7 +68,7 @@ function routeStore(store: Store, name: string, params: Params): RouteStore {
   const renews = params.continueExceeding === true || params.exponentialBackoff === true;
   let children = 0;
 
-  /** In memory at once, as the plugin's own store does. */
+  /** Calls back synchronously in memory, as the plugin's own store does. */
   function incr(key: string, span: Millis, max: number): MaybePromise<RouteHits> {
     if (span <= 0) return { current: 1, ttl: 0 };
     const counter = counterOf(span);
@@ -83,7 +87,7 @@ function routeStore(store: Store, name: string, params: Params): RouteStore {
     max: number,
     { count, endsIn, isBlocked }: Hits,
   ): Promise<RouteHits> {
-    // At first the window's own count tells which time it is, also of several at once.
+    // Before the key is blocked, the window's own count is the ordinal, also for concurrent requests.
     const nth = isBlocked ? hitsOf(await returns.take(key)).count : count - max;
     const anew = params.continueExceeding === true ? span : span * 2 ** (nth - 1);
     const wait = Math.min(isBlocked ? Math.max(anew, endsIn) : anew, Number.MAX_SAFE_INTEGER);
@@ -101,7 +105,7 @@ function routeStore(store: Store, name: string, params: Params): RouteStore {
 
   function scopeOf({ groupId, routeInfo: { method, url, constraints } = {} }: Params): string {
     if (groupId) return `group ${groupId}`;
-    // `createRateLimit(options)` knows no route: they are numbered in the order in which they are made.
+    // `createRateLimit(options)` has no route, so these are numbered in the order of creation.
     if (url === undefined) return `#${++children}`;
     return `${String(method)} ${url}${constraints === undefined ? '' : ` ${JSON.stringify(constraints)}`}`;
   }

@@ -1,6 +1,6 @@
 /**
- * Guava's RateLimiter: callers wait for their turn, and each one's permits delay the next. In memory it answers to the
- * microsecond as the original does; `distributed` keeps the same rules on any store.
+ * Guava's RateLimiter: callers wait for their turn, and the permits of one delay the next. In memory its waits equal the
+ * original's to the microsecond; `distributed` applies the same rules on any store.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -19,47 +19,50 @@ import type { Clock } from 'sluice/store';
 import { checkOptionNames, notNegative, whole } from './shared/options.ts';
 import { GRAIN } from './shared/rounding.ts';
 
-/** Of a limiter in this process. */
+/** Options of a limiter in this process. */
 export interface RateLimiterOptions {
-  /** How long the pace takes from cold to full after a pause; without it, idle time stores a burst. */
+  /** How long the limiter takes to reach its full rate after a pause. Without it, idle time accumulates a burst. */
   readonly warmup?: Duration | undefined;
-  /** How many times slower the first permit is after a long pause; default 3. Only with a warm-up. */
+  /** How many times slower the first permit is after a long pause. Default 3. Only with `warmup`. */
   readonly coldFactor?: number | undefined;
-  /** Seconds of permits that idle time stores; default 1. Not with a warm-up. */
+  /** The most seconds of permits that idle time accumulates. Default 1. Not with `warmup`. */
   readonly maxBurstSeconds?: number | undefined;
-  /** Where the time comes from; default: a monotonic clock. */
+  /** The clock. Default: a monotonic system clock. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
-  /** How to wait; default: by the clock's `after` if it has one, else by a timer. */
+  /** Waits for the given number of milliseconds. Default: the clock's `after` if it has one, otherwise a timer. */
   readonly sleep?: ((span: Millis) => MaybePromise<unknown>) | undefined;
 }
 
-/** As Guava's methods are. */
+/** A limiter with the methods of Guava's class. */
 export interface RateLimiter {
-  /** Waits for the turn and says how long, in seconds. */
+  /** Waits for the turn and resolves with the seconds that it waited. */
   acquire(permits?: number): Promise<number>;
-  /** Waits for the turn if it comes within the timeout (default 0); otherwise says false at once and charges nothing. */
+  /**
+   * Waits for the turn if it comes within the timeout, in milliseconds (default 0). Otherwise resolves with false without
+   * waiting, and charges nothing.
+   */
   tryAcquire(permits?: number, timeout?: Millis): Promise<boolean>;
-  /** Charges, and says how long to wait before acting. */
+  /** Charges the permits and returns the milliseconds to wait before acting. */
   reserve(permits?: number): Millis;
-  /** Permits per second. Turns that are booked stay as they are, also what the next one waits for. */
+  /** Changes the rate, in permits per second. Turns that are already booked, and the wait of the next caller, stay as they are. */
   setRate(permitsPerSecond: number): void;
-  /** Permits per second. */
+  /** Returns the rate in permits per second. */
   getRate(): number;
 }
 
-/** Of a limiter that processes share. */
+/** Options of a limiter that several processes share. */
 export interface DistributedOptions extends Omit<RateLimiterOptions, 'clock'> {
-  /** Such as `redis(client)`; the time is the store's. */
+  /** The shared store, such as `redis(client)`. Its clock is used. */
   readonly store: Store<MaybePromise<Decision>>;
-  /** Processes with the same key share the pace; default 'default'. */
+  /** Processes with the same key share the rate. Default 'default'. */
   readonly key?: string | undefined;
-  /** Keeps its keys apart from other limiters' in the store; default 'guava'. */
+  /** Separates its keys from those of other limiters in the store. Default 'guava'. */
   readonly name?: string | undefined;
 }
 
-/** The rate is this process's own: what it takes from the shared pace is `permits / rate` seconds. */
+/** A limiter that several processes share. Each process has its own rate, and takes `permits / rate` seconds of the shared time. */
 export interface DistributedRateLimiter extends Omit<RateLimiter, 'reserve'> {
-  /** Charges, and says how long to wait before acting. */
+  /** Charges the permits and returns the milliseconds to wait before acting. */
   reserve(permits?: number): Promise<Millis>;
 }
 
@@ -94,12 +97,12 @@ function create(permitsPerSecond: number, options: RateLimiterOptions = {}): Rat
   };
 }
 
-/** Seconds that a permit costs at most: the rate is next to nothing, but sums stay finite. */
+/** The most seconds that a permit costs, so that sums stay finite at tiny rates. */
 const LONGEST = 1e12;
 
 /**
- * One pacer of a second per second, whatever the rate: a permit costs `1 / rate` seconds. So idle time stores seconds,
- * and a changed rate finds as many of them as before: its permits in the same share of the most that can be.
+ * One pacer that admits a second per second, whatever the rate: a permit costs `1 / rate` seconds. Idle time accumulates
+ * seconds, so a changed rate keeps the same share of the accumulated permits.
  */
 function distributed(permitsPerSecond: number, options: DistributedOptions): DistributedRateLimiter {
   checkOptionNames('RateLimiter', options, [...SHARED, 'store', 'key', 'name']);
@@ -115,11 +118,11 @@ function distributed(permitsPerSecond: number, options: DistributedOptions): Dis
   );
   let rate = checkRate(permitsPerSecond);
 
-  /** Infinity: not within the timeout, and nothing is charged. */
+  /** Resolves with Infinity, and charges nothing, if the turn does not come within the timeout. */
   async function book(permits: number, timeout: Millis): Promise<Millis> {
     const cost = Math.min(whole('permits', permits) / rate, LONGEST);
     if (cost > 0) return (await limiter.reserve(key, { cost, maxDelay: timeout + GRAIN })).delay;
-    // At an infinite rate a permit costs nothing, but what is owed is waited for.
+    // At an infinite rate a permit costs nothing, but earlier debt still has to be waited for.
     const { retryAfter } = await limiter.peek(key, 0);
     return retryAfter <= timeout + GRAIN ? retryAfter : Infinity;
   }
@@ -144,18 +147,18 @@ function distributed(permitsPerSecond: number, options: DistributedOptions): Dis
   };
 }
 
-/** As Guava's class is used: `RateLimiter.create(5)`. */
+/** Creates limiters, as Guava's class does: `RateLimiter.create(5)`. */
 export const RateLimiter: {
-  /** In this process. */
+  /** Creates a limiter in this process. */
   readonly create: (permitsPerSecond: number, options?: RateLimiterOptions) => RateLimiter;
-  /** For all processes that share the store and the key. */
+  /** Creates a limiter for all processes that share the store and the key. */
   readonly distributed: (permitsPerSecond: number, options: DistributedOptions) => DistributedRateLimiter;
 } = {
   create,
   distributed,
 };
 
-/** With `warmup` in milliseconds. */
+/** Validates the options and fills in defaults; `warmup` is in milliseconds. */
 function shapeOf(options: RateLimiterOptions | DistributedOptions): {
   readonly warmup: Millis | undefined;
   readonly coldFactor: number;
@@ -179,7 +182,7 @@ function checkRate(rate: unknown): number {
   return rate;
 }
 
-/** A negative one is none. */
+/** A negative timeout counts as 0. */
 function checkTimeout(timeout: unknown): Millis {
   if (typeof timeout !== 'number' || Number.isNaN(timeout))
     throw new SluiceError('ERR_NUMBER', 'timeout', timeout, 'or 0, or Infinity');
@@ -194,39 +197,39 @@ function sleepBy({ clock }: Store<MaybePromise<Decision>>): (span: Millis) => Pr
 }
 
 /*
- * The arithmetic, to the last bit: whole microseconds, and permits as float64. Fractions of a microsecond are dropped,
- * each part of a price for itself.
+ * The arithmetic is exact to the last bit: whole microseconds, and permits as float64. Each part of a price is truncated to
+ * whole microseconds separately.
  *
- * Why not the pacer of the core: it counts the permits spent, Guava those stored. The two differ in the last bit of a
- * float64, which now and then is a microsecond, and that can turn the answer to a timeout.
+ * The library's pacer is not used here because it counts spent permits, and Guava counts stored ones. The two differ in the
+ * last bit of a float64, which is sometimes a microsecond, and that can change the result of a timeout.
  */
 
-/** How many permits idle time stores at some rate, and what they cost. Spans in microseconds. */
+/** How many permits idle time stores at a given rate, and what they cost. Durations are in microseconds. */
 interface Storage {
-  /** Most permits stored. */
+  /** The most permits that can be stored. */
   readonly max: number;
-  /** Idle microseconds that store one permit. */
+  /** Microseconds of idle time that store one permit. */
   readonly refill: number;
-  /** Microseconds that the next one waits for `amount` of the permits `stored`. */
+  /** Microseconds that the next caller waits for taking `amount` of the `stored` permits. */
   price(stored: number, amount: number): number;
-  /** Stored when the rate before this one could store none. */
+  /** Permits stored after a change from a rate that could store none. */
   readonly afterNone: number;
-  /** Stored when the rate before this one was infinite. */
+  /** Permits stored after a change from an infinite rate. */
   readonly afterInfinity: number;
 }
 
 type StorageAt = (rate: number, interval: number) => Storage;
 
-/** Idle time stores up to `burstSeconds` of permits, to be spent without delay. */
+/** Idle time stores up to `burstSeconds` of permits, which are spent without delay. */
 function bursty(burstSeconds: number): StorageAt {
   return (rate, interval) => {
-    // An infinite rate times none is none.
+    // Avoids 0 * Infinity, which is NaN.
     const max = burstSeconds === 0 ? 0 : burstSeconds * rate;
     return { max, refill: interval, price: () => 0, afterNone: 0, afterInfinity: max };
   };
 }
 
-/** Stored permits are cold: they cost up to `coldFactor` times as much as fresh ones. */
+/** Stored permits are cold: they cost up to `coldFactor` times as much as new ones. */
 function warmingUp(warmup: number, coldFactor: number): StorageAt {
   return (_, interval) => {
     const coldInterval = interval * coldFactor;
@@ -250,18 +253,18 @@ function warmingUp(warmup: number, coldFactor: number): StorageAt {
 
 interface Pace {
   readonly rate: number;
-  /** The permits stored keep their share of the most that can be; what is owed stays owed. */
+  /** Stored permits keep their share of the maximum. Debt is unchanged. */
   setRate(rate: number, now: number): void;
-  /** Microseconds until the next one passes, whatever it asks for. */
+  /** Microseconds until the next caller passes, whatever it asks for. */
   waitAt(now: number): number;
-  /** Charges, and says how long to wait. */
+  /** Charges the permits and returns the microseconds to wait. */
   book(permits: number, now: number): number;
 }
 
-/** Where Guava's microseconds end. */
+/** The end of Guava's 64-bit microseconds. */
 const END = 2 ** 63;
 
-/** Without the fraction; no number is nothing. */
+/** Truncates to whole microseconds; NaN becomes 0. */
 function micros(span: number): number {
   return Number.isNaN(span) ? 0 : Math.min(Math.trunc(span), END);
 }

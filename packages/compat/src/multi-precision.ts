@@ -1,9 +1,9 @@
 /**
- * ratelimit.js, and Carlson's sliding windows inside it: rules `[duration, limit, precision]`, spans in seconds, over
- * several identifiers at once, all or nothing.
+ * ratelimit.js, with Carlson's sliding windows: rules `[duration, limit, precision]` in seconds, over several identifiers,
+ * all or nothing.
  *
- * Time is cut into blocks of `precision`, counted from 1970. A rule looks at the block of now and at as many before it
- * as make up the duration. Without a precision there is one block: a fixed window.
+ * Time is divided into blocks of `precision`, counted from 1970. A rule covers the current block and the preceding ones that
+ * make up the duration. Without a precision there is one block, which is a fixed window.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -22,7 +22,7 @@ import { storeOf, type StoreOptions } from './shared/store-of.ts';
 
 export type { Callback } from './shared/callback.ts';
 
-/** As Carlson writes it, or by name as ratelimit.js does. */
+/** A rule in seconds, as a tuple or, as in ratelimit.js, with names. */
 export type Rule =
   | readonly [duration: number, limit: number, precision?: number | undefined]
   | { readonly interval: number; readonly limit: number; readonly precision?: number | undefined };
@@ -30,20 +30,21 @@ export type Rule =
 /** One identifier, or several. */
 export type Ids = string | readonly string[];
 
-/** Beside the rules. */
+/** Options besides the rules. */
 export interface RateLimitOptions extends StoreOptions {
-  /** Keeps this application's keys apart; default 'ratelimit'. */
+  /** Separates this application's keys from others in the store. Default 'ratelimit'. */
   readonly prefix?: string | undefined;
-  /** The client puts the prefix in front by itself. */
+  /** Whether the client itself adds the prefix to keys. */
   readonly clientPrefix?: boolean | undefined;
 }
 
+/** Options of `createMultiPrecision`. */
 export interface MultiPrecisionOptions extends RateLimitOptions {
-  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Default: in memory. */
+  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Default: the memory of this process. */
   readonly client?: object | undefined;
 }
 
-/** Rules over several identifiers at once; in memory without a `client`. */
+/** Creates a limiter with rules over several identifiers. Without a `client` it counts in memory. */
 export function createMultiPrecision<R extends Rule>(
   rules: readonly R[],
   options: MultiPrecisionOptions = {},
@@ -66,12 +67,12 @@ export class RateLimit<R extends Rule = Rule> {
     this.#rules = rules;
     this.#limiter = createLimiter(windows.map(policyOf), {
       store: storeOf(options, client),
-      // By windows and not by limits: a new limit takes over what was counted, other windows have other keys.
+      // The name contains the windows but not the limits, so that a new limit keeps what was counted.
       name: [prefix, ...windows.map(({ blocks, block }) => `${blocks}x${block}`)].join(' '),
     });
   }
 
-  /** Counts `weight` for every identifier, or for none; true when limited. A weight below 1 counts as 1. */
+  /** Counts `weight` for every identifier, or for none. Returns true if limited. A weight below 1 counts as 1. */
   incr(ids: Ids, weight?: number): Promise<boolean>;
   incr(ids: Ids, callback: Callback<boolean>): void;
   incr(ids: Ids, weight: number | undefined, callback: Callback<boolean>): void;
@@ -81,7 +82,7 @@ export class RateLimit<R extends Rule = Rule> {
     return answer(this.#incr(ids, Math.max(weight, 1)), callback);
   }
 
-  /** Whether one more would be limited for any of them; counts nothing. */
+  /** Returns whether one more would be limited for any of the identifiers. Counts nothing. */
   check(ids: Ids): Promise<boolean>;
   check(ids: Ids, callback: Callback<boolean>): void;
   check(ids: Ids, callback?: Callback<boolean>): Promise<boolean> | void {
@@ -89,7 +90,7 @@ export class RateLimit<R extends Rule = Rule> {
     return answer(limited, callback);
   }
 
-  /** The rules by which one more would be limited for any of them, as they were given. */
+  /** Returns the rules that would limit one more for any of the identifiers. Counts nothing. */
   violatedRules(ids: Ids): Promise<R[]>;
   violatedRules(ids: Ids, callback: Callback<R[]>): void;
   violatedRules(ids: Ids, callback?: Callback<R[]>): Promise<R[]> | void {
@@ -122,7 +123,7 @@ function listOf(ids: Ids): readonly string[] {
 interface Window {
   readonly limit: number;
   readonly block: Millis;
-  /** How many blocks make up the duration. */
+  /** The number of blocks that make up the duration. */
   readonly blocks: number;
 }
 
@@ -134,7 +135,7 @@ function windowOf(rule: Rule, what: string): Window {
   atLeastOne(`${what}.limit`, limit);
   positive(`${what}.precision`, precision);
   const block = Math.min(precision, interval);
-  // A quotient such as 2.1 / 0.7 is a little too large.
+  // Float quotients such as 2.1 / 0.7 are slightly too large.
   return { limit, block: block * 1000, blocks: Math.ceil(interval / block - 1e-9) };
 }
 
@@ -142,7 +143,7 @@ function isTriple(rule: Rule): rule is Extract<Rule, readonly unknown[]> {
   return Array.isArray(rule);
 }
 
-/** A log of sub-windows keeps an entry until `per` after the end of its sub-window: here one block less than the duration. */
+/** A log of sub-windows keeps an entry until `per` after the end of its sub-window, so `per` is one block less than the duration. */
 function policyOf({ limit, block, blocks }: Window): Policy {
   if (blocks === 1) return fixedWindow({ limit, per: inMillis(block) });
   return slidingLog({ limit, per: inMillis((blocks - 1) * block), resolution: blocks - 1 });

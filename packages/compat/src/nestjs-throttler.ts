@@ -1,8 +1,9 @@
 /**
- * A storage for @nestjs/throttler over any store of Sluice.
+ * A storage for @nestjs/throttler on any store of Sluice.
  *
- * As documented there: each hit lasts for the ttl, at most `limit` of them live at once, and one more blocks the key for
- * `blockDuration`, after which its count starts anew. So it is a log, and a penalty at the first denial: one round trip.
+ * As documented by @nestjs/throttler, each hit lasts for the ttl, at most `limit` of them are live, and one more blocks the
+ * key for `blockDuration`, after which its count starts from zero. This is a log plus a penalty at the first denial, in one
+ * round trip.
  */
 import { inMillis } from './shared/millis.ts';
 import { type AnyLimiter, type Millis, penalty, type Policies, type Policy, slidingLog } from 'sluice';
@@ -12,21 +13,21 @@ import { wholeUnits } from './shared/rounding.ts';
 
 export type { SluiceStoreOptions } from './shared/hit-counter.ts';
 
-/** What the guard puts into headers: times in whole seconds. */
+/** What the guard puts into headers. Times are in whole seconds. */
 export interface ThrottlerRecord {
-  /** In the current window. */
+  /** Hits in the current window. */
   totalHits: number;
-  /** Until the window ends. */
+  /** Seconds until the window ends. */
   timeToExpire: number;
-  /** Whether the guard refuses. */
+  /** Whether the guard denies the request. */
   isBlocked: boolean;
-  /** Until it refuses no more. */
+  /** Seconds until the block ends. */
   timeToBlockExpire: number;
 }
 
-/** What the guard calls. */
+/** The storage that the guard calls. */
 export interface SluiceThrottlerStorage {
-  /** Times in milliseconds. */
+  /** Counts one hit. Times are in milliseconds. */
   increment(
     key: string,
     ttl: Millis,
@@ -34,14 +35,14 @@ export interface SluiceThrottlerStorage {
     blockDuration: Millis,
     throttlerName: string,
   ): Promise<ThrottlerRecord>;
-  /** Called by Nest when the application ends: another storage may then use the default prefix. */
+  /** Called by Nest when the application shuts down. Another storage may then use the default prefix. */
   onApplicationShutdown(): void;
 }
 
-/** More hits than anybody keeps a log of. */
+/** A limit above this is treated as this one. */
 const MOST_HITS = 2 ** 52;
 
-/** For the module's option `storage`. */
+/** Creates the storage for the option `storage` of `ThrottlerModule`. */
 export function sluiceStore(options: SluiceStoreOptions = {}): SluiceThrottlerStorage {
   const { store, prefix, release } = placeOf(options, 'nestjs-throttler');
   const limiterOf = limitersOf(store);
@@ -68,7 +69,7 @@ export function sluiceStore(options: SluiceStoreOptions = {}): SluiceThrottlerSt
       const timeToExpire = named('window')?.resetAfter ?? decision.resetAfter;
       if (decision.allowed)
         return record(Math.max(decision.limit - decision.remaining, 1), timeToExpire, false, 0);
-      // A short block ends while hits still live: nothing is counted during it, so they can be forgotten now.
+      // A short block ends while hits are still live. Nothing is counted during the block, so they can be cleared now.
       const hits = named('hits');
       if (block > 0 && block < ttl && decision.source === 'store' && hits && hits.remaining < limit)
         await limiter.refund(key, limit);
@@ -80,10 +81,10 @@ export function sluiceStore(options: SluiceStoreOptions = {}): SluiceThrottlerSt
 function policiesOf(ttl: Millis, limit: number, block: Millis): Policies {
   const policies: Record<string, Policy> = {
     hits: slidingLog({ limit, per: inMillis(ttl) }),
-    // Only to announce its end, which opens with the first hit.
+    // Only announces the end of the window, which opens with the first hit.
     window: counting(ttl),
   };
-  // `within` has no meaning when each denial blocks, and a row is kept that much longer.
+  // `within` has no effect if the first denial blocks, and rows are kept that much longer, so it is short.
   if (block > 0)
     policies['lockout'] = penalty({ after: 1, within: '1ms', block: inMillis(block), factor: 1 });
   return policies;

@@ -1,6 +1,6 @@
 /**
- * rate-limiter-flexible's classes over Sluice's stores: the same options, promises and rejections. A refusal rejects
- * with a RateLimiterRes; only a fault or a mistake rejects with an Error.
+ * rate-limiter-flexible's classes on Sluice's stores, with the same options, promises and rejections. A denial rejects with
+ * a `RateLimiterRes`; only a fault or an invalid argument rejects with an `Error`.
  */
 import {
   createLimiter,
@@ -74,21 +74,21 @@ const REDIS_OPTIONS = [
 ] as const;
 const VALKEY_OPTIONS = [...STORE_OPTIONS, 'rejectIfValkeyNotReady'] as const;
 
-/** What all limiters share. Its numbers may be changed while it runs; windows that are open keep their end. */
+/** What all limiters have in common. Its numbers may be changed at run time; open windows keep their end. */
 class PointLimiter implements RateLimiterLike {
-  /** As in the options. */
+  /** Same as the option `points`. */
   points: number;
-  /** As in the options: seconds. */
+  /** Same as the option `duration`, in seconds. */
   duration: number;
-  /** As in the options: seconds. */
+  /** Same as the option `blockDuration`, in seconds. */
   blockDuration: number;
-  /** As in the options. */
+  /** Same as the option `execEvenly`. */
   execEvenly: boolean;
-  /** As in the options. */
+  /** Same as the option `execEvenlyMinDelayMs`. */
   execEvenlyMinDelayMs: Millis | undefined;
-  /** As in the options. */
+  /** Same as the option `keyPrefix`. */
   readonly keyPrefix: string;
-  /** As in the options. */
+  /** Same as the option `insuranceLimiter`. */
   readonly insuranceLimiter: RateLimiterLike | undefined;
   private readonly store: Store<MaybePromise<Decision>>;
   private readonly tally: Points;
@@ -105,7 +105,7 @@ class PointLimiter implements RateLimiterLike {
     if (typeof keyPrefix !== 'string') throw new SluiceError('ERR_KEY', 'keyPrefix', keyPrefix);
     this.keyPrefix = keyPrefix;
     this.insuranceLimiter = insuranceLimiter;
-    // As documented: whoever stands in blocks as long, and spreads as evenly.
+    // As documented, the insurance limiter takes over these two options.
     if (insuranceLimiter !== undefined)
       Object.assign(checked('insuranceLimiter', insuranceLimiter), { blockDuration, execEvenly });
     this.store = store;
@@ -123,7 +123,7 @@ class PointLimiter implements RateLimiterLike {
     return this.blockDuration * 1000;
   }
 
-  /** With the prefix. */
+  /** Adds the prefix to a key. */
   getKey(key: Key): string {
     return this.keyPrefix === '' ? nameOf(key) : `${this.keyPrefix}:${nameOf(key)}`;
   }
@@ -133,7 +133,7 @@ class PointLimiter implements RateLimiterLike {
     return this.keyPrefix === '' ? rlKey : rlKey.slice(this.keyPrefix.length + 1);
   }
 
-  /** Resolves if it fits, rejects with a RateLimiterRes if not. Refused points are counted, too. */
+  /** Consumes points. Rejects with a `RateLimiterRes` if they do not fit; they are counted even then. */
   consume(key: Key, points = 1, options: ConsumeOptions = {}): Promise<RateLimiterRes> {
     return this.insured(
       () => this.consumeHere(nameOf(key), pointsOf(points), options),
@@ -141,7 +141,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** Adds points; never rejects because there are too many. */
+  /** Adds points. Does not reject if they exceed the limit. */
   penalty(key: Key, points = 1, options: ConsumeOptions = {}): Promise<RateLimiterRes> {
     return this.insured(
       async () => {
@@ -152,7 +152,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** Takes points off, down to 0: who never consumed any cannot be given some. */
+  /** Subtracts points, down to 0. */
   reward(key: Key, points = 1): Promise<RateLimiterRes> {
     return this.insured(
       async () => this.describe(await this.tally.subtract(nameOf(key), pointsOf(points))),
@@ -160,7 +160,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** One point more than there are, for so many seconds; 0: for ever. */
+  /** Sets the consumed points above the limit for this many seconds; 0 means forever. */
   block(key: Key, secDuration: number): Promise<RateLimiterRes> {
     return this.insured(
       () => this.put(nameOf(key), Math.floor(this.points) + 1, secDuration),
@@ -168,7 +168,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** Replaces the consumed points, which expire after `secDuration` seconds; default: `duration`. 0: never. */
+  /** Sets the consumed points, which expire after `secDuration` seconds. Default `duration`; 0 means never. */
   set(key: Key, points: number, secDuration: number = this.duration): Promise<RateLimiterRes> {
     return this.insured(
       () => this.put(nameOf(key), pointsOf(points), secDuration),
@@ -176,7 +176,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** null when nothing is consumed. */
+  /** Resolves with null if nothing is consumed. */
   get(key: Key): Promise<RateLimiterRes | null> {
     return this.insured(
       async () => {
@@ -187,7 +187,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** Whether there was something to forget. */
+  /** Clears the key, and resolves with whether it had consumed points. */
   delete(key: Key): Promise<boolean> {
     return this.insured(
       async () => {
@@ -198,7 +198,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** Forgets which keys this process refuses by itself. */
+  /** Clears the keys that this process rejects without asking the server. */
   deleteInMemoryBlockedAll(): void {
     void this.blocks?.store.close();
   }
@@ -208,7 +208,7 @@ class PointLimiter implements RateLimiterLike {
     const blocked = this.blocks?.limiter.peek(key, 0).retryAfter ?? 0;
     if (blocked > 0) return refuse(new RateLimiterRes(0, msOf(blocked)));
     let tally = await this.tally.add(key, cost, length);
-    // Only the call that goes over the limit blocks, so those that follow do not prolong it.
+    // Only the call that crosses the limit blocks, so that later ones do not prolong the block.
     if (this.blockDuration > 0 && tally.consumed > this.points && tally.consumed - cost <= this.points)
       tally = await this.tally.put(key, tally.consumed, this.msBlockDuration);
     const here = this.blockHere(key, tally);
@@ -218,7 +218,7 @@ class PointLimiter implements RateLimiterLike {
     return this.execEvenly && !res.isFirstInDuration && res.msBeforeNext > 0 ? this.spread(res) : res;
   }
 
-  /** For how long this process refuses the key from now on by itself. */
+  /** Blocks the key in this process if it consumed enough, and returns for how long. */
   private blockHere(key: string, { consumed, left }: Tally): Millis {
     if (this.blocks === undefined || consumed < this.blocks.from) return 0;
     const span = this.blocks.length > 0 ? this.blocks.length : left;
@@ -226,7 +226,7 @@ class PointLimiter implements RateLimiterLike {
     return span;
   }
 
-  /** Answers after an equal share of what is left of the duration, but no earlier than the minimum delay. */
+  /** Resolves after an equal share of the remaining duration, but not before the minimum delay. */
   private async spread(res: RateLimiterRes): Promise<RateLimiterRes> {
     const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = res;
     const least = this.execEvenlyMinDelayMs ?? Math.ceil(this.msDuration / this.points);
@@ -264,7 +264,7 @@ class PointLimiter implements RateLimiterLike {
   }
 }
 
-/** In this process, or on the `store` it is given. */
+/** A limiter in this process, or on a given `store`. */
 export class RateLimiterMemory extends PointLimiter {
   constructor(options: RateLimiterOptions) {
     checkOptionNames('RateLimiterMemory', options, OPTIONS);
@@ -272,11 +272,11 @@ export class RateLimiterMemory extends PointLimiter {
   }
 }
 
-/** What limiters on a server share. */
+/** What limiters on a server have in common. */
 class StoreLimiter extends PointLimiter {
-  /** As in the options; 0: never. */
+  /** Same as the option `inMemoryBlockOnConsumed`; 0 means never. */
   readonly inMemoryBlockOnConsumed: number;
-  /** As in the options: seconds. */
+  /** Same as the option `inMemoryBlockDuration`, in seconds. */
   readonly inMemoryBlockDuration: number;
 
   constructor(options: RateLimiterStoreOptions, rejectIfNotReady: boolean) {
@@ -308,7 +308,7 @@ class StoreLimiter extends PointLimiter {
   }
 }
 
-/** On the server of `storeClient`, or on the `store` it is given. */
+/** A limiter on the server of `storeClient`, or on a given `store`. */
 export class RateLimiterRedis extends StoreLimiter {
   constructor(options: RateLimiterRedisOptions) {
     checkOptionNames('RateLimiterRedis', options, REDIS_OPTIONS);
@@ -316,7 +316,7 @@ export class RateLimiterRedis extends StoreLimiter {
   }
 }
 
-/** Same as RateLimiterRedis: both accept the clients of Redis and of Valkey. */
+/** Same as `RateLimiterRedis`. Both accept the clients of Redis and of Valkey. */
 export class RateLimiterValkey extends StoreLimiter {
   constructor(options: RateLimiterValkeyOptions) {
     checkOptionNames('RateLimiterValkey', options, VALKEY_OPTIONS);
@@ -324,7 +324,7 @@ export class RateLimiterValkey extends StoreLimiter {
   }
 }
 
-/** All or nothing: what one refuses, no other has charged. Answers by `keyPrefix`. */
+/** Consumes from several limiters, all or none. Results are by `keyPrefix`. */
 export class RateLimiterUnion {
   private readonly limiters: readonly RateLimiterLike[];
 
@@ -334,7 +334,7 @@ export class RateLimiterUnion {
     this.limiters = limiters;
   }
 
-  /** Rejects with the answers of those that refuse; one that fails has its Error there. */
+  /** Rejects with the results of the limiters that deny. The result of one that fails is its `Error`. */
   async consume(key: Key, points = 1): Promise<Record<string, RateLimiterRes>> {
     const answers = await Promise.allSettled(this.limiters.map((limiter) => limiter.consume(key, points)));
     const passed: Record<string, RateLimiterRes> = {};
@@ -351,7 +351,7 @@ export class RateLimiterUnion {
   }
 }
 
-/** What the first limiter refuses, the second may still let pass. Points are always those of the first. */
+/** If the first limiter denies, the second may still allow. The reported points are those of the first. */
 export class BurstyRateLimiter {
   private readonly limiter: RateLimiterLike;
   private readonly burst: RateLimiterLike;
@@ -361,12 +361,12 @@ export class BurstyRateLimiter {
     this.burst = checked('burstLimiter', burstLimiter);
   }
 
-  /** Of the first. */
+  /** The points of the first limiter. */
   get points(): number | undefined {
     return this.limiter.points;
   }
 
-  /** Asks the first, and if that refuses, the second. */
+  /** Consumes from the first limiter, or from the second if the first denies. */
   async consume(key: Key, points = 1): Promise<RateLimiterRes> {
     const own = await outcome(this.limiter.consume(key, points));
     if (own.passed) return own.res;
@@ -375,26 +375,26 @@ export class BurstyRateLimiter {
     return burst.passed ? res : refuse(res);
   }
 
-  /** null when nothing is consumed at the first. */
+  /** Resolves with null if nothing is consumed at the first limiter. */
   async get(key: Key): Promise<RateLimiterRes | null> {
     const [own, burst] = await Promise.all([this.limiter.get(key), this.burst.get(key)]);
     return own === null ? null : combine(own, burst);
   }
 }
 
-/** The sooner of the two: at once when the burst is untouched. −1 is never. */
+/** Takes the shorter wait of the two; 0 if the burst is unused. −1 means never. */
 function combine(own: RateLimiterRes, burst: RateLimiterRes | null): RateLimiterRes {
   const waits = [own.msBeforeNext, burst?.msBeforeNext ?? 0].filter((ms) => ms >= 0);
   const msBeforeNext = waits.length === 0 ? -1 : Math.min(...waits);
   return new RateLimiterRes(own.remainingPoints, msBeforeNext, own.consumedPoints, own.isFirstInDuration);
 }
 
-/** A limiter of one kind or the other, also a BurstyRateLimiter. */
+/** A limiter that a queue accepts, including a `BurstyRateLimiter`. */
 export type QueueLimiter = Pick<RateLimiterLike, 'points' | 'consume' | 'get'>;
 
-/** A call that cannot wait, or no longer: the queue is full, it has expired, or it asks for more than there ever is. */
+/** A call cannot wait: the queue is full, the call has expired, or it asks for more than the limit. */
 export class RateLimiterQueueError extends Error {
-  /** More about it, if there is more. */
+  /** Additional information, if there is any. */
   readonly extra: string | undefined;
 
   constructor(message: string, extra?: string) {
@@ -412,13 +412,13 @@ interface Waiter {
 
 const DEFAULT_KEY = 'limiter';
 
-/** Calls that wait in line until a limiter lets them pass. */
+/** A queue of calls that wait until a limiter allows them. */
 export class RateLimiterQueue {
   private readonly limiter: QueueLimiter;
   private readonly maxQueueSize: number;
   private readonly now: () => Millis;
   private readonly alarms: Pick<Clock, 'after'>;
-  private readonly lines = new Map<Key, Waiter[]>();
+  private readonly queues = new Map<Key, Waiter[]>();
 
   constructor(limiter: QueueLimiter, options: RateLimiterQueueOptions = {}) {
     checkOptionNames('RateLimiterQueue', options, ['maxQueueSize', 'clock']);
@@ -429,13 +429,13 @@ export class RateLimiterQueue {
     this.alarms = memory({ clock }).clock;
   }
 
-  /** That may still be removed without waiting. */
+  /** Resolves with the tokens that can be removed without waiting. */
   async getTokensRemaining(key: Key = DEFAULT_KEY): Promise<number> {
     const res = await this.limiter.get(key);
     return res === null ? (this.limiter.points ?? 0) : res.remainingPoints;
   }
 
-  /** Resolves with what remains when the tokens are consumed. `expiresUnixAt` is in seconds; 0: wait as long as it takes. */
+  /** Resolves with the remaining tokens once these are consumed. `expiresUnixAt` is in seconds; 0 means no expiry. */
   async removeTokens(tokens: number, key: Key = DEFAULT_KEY, expiresUnixAt = 0): Promise<number> {
     const most = this.limiter.points ?? Infinity;
     if (tokens > most)
@@ -444,60 +444,60 @@ export class RateLimiterQueue {
       );
     const deadline = notNegative('expiresUnixAt', expiresUnixAt) * 1000;
     if (deadline > 0 && deadline <= this.now()) throw expired();
-    if (this.lines.has(key)) return this.wait(key, tokens, deadline, 0);
+    if (this.queues.has(key)) return this.wait(key, tokens, deadline, 0);
     const { passed, res } = await outcome(this.limiter.consume(key, tokens));
     return passed ? res.remainingPoints : this.wait(key, tokens, deadline, res.msBeforeNext);
   }
 
   private wait(key: Key, tokens: number, deadline: Millis, msBeforeNext: Millis): Promise<number> {
-    const line = this.lines.get(key) ?? [];
-    if (line.length >= this.maxQueueSize)
+    const queue = this.queues.get(key) ?? [];
+    if (queue.length >= this.maxQueueSize)
       throw new RateLimiterQueueError(`Number of requests reached its maximum ${this.maxQueueSize}`);
     const waiter = { tokens } as Waiter;
     const turn = new Promise<number>((resolve, reject) => Object.assign(waiter, { resolve, reject }));
     if (deadline > 0) {
       const cancel = this.alarms.after(deadline - this.now(), () => {
-        leave(line, waiter);
+        leave(queue, waiter);
         waiter.reject(expired());
       });
       turn.then(cancel, cancel);
     }
-    line.push(waiter);
-    if (!this.lines.has(key)) {
-      this.lines.set(key, line);
-      this.serveAfter(key, line, msBeforeNext);
+    queue.push(waiter);
+    if (!this.queues.has(key)) {
+      this.queues.set(key, queue);
+      this.serveAfter(key, queue, msBeforeNext);
     }
     return turn;
   }
 
-  private serveAfter(key: Key, line: Waiter[], delay: Millis): void {
-    // What is never given back is not waited for in vain: it is asked for again.
-    this.alarms.after(delay < 0 ? ASK_AGAIN : Math.max(1, delay), () => void this.serve(key, line));
+  private serveAfter(key: Key, queue: Waiter[], delay: Millis): void {
+    // A key without an end is asked for again, because it may be deleted.
+    this.alarms.after(delay < 0 ? ASK_AGAIN : Math.max(1, delay), () => void this.serve(key, queue));
   }
 
-  /** One head after the other, until one must wait. */
-  private async serve(key: Key, line: Waiter[]): Promise<void> {
-    for (let head = line[0]; head !== undefined; head = line[0]) {
+  /** Serves the queue from its head until a call must wait. */
+  private async serve(key: Key, queue: Waiter[]): Promise<void> {
+    for (let head = queue[0]; head !== undefined; head = queue[0]) {
       try {
         const { passed, res } = await outcome(this.limiter.consume(key, head.tokens));
-        if (!passed) return this.serveAfter(key, line, res.msBeforeNext);
+        if (!passed) return this.serveAfter(key, queue, res.msBeforeNext);
         head.resolve(res.remainingPoints);
       } catch (error) {
         head.reject(error);
       }
-      leave(line, head);
+      leave(queue, head);
     }
-    this.lines.delete(key);
+    this.queues.delete(key);
   }
 }
 
-/** How often a key that is blocked for ever is asked for again: somebody may delete it. */
+/** How often a key that is blocked forever is asked for again. */
 const ASK_AGAIN: Millis = 1000;
 
-/** It may have given up meanwhile. */
-function leave(line: Waiter[], waiter: Waiter): void {
-  const place = line.indexOf(waiter);
-  if (place >= 0) line.splice(place, 1);
+/** Removes a waiter, which may have expired already. */
+function leave(queue: Waiter[], waiter: Waiter): void {
+  const place = queue.indexOf(waiter);
+  if (place >= 0) queue.splice(place, 1);
 }
 
 const expired = (): RateLimiterQueueError =>
@@ -516,23 +516,23 @@ function pointsOf(given: unknown): number {
   return points as number;
 }
 
-/** Numbers that arrive as text, such as from a query string, count as numbers if they have only digits. */
+/** Text that contains only digits, such as from a query string, counts as a number. */
 function numberIn(value: unknown): unknown {
   return typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
 }
 
-/** Seconds to milliseconds; 0 means for ever. */
+/** Converts seconds to milliseconds; 0 means forever. */
 function lengthOf(seconds: number): Millis {
   return seconds === 0 ? EVER : Math.min(seconds * 1000, EVER);
 }
 
-/** Keys that this process refuses by itself: blocks by hand of a limiter in memory. */
+/** Keys that this process rejects without asking the server, as manual blocks of a limiter in memory. */
 interface LocalBlocks {
   readonly store: MemoryStore;
   readonly limiter: Limiter;
-  /** From so many consumed points on … */
+  /** A key is blocked once it has consumed this many points. */
   readonly from: number;
-  /** … for so long; 0: as long as the server would refuse it. */
+  /** How long it is blocked; 0 means as long as the server would deny it. */
   readonly length: Millis;
 }
 
@@ -543,7 +543,7 @@ function localBlocks(from: number, length: Millis, clock: StoreOptions['clock'])
   return { store, limiter: createLimiter('1/s', { store }), from, length };
 }
 
-/** The property of each client that says whether it is connected, and its value then; valkey-glide has none. */
+/** The property of each client that shows whether it is connected, and its value if so. valkey-glide has none. */
 const READINESS: readonly (readonly [string, unknown])[] = [
   ['status', 'ready'], // ioredis, iovalkey
   ['isReady', true], // node-redis 4 and later
@@ -567,7 +567,7 @@ function checked<L extends Pick<RateLimiterLike, 'consume'>>(option: string, lim
   return limiter;
 }
 
-/** A refusal is a value here; an Error stays one. */
+/** Turns a denial into a value. An `Error` is thrown. */
 async function outcome(
   consumed: Promise<RateLimiterRes>,
 ): Promise<{ readonly passed: boolean; readonly res: RateLimiterRes }> {
@@ -579,12 +579,12 @@ async function outcome(
   }
 }
 
-/** As `msBeforeNext` says it. */
+/** Converts to the form of `msBeforeNext`. */
 function msOf(left: Millis): Millis {
   return left > EVER / 2 ? -1 : wholeUnits(left);
 }
 
-/** A refusal is no Error, but what their callers catch. */
+/** Callers of the original catch a denial that is not an `Error`. */
 function refuse(answer: unknown): Promise<never> {
   return Promise.reject(answer);
 }

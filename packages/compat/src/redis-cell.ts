@@ -1,5 +1,5 @@
 /**
- * redis-cell's CL.THROTTLE without its module: the same arguments and the same five integers; in memory or on any
+ * redis-cell's CL.THROTTLE without the Redis module: the same arguments and the same five integers, in memory or on any
  * store.
  */
 import { type Decision, type ErrorCode, type MaybePromise, memory, type Millis, type Store } from 'sluice';
@@ -7,7 +7,7 @@ import { type Answer, type Clock, isPromise, type WithStore } from 'sluice/store
 import { checkOptionNames } from './shared/options.ts';
 import { cellCounter, nanos } from './shared/cells.ts';
 
-/** Whole numbers, or their digits, as the command has them. The limit is `maxBurst` + 1; `quantity` is 1 unless given. */
+/** The arguments of the command, as whole numbers or digits. The limit is `maxBurst` + 1, and the default `quantity` is 1. */
 export type ClThrottleArgs = [
   key: string,
   maxBurst: number | string,
@@ -16,7 +16,10 @@ export type ClThrottleArgs = [
   quantity?: number | string,
 ];
 
-/** `retryAfter` and `resetAfter` are seconds; `retryAfter` is −1 when not limited, or when the quantity never passes. */
+/**
+ * The reply of the command. `retryAfter` and `resetAfter` are in seconds; `retryAfter` is −1 if the call was not limited, or
+ * if the quantity can never pass.
+ */
 export type ClThrottleReply = [
   limited: 0 | 1,
   limit: number,
@@ -30,14 +33,15 @@ export type ClThrottle<R extends MaybePromise<Decision> = Decision> = (
   ...args: ClThrottleArgs
 ) => Answer<R, ClThrottleReply>;
 
+/** Options of `createClThrottle`. */
 export interface ClThrottleOptions {
-  /** Of the store in memory; a store that is given has its own. */
+  /** The clock of the default store. A given store has its own. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
-/** Arguments that the command would refuse. */
+/** Thrown for arguments that the command would reject. */
 export class CellError extends RangeError {
-  /** As in Sluice's own errors. */
+  /** The code of the error, as in a `SluiceError`. */
   readonly code: ErrorCode;
 
   constructor(code: ErrorCode, message: string) {
@@ -47,7 +51,7 @@ export class CellError extends RangeError {
   }
 }
 
-/** In memory, replies come at once; with another store, as that store answers. */
+/** Creates the command. In memory it returns replies synchronously; on a store it returns what the store returns. */
 export function createClThrottle(options?: ClThrottleOptions & { readonly store?: undefined }): ClThrottle;
 export function createClThrottle<R extends MaybePromise<Decision>>(
   options: ClThrottleOptions & WithStore<R>,
@@ -84,7 +88,7 @@ function replyOf(decision: Decision, limit: number, quantity: number): ClThrottl
   return [1, limit, remaining, Math.max(1, seconds(retryAfter)), Math.max(1, reset)];
 }
 
-/** In whole nanoseconds. */
+/** The interval of one unit, in whole nanoseconds. */
 function intervalOf(count: number, periodSeconds: number): number {
   return count === 0 ? 0 : Math.trunc((periodSeconds * 1e9) / count);
 }
@@ -95,7 +99,7 @@ function integer(word: unknown): number {
   return value as number;
 }
 
-/** Rounded up, as there, but for what is left below a whole millisecond. */
+/** Rounded up to seconds as in the original, after a fraction of a millisecond is dropped. */
 function seconds(span: Millis): number {
   return Math.ceil(Math.floor(nanos(span) / 1e6) / 1000);
 }

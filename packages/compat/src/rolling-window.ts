@@ -1,6 +1,7 @@
 /**
- * RisingStack's rate-limiter and classdojo's rolling-rate-limiter: so many actions in any interval. First comes the
- * factory of the one, then the classes of the other, then what both share. Spans are milliseconds, but for `wait`.
+ * RisingStack's rate-limiter and classdojo's rolling-rate-limiter: at most N actions in any interval. First comes the
+ * factory of the former, then the classes of the latter, then what both share. Durations are in milliseconds, except
+ * `wait`.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -21,45 +22,45 @@ import { storeOf, type StoreOptions } from './shared/store-of.ts';
 
 export type { Callback } from './shared/callback.ts';
 
-/** So many in any interval of this length. */
+/** A limit on the actions in any interval of a given length. */
 export interface RollingLimit {
-  /** The length of a window. */
+  /** The length of the interval in milliseconds. */
   readonly interval: Millis;
-  /** The most that count in any window. */
+  /** The most actions in any interval. */
   readonly maxInInterval: number;
-  /** The least time between two actions; default 0. */
+  /** The minimum number of milliseconds between two actions. Default 0. */
   readonly minDifference?: Millis | undefined;
-  /** Entries kept per key, default 10,000. A log that fits is exact; a longer one is cut into so many sub-windows. */
+  /** Entries kept per key. Default 10,000. A longer log is divided into this many sub-windows and is no longer exact. */
   readonly buckets?: number | undefined;
 }
 
-/** Beside the limits. */
+/** The options that do not belong to a single limit. */
 export interface RollingOptions extends StoreOptions {
-  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Default: in memory. */
+  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Default: the memory of this process. */
   readonly redis?: object | undefined;
-  /** 'binary' (default): all or nothing. 'nary': what fits. 'uniform': every attempt counts, also above the limit. */
+  /** 'binary' (default) counts all actions or none, 'nary' as many as fit, 'uniform' all of them even beyond the limit. */
   readonly mode?: 'nary' | 'binary' | 'uniform' | undefined;
-  /** Limiters with the same namespace share their keys. Default: derived from the limits and the mode. */
+  /** Limiters with the same namespace share keys. Default: derived from the limits and the mode. */
   readonly namespace?: string | undefined;
 }
 
-/** One limit, or several that must all allow. */
+/** Options of `rateLimiterFactory`: one limit, or several that must all allow an action. */
 export type RateLimiterFactoryOptions = RollingOptions &
   (RollingLimit | { readonly limits: readonly RollingLimit[] | { readonly [index: string]: RollingLimit } });
 
-/** What became of the actions. */
+/** The result of a call. */
 export interface RollingResult {
-  /** How many of the actions count: all of `n`, none, or in mode 'nary' some. */
+  /** How many of the `n` actions were counted: all, none, or some in mode 'nary'. */
   readonly acknowledged: number;
-  /** The same, by the name that version 1.0.4 gave it. */
+  /** The same number under the name of version 1.0.4. */
   readonly actionsRecorded: number;
-  /** Of the limit with least left; below 0 only in mode 'uniform'. */
+  /** Actions left under the strictest limit. Below 0 only in mode 'uniform'. */
   readonly actionsRemaining: number;
-  /** Microseconds until `n` actions would pass; 0 now, Infinity never. */
+  /** Microseconds until `n` actions would pass: 0 if now, Infinity if never. */
   readonly wait: number;
 }
 
-/** `(id?, n?, callback?)`; a number alone is `n`. Without a callback, a promise. */
+/** Called as `(id?, n?, callback?)`; a single number is `n`. Returns a promise if there is no callback. */
 export interface RollingLimiter {
   (id?: string, n?: number): Promise<RollingResult>;
   (n: number): Promise<RollingResult>;
@@ -71,10 +72,10 @@ export interface RollingLimiter {
 const MODES: Readonly<Record<string, Mode>> = { binary: 'whole', nary: 'partial', uniform: 'always' };
 const SHARED = ['redis', 'store', 'clock', 'mode', 'namespace'] as const;
 const LIMIT = ['interval', 'maxInInterval', 'minDifference', 'buckets'] as const;
-/** A log this short is exact whatever `buckets` says: 16 bytes an entry. */
+/** Logs of at most this many entries are exact whatever `buckets` is; an entry is 16 bytes. */
 const SHORT = 1000;
 
-/** Older versions handed the limiter to a callback. */
+/** Creates a limiter. The callback also receives it, as in older versions. */
 export function rateLimiterFactory(
   options: RateLimiterFactoryOptions,
   callback?: Callback<RollingLimiter>,
@@ -93,7 +94,7 @@ export function rateLimiterFactory(
   const raised = uniform ? ABOVE : 0;
 
   async function attempt(id: string, n: number): Promise<RollingResult> {
-    // Both in one tick: they travel together. If ever somebody comes between, only the wait knows of it.
+    // Both are sent in one tick and travel together. If another call comes between them, only `wait` is affected.
     const [decision, again] = await Promise.all([
       limiter.take(id, { cost: n, mode: MODES[mode] }),
       limiter.peek(id, n + raised),
@@ -102,7 +103,7 @@ export function rateLimiterFactory(
       acknowledged: decision.taken,
       actionsRecorded: decision.taken,
       actionsRemaining: leftOf(decision) - raised,
-      // Half a microsecond is forgiven when the wait is over, so rounding never comes too early.
+      // The store tolerates half a microsecond when it compares instants, so a rounded wait is never too short.
       wait: Math.round(again.retryAfter * 1000),
     };
   }
@@ -149,35 +150,37 @@ function logOf({ interval, maxInInterval, buckets = 10_000 }: RollingLimit, unif
   return uniform ? countPast(log, buckets) : log;
 }
 
-/* classdojo's rolling-rate-limiter, version 0.4: every attempt counts, blocked ones too. */
+/* classdojo's rolling-rate-limiter, version 0.4: every attempt counts, including blocked ones. */
 
+/** Options of `InMemoryRateLimiter`. */
 export interface RateLimiterOptions extends StoreOptions {
-  /** The length of a window. */
+  /** The length of the interval in milliseconds. */
   readonly interval: Millis;
-  /** The most attempts that pass in any window. */
+  /** The most attempts in any interval. */
   readonly maxInInterval: number;
-  /** The least time between two attempts; default 0. */
+  /** The minimum number of milliseconds between two attempts. Default 0. */
   readonly minDifference?: Millis | undefined;
 }
 
+/** Options of `RedisRateLimiter`. */
 export interface RedisRateLimiterOptions extends RateLimiterOptions {
   /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Not required with `store`. */
   readonly client?: object | undefined;
-  /** Keeps this limiter's keys apart. */
+  /** Separates this limiter's keys from others in the same Redis. */
   readonly namespace: string;
 }
 
-/** What became of an attempt. */
+/** The result of an attempt. */
 export interface RateLimitInfo {
-  /** Whether it is to be refused. */
+  /** Whether the attempt is denied. */
   readonly blocked: boolean;
-  /** There were too many in the interval. */
+  /** Whether there were too many attempts in the interval. */
   readonly blockedDueToCount: boolean;
-  /** It came too soon after the one before. */
+  /** Whether the attempt came too soon after the previous one. */
   readonly blockedDueToMinDifference: boolean;
-  /** Until an attempt passes if none is made before; whole milliseconds, rounded up. */
+  /** Milliseconds until an attempt passes if none is made before then, rounded up. */
   readonly millisecondsUntilAllowed: Millis;
-  /** Within the interval, after this attempt; says nothing of `minDifference`. */
+  /** Attempts left in the interval after this one, regardless of `minDifference`. */
   readonly actionsRemaining: number;
 }
 
@@ -198,15 +201,16 @@ class RollingRateLimiter {
     });
   }
 
-  /** An attempt: true when it is blocked. */
+  /** Makes an attempt; resolves with true if it is blocked. */
   async limit(id: number | string): Promise<boolean> {
     return !(await this.#limiter.take(String(id), { mode: 'always' })).allowed;
   }
 
-  /** The same, and why. */
+  /** Makes an attempt; resolves with the result and its reasons. */
   async limitWithInfo(id: number | string): Promise<RateLimitInfo> {
     const key = String(id);
-    // All in one tick: they travel together. If ever somebody comes between, only reasons and wait know of it.
+    // All are sent in one tick and travel together. If another call comes between them, only the reasons and the wait are
+    // affected.
     const [before, attempt, after] = await Promise.all([
       this.#limiter.peek(key),
       this.#limiter.take(key, { mode: 'always' }),
@@ -215,24 +219,24 @@ class RollingRateLimiter {
     return infoOf(!attempt.allowed, before, after, leftOf(attempt));
   }
 
-  /** What an attempt would come to; nothing is counted. */
+  /** Resolves with whether an attempt would be blocked, and counts nothing. */
   async wouldLimit(id: number | string): Promise<boolean> {
     return !(await this.#limiter.peek(String(id))).allowed;
   }
 
-  /** The same, and why. */
+  /** Resolves with the result that an attempt would have, and counts nothing. */
   async wouldLimitWithInfo(id: number | string): Promise<RateLimitInfo> {
     const now = await this.#limiter.peek(String(id));
     return infoOf(!now.allowed, now, now, Math.max(0, leftOf(now) - 1));
   }
 
-  /** As if nobody had ever tried. */
+  /** Clears all attempts of this id. */
   async clear(id: number | string): Promise<void> {
     await this.#limiter.reset(String(id));
   }
 }
 
-/** State of its own in this process; or in any `store`. */
+/** A limiter with its own state in this process, or in a given `store`. */
 export class InMemoryRateLimiter extends RollingRateLimiter {
   constructor(options: RateLimiterOptions) {
     checkOptionNames('options', options, OPTIONS);
@@ -240,7 +244,7 @@ export class InMemoryRateLimiter extends RollingRateLimiter {
   }
 }
 
-/** State shared by all that have the same `namespace` in the same Redis. */
+/** A limiter whose state is shared by all with the same `namespace` in the same Redis. */
 export class RedisRateLimiter extends RollingRateLimiter {
   constructor(options: RedisRateLimiterOptions) {
     checkOptionNames('options', options, [...OPTIONS, 'client', 'namespace']);
@@ -258,7 +262,7 @@ function infoOf(blocked: boolean, before: Decision, after: Decision, left: numbe
   const tooSoon = blocked && waits.includes(GAP);
   return {
     blocked,
-    // The count, too, if somebody came between and took the last.
+    // Another call may have taken the last one between the peek and the take.
     blockedDueToCount: blocked && (!tooSoon || waits.length > 1),
     blockedDueToMinDifference: tooSoon,
     millisecondsUntilAllowed: wholeUnits(after.retryAfter),
@@ -266,23 +270,23 @@ function infoOf(blocked: boolean, before: Decision, after: Decision, left: numbe
   };
 }
 
-/** For a limiter without a namespace, which neither original requires. */
+/** The name of a limiter without a namespace, which neither original requires. */
 function nameOf(limits: readonly RollingLimit[], mode = 'classic'): string {
   const numbers = limits.map((limit) => LIMIT.map((option) => limit[option] ?? '').join(':'));
   return `rolling-window ${mode} ${numbers.join('&')}`;
 }
 
-/* What both share: logs and a gap in one row, and a log that counts on when its limit is reached. */
+/* What both share: logs and a gap in one row, and a log that keeps counting beyond its limit. */
 
 /**
- * How far past its limit a log may count. Its own limit is raised by this much, so that `remaining` also says how much
- * was too much; and a cost raised by this much asks whether the cost fits the limit that was meant.
+ * How far a log may count beyond its limit. The log's own limit is raised by this much, so that `remaining` also shows the
+ * excess. A cost that is raised by this much checks whether the cost fits the intended limit.
  */
 const ABOVE = 2 ** 40;
 
 /**
- * Every attempt counts, and none is refused by the log itself. At least `entries` are kept apart; beyond that and beyond
- * the limit the oldest merge, which shows only in how much was too much.
+ * Counts every attempt; the log itself denies none. At least `entries` are kept separately. Beyond that and beyond the limit
+ * the oldest ones are merged, which only affects the size of the excess.
  */
 function countPast(log: Policy, entries: number): Policy {
   const limit = log.limit + ABOVE;
@@ -295,14 +299,14 @@ function countPast(log: Policy, entries: number): Policy {
 
 const GAP = 'gap';
 
-/** The logs, and the longest of the least times between two actions. */
+/** The logs, and the longest of the minimum times between two actions. */
 function policiesOf(logs: readonly Policy[], gaps: readonly number[]): Record<string, Policy> {
   const policies = Object.fromEntries(logs.map((log, index) => [`log ${index}`, log]));
   const every = Math.max(...gaps);
   return every > 0 ? { ...policies, [GAP]: minInterval({ every: inMillis(every) }) } : policies;
 }
 
-/** What is left of the log with least left. */
+/** Actions left under the strictest log. */
 function leftOf({ policies }: Decision): number {
   return Math.min(...policies.filter(({ name }) => name !== GAP).map(({ remaining }) => remaining));
 }

@@ -1,7 +1,9 @@
 /**
- * Sharkey's SkRateLimiterService over leakyBucket: the same limits, factors, answers and headers; one store call a check.
+ * Sharkey's SkRateLimiterService on `leakyBucket`: the same limits, factors, results and headers, with one store call per
+ * check.
  *
- * All limits of one key share an actor's bucket, whatever their numbers: a changed factor finds what was used before.
+ * All limits with the same key share an actor's bucket, whatever their sizes and rates, so a changed factor keeps what was
+ * used before.
  */
 import { digest } from './shared/digest.ts';
 import {
@@ -21,98 +23,102 @@ import { boundedCache } from './shared/bounded-cache.ts';
 import { limitersOf } from './shared/limiters.ts';
 import { GRAIN, wholeUnits } from './shared/rounding.ts';
 
-/** Empties by `dripSize` (default 1) every `dripRate` ms (default 1000). */
+/** A bucket that loses `dripSize` calls (default 1) every `dripRate` milliseconds (default 1000). */
 export interface BucketRateLimit {
-  /** Tells it from the legacy form. */
+  /** Distinguishes a bucket from the legacy form. */
   readonly type: 'bucket';
-  /** Names the limit: actors have a bucket for each. */
+  /** The name of the limit. An actor has one bucket per name. */
   readonly key: string;
-  /** What the bucket holds: the most that passes at once. */
+  /** How many calls the bucket holds: the largest burst. */
   readonly size: number;
-  /** Time between two drips. */
+  /** Milliseconds between two drips. */
   readonly dripRate?: Millis | null | undefined;
-  /** Calls that leave with each drip. */
+  /** Calls that each drip removes from the bucket. */
   readonly dripSize?: number | null | undefined;
 }
 
-/** `max` per `duration`, or one per `minInterval`; with neither of them complete: unlimited. */
+/** `max` calls per `duration`, or one call per `minInterval`. Unlimited if neither is given completely. */
 export interface LegacyRateLimit {
-  /** None: tells it from a bucket. */
+  /** Always undefined, which distinguishes it from a bucket. */
   readonly type?: undefined;
-  /** Names the limit: actors have a bucket for each. */
+  /** The name of the limit. An actor has one bucket per name. */
   readonly key: string;
-  /** So many calls … */
+  /** The most calls within `duration`. */
   readonly max?: number | null | undefined;
-  /** … in this span. */
+  /** Milliseconds in which at most `max` calls pass. */
   readonly duration?: Millis | null | undefined;
-  /** The least time between two calls. */
+  /** The minimum number of milliseconds between two calls. */
   readonly minInterval?: Millis | null | undefined;
 }
 
-/** Either form. */
+/** A limit in either form. */
 export type RateLimit = BucketRateLimit | LegacyRateLimit;
 
-/** A limit in whole numbers, as it is applied. */
+/** The bucket, in whole numbers, that a limit becomes under a factor. */
 export interface TranslatedLimit {
-  /** The most that passes at once. */
+  /** How many calls the bucket holds: the largest burst. */
   readonly bucketSize: number;
-  /** Time between two drips. */
+  /** Milliseconds between two drips. */
   readonly dripRate: Millis;
-  /** Calls that leave with each drip. */
+  /** Calls that each drip removes from the bucket. */
   readonly dripSize: number;
-  /** In which a full bucket empties. */
+  /** Milliseconds in which a full bucket empties. */
   readonly fullResetMs: Millis;
-  /** The same in seconds, rounded up. */
+  /** `fullResetMs` in seconds, rounded up. */
   readonly fullResetSec: number;
 }
 
-/** What became of a call. */
+/** The result of a call. */
 export interface LimitInfo {
-  /** Whether it is to be refused. */
+  /** Whether the call is denied. */
   readonly blocked: boolean;
-  /** Calls that would still pass now. */
+  /** How many more calls would pass now. */
   readonly remaining: number;
-  /** Until a call passes again; 0 while some remain. Seconds are rounded up, here and below. */
+  /** Seconds until a call passes again, rounded up; 0 while some remain. */
   readonly resetSec: number;
-  /** The same, exactly. */
+  /** Milliseconds until a call passes again; 0 while some remain. */
   readonly resetMs: Millis;
-  /** In which the bucket empties, as if its last drip had fallen just now. */
+  /** Seconds until the bucket is empty, counted from its last drip and rounded up. */
   readonly fullResetSec: number;
-  /** The same, exactly. */
+  /** Milliseconds until the bucket is empty, counted as if its last drip were now. */
   readonly fullResetMs: Millis;
 }
 
-/** An address or other name, or a user. A user and a string of the same id share their buckets. */
+/** A string such as an address, or a user. A user and a string with the same id share their buckets. */
 export type Actor = string | { readonly id: string };
 
+/** Options of `createSkRateLimiterService`. */
 export interface SkRateLimiterOptions {
-  /** Default: in memory. */
+  /** The store that holds the buckets. Default: the memory of this process. */
   readonly store?: Store | undefined;
-  /** For the default store and for how long factors are remembered; default: the system's. */
+  /** The clock of the default store and of remembered factors. Default: the system clock. */
   readonly clock?: MemoryOptions['clock'];
-  /** Above 1 is tighter, below 1 wider, 0 unlimited; default 1 for all. Remembered for 60 seconds. */
+  /**
+   * Returns the factor of an actor: above 1 tightens limits, below 1 widens them, and 0 means unlimited. The result is
+   * remembered for 60 seconds. Default: 1 for everyone.
+   */
   readonly factor?: ((actor: Actor) => MaybePromise<number>) | undefined;
-  /** Everything is unlimited, whatever the limits say. */
+  /** Disables all limits. Default false. */
   readonly disabled?: boolean | undefined;
 }
 
-/** As the original is called. */
+/** The service, with the original's method. */
 export interface SkRateLimiterService {
-  /** Charges one call if it passes. A bad limit or factor rejects with a SluiceError. */
+  /** Charges one call if it passes. Rejects with a `SluiceError` if the limit or the factor is invalid. */
   readonly limit: (limit: RateLimit, actorOrUser: Actor) => Promise<LimitInfo>;
 }
 
-/** How long a factor is remembered, and of how many actors at least. */
+/** How long a factor is remembered, and for how many actors at least. */
 const REMEMBERED: Millis = 60_000;
 const ACTORS = 10_000;
-/** Factors of actors with a longer id, in characters, are not remembered: 10,000 of those could fill the memory. */
+/** Factors of actors whose ids have more characters are not remembered, because 10,000 long ids could fill the memory. */
 const LONGEST_ACTOR = 1024;
 /**
- * Keys are spread over this many limiter names. One name per key would cost memory for each of them, and clients can make
- * keys up. The names are part of where stores keep rows: another number would start every bucket fresh.
+ * Keys are spread over this many limiter names. One name per key would cost memory for each key, and clients can invent
+ * keys. Stores keep rows under these names, so another number would reset every bucket.
  */
 const NAMES = 1024;
-/** A bucket that nobody fills. */
+/** A bucket size that is never reached. */
 const WIDE = 2 ** 52;
 
 const UNLIMITED: LimitInfo = {
@@ -124,7 +130,7 @@ const UNLIMITED: LimitInfo = {
   fullResetMs: 0,
 };
 
-/** The service, with what Sharkey injects as options. */
+/** Creates the service. What Sharkey injects is passed as options. */
 export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): SkRateLimiterService {
   checkOptionNames('createSkRateLimiterService', options, ['store', 'clock', 'factor', 'disabled']);
   const { store, clock, factor, disabled = false } = options;
@@ -142,10 +148,10 @@ export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): 
       if (bucket === null) return { ...UNLIMITED };
       const { key } = limit;
       if (typeof key !== 'string') throw new SluiceError('ERR_KEY', 'limit.key', key);
-      // The length keeps apart what would read the same: key 'a b' of 'c', and key 'a' of 'b c'.
+      // Without the length, key 'a b' of actor 'c' and key 'a' of actor 'b c' would be the same row.
       const row = `${key.length} ${key} ${actor}`;
       const decision = await limiterFor(key, bucket).take(row);
-      // Longer than a full one takes: the bucket has become smaller and holds more than its size, or the clock went back.
+      // A longer reset than a full bucket's means that the bucket has shrunk below its content, or that the clock went back.
       if (decision.allowed || decision.resetAfter <= bucket.fullResetMs + GRAIN)
         return infoOf(bucket, decision, bucket.bucketSize - decision.remaining);
       const wide = await limiterFor(key, { ...bucket, bucketSize: WIDE }).peek(row);
@@ -154,7 +160,10 @@ export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): 
   };
 }
 
-/** The limit as it is applied under a factor; null: unlimited. A bad definition throws, unless the factor is 0. */
+/**
+ * Returns the bucket that a limit becomes under a factor, or null if it is unlimited. Throws a `SluiceError` if the limit is
+ * invalid, unless the factor is 0.
+ */
 export function translateLimit(limit: RateLimit, factor = 1): TranslatedLimit | null {
   if (factor === 0) return null;
   if (typeof factor !== 'number' || !(factor > 0) || factor === Infinity)
@@ -168,12 +177,12 @@ export function translateLimit(limit: RateLimit, factor = 1): TranslatedLimit | 
   return { bucketSize, dripRate, dripSize, fullResetMs, fullResetSec: seconds(fullResetMs) };
 }
 
-/** Any other type is read as a bucket. */
+/** A limit with any other `type` is read as a bucket. */
 function isLegacy(limit: RateLimit): limit is LegacyRateLimit {
   return (limit.type ?? undefined) === undefined;
 }
 
-/** A legacy limit as a bucket: of `max`, with the drip whose pace comes nearest to `max` per `duration`. */
+/** Converts a legacy limit to a bucket of size `max`, with the drip whose rate is closest to `max` per `duration`. */
 function bucketOf(limit: LegacyRateLimit): Omit<BucketRateLimit, 'type' | 'key'> | null {
   const { max, duration, minInterval } = limit;
   if (isGiven(max) && isGiven(duration)) {
@@ -200,7 +209,7 @@ function checked({ key }: RateLimit, name: string, value: number, least: number)
   return value;
 }
 
-/** Those of one name read each other's rows. */
+/** Limiters with the same name share their rows. */
 function buckets(store: Store): (key: string, bucket: TranslatedLimit) => AnyLimiter {
   const limiterOf = limitersOf(store);
   return (key, { bucketSize: size, dripRate, dripSize }) =>
@@ -209,7 +218,7 @@ function buckets(store: Store): (key: string, bucket: TranslatedLimit) => AnyLim
     );
 }
 
-/** Asks for an actor's factor once a minute, and once for all who wait for it. A failed question is not remembered. */
+/** Asks for an actor's factor once a minute. Concurrent calls share one request, and a failed request is not remembered. */
 function remembered(
   ask: (actor: Actor) => MaybePromise<number>,
   clock: { now(): Millis },
@@ -227,14 +236,14 @@ function remembered(
   };
 }
 
-/** `level`: how much is in the bucket now. */
+/** `level` is the number of calls in the bucket. */
 function infoOf(
   { dripRate, dripSize }: TranslatedLimit,
   { allowed, remaining, retryAfter, resetAfter }: Decision,
   level: number,
 ): LimitInfo {
   const drips = Math.ceil(level / dripSize);
-  // A full bucket has room again with its next drip, the first of those until it is empty.
+  // A full bucket has room again after its next drip, which is the first of `drips`.
   const wait = allowed ? resetAfter - (drips - 1) * dripRate : retryAfter;
   const resetMs = allowed && remaining > 0 ? 0 : wholeUnits(wait);
   const fullResetMs = drips * dripRate;
@@ -252,7 +261,7 @@ function seconds(span: Millis): number {
   return Math.ceil(span / 1000);
 }
 
-/** Names and values, in order. The last two only when blocked. */
+/** Returns the names and values of the headers, in order. `Retry-After` and `X-RateLimit-Reset` are only sent when blocked. */
 export function rateLimitHeaders(info: LimitInfo): [name: string, value: string][] {
   const headers: [string, string][] = [
     ['X-RateLimit-Clear', (info.fullResetMs / 1000).toFixed(3)],
@@ -266,12 +275,12 @@ export function rateLimitHeaders(info: LimitInfo): [name: string, value: string]
   return headers;
 }
 
-/** A response of Express or Node (`setHeader`), a reply of Fastify or a context of Hono (`header`). */
+/** A response of Express or Node (`setHeader`), or a Fastify reply or Hono context (`header`). */
 export type HeaderTarget =
   | { setHeader(name: string, value: string): unknown }
   | { header(name: string, value: string): unknown };
 
-/** Sets them on a response. */
+/** Sets the rate limit headers on a response. */
 export function sendRateLimitHeaders(reply: HeaderTarget, info: LimitInfo): void {
   for (const [name, value] of rateLimitHeaders(info)) {
     if ('setHeader' in reply) reply.setHeader(name, value);

@@ -1,6 +1,6 @@
 /**
- * throttled's GCRA rate limiter: quotas of a rate and a burst, its results and its headers; in memory or on any store.
- * Spans are milliseconds here, where Go has a Duration.
+ * throttled's GCRA rate limiter, with its quotas, results and headers, in memory or on any store. Durations are in
+ * milliseconds, where Go has a `Duration`.
  */
 import { type Decision, type MaybePromise, memory, type Millis, SluiceError, type Store } from 'sluice';
 import { type Answer, chain, type Clock, type WithStore } from 'sluice/store';
@@ -9,61 +9,62 @@ import { cellCounter, nanos } from './shared/cells.ts';
 
 /** `count` requests per `period`, evenly spaced. */
 export interface Rate {
-  /** Requests. */
+  /** The number of requests per period. */
   readonly count: number;
-  /** In this span. */
+  /** The period in milliseconds. */
   readonly period: Millis;
 }
 
-/** So many a second. */
+/** A rate of `count` requests per second. */
 export const perSec = (count: number): Rate => ({ count, period: 1000 });
-/** So many a minute. */
+/** A rate of `count` requests per minute. */
 export const perMin = (count: number): Rate => ({ count, period: 60_000 });
-/** So many an hour. */
+/** A rate of `count` requests per hour. */
 export const perHour = (count: number): Rate => ({ count, period: 3_600_000 });
-/** So many a day. */
+/** A rate of `count` requests per day. */
 export const perDay = (count: number): Rate => ({ count, period: 86_400_000 });
-/** So many in each period. */
+/** A rate of `count` requests per period, in milliseconds. */
 export const perDuration = (count: number, period: Millis): Rate => ({ count, period });
 
-/** The rate may be called `rate` or, as in Go, `maxRate`. */
+/** A rate and a burst. The rate may be named `rate` or, as in Go, `maxRate`. */
 export type RateQuota = ({ readonly rate: Rate } | { readonly maxRate: Rate }) & {
-  /** How many may come at once beyond the first: with 0, they must be evenly spaced. */
+  /** How many requests may exceed the rate in one burst. With 0, requests must be evenly spaced. */
   readonly maxBurst: number;
 };
 
-/** What became of a request. */
+/** The result of a request. */
 export interface RateLimitResult {
-  /** Whether it is to be refused. */
+  /** Whether the request is denied. */
   readonly limited: boolean;
-  /** `maxBurst` + 1. */
+  /** The largest burst: `maxBurst` + 1. */
   readonly limit: number;
-  /** That would still pass now. */
+  /** How many more requests would pass now. */
   readonly remaining: number;
-  /** Until the key is as good as new. */
+  /** Milliseconds until the key is fully replenished. */
   readonly resetAfter: Millis;
-  /** −1 when not limited, or when the quantity never passes. */
+  /** Milliseconds until the request would pass; −1 if it was not limited, or if it can never pass. */
   readonly retryAfter: Millis;
 }
 
-/** As the original is called. */
+/** A limiter with the original's method. */
 export interface GcraRateLimiter<R extends MaybePromise<Decision> = Decision> {
-  /** Charges `quantity` (default 1) if it passes; 0 looks and charges nothing. */
+  /** Charges `quantity` (default 1) if it passes. A quantity of 0 charges nothing. */
   rateLimit(key: string, quantity?: number): Answer<R, RateLimitResult>;
 }
 
+/** Options of `createGcraRateLimiter`. */
 export interface GcraRateLimiterOptions {
-  /** What is limited: a rate and a burst. */
+  /** The rate and the burst. */
   readonly quota: RateQuota;
-  /** Keeps keys apart from those of other limiters in the same store; those with the same prefix share them. */
+  /** Separates its keys from those of other limiters in the store; limiters with the same prefix share keys. Default 'throttled'. */
   readonly prefix?: string | undefined;
-  /** Keys kept by the store in memory; default: no bound. */
+  /** The most keys that the default store keeps. Default: that of `memory()`. Not with `store`. */
   readonly maxKeys?: number | undefined;
-  /** Of the store in memory; a store that is given has its own. */
+  /** The clock of the default store. A given store has its own. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
-/** In memory, results come at once; with another store, as that store answers. */
+/** Creates a limiter. In memory it returns results synchronously; on a store it returns what the store returns. */
 export function createGcraRateLimiter(
   options: GcraRateLimiterOptions & { readonly store?: undefined },
 ): GcraRateLimiter;
@@ -90,7 +91,7 @@ export function createGcraRateLimiter(
   };
 }
 
-/** Only what is known: a negative number, such as the −1 of `retryAfter`, has no header. Seconds are rounded up. */
+/** Returns the headers of a result. Negative numbers, such as a `retryAfter` of −1, have no header. Seconds are rounded up. */
 export function rateLimitHeaders(result: Omit<RateLimitResult, 'limited'>): Record<string, string> {
   const seconds = (span: Millis): number => Math.ceil(nanos(span) / 1e9);
   const headers: readonly (readonly [string, number])[] = [
@@ -104,7 +105,7 @@ export function rateLimitHeaders(result: Omit<RateLimitResult, 'limited'>): Reco
   );
 }
 
-/** As there, an interval is a whole number of nanoseconds. */
+/** As in the original, an interval is a whole number of nanoseconds. */
 function parse(quota: RateQuota): { interval: Millis; limit: number } {
   const name = 'rate' in Object(quota) ? 'rate' : 'maxRate';
   const { [name]: rate, maxBurst } = checkOptionNames(

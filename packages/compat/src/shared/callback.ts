@@ -1,13 +1,13 @@
-/** Promises for those who await, callbacks for those who never did. */
+/** Results as promises or, for callers that pass one, through a callback. */
 import type { MaybePromise } from 'sluice';
 import { isPromise } from 'sluice/store';
 
-/** Node's form: the error first, `null` when there is none. */
+/** A callback in Node's form: the first argument is the error, or `null`. */
 export type Callback<T> = (error: Error | null, result?: T) => void;
 
 /**
- * Calls back at once if the outcome is here, otherwise later. What a callback throws is thrown, as in any timer, and
- * never becomes a rejection or a second call.
+ * Calls back synchronously if the outcome is available, otherwise later. An error that the callback throws is uncaught, as
+ * in a timer, and never becomes a rejection or a second call.
  */
 export function answer<T>(
   outcome: MaybePromise<T>,

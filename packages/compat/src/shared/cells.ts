@@ -1,6 +1,6 @@
 /**
- * GCRA as redis-cell and throttled count it: a key has one arrival time, and each call says by which rate and burst it
- * is read. So there is no limiter per quota: every call is a hit with a plan.
+ * GCRA as redis-cell and throttled count it: a key has one arrival time, and each call brings the rate and burst under
+ * which it is read. So there is no limiter per quota; every call is a hit with its own plan.
  */
 import { inMillis } from './millis.ts';
 import {
@@ -15,7 +15,7 @@ import {
 import { cost as checkCost } from './options.ts';
 import { plansFor } from './plans.ts';
 
-/** Asks for `quantity` units, each of which costs `interval`; `burst` of them pass at once. 0 peeks, less gives back. */
+/** Takes `quantity` units that each cost `interval`, with bursts of up to `burst`. 0 peeks, and a negative quantity refunds. */
 export type Count<R> = (key: string, interval: Millis, burst: number, quantity: number) => R;
 
 export function cellCounter<R extends MaybePromise<Decision>>(store: Store<R>, name: string): Count<R> {
@@ -34,14 +34,14 @@ export function cellCounter<R extends MaybePromise<Decision>>(store: Store<R>, n
   };
 }
 
-/** A burst below 1 is not an option of `gcra`, but its arithmetic knows what it means: nothing passes. */
+/** `gcra` rejects a burst below 1, but its arithmetic handles one: nothing passes. */
 function cells(interval: Millis, burst: number): Policy {
   const one = gcra({ limit: 1, per: inMillis(interval) });
   const credit = burst * interval;
   return { ...one, params: { ...one.params, burst, credit }, limit: burst, window: credit };
 }
 
-/** Theirs are whole nanoseconds; a float64 of milliseconds is a little off. */
-export function nanos(span: Millis): number {
-  return Math.round(span * 1e6);
+/** The originals count whole nanoseconds. Rounding removes the float error of milliseconds. */
+export function nanos(millis: Millis): number {
+  return Math.round(millis * 1e6);
 }

@@ -1,45 +1,46 @@
-/** The names and shapes of rate-limiter-flexible: its options, and what it answers. */
+/** The options and results of rate-limiter-flexible. */
 import type { Millis } from 'sluice';
 import type { GivenClock } from 'sluice/store';
 import type { StoreOptions } from './store-of.ts';
 
-/** Points belong to a string, or to a number read as one. */
+/** A key: a string, or a number that is read as one. */
 export type Key = string | number;
 
-/** What limiters are asked for when they are combined; those of rate-limiter-flexible itself have it, too. */
+/** A limiter that can be combined with others. The original's limiters qualify too. */
 export interface RateLimiterLike {
-  /** What its keys begin with; names it in a union. */
+  /** The prefix of its keys, which names it in a union. */
   readonly keyPrefix: string;
-  /** So many may be consumed in the duration. */
+  /** The points that may be consumed within the duration. */
   readonly points?: number | undefined;
-  /** Resolves if it fits, rejects with a RateLimiterRes if not. */
+  /** Consumes points. Rejects with a `RateLimiterRes` if they do not fit. */
   consume(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
-  /** Adds points; never rejects because there are too many. */
+  /** Adds points. Does not reject if they exceed the limit. */
   penalty(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
-  /** Takes points off. */
+  /** Subtracts points. */
   reward(key: Key, points?: number): Promise<RateLimiterRes>;
-  /** Refuses the key for so many seconds; 0: for ever. */
+  /** Blocks the key for this many seconds; 0 means forever. */
   block(key: Key, secDuration: number): Promise<RateLimiterRes>;
-  /** Replaces the consumed points, which expire after `secDuration` seconds; 0: never. */
+  /** Sets the consumed points, which expire after `secDuration` seconds; 0 means never. */
   set(key: Key, points: number, secDuration: number): Promise<RateLimiterRes>;
-  /** null when nothing is consumed. */
+  /** Resolves with null if nothing is consumed. */
   get(key: Key): Promise<RateLimiterRes | null>;
-  /** Whether there was something to forget. */
+  /** Clears the key, and resolves with whether it had consumed points. */
   delete(key: Key): Promise<boolean>;
 }
 
+/** Options of a single call. */
 export interface ConsumeOptions {
-  /** Seconds, in place of `duration`, if this call is the first of its window. */
+  /** The duration in seconds if this call opens the window. Default `duration`. */
   readonly customDuration?: number | undefined;
 }
 
-/** What there is of a key. */
+/** The state of a key. */
 export class RateLimiterRes {
-  /** Until its points are forgotten; −1: never. */
+  /** Milliseconds until its points expire; −1 means never. */
   readonly msBeforeNext: Millis;
-  /** That may still be consumed. */
+  /** Points that may still be consumed. */
   readonly remainingPoints: number;
-  /** May be above the limit: refused points are counted, too. */
+  /** Consumed points, including those of denied calls, so possibly above the limit. */
   readonly consumedPoints: number;
   /** Whether this call opened the window. */
   readonly isFirstInDuration: boolean;
@@ -51,7 +52,7 @@ export class RateLimiterRes {
     this.isFirstInDuration = isFirstInDuration;
   }
 
-  /** The four numbers as a plain object. */
+  /** Returns the four values as a plain object. */
   toJSON(): {
     remainingPoints: number;
     msBeforeNext: Millis;
@@ -62,39 +63,41 @@ export class RateLimiterRes {
     return { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration };
   }
 
-  /** The same as JSON. */
+  /** Returns the four values as JSON text. */
   toString(): string {
     return JSON.stringify(this);
   }
 }
 
+/** Options of `RateLimiterMemory`. */
 export interface RateLimiterOptions extends StoreOptions {
-  /** So many points may be consumed … */
+  /** The points that may be consumed within the duration. */
   readonly points: number;
-  /** … in so many seconds from the first; 0: ever. */
+  /** Seconds from the first point until the points expire; 0 means never. */
   readonly duration: number;
-  /** Keeps the keys of limiters in one store apart; default 'rlflx'. */
+  /** Separates the keys of several limiters in one store. Default 'rlflx'. */
   readonly keyPrefix?: string | undefined;
-  /** Seconds for which a key is blocked when it consumes too much; default 0: until its duration ends. */
+  /** Seconds for which a key that exceeds its points is blocked. Default 0: until its duration ends. */
   readonly blockDuration?: number | undefined;
-  /** Delays what passes, so that it is spread over the duration. */
+  /** Delays allowed calls so that they are spread over the duration. */
   readonly execEvenly?: boolean | undefined;
-  /** The least such delay; default: duration / points. */
+  /** The minimum delay of `execEvenly` in milliseconds. Default: duration / points. */
   readonly execEvenlyMinDelayMs?: Millis | undefined;
-  /** Asked in the place of a store that fails. */
+  /** The limiter that decides while the store fails. */
   readonly insuranceLimiter?: RateLimiterLike | undefined;
 }
 
-/** What limiters on a server have in common. */
+/** Options of limiters on a server. */
 export interface RateLimiterStoreOptions extends RateLimiterOptions {
   /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Not with `store`. */
   readonly storeClient?: object | undefined;
   /** Once a key has consumed this many points, this process rejects it without asking the server. */
   readonly inMemoryBlockOnConsumed?: number | undefined;
-  /** How many seconds this process rejects it; default: as long as the server would. */
+  /** Seconds for which this process rejects it. Default: as long as the server would. */
   readonly inMemoryBlockDuration?: number | undefined;
 }
 
+/** Options of `RateLimiterRedis`. */
 export interface RateLimiterRedisOptions extends RateLimiterStoreOptions {
   /** Reject immediately while the client is not connected. */
   readonly rejectIfRedisNotReady?: boolean | undefined;
@@ -104,19 +107,21 @@ export interface RateLimiterRedisOptions extends RateLimiterStoreOptions {
   readonly useRedis3AndLowerPackage?: boolean | undefined;
 }
 
+/** Options of `RateLimiterValkey`. */
 export interface RateLimiterValkeyOptions extends RateLimiterStoreOptions {
   /** Reject immediately while the client is not connected. */
   readonly rejectIfValkeyNotReady?: boolean | undefined;
 }
 
+/** Options of `RateLimiterQueue`. */
 export interface RateLimiterQueueOptions {
-  /** Calls that may wait per key; one more is rejected. Default: no bound that anybody meets. */
+  /** The most calls that may wait per key; further ones are rejected. Default 4,294,967,295. */
   readonly maxQueueSize?: number | undefined;
-  /** For tests: tells the time, and wakes those who wait. */
+  /** The clock, for tests. Default: the system clock. */
   readonly clock?: GivenClock | undefined;
 }
 
-/** What a RateLimiterRes holds, each number optional. */
+/** The values of a `RateLimiterRes`, all optional. */
 export type IRateLimiterRes = Partial<
   Pick<RateLimiterRes, 'msBeforeNext' | 'remainingPoints' | 'consumedPoints' | 'isFirstInDuration'>
 >;

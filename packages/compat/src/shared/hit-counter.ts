@@ -1,4 +1,4 @@
-/** Counts of hits, for the middlewares of others: they ask for a number and compare it with a limit of their own. */
+/** Counts hits for other projects' middleware, which compares the count with its own limit. */
 import { inMillis } from './millis.ts';
 import {
   type AnyLimiter,
@@ -14,12 +14,16 @@ import {
 } from 'sluice';
 import { checkOptionNames, storeIn } from './options.ts';
 
+/** Options of `sluiceStore`. */
 export interface SluiceStoreOptions {
-  /** Any store of Sluice, such as `redis(client)`; default: the memory of this process. */
+  /** A store of Sluice, such as `redis(client)`. Default: the memory of this process. */
   readonly store?: Store | undefined;
-  /** What keys begin with. Required for the second of several that share a store or a client: they would count together. */
+  /**
+   * The prefix of keys. Required if another `sluiceStore()` uses the same store or client, because both would count the same
+   * keys.
+   */
   readonly prefix?: string | undefined;
-  /** For the default store, and for instants that are announced; default: the system's. For tests. */
+  /** The clock of the default store and of reported times, for tests. Default: the system clock. */
   readonly clock?: MemoryOptions['clock'];
 }
 
@@ -28,19 +32,19 @@ export interface Place {
   readonly prefix: string;
   /** Epoch milliseconds. */
   readonly now: () => Millis;
-  /** Lets another use the default prefix in this store. */
+  /** Allows another `sluiceStore()` to use the default prefix in this store. */
   readonly release: () => void;
 }
 
-/** In memory, so many sets of numbers share the rows of a name. */
+/** The number of different window lengths that are used exactly as given. */
 const EXACT_SPANS = 16;
-/** Higher than anybody counts, and exact in a float64 up to the last unit. */
+/** A limit that no count reaches, and below which every count is exact in a float64. */
 const UNREACHED = 2 ** 52;
 
-/** Default prefixes in use, by what the keys live in. */
+/** Default prefixes in use, by the backend that holds the keys. */
 const inUse = new WeakMap<object, Set<string>>();
 
-/** Two with the same prefix would count each other's hits, and nobody would be told. */
+/** Throws if the prefix is in use, because two stores with the same prefix would count each other's hits. */
 function claim(store: Store, prefix: string): () => void {
   const taken = inUse.get(store.backend ?? store) ?? new Set();
   inUse.set(store.backend ?? store, taken);
@@ -72,8 +76,8 @@ export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Pla
 }
 
 /**
- * A span as it is used. The first few lengths are taken as they are. Who makes up a new one for each request gets the
- * others longer by an eighth at most, so that there are never more than a few hundred.
+ * Returns the window length to use for a given one. The first few lengths are used as given. Further ones are rounded up by
+ * at most an eighth, so that a new length per request does not create more than a few hundred limiters.
  */
 export function roundedSpans(): (span: Millis) => Millis {
   const exact = new Set<Millis>();
@@ -88,12 +92,12 @@ export function roundedSpans(): (span: Millis) => Millis {
   };
 }
 
-/** Counts in windows that open with a key's first hit. They never deny. */
+/** A policy that counts in windows opened by a key's first hit and never denies. */
 export function counting(span: Millis): Policy {
   return fixedWindow({ limit: UNREACHED, per: inMillis(span), align: 'first' });
 }
 
-/** A limiter that counts, by the length of its window. */
+/** Returns the counting limiter for a window length. */
 export function countersOf(store: Store, name: string): (span: Millis) => AnyLimiter {
   const rounded = roundedSpans();
   const made = new Map<Millis, AnyLimiter>();
@@ -109,12 +113,12 @@ export function countersOf(store: Store, name: string): (span: Millis) => AnyLim
 
 export interface Hits {
   readonly count: number;
-  /** Until the count, or a block, ends. */
+  /** Milliseconds until the count, or a manual block, ends. */
   readonly endsIn: Millis;
   readonly isBlocked: boolean;
 }
 
-/** What was counted. A denial that is no block comes from a store that cannot be asked: it is above every limit. */
+/** The count in a decision. A denial without a manual block comes from an unavailable store, and counts as above every limit. */
 export function hitsOf({ allowed, policy, limit, remaining, resetAfter, retryAfter }: Decision): Hits {
   if (allowed) return { count: limit - remaining, endsIn: resetAfter, isBlocked: false };
   return { count: Number.MAX_SAFE_INTEGER, endsIn: retryAfter, isBlocked: policy === 'block' };

@@ -1,35 +1,35 @@
-/** The store of express-rate-limit, which hono-rate-limiter took over. */
+/** The store interface of express-rate-limit, which hono-rate-limiter shares. */
 import { type AnyLimiter, type Decision, type Millis, SluiceError } from 'sluice';
 import { chain } from 'sluice/store';
 import { countersOf, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';
 
-/** `resetTime`: when the count starts anew. */
+/** The hits of a client. */
 export interface ClientHits {
-  /** In the current window. */
+  /** Hits in the current window. */
   totalHits: number;
-  /** The end of the window. */
+  /** The end of the window, when the count starts again from 0. */
   resetTime: Date;
 }
 
-/** What the middleware calls. */
+/** The store that the middleware calls. */
 export interface HitStore {
-  /** Called by the middleware with its options, before all else. */
+  /** Called by the middleware with its options before any other method. */
   init(options: { readonly windowMs: Millis }): void;
-  /** Counts nothing; `undefined`: no hit in the current window. */
+  /** Resolves with the hits, or `undefined` if there are none in the current window. Counts nothing. */
   get(key: string): Promise<ClientHits | undefined>;
   /** Counts one hit. */
   increment(key: string): Promise<ClientHits>;
-  /** Takes one hit back, never below 0. */
+  /** Subtracts one hit, down to 0. */
   decrement(key: string): Promise<void>;
-  /** As if the key had never been seen. */
+  /** Clears the hits of the key. */
   resetKey(key: string): Promise<void>;
-  /** Only of the default store: nobody can tell which keys of a shared one are whose. */
+  /** Clears all keys. Only available for the default store. */
   readonly resetAll?: () => Promise<void>;
-  /** Forgets the default store's counts; a store that was given is its owner's to close. */
+  /** Clears the default store. A given store stays open. */
   shutdown(): Promise<void>;
-  /** Whether no other store can count the same keys. */
+  /** Whether the keys are private to this store. */
   readonly localKeys: boolean;
-  /** What its keys begin with. */
+  /** The prefix of its keys. */
   readonly prefix: string;
 }
 
@@ -37,7 +37,7 @@ export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): Hi
   const { store, prefix, now, release } = placeOf(options, defaultPrefix);
   const isOwn = options.store === undefined;
   const counterOf = countersOf(store, prefix);
-  /** Of the window that `init` told. `null`: it has no length, so each hit is alone. */
+  /** The counter for the window that `init` received. `null` if the window has no length, so that each hit stands alone. */
   let known: AnyLimiter | null | undefined;
 
   function counter(): AnyLimiter | null {
@@ -52,11 +52,11 @@ export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): Hi
 
   function counted(decision: Decision): ClientHits {
     const { count, endsIn } = hitsOf(decision);
-    // A store that cannot be asked, and says 'allow', has counted nothing.
+    // An unavailable store with onFailure 'allow' has counted nothing.
     return clientHits(Math.max(count, 1), endsIn);
   }
 
-  /** The memory of Sluice is empty and usable after `close`. */
+  /** The memory store is empty and usable after `close`. */
   async function forgetAll(): Promise<void> {
     await store.close();
   }

@@ -1,8 +1,8 @@
-/** For old APIs whose calls bring their own numbers: limiters by their name and numbers, each made once. */
+/** For APIs whose calls bring their own limits: a limiter per name and numbers, each created once. */
 import { type AnyLimiter, createLimiter, type Policies, type Store } from 'sluice';
 import { boundedCache } from './bounded-cache.ts';
 
-/** Limiters kept ready; one that was dropped is made again and finds its state in the store. */
+/** Cached limiters. A limiter that was evicted is created again and finds its state in the store. */
 const READY = 1000;
 
 export function limitersOf(

@@ -1,21 +1,21 @@
-/** For old APIs whose calls bring their own numbers: plans instead of limiters, all of which read the same rows. */
+/** For APIs whose calls bring their own limits: a plan per pair of numbers, all of which read the same rows. */
 import type { Policy } from 'sluice';
 import type { Plan } from 'sluice/store';
 import { boundedCache } from './bounded-cache.ts';
 
-/** Plans kept ready; one that was dropped is made again. */
+/** Cached plans. A plan that was evicted is created again. */
 const READY = 1000;
 
 /**
- * Makes a plan for each pair of numbers, once. When a row is clear must not depend on them: all plans have one id, so
- * that any number of them may share the rows of `name`.
+ * Creates a plan for each pair of numbers, once. All plans have the same id, so that any number of them may share the rows of
+ * `name`. Therefore the instant at which a row is fully replenished must not depend on the numbers.
  */
 export function plansFor(
   name: string,
   policyOf: (first: number, second: number) => Policy,
 ): (first: number, second?: number) => Plan {
   const plans = boundedCache<Plan>(READY);
-  // Calls mostly bring the numbers that the last one brought, and to write numbers as text takes a while.
+  // Most calls repeat the numbers of the previous call, and converting numbers to text is slow.
   let last: { readonly first: number; readonly second: number; readonly plan: Plan } | undefined;
   return (first, second = 0) => {
     if (last === undefined || first !== last.first || second !== last.second)

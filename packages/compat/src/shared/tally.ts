@@ -1,34 +1,34 @@
-/** Points of a key without a limit, in a window that each call opens for as long as it likes. */
+/** Counts points without a limit, in windows whose length each opening call chooses. */
 import { type Decision, fixedWindow, type MaybePromise, type Millis, type Policy, type Store } from 'sluice';
 import type { Verb } from 'sluice/store';
 import { plansFor } from './plans.ts';
 
 export interface Tally {
   readonly consumed: number;
-  /** Until they are forgotten; 0 when there are none, about `EVER`: never. */
+  /** Milliseconds until they expire; 0 if there are none, and about `EVER` if never. */
   readonly left: Millis;
 }
 
 export interface Points {
   /** Adds points, and opens a window of `length` if none is open. */
   add(key: string, points: number, length: Millis): Promise<Tally>;
-  /** Takes points off, down to 0. */
+  /** Subtracts points, down to 0. */
   subtract(key: string, points: number): Promise<Tally>;
-  /** So many points in a new window, whatever there was. */
+  /** Sets the points, in a new window. */
   put(key: string, points: number, length: Millis): Promise<Tally>;
   read(key: string): Promise<Tally>;
-  /** Forgets the key; says what there was. */
+  /** Clears the key and returns what it had. */
   remove(key: string): Promise<Tally>;
 }
 
-/** A count below this is exact, and nobody consumes as much. */
+/** A limit that no count reaches, and below which every count is exact in a float64. */
 const MOST = 2 ** 52;
-/** For ever, as a span: 30,000 years. */
+/** Stands for forever: 30,000 years. */
 export const EVER: Millis = 1e15;
 
 export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Points {
   const planOf = plansFor(name, openFor);
-  /** By which rows are read: any plan will do. */
+  /** The plan that reads rows. Any plan would do. */
   const reading = planOf(1);
 
   async function ask(verb: Verb, key: string, points: number, plan = reading): Promise<Tally> {
@@ -40,7 +40,7 @@ export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Po
   return {
     add: (key, points, length) => ask(points === 0 ? 'peek' : 'take', key, points, planOf(length)),
     subtract: (key, points) => ask('refund', key, points),
-    // Two hits of one tick and one plan travel together, and nothing comes between them on a single server.
+    // Two hits of one tick and plan travel together, so on a single server no other hit comes between them.
     async put(key, points, length) {
       const plan = planOf(length);
       const emptied = ask('reset', key, 0, plan);
@@ -57,8 +57,8 @@ export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Po
 }
 
 /**
- * Rows are read with a window of half a millisecond, the same for all, so what they hold is when the window ends. That is
- * shorter than any window that is opened, so that none of them counts as opened by a wrong clock.
+ * All rows are read with the same window of half a millisecond, so a row effectively holds the end of its window. This is
+ * shorter than any window that is opened, so no row is taken for one written by a wrong clock.
  */
 function openFor(length: Millis): Policy {
   const window = fixedWindow({ limit: MOST, per: '1ms', align: 'first' });
