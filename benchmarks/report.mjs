@@ -1,4 +1,4 @@
-/** Tables, the machine's description, and sections of RESULTS.md: what all suites share. */
+/** Shared by all suites: tables, the description of the machine, and the sections of RESULTS.md. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 
@@ -6,7 +6,7 @@ const RESULTS = new URL('RESULTS.md', import.meta.url);
 const TITLE =
   '# What was measured\n\nWritten by `npm run bench`; not by hand. Read ratios: absolute figures move with the machine.\n';
 
-/** Load is part of the description: a busy machine explains odd figures. */
+/** Includes the load, because a busy machine explains odd figures. */
 export function machine(command) {
   const cpus = os.cpus();
   const memory = `${Math.round(os.totalmem() / 2 ** 30)} GB`;
@@ -20,7 +20,7 @@ export function machine(command) {
   ].join(' · ');
 }
 
-/** A Markdown table whose columns are padded, so that it reads well on a terminal, too. First column left, others right. */
+/** A Markdown table with padded columns, so that it is also readable in a terminal. The first column is left-aligned, the others right. */
 export function table(head, rows) {
   const cells = [head, ...rows].map((row) => row.map(String));
   const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column].length)));
@@ -36,13 +36,13 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Replaces this suite's section and leaves the others as they are. */
+/** Replaces the section of this suite and leaves the others unchanged. */
 export function writeSection(suite, text) {
   if (!existsSync(RESULTS)) writeFileSync(RESULTS, TITLE);
   writeBetween(RESULTS, suite, `## ${suite}\n\n${text.trim()}`);
 }
 
-/** Replaces what stands between the marks of that name; without marks, they and the text come last. */
+/** Replaces the text between the markers of this name, or appends it with new markers. */
 export function writeBetween(file, name, text) {
   const [start, end] = [`<!-- ${name}:start -->\n`, `<!-- ${name}:end -->\n`];
   const before = readFileSync(file, 'utf8');

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- [suite…] [--quick]`: every suite is a folder with a suite.mjs that exports `run(options)` and
- * returns the text of its section in RESULTS.md. Without a name, all of them run.
+ * `npm run bench -- [suite…] [--quick]`: every suite is a folder with a suite.mjs that exports `run(options)`, which returns
+ * the text of its section in RESULTS.md. Without a name, all suites run.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -20,7 +20,7 @@ if (unknown.length > 0) {
   process.exit(1);
 }
 
-// The library is measured as people get it: compiled, and never an old build.
+// Measure the library as users get it: compiled, and from a current build.
 const build = spawnSync('npx', ['tsc', '-b'], { cwd: new URL('..', here), stdio: 'inherit' });
 if (build.status !== 0) process.exit(1);
 

@@ -1,8 +1,8 @@
-/** Who is compared takes turns, each time in a fresh process: a slow minute hits all alike, and nobody pays for another. */
+/** Contenders take turns, each in a new process: a slow minute affects all of them equally, and none pays for another's garbage. */
 import { fork } from 'node:child_process';
 import { median } from './report.mjs';
 
-/** `measure(name)` finds figures; returned are their medians, by name. */
+/** `measure(name)` returns figures; the result holds their medians by name. */
 export async function takeTurns(what, names, rounds, measure) {
   const found = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = 1; round <= rounds; round++) {
@@ -17,12 +17,12 @@ export async function takeTurns(what, names, rounds, measure) {
   return Object.fromEntries(names.map((name) => [name, medians(found[name])]));
 }
 
-/** One line that changes, for those who watch. */
+/** A single progress line that is overwritten. */
 function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
-/** What a worker finds, which may call the garbage collector. */
+/** Runs a worker and returns its figures. The worker may call the garbage collector. */
 export function answerOf(worker, ...task) {
   return new Promise((resolve, reject) => {
     const child = fork(worker, task.map(String), { execArgv: ['--expose-gc'] });

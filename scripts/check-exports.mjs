@@ -1,7 +1,7 @@
 // @ts-check
-// Every subpath that a package's package.json exports: has its files, can be imported and required, and offers the names
-// listed in exports.json beside it, so that a change of the API shows up in a diff.
-// Needs a build. `--write` writes the list anew.
+// Checks every subpath that a package exports: its files exist, it can be imported and required, and it exports the names
+// listed in exports.json beside package.json, so that a change of the API shows up in a diff.
+// Needs a build. `--write` updates the lists.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,7 +14,7 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 const canRequire = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
 
 /**
- * The names a .d.ts exports, types too; follows `export *`.
+ * The names that a .d.ts file exports, including types. Follows `export *`.
  * @param {string} file
  * @returns {string[]}
  */
@@ -37,23 +37,19 @@ function declaredNames(file) {
   return names;
 }
 
-/** @typedef {Record<string, { values: string[], types: string[] }>} Names by subpath */
+/** @typedef {Record<string, { values: string[], types: string[] }>} Names the exported names of each subpath */
 
 /** @type {string[]} */
 const problems = [];
 let count = 0;
 
-/** @param {string} name */
-const folderOf = (name) => join(packages, name === 'sluice-compat' ? 'compat' : name);
-
-/** @param {string} name @returns {Promise<Names>} */
-async function namesOf(name) {
-  const folder = folderOf(name);
+/** @param {string} folder @returns {Promise<Names>} */
+async function namesOf(folder) {
   const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   /** @type {Names} */
   const found = {};
   for (const [subpath, target] of Object.entries(manifest.exports)) {
-    const specifier = name + subpath.slice(1);
+    const specifier = manifest.name + subpath.slice(1);
     if (typeof target === 'string') {
       if (!existsSync(join(folder, target))) problems.push(`${specifier}: ${target} does not exist`);
       continue;
@@ -61,7 +57,7 @@ async function namesOf(name) {
     const missing = [target.types, target.default].filter((file) => !file || !existsSync(join(folder, file)));
     if (missing.length > 0) {
       problems.push(
-        `${specifier}: ${missing.join(', ') || 'types or default'} does not exist (npm run build?)`,
+        `${specifier}: ${missing.join(', ') || 'types or default'} does not exist. Run npm run build first.`,
       );
       continue;
     }
@@ -72,7 +68,7 @@ async function namesOf(name) {
       if (!canRequire) continue;
       const required = Object.keys(require(specifier)).filter((one) => one !== '__esModule');
       if (required.sort().join() !== names.join())
-        problems.push(`${specifier}: require() and import() give different names`);
+        problems.push(`${specifier}: require() and import() return different names`);
     } catch (error) {
       problems.push(
         `${specifier}: cannot be loaded: ${error instanceof Error ? error.stack : String(error)}`,
@@ -100,9 +96,11 @@ function compare(name, found) {
 }
 
 const write = process.argv.includes('--write');
-for (const name of ['sluice', 'sluice-compat', 'sluice-server']) {
+for (const name of ['sluice', 'compat', 'sluice-server']) {
+  const folder = join(packages, name);
+  if (!existsSync(folder)) continue;
   const before = problems.length;
-  const found = await namesOf(name);
+  const found = await namesOf(folder);
   count += Object.keys(found).length;
   if (problems.length > before) continue;
   if (write) {
@@ -110,7 +108,8 @@ for (const name of ['sluice', 'sluice-compat', 'sluice-server']) {
     console.log(`exports: wrote ${join(folderOf(name), 'exports.json')}`);
   } else {
     compare(name, found);
-    if (problems.length > before) problems.push('If meant: node scripts/check-exports.mjs --write');
+    if (problems.length > before)
+      problems.push('If the change is intended, run: node scripts/check-exports.mjs --write');
   }
 }
 
@@ -118,5 +117,5 @@ if (problems.length > 0) {
   console.error(problems.join('\n'));
   process.exitCode = 1;
 } else {
-  console.log(`exports: ${count} subpaths load, types and names as listed`);
+  console.log(`exports: ${count} subpaths load and export the listed names`);
 }

@@ -1,42 +1,37 @@
 // @ts-check
-// Packs both packages as npm would publish them: publint and are-the-types-wrong judge the tarballs, and what is in them
-// is what a stranger needs and nothing else. Needs a build.
+// Packs the packages as npm would publish them, runs publint and are-the-types-wrong on the tarballs, and checks that they
+// contain the files a user needs and nothing else. Needs a build.
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const PACKAGES = ['sluice', 'sluice-compat', 'sluice-server'];
-
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const FOLDERS = ['sluice', 'compat', 'sluice-server'].filter((name) =>
+  existsSync(join(root, 'packages', name)),
+);
 const env = { ...process.env, PATH: [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter) };
 /** @type {string[]} */
 const problems = [];
 
 /** @param {string} command @param {...string} args */
-const run = (command, ...args) => runIn(root, command, ...args);
-
-/** @param {string} cwd @param {string} command @param {...string} args */
-function runIn(cwd, command, ...args) {
+function run(command, ...args) {
+  const shell = process.platform === 'win32';
   const { status, stdout, stderr, error } = spawnSync(command, args, {
-    cwd,
+    cwd: root,
     env,
     encoding: 'utf8',
-    shell: process.platform === 'win32',
+    shell,
   });
   if (status !== 0)
     problems.push(`${command} ${args.join(' ')}\n${stdout ?? ''}${stderr ?? ''}${error ?? ''}`);
   return stdout ?? '';
 }
 
-/** @param {string} name */
-const folderOf = (name) => join(root, 'packages', name === 'sluice-compat' ? 'compat' : name);
-
-/** @param {string} name @param {readonly string[]} files as the tarball has them */
-function checkFiles(name, files) {
-  const folder = folderOf(name);
+/** @param {string} name @param {string} folder @param {readonly string[]} files the paths in the tarball */
+function checkFiles(name, folder, files) {
   const text = (/** @type {string} */ file) => readFileSync(join(folder, file), 'utf8');
   const manifest = JSON.parse(text('package.json'));
 
@@ -49,16 +44,16 @@ function checkFiles(name, files) {
 
   for (const file of files) {
     if (/\.tsbuildinfo$|(^|\/)(test|coverage|node_modules)\/|\.test\.|^exports\.json$/.test(file))
-      problems.push(`${name}: ${file} is packed, but of no use to anybody`);
+      problems.push(`${name}: ${file} should not be in the package`);
     if (/\.(js|d\.ts)\.map$/.test(file))
       for (const source of JSON.parse(text(file)).sources) {
         const target = posix.join(posix.dirname(file), source);
         if (!files.includes(target))
-          problems.push(`${name}: ${file} leads to ${target}, which is not packed`);
+          problems.push(`${name}: ${file} refers to ${target}, which is not packed`);
       }
   }
 
-  // Whoever has the package alone has no repository around it.
+  // Links must work for readers who have only the package, without the repository.
   for (const page of files.filter((file) => file.endsWith('.md')))
     for (const [, link = ''] of text(page).matchAll(/\]\(([^)#\s]+)[^)]*\)/g))
       if (!/^[a-z]+:/.test(link) && !files.includes(posix.join(posix.dirname(page), link)))
@@ -67,19 +62,15 @@ function checkFiles(name, files) {
   if (manifest.publishConfig?.provenance !== true)
     problems.push(`${name}: publishConfig.provenance is not true`);
   if (manifest.sideEffects !== false && manifest.bin === undefined)
-    problems.push(`${name}: sideEffects is not false, so bundlers keep what nobody uses`);
+    problems.push(`${name}: sideEffects is not false, so bundlers keep unused code`);
 }
 
-/** What npm would do before and after, but for the build. @param {...string} flags */
-function changelogs(...flags) {
-  for (const name of PACKAGES)
-    runIn(folderOf(name), process.execPath, join(root, 'scripts/copy-changelog.mjs'), ...flags);
-}
-
-const folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'));
+const changelogs = FOLDERS.map((name) => join(root, 'packages', name, 'CHANGELOG.md'));
+const target = mkdtempSync(join(tmpdir(), 'sluice-pack-'));
 try {
-  changelogs();
-  const workspaces = PACKAGES.flatMap((name) => ['--workspace', name]);
+  // As the prepack scripts do; their output would mix with the JSON.
+  for (const file of changelogs) copyFileSync(join(root, 'CHANGELOG.md'), file);
+  const workspaces = FOLDERS.flatMap((name) => ['--workspace', `packages/${name}`]);
   const packed = run(
     'npm',
     'pack',
@@ -87,28 +78,26 @@ try {
     '--ignore-scripts',
     ...workspaces,
     '--pack-destination',
-    folder,
+    target,
   );
   /** @type {{ name: string, filename: string, files: { path: string }[] }[]} */
   const tarballs = problems.length > 0 ? [] : Object.values(JSON.parse(packed));
-  for (const { name, filename, files } of tarballs) {
-    checkFiles(
-      name,
-      files.map(({ path }) => path),
-    );
-    run('publint', 'run', '--strict', join(folder, filename));
-    run('attw', '--profile', 'esm-only', '--no-emoji', join(folder, filename));
+  for (const [index, { name, filename, files }] of tarballs.entries()) {
+    const paths = files.map(({ path }) => path);
+    checkFiles(name, join(root, 'packages', FOLDERS[index] ?? ''), paths);
+    run('publint', 'run', '--strict', join(target, filename));
+    run('attw', '--profile', 'esm-only', '--no-emoji', join(target, filename));
   }
-  if (tarballs.length !== PACKAGES.length)
-    problems.push(`packed ${tarballs.length} of ${PACKAGES.length} packages`);
+  if (tarballs.length !== FOLDERS.length)
+    problems.push(`packed ${tarballs.length} of ${FOLDERS.length} packages`);
 } finally {
-  changelogs('--undo');
-  rmSync(folder, { recursive: true, force: true });
+  for (const file of changelogs) rmSync(file, { force: true });
+  rmSync(target, { recursive: true, force: true });
 }
 
 if (problems.length > 0) {
   console.error(problems.join('\n'));
   process.exitCode = 1;
 } else {
-  console.log(`package: publint, attw and the contents of ${PACKAGES.join(' and ')}: nothing found`);
+  console.log(`packages: publint, attw and the contents of ${FOLDERS.join(', ')} are fine`);
 }

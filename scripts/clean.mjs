@@ -1,6 +1,6 @@
 // @ts-check
-// Removes what builds leave behind. With `--stale` only the outputs of deleted sources: `tsc -b` keeps them, and
-// `npm pack` would ship them.
+// Removes build outputs. With `--stale`, removes only the outputs of sources that were deleted: `tsc -b` keeps them, and
+// `npm pack` would publish them.
 
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -15,7 +15,7 @@ if (process.argv.includes('--stale')) {
     const dist = join(folder, 'dist');
     if (!existsSync(dist)) continue;
     for (const file of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
-      // The page is not tsc's.
+      // Vite builds the playground page, not tsc.
       if (!output.test(file) || /^(page|assets)\b/.test(file)) continue;
       if (!existsSync(join(folder, 'src', file.replace(output, '.ts')))) rmSync(join(dist, file));
     }

@@ -1,9 +1,10 @@
 // @ts-check
-// What the tests need beyond npm: found, or installed with apt where that is possible; otherwise said, and failed.
+// Checks that the system packages which the tests need are installed. As root on Debian or Ubuntu it installs the missing ones;
+// otherwise it lists them and fails.
 
 import { spawnSync } from 'node:child_process';
 
-/** Debian's package for each command. */
+/** The Debian package that provides each command. */
 const needs = {
   'redis-server': 'redis-server',
   'redis-cli': 'redis-tools',
@@ -14,7 +15,7 @@ const needs = {
   curl: 'curl',
   wrk: 'wrk',
   h2load: 'nghttp2-client',
-  // Of the system: other Pythons do not see Debian's packages.
+  // The system's Python: other installations do not see Debian's packages.
   "/usr/bin/python3 -c 'import grpc'": 'python3-grpcio',
 };
 
@@ -27,13 +28,13 @@ if (missing.length > 0) {
   const packages = [...new Set(missing.map(([, name]) => name))];
   const install = `apt-get install -y --no-install-recommends ${packages.join(' ')}`;
   if (process.getuid?.() === 0 && has('apt-get')) {
-    // The service that the package would start is not wanted: tests start servers of their own.
+    // RUNLEVEL=1 keeps apt from starting the services: tests start their own servers.
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
     spawnSync('sh', ['-c', `apt-get update && ${install}`], { env, stdio: 'ignore' });
   }
   const still = missing.filter(([command]) => !has(command)).map(([command]) => command);
   if (still.length > 0) {
-    console.error(`The tests need ${still.join(' and ')}. On Debian or Ubuntu: sudo ${install}`);
+    console.error(`The tests need ${still.join(', ')}. On Debian or Ubuntu, run: sudo ${install}`);
     process.exit(1);
   }
 }

@@ -1,4 +1,4 @@
-/** All drop-ins, and how much is asked of them. */
+/** All drop-ins and the load for each of them. */
 import { limiters } from './limiters.mjs';
 import { stores } from './stores.mjs';
 
@@ -6,7 +6,7 @@ export const dropIns = { ...limiters, ...stores };
 
 const HOUR = 3_600_000;
 
-/** `keys` get `actions` each, for their bytes; then come so many `calls`. No limit is reached. */
+/** To measure bytes, each of `keys` gets `actions` hits; then `calls` calls are timed. No limit is reached. */
 export const shapes = {
   redis: {
     keys: { limits: { limit: 100, window: HOUR }, keys: 1000, actions: 1, calls: 3000 },

@@ -1,7 +1,7 @@
 /**
- * Limiters that people call themselves, before and after. A maker gets the `limit`, the `window` in milliseconds and,
- * on Redis, a client of ioredis. `check` is what a user would call, `passed` reads its answer. No `before`: the original
- * does not run here, and `recorded` is what is known of it.
+ * Limiters that users call directly, before and after. A maker gets the `limit`, the `window` in milliseconds and, on Redis, an
+ * ioredis client. `check` is the call that a user would make, and `passed` interprets its answer. Without `before`, the original
+ * does not run here, and `recorded` holds what is known about it.
  */
 import { called, patient, perKey } from './shared.mjs';
 
@@ -26,7 +26,7 @@ const classdojo = (call) => {
         const { IORedisRateLimiter } = await import('rolling-rate-limiter');
         const namespace = 'rolling:';
         const limiter = new IORedisRateLimiter({ client, namespace, interval: window, maxInInterval: limit });
-        // Its checks take longer the more there is: 10,000 of them would take a minute.
+        // Its checks get slower as the log grows: 10,000 of them would take a minute.
         async function record(key, count) {
           const now = Date.now() * 1000;
           const id = (i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
@@ -79,7 +79,7 @@ const carlson = (subjects) => {
   };
 };
 
-/** For those whose original does not run here: the same call in memory and, with a `store`, on Redis. */
+/** For originals that do not run here: the same call in memory and, with a `store`, on Redis. */
 const onlyAfter = (make) => ({
   memory: { after: (limits) => make(limits) },
   redis: { after: async (limits, client) => make(limits, await patient(client)) },
@@ -155,7 +155,7 @@ export const limiters = {
   throttled: {
     label: 'throttled, rateLimit',
     original: 'throttled 2.13 (Go)',
-    // A read and a compare-and-swap, again while others win.
+    // A read and a compare-and-swap, repeated while others win.
     recorded: { redis: { trips: '2 or more' } },
     ...onlyAfter(async ({ limit, window }, store) => {
       const { createGcraRateLimiter, perDuration } = await import('sluice-compat/throttled');

@@ -1,4 +1,4 @@
-/** A stall of the machine is no failure of the store. */
+/** Generous, so that a stall of the machine does not count as a failure of the store. */
 export async function patient(client) {
   const { redis } = await import('sluice/redis');
   return redis(client, { deadline: 5000 });
@@ -13,7 +13,7 @@ export function perKey(make) {
   };
 }
 
-/** A limiter that calls back, as a promise. */
+/** Turns a limiter with callbacks into one with promises. */
 export const called = (act) =>
   new Promise((resolve, reject) => {
     act((error, result) => (error ? reject(error) : resolve(result)));

@@ -1,7 +1,7 @@
-/** Stores for others' middlewares, before and after; made as limiters.mjs says. What a middleware asks of them counts. */
+/** Stores for other libraries' middlewares, before and after, in the form that limiters.mjs describes. Counts the calls a middleware makes. */
 import { called, patient } from './shared.mjs';
 
-/** express-rate-limit's store, which hono-rate-limiter took over. */
+/** The store interface of express-rate-limit, which hono-rate-limiter adopted. */
 async function hits(store, { limit, window }) {
   await store.init({ windowMs: window });
   return { check: (key) => store.increment(key), passed: ({ totalHits }) => totalHits <= limit };
@@ -12,13 +12,13 @@ function routes(store, { limit, window }) {
   return { check, passed: ({ current }) => current <= limit };
 }
 
-/** The guard passes the window as the block's duration unless told otherwise. */
+/** The guard passes the window as the block's duration unless it is configured otherwise. */
 function throttler(storage, { limit, window }) {
   const check = (key) => storage.increment(key, window, limit, window, 'default');
   return { check, passed: ({ isBlocked }) => !isBlocked };
 }
 
-/** By default it forgets all but 5,000 keys, live ones too; with room for all it does the same work as the others. */
+/** By default it drops all but 5,000 keys, including live ones. With room for all of them it does the same work as the others. */
 const ROOM = 1_000_000;
 
 export const stores = {
@@ -88,7 +88,7 @@ export const stores = {
     redis: {
       async before(limits, client) {
         const { RedisStore } = await import('hono-rate-limiter');
-        // Its client is that of Upstash, which has lists where the command has words.
+        // It expects an Upstash client, which takes lists instead of separate arguments.
         const listed = {
           scriptLoad: (script) => client.script('LOAD', script),
           evalsha: (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),

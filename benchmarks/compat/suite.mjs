@@ -1,6 +1,6 @@
 /**
- * Drop-ins beside what they replace: round trips, the server's CPU time and bytes on Redis; CPU time and bytes in
- * memory. Every figure comes from a fresh process, on Redis with a fresh server; the two take turns, medians count.
+ * Drop-ins compared with the libraries they replace: on Redis, round trips, CPU time of the server and bytes; in memory, CPU time
+ * and bytes. Every figure comes from a new process, on Redis with a new server. The two sides take turns, and medians count.
  */
 import { startServer } from '../redis/server.mjs';
 import { writeBetween } from '../report.mjs';
@@ -27,7 +27,7 @@ export async function run({ quick }) {
   return `${tables}\n\n${notes}`;
 }
 
-/** A drop-in's name and a side, 'before' or 'after'. */
+/** The name of a drop-in, and a side: 'before' or 'after'. */
 function contendersOf(place, shape) {
   return Object.entries(dropIns)
     .filter(([, { isLog }]) => shape === 'keys' || isLog)

@@ -1,4 +1,4 @@
-/** The section of RESULTS.md, and the tables of docs/migrate/README.md. */
+/** Formats the section of RESULTS.md and the tables of docs/migrate/README.md. */
 import { table } from '../report.mjs';
 import { dropIns } from './drop-ins.mjs';
 

@@ -1,7 +1,7 @@
 /**
- * Middlewares: the CPU time a request costs the server's process, with each framework's usual limiter, with Sluice, with
- * a middleware that does nothing, and without. Fresh processes, 64 connections; short turns, since most of the time is
- * the kernel's and drifts; medians count.
+ * Middlewares: the CPU time that a request costs the server process with each framework's usual limiter, with Sluice, with a
+ * middleware that does nothing, and without any. Uses new processes and 64 connections. Turns are short, because most of the time
+ * is spent in the kernel and drifts; medians count.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ export async function run({ quick }) {
   return describe(found, sizes);
 }
 
-/** Microseconds of CPU per request of each variant, in processes that live side by side and take short turns. */
+/** Microseconds of CPU per request for each variant. The processes run side by side and take short turns. */
 async function measure(framework, { turns, requests }) {
   const servers = await Promise.all(VARIANTS.map((variant) => start(framework, variant)));
   try {

@@ -1,12 +1,12 @@
 /**
- * Who is measured. `make` gets the most that passes at once (`limit`), how much comes back in a `window` of
- * milliseconds (`rate`), and how many keys there will be; it imports only its own library. `check` is what a user
- * would call, `passed` reads its answer; an `awaited` answer is a promise.
+ * The limiters that are measured. `make` gets the burst (`limit`), the number of units replenished in a `window` of milliseconds
+ * (`rate`), and the number of keys; it imports only its own library. `check` is the call that a user would make, and
+ * `passed` interprets its answer; an `awaited` answer is a promise.
  */
 
 /** @typedef {{ limit: number, rate: number, window: number, keys: number }} Limits */
 
-/** What is compared with Sluice in every column. */
+/** The limiters that are compared with Sluice in every column. */
 const peers = {
   'rate-limiter-flexible': {
     label: 'rate-limiter-flexible 11.2',
@@ -34,7 +34,7 @@ const peers = {
     label: '@fastify/rate-limit 11.2 local',
     async make({ limit, window, keys }) {
       const { default: LocalStore } = await import('@fastify/rate-limit/store/LocalStore.js');
-      // By default it forgets all but 5,000 keys, live ones too; room for all makes it do the same work as the others.
+      // By default it drops all but 5,000 keys, including live ones. With room for all of them it does the same work as the others.
       const store = new LocalStore(false, false, keys);
       let answer;
       const keep = (_error, result) => {
@@ -69,9 +69,9 @@ const peers = {
     async make({ limit, window }) {
       const { ThrottlerStorageService } = await import('@nestjs/throttler');
       const storage = new ThrottlerStorageService();
-      // Its sweep is once a minute: as often as keys expire, so that expiry happens while we look.
+      // It sweeps once a minute. Keys expire at the same interval, so that expiry happens during the measurement.
       storage.sweepIntervalMs = Math.min(storage.sweepIntervalMs, window);
-      // The guard passes the window as the block's duration unless told otherwise.
+      // The guard passes the window as the block's duration unless it is configured otherwise.
       const check = (key) => storage.increment(key, window, limit, window, 'default');
       return { awaited: true, check, passed: (record) => !record.isBlocked };
     },
@@ -127,7 +127,7 @@ export const contenders = {
     label: 'nothing but performance.now()',
     make: () => ({ isClock: true, check: () => performance.now(), passed: () => true }),
   },
-  // The least that any limiter does with a key. What it costs more at 10M keys is cache misses on the keys themselves.
+  // The least that any limiter does with a key. Its extra cost at 10M keys is cache misses on the keys themselves.
   read: {
     label: 'performance.now() and one character of the key',
     make: () => ({

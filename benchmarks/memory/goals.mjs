@@ -1,11 +1,11 @@
-/** The goals as rows: what was promised, what was measured, reached or missed. */
+/** The goals as rows: the target, the measured figure, and whether it was reached. */
 import { contenders, peerNames } from './contenders.mjs';
 import { workloads } from './workloads.mjs';
 
 const verdict = (isReached) => (isReached ? 'reached' : 'missed');
 
 export function goals({ speed, bytes, pauses, flat }) {
-  /** How many times Sluice's time a peer takes. */
+  /** A peer's time divided by Sluice's time. */
   const ahead = (name, workload) => speed[workload][name].nanoseconds / speed[workload].sluice.nanoseconds;
   const every = Object.keys(workloads);
 
@@ -46,7 +46,7 @@ export function goals({ speed, bytes, pauses, flat }) {
       verdict(Math.max(check, loop) <= 5),
     ],
     ['three policies ≤ 2× one', `${three.toFixed(2)}×`, verdict(three <= 2)],
-    // Not judged: how much of the growth is cache misses depends on the machine.
+    // Not judged: the share of cache misses in the growth depends on the machine.
     [
       'flat from 1k to 10M keys but for cache misses',
       `+${grows('sluice').toFixed(0)} ns, of which reading the key +${grows('read').toFixed(0)} ns`,

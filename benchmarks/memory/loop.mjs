@@ -1,8 +1,8 @@
-/** The loops in which checks are timed. One contender per process, so each call site sees one function only. */
+/** The loops in which checks are timed. Each process has one contender, so each call site sees only one function. */
 
 import { ownTime } from './own-time.mjs';
 
-/** Where answers go: an answer that nobody reads might never be made. */
+/** Stores answers: the compiler might otherwise remove the work for an answer that is never read. */
 let sink;
 
 const CHUNK = 4096;
@@ -29,7 +29,7 @@ async function awaitedChunk({ check, passed }, keys, order, from, to) {
   return allowed;
 }
 
-/** Checks keys in the given order until all are done, or `patience` milliseconds have passed. */
+/** Checks keys in the given order until all are done or `patience` milliseconds have passed. */
 export async function checkAll(contender, keys, order, patience = Infinity) {
   const started = performance.now();
   const own = ownTime();

@@ -1,26 +1,25 @@
 /**
- * Time in which this thread ran or could not go on by itself: wall time without the time it waited for a core that other
- * processes had. So a busy machine neither slows a check nor makes a pause. Where the system does not tell (not Linux),
- * it is wall time.
+ * Own time: wall time without the time in which this thread waited for a core that another process used. With it, a busy machine
+ * neither slows a check nor causes a pause. On systems other than Linux, which do not report it, own time is wall time.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 
 const text = Buffer.alloc(128);
 
-/** Milliseconds spent waiting for a core since the thread began. Costs about 20 µs. */
+/** Milliseconds spent waiting for a core since the thread started. Reading it takes about 20 µs. */
 function waited() {
   try {
     const file = openSync('/proc/thread-self/schedstat', 'r');
     const length = readSync(file, text, 0, text.length, 0);
     closeSync(file);
-    // Nanoseconds on a core, nanoseconds waiting for one, number of turns.
+    // Nanoseconds on a core, nanoseconds waiting for one, number of time slices.
     return Number(text.latin1Slice(0, length).split(' ')[1]) / 1e6;
   } catch {
     return 0;
   }
 }
 
-/** A stopwatch: each call returns the milliseconds of own time since the last. */
+/** A stopwatch: each call returns the milliseconds of own time since the previous call. */
 export function ownTime() {
   let [at, idle] = [performance.now(), waited()];
   return () => {

@@ -1,18 +1,18 @@
-/** The longest that anything had to wait while keys come and go: a check, or the event loop. */
+/** The longest wait of a check, or of the event loop, while keys are added and expire. */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { checkAll } from './loop.mjs';
 import { ownTime } from './own-time.mjs';
 import { inOrder, keyOf } from './workloads.mjs';
 
-/** Checks between two turns of the event loop, so that timers run; divides a wave. */
+/** Checks between two turns of the event loop, so that timers run. Must divide the size of a wave. */
 const TURN = 250;
-/** Shorter checks are not asked whether they had to wait for a core. */
+/** Checks shorter than this are not corrected for the time spent waiting for a core. */
 const LONG = 0.2;
 const TICK = 1;
 
 /**
- * Keys are made one by one, as requests bring them: a million that the harness kept would have to be marked by each
- * collection, and nobody could tell whose pause that is.
+ * Keys are created one by one, as requests would bring them. A million keys held by the harness would have to be marked by each
+ * garbage collection, and that pause could not be told apart from the limiter's.
  */
 export async function pauses(contender, { limits, wave, total, warmUp }) {
   const { awaited, check } = contender;
@@ -22,7 +22,7 @@ export async function pauses(contender, { limits, wave, total, warmUp }) {
   global.gc();
   await sleep(limits.window * 1.5);
 
-  // As monitorEventLoopDelay, but in own time.
+  // Like monitorEventLoopDelay, but in own time.
   let loop = 0;
   const sinceTick = ownTime();
   const ticker = setInterval(() => {
@@ -38,7 +38,7 @@ export async function pauses(contender, { limits, wave, total, warmUp }) {
       if (awaited) await check(key);
       else check(key);
       spans[i] = performance.now() - before;
-      // Own time since the last such reading: a little more than this check's, never less.
+      // Own time since the last reading: slightly more than this check took, never less.
       if (spans[i] > LONG) spans[i] = Math.min(spans[i], own());
     }
     if (i % wave === 0) await sleep(limits.window * 1.5);

@@ -1,7 +1,7 @@
 /**
- * In memory, one thread: nanoseconds per check, bytes per key, the longest pause. Every figure comes from a process of
- * its own, so that nobody pays for another's garbage or for call sites that have seen another's functions; contenders
- * take turns, and the median of the rounds counts.
+ * In memory, on one thread: nanoseconds per check, bytes per key, and the longest pause. Every figure comes from a new process, so
+ * that no contender pays for another's garbage or for call sites that have seen another's functions. Contenders take turns, and the
+ * median of the rounds counts.
  */
 import { table } from '../report.mjs';
 import { answerOf, takeTurns } from '../turns.mjs';
@@ -25,12 +25,12 @@ export async function run({ quick }) {
 
   const speed = {};
   for (const workload of Object.keys(workloads)) speed[workload] = await measure('speed', everyone, workload);
-  // Peers hold the same each time; Sluice's table grows by a random sample, so it may be caught between two sizes.
+  // Peers use the same memory in every round. Sluice's table grows by a random sample, so a round may catch it between two sizes.
   const bytes = {
     ...(await measure('bytes', peerNames, 10, 1)),
     ...(await measure('bytes', SLUICES, 10, quick ? 1 : 5)),
   };
-  // Peers' pauses are so long that once is enough, too.
+  // Peers' pauses are so long that one round is enough for them as well.
   const pauses = {
     ...(await measure('pauses', ['sluice'], 0)),
     ...(await measure('pauses', peerNames, 0, 1)),

@@ -1,4 +1,4 @@
-/** A process that measures one thing of one contender and sends what it found: worker.mjs <scenario> <contender> <argument> <scale> */
+/** A process that measures one figure of one contender and sends the result: worker.mjs <scenario> <contender> <argument> <scale> */
 import { contenders } from './contenders.mjs';
 import { checkAll } from './loop.mjs';
 import { pauses } from './pauses.mjs';
@@ -16,7 +16,7 @@ const scenarios = {
 };
 const made = (limits, keys) => contenders[name].make({ ...limits, keys });
 
-/** Long enough for a steady figure; a contender that needs longer per check simply gets fewer checks. */
+/** Long enough for a steady figure. A contender with slower checks gets fewer of them. */
 const PATIENCE = 500;
 
 async function speed({ limits, keys, fill, warmUp, order, whole }, open) {
@@ -30,15 +30,15 @@ async function speed({ limits, keys, fill, warmUp, order, whole }, open) {
     order,
     whole ? Infinity : PATIENCE,
   );
-  // A figure of a limiter that did not limit is worth nothing.
+  // A figure of a limiter that did not limit is worthless.
   const expected = open || contender.isClock ? checks : 0;
   if (allowed !== expected) throw new Error(`${name} allowed ${allowed} of ${checks}, not ${expected}`);
   return { nanoseconds };
 }
 
 /**
- * `external` holds the typed arrays already. The keys are the harness's and are there before. Dead arrays are given back
- * in the background after a collection; the next one waits for that.
+ * `external` already includes the typed arrays. The keys belong to the harness and exist before. Unused arrays are freed in the
+ * background after a garbage collection, so the next collection waits for that.
  */
 function heldBytes() {
   global.gc();
@@ -47,12 +47,12 @@ function heldBytes() {
   return heapUsed + external;
 }
 
-/** At the full count, and the worst at `steps` points on the way from half of it: tables grow in leaps. */
+/** At the full count, and the maximum at `steps` points between half of it and all of it, because tables grow in leaps. */
 async function bytesPerKey({ limits, keys }, steps) {
   const contender = await made(limits, keys.length);
   const order = inOrder(keys.length);
   const half = keys.length / 2;
-  // The first check loads and compiles; what that leaves behind is no key's.
+  // The first check loads and compiles code, and that memory belongs to no key.
   await checkAll(contender, keys, order.subarray(0, 1));
   const before = heldBytes();
   const each = [];
@@ -67,5 +67,5 @@ async function bytesPerKey({ limits, keys }, steps) {
 }
 
 const found = await scenarios[scenario]();
-// Timers of peers may still run, and would keep the process.
+// Timers of peers may still be running and would keep the process alive.
 process.send(found, () => process.exit());

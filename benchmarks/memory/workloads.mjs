@@ -1,14 +1,14 @@
-/** Keys, the order in which they are asked for, and the limits they are checked against. The same in every process. */
+/** Keys, the order in which they are checked, and their limits. The same in every process. */
 
 const DAY = 86_400_000;
-/** Never denies, and a key that was seen stays live for 86 s, longer than any run: nobody saves work by forgetting. */
+/** Never denies. A key stays live for 86 s, longer than any run, so no contender saves work by dropping keys. */
 const OPEN = { limit: 1e9, rate: 1000, window: DAY };
 const SHUT = { limit: 10, rate: 10, window: DAY };
 
 const SYLLABLES = Array.from({ length: 2048 }, (_, index) => index.toString(36).padStart(3, 'x'));
 
 /**
- * 12 characters, made at run time: flat strings on the heap, neither internalised nor hashed before their first check.
+ * 12 characters, created at run time: flat strings on the heap that are neither internalized nor hashed before their first check.
  * Multiplying by an odd number modulo 2^32 makes them distinct without a Set, which would hash them.
  */
 export function keyOf(index) {
@@ -22,7 +22,7 @@ function keysOf(count, from = 0) {
   return keys;
 }
 
-/** Several string objects for each key: a request brings its key as a string of its own. */
+/** Several string objects for each key, because every request brings its key as a new string. */
 const copiesOf = (count, copies) =>
   Array.from({ length: count * copies }, (_, index) => keyOf(index % count));
 
@@ -50,7 +50,7 @@ function evenly(keys, length) {
   return orderBy(length, () => Math.floor(random() * keys));
 }
 
-/** Zipf with exponent 1, by the inverse of its distribution. Ranks are scattered: popular keys are no neighbours. */
+/** Zipf with exponent 1, by the inverse of its distribution. Ranks are scattered, so popular keys are not neighbors. */
 function zipf(keys, length) {
   const random = randomFrom(2);
   return orderBy(length, () => ((Math.floor((keys + 1) ** random()) - 1) * 611_953) % keys);
@@ -63,7 +63,7 @@ const steady = (keys, limits, checks) => ({
   order: evenly(keys.length, checks),
 });
 
-/** Every key is there before the clock starts, and then asked for until all code is compiled. */
+/** Every key exists before the clock starts, and is checked until all code is compiled. */
 const filled = (count, orderOf, checks) => ({
   limits: OPEN,
   keys: keysOf(count),
@@ -72,7 +72,7 @@ const filled = (count, orderOf, checks) => ({
   order: orderOf(count, checks),
 });
 
-/** By name; `scale` shrinks a smoke run. `whole`: the run may not be cut short. */
+/** Workloads by name. `scale` shrinks a quick run. A `whole` run must not be cut short. */
 export const workloads = {
   hot: { label: 'hot key', make: (scale) => steady(copiesOf(1, 1024), OPEN, 2_000_000 * scale) },
   '10k': { label: '10k keys', make: (scale) => steady(keysOf(10_000), OPEN, 2_000_000 * scale) },
@@ -94,12 +94,12 @@ export const workloads = {
   denied: { label: 'denied', make: (scale) => steady(copiesOf(16, 64), SHUT, 2_000_000 * scale) },
 };
 
-/** Random order over `count` keys that are all there. */
+/** Random order over `count` keys that all exist. */
 export const flat = (count, scale) => filled(count * scale, evenly, 1_000_000 * scale);
 
 export const bytes = (scale) => ({ limits: OPEN, keys: keysOf(1_000_000 * scale) });
 
-/** Keys that come in two waves, each clear a second after its check; before them, some to warm up with. */
+/** Keys that arrive in two waves, each fully replenished a second after its check, preceded by some keys to warm up. */
 export const waves = (scale) => ({
   limits: { limit: 1, rate: 1, window: 1000 },
   wave: 1_000_000 * scale,

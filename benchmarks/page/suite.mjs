@@ -1,4 +1,4 @@
-/** The page with 100,000 requests: frames while it decides them, and while it plays them. */
+/** The playground page with 100,000 requests: frames while it decides them, and while it plays them. */
 import { measureFrames } from '../../packages/playground/frames.mjs';
 import { table } from '../report.mjs';
 

@@ -1,4 +1,4 @@
-/** What a key costs in shared memory: bytes.mjs <keys> <entries of logs> */
+/** The bytes that a key needs in shared memory: bytes.mjs <keys> <entries of logs> */
 import { createLimiter, gcra } from 'sluice';
 import { sharedMemory } from 'sluice/shared-memory';
 import { keyOf } from '../memory/workloads.mjs';
@@ -13,11 +13,11 @@ const resident = () => {
 
 const store = sharedMemory(options);
 const limiter = createLimiter(gcra({ limit: 1000, per: '1d' }), { store, name: 'bytes' });
-// The first checks load and compile; what that leaves behind is no key's.
+// The first checks load and compile code, and that memory belongs to no key.
 for (let i = 0; i < Math.min(count, 10_000); i++) limiter.peek(keys[i]);
 const before = resident();
 for (const key of keys) limiter.take(key);
-// Stripes do not fill evenly: a few keys may have made room for others.
+// Stripes do not fill evenly, so a few keys may have been evicted.
 const found = {
   reserved: store.handle.byteLength / count,
   resident: (resident() - before) / store.size,

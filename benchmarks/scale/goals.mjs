@@ -1,4 +1,4 @@
-/** The goals as rows: what was promised, what was measured, reached or missed. */
+/** The goals as rows: the target, the measured figure, and whether it was reached. */
 import { contenders } from './nodes.mjs';
 
 const verdict = (isReached) => (isReached ? 'reached' : 'missed');
@@ -9,7 +9,7 @@ export function goals({ load, hurry, stores, peers, threads, most }) {
   const ahead = (phase) =>
     hurry[most].leased[`${phase} perSecond`] / hurry[most].direct[`${phase} perSecond`];
 
-  /** Of all that never lets more pass, wherever it was counted. */
+  /** For every scheme that never exceeds the limit, wherever it counts. */
   const strict = [...Object.values(load), ...Object.values(hurry), ...Object.values(stores)].flatMap(
     (found) =>
       Object.entries(found)
@@ -55,7 +55,7 @@ export function goals({ load, hurry, stores, peers, threads, most }) {
   ];
 }
 
-/** Times rate-limiter-flexible on the same Postgres. */
+/** Throughput as a multiple of rate-limiter-flexible's on the same Postgres. */
 function postgresGoals(peers) {
   const row = (goal, least, processes, phase) => {
     const { postgres, flexible } = peers[processes];

@@ -1,4 +1,4 @@
-/** A Postgres of our own with the table made. Nothing waits for a disk: the table is unlogged, and fsync is off. */
+/** A temporary Postgres with the table created. Nothing waits for a disk: the table is unlogged, and fsync is off. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ export async function startPostgres() {
     databaseDir: mkdtempSync(join(tmpdir(), 'sluice-bench-')),
     port,
     persistent: false,
-    // It refuses to run as root.
+    // Postgres refuses to run as root.
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
     postgresFlags: ['-c', 'fsync=off', '-c', 'unix_socket_directories='],

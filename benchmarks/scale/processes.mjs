@@ -1,4 +1,4 @@
-/** Nodes in one or two processes of their own, which start and end each phase together. */
+/** Runs nodes in one or two processes, which start and end each phase together. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { phases } from './phases.mjs';
@@ -7,9 +7,9 @@ import { now, overAdmitted } from './tally.mjs';
 const WORKER = new URL('worker.mjs', import.meta.url);
 
 /**
- * Figures by phase: decisions per second, hits that the store was asked per decision, units above the bound, the part
- * used of what could pass.
- * @param place `address`, `calls()`: script calls that the server has seen, if it tells
+ * Figures by phase: decisions per second, hits sent to the store per decision, units above the bound, and the used share of the
+ * units that could be allowed.
+ * @param place `address`, and `calls()`: the script calls that the server has counted, if it reports them
  */
 export async function measure(place, contender, nodes, names, scale) {
   const processes = Math.min(nodes, 2);
@@ -23,7 +23,7 @@ export async function measure(place, contender, nodes, names, scale) {
     for (const worker of workers) worker.send(message);
   };
 
-  /** One run of a phase in all of them. */
+  /** One run of a phase in all processes. */
   async function step() {
     await heard();
     const before = await place.calls();
@@ -53,7 +53,7 @@ export async function measure(place, contender, nodes, names, scale) {
 
 const answerOf = async (worker) => (await once(worker, 'message'))[0];
 
-/** Named `<phase> <figure>`. */
+/** Figures named `<phase> <figure>`. */
 function figuresOf(phase, { found, calls }) {
   const sum = (figure) => found.reduce((total, one) => total + one[figure], 0);
   const elapsed = Math.max(...found.map((one) => one.elapsed));

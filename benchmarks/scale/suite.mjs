@@ -1,6 +1,6 @@
 /**
- * Several nodes, threads and processes on one limit: decisions per second, how often the store is asked, and what passed
- * against what may. Every figure comes from fresh processes on an empty store; contenders take turns, medians count.
+ * Several nodes, threads and processes on one limit: decisions per second, how often the store is called, and the allowed units
+ * compared with the bound. Every figure comes from new processes on an empty store. Contenders take turns, and medians count.
  */
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
@@ -46,7 +46,7 @@ export async function run({ quick }) {
   }
 }
 
-/** Medians; but what was let pass above a limit in one round is not made good by others: there, the worst counts. */
+/** Medians, except for units above a limit: other rounds do not make up for an overrun, so the worst round counts. */
 async function turnsAt(what, names, rounds, measureOne) {
   const worst = Object.fromEntries(names.map((name) => [name, {}]));
   const medians = await takeTurns(what, names, rounds, async (name) => {
@@ -58,7 +58,7 @@ async function turnsAt(what, names, rounds, measureOne) {
   return Object.fromEntries(names.map((name) => [name, { ...medians[name], ...worst[name] }]));
 }
 
-/** By number of processes: the stores that several of them share. */
+/** By number of processes: the stores that several processes share. */
 async function measureStores(redis, scale, rounds) {
   const server = await startPostgres();
   const none = () => 0;
@@ -81,7 +81,7 @@ async function measureStores(redis, scale, rounds) {
   }
 }
 
-/** By number of processes: this store and its peer on one Postgres. */
+/** By number of processes: our store and its peer on the same Postgres. */
 async function measurePeers(server, scale, rounds) {
   const place = { address: () => server.url, calls: () => 0 };
   const turns = (processes, ...names) =>

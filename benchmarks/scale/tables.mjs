@@ -1,4 +1,4 @@
-/** The section of RESULTS.md. */
+/** Formats the section of RESULTS.md. */
 import { table } from '../report.mjs';
 import { goals } from './goals.mjs';
 import { contenders } from './nodes.mjs';

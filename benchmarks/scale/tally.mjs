@@ -1,14 +1,14 @@
-/** What passed and when; and the most that passed above a bucket's bound, in whichever window. */
+/** Records what was allowed and when, and finds the most that exceeded a bucket's bound in any window. */
 
-/** Milliseconds of the machine's monotonic clock: the same in all processes. */
+/** Milliseconds of the machine's monotonic clock, which is the same in all processes. */
 export function now() {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1000 + nanoseconds / 1e6;
 }
 
 /**
- * Counts decisions. Of those that passed, if `from` says when a bounded phase begins, by the milliseconds in which they
- * were asked for and answered: they were decided somewhere between the two.
+ * Counts decisions. If `from` says when a bounded phase begins, also records the milliseconds in which each allowed hit was sent
+ * and answered: it was decided between the two.
  */
 export function tally(from) {
   const spans = new Map();
@@ -25,14 +25,14 @@ export function tally(from) {
       const span = `${Math.floor((sent ?? heard) - from)} ${Math.floor(heard - from)}`;
       spans.set(span, (spans.get(span) ?? 0) + 1);
     },
-    /** [asked for, answered, how many] */
+    /** [sent, answered, count] */
     spans: () => [...spans].map(([span, count]) => [...span.split(' ').map(Number), count]),
   };
 }
 
 /**
- * Units above burst + rate · w, with a rate per millisecond, that were asked for and answered within a window w, for the worst window. Those that only
- * may have been decided in it do not count: so nothing is found that was not there.
+ * Units above burst + rate · w (rate per millisecond) that were sent and answered within a window w, for the worst window. Hits that
+ * may have been decided outside the window do not count, so every overrun found is real.
  */
 export function overAdmitted(spans, burst, rate) {
   const length = Math.max(0, ...spans.map(([, heard]) => heard + 1));

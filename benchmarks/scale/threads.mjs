@@ -1,6 +1,6 @@
 /**
  * A process with one or two threads that check as fast as they can: threads.mjs <contender> <workload> <scale>
- * Each thread has a limiter of its own, on the memory that they share or, alone, on its own.
+ * Each thread has its own limiter, on shared memory or, if it is the only thread, on its own memory.
  */
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { createLimiter, gcra, memory } from 'sluice';
@@ -13,7 +13,7 @@ const contenders = {
   'shared 2': { threads: 2, isShared: true },
 };
 const OPEN = { limit: 1e9, per: '1s' };
-/** Nothing of it comes back; each thread alone would reach it. */
+/** Nothing is replenished. Each thread alone would reach the limit. */
 const LIMIT = 100_000;
 const workloads = {
   hot: { limits: OPEN, keys: 1 },
@@ -29,7 +29,7 @@ function check(limiter, keys, span, least = 0) {
   let at = Math.floor(Math.random() * keys.length);
   while (elapsed < span || decisions < least) {
     for (let i = 0; i < CHUNK; i++) {
-      // A stride of its own, so that neighbours in the table are no neighbours here.
+      // Each thread has its own stride, so that neighbors in the table are not neighbors here.
       at = (at + 6101) % keys.length;
       if (limiter.take(keys[at]).allowed) allowed++;
     }
@@ -39,7 +39,7 @@ function check(limiter, keys, span, least = 0) {
   return { decisions, allowed, perSecond: (decisions / elapsed) * 1000 };
 }
 
-/** All threads start together: each counts itself, and waits for the last. */
+/** All threads start together: each counts itself and waits for the last one. */
 function meet(gate, threads) {
   if (Atomics.add(gate, 0, 1) + 1 === threads) Atomics.notify(gate, 0);
   for (let here = Atomics.load(gate, 0); here < threads; here = Atomics.load(gate, 0))

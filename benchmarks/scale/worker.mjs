@@ -1,7 +1,7 @@
 /**
- * A process with some of the nodes: worker.mjs <contender> <nodes in all> <nodes here> <address> <scale> <phase…>
- * Each phase runs twice, first to warm up, with new nodes. It says that it is ready, starts when told to, sends what it
- * found, and ends its nodes when told to.
+ * A process with some of the nodes: worker.mjs <contender> <total nodes> <nodes here> <address> <scale> <phase…>
+ * Each phase runs twice with new nodes; the first run is a warm-up. The worker reports that it is ready, starts when it is told to,
+ * sends its figures, and closes its nodes when it is told to.
  */
 import { once } from 'node:events';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
@@ -16,7 +16,7 @@ const WARM_UP = 200;
 
 const isPromise = (answer) => typeof answer.then === 'function';
 
-/** So many a second, spread over the nodes by chance, whether or not the ones before were answered. */
+/** Starts a fixed number of checks per second on random nodes, whether or not earlier ones have been answered. */
 async function pace(made, keys, perSecond, span, { add }) {
   const started = now();
   const answers = [];
@@ -32,10 +32,10 @@ async function pace(made, keys, perSecond, span, { add }) {
   await Promise.all(answers);
 }
 
-/** Answers that came at once, after which a lane lets others have the event loop: sockets must be read. */
+/** After this number of synchronous answers, a lane yields to the event loop, because sockets must be read. */
 const AT_ONCE = 16;
 
-/** So many at once on each node, each again as soon as it was answered. */
+/** Keeps a fixed number of checks in flight on each node, and repeats each as soon as it is answered. */
 async function hurry(made, keys, lanes, span, { add }) {
   const end = now() + span;
   async function lane({ take }, first) {
@@ -59,7 +59,7 @@ async function hurry(made, keys, lanes, span, { add }) {
 
 const told = async () => (await once(process, 'message'))[0];
 
-/** `name` is the limiters'. All processes start and end together. */
+/** `name` is the name of the limiters. All processes start and end together. */
 async function run(name, { limits, isBounded, keys: count, perSecond, inFlight }, span) {
   const made = await Promise.all(
     Array.from({ length: here }, () => nodeOf(contender, limits, name, { address, nodes })),
@@ -73,7 +73,7 @@ async function run(name, { limits, isBounded, keys: count, perSecond, inFlight }
   else await pace(made, keys, (perSecond * here) / nodes, span, found);
   const elapsed = now() - started;
   const asked = made.reduce((sum, node) => sum + node.asked(), 0) - found.counted.cached;
-  // A figure of a limiter that did not limit is worth nothing.
+  // A figure of a limiter that did not limit is worthless.
   const { decisions, allowed } = found.counted;
   if (!isBounded && allowed < decisions) throw new Error(`${contender} denied in ${name}`);
   process.send({ decisions, allowed, asked, elapsed, spans: found.spans() });

@@ -1,4 +1,4 @@
-/** Clients that we did not write. Each says requests per second, and the milliseconds below which 99 of 100 answers came. */
+/** Load generators from other projects. Each reports requests per second and the 99th percentile of the latency in milliseconds. */
 import { execFile } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-/** Of redis-benchmark and wrk, asked for in random order. */
+/** Keys for redis-benchmark and wrk, which request them in random order. */
 const KEYS = 10_000;
 export const KEY = 'k:__rand_int__';
 
@@ -43,7 +43,7 @@ export function wrk(port, { seconds, connections }) {
   });
 }
 
-/** One key: h2load sends the same message each time. */
+/** Uses one key, because h2load sends the same message each time. */
 export function h2load(port, { requests, connections, streams }) {
   return inFolder(async (folder) => {
     const [message, log] = [join(folder, 'message'), join(folder, 'log')];
@@ -62,7 +62,7 @@ export function h2load(port, { requests, connections, streams }) {
   });
 }
 
-/** The message as gRPC frames it: not compressed, its length, and a descriptor with one entry. */
+/** The message in gRPC framing: not compressed, its length, and a descriptor with one entry. */
 function shouldRateLimit(domain, key, value) {
   const field = (number, ...parts) => {
     const bytes = Buffer.concat(parts.map((part) => Buffer.from(part)));

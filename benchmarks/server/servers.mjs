@@ -1,4 +1,4 @@
-/** The two that are compared, each as people start it: a process of its own, one thread that decides, all in memory. */
+/** The two servers that are compared, each started as users start it: its own process, one deciding thread, all in memory. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { startServer as startRedisServer } from '../redis/server.mjs';
 const COMMAND = fileURLToPath(new URL('../../packages/sluice-server/bin/sluice.js', import.meta.url));
 const SCRIPT = readFileSync(new URL('gcra.lua', import.meta.url), 'utf8');
 
-/** Nobody is denied by these. */
+/** These limits deny no request. */
 const LIMITS = `
 limits:
   api: 1000000/1000000s
@@ -32,7 +32,7 @@ export async function startSluice() {
   return {
     ports,
     cpu: () => cpuOf(child.pid),
-    /** What the server itself counted, by door. */
+    /** What the server itself counted, by listener. */
     async answered(door) {
       const text = await (await fetch(`http://127.0.0.1:${ports.http}/metrics`)).text();
       const lines = text
@@ -50,7 +50,7 @@ export async function startSluice() {
   };
 }
 
-/** It says where it listens, a line for each door. */
+/** The server prints the address of each listener on a line. */
 async function portsOf(child) {
   const ports = {};
   for await (const chunk of child.stdout) {
@@ -74,10 +74,10 @@ export async function startRedis() {
   };
 }
 
-/** Ticks of the kernel are 10 ms. */
+/** Kernel ticks are 10 ms. */
 const TICK = 10_000;
 
-/** Microseconds of CPU that the process has used, all its threads together. */
+/** Microseconds of CPU that the process has used in all of its threads. */
 function cpuOf(pid) {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const [user, system] = stat

@@ -1,7 +1,7 @@
 /**
- * The server's three doors, next to redis-server that does the same by a script: requests per second, p99, and the CPU
- * time that a request costs the server. Clients are redis-benchmark, wrk and h2load. At the RESP door the contenders'
- * processes live side by side and take short turns, since the machine's speed drifts; medians count.
+ * The server's three listeners compared with redis-server, which does the same with a script: requests per second, p99, and CPU time
+ * of the server per request. The clients are redis-benchmark, wrk and h2load. For RESP, the processes of the contenders run side by
+ * side and take short turns, because the speed of the machine drifts; medians count.
  */
 import { median } from '../report.mjs';
 import { takeTurns } from '../turns.mjs';
@@ -10,13 +10,13 @@ import { startRedis, startSluice } from './servers.mjs';
 import { describe } from './tables.mjs';
 
 const CONNECTIONS = 50;
-/** Requests before anything is measured: servers run for long. */
+/** Requests before the measurement, because servers run for a long time. */
 const WARM_UP = 300_000;
-/** Burst, count, seconds: one a second of which a million pass at once; one a day. */
+/** Burst, count, seconds: one per second with a burst of a million; one per day. */
 const OPEN = [1_000_000, 1_000_000, 1_000_000];
 const FULL = [0, 1, 86_400];
 
-/** The same question, asked of either server. `beside`: what it is compared with. */
+/** The same request to either server. `beside` is what it is compared with. */
 const CALLS = {
   'CL.THROTTLE': { start: startSluice, words: () => ['CL.THROTTLE', KEY, ...OPEN, 1], beside: 'EVALSHA' },
   THROTTLE: { start: startSluice, words: () => ['THROTTLE', KEY, 'api'], beside: 'EVALSHA' },
@@ -31,7 +31,7 @@ const CALLS = {
 };
 
 const PIPELINES = [1, 16, 64];
-/** Of the other doors. */
+/** For the other listeners. */
 const ROUNDS = 3;
 
 export async function run({ quick }) {
@@ -79,7 +79,7 @@ async function askResp(server, name, pipeline, requests) {
   return { ...answer, cpu: (server.cpu() - before) / requests };
 }
 
-/** How many times as many requests as the other had in the same turn; undefined: there is no other. */
+/** The number of requests as a multiple of the other server's in the same turn; undefined if there is no other server. */
 function timesOf(all, others) {
   return others && median(all.map(({ perSecond }, turn) => perSecond / others[turn].perSecond));
 }
@@ -111,7 +111,7 @@ async function askDoor(door, scale) {
   }
 }
 
-/** An error is quick to say: what was asked must be answered well. redis-benchmark asks for CONFIG first, twice. */
+/** An error would be fast, so every request must get a correct answer. redis-benchmark first sends CONFIG twice. */
 async function checkAnswers(server) {
   if (server.answered === undefined) return;
   const { good, bad } = await server.answered('resp');

@@ -1,4 +1,4 @@
-/** The section of RESULTS.md. */
+/** Formats the section of RESULTS.md. */
 import { table } from '../report.mjs';
 
 const thousands = (value) => `${(value / 1000).toFixed(1)}k`;

@@ -1,4 +1,4 @@
-/** What it costs the server when two versions of a limiter share a key: microseconds per check, contenders in turn. */
+/** The cost for the server when two versions of a limiter share a key: microseconds per check. Contenders take turns. */
 import { createLimiter } from 'sluice';
 import { redis } from 'sluice/redis';
 import { startServer } from '../redis/server.mjs';
@@ -7,7 +7,7 @@ const ROUNDS = 9;
 const KEYS = 100;
 const ENTRIES = 2000;
 
-/** Each gets a function that makes a limiter of its own name, and returns what is measured: a check, by its number. */
+/** Each gets a function that creates a limiter under its own name, and returns the check that is measured, by its number. */
 const CONTENDERS = {
   'one version, gcra': (make) => {
     const limiter = make('1000000/h');

@@ -22,7 +22,7 @@ const ADDRESSES = /** @type {const} */ ([
   [/^site\/index\.md$/, 'index.md'],
   [/^site\/generated\/(.+)$/, '$1'],
   [/^README\.md$/, 'overview.md'],
-  [/^CONTRIBUTING\.md$/, 'contributing.md'],
+  [/^CONTRIBUTING\.md$/, 'contributing/index.md'],
   [/^CHANGELOG\.md$/, 'changes.md'],
   [/^SECURITY\.md$/, 'security.md'],
   [/^docs\/(.+\/)?README\.md$/, '$1index.md'],

@@ -1,4 +1,4 @@
-// The folder is the registry: one line per algorithm, checked by scripts/check-imports.mjs.
+// The folder is the registry: one line per algorithm, checked by the documentation tests.
 export { type ConcurrencyOptions, concurrency } from './concurrency/concurrency.ts';
 export { type FixedWindowOptions, fixedWindow } from './fixed-window/fixed-window.ts';
 export { type GcraOptions, gcra } from './gcra/gcra.ts';

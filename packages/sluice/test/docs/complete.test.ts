@@ -57,7 +57,7 @@ describe('an algorithm', () => {
   const names = folders.map((entry) => entry.name);
   const headings = ['Rule', 'Picture', 'When to use it', 'At worst', 'Numbers', 'Cells'];
   // By a path that the type check does not follow: the script is JavaScript and belongs to another project.
-  const script = pathToFileURL(join(root, 'scripts/draw-algorithms.mjs')).href;
+  const script = pathToFileURL(join(root, 'site/pictures/algorithms.mjs')).href;
   const drawing = import(/* @vite-ignore */ script) as Promise<{
     readonly PICTURES: Record<string, unknown>;
     readonly render: (name: string, library: object) => string;
@@ -74,7 +74,7 @@ describe('an algorithm', () => {
     const file = join(algorithmsFolder, name, `${name}.svg`);
     expect(
       render(name, { ...sluice, ...testing }) === readFileSync(file, 'utf8'),
-      'node scripts/draw-algorithms.mjs',
+      'node site/pictures/algorithms.mjs',
     ).toBe(true);
     expect(statSync(file).size).toBeLessThan(15_000);
   });

@@ -1,4 +1,4 @@
-/** What contributors are shown: where things are, an algorithm in Lua, a broken arrow. */
+/** The contributors' pages: the folder overview, the example algorithm in TypeScript and Lua, and the import rules. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,19 +10,21 @@ import type { Policies, Policy } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { ALGORITHMS } from '../../src/stores/redis/lua.ts';
 import { compare } from '../stores/differential.ts';
-import { root, sourceOf } from 'sluice-test-support/docs/blocks.ts';
+import { root, sourceOf, textOf } from 'sluice-test-support/docs/blocks.ts';
 import { reading } from 'sluice-test-support/docs/reading.ts';
 
-const guide = reading('CONTRIBUTING.md');
-const places = guide('', 'packages/sluice/src/\n');
+const architecture = reading('docs/contributing/architecture.md');
+const places = architecture('', 'packages/sluice/src/\n');
+const violation = architecture('', 'algorithms/ may import');
+
+const guide = reading('docs/contributing/algorithms.md');
 const lua = guide('lua', '-- Mirrors lifetime.ts');
 const typescript = guide('ts', 'const lifetimeAlgorithm');
-const arrow = guide('', 'algorithms/gcra/gcra.ts imports');
 
 const page = reading('packages/playground/README.md');
 const parts = page('', 'src/model/');
 
-/** Files and folders: what stands first in a line, or after a gap. */
+/** Files and folders: the names at the start of a line or after a gap. */
 const namesIn = (drawing: string): string[] =>
   [...drawing.matchAll(/(?:^|\s{2,})([\w/-]+(?:\.ts|\/))(?=\s|$)/gm)].map((match) => match[1] ?? '');
 const sources = 'packages/sluice/src';
@@ -31,14 +33,12 @@ const entriesOf = (folder: string): string[] =>
     entry.isDirectory() ? `${entry.name}/` : entry.name,
   );
 
-describe('the drawing of the folders', () => {
-  test('names every source and no other', () => {
+const folders = entriesOf(sources).filter((name) => name.endsWith('/'));
+
+describe('the folder overview', () => {
+  test('names every folder of the library and no other', () => {
     const [, ...names] = namesIn(places);
-    const own = names.filter((name) => !name.startsWith('docs/'));
-    const there = entriesOf(sources).filter((name) => name !== 'index.ts');
-    expect(own.toSorted()).toEqual(there.toSorted());
-    for (const name of names.filter((other) => !own.includes(other)))
-      expect(existsSync(join(root, name)), name).toBe(true);
+    expect(names.toSorted()).toEqual(folders.toSorted());
   });
 
   test('names every store', () => {
@@ -46,7 +46,7 @@ describe('the drawing of the folders', () => {
     for (const name of entriesOf(`${sources}/stores`)) expect(line).toContain(` ${name.replace('/', '')}`);
   });
 
-  test('of the page names every part of it', () => {
+  test('of the playground names every part of it', () => {
     const names = namesIn(parts);
     for (const name of names) expect(existsSync(join(root, 'packages/playground', name)), name).toBe(true);
     const there = entriesOf('packages/playground/src').filter((name) => name.endsWith('/'));
@@ -54,16 +54,11 @@ describe('the drawing of the folders', () => {
   });
 });
 
-/** A tree with these files, and a script of ours that looks at it. */
-function treeWith(script: string, files: Readonly<Record<string, string>>): string {
+/** A temporary tree with these files and copies of `copied`, to run a script or a linter on. */
+function treeWith(copied: readonly string[], files: Readonly<Record<string, string>>): string {
   const tree = mkdtempSync(join(tmpdir(), 'sluice-tree-'));
   afterAll(() => rmSync(tree, { recursive: true }));
-  for (const copied of [
-    `scripts/${script}`,
-    'packages/sluice/package.json',
-    'packages/sluice-server/package.json',
-  ])
-    cpSync(join(root, copied), join(tree, copied));
+  for (const name of [...copied, 'packages/sluice/package.json']) cpSync(join(root, name), join(tree, name));
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(tree, name)), { recursive: true });
     writeFileSync(join(tree, name), text);
@@ -71,27 +66,62 @@ function treeWith(script: string, files: Readonly<Record<string, string>>): stri
   return tree;
 }
 
-test('a broken arrow reads as shown', () => {
-  const tree = treeWith('check-imports.mjs', {
-    [`${sources}/algorithms/gcra/gcra.ts`]: `import { monotonic } from '../../clock.ts';\n`,
+describe('the import rules', () => {
+  const configuration = 'biome.imports.jsonc';
+
+  /** What Biome prints about a tree that has only this file. */
+  function lint(file: string, code: string): string {
+    const tree = treeWith(['biome.json', configuration], { [`${sources}/${file}`]: code });
+    const biome = join(root, 'node_modules/.bin/biome');
+    const { stdout, stderr } = spawnSync(biome, ['lint', '--colors=off'], { cwd: tree, encoding: 'utf8' });
+    return stdout + stderr;
+  }
+
+  test('are at most 12, and every folder of the library has one', () => {
+    const ruled = [...textOf(configuration).matchAll(/"packages\/sluice\/src\/([\w/-]+)\/\*\*"\]/g)].map(
+      (match) => match[1] ?? '',
+    );
+    expect(ruled.length).toBeLessThanOrEqual(12);
+    for (const folder of folders.filter((name) => name !== 'compat/'))
+      expect(ruled).toContain(folder.slice(0, -1));
   });
-  const { stderr, status } = spawnSync(process.execPath, ['scripts/check-imports.mjs'], {
-    cwd: tree,
-    encoding: 'utf8',
+
+  test('report a violation as the page shows it', () => {
+    const output = lint(
+      'algorithms/gcra/gcra.ts',
+      `import { open } from '../../limiter/open-names.ts';\nopen();\n`,
+    );
+    for (const line of violation.split('\n')) expect(output).toContain(line);
   });
-  expect(stderr.split('\n\n')[0]).toBe(arrow);
-  expect(status).toBe(1);
+
+  test.each([
+    ['engine/decide.ts', `import { open } from '../limiter/open-names.ts';\nopen();\n`, 'engine/ may import'],
+    ['wrappers/leased/leased.ts', `export * from '../../http/guard.ts';\n`, 'wrappers/ may import'],
+    ['stores/table/table.ts', `await import('../redis/redis.ts');\n`, 'stores/table/ may import'],
+    ['http/guard.ts', `import 'node:fs';\n`, 'noNodejsModules'],
+    ['stores/redis/redis.ts', `import { Redis } from 'ioredis';\nnew Redis();\n`, 'noUndeclaredDependencies'],
+  ])('reject a violation in %s', (file, code, message) => {
+    expect(lint(file, code)).toContain(message);
+  });
+
+  test.each([
+    ['wrappers/leased/leased.ts', `export * from '../../engine/decide.ts';\n`],
+    ['wrappers/resilient/local.ts', `export * from '../../stores/memory/memory.ts';\n`],
+    ['stores/redis/redis.ts', `import 'node:crypto';\nimport type { Redis } from 'ioredis';\nexport type Client = Redis;\n`],
+  ])('accept what they allow in %s', (file, code) => {
+    expect(lint(file, code)).not.toContain('lint/');
+  });
 });
 
-describe('the algorithm of the guide, bundled as its Lua is', () => {
+describe('the example algorithm, bundled with its Lua', () => {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   let lifetime: (limit: number) => Policy;
 
   beforeAll(async () => {
-    const tree = treeWith('bundle-lua.mjs', {
+    const tree = treeWith(['scripts/bundle-lua.mjs'], {
       [`${sources}/algorithms/lifetime/lifetime.lua`]: lua,
       [`${sources}/stores/redis/lua.ts`]: '',
-      // Without what it prints.
+      // Without the part that prints.
       'lifetime.ts': `${typescript.split('const limiter')[0]?.replace(`'sluice'`, `'${sourceOf('sluice')}'`)}export { lifetime };\n`,
     });
     const { status } = spawnSync(process.execPath, ['scripts/bundle-lua.mjs'], { cwd: tree });
@@ -109,7 +139,7 @@ describe('the algorithm of the guide, bundled as its Lua is', () => {
     ['alone', () => lifetime(40)],
     ['beside a rate', () => ({ rate: '10/s', trial: lifetime(30) })],
   ];
-  test.each(cases)('decides in Redis as in memory, to the last bit: %s', async (name, policies) => {
+  test.each(cases)('decides in Redis exactly as in memory: %s', async (name, policies) => {
     const own = { name: `lifetime ${process.pid} ${name}` };
     await compare(
       policies(),

@@ -17,7 +17,11 @@ export function commandsIn(code: string): string[] {
 export function isOfRepository(command: string): boolean {
   return command
     .split(' && ')
-    .every((part) => /^(npm (ci|test|start|run)|npx vitest|node scripts\/)\b/.test(part));
+    .every((part) =>
+      /^([A-Z]+=\S+ )?(npm (ci|test|start|run)|npx (vitest|changeset)|node (scripts|site\/pictures)\/)\b/.test(
+        part,
+      ),
+    );
 }
 
 /** Whether a test of its page must read the block. */

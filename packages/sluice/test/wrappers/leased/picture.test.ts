@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { type Measured, measureSchemes } from './schemes.ts';
 
 // By a path that the type check does not follow: the script is JavaScript and belongs to another project.
-const script = pathToFileURL(resolve(import.meta.dirname, '../../../../../scripts/draw-leases.mjs')).href;
+const script = pathToFileURL(resolve(import.meta.dirname, '../../../../../site/pictures/leases.mjs')).href;
 const drawing = import(/* @vite-ignore */ script) as Promise<{
   readonly FILE: string;
   readonly render: (rows: readonly Measured[]) => string;
@@ -14,7 +14,7 @@ const drawing = import(/* @vite-ignore */ script) as Promise<{
 test('docs/leases.svg is what the simulation gives, and small', async () => {
   const { FILE, render } = await drawing;
   const rows = await measureSchemes();
-  expect(render(rows) === readFileSync(FILE, 'utf8'), 'node scripts/draw-leases.mjs').toBe(true);
+  expect(render(rows) === readFileSync(FILE, 'utf8'), 'node site/pictures/leases.mjs').toBe(true);
   expect(statSync(FILE).size).toBeLessThan(15_000);
   for (const { scheme, over, callsPerDecision } of rows) {
     if (scheme !== 'synced') expect(over).toBe(0);

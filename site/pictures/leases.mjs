@@ -1,6 +1,6 @@
 // @ts-check
 // Draws what leases and eventual sync cost, by the number of nodes: the simulation of the tests, as docs/leases.svg.
-// `node scripts/draw-leases.mjs` writes the file, `--check` compares it.
+// `node site/pictures/leases.mjs` writes the file, `--check` compares it.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -98,7 +98,7 @@ export function render(rows) {
   ].join('\n');
 }
 
-export const FILE = join(dirname(fileURLToPath(import.meta.url)), '../docs/leases.svg');
+export const FILE = join(dirname(fileURLToPath(import.meta.url)), '../../docs/leases.svg');
 
 /** The simulation is TypeScript, which Node 20 does not run; the tests' own loader does. */
 async function measure() {
@@ -124,7 +124,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     writeFileSync(FILE, picture);
     console.log('leases: wrote docs/leases.svg');
   } else if (!existsSync(FILE) || readFileSync(FILE, 'utf8') !== picture) {
-    console.error('leases: docs/leases.svg is not current\nIf meant: node scripts/draw-leases.mjs');
+    console.error('leases: docs/leases.svg is not current\nIf meant: node site/pictures/leases.mjs');
     process.exitCode = 1;
   } else console.log('leases: the picture is current');
 }

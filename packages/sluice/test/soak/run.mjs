@@ -1,12 +1,13 @@
 // @ts-check
-// `npm run soak`: mixed load in trouble, ten minutes or `--for 30s`, by `--seed 7` the same again. What it does: packages/sluice/test/soak.
+// `npm run soak`: mixed load under injected faults for ten minutes, or as long as `--for 30s` says. `--seed 7` repeats a run.
+// docs/contributing/tests.md says what it checks.
 
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const root = join(dirname(fileURLToPath(import.meta.url)), '../../../..');
 const { values } = parseArgs({
   options: {
     for: { type: 'string', default: '10m' },

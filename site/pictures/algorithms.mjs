@@ -1,6 +1,6 @@
 // @ts-check
 // Draws what each algorithm admits: one fixed traffic through the real limiter on a manual clock, as an SVG beside the
-// algorithm's README. `node scripts/draw-algorithms.mjs` writes the files (needs a build), `--check` compares them.
+// algorithm's README. `node site/pictures/algorithms.mjs` writes the files (needs a build), `--check` compares them.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -376,7 +376,7 @@ function escaped(text) {
 
 /** Where a picture lies. @param {string} name */
 export function fileOf(name) {
-  const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+  const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
   return join(root, 'packages/sluice/src/algorithms', name, `${name}.svg`);
 }
 
@@ -388,7 +388,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       (name) => !existsSync(fileOf(name)) || readFileSync(fileOf(name), 'utf8') !== render(name, library),
     );
     if (stale.length > 0) {
-      console.error(`pictures: not current: ${stale.join(', ')}\nIf meant: node scripts/draw-algorithms.mjs`);
+      console.error(
+        `pictures: not current: ${stale.join(', ')}\nIf meant: node site/pictures/algorithms.mjs`,
+      );
       process.exitCode = 1;
     } else console.log(`pictures: ${names.length} are current`);
   } else {

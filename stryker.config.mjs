@@ -1,0 +1,77 @@
+// @ts-check
+// `TARGET=client-address npm run mutate` changes the target's code in hundreds of small ways, one at a time, and runs the
+// target's tests against each change (Stryker). It prints every change that no test notices. Not part of `npm test`.
+// docs/contributing/tests.md says how to read the result.
+
+import { availableParallelism } from 'node:os';
+
+/** @typedef {{ code: string[], tests: string[] }} Target */
+/** @param {string} folder @param {string[]} code @param {string[]} tests @returns {Target} */
+const target = (folder, code, tests) => ({
+  code: code.map((name) => `packages/${folder}/src/${name}.ts`),
+  tests: tests.map((name) => `packages/${folder}/test/${name}.test.ts`),
+});
+
+/** The code that is changed, and the tests that should notice. Choose fast tests: most of them run once for each change. */
+const targets = {
+  engine: target(
+    'sluice',
+    ['engine/decide'],
+    [
+      'engine/decide',
+      'engine/several-plans',
+      'algorithms/algorithms',
+      'stores/memory/memory',
+      'testing/conformance',
+      'http/more-after',
+      'wrappers/leased/leased-verbs',
+    ],
+  ),
+  table: target(
+    'sluice',
+    ['stores/table/*'],
+    ['stores/memory/memory', 'stores/memory/tables', 'engine/several-plans'],
+  ),
+  resilient: target(
+    'sluice',
+    ['wrappers/resilient/*'],
+    ['wrappers/resilient/answers', 'wrappers/resilient/give-back', 'stores/redis/late-answers'],
+  ),
+  leases: target(
+    'sluice',
+    ['wrappers/leased/*'],
+    ['wrappers/leased/leased-verbs', 'wrappers/leased/lease-terms'],
+  ),
+  guard: target('sluice', ['http/guard'], ['http/guard', 'middleware/fetch', 'middleware/node-http']),
+  'client-address': target('sluice', ['http/client-address'], ['http/client-address']),
+  'resp-parser': target('sluice-server', ['listeners/resp/parser'], ['listeners/resp/parser']),
+  config: target(
+    'sluice-server',
+    ['config/*'],
+    ['config/config', 'config/descriptors-format', 'config/reload-halfway'],
+  ),
+};
+
+const name = process.env['TARGET'] ?? '';
+if (!Object.hasOwn(targets, name))
+  throw new Error(`unknown target '${name}'. Set TARGET to one of: ${Object.keys(targets).join(', ')}`);
+const { code, tests } = targets[/** @type {keyof typeof targets} */ (name)];
+process.env['MUTATE_TESTS'] = tests.join(' '); // for vitest.config.ts
+
+/** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
+export default {
+  mutate: code,
+  // A test for the text of every message is not worth its cost.
+  mutator: { excludedMutations: ['StringLiteral'] },
+  testRunner: 'vitest',
+  plugins: ['@stryker-mutator/vitest-runner'],
+  vitest: { configFile: 'vitest.config.ts', related: false },
+  coverageAnalysis: 'perTest',
+  concurrency: Math.max(1, availableParallelism() - 1),
+  // Stryker would rewrite the paths in this file with an API that TypeScript 7 does not have.
+  tsconfigFile: 'none.json',
+  ignorePatterns: ['/docs', '/site', '/benchmarks', '/examples', '/runtimes'],
+  cleanTempDir: 'always',
+  reporters: ['clear-text', 'progress-append-only'],
+  clearTextReporter: { reportTests: false, logTests: false },
+};
