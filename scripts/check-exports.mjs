@@ -78,9 +78,10 @@ async function namesOf(folder) {
   return found;
 }
 
-/** @param {string} name @param {Names} found */
-function compare(name, found) {
-  const listFile = join(folderOf(name), 'exports.json');
+/** @param {string} folder @param {Names} found */
+function compare(folder, found) {
+  const listFile = join(folder, 'exports.json');
+  const { name } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   /** @type {Names} */
   const listed = existsSync(listFile) ? JSON.parse(readFileSync(listFile, 'utf8')) : {};
   for (const subpath of new Set([...Object.keys(listed), ...Object.keys(found)]))
@@ -98,16 +99,15 @@ function compare(name, found) {
 const write = process.argv.includes('--write');
 for (const name of ['sluice', 'compat', 'sluice-server']) {
   const folder = join(packages, name);
-  if (!existsSync(folder)) continue;
   const before = problems.length;
   const found = await namesOf(folder);
   count += Object.keys(found).length;
   if (problems.length > before) continue;
   if (write) {
-    writeFileSync(join(folderOf(name), 'exports.json'), `${JSON.stringify(found, null, 2)}\n`);
-    console.log(`exports: wrote ${join(folderOf(name), 'exports.json')}`);
+    writeFileSync(join(folder, 'exports.json'), `${JSON.stringify(found, null, 2)}\n`);
+    console.log(`exports: wrote ${join(folder, 'exports.json')}`);
   } else {
-    compare(name, found);
+    compare(folder, found);
     if (problems.length > before)
       problems.push('If the change is intended, run: node scripts/check-exports.mjs --write');
   }
