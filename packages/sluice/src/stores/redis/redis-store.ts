@@ -50,7 +50,7 @@ const LETTERS: Readonly<Record<Exclude<Verb, 'take'>, string>> = {
   block: 'b',
   reset: 'z',
 };
-const MODES = { whole: 'w', partial: 'p', always: 'a' } as const;
+const MODES = { whole: '', partial: 'p', always: 'a' } as const;
 
 export interface RedisStore extends Store<Promise<Decision>> {
   /** The node of a cluster that a hit is for, if the client knows it. */
