@@ -9,6 +9,7 @@ const needs = {
   'redis-server': 'redis-server',
   'redis-cli': 'redis-tools',
   'redis-benchmark': 'redis-tools',
+  'luac5.1': 'lua5.1',
   memcached: 'memcached',
   openssl: 'openssl',
   chromium: 'chromium',

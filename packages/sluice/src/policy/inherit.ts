@@ -2,7 +2,7 @@
  * A change of numbers under running state. A plan that inherits signs what it writes with its numbers, behind the
  * policies' cells, so that the next one can tell what the state was worth.
  *
- * tail.lua and stores/redis/script.ts mirror this: the same arithmetic in the same order.
+ * stores/redis/lua/inherit.lua mirrors this: the same arithmetic in the same order.
  */
 import type {
   Algorithm,

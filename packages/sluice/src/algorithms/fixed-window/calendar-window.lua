@@ -1,39 +1,78 @@
--- Mirrors fixed-window.ts on a calendar. Numbers: limit, then the starts of six units around now, in order, which the
--- caller knows and a server does not. Cells: start, count.
---- look
--- A caller whose clock is far off knows other units: it is told the time, and asks again. Nothing was written yet.
-if now < @2 or now >= @7 then error('CLOCK ' .. now) end
-local ends, next = INF, INF
-for i = 6, 1, -1 do
-  local edge = select(i, @2, @3, @4, @5, @6, @7)
-  if edge > $1 then ends = edge end
-  if edge > now + TIME_EPSILON then next = edge end
+-- Mirrors fixed-window.ts for windows of a calendar. Redis has no calendars, so the caller sends the starts of six
+-- consecutive units around its own time.
+-- @params limit edge1 edge2 edge3 edge4 edge5 edge6
+-- @cells start count
+
+-- Called before anything is written. A caller whose clock is far off has sent the wrong units: the error tells it the
+-- time, and it sends the call again.
+local function check_clock(p, now)
+  if now < p.edge1 or now >= p.edge6 then error('CLOCK ' .. now) end
 end
-local count = 0
-if $2 ~= 0 and ends > now + TIME_EPSILON and $1 <= next then count = $2 end
-wait, clear = 0, 0
-if cost > @1 then
-  wait = INF
-elseif count + cost > @1 then
-  wait = ends - now
+
+local function end_of(p, instant)
+  if p.edge1 > instant then return p.edge1 end
+  if p.edge2 > instant then return p.edge2 end
+  if p.edge3 > instant then return p.edge3 end
+  if p.edge4 > instant then return p.edge4 end
+  if p.edge5 > instant then return p.edge5 end
+  if p.edge6 > instant then return p.edge6 end
+  return INF
 end
-if count ~= 0 then clear = ends - now end
-free = @1 - count
---- take
-local ends, start, next = INF, @2, INF
-for i = 6, 1, -1 do
-  local edge = select(i, @2, @3, @4, @5, @6, @7)
-  if edge > $1 then ends = edge end
-  if edge <= now + TIME_EPSILON then start = max(start, edge) else next = edge end
+
+local function start_of(p, instant)
+  if p.edge6 <= instant then return p.edge6 end
+  if p.edge5 <= instant then return p.edge5 end
+  if p.edge4 <= instant then return p.edge4 end
+  if p.edge3 <= instant then return p.edge3 end
+  if p.edge2 <= instant then return p.edge2 end
+  return p.edge1
 end
-if $2 == 0 or ends <= now + TIME_EPSILON or $1 > next then $1, $2 = start, 0 end
-$2 = $2 + cost
---- give
-local ends, next = INF, INF
-for i = 6, 1, -1 do
-  local edge = select(i, @2, @3, @4, @5, @6, @7)
-  if edge > $1 then ends = edge end
-  if edge > now + TIME_EPSILON then next = edge end
+
+local function count_at(p, c, now)
+  local ends = end_of(p, c.start)
+  if c.count == 0 or ends <= now + TIME_EPSILON then return 0 end
+  local next = end_of(p, now + TIME_EPSILON)
+  if c.start > next then return 0 end
+  return c.count
 end
-if ends <= now + TIME_EPSILON or $1 > next then $2 = 0 end
-$2 = max(0, $2 - cost)
+
+local function available(p, c, now)
+  local count = count_at(p, c, now)
+  return p.limit - count
+end
+
+local function wait_for(p, c, now, cost)
+  if cost > p.limit then return INF end
+  local count = count_at(p, c, now)
+  if count + cost <= p.limit then return 0 end
+  local ends = end_of(p, c.start)
+  return ends - now
+end
+
+local function take(p, c, now, cost)
+  local count = count_at(p, c, now)
+  local start = start_of(p, now + TIME_EPSILON)
+  if count == 0 then c.start = start end
+  c.count = count + cost
+end
+
+local function give(p, c, now, cost)
+  local count = count_at(p, c, now)
+  c.count = max(0, count - cost)
+end
+
+local function clear_in(p, c, now)
+  local count = count_at(p, c, now)
+  local ends = end_of(p, c.start)
+  if count == 0 then return 0 end
+  return ends - now
+end
+
+return {
+  check_clock = check_clock,
+  available = available,
+  wait_for = wait_for,
+  take = take,
+  give = give,
+  clear_in = clear_in,
+}

@@ -1,21 +1,50 @@
--- Mirrors fixed-window.ts. Numbers: limit, per, first. Cells: start, count.
---- look
-local count = 0
-if $2 ~= 0 and $1 + @2 > now + TIME_EPSILON and not (@3 <= @2 and $1 - now > max(@2, SKEW)) then count = $2 end
-wait, clear = 0, 0
-if cost > @1 then
-  wait = INF
-elseif count + cost > @1 then
-  wait = $1 + @2 - now
+-- Mirrors fixed-window.ts for windows of a fixed length.
+-- @params limit per first
+-- @cells start count
+
+local function count_at(p, c, now)
+  if c.count == 0 or c.start + p.per <= now + TIME_EPSILON then return 0 end
+  if p.first <= p.per and is_far_ahead(c.start, now, p.per) then return 0 end
+  return c.count
 end
-if count ~= 0 then clear = $1 + @2 - now end
-free = @1 - count
---- take
-if $2 == 0 or $1 + @2 <= now + TIME_EPSILON or (@3 <= @2 and $1 - now > max(@2, SKEW)) then
-  $2 = 0
-  if @3 > 0 then $1 = now + (@3 - @2) else $1 = floor((now + TIME_EPSILON) / @2) * @2 end
+
+local function available(p, c, now)
+  local count = count_at(p, c, now)
+  return p.limit - count
 end
-$2 = $2 + cost
---- give
-if $1 + @2 <= now + TIME_EPSILON or (@3 <= @2 and $1 - now > max(@2, SKEW)) then $2 = 0 end
-$2 = max(0, $2 - cost)
+
+local function wait_for(p, c, now, cost)
+  if cost > p.limit then return INF end
+  local count = count_at(p, c, now)
+  if count + cost <= p.limit then return 0 end
+  return c.start + p.per - now
+end
+
+local function take(p, c, now, cost)
+  local count = count_at(p, c, now)
+  if count == 0 and p.first > 0 then
+    c.start = now + (p.first - p.per)
+  elseif count == 0 then
+    c.start = floor((now + TIME_EPSILON) / p.per) * p.per
+  end
+  c.count = count + cost
+end
+
+local function give(p, c, now, cost)
+  local count = count_at(p, c, now)
+  c.count = max(0, count - cost)
+end
+
+local function clear_in(p, c, now)
+  local count = count_at(p, c, now)
+  if count == 0 then return 0 end
+  return c.start + p.per - now
+end
+
+return {
+  available = available,
+  wait_for = wait_for,
+  take = take,
+  give = give,
+  clear_in = clear_in,
+}

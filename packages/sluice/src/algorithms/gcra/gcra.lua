@@ -1,26 +1,53 @@
--- Mirrors gcra.ts. Numbers: interval, burst, credit, rate. Cells: debt, since.
---- bookable
---- look
-local debt = $1 - (now - $2)
-if not (debt > 0) or $2 - now > max(@3, SKEW) then debt = 0 end
-wait = INF
-if not (cost > @2) then
-  wait = debt + cost * @1 - @3
-  if not (wait > TIME_EPSILON) then wait = 0 end
+-- Mirrors gcra.ts.
+-- @params interval burst credit rate
+-- @cells debt since
+
+local function debt_at(p, c, now)
+  local left = c.debt - (now - c.since)
+  if left > 0 and not is_far_ahead(c.since, now, p.credit) then return left end
+  return 0
 end
-free, clear = min(@2, (@3 - debt + TIME_EPSILON) * @4), debt
---- overdraft
-local debt = $1 - (now - $2)
-if not (debt > 0) or $2 - now > max(@3, SKEW) then debt = 0 end
-cost = min(cost, max(0, (@3 + span - @1 - debt) * @4))
---- take
-local debt = $1 - (now - $2)
-if not (debt > 0) or $2 - now > max(@3, SKEW) then debt = 0 end
-$1, $2 = debt + cost * @1, now
---- clear
-clear = $1 - (now - $2)
-if not (clear > 0) or $2 - now > max(@3, SKEW) then clear = 0 end
---- give
-local debt = $1 - (now - $2)
-if not (debt > 0) or $2 - now > max(@3, SKEW) then debt = 0 end
-$1, $2 = max(0, debt - cost * @1), now
+
+local function available(p, c, now)
+  local debt = debt_at(p, c, now)
+  return min(p.burst, (p.credit - debt + TIME_EPSILON) * p.rate)
+end
+
+local function wait_for(p, c, now, cost)
+  if cost > p.burst then return INF end
+  local debt = debt_at(p, c, now)
+  local wait = debt + cost * p.interval - p.credit
+  if wait > TIME_EPSILON then return wait end
+  return 0
+end
+
+local function take(p, c, now, cost)
+  local debt = debt_at(p, c, now)
+  c.debt = debt + cost * p.interval
+  c.since = now
+end
+
+local function overdraft(p, c, now, cost, span)
+  local debt = debt_at(p, c, now)
+  return min(cost, max(0, (p.credit + span - p.interval - debt) * p.rate))
+end
+
+local function give(p, c, now, cost)
+  local debt = debt_at(p, c, now)
+  c.debt = max(0, debt - cost * p.interval)
+  c.since = now
+end
+
+local function clear_in(p, c, now)
+  local debt = debt_at(p, c, now)
+  return debt
+end
+
+return {
+  available = available,
+  wait_for = wait_for,
+  take = take,
+  overdraft = overdraft,
+  give = give,
+  clear_in = clear_in,
+}

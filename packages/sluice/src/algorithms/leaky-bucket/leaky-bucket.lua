@@ -1,44 +1,74 @@
--- Mirrors leaky-bucket.ts. Numbers: size, dripSize, dripRate. Cells: level, since.
---- bookable
---- look
-local passed = max(0, floor((now + TIME_EPSILON - $2) / @3))
-if $2 > now and $2 - now > max(ceil(@1 / @2) * @3, SKEW) then passed = INF end
-local level = max(0, $1 - passed * @2)
-wait, clear = 0, 0
-if cost > @1 then
-  wait = INF
-else
-  local over = level + cost - @1
-  if over > 0 then
-    local drips = passed + ceil(over / @2)
-    if max(0, $1 - drips * @2) + cost - @1 > 0 then
-      drips = drips + 1
-    elseif not (max(0, $1 - (drips - 1) * @2) + cost - @1 > 0) then
-      drips = drips - 1
-    end
-    wait = $2 + drips * @3 - now
+-- Mirrors leaky-bucket.ts.
+-- @params size dripSize dripRate
+-- @cells level since
+
+local function drips_by(p, c, now)
+  if c.since > now and is_far_ahead(c.since, now, ceil(p.size / p.dripSize) * p.dripRate) then return INF end
+  return max(0, floor((now + TIME_EPSILON - c.since) / p.dripRate))
+end
+
+local function level_after(p, c, drips)
+  return max(0, c.level - drips * p.dripSize)
+end
+
+local function drips_until(p, c, estimate, cost)
+  if level_after(p, c, estimate) + cost - p.size > 0 then return estimate + 1 end
+  if level_after(p, c, estimate - 1) + cost - p.size > 0 then return estimate end
+  return estimate - 1
+end
+
+local function available(p, c, now)
+  local passed = drips_by(p, c, now)
+  return p.size - level_after(p, c, passed)
+end
+
+local function wait_for(p, c, now, cost)
+  if cost > p.size then return INF end
+  local passed = drips_by(p, c, now)
+  local over = level_after(p, c, passed) + cost - p.size
+  if over <= 0 then return 0 end
+  local drips = drips_until(p, c, passed + ceil(over / p.dripSize), cost)
+  return c.since + drips * p.dripRate - now
+end
+
+local function take(p, c, now, cost)
+  local passed = drips_by(p, c, now)
+  local level = level_after(p, c, passed)
+  if passed == INF then
+    c.since = now
+  elseif level == 0 then
+    c.since = max(now, c.since)
+  else
+    c.since = c.since + passed * p.dripRate
   end
+  c.level = level + cost
 end
-if level ~= 0 then
-  local drips = passed + ceil(level / @2)
-  if $1 - drips * @2 > 0 then drips = drips + 1 end
-  clear = $2 + drips * @3 - now
+
+local function overdraft(p, c, now, cost, span)
+  local passed = drips_by(p, c, now)
+  local back = floor((span + TIME_EPSILON) / p.dripRate) * p.dripSize
+  return min(cost, max(0, p.size - 1 + back - level_after(p, c, passed)))
 end
-free = @1 - level
---- overdraft
-local passed = max(0, floor((now + TIME_EPSILON - $2) / @3))
-if $2 > now and $2 - now > max(ceil(@1 / @2) * @3, SKEW) then passed = INF end
-local back = floor((span + TIME_EPSILON) / @3) * @2
-cost = min(cost, max(0, @1 - 1 + back - max(0, $1 - passed * @2)))
---- take
-local passed = max(0, floor((now + TIME_EPSILON - $2) / @3))
-if $2 > now and $2 - now > max(ceil(@1 / @2) * @3, SKEW) then passed, $2 = INF, now end
-local level = max(0, $1 - passed * @2)
-if level == 0 then $2 = max(now, $2) else $2 = $2 + passed * @3 end
-$1 = level + cost
---- give
-local passed = max(0, floor((now + TIME_EPSILON - $2) / @3))
-if $2 > now and $2 - now > max(ceil(@1 / @2) * @3, SKEW) then passed, $2 = INF, now end
-local level = max(0, $1 - passed * @2)
-if level == 0 then $2 = max(now, $2) else $2 = $2 + passed * @3 end
-$1 = max(0, level - cost)
+
+local function give(p, c, now, cost)
+  take(p, c, now, 0)
+  c.level = max(0, c.level - cost)
+end
+
+local function clear_in(p, c, now)
+  local passed = drips_by(p, c, now)
+  local level = level_after(p, c, passed)
+  if level == 0 then return 0 end
+  local drips = passed + ceil(level / p.dripSize)
+  if c.level - drips * p.dripSize > 0 then drips = drips + 1 end
+  return c.since + drips * p.dripRate - now
+end
+
+return {
+  available = available,
+  wait_for = wait_for,
+  take = take,
+  overdraft = overdraft,
+  give = give,
+  clear_in = clear_in,
+}

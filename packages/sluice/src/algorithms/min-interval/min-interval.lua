@@ -1,12 +1,42 @@
--- Mirrors min-interval.ts. Numbers: every. Cells: next.
---- look
-free, wait, clear = INF, 0, 0
-if $1 - now > TIME_EPSILON and not ($1 - @1 - now > max(@1, SKEW)) then free, wait, clear = 0, $1 - now, $1 - now end
---- take
-if $1 - now > TIME_EPSILON and not ($1 - @1 - now > max(@1, SKEW)) then
-  $1 = max($1, now + @1)
-else
-  $1 = now + @1
+-- Mirrors min-interval.ts.
+-- @params every
+-- @cells next
+
+local function left(p, c, now)
+  local wait = c.next - now
+  if wait > TIME_EPSILON and not is_far_ahead(c.next - p.every, now, p.every) then return wait end
+  return 0
 end
---- give
-$1 = min($1, now)
+
+local function available(p, c, now)
+  local wait = left(p, c, now)
+  if wait > 0 then return 0 end
+  return INF
+end
+
+local function wait_for(p, c, now, cost)
+  local wait = left(p, c, now)
+  return wait
+end
+
+local function take(p, c, now, cost)
+  local wait = left(p, c, now)
+  if wait > 0 then c.next = max(c.next, now + p.every) else c.next = now + p.every end
+end
+
+local function give(p, c, now, cost)
+  c.next = min(c.next, now)
+end
+
+local function clear_in(p, c, now)
+  local wait = left(p, c, now)
+  return wait
+end
+
+return {
+  available = available,
+  wait_for = wait_for,
+  take = take,
+  give = give,
+  clear_in = clear_in,
+}

@@ -1,60 +1,93 @@
--- Mirrors pacer.ts. Numbers: interval, stored, threshold, slope, refill, warm, freshEmpty, scale, window.
--- Cells: spent, next, since.
---- bookable
---- look
-local next, used = $2, $1
-if $3 - now > max(@9, SKEW) then next, used = 0, 0 end
-local due = next - now
-free, wait, clear = INF, 0, 0
-if due > TIME_EPSILON then free, wait = 0, due end
-if @7 == 1 and @2 > 0 then
-  if next ~= 0 then clear = INF end
-else
-  local time = now
-  if @8 ~= 1 then time, next = floor(now * @8 + 0.5), floor(next * @8 + 0.5) end
-  local missing = @2
-  if not (@7 == 1 and next == 0) then missing = max(0, min(used, @2) - max(0, time - next) / @5) end
-  clear = max(0, due) + (missing * @5) / @8
+-- Mirrors pacer.ts. freshEmpty is 1 or 0.
+-- @params interval stored threshold slope refill warm freshEmpty scale window
+-- @cells spent next since
+
+local function next_of(p, c, now)
+  if is_far_ahead(c.since, now, p.window) then return 0 end
+  return c.next
 end
---- overdraft
-local next = $2
-if $3 - now > max(@9, SKEW) then next = 0 end
-local dearest = max(@1, @1 + (@2 - @3) * @4)
-cost = min(cost, max(0, ((now + span - next) * @8) / dearest))
---- take
-local next, used = $2, $1
-if $3 - now > max(@9, SKEW) then next, used = 0, 0 end
-local fresh_empty = @7 == 1 and next == 0
-local time = now
-if @8 ~= 1 then time, next = floor(now * @8 + 0.5), floor(next * @8 + 0.5) end
-local missing = @2
-if not fresh_empty then missing = max(0, min(used, @2) - max(0, time - next) / @5) end
-local stored = @2 - missing
-local from_store = min(cost, stored)
-local cold = max(0, stored - @3)
-local from_cold = min(cold, from_store)
-local edges = @1 + cold * @4 + (@1 + (cold - from_cold) * @4)
-local cold_price, warm_price = (from_cold * edges) / 2, (from_store - from_cold) * @6
-local fresh_price = (cost - from_store) * @1
-if @8 ~= 1 then
-  cold_price, warm_price = floor(max(0, cold_price + 1e-6)), floor(max(0, warm_price + 1e-6))
-  fresh_price = floor(max(0, fresh_price + 1e-6))
+
+local function ticks(p, instant)
+  if p.scale == 1 then return instant end
+  return floor(instant * p.scale + 0.5)
 end
-$1 = missing + from_store
-$2 = (max(next, time) + (cold_price + warm_price + fresh_price)) / @8
-$3 = now
---- give
-local next, used = $2, $1
-if $3 - now > max(@9, SKEW) then next, used = 0, 0 end
-if not (@7 == 1 and next == 0) then
-  local time = now
-  if @8 ~= 1 then time, next = floor(now * @8 + 0.5), floor(next * @8 + 0.5) end
-  local missing = max(0, min(used, @2) - max(0, time - next) / @5)
-  next = max(next, time)
-  local back = min(cost, (next - time) / @1)
-  local back_price = back * @1
-  if @8 ~= 1 then back_price = floor(max(0, back_price + 1e-6)) end
-  $1 = max(0, missing - (cost - back))
-  $2 = (next - back_price) / @8
-  $3 = now
+
+local function whole(p, price)
+  if p.scale == 1 then return price end
+  return floor(max(0, price + 1e-6))
 end
+
+local function spent(p, c, now)
+  local next = next_of(p, c, now)
+  if p.freshEmpty == 1 and next == 0 then return p.stored end
+  if is_far_ahead(c.since, now, p.window) then return 0 end
+  local time = ticks(p, now)
+  local due = ticks(p, c.next)
+  return max(0, min(c.spent, p.stored) - max(0, time - due) / p.refill)
+end
+
+local function available(p, c, now)
+  local next = next_of(p, c, now)
+  if next - now <= TIME_EPSILON then return INF end
+  return 0
+end
+
+local function wait_for(p, c, now, cost)
+  local next = next_of(p, c, now)
+  if next - now <= TIME_EPSILON then return 0 end
+  return next - now
+end
+
+local function overdraft(p, c, now, cost, span)
+  local next = next_of(p, c, now)
+  local dearest = max(p.interval, p.interval + (p.stored - p.threshold) * p.slope)
+  return min(cost, max(0, ((now + span - next) * p.scale) / dearest))
+end
+
+local function take(p, c, now, cost)
+  local missing = spent(p, c, now)
+  local stored = p.stored - missing
+  local from_store = min(cost, stored)
+  -- The price of stored permits: the area under a line that falls from cold to warm.
+  local cold = max(0, stored - p.threshold)
+  local from_cold = min(cold, from_store)
+  local edges = p.interval + cold * p.slope + (p.interval + (cold - from_cold) * p.slope)
+  local cold_price = whole(p, (from_cold * edges) / 2)
+  local warm_price = whole(p, (from_store - from_cold) * p.warm)
+  local fresh_price = whole(p, (cost - from_store) * p.interval)
+  local next = next_of(p, c, now)
+  local start = ticks(p, max(next, now))
+  c.next = (start + (cold_price + warm_price + fresh_price)) / p.scale
+  c.spent = missing + from_store
+  c.since = now
+end
+
+local function give(p, c, now, cost)
+  local due = next_of(p, c, now)
+  if p.freshEmpty == 1 and due == 0 then return end
+  local missing = spent(p, c, now)
+  local next = ticks(p, max(due, now))
+  local time = ticks(p, now)
+  local back = min(cost, (next - time) / p.interval)
+  local price = whole(p, back * p.interval)
+  c.spent = max(0, missing - (cost - back))
+  c.next = (next - price) / p.scale
+  c.since = now
+end
+
+local function clear_in(p, c, now)
+  local next = next_of(p, c, now)
+  if p.freshEmpty == 1 and p.stored > 0 and next == 0 then return 0 end
+  if p.freshEmpty == 1 and p.stored > 0 then return INF end
+  local missing = spent(p, c, now)
+  return max(0, next - now) + (missing * p.refill) / p.scale
+end
+
+return {
+  available = available,
+  wait_for = wait_for,
+  overdraft = overdraft,
+  take = take,
+  give = give,
+  clear_in = clear_in,
+}

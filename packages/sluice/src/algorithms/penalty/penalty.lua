@@ -1,27 +1,65 @@
--- Mirrors penalty.ts. Numbers: after, within, block, factor, max. Cells: strikes, since, until, length.
---- counts_denials
---- look
-local written = $2
-if $2 == $3 then written = $2 - $4 end
-local wrong = written - now > max(@2, SKEW)
-wait = $3 - now
-free, clear = INF, 0
-if wait <= TIME_EPSILON or wrong then wait = 0 else free = 0 end
-if $2 ~= 0 and $2 + @2 > now + TIME_EPSILON and not wrong then clear = $2 + @2 - now end
---- take
-local written = $2
-if $2 == $3 then written = $2 - $4 end
-local wrong = written - now > max(@2, SKEW)
-if $3 - now <= TIME_EPSILON or wrong then
-  if $2 + @2 <= now + TIME_EPSILON or wrong then $1, $2, $3, $4 = 0, 0, 0, 0 end
-  if $1 == 0 then $2 = max(now, $2) end
-  $1 = $1 + 1
-  if $1 >= @1 then
-    local length = @3
-    if $4 ~= 0 then length = $4 * @4 end
-    $4 = min(length, @5)
-    $3 = now + $4
-    $1, $2 = 0, $3
-  end
+-- Mirrors penalty.ts. The cell blocked_until is called `until` there, which is a keyword in Lua.
+-- @params after within block factor max
+-- @cells strikes since blocked_until length
+
+local function is_wrong(p, c, now)
+  local written = c.since
+  if c.since == c.blocked_until then written = c.since - c.length end
+  return is_far_ahead(written, now, p.within)
 end
---- give
+
+local function block_left(p, c, now)
+  local wait = c.blocked_until - now
+  local wrong = is_wrong(p, c, now)
+  if wait > TIME_EPSILON and not wrong then return wait end
+  return 0
+end
+
+local function is_quiet(p, c, now)
+  local wrong = is_wrong(p, c, now)
+  return c.since + p.within <= now + TIME_EPSILON or wrong
+end
+
+local function available(p, c, now)
+  local wait = block_left(p, c, now)
+  if wait > 0 then return 0 end
+  return INF
+end
+
+local function wait_for(p, c, now, cost)
+  local wait = block_left(p, c, now)
+  return wait
+end
+
+local function take(p, c, now, cost)
+  local wait = block_left(p, c, now)
+  if wait > 0 then return end
+  local quiet = is_quiet(p, c, now)
+  if quiet then c.strikes, c.since, c.blocked_until, c.length = 0, 0, 0, 0 end
+  if c.strikes == 0 then c.since = max(now, c.since) end
+  c.strikes = c.strikes + 1
+  if c.strikes < p.after then return end
+  local length = p.block
+  if c.length ~= 0 then length = c.length * p.factor end
+  c.length = min(length, p.max)
+  c.blocked_until = now + c.length
+  c.since = c.blocked_until
+  c.strikes = 0
+end
+
+local function give(p, c, now, cost)
+end
+
+local function clear_in(p, c, now)
+  local quiet = is_quiet(p, c, now)
+  if c.since == 0 or quiet then return 0 end
+  return c.since + p.within - now
+end
+
+return {
+  available = available,
+  wait_for = wait_for,
+  take = take,
+  give = give,
+  clear_in = clear_in,
+}

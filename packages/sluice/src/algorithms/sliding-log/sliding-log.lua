@@ -1,79 +1,126 @@
--- Mirrors sliding-log.ts. Numbers: limit, per, step, entries. The row $ is one of its own: head, tail, base and entries,
--- which stay in the value: time_at, sum_at and put_at read and write one of them in place.
---- grows
---- functions
-local function log_first_live(g, per, step, now)
-  local head, tail = g.head, g.tail
-  if head ~= tail and time_at(g, tail - 1) - step - now > max(per, SKEW) then return tail end
-  local expired = now + TIME_EPSILON - per
-  if head == tail or time_at(g, head) > expired then return head end
+-- Mirrors sliding-log.ts. The entries stay in the stored value: time_at, sum_at and put_at read and write them in place.
+-- @params limit per step entries
+-- @variable-length head tail base
+
+local LARGEST_BASE, NEAR = 4294967296, 1e-9
+
+local function last_sum(c)
+  if c.tail > c.head then return sum_at(c, c.tail - 1) end
+  return c.base
+end
+
+local function first_live(p, c, now)
+  local head, tail = c.head, c.tail
+  if head ~= tail and is_far_ahead(time_at(c, tail - 1) - p.step, now, p.per) then return tail end
+  local expired = now + TIME_EPSILON - p.per
+  if head == tail or time_at(c, head) > expired then return head end
   local low, high = head + 1, tail
   while low < high do
     local middle = floor((low + high) / 2)
-    if time_at(g, middle) > expired then high = middle else low = middle + 1 end
+    if time_at(c, middle) > expired then high = middle else low = middle + 1 end
   end
   return low
 end
 
-local function log_base(g, first)
-  if first > g.head then return sum_at(g, first - 1) end
-  return g.base
+local function base_of(c, first)
+  if first > c.head then return sum_at(c, first - 1) end
+  return c.base
 end
 
-local function log_last_sum(g)
-  if g.tail > g.head then return sum_at(g, g.tail - 1) end
-  return g.base
+local function forget_empty(c)
+  if c.head == c.tail then c.head, c.tail, c.base = 0, 0, 0 end
 end
 
-local function log_drop_expired(g, per, step, now)
-  local first = log_first_live(g, per, step, now)
-  g.base = log_base(g, first)
-  g.head = first
-  if g.head == g.tail then g.head, g.tail, g.base = 0, 0, 0 end
-  if g.base > 4294967296 then
-    for i = g.head, g.tail - 1 do put_at(g, i, time_at(g, i), sum_at(g, i) - g.base) end
-    g.base = 0
+local function drop_expired(p, c, now)
+  local first = first_live(p, c, now)
+  c.base = base_of(c, first)
+  c.head = first
+  forget_empty(c)
+  if c.base > LARGEST_BASE then
+    for i = c.head, c.tail - 1 do put_at(c, i, time_at(c, i), sum_at(c, i) - c.base) end
+    c.base = 0
   end
 end
---- look
-local first = log_first_live($, @2, @3, now)
-local last = log_last_sum($)
-local used = last - log_base($, first)
-wait, clear = 0, 0
-if cost > @1 then
-  wait = INF
-elseif used + cost > @1 then
-  local low, high = first, $.tail - 1
-  -- With costs of one the place is known: try there first, since each probe is a call.
-  local guess = max(low, min(high, low + ceil(last + cost - @1 - sum_at($, low))))
-  if last - sum_at($, guess) + cost <= @1 then
+
+local function available(p, c, now)
+  local first = first_live(p, c, now)
+  return p.limit - (last_sum(c) - base_of(c, first))
+end
+
+local function wait_for(p, c, now, cost)
+  if cost > p.limit then return INF end
+  local first = first_live(p, c, now)
+  local last = last_sum(c)
+  if last - base_of(c, first) + cost <= p.limit then return 0 end
+  local low, high = first, c.tail - 1
+  -- Each probe is a command. If all costs are 1, the index is known: try it first.
+  local guess = max(low, min(high, low + ceil(last + cost - p.limit - sum_at(c, low))))
+  if last - sum_at(c, guess) + cost <= p.limit then
     high = guess
-    if high > low and last - sum_at($, high - 1) + cost > @1 then low = high end
+    if high > low and last - sum_at(c, high - 1) + cost > p.limit then low = high end
   else
     low = min(high, guess + 1)
   end
   while low < high do
     local middle = floor((low + high) / 2)
-    if last - sum_at($, middle) + cost <= @1 then high = middle else low = middle + 1 end
+    if last - sum_at(c, middle) + cost <= p.limit then high = middle else low = middle + 1 end
   end
-  wait = time_at($, low) + @2 - now
+  return time_at(c, low) + p.per - now
 end
-if first ~= $.tail then clear = time_at($, $.tail - 1) + @2 - now end
-free = @1 - used
---- take
-log_drop_expired($, @2, @3, now)
-local before = log_last_sum($)
-local stamp = now
-if @3 ~= 0 then stamp = (floor((now + TIME_EPSILON) / @3) + 1) * @3 end
-if $.tail > $.head and time_at($, $.tail - 1) >= stamp then
-  put_at($, $.tail - 1, time_at($, $.tail - 1), before + cost)
-else
-  if $.tail - $.head >= @4 then $.head = $.head + 1 end
-  put_at($, $.tail, stamp, before + cost)
-  $.tail = $.tail + 1
+
+local function take(p, c, now, cost)
+  drop_expired(p, c, now)
+  local before = last_sum(c)
+  local tail = c.tail
+  local stamp = now
+  if p.step ~= 0 then stamp = (floor((now + TIME_EPSILON) / p.step) + 1) * p.step end
+  if tail > c.head and time_at(c, tail - 1) >= stamp then
+    put_at(c, tail - 1, time_at(c, tail - 1), before + cost)
+    return
+  end
+  if tail - c.head >= p.entries then c.head = c.head + 1 end
+  -- put_at may move the entries to make room, which changes c.head and c.tail.
+  put_at(c, c.tail, stamp, before + cost)
+  c.tail = c.tail + 1
 end
---- give
-log_drop_expired($, @2, @3, now)
-$.base = min($.base + cost, log_last_sum($))
-while $.head < $.tail and sum_at($, $.head) <= $.base do $.head = $.head + 1 end
-if $.head == $.tail then $.head, $.tail, $.base = 0, 0, 0 end
+
+-- taken_at: nil gives back the oldest units.
+local function give(p, c, now, cost, taken_at)
+  local function give_from()
+    local head, tail = c.head, c.tail
+    local low, high = head, tail
+    while low < high do
+      local middle = floor((low + high) / 2)
+      if time_at(c, middle) >= taken_at then high = middle else low = middle + 1 end
+    end
+    if low == tail or time_at(c, low) ~= taken_at then return end
+    local given, gap = sum_at(c, low) - base_of(c, low), 1
+    if given - cost > NEAR then given, gap = cost, 0 end
+    if low - head < tail - low then
+      c.base = min(c.base + given, last_sum(c))
+      for i = low - 1, head, -1 do put_at(c, i + gap, time_at(c, i), sum_at(c, i) + given) end
+      c.head = head + gap
+    else
+      for i = low + gap, tail - 1 do put_at(c, i - gap, time_at(c, i), sum_at(c, i) - given) end
+      c.tail = tail - gap
+    end
+  end
+
+  drop_expired(p, c, now)
+  if taken_at == nil then c.base = min(c.base + cost, last_sum(c)) else give_from() end
+  while c.head < c.tail and sum_at(c, c.head) <= c.base do c.head = c.head + 1 end
+  forget_empty(c)
+end
+
+local function clear_in(p, c, now)
+  if first_live(p, c, now) == c.tail then return 0 end
+  return time_at(c, c.tail - 1) + p.per - now
+end
+
+return {
+  available = available,
+  wait_for = wait_for,
+  take = take,
+  give = give,
+  clear_in = clear_in,
+}

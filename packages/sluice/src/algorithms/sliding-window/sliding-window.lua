@@ -1,55 +1,74 @@
--- Mirrors sliding-window.ts. Numbers: limit, per. Cells: start, count, previous.
---- look
-local start = floor((now + TIME_EPSILON) / @2) * @2
-if $1 > start and not ($1 - now > max(@2, SKEW)) then start = $1 end
-local count, older = 0, 0
-if $1 <= start then
-  if start - $1 < @2 * 0.5 then
-    count, older = $2, $3
-  elseif start - $1 < @2 * 1.5 then
-    older = $2
-  end
+-- Mirrors sliding-window.ts.
+-- @params limit per
+-- @cells start count previous
+
+local function window_start(p, c, now)
+  local start = floor((now + TIME_EPSILON) / p.per) * p.per
+  if c.start > start and not is_far_ahead(c.start, now, p.per) then return c.start end
+  return start
 end
-local elapsed = max(0, now + TIME_EPSILON - start)
-local estimate = older * (1 - elapsed / @2) + count
-wait, clear = 0, 0
-if cost > @1 then
-  wait = INF
-elseif estimate + cost > @1 then
-  local room = @1 - cost
-  if count <= room then
-    wait = start + @2 * (1 - (room - count) / older) - now
-  else
-    wait = start + @2 + @2 * (1 - room / count) - now
-  end
+
+local function count_in(p, c, start)
+  if c.start <= start and start - c.start < p.per * 0.5 then return c.count end
+  return 0
 end
-if count > 0 then
-  clear = start + 2 * @2 - now
-elseif older > 0 then
-  clear = start + @2 - now
+
+local function previous_in(p, c, start)
+  if c.start > start then return 0 end
+  if start - c.start < p.per * 0.5 then return c.previous end
+  if start - c.start < p.per * 1.5 then return c.count end
+  return 0
 end
-free = @1 - estimate
---- take
-local start = floor((now + TIME_EPSILON) / @2) * @2
-if $1 > start and not ($1 - now > max(@2, SKEW)) then start = $1 end
-local count, older = 0, 0
-if $1 <= start then
-  if start - $1 < @2 * 0.5 then
-    count, older = $2, $3
-  elseif start - $1 < @2 * 1.5 then
-    older = $2
-  end
+
+local function estimate(p, now, start, count, older)
+  return older * (1 - max(0, now + TIME_EPSILON - start) / p.per) + count
 end
-$1, $2, $3 = start, count + cost, older
---- give
-local start = floor((now + TIME_EPSILON) / @2) * @2
-if $1 > start and not ($1 - now > max(@2, SKEW)) then start = $1 end
-local count, older = 0, 0
-if $1 <= start then
-  if start - $1 < @2 * 0.5 then
-    count, older = $2, $3
-  elseif start - $1 < @2 * 1.5 then
-    older = $2
-  end
+
+local function available(p, c, now)
+  local start = window_start(p, c, now)
+  local count = count_in(p, c, start)
+  local older = previous_in(p, c, start)
+  return p.limit - estimate(p, now, start, count, older)
 end
-$1, $2, $3 = start, max(0, count - cost), max(0, older - max(0, cost - count))
+
+local function wait_for(p, c, now, cost)
+  if cost > p.limit then return INF end
+  local start = window_start(p, c, now)
+  local count = count_in(p, c, start)
+  local older = previous_in(p, c, start)
+  if estimate(p, now, start, count, older) + cost <= p.limit then return 0 end
+  local room = p.limit - cost
+  if count <= room then return start + p.per * (1 - (room - count) / older) - now end
+  return start + p.per + p.per * (1 - room / count) - now
+end
+
+local function take(p, c, now, cost)
+  local start = window_start(p, c, now)
+  local count = count_in(p, c, start)
+  local older = previous_in(p, c, start)
+  c.start, c.count, c.previous = start, count + cost, older
+end
+
+local function give(p, c, now, cost)
+  take(p, c, now, 0)
+  local from_older = max(0, cost - c.count)
+  c.count = max(0, c.count - cost)
+  c.previous = max(0, c.previous - from_older)
+end
+
+local function clear_in(p, c, now)
+  local start = window_start(p, c, now)
+  local count = count_in(p, c, start)
+  local older = previous_in(p, c, start)
+  if count > 0 then return start + 2 * p.per - now end
+  if older > 0 then return start + p.per - now end
+  return 0
+end
+
+return {
+  available = available,
+  wait_for = wait_for,
+  take = take,
+  give = give,
+  clear_in = clear_in,
+}

@@ -1,5 +1,5 @@
 /**
- * Recognizes a Redis client by its shape. Everything that could not run a script is refused when the store is created.
+ * Recognizes a Redis client by its shape. A value that cannot run a script is rejected when the store is created.
  * Where the client can be duplicated, the store works on a connection of its own.
  */
 import { SluiceError } from '../../internal/errors.ts';

@@ -1,4 +1,4 @@
-/** The clients that people already have, each reduced to the one thing that the store needs: running a script. */
+/** Adapters for the supported clients. Each reduces a client to what the store needs: running a script. */
 import { nodeIn } from './hash-slots.ts';
 
 /** A client of your own: sends a command, such as ['EVALSHA', …], and returns the reply. */
@@ -10,7 +10,7 @@ export interface CommandClient {
 }
 
 export interface Connection {
-  /** The client that the store was given: what warnings are about. */
+  /** The client that the store was given; warnings are emitted once per client. */
   readonly client: object;
   /** Keys of one call must share a slot. */
   readonly cluster: boolean;
@@ -28,7 +28,7 @@ export interface Connection {
   nodeOf?(key: string): string | undefined;
 }
 
-/** Someone else's client, of which only the shape is known. */
+/** A client of another library, of which only the shape is known. */
 export type Client = Readonly<Record<string, unknown>>;
 
 export type Method = (...args: unknown[]) => Promise<unknown>;

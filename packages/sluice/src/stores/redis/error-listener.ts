@@ -1,7 +1,6 @@
 /**
- * A client of node-redis that reports an error to nobody ends the process: that is what EventEmitter does with an
- * 'error' event. A limiter must not be the reason why a dropped connection ends a service, so the store listens, and
- * warns if nobody else does.
+ * If a node-redis client emits 'error' and has no listener, Node.js ends the process. A dropped connection must not end a
+ * service because of its limiter, so the store listens, and warns if there is no other listener.
  */
 import { warnOnce } from '../../internal/warn.ts';
 import type { Client } from './connections.ts';

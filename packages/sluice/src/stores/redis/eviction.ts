@@ -1,15 +1,15 @@
-/** A server that may evict keys forgets denials and manual blocks. Its policy is read once, after the first answer. */
+/** A server that may evict keys forgets denials and manual blocks. The store reads its policy once, after the first reply. */
 import { warnOnce } from '../../internal/warn.ts';
 import type { Connection } from './connections.ts';
 
-/** As a script, because every client can run one on the server of a given key. INFO is allowed where CONFIG often is not. */
+/** A script, because every client can run one on the server of a given key. INFO is often allowed where CONFIG is not. */
 const READ_POLICY = `local info = redis.call('INFO', 'memory')
 return (info:match('maxmemory:(%d+)') or '0') .. ' ' .. (info:match('maxmemory_policy:([%w-]+)') or '')`;
 
-/** Clients whose server has been asked. */
+/** Clients whose server was already checked. */
 const asked = new WeakSet<object>();
 
-/** Never rejects. Without the right to run INFO nothing is known, and nothing is said. */
+/** Never rejects. Does nothing if the user has no permission to run INFO. */
 export async function warnOfEviction(connection: Connection, key: string): Promise<void> {
   if (asked.has(connection.client)) return;
   asked.add(connection.client);

@@ -1,6 +1,6 @@
 /**
- * One script call decides a hit, or all hits of one tick that share a plan. The row lives in the server, and so does
- * the clock. What may go wrong on the way is left to the wrappers.
+ * One script call decides a hit, or all hits of one tick that share a plan. Rows and clock are the server's. Timeouts and
+ * failures are handled by the wrappers.
  */
 import { clockOf, type GivenClock, systemClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store, Verb } from '../../engine/contract.ts';
@@ -18,28 +18,28 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** Hits of one plan that wait to travel together. */
-interface Line {
+/** Hits of one plan, which are sent in batches. */
+interface Queue {
   readonly plan: Plan;
   readonly script: ScriptPlan;
   readonly prefix: string;
   waiting: Pending[];
   scheduled: boolean;
   inFlight: number;
-  /** Sends those who wait although calls are under way, which may never return. */
+  /** Sends the waiting hits even if no call returns. */
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** Hits per call: the server does nothing else meanwhile. */
+/** Most hits per call: the server does nothing else meanwhile. */
 const BATCH = 64;
-/** With so many calls under way, the next hits wait for one of them to return, and travel together. */
-const CALLS = 2;
-/** But no longer than this, in milliseconds. */
-const PATIENCE = 5;
-/** How often a cluster's client may leave it to us to follow a slot that moves. */
+/** While this many calls are in flight, further hits wait for one to return and are then sent as a batch. */
+const MAX_IN_FLIGHT = 2;
+/** The longest that a hit waits for a call to return, in milliseconds. */
+const MAX_WAIT = 5;
+/** How often a call is sent again because its slot moves and the cluster client does not follow. */
 const REDIRECTS = 20;
 
-const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, PATIENCE));
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, MAX_WAIT));
 
 const LETTERS: Readonly<Record<Exclude<Verb, 'take'>, string>> = {
   peek: 'k',
@@ -50,23 +50,23 @@ const LETTERS: Readonly<Record<Exclude<Verb, 'take'>, string>> = {
   block: 'b',
   reset: 'z',
 };
-const MODES = { whole: 'w', partial: 'p', always: 'a' } as const;
+const MODES = { whole: '', partial: 'p', always: 'a' } as const;
 
 export interface RedisStore extends Store<Promise<Decision>> {
-  /** The node of a cluster that a hit is for, if the client knows it. */
+  /** The cluster node that serves a hit's key, if the client knows it. */
   readonly nodeOf: ((hit: Hit) => string | undefined) | undefined;
 }
 
 export function redisStore(connection: Connection, given?: GivenClock): RedisStore {
   const clock = given === undefined ? undefined : clockOf('redis.clock', given);
-  const lines = new WeakMap<Plan, Line>();
+  const queues = new WeakMap<Plan, Queue>();
   let answered = false;
 
-  function lineOf(plan: Plan): Line {
-    const known = lines.get(plan);
+  function queueOf(plan: Plan): Queue {
+    const known = queues.get(plan);
     if (known !== undefined) return known;
     const script = scriptPlan(plan);
-    const line: Line = {
+    const queue: Queue = {
       plan,
       script,
       prefix: prefixOf(plan.name),
@@ -75,41 +75,41 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
       inFlight: 0,
       timer: undefined,
     };
-    lines.set(plan, line);
-    return line;
+    queues.set(plan, queue);
+    return queue;
   }
 
   function apply(hit: Hit): Promise<Decision> {
     return new Promise((resolve, reject) => {
-      const line = lineOf(hit.plan);
-      line.waiting.push({ hit, resolve, reject });
-      if (line.scheduled) return;
-      line.scheduled = true;
-      queueMicrotask(() => flush(line));
+      const queue = queueOf(hit.plan);
+      queue.waiting.push({ hit, resolve, reject });
+      if (queue.scheduled) return;
+      queue.scheduled = true;
+      queueMicrotask(() => flush(queue));
     });
   }
 
-  function flush(line: Line): void {
-    line.scheduled = false;
+  function flush(queue: Queue): void {
+    queue.scheduled = false;
     if (connection.cluster) {
-      for (const pending of line.waiting) void send(line, [pending]);
-      line.waiting = [];
+      for (const pending of queue.waiting) void send(queue, [pending]);
+      queue.waiting = [];
       return;
     }
-    while (line.waiting.length >= BATCH || (line.waiting.length > 0 && line.inFlight < CALLS)) {
-      void send(line, line.waiting.splice(0, BATCH));
+    while (queue.waiting.length >= BATCH || (queue.waiting.length > 0 && queue.inFlight < MAX_IN_FLIGHT)) {
+      void send(queue, queue.waiting.splice(0, BATCH));
     }
-    if (line.waiting.length === 0 || line.timer !== undefined) return;
-    line.timer = setTimeout(() => {
-      line.timer = undefined;
-      if (line.waiting.length > 0) void send(line, line.waiting.splice(0, BATCH));
-    }, PATIENCE);
+    if (queue.waiting.length === 0 || queue.timer !== undefined) return;
+    queue.timer = setTimeout(() => {
+      queue.timer = undefined;
+      if (queue.waiting.length > 0) void send(queue, queue.waiting.splice(0, BATCH));
+    }, MAX_WAIT);
   }
 
-  async function send(line: Line, batch: readonly Pending[]): Promise<void> {
-    line.inFlight++;
+  async function send(queue: Queue, batch: readonly Pending[]): Promise<void> {
+    queue.inFlight++;
     try {
-      const { script, prefix } = line;
+      const { script, prefix } = queue;
       const time = clock === undefined ? '' : String(clock.now());
       const keys = batch.map(({ hit }) => keyOf(prefix, hit.key));
       const distinct = keys.length > 1 && new Set(keys).size === keys.length;
@@ -117,7 +117,7 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
       const words = batch.map(({ hit }) => wordOf(hit));
       const hits = words.every((word) => word === words[0]) ? [words[0]] : words;
       const argsAt = (now: Millis) => [...head, ...script.args(now), ...hits];
-      settle(line.plan, batch, await evaluate(script, keys, argsAt));
+      settle(queue.plan, batch, await evaluate(script, keys, argsAt));
       if (!answered) {
         answered = true;
         void warnOfEviction(connection, keys[0]);
@@ -125,11 +125,11 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
     } catch (error) {
       for (const pending of batch) pending.reject(error);
     }
-    line.inFlight--;
-    if (line.waiting.length > 0 && !line.scheduled) flush(line);
+    queue.inFlight--;
+    if (queue.waiting.length > 0 && !queue.scheduled) flush(queue);
   }
 
-  /** A refusal that comes before the script has run may be followed by another try; nothing else may. */
+  /** Sends a call again only if the server rejected it before the script wrote anything. */
   async function evaluate(
     script: ScriptPlan,
     keys: readonly string[],
@@ -145,7 +145,7 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
       } catch (error) {
         const [, time] = /\bCLOCK ([\d.]+)/.exec(String(error)) ?? [];
         if (known && /noscript/i.test(String(error))) known = false;
-        // Ours is far from the server's: the calendar's edges once more, by that.
+        // This process's clock is far from the server's: send the calendar units around the server's time.
         else if (time !== undefined && tries < REDIRECTS) args = argsAt(Number(time));
         else if (connection.cluster && tries < REDIRECTS && /\b(moved|ask|tryagain)\b/i.test(String(error)))
           await pause();
@@ -156,7 +156,7 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
 
   return {
     clock: clock ?? systemClock,
-    nodeOf: connection.nodeOf && (({ plan, key }) => connection.nodeOf?.(keyOf(lineOf(plan).prefix, key))),
+    nodeOf: connection.nodeOf && (({ plan, key }) => connection.nodeOf?.(keyOf(queueOf(plan).prefix, key))),
     apply,
     close() {
       connection.close?.();
@@ -171,7 +171,7 @@ function wordOf({ verb, mode, cost, span, of }: Hit): string {
   return of?.at === undefined ? word : `${word} ${of.at}`;
 }
 
-/** Hands every hit its part of the reply, or the reason why there is none. */
+/** Resolves every hit with its part of the reply, or rejects it with the server's error. */
 function settle(plan: Plan, batch: readonly Pending[], reply: unknown): void {
   const [packed, ...failures] = Array.isArray(reply) ? (reply as unknown[]) : [reply];
   const failed = new Map<number, string>();

@@ -1,4 +1,4 @@
-/** The Redis store as people use it: the script calls, wrapped in what keeps a sick server from harming its callers. */
+/** The public Redis store: script calls, wrapped so that a slow or failing server does not take its callers down. */
 import type { Clock, Decision, Store } from '../../engine/contract.ts';
 import { checkOptionNames } from '../../internal/options.ts';
 import type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
@@ -8,13 +8,13 @@ import { connectionOf, type RedisClient } from './client.ts';
 import { redisStore } from './redis-store.ts';
 
 export interface RedisOptions extends ResilientOptions {
-  /** Answer repeated denials from memory, for two seconds at most, without asking the server; default false. */
+  /** Answers repeated denials from memory, for at most two seconds, without asking the server; default false. */
   readonly denyCache?: boolean | DenyCacheOptions | undefined;
-  /** In place of the server's time: for tests. */
+  /** Replaces the server's time, for tests. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
-/** A store on Redis or Valkey, over a client that you have already. It never closes the client. */
+/** Creates a store on Redis or Valkey, over a client that you already have. It never closes the client. */
 export function redis(client: RedisClient, options: RedisOptions = {}): Store<Promise<Decision>> {
   const { denyCache, clock, ...rest } = checkOptionNames('redis', options, [
     'deadline',

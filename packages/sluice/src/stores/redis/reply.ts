@@ -1,6 +1,6 @@
 /**
- * What the script replied, put into words. It sends the row as it is now, and the engine that serves the memory store says
- * what is left: not the server's work, and bound to be the same. `head.lua` has the layout.
+ * Turns the script's reply into decisions. The reply has the cells after each hit, and the engine computes what is left of
+ * them, as it does for the memory store: this spares the server, and both stores agree. `lua/main.lua` has the layout.
  */
 import type { Decision, GrownRows, Hit, Plan } from '../../engine/contract.ts';
 import { decisionOf, describe, hasMore, unitsOf } from '../../engine/decide.ts';
@@ -9,10 +9,10 @@ import { StoreError } from '../../internal/errors.ts';
 const PASSED = '1'.charCodeAt(0);
 const DETAILED = '2'.charCodeAt(0);
 
-/** Rows that grow stay on the server. */
+/** Variable-length rows stay on the server. */
 const NO_ROWS: GrownRows = { get: () => new Float64Array(), put: () => 0 };
 
-/** Reads the hits one after the other, in the order in which they were sent. */
+/** Returns a function that reads the reply hit by hit, in the order in which the hits were sent. */
 export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision {
   const bytes = bytesOf(reply);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -59,12 +59,12 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
       for (let i = 0; i < width; i++) cells[i] = double();
       decision = describe(policies, cells, 0, now, NO_ROWS, block, allowed, taken, asked(hit));
     }
-    // A turn booked for later: what it waits for is its turn.
+    // A turn that was booked for later: the wait is until that turn.
     return delay > 0 ? { ...decision, retryAfter: delay } : decision;
   };
 }
 
-/** The cost whose wait is told. */
+/** The cost whose wait the decision announces. */
 function asked({ verb, mode, cost }: Hit): number {
   if (verb === 'take' && mode === 'partial') return Math.min(cost, 1);
   return verb === 'take' || verb === 'reserve' || verb === 'peek' ? cost : 1;

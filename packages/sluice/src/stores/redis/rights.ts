@@ -1,13 +1,13 @@
 /**
- * What the server answers to a user who lacks a right or a password. That is a mistake in the setup and not an outage:
- * it does not pass by itself, so the check rejects whatever `onFailure` says, and the error says what to grant.
+ * Recognizes the server's replies to a user without a permission or password. That is a configuration error, not an outage:
+ * the check rejects whatever `onFailure` is, and the error says what to grant.
  */
 import { SluiceError } from '../../internal/errors.ts';
 
 /** Commands that a script calls. docs/decisions/0017-evalsha-and-not-redis-functions.md lists them for operators. */
 const CALLED = '+get +mget +set +del +getrange +setrange +pexpireat +time';
 
-/** Replies, by how servers and valkey-glide word them, and what to do about each. */
+/** The replies as servers and valkey-glide phrase them, and what to do about each. */
 const MISSING: readonly (readonly [RegExp, (found: readonly string[]) => string])[] = [
   [/NOAUTH/, () => 'the server requires a password: create the client with one'],
   [/WRONGPASS|AuthenticationFailed/, () => "the server does not accept the client's username or password"],
@@ -26,13 +26,13 @@ const MISSING: readonly (readonly [RegExp, (found: readonly string[]) => string]
   [/NOPERM|PermissionDenied/i, () => 'allow it with ACL SETUSER'],
 ];
 
-/** The error to reject with if the server refused for a missing right. */
+/** The error to reject with if the server's error is about a missing permission; otherwise undefined. */
 export function missingRight(error: unknown): SluiceError | undefined {
   const words = String((error as Error | undefined)?.message ?? error);
   for (const [pattern, advice] of MISSING) {
     const found = pattern.exec(words);
     if (found === null) continue;
-    // The cause proves that the server has not run anything: a release may be repeated.
+    // The cause proves that the server has not run anything, so a release may be repeated.
     return Object.assign(new SluiceError('ERR_PERMISSION', 'redis.client', words, advice(found)), {
       cause: error,
     });

@@ -1,0 +1,73 @@
+-- Decides hits on the keys of one plan, one after the other. No other Lua is run by Redis itself: script.ts puts this file,
+-- the full path and the lean path together into one script per plan.
+--
+-- KEYS: one per hit.
+-- ARGV: 1 the time in milliseconds, or '' for the server's time; an x before it asks for a reply in hexadecimal, and a d
+--         after that says that the keys are all different
+--       2 the mark, three bytes that stand for the plan's signature
+--       then the policies' params in order, and the numbers that inherit.lua needs
+--       then one word per hit, or a single one if all are equal. A take in mode 'whole' is its cost alone. Any other hit
+--         is a letter for the verb or mode, and the cost. For r (reserve), b (block) and a (take in mode 'always') a
+--         space and the span follow; for n (renew), f (refund) and l (release) a space and the instant at which the place
+--         was taken, if it is known.
+--
+-- A row is the mark, then as doubles the instant at which it expires by the server's clock, the cells, and the signatures
+-- of inherit.lua. Most values are just a row. While a key is manually blocked, or several versions of a limiter (plans with
+-- different marks) count it side by side, the value is a frame of sections: !!, then as doubles the end of the manual block
+-- and the latest expiry; then for each version its row, with the number of bytes that follow, a double, behind the mark. A
+-- version changes only its own section. Plans with variable-length rows always write a frame. Behind the cells they have
+-- (head, tail, base, position, capacity) of each such row, then the entries; positions count from the section's beginning.
+--
+-- Returns the time as a double, then per hit '1' or '0' for a take that passed or did not, or '2' and as doubles allowed
+-- (1 or 0), taken, the rest of a manual block and the delay of a booked turn; then what `report` returns. If hits failed:
+-- an array of that, without them, and for each of them its index and the error.
+
+local call, pcall, pack, unpack_struct, sub = redis.call, redis.pcall, struct.pack, struct.unpack, string.sub
+
+local time = call('TIME')
+local clock = time[1] * 1000 + time[2] / 1000 -- the server's, by which values expire
+local given, mark = ARGV[1], ARGV[2]
+local now, keep = clock, 0 -- keep: how much longer than necessary a row is kept
+local hex, distinct = false, false
+if given ~= '' then
+  if sub(given, 1, 1) == 'x' then hex, given = true, sub(given, 2) end
+  if sub(given, 1, 1) == 'd' then distinct, given = true, sub(given, 2) end
+  -- Another clock may stand still or go back while the server's goes on.
+  if given ~= '' then now, keep = given + 0, 86400000 end
+end
+
+-- @insert setup
+local out, size, failed = nil, 1, nil
+local word, decide
+
+for j = 1, #KEYS do
+  local key = KEYS[j]
+  local outcome, report, failure
+  -- A missing word is equal to the one before it.
+  local own = ARGV[FIRST_WORD + j]
+  if own and own ~= word then
+    word = own
+    -- @insert word
+  end
+  -- @insert lean
+  if not outcome and not failure then
+    decide = decide or full_path(mark, clock, now, keep)
+    outcome, report, failure = decide(key, word)
+  end
+  if failure then
+    failed = failed or {}
+    failed[#failed + 1], failed[#failed + 2] = j, failure
+  elseif not KEYS[2] and not hex then
+    return pack('<d', now) .. outcome .. report
+  else
+    out = out or { pack('<d', now) }
+    out[size + 1], out[size + 2], size = outcome, report, size + 2
+  end
+end
+
+local reply = table.concat(out or { pack('<d', now) })
+if hex then
+  reply = string.gsub(reply, '.', function(c) return string.format('%02x', string.byte(c)) end)
+end
+if failed then return { reply, unpack(failed) } end
+return reply
