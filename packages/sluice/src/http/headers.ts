@@ -18,6 +18,7 @@ import { checkOptionNames, listOf, oneOf } from '../internal/options.ts';
  */
 export type HeaderStyle = 'draft-11' | 'legacy' | 'github' | 'sharkey';
 
+/** The options of `rateLimitHeaders`. */
 export interface HeaderOptions {
   /** One style or several; if two styles set the same header, the first one wins. Default 'draft-11'. */
   readonly style?: HeaderStyle | readonly HeaderStyle[] | undefined;

@@ -46,6 +46,7 @@ export interface FetchLimiter {
   keep?(key: string, options: { readonly cost: number; readonly of: Decision }): void;
 }
 
+/** The options of `limitedFetch`. */
 export interface LimitedFetchOptions {
   /**
    * The limiter in which every attempt waits for its turn. A held place (concurrency) is released when the response's
