@@ -1,4 +1,7 @@
-/** Measures how smoothly the page plays 100,000 requests in four lanes: times every frame of the built page in a real browser. */
+/**
+ * Measures how smoothly the page plays 100,000 requests in four lanes: times every frame of the built page in a real
+ * browser.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +13,10 @@ const LIMITS = ['10/s fixed-window', '10/s', '50/5s sliding-window', '100/10s sl
 const query = LIMITS.map((text) => `limit=${encodeURIComponent(text)}`).join('&');
 const ADDRESS = `#playground?${query}&traffic=rogue&rate=150&size=500&length=100000`;
 
-/** Returns the milliseconds between frames and of the page's own work in each, while it computes the runs and while it plays them. */
+/**
+ * Returns the milliseconds between frames and of the page's own work in each, while it computes the runs and while it
+ * plays them.
+ */
 export async function measureFrames(seconds) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-frames-'));
   const root = fileURLToPath(new URL('.', import.meta.url));

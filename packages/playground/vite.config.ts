@@ -3,7 +3,10 @@ import { defineConfig, type Plugin } from 'vite';
 
 const SERVER = 'http://127.0.0.1:8080';
 
-/** Browsers do not load modules from file://, so the page is one classic script and works when the file is opened directly. */
+/**
+ * Browsers do not load modules from file://, so the page is one classic script and works when the file is opened
+ * directly.
+ */
 const classicScript: Plugin = {
   name: 'classic-script',
   apply: 'build',

@@ -1,4 +1,7 @@
-/** Opens the page in a real browser: built once per test file, served without network. Every error of the page fails a test. */
+/**
+ * Opens the page in a real browser: built once per test file, served without network. Every error of the page fails a
+ * test.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -102,7 +105,10 @@ export async function shot(page: Page, name: string, isWhole = false): Promise<v
   await page.screenshot({ path: join(artefacts, `${name}.png`), fullPage: isWhole });
 }
 
-/** Takes a screenshot once the page stops changing, because on a busy machine the last frame may be late. Fails if it never stops. */
+/**
+ * Takes a screenshot once the page stops changing, because on a busy machine the last frame may be late. Fails if it
+ * never stops.
+ */
 export async function settled<T>(see: () => Promise<T>): Promise<T> {
   for (let triesLeft = 5; ; triesLeft--) {
     const before = await see();

@@ -60,7 +60,10 @@ function takes(server: Started, limit: string, key: string, count: number): Prom
   );
 }
 
-/** Sends `count` takes ten times per second until the test ends. Takes that a busy machine missed are sent with the next ones. */
+/**
+ * Sends `count` takes ten times per second until the test ends. Takes that a busy machine missed are sent with the next
+ * ones.
+ */
 function traffic(server: () => Started, limit: string, key: string, count: number): void {
   let last = performance.now();
   const timer = setInterval(() => {

@@ -28,7 +28,10 @@ export type Reading =
   | { readonly parts: readonly Part[]; readonly mistake?: undefined }
   | { readonly mistake: Mistake };
 
-/** The argument for createLimiter: the text itself if the library can parse it, otherwise its policies, named by their texts. */
+/**
+ * The argument for createLimiter: the text itself if the library can parse it, otherwise its policies, named by their
+ * texts.
+ */
 export function policiesOf(text: string): Policies {
   const pieces = text.split('&').map((piece) => piece.trim());
   const read = pieces.map((piece) => readOptions(piece));

@@ -1,8 +1,14 @@
-/** Generates traffic from a seed, so that a link shows the same requests to everyone, and `sluice simulate` generates them too. */
+/**
+ * Generates traffic from a seed, so that a link shows the same requests to everyone, and `sluice simulate` generates
+ * them too.
+ */
 import type { Millis } from 'sluice';
 
 export interface Traffic {
-  /** The clock at the start: 0, or for a recorded log the time of its start, so that windows have their original boundaries. */
+  /**
+   * The clock at the start: 0, or for a recorded log the time of its start, so that windows have their original
+   * boundaries.
+   */
   readonly origin: Millis;
   readonly length: Millis;
   /** The times of the requests in milliseconds from the start, ascending. */
@@ -64,7 +70,10 @@ const MAKERS: Readonly<Record<TrafficKind, (options: TrafficOptions) => Iterable
   *bursts({ size, every, length }) {
     for (let start = 0; start < length; start += every) yield* burst(size, start, 0, length);
   },
-  /** One burst that ends at the window boundary and one that starts there; later a stream that exceeds any limit of that size. */
+  /**
+   * One burst that ends at the window boundary and one that starts there; later a stream that exceeds any limit of that
+   * size.
+   */
   *edge({ size, every, rate, length }) {
     const spread = every / 10;
     yield* burst(size, every - spread, spread, length);

@@ -1,4 +1,7 @@
-/** The chart of a lane: drawn once when it changes, then copied in each frame, bright up to the playhead and pale after it. */
+/**
+ * The chart of a lane: drawn once when it changes, then copied in each frame, bright up to the playhead and pale after
+ * it.
+ */
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Millis } from 'sluice';

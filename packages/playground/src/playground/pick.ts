@@ -2,7 +2,10 @@
 import type { Millis } from 'sluice';
 import { after, type Outcomes, type Run } from '../model/run.ts';
 
-/** Prefers a denied request if one is near, because users want to know about denials. Below the line, only denied requests count. */
+/**
+ * Prefers a denied request if one is near, because users want to know about denials. Below the line, only denied
+ * requests count.
+ */
 export function nearestRequest(run: Run, instant: Millis, below: boolean): number | undefined {
   const reach = run.traffic.length / 40;
   const denied = nearestIn(run.denied, instant);

@@ -1,4 +1,7 @@
-/** What all lanes share, so that their charts can be compared: scales, the instant under the pointer, the selected request. */
+/**
+ * What all lanes share, so that their charts can be compared: scales, the instant under the pointer, the selected
+ * request.
+ */
 import { computed, effect, signal } from '@preact/signals';
 import type { Millis } from 'sluice';
 import { BAR, countBars } from '../draw/lane.ts';

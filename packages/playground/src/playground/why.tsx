@@ -1,4 +1,7 @@
-/** Explains why a request was denied: the policy, what was left, when it would pass. Its height is fixed, so that the layout does not shift. */
+/**
+ * Explains why a request was denied: the policy, what was left, when it would pass. Its height is fixed, so that the
+ * layout does not shift.
+ */
 import { useMemo } from 'preact/hooks';
 import { showNumber, showDuration, showTime } from '../model/format.ts';
 import { explain, type Run } from '../model/run.ts';

@@ -1,4 +1,7 @@
-/** The default key of a guard: the client's address, according to `trustProxy` or else to the framework's own proxy setting. */
+/**
+ * The default key of a guard: the client's address, according to `trustProxy` or else to the framework's own proxy
+ * setting.
+ */
 import { warnOnce } from '../internal/warn.ts';
 import {
   clientAddressBy,
@@ -8,7 +11,10 @@ import {
   type RequestLike,
 } from './client-address.ts';
 
-/** Returned for a framework that trusts every proxy, such as Express with `trust proxy: true`: clients can forge their address. */
+/**
+ * Returned for a framework that trusts every proxy, such as Express with `trust proxy: true`: clients can forge their
+ * address.
+ */
 export const BELIEVES_ANYONE: unique symbol = Symbol('believes anyone');
 
 /** The client's address according to the framework's own proxy setting, or undefined if the application has not set it. */
@@ -58,7 +64,10 @@ const NOT_TRUSTED =
   "Set trustProxy of rateLimit, or the framework's own proxy setting, to the number or the addresses of your proxies; " +
   'set trustProxy to false if clients connect directly.';
 
-/** Whether X-Forwarded-For names other clients than the one found. On some platforms the connection has the client's own address. */
+/**
+ * Whether X-Forwarded-For names other clients than the one found. On some platforms the connection has the client's own
+ * address.
+ */
 function isForwarded(headers: HeadersLike, client: string | undefined): boolean {
   const list = headerOf(headers, 'x-forwarded-for');
   return list !== '' && (client === undefined || !list.includes(client));

@@ -49,7 +49,10 @@ export interface ClientAddressOptions {
   readonly ipv6Prefix?: number | undefined;
 }
 
-/** The parts of a request that `clientAddress` reads. Node's requests, those of Node frameworks, and web-standard requests fit. */
+/**
+ * The parts of a request that `clientAddress` reads. Node's requests, those of Node frameworks, and web-standard
+ * requests fit.
+ */
 export interface RequestLike {
   /** The request's headers, in which proxies report the client's address. */
   readonly headers: HeadersLike;

@@ -55,7 +55,10 @@ export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions
   readonly onUnavailable?: ((request: Q, error: unknown) => unknown) | undefined;
   /** The HTTP status of a denial. Default 429. */
   readonly status?: number | undefined;
-  /** Returns the body of a denial, or a promise of it: a string, or a value that is sent as JSON. Default: problem details. */
+  /**
+   * Returns the body of a denial, or a promise of it: a string, or a value that is sent as JSON. Default: problem
+   * details.
+   */
   readonly body?: ((request: Q, decision: Decision) => unknown) | undefined;
   /** Which rate limit headers are set; `false` sets none. Default 'draft-11'. */
   readonly headers?: HeaderStyle | readonly HeaderStyle[] | false | undefined;

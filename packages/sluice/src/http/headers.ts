@@ -18,10 +18,14 @@ import { checkOptionNames, listOf, oneOf } from '../internal/options.ts';
  */
 export type HeaderStyle = 'draft-11' | 'legacy' | 'github' | 'sharkey';
 
+/** The options of `rateLimitHeaders`. */
 export interface HeaderOptions {
   /** One style or several; if two styles set the same header, the first one wins. Default 'draft-11'. */
   readonly style?: HeaderStyle | readonly HeaderStyle[] | undefined;
-  /** The `pk` parameter of draft-11, which tells the client the key it is limited by. Anyone who sees the response can read it. */
+  /**
+   * The `pk` parameter of draft-11, which tells the client the key it is limited by. Anyone who sees the response can
+   * read it.
+   */
   readonly partitionKey?: string | undefined;
   /** The current time in milliseconds since 1970, for 'github'. Default: `Date.now()`. */
   readonly now?: Millis | undefined;

@@ -1,7 +1,7 @@
-/** Several decisions on one request, as one. */
+/** Merges several decisions on one request into one. */
 import type { Decision, PolicyState } from '../engine/contract.ts';
 
-/** The numbers of the one that binds; the policies of all, each under a name of its own. */
+/** The result has the numbers of the limiting decision and the policies of all, each under a unique name. */
 export function merged(decisions: readonly Decision[]): Decision {
   const [first] = decisions;
   if (decisions.length === 1) return first;

@@ -13,7 +13,10 @@ export interface Sample {
 
 /** One metric with all its label values. */
 export interface Family {
-  /** The OpenTelemetry name, such as 'sluice.store.duration'. Prometheus' name is derived from it: sluice_store_duration_seconds. */
+  /**
+   * The OpenTelemetry name, such as 'sluice.store.duration'. Prometheus' name is derived from it:
+   * sluice_store_duration_seconds.
+   */
   readonly name: string;
   /** The type of the metric. A counter never decreases. */
   readonly type: 'counter' | 'gauge' | 'histogram';

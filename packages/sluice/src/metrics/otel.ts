@@ -55,7 +55,10 @@ export function otelMetrics(meter: Meter, options: OtelOptions = {}): OtelMetric
   };
 }
 
-/** Converts labels to OpenTelemetry attributes. A fault becomes `error.type`, as the semantic conventions require; others are prefixed. */
+/**
+ * Converts labels to OpenTelemetry attributes. A fault becomes `error.type`, as the semantic conventions require;
+ * others are prefixed.
+ */
 export function otelAttributes(labels: Labels = {}): Attributes {
   return Object.fromEntries(
     Object.entries(labels).map(([name, value]) => [
@@ -69,7 +72,10 @@ export function otelAttributes(labels: Labels = {}): Attributes {
 const CLIENT = 2;
 const ERROR = 2;
 
-/** Creates an observer for `metered` that records a span for each asynchronous hit, within the span that was active when it was sent. */
+/**
+ * Creates an observer for `metered` that records a span for each asynchronous hit, within the span that was active when
+ * it was sent.
+ */
 export function otelSpans(tracer: Tracer): Observer {
   /** Records a hit that is already over: the span starts in the past and ends now. */
   function record({ verb, plan, cost }: Hit, took: Millis, more: Attributes, failure?: unknown): void {

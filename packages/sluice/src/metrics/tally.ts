@@ -16,9 +16,11 @@ export interface TallyOptions {
   readonly maxLimiters?: number | undefined;
 }
 
+/** Counts decisions for an exporter; see `tally`. */
 export interface Tally extends Required<Observer> {
   /** Returns the limiter's name, or 'other'. */
   nameOf(hit: Hit): string;
+  /** Returns the current counts as metrics. */
   families(): Family[];
 }
 
@@ -32,6 +34,7 @@ interface Counts {
 const MAX_POLICIES = 50;
 const OTHER = 'other';
 
+/** Creates the counters. `what` is the function that error messages name. */
 export function tally(what: string, options: TallyOptions = {}): Tally {
   const { nearRatio = 0.8, maxLimiters = 200 } = checkOptionNames(what, options, [
     'nearRatio',

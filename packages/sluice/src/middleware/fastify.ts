@@ -13,7 +13,10 @@ export interface FastifyRateLimitOptions extends GuardOptions<FastifyRequest> {
    * Default true.
    */
   readonly global?: boolean | undefined;
-  /** The hook in which requests are checked. Choose a later one if the key needs authentication or the body. Default 'onRequest'. */
+  /**
+   * The hook in which requests are checked. Choose a later one if the key needs authentication or the body. Default
+   * 'onRequest'.
+   */
   readonly hook?: 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | undefined;
 }
 

@@ -9,7 +9,10 @@ import {
 } from '../http/index.ts';
 import { connectionOf, endingOf, refusalOf } from './shared/web.ts';
 
-/** A request together with the second argument that the platform passed to the handler, such as Bun's server or Deno's info. */
+/**
+ * A request together with the second argument that the platform passed to the handler, such as Bun's server or Deno's
+ * info.
+ */
 export interface FetchCall {
   /** The web-standard request. */
   readonly request: Request;
@@ -72,7 +75,10 @@ export function withRateLimit<C extends readonly unknown[]>(
   };
 }
 
-/** Responses that an inner guard has already marked with headers. It decided last, and its headers include the outer policies. */
+/**
+ * Responses that an inner guard has already marked with headers. It decided last, and its headers include the outer
+ * policies.
+ */
 const withInnerHeaders = new WeakSet<Response>();
 
 function marked<R extends Response | undefined>(response: R): R {

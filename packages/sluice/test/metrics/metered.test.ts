@@ -16,7 +16,7 @@ import { conformance, manualClock } from '../../src/testing/index.ts';
 import { rejections } from 'sluice-test-support/redis/watch.ts';
 import { STORES } from '../support/stores.ts';
 
-interface Told {
+interface Call {
   readonly what: string;
   readonly limiter: string;
   readonly outcome: Outcome;
@@ -27,15 +27,15 @@ interface Told {
 }
 
 /** An observer that records its calls. */
-function recorder(): Observer & { readonly told: Told[] } {
-  const told: Told[] = [];
+function recorder(): Observer & { readonly calls: Call[] } {
+  const calls: Call[] = [];
   return {
-    told,
+    calls,
     decided({ verb, plan }, decision, outcome, took) {
-      told.push({ what: verb, limiter: plan.name, outcome, took, decision });
+      calls.push({ what: verb, limiter: plan.name, outcome, took, decision });
     },
     failed({ verb, plan }, error, fault, took) {
-      told.push({ what: verb, limiter: plan.name, outcome: undefined, took, fault, error });
+      calls.push({ what: verb, limiter: plan.name, outcome: undefined, took, fault, error });
     },
   };
 }
@@ -45,7 +45,7 @@ afterAll(() => client.disconnect());
 /** A client without a server. */
 /** Generous, for busy machines. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
-const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
+const offlineClient = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
 describe.each(['memory', 'redis 7'])('a metered store on %s', (name) => {
   const make = STORES[name];
@@ -61,10 +61,10 @@ describe('metered', () => {
     const limiter = createLimiter('5/h', { store: metered(store, observer), name: 'api' });
     const decision = limiter.take('alice');
     expect(decision.remaining).toBe(4);
-    expect(observer.told).toEqual([
+    expect(observer.calls).toEqual([
       { what: 'take', limiter: 'api', outcome: 'allowed', took: undefined, decision },
     ]);
-    expect(observer.told[0]?.decision).toBe(decision);
+    expect(observer.calls[0]?.decision).toBe(decision);
   });
 
   test('reports every hit once, and an outcome only for hits that ask for permission', () => {
@@ -80,7 +80,7 @@ describe('metered', () => {
     limiter.release('a');
     limiter.block('a', '1s');
     limiter.reset('a');
-    expect(observer.told.map(({ what, outcome }) => `${what} ${outcome}`)).toEqual([
+    expect(observer.calls.map(({ what, outcome }) => `${what} ${outcome}`)).toEqual([
       'take allowed',
       'take denied',
       'take denied',
@@ -99,7 +99,7 @@ describe('metered', () => {
     expect(limiter.reserve('a').delay).toBe(0);
     expect(limiter.reserve('a').delay).toBe(1000);
     expect(limiter.reserve('a', { maxDelay: 500 }).delay).toBe(Infinity);
-    expect(observer.told.map(({ outcome }) => outcome)).toEqual(['allowed', 'allowed', 'denied']);
+    expect(observer.calls.map(({ outcome }) => outcome)).toEqual(['allowed', 'allowed', 'denied']);
   });
 
   test('does not report waiting in acquire as a denial, unless the wait would never end', async () => {
@@ -108,11 +108,11 @@ describe('metered', () => {
     const limiter = createLimiter('1/s', { store: metered(memory({ clock }), observer) });
     await limiter.acquire('a');
     const waiting = limiter.acquire('a');
-    expect(observer.told.map(({ outcome }) => outcome)).toEqual(['allowed', undefined]);
+    expect(observer.calls.map(({ outcome }) => outcome)).toEqual(['allowed', undefined]);
     clock.advance(1000);
     expect((await waiting).allowed).toBe(true);
     expect((await limiter.acquire('a', 5)).allowed).toBe(false);
-    expect(observer.told.slice(2).map(({ outcome }) => outcome)).toEqual(['allowed', 'denied']);
+    expect(observer.calls.slice(2).map(({ outcome }) => outcome)).toEqual(['allowed', 'denied']);
   });
 
   test('times asynchronous answers and reports them before the caller continues', async () => {
@@ -122,10 +122,10 @@ describe('metered', () => {
     const start = performance.now();
     for (const outcome of ['allowed', 'allowed', 'denied']) {
       await limiter.take('alice');
-      expect(observer.told.at(-1)).toMatchObject({ what: 'take', limiter: name, outcome });
+      expect(observer.calls.at(-1)).toMatchObject({ what: 'take', limiter: name, outcome });
     }
     const elapsed = performance.now() - start;
-    const times = observer.told.map(({ took }) => took as number);
+    const times = observer.calls.map(({ took }) => took as number);
     for (const took of times) expect(took).toBeGreaterThan(0);
     expect(times.reduce((sum, took) => sum + took, 0)).toBeLessThanOrEqual(elapsed);
   });
@@ -137,22 +137,25 @@ describe('metered', () => {
     const limiter = createLimiter('100000/s burst 100000', { store, name: `leased ${process.pid}` });
     for (let i = 0; i < 50; i++) await limiter.take('hot');
     await store.close();
-    expect(observer.told).toHaveLength(50);
-    const atOnce = observer.told.filter(({ took }) => took === undefined);
+    expect(observer.calls).toHaveLength(50);
+    const atOnce = observer.calls.filter(({ took }) => took === undefined);
     expect(atOnce.length).toBeGreaterThan(0);
     expect(new Set(atOnce.map(({ decision }) => decision?.source))).toEqual(new Set(['lease']));
-    const later = observer.told.filter(({ took }) => took !== undefined);
+    const later = observer.calls.filter(({ took }) => took !== undefined);
     expect(later.map(({ decision }) => decision?.source)).toContain('store');
   });
 
   test('reports a fault with its kind, and passes the same error to the caller', async () => {
     const observer = recorder();
-    const limiter = createLimiter('2/h', { store: metered(redis(nobody, patient), observer), name: 'far' });
+    const limiter = createLimiter('2/h', {
+      store: metered(redis(offlineClient, patient), observer),
+      name: 'far',
+    });
     const error: unknown = await limiter.take('alice').catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StoreUnavailable);
-    expect(observer.told).toMatchObject([{ what: 'take', limiter: 'far', fault: 'connection' }]);
-    expect(observer.told[0]?.error).toBe(error);
-    expect(observer.told[0]?.took).toBeGreaterThanOrEqual(0);
+    expect(observer.calls).toMatchObject([{ what: 'take', limiter: 'far', fault: 'connection' }]);
+    expect(observer.calls[0]?.error).toBe(error);
+    expect(observer.calls[0]?.took).toBeGreaterThanOrEqual(0);
   });
 
   test('reports and rethrows a synchronous error synchronously', () => {
@@ -165,7 +168,7 @@ describe('metered', () => {
     };
     const limiter = createLimiter('2/h', { store: metered(broken, observer) });
     expect(() => limiter.take('alice')).toThrow('out of order');
-    expect(observer.told).toMatchObject([{ what: 'take', fault: 'unknown', took: undefined }]);
+    expect(observer.calls).toMatchObject([{ what: 'take', fault: 'unknown', took: undefined }]);
   });
 
   test('hides errors of an observer from the caller and the next observer', async () => {
@@ -186,11 +189,11 @@ describe('metered', () => {
     const local = createLimiter('5/h', { store: metered(memory(), throwing, rejecting, observer) });
     expect(local.take('alice').allowed).toBe(true);
     const far = createLimiter('5/h', {
-      store: metered(redis(nobody, patient), throwing, rejecting, observer),
+      store: metered(redis(offlineClient, patient), throwing, rejecting, observer),
       name: 'api',
     });
     await expect(far.take('alice')).rejects.toThrow(StoreUnavailable);
-    expect(observer.told.map(({ fault }) => fault)).toEqual([undefined, 'connection']);
+    expect(observer.calls.map(({ fault }) => fault)).toEqual([undefined, 'connection']);
     await unhandled.stop();
     expect(unhandled.seen).toEqual([]);
   });

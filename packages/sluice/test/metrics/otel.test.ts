@@ -20,7 +20,7 @@ const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
 /** Generous, for busy machines. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
-const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
+const offlineClient = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
 /** The real OpenTelemetry SDK, exporting to memory. */
 function sdk(temporality: AggregationTemporality = AggregationTemporality.CUMULATIVE) {
@@ -89,7 +89,10 @@ describe('otelMetrics', () => {
     const name = `otel ${process.pid}`;
     const near = createLimiter('100/h', { store: metered(redis(client, patient), metrics), name });
     for (let i = 0; i < 10; i++) await near.take('alice');
-    const far = createLimiter('100/h', { store: metered(redis(nobody, patient), metrics), name: 'far' });
+    const far = createLimiter('100/h', {
+      store: metered(redis(offlineClient, patient), metrics),
+      name: 'far',
+    });
     await far.take('alice').catch(() => {});
     const collected = await collect();
     expect(points(collected.get('sluice.store.errors'))).toEqual([[{ 'error.type': 'connection' }, 1]]);
@@ -188,7 +191,7 @@ describe('otelSpans', () => {
   test('records a fault as a span with an error', async () => {
     const { tracer, spans } = recording();
     const limiter = createLimiter('1/h', {
-      store: metered(redis(nobody, patient), otelSpans(tracer)),
+      store: metered(redis(offlineClient, patient), otelSpans(tracer)),
       name: 'far',
     });
     await limiter.take('alice').catch(() => {});

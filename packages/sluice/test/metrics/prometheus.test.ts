@@ -12,7 +12,7 @@ const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
 /** Generous, for busy machines. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
-const nobody = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
+const offlineClient = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
 describe('prometheusMetrics', () => {
   test('counts allowed, denied and near-limit requests by limiter and policy', () => {
@@ -59,10 +59,13 @@ sluice_answers_total{source="fallback"} 0
     const start = performance.now();
     for (let i = 0; i < 10; i++) await near.take('alice');
     const elapsed = (performance.now() - start) / 1000;
-    const far = createLimiter('100/h', { store: metered(redis(nobody, patient), metrics), name: 'far' });
+    const far = createLimiter('100/h', {
+      store: metered(redis(offlineClient, patient), metrics),
+      name: 'far',
+    });
     await far.take('alice').catch(() => {});
     const open = createLimiter('100/h', {
-      store: metered(redis(nobody, { ...patient, onFailure: 'allow' }), metrics),
+      store: metered(redis(offlineClient, { ...patient, onFailure: 'allow' }), metrics),
       name: 'open',
     });
     await open.take('alice');

@@ -1,4 +1,7 @@
-/** Tests that every middleware must pass over a real socket. Each framework provides an app; the tests are the same for all. */
+/**
+ * Tests that every middleware must pass over a real socket. Each framework provides an app; the tests are the same for
+ * all.
+ */
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, inject, it, vi } from 'vitest';
 import type { GuardOptions } from '../../src/http/index.ts';

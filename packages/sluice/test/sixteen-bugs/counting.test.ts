@@ -170,7 +170,10 @@ describe('11. checks that take longer the more hits there were', () => {
 
   test('Redis needs no more time for 30,000 recorded hits than for one', async () => {
     const limiter = limiterOn();
-    /** The time of a check in microseconds, as measured by the server. The minimum of several, because it may be interrupted. */
+    /**
+     * The time of a check in microseconds, as measured by the server. The minimum of several, because it may be
+     * interrupted.
+     */
     const work = async (key: string, cost: number) => {
       let least = Infinity;
       for (let round = 0; round < 20; round++) {

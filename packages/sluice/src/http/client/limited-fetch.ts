@@ -18,22 +18,32 @@ import {
 import type { AnyLimiter } from '../../limiter/api.ts';
 import { announcedWait } from './retry-after.ts';
 import { type FetchInit, originOf, outgoing, type OutgoingRequest } from './outgoing.ts';
-import { closures, refusal, retryBudget, sleep } from './retry-budget.ts';
+import { closures, announcedDenial, retryBudget, sleep } from './retry-budget.ts';
 
 /** The methods of a limiter that `limitedFetch` uses. Every limiter of Sluice has them. */
 export type FetchLimiter = Pick<AnyLimiter, 'acquire' | 'refund' | 'release'> &
   Partial<Pick<AnyLimiter, 'keep'>>;
 
+/** The options of `limitedFetch`. */
 export interface LimitedFetchOptions {
-  /** The limiter in which every attempt waits for its turn. A held place (concurrency) is released when the response's headers arrive. */
+  /**
+   * The limiter in which every attempt waits for its turn. A held place (concurrency) is released when the response's
+   * headers arrive.
+   */
   readonly limiter?: FetchLimiter | undefined;
-  /** Computes the key: calls with the same key share one limit and the waits that servers announce. Default: the URL's origin. */
+  /**
+   * Computes the key: calls with the same key share one limit and the waits that servers announce. Default: the URL's
+   * origin.
+   */
   readonly key?: ((request: OutgoingRequest) => string) | undefined;
   /** How many units a call costs. Default 1. */
   readonly cost?: number | ((request: OutgoingRequest) => number) | undefined;
   /** Whether later calls also wait as long as a server has announced. Retries always do. Default true. */
   readonly respect?: boolean | undefined;
-  /** The longest time that one call waits in total, not counting the requests themselves. 0: never wait. Infinity: no bound. Default 30 s. */
+  /**
+   * The longest time that one call waits in total, not counting the requests themselves. 0: never wait. Infinity: no
+   * bound. Default 30 s.
+   */
   readonly maxWait?: Duration | undefined;
   /** The number of retries after the first attempt. Default 2. */
   readonly retries?: number | undefined;
@@ -145,11 +155,14 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
     }
   }
 
-  /** Waits until the pause is over, the server accepts calls again and the limiter allows the call, all at the same instant. */
+  /**
+   * Waits until the pause is over, the server accepts calls again and the limiter allows the call, all at the same
+   * instant.
+   */
   async function turn(call: Call, pause: Millis): Promise<void> {
     for (let wait = Math.max(pause, closed.left(call.key)); ; wait = closed.left(call.key)) {
       call.signal?.throwIfAborted();
-      if (wait > call.left) throw new DeniedError(call.key, refusal(wait));
+      if (wait > call.left) throw new DeniedError(call.key, announcedDenial(wait));
       if (wait > 0) await timed(call, sleep(clock, wait, call.signal));
       else if (limiter === undefined) return;
       else {
@@ -158,7 +171,8 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
         if (!decision.allowed) throw new DeniedError(call.key, decision);
         call.decision = decision;
         if (closed.left(call.key) === 0) return;
-        // The server announced a wait while this call was queued. Queue again: otherwise all waiting calls would be sent together afterwards.
+        // The server announced a wait while this call was queued. Queue again: otherwise all waiting calls would be
+        // sent together afterwards.
         ignoreFailure(() => limiter.refund(call.key, { cost, of: decision }));
       }
     }

@@ -33,7 +33,10 @@ function retryAfter(text: string | null, sent: Millis): Millis | undefined {
   return instant === undefined ? undefined : instant - sent;
 }
 
-/** Parses `"burst";r=0;t=30, "day";r=9`, in which several policies may be exhausted, and the form before draft 8: `limit=10, remaining=0, reset=30`. */
+/**
+ * Parses `"burst";r=0;t=30, "day";r=9`, in which several policies may be exhausted, and the form before draft 8:
+ * `limit=10, remaining=0, reset=30`.
+ */
 function rateLimit(text: string | null, policy: string | null): Millis | undefined {
   if (text === null) return undefined;
   const members = membersOf(text);
@@ -66,7 +69,10 @@ function remaining(headers: Fields, sent: Millis): Millis | undefined {
   return undefined;
 }
 
-/** Accepts seconds from now, seconds since 1970 and milliseconds since 1970. They are told apart by size: 1e9 s is in 2001, 1e11 s in 5138. */
+/**
+ * Accepts seconds from now, seconds since 1970 and milliseconds since 1970. They are distinguished by size: 1e9 s is in
+ * 2001, 1e11 s in 5138.
+ */
 function resetIn(reset: number, sent: Millis): Millis {
   if (reset >= 1e11) return reset - sent;
   return reset >= 1e9 ? reset * 1000 - sent : reset * 1000;

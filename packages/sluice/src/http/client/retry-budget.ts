@@ -68,7 +68,7 @@ export function retryBudget(ratio: number): RetryBudget {
 }
 
 /** A denial that stands for a wait announced by the server. */
-export function refusal(wait: Millis): Decision {
+export function announcedDenial(wait: Millis): Decision {
   return {
     allowed: false,
     taken: 0,

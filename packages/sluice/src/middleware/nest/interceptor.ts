@@ -7,7 +7,10 @@ import { untilOver } from '../shared/lifetime.ts';
 /** The metadata key under which Nest stores the interceptors of a handler or class. */
 const INTERCEPTORS = '__interceptors__';
 
-/** Passes `settle` from the guard to the interceptor, keyed by the argument list: both get the same one, but different contexts. */
+/**
+ * Passes `settle` from the guard to the interceptor, keyed by the argument list: both get the same one, but different
+ * contexts.
+ */
 const waiting = new WeakMap<object, NonNullable<Verdict['settle']>>();
 
 type Observable = ReturnType<CallHandler['handle']>;

@@ -27,7 +27,10 @@ export { requestOf } from './context.ts';
 export { RateLimitInterceptor } from './interceptor.ts';
 export type { RouteLimits } from '../shared/route-limits.ts';
 
-/** The options of the module. Functions such as `key` receive Nest's ExecutionContext; `requestOf` finds the request in it. */
+/**
+ * The options of the module. Functions such as `key` receive Nest's ExecutionContext; `requestOf` finds the request in
+ * it.
+ */
 export type NestRateLimitOptions = GuardOptions<ExecutionContext>;
 
 /** What `@RateLimit` accepts: a limiter, a limiter with its key and cost, or several of these. */
@@ -133,7 +136,10 @@ Inject(OPTIONS)(RateLimitGuard, undefined, 0);
 
 /** Options of the module beyond those of the guard. */
 export interface NestModuleExtras {
-  /** Whether the guard is bound globally. If false, bind it with `@UseGuards`, or with APP_GUARD after guards of your own. Default true. */
+  /**
+   * Whether the guard is bound globally. If false, bind it with `@UseGuards`, or with APP_GUARD after guards of your
+   * own. Default true.
+   */
   readonly global: boolean;
 }
 

@@ -8,7 +8,10 @@ import {
   type View,
 } from '../../http/index.ts';
 
-/** The limits of a route: a limiter, a limiter with its key and cost, or several of these. They add to the limits for all routes. */
+/**
+ * The limits of a route: a limiter, a limiter with its key and cost, or several of these. They add to the limits for
+ * all routes.
+ */
 export type RouteLimits<Q> =
   | GuardLimiter
   | (Partial<Limit<Q>> & { readonly limits?: readonly Limit<Q>[] | undefined });
@@ -29,7 +32,10 @@ function limitsOf<Q>(route: RouteLimits<Q>): readonly Limit<Q>[] {
   return Object.keys(own).length === 0 ? limits : [own as Limit<Q>, ...limits];
 }
 
-/** The guard for routes without limits of their own; undefined if only routes have limits. The options are validated either way. */
+/**
+ * The guard for routes without limits of their own; undefined if only routes have limits. The options are validated
+ * either way.
+ */
 export function guardForAll<Q>(options: GuardOptions<Q>, view: View<Q>): Guard<Q> | undefined {
   if ('limiter' in options || 'limits' in options) return createGuard(options, view);
   createGuard({ ...options, limits: [{ limiter: NONE }] }, view);

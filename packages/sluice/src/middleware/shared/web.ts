@@ -47,7 +47,7 @@ export function refusalOf({ refusal, headers }: Verdict): Response | undefined {
 export interface Ending {
   /** Returns the response with a body that reports when it is read to the end or canceled. */
   watched(response: Response): Response;
-  /** Must be called if the handler threw, so that there is no response. */
+  /** Must be called if the handler threw and there is no response. */
   failed(): void;
 }
 
@@ -81,7 +81,7 @@ export function endingOf(request: Request, context: unknown, settle: Verdict['se
       // The body of a response to HEAD is discarded unread.
       if (body !== null && request.method !== 'HEAD')
         return new Response(
-          told(body, (aborted) => end(status, aborted)),
+          watchedBody(body, (aborted) => end(status, aborted)),
           response,
         );
       void end(status, request.signal.aborted);
@@ -90,7 +90,7 @@ export function endingOf(request: Request, context: unknown, settle: Verdict['se
   };
 }
 
-function told(
+function watchedBody(
   body: ReadableStream<Uint8Array>,
   end: (aborted: boolean) => Promise<void>,
 ): ReadableStream<Uint8Array> {

@@ -115,7 +115,7 @@ describe('limitedFetch', () => {
     expect(visits[2].at - START).toBe(25_000);
   });
 
-  test('does not make a key wait for what another key was told', async () => {
+  test('does not make a key wait because of an announcement to another key', async () => {
     const clock = manualClock(START);
     const { url } = await serve(() => [429, { 'Retry-After': 20 }], clock);
     const other = await serve(() => [200], clock);

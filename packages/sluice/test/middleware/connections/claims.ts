@@ -1,4 +1,4 @@
-/** What must hold on every version of Node when connections close early. */
+/** Tests that must pass on every version of Node when connections close early. */
 import type { Claim } from './audit.ts';
 import { pipelining } from './pipelining.ts';
 import { streams } from './streams.ts';
