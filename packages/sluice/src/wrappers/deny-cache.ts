@@ -7,7 +7,7 @@ import { systemClock } from '../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../engine/contract.ts';
 import { bound, checkOptionNames } from '../internal/options.ts';
 import { rowIdOf } from './resilient/held-places.ts';
-import { copyOf, isKept } from './shared/cacheable-key.ts';
+import { copyOf, isCacheable } from './shared/cacheable-key.ts';
 
 /** Options of a store's `denyCache`. */
 export interface DenyCacheOptions {
@@ -61,7 +61,7 @@ export function denyCache(
       return store.apply(hit);
     }
     const id = rowIdOf(hit);
-    if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan) || !isKept(id))
+    if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan) || !isCacheable(id))
       return store.apply(hit);
     return decide(hit, id, 0);
   }

@@ -15,7 +15,8 @@ import {
 } from '../engine/contract.ts';
 import { type Duration, duration } from '../internal/duration.ts';
 import { bound, checkOptionNames, storeHint, storeIn } from '../internal/options.ts';
-import { copyOf, isKept, numbersOf } from './shared/cacheable-key.ts';
+import { copyOf, isCacheable } from './shared/cacheable-key.ts';
+import { equalPlansId } from './shared/equal-plans.ts';
 import { quietClock } from './shared/quiet-clock.ts';
 
 export interface SyncedOptions {
@@ -85,7 +86,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     const known = byPlan.get(plan);
     // A group without keys is not listed: by now, another one may be.
     if (known !== undefined && (known.interval === 0 || known.keys.size > 0)) return known;
-    const id = known?.id ?? numbersOf(plan);
+    const id = known?.id ?? equalPlansId(plan);
     const interval = known?.interval ?? intervalOf(plan, longest);
     const group = groups.get(id) ??
       known ?? { id, plan, interval, keys: new Map(), stop: undefined, nextSync: 0 };
@@ -110,7 +111,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
 
   /** The first hit of a key asks the store; those that come before the answer wait for it. */
   function begin(hit: Hit, group: Group): MaybePromise<Decision> {
-    if (counts.size >= maxKeys || !isKept(hit.key)) return store.apply(hit);
+    if (counts.size >= maxKeys || !isCacheable(hit.key)) return store.apply(hit);
     const key = copyOf(hit.key);
     const count: Count = {
       group,

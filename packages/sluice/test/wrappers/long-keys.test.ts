@@ -20,7 +20,7 @@ import { createSkRateLimiterService } from '../../src/compat/sharkey.ts';
 import { closures } from '../../src/http/client/retry-budget.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';
 import { Holds } from '../../src/wrappers/resilient/held-places.ts';
-import { LONGEST_KEPT } from '../../src/wrappers/shared/cacheable-key.ts';
+import { MAX_CACHEABLE_LENGTH } from '../../src/wrappers/shared/cacheable-key.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -96,7 +96,7 @@ describe.each(wrappers)('%s', (_, wrap) => {
 
   test('asks the store about every hit of a key that is too long to remember, and limits it exactly', async () => {
     const { limiter, asked } = open();
-    const key = 'x'.repeat(LONGEST_KEPT + 1);
+    const key = 'x'.repeat(MAX_CACHEABLE_LENGTH + 1);
     for (let i = 0; i < LIMIT; i++) expect((await limiter.take(key)).allowed).toBe(true);
     for (let i = 0; i < 10; i++)
       expect(await limiter.take(key)).toMatchObject({ allowed: false, source: 'store' });
@@ -158,7 +158,7 @@ test('the record of held places has no long keys', () => {
   };
   const jobs = createLimiter(concurrency({ limit: 1, lease: '1m' }), { store, name: 'jobs' });
   const holds = new Holds();
-  for (const length of [LONGEST_KEPT, LONGEST_KEPT + 1]) void jobs.take('k'.repeat(length));
+  for (const length of [MAX_CACHEABLE_LENGTH, MAX_CACHEABLE_LENGTH + 1]) void jobs.take('k'.repeat(length));
   for (const hit of hits) holds.add(hit, 0, 1, false);
   expect(holds.size).toBe(1);
 });

@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../internal/clock.ts';
 import { type Hit, leaseOf, type Millis, type Plan } from '../../engine/contract.ts';
-import { copyOf, isKept } from '../shared/cacheable-key.ts';
+import { copyOf, isCacheable } from '../shared/cacheable-key.ts';
 
 /** Places taken by one hit. */
 interface Hold {
@@ -58,7 +58,7 @@ export class Holds {
     const group = this.groupOf(plan);
     let row = group.get(key);
     if (row === undefined) {
-      if (this.rows >= MOST_ROWS || !isKept(key)) return;
+      if (this.rows >= MOST_ROWS || !isCacheable(key)) return;
       row = { store: [], fallback: [] };
       group.set(copyOf(key), row);
       this.rows++;

@@ -14,7 +14,8 @@ import {
   tokenBucket,
 } from '../../../src/index.ts';
 import { manualClock } from '../../../src/testing/index.ts';
-import { type Lot, type Terms, termsOf, usable } from '../../../src/wrappers/leased/terms.ts';
+import { type Lease, spendable } from '../../../src/wrappers/leased/lease.ts';
+import { type Terms, termsOf } from '../../../src/wrappers/leased/terms.ts';
 import { planSent } from './asked.ts';
 import { byBound, byItself } from './scenarios.ts';
 import { randomOf, type Spend } from './simulation.ts';
@@ -33,10 +34,10 @@ const JUDGED = {
   }),
 };
 
-/** What holders may return, and what they may spend before a lot's end. */
+/** What holders may return, and what they may spend before a lease's end. */
 interface Habits {
   readonly returnable: Terms['returnable'];
-  readonly left: (lot: Lot, now: number) => number;
+  readonly left: (lease: Lease, now: number) => number;
 }
 
 /** Holders lease, wait, spend a part or all at once, and return; what they return is up to a second on its way. */
@@ -50,33 +51,33 @@ function haphazard(terms: Terms, seed: number, { returnable, left }: Habits): Sp
   const pass = (cost: number): void => {
     if (cost > 0) spends.push({ at: clock.now(), cost, node: 0 });
   };
-  const lots: Lot[] = [];
+  const leases: Lease[] = [];
   const hasty = 1 + random() * 4;
   for (let step = 0; step < 300; step++) {
-    clock.advance(random() < 1 / hasty ? random() * terms.span : 0);
+    clock.advance(random() < 1 / hasty ? random() * terms.duration : 0);
     const now = clock.now();
-    const [lot] = lots.length > 0 ? lots.splice(Math.floor(random() * lots.length), 1) : [];
+    const [lease] = leases.length > 0 ? leases.splice(Math.floor(random() * leases.length), 1) : [];
     const deed = random();
     if (deed < 0.4) {
-      const plan = random() < 0.5 ? terms.lots : terms.plan;
+      const plan = random() < 0.5 ? terms.longPlan : terms.plan;
       const decision = hit('take', 1 + Math.floor(random() * 40), 'partial', plan);
-      if (decision.taken > 0) lots.push(terms.lot(decision, now));
-      if (lot !== undefined) lots.push(lot);
-    } else if (lot !== undefined && deed < 0.6) {
-      if (now < lot.end) {
-        const units = Math.floor(left(lot, now));
+      if (decision.taken > 0) leases.push(terms.leaseFrom(decision, now));
+      if (lease !== undefined) leases.push(lease);
+    } else if (lease !== undefined && deed < 0.6) {
+      if (now < lease.end) {
+        const units = Math.floor(left(lease, now));
         const part = random() < 0.5 ? units : Math.ceil(random() * units);
-        lot.left = units - part;
+        lease.left = units - part;
         pass(part);
       }
-      if (lot.left > 0) lots.push(lot);
-    } else if (lot !== undefined && deed < 0.85) {
-      const units = returnable(lot, now);
+      if (lease.left > 0) leases.push(lease);
+    } else if (lease !== undefined && deed < 0.85) {
+      const units = returnable(lease, now);
       if (units > 0) clock.after(random() * 999, () => hit('refund', units, 'whole'));
     } else if (deed < 0.97) {
       pass(hit('take', 1, 'whole').taken);
     } else {
-      for (const live of lots.splice(0)) if (now < live.end) pass(Math.floor(left(live, now)));
+      for (const live of leases.splice(0)) if (now < live.end) pass(Math.floor(left(live, now)));
       pass(hit('take', 100, 'partial').taken);
     }
   }
@@ -88,12 +89,12 @@ function hoarded(terms: Terms, left: Habits['left']): Spend[] {
   const clock = manualClock(1_700_000_000_000);
   const store = memory({ clock });
   const take = (cost: number): Decision =>
-    store.apply({ verb: 'take', plan: terms.lots, key: 'key', cost, mode: 'partial', span: 0 });
-  const lots: Lot[] = [];
-  const end = clock.now() + terms.span - 100;
-  for (; clock.now() < end; clock.advance(500)) lots.push(terms.lot(take(1), clock.now()));
+    store.apply({ verb: 'take', plan: terms.longPlan, key: 'key', cost, mode: 'partial', span: 0 });
+  const leases: Lease[] = [];
+  const end = clock.now() + terms.duration - 100;
+  for (; clock.now() < end; clock.advance(500)) leases.push(terms.leaseFrom(take(1), clock.now()));
   const now = clock.now();
-  const units = lots.reduce((sum, lot) => sum + (now < lot.end ? left(lot, now) : 0), 0);
+  const units = leases.reduce((sum, lease) => sum + (now < lease.end ? left(lease, now) : 0), 0);
   return [Math.floor(units), take(1000).taken].map((cost) => ({ at: now, cost, node: 0 }));
 }
 
@@ -101,13 +102,13 @@ const SEEDS = Array.from({ length: 300 }, (_, seed) => seed);
 
 describe.each(Object.entries(JUDGED))('%s', (_, { policies, over }) => {
   const terms = termsOf(planSent(policies), LONGEST, 1) as Terms;
-  const sound: Habits = { returnable: terms.returnable, left: usable };
+  const sound: Habits = { returnable: terms.returnable, left: spendable };
   const worst = (habits: Habits): number =>
     Math.max(...SEEDS.map((seed) => over(haphazard(terms, seed, habits))));
 
   test('holds, whatever is done with leases', () => {
     expect(worst(sound)).toBe(0);
-    expect(over(hoarded(terms, usable))).toBe(0);
+    expect(over(hoarded(terms, spendable))).toBe(0);
   });
 
   test('would not hold if all that is left were returned at any time', () => {
