@@ -19,7 +19,7 @@ import { manualClock } from '../../src/testing/index.ts';
 import { createSkRateLimiterService } from '../../src/compat/sharkey.ts';
 import { closures } from '../../src/http/client/retry-budget.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';
-import { Holds } from '../../src/wrappers/resilient/held-places.ts';
+import { HeldPlaces } from '../../src/wrappers/resilient/held-places.ts';
 import { MAX_CACHEABLE_LENGTH } from '../../src/wrappers/shared/cacheable-key.ts';
 
 setFlagsFromString('--expose-gc');
@@ -157,7 +157,7 @@ test('the record of held places has no long keys', () => {
     close() {},
   };
   const jobs = createLimiter(concurrency({ limit: 1, lease: '1m' }), { store, name: 'jobs' });
-  const holds = new Holds();
+  const holds = new HeldPlaces();
   for (const length of [MAX_CACHEABLE_LENGTH, MAX_CACHEABLE_LENGTH + 1]) void jobs.take('k'.repeat(length));
   for (const hit of hits) holds.add(hit, 0, 1, false);
   expect(holds.size).toBe(1);

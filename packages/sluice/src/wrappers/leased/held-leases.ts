@@ -58,7 +58,7 @@ export class HeldLeases {
     return next.left;
   }
 
-  /** Puts units back into the lease that they came from. Returns false if that lease is over or never had so many. */
+  /** Puts units back into the lease that they came from. Returns false if that lease is over or was smaller. */
   refund(cost: number, now: Millis): boolean {
     const { current } = this;
     if (current === undefined || now >= current.end || current.left + cost > current.granted) return false;

@@ -54,7 +54,7 @@ export class KeyStore {
     });
   }
 
-  /** Asks for a batch. Undefined: the store did not answer, but something else in its place, which grants no lease. */
+  /** Asks for a batch. Undefined: the fallback answered in place of the store, which does not grant a lease. */
   async debit(units: number, plan: Plan): Promise<Decision | undefined> {
     const hit: Hit = { verb: 'take', plan, key: this.key, cost: units, mode: 'partial', span: 0 };
     const decision = await this.ask(hit);
@@ -65,7 +65,7 @@ export class KeyStore {
     return undefined;
   }
 
-  /** Returns what is left of a lease, as far as its terms allow. It is sent once: nobody can tell whether it was applied. */
+  /** Returns what is left of a lease, as far as its terms allow. It is sent once: after a lost reply, the store may have applied it. */
   async giveBack(lease: Lease, now: Millis): Promise<void> {
     if (lease.left === 0) return;
     const cost = this.terms.returnable(lease, now);

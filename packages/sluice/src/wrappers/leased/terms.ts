@@ -62,7 +62,7 @@ type LeasablePolicy = PlacedPolicy & { readonly lease: NonNullable<PlacedPolicy[
 /** The policies of a plan by what their units do while they are leased. */
 interface Kinds {
   readonly all: readonly LeasablePolicy[];
-  /** Buckets: their units fade, because the store replenishes them meanwhile. */
+  /** Buckets: their units fade, because the store replenishes them while they are held. */
   readonly buckets: readonly LeasablePolicy[];
   /** Windows: their units last until the window ends. */
   readonly windows: readonly LeasablePolicy[];

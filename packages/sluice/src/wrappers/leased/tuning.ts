@@ -12,7 +12,7 @@ export const MAX_DURATION: number = 1 / 4;
 export const MAX_BINDING_DURATION: number = 1 / 10;
 /** Fraction of an announced duration that a node relies on: clocks run alike to one part in a thousand (decision 20, "Consequences"). */
 export const CLOCK_ACCURACY = 0.999;
-/** Milliseconds that a return is assumed to need to reach the store (decision 20, "What goes back" and "Consequences"). */
+/** Milliseconds that a return is assumed to need to reach the store (decision 20, "Returned units" and "Consequences"). */
 export const MAX_RETURN_DELAY: Millis = 1000;
 
 // Whether leases pay (decision 20, "When a node leases").
@@ -34,7 +34,7 @@ export const MIN_LOG_SHARES = 1.5;
 export const REMAINING_DIVISOR = 2;
 /** Fraction of the expected demand that a batch covers while the limit is binding: the batch is used up before it expires. */
 export const BINDING_FILL = 0.8;
-/** The same while the limit is not binding. Unused units of a window are renewed, and those of a log cost nobody anything: a second call costs more. */
+/** The same while the limit is not binding, for windows and logs: a window renews unused units, and a second call for a log costs more than they do. */
 export const RENEWED_FILL = 1.1;
 /** The same for a window beside other policies: unused units are missed until the window ends. */
 export const WINDOW_FILL = 0.8;
