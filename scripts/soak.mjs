@@ -1,5 +1,6 @@
 // @ts-check
-// `npm run soak`: mixed load in trouble, ten minutes or `--for 30s`, by `--seed 7` the same again. What it does: packages/sluice/test/soak.
+// `npm run soak`: mixed load on all stores while faults are injected, for ten minutes or `--for 30s`. `--seed 7` repeats the
+// random choices of another run. The scenarios are in packages/sluice/test/soak.
 
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
