@@ -9,7 +9,8 @@ import { becomesTrue, networkFaults, faultInjector } from './fault-injection.ts'
 export async function postgresBackend(): Promise<Backend> {
   const server = await postgresServer();
   const network = await proxyTo(server.port);
-  const admin = server.pool({ max: 3, connectionTimeoutMillis: 5000 });
+  // A busy machine may take many seconds to accept a connection.
+  const admin = server.pool({ max: 3, connectionTimeoutMillis: 60_000 });
   /** Process ids of the connections that serve the stores. */
   const backends = async (): Promise<number[]> => {
     const { rows } = await admin.query<{ pid: number }>(

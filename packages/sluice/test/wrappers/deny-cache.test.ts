@@ -1,4 +1,4 @@
-/** The denial cache under a flood, in simulated time: what passes, how long callers wait, what the store is asked. */
+/** The deny cache under a flood, in simulated time: how much it admits, how long callers wait, and how often the store is asked. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { type Decision, fixedWindow, gcra, type Policies, slidingLog, type Store } from '../../src/index.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';

@@ -89,7 +89,7 @@ describe.each(wrappers)('%s', (_, wrap) => {
     expect(await growth((i) => `${i} ${'x'.repeat(LENGTH)}`)).toBeLessThan(LITTLE);
   });
 
-  test('does not keep the text alive that a short key was sliced from', async () => {
+  test('does not keep the string alive that a short key was sliced from', async () => {
     const slice = (i: number): string => `a key with the number ${i} ${'x'.repeat(LENGTH)}`.slice(0, 40);
     expect(await growth(slice)).toBeLessThan(LITTLE);
   });
@@ -110,7 +110,7 @@ describe.each(wrappers)('%s', (_, wrap) => {
     expect(await limiter.take(key)).toMatchObject({ allowed: true, remaining: LIMIT - 1 });
   });
 
-  test('answers for a key of a thousand characters by itself', async () => {
+  test('answers hits of a key of a thousand characters from memory', async () => {
     const { limiter } = open();
     const key = 'x'.repeat(1000);
     for (let i = 0; i < LIMIT + 10; i++) await limiter.take(key);
@@ -146,7 +146,7 @@ test('the Sharkey drop-in does not remember the factors of 4,000 actors with ids
   expect((await service.limit(limit, 'warm-up')).blocked).toBe(false);
 });
 
-test('the record of held places has no long keys', () => {
+test('long keys are not recorded as held places', () => {
   const hits: Hit[] = [];
   const store: Store<Promise<Decision>> = {
     clock: manualClock(0),

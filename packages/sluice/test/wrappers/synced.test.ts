@@ -43,7 +43,7 @@ function unheardOf(spends: readonly Spend[], nodes: number): number {
   return most.slice(0, -1).reduce((sum, each) => sum + each, 0);
 }
 
-describe('without faults, the overshoot of any window is at most what the other nodes let pass unheard', () => {
+describe('without faults, the overshoot of any window is at most what other nodes admitted before they synchronized', () => {
   const CASES: Readonly<Record<string, { policies: Policies; over: (spends: readonly Spend[]) => number }>> =
     {
       gcra: {
@@ -92,13 +92,13 @@ describe('without faults, the overshoot of any window is at most what the other 
   });
 });
 
-test('what was let pass too much is missing later: over a minute, a bucket keeps its rate', async () => {
+test('a bucket makes up for an overshoot later: over a minute, it keeps its rate', async () => {
   const { spends } = await withSync(steady(gcra({ limit: 200, per: '1s', burst: 400 }), 8, 1000, 60_000));
   expect(total(spends)).toBeLessThanOrEqual(1.02 * (400 + 60 * 200));
   expect(total(spends)).toBeGreaterThan(0.95 * (400 + 60 * 200));
 });
 
-test('crashes, stalls and lost answers leave no rejection unheard and no node silent for good', async () => {
+test('crashes, stalls and lost answers cause no unhandled rejection, and every node recovers', async () => {
   for (const seed of [1, 2, 3]) {
     const scenario = storms(gcra({ limit: 200, per: '1s', burst: 2000 }), seed);
     const course = await withSync(scenario);
@@ -116,7 +116,7 @@ describe('one node', () => {
   const limiterOf = (policies: Policies): Limiter<MaybePromise<Decision>> =>
     createLimiter(policies, { store: synced(store, { every: EVERY, clock }), name: 'api' });
 
-  test('asks once, then answers at once and pushes once an interval', async () => {
+  test('asks once, then answers synchronously and pushes once per interval', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     for (let i = 0; i < 5; i++)
@@ -129,14 +129,14 @@ describe('one node', () => {
     expect(limiter.take('alice', 4)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
-  test('hits that come before the first answer wait for it', async () => {
+  test('hits that arrive before the first answer wait for it', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 3, per: '1h' }));
     const decisions = await Promise.all(Array.from({ length: 5 }, async () => limiter.take('alice')));
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
     expect(asked).toEqual(['take 1']);
   });
 
-  test('a denial announces the next answer, and the store’s own wait once it was asked for', async () => {
+  test('a denial announces the next synchronization, or the store’s own wait once it is known', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 2, per: '1h', align: 'first' }));
     await limiter.take('alice');
     void limiter.take('alice');
@@ -149,7 +149,7 @@ describe('one node', () => {
     expect(limiter.take('alice')).toMatchObject({ allowed: false, retryAfter: 3_600_000 - 2 * EVERY });
   });
 
-  test('forgets a key that lies idle, after what passed was pushed', async () => {
+  test('stops counting an idle key after its units were pushed', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 2);
@@ -160,7 +160,7 @@ describe('one node', () => {
     expect(asked).toEqual(['take 1', 'take always 2']);
   });
 
-  test('a refund undoes what was not yet pushed; reset and block hold at once', async () => {
+  test('a refund reduces what is pushed next; reset and block take effect immediately', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 4);
@@ -172,7 +172,7 @@ describe('one node', () => {
     expect(await limiter.take('alice')).toMatchObject({ allowed: false, policy: 'block' });
   });
 
-  test('a block loses nothing of what has passed', async () => {
+  test('a block does not lose units that were admitted before it', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 4);
@@ -182,7 +182,7 @@ describe('one node', () => {
     expect(await limiter.peek('alice')).toMatchObject({ allowed: true, remaining: 5 });
   });
 
-  test('close pushes what was not yet told', async () => {
+  test('close pushes units that were not pushed yet', async () => {
     const wrapped = synced(store, { every: EVERY, clock });
     const limiter = createLimiter('10/h', { store: wrapped, name: 'api' });
     await limiter.take('alice');
@@ -191,7 +191,7 @@ describe('one node', () => {
     expect(asked).toEqual(['take 1', 'take always 3']);
   });
 
-  test('close waits for a push that is on its way', async () => {
+  test('close waits for a push that is in flight', async () => {
     const wrapped = synced(store, { every: EVERY, clock });
     const limiter = createLimiter('10/h', { store: wrapped, name: 'api' });
     await limiter.take('alice');
@@ -207,7 +207,7 @@ describe('one node', () => {
     expect(asked).toEqual(['take 1', 'take always 3', 'close']);
   });
 
-  test('a push without an answer is not sent again: the next hit asks', async () => {
+  test('a push without an answer is not sent again, and the next hit asks the store', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 3);
@@ -220,7 +220,7 @@ describe('one node', () => {
     expect(await limiter.take('alice')).toMatchObject({ remaining: 8, source: 'store' });
   });
 
-  describe('an answer that a fallback gave in the store’s place', () => {
+  describe('an answer of the fallback', () => {
     /** As `resilient` with an `onFailure` answers. */
     const fallBack = (): void => {
       const apply = store.apply.bind(store);
@@ -238,7 +238,7 @@ describe('one node', () => {
       expect(limiter.take('alice')).toMatchObject({ allowed: false, source: 'lease' });
     });
 
-    test('makes hits that wait for it ask the store themselves, all at the same time', async () => {
+    test('makes hits that wait for it ask the store themselves, concurrently', async () => {
       fallBack();
       const apply = store.apply.bind(store);
       let [inFlight, most] = [0, 0];
@@ -255,7 +255,7 @@ describe('one node', () => {
       expect(most).toBe(4);
     });
 
-    test('to a push ends what the node knew: the next hit asks the store', async () => {
+    test('to a push makes the next hit ask the store', async () => {
       const apply = store.apply.bind(store);
       const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
       await limiter.take('alice');
@@ -268,7 +268,7 @@ describe('one node', () => {
     });
   });
 
-  test('what is not a count is checked directly', async () => {
+  test('policies that do not count units are checked directly', async () => {
     const limiter = limiterOf(concurrency({ limit: 2, lease: '1m' }));
     for (let i = 0; i < 3; i++) await limiter.take('alice');
     expect(asked).toEqual(['take 1', 'take 1', 'take 1']);
@@ -278,7 +278,7 @@ describe('one node', () => {
     const longFor = (policies: PolicySource): Limiter<MaybePromise<Decision>> =>
       createLimiter(policies, { store: synced(store, { every: '1h', clock }), name: 'api' });
 
-    test('is a tenth of the window: a node hears of what others let pass, and of the next window', async () => {
+    test('is shortened to a tenth of the window, so that nodes notice each other’s units and the next window', async () => {
       const limiter = longFor(fixedWindow({ limit: 10, per: '1m' }));
       await limiter.take('alice');
       void limiter.take('alice', 4);
@@ -309,7 +309,7 @@ describe('one node', () => {
       expect(asked.filter((what) => what.startsWith('take'))).toEqual(['take always 2', 'take always 2']);
     });
 
-    test('is not needed where it would be shorter than 10 ms: such limiters are checked directly', async () => {
+    test('is not shortened below 10 ms: such limiters are checked directly', async () => {
       const limiter = longFor(fixedWindow({ limit: 10, per: '90ms' }));
       for (let i = 0; i < 3; i++) expect((await limiter.take('alice')).source).toBe('store');
       expect(asked).toEqual(['take 1', 'take 1', 'take 1']);
@@ -335,7 +335,7 @@ describe('one node', () => {
     expect(limiter.take('alice')).toMatchObject({ remaining: 8, source: 'lease' });
   });
 
-  test('options that cannot be are refused', () => {
+  test('rejects invalid options', () => {
     expect(() => synced(store, {} as SyncedOptions)).toThrow('ERR_MISSING_OPTION');
     expect(() => synced(store, { every: '0s' })).toThrow('synced.every');
     expect(() => synced(store, { every: 1, maxKeys: 0 })).toThrow('synced.maxKeys');

@@ -1,4 +1,4 @@
-/** The terms alone, without the habits of a node: whatever holders do with what they are granted, the limit holds. */
+/** The terms of leases without the logic of a node: whatever holders do with their leases, the limit holds. */
 import { describe, expect, test } from 'vitest';
 import { type Decision, type Hit, memory, type Policies } from '../../../src/index.ts';
 import {
@@ -34,13 +34,13 @@ const JUDGED = {
   }),
 };
 
-/** What holders may return, and what they may spend before a lease's end. */
+/** How much holders return, and how much they may spend before a lease ends. */
 interface Habits {
   readonly returnable: Terms['returnable'];
   readonly left: (lease: Lease, now: number) => number;
 }
 
-/** Holders lease, wait, spend a part or all at once, and return; what they return is up to a second on its way. */
+/** Holders lease, wait, spend some or all units, and return the rest. A return takes up to a second to reach the store. */
 function haphazard(terms: Terms, seed: number, { returnable, left }: Habits): Spend[] {
   const random = randomOf(seed);
   const clock = manualClock(1_700_000_000_000);
@@ -84,7 +84,7 @@ function haphazard(terms: Terms, seed: number, { returnable, left }: Habits): Sp
   return spends;
 }
 
-/** Holders lease as fast as units come back, hold all of it for a span, and spend it at once with all that is left. */
+/** Holders lease as fast as units are replenished, hold them for a lease, and spend them together with all units left. */
 function hoarded(terms: Terms, left: Habits['left']): Spend[] {
   const clock = manualClock(1_700_000_000_000);
   const store = memory({ clock });
@@ -106,23 +106,26 @@ describe.each(Object.entries(JUDGED))('%s', (_, { policies, over }) => {
   const worst = (habits: Habits): number =>
     Math.max(...SEEDS.map((seed) => over(haphazard(terms, seed, habits))));
 
-  test('holds, whatever is done with leases', () => {
+  test('the limit holds, whatever holders do with leases', () => {
     expect(worst(sound)).toBe(0);
     expect(over(hoarded(terms, spendable))).toBe(0);
   });
 
-  test('would not hold if all that is left were returned at any time', () => {
+  test('the limit would not hold if all unused units were returned at any time', () => {
     expect(worst({ ...sound, returnable: ({ left }) => left })).toBeGreaterThan(0);
   });
 });
 
-test.each(['gcra', 'leaky bucket', 'several'] as const)('%s would not hold if units did not fade', (name) => {
-  const { policies, over } = JUDGED[name];
-  const terms = termsOf(planSent(policies), LONGEST, 1) as Terms;
-  expect(over(hoarded(terms, ({ left }) => left))).toBeGreaterThan(0);
-});
+test.each(['gcra', 'leaky bucket', 'several'] as const)(
+  'the limit of %s would not hold if units did not fade',
+  (name) => {
+    const { policies, over } = JUDGED[name];
+    const terms = termsOf(planSent(policies), LONGEST, 1) as Terms;
+    expect(over(hoarded(terms, ({ left }) => left))).toBeGreaterThan(0);
+  },
+);
 
-describe('cannot be leased', () => {
+describe('leases are not used for', () => {
   const rate = gcra({ limit: 1000, per: '1s' });
   test.each<[string, Policies]>([
     ['concurrency', concurrency({ limit: 1000, lease: '1m' })],
@@ -130,11 +133,11 @@ describe('cannot be leased', () => {
     ['pacer', pacer({ limit: 1000, per: '1s' })],
     ['penalty', { rate, lockout: penalty({ after: 3, within: '1m', block: '1m' }) }],
     [
-      'a bucket that is refilled whole, in one step',
+      'a bucket that is refilled completely in one step',
       tokenBucket({ capacity: 1000, refill: 1000, every: '1m', continuous: false }),
     ],
-    ['a limit below 20 units a node', gcra({ limit: 70, per: '1m' })],
-    ['a window so short that a lease would be over at once', gcra({ limit: 1000, per: '100ms' })],
+    ['a limit below 20 units per node', gcra({ limit: 70, per: '1m' })],
+    ['a window so short that a lease would end before it is used', gcra({ limit: 1000, per: '100ms' })],
   ])('%s', (_, policies) => {
     expect(termsOf(planSent(policies), LONGEST, 4)).toBeUndefined();
   });

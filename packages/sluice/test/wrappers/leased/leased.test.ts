@@ -17,7 +17,7 @@ import { type Course, type Machine, overAdmitted, type Scenario, simulate, total
 
 const SEEDS = [1, 2, 3, 4, 5, 6];
 
-/** The scenario with leases on all nodes. */
+/** Simulates the scenario with leases on all nodes. */
 function withLeases(scenario: Scenario): Promise<Course> {
   return simulate({
     ...scenario,
@@ -28,7 +28,7 @@ function withLeases(scenario: Scenario): Promise<Course> {
 describe.each(Object.entries(LEASABLE))(
   '%s',
   (_, { policies, over }) => {
-    test('admits nothing above the limit when leases are held and then spent at once', async () => {
+    test('admits nothing above the limit when leases are held and then spent together', async () => {
       let leases = 0;
       for (const seed of SEEDS) {
         const { spends, calls, decisions } = await withLeases(surges(policies, seed));
@@ -38,7 +38,7 @@ describe.each(Object.entries(LEASABLE))(
       expect(leases).toBe(SEEDS.length);
     });
 
-    test('admits nothing above the limit with crashes, stalls, lost answers and a load that moves', async () => {
+    test('admits nothing above the limit with crashes, stalls, lost answers and a load that moves between nodes', async () => {
       for (const seed of SEEDS) {
         const { spends } = await withLeases(storms(policies, seed));
         expect(over(spends)).toBe(0);
@@ -48,8 +48,8 @@ describe.each(Object.entries(LEASABLE))(
   60_000,
 );
 
-describe('the same judges find', () => {
-  /** Units above the limit in all courses together. */
+describe('the same checks detect', () => {
+  /** Units above the limit, summed over all simulations. */
   async function found(
     judged: Judged,
     scenarios: readonly Scenario[],
@@ -106,7 +106,7 @@ describe('the same judges find', () => {
     expect(await found(judged, load, {})).toBe(0);
   });
 
-  test('a node whose clock does not see that it stalled, and which so spends expired leases', async () => {
+  test('a node that spends expired leases because its clock does not notice a stall', async () => {
     const judged = LEASABLE['gcra'];
     const load = SEEDS.map((seed) => stalls(judged.policies, seed));
     const wrap = (store: Store, { clock, random }: Machine) => {
@@ -134,9 +134,9 @@ describe('at a burst of 10,000 and 16 nodes', () => {
     Object.entries(GOALS).map(([name, policies]) => [load, name, policies, perSecond] as const),
   );
   test.each(cases)(
-    'under %s nothing above the limit passes, 95 in 100 of what direct checks admit do, and the store is asked 0.02 times a decision: %s',
+    'under %s, admits nothing above the limit and at least 95 % of direct checks, with at most 0.02 calls per decision: %s',
     async (_, name, policies, perSecond) => {
-      // A log gets longer lots only after it was watched for a while.
+      // A log gets longer leases only after its demand was observed for a while.
       const length = name === 'sliding log' && perSecond === 500 ? 120_000 : 40_000;
       const load = steady(policies, NODES, perSecond, length);
       const direct = await simulate(load);

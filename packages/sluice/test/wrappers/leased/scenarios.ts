@@ -1,4 +1,4 @@
-/** Policies to lease, each with its judge, and loads that look for a way past them. */
+/** Policies that can be leased, each with its check, and loads that try to exceed them. */
 import {
   fixedWindow,
   gcra,
@@ -20,21 +20,21 @@ import {
 
 export interface Judged {
   readonly policies: Policies;
-  /** Units above what the policies allow, as they were written. */
+  /** Units above what the policies as written allow. */
   readonly over: (spends: readonly Spend[]) => number;
 }
 
-/** By the algorithm itself: what it would have denied. */
+/** Checks by the algorithm itself: what it would have denied. */
 export function byItself(policies: Policies): Judged {
   return { policies, over: (spends) => overAdmitted(policies, spends) };
 }
 
 /**
- * By the page's bound for any window, where the phase is free, as that of the debits need not be that of the spends:
- * so much at once, and a step with each `every` that has begun.
+ * Checks by the documented bound for any window: the burst, plus one step for each `every` that has begun. The phase of the
+ * steps is free, because debits and spends happen at different times.
  */
 export function byBound(policies: Policies, base: number, step: number, every: number): Judged {
-  // Windows are half-open: one that holds both ends is a little longer than their distance.
+  // Windows are half-open, so one that contains both ends is slightly longer than their distance.
   const atMost = (window: number): number => base + Math.ceil((window + 1e-6) / every) * step;
   return { policies, over: (spends) => excess(spends, atMost, { base, rate: step / every }) };
 }
@@ -71,7 +71,7 @@ export const LEASABLE: Readonly<Record<string, Judged>> = {
 
 const LENGTH = 30_000;
 
-/** Calm at a little below the rate, so that leases are held while the store is full; then all at once. */
+/** A load slightly below the rate, so that leases are held while the store is full; then a surge on all nodes. */
 export function surges(policies: Policies, seed: number): Scenario {
   const nodes = 2 + (seed % 15);
   return {
@@ -89,7 +89,7 @@ export function surges(policies: Policies, seed: number): Scenario {
 
 export const STALL = { at: 600, span: 10_000 } as const;
 
-/** All nodes stand still with leases in hand, until the store is full again; then all at once. */
+/** All nodes stall with leases in hand until the store is full again; then a surge on all of them. */
 export function stalls(policies: Policies, seed: number): Scenario {
   const nodes = 4;
   const { at: stop, span } = STALL;
@@ -103,7 +103,7 @@ export function stalls(policies: Policies, seed: number): Scenario {
   };
 }
 
-/** Calm at the end of one window of 10 s, all at once at the beginning of the next. */
+/** A low load at the end of a window of 10 s, and a surge at the beginning of the next. */
 export function edges(policies: Policies): Scenario {
   const nodes = 4;
   return {
@@ -118,7 +118,7 @@ export function edges(policies: Policies): Scenario {
   };
 }
 
-/** One node hotter than the others, by turns; with pauses, crashes, stalls, lost answers and costs above one. */
+/** A load that moves between nodes, with pauses, crashes, stalls, lost answers and costs above one. */
 export function storms(policies: Policies, seed: number): Scenario {
   const random = randomOf(seed);
   const nodes = 1 + Math.floor(random() * 16);
@@ -154,7 +154,7 @@ export function storms(policies: Policies, seed: number): Scenario {
   };
 }
 
-/** So much at all nodes together, all the time. */
+/** A constant load, spread over all nodes. */
 export function steady(policies: Policies, nodes: number, perSecond: number, length: number): Scenario {
   return { seed: 1, nodes, policies, length, load: () => perSecond / nodes };
 }

@@ -40,17 +40,17 @@ function charged(policies: Policies, cost = 1): [Hit, Decision] {
   return seen as [Hit, Decision];
 }
 
-describe('a charge that came too late is undone', () => {
+describe('a late charge is undone', () => {
   const NOW = 1_000_000;
   const undone = (policies: Policies, late: number, keepsRates = false, cost = 1) =>
     hitsToUndo(...charged(policies, cost), NOW - late, NOW, keepsRates).map(({ verb, cost }) => [verb, cost]);
 
-  test('by a release where it is held', () => {
+  test('by a release if it holds a place', () => {
     expect(undone(concurrency({ limit: 5, lease: '1m' }), 500)).toEqual([['release', 1]]);
     expect(undone(concurrency({ limit: 5, lease: '1m' }), 500, true)).toEqual([['release', 1]]);
   });
 
-  test('by a refund where a window or a log still counts it', () => {
+  test('by a refund while a window or a log still counts it', () => {
     expect(undone(fixedWindow({ limit: 5, per: '1d', align: 'first' }), 500, false, 3)).toEqual([
       ['refund', 3],
     ]);
@@ -59,7 +59,7 @@ describe('a charge that came too late is undone', () => {
     expect(undone(slidingLog({ limit: 5, per: '1m' }), 60_000)).toEqual([]);
   });
 
-  test('without what a bucket has refilled by itself', () => {
+  test('except for units that a bucket has replenished since', () => {
     expect(undone(gcra({ limit: 100, per: '1s' }), 500)).toEqual([]);
     // 1.5 s with the time that the refund may be on its way, at 2 units a second.
     expect(undone(gcra({ limit: 100, per: '50s' }), 500, false, 8)).toEqual([['refund', 5]]);
@@ -68,11 +68,11 @@ describe('a charge that came too late is undone', () => {
     ]);
   });
 
-  test('not at all where nobody can tell what has come back', () => {
+  test('not at all if it is unknown how much was replenished', () => {
     expect(undone(minInterval({ every: '1m' }), 500)).toEqual([]);
   });
 
-  test('in two parts that add up to what is held beside a bucket', () => {
+  test('by a refund and a release that add up to the charge, for places beside a bucket', () => {
     const both = { rate: gcra({ limit: 100, per: '50s' }), slots: concurrency({ limit: 10, lease: '1m' }) };
     expect(undone(both, 500, false, 8)).toEqual([
       ['refund', 5],

@@ -1,4 +1,4 @@
-/** Stores that stall, and callers who hold places in them: nothing stays held by nobody, and never too many hold. */
+/** Stores that stall while callers hold places: every place is freed, and never too many are held. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -125,7 +125,7 @@ const BACKENDS: Readonly<Record<string, () => Promise<Backend>>> = {
 const SLOTS = concurrency({ limit: 20, lease: '60s' });
 
 describe.each(Object.entries(BACKENDS))('%s that stalls for half a second', (_, open) => {
-  test('has all 20 slots free within a second after it', { timeout: 60_000 }, async () => {
+  test('has all 20 places free within a second after the stall', { timeout: 60_000 }, async () => {
     const backend = await open();
     const store = backend.store({ deadline: DEADLINE, onFailure: 'throw' });
     const limiter = createLimiter(SLOTS, { store, name: 'slots' });
@@ -170,7 +170,7 @@ const SEEDS = Array.from({ length: 6 }, (_, i) => 100 * Number(process.env['SEED
 
 describe('random stalls and cuts', () => {
   test.each(SEEDS)(
-    'never let more than 5 hold in Redis, and without cuts leave nothing held: seed %i',
+    'never lead to more than 5 held places in Redis, and without cuts leave no place held: seed %i',
     {
       timeout: 60_000,
     },
