@@ -1,4 +1,4 @@
-/** Keys come from clients, and some are very long. What a process remembers of them must stay small. */
+/** Keys come from clients, and some are very long. The memory that wrappers use for them must stay small. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ import { MAX_CACHEABLE_LENGTH } from '../../src/wrappers/shared/cacheable-key.ts
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** In megabytes. */
+/** Heap in use, in megabytes. */
 function heap(): number {
   collect();
   return process.memoryUsage().heapUsed / 1e6;
@@ -33,8 +33,8 @@ function heap(): number {
 
 const KEYS = 4000;
 const LENGTH = 100_000;
-/** In megabytes. 4,000 keys of 100 kB take 400 of them. */
-const LITTLE = 20;
+/** In megabytes. 4,000 keys of 100 kB take 400. */
+const MAX_GROWTH = 20;
 const LIMIT = 200;
 
 /** A memory store that answers with promises, as a remote store does, and counts its hits. */
@@ -80,18 +80,18 @@ describe.each(wrappers)('%s', (_, wrap) => {
       expect((await limiter.take(keyOf(i), LIMIT)).remaining).toBe(0);
     }
     const after = heap();
-    // The limiter and all that it remembers are still in use here.
+    // This keeps the limiter and its memory alive until here.
     expect((await limiter.take('warm-up')).allowed).toBe(true);
     return after - before;
   }
 
   test('does not keep 4,000 keys of 100 kB in memory', async () => {
-    expect(await growth((i) => `${i} ${'x'.repeat(LENGTH)}`)).toBeLessThan(LITTLE);
+    expect(await growth((i) => `${i} ${'x'.repeat(LENGTH)}`)).toBeLessThan(MAX_GROWTH);
   });
 
   test('does not keep the string alive that a short key was sliced from', async () => {
     const slice = (i: number): string => `a key with the number ${i} ${'x'.repeat(LENGTH)}`.slice(0, 40);
-    expect(await growth(slice)).toBeLessThan(LITTLE);
+    expect(await growth(slice)).toBeLessThan(MAX_GROWTH);
   });
 
   test('asks the store about every hit of a key that is too long to remember, and limits it exactly', async () => {
@@ -123,7 +123,7 @@ describe('announcements of servers that limitedFetch calls', () => {
     const closed = closures(manualClock(0));
     const before = heap();
     for (let i = 0; i < KEYS; i++) closed.close(`${i} ${'x'.repeat(LENGTH)}`, 1000);
-    expect(heap() - before).toBeLessThan(LITTLE);
+    expect(heap() - before).toBeLessThan(MAX_GROWTH);
     expect(closed.left(`${KEYS - 1} ${'x'.repeat(LENGTH)}`)).toBe(1000);
   });
 
@@ -142,7 +142,7 @@ test('the Sharkey drop-in does not remember the factors of 4,000 actors with ids
   for (let i = 0; i < KEYS; i++) {
     expect((await service.limit(limit, `${i} ${'x'.repeat(LENGTH)}`)).remaining).toBe(1);
   }
-  expect(heap() - before).toBeLessThan(LITTLE);
+  expect(heap() - before).toBeLessThan(MAX_GROWTH);
   expect((await service.limit(limit, 'warm-up')).blocked).toBe(false);
 });
 

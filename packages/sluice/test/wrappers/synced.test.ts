@@ -17,18 +17,25 @@ import {
 import type { ManualClock } from '../../src/testing/index.ts';
 import { askedStore, settled } from './leased/asked.ts';
 import { steady, storms, surges } from './leased/scenarios.ts';
-import { type Course, excess, type Scenario, simulate, type Spend, total } from './leased/simulation.ts';
+import {
+  type SimulationResult,
+  excess,
+  type Scenario,
+  simulate,
+  type Spend,
+  total,
+} from './leased/simulation.ts';
 
 const EVERY = 100;
-/** The longest round trip of the simulation, both ways. */
+/** The longest round trip of the simulation, in milliseconds. */
 const ROUND_TRIP = 4;
 
-function withSync(scenario: Scenario): Promise<Course> {
+function withSync(scenario: Scenario): Promise<SimulationResult> {
   return simulate({ ...scenario, wrap: (store, { clock }) => synced(store, { every: EVERY, clock }) });
 }
 
-/** What all nodes but the busiest let pass, at most, in two intervals and a round trip. */
-function unheardOf(spends: readonly Spend[], nodes: number): number {
+/** The most units that all nodes but the busiest admitted in two intervals and a round trip. */
+function unsynchronized(spends: readonly Spend[], nodes: number): number {
   const span = 2 * EVERY + ROUND_TRIP;
   const most = Array.from({ length: nodes }, (_, node) => {
     const own = spends.filter((spend) => spend.node === node);
@@ -63,16 +70,16 @@ describe('without faults, the overshoot of any window is at most what other node
       for (const nodes of [1, 2, 4, 16]) {
         const { spends } = await withSync(steady(policies, nodes, 1000, 20_000));
         const over = overIn(spends);
-        expect(over).toBeLessThanOrEqual(unheardOf(spends, nodes));
+        expect(over).toBeLessThanOrEqual(unsynchronized(spends, nodes));
         if (nodes === 1) expect(over).toBeLessThanOrEqual(0);
         seen = Math.max(seen, over);
       }
       for (const seed of [1, 2]) {
         const scenario = surges(policies, seed);
         const { spends } = await withSync(scenario);
-        expect(overIn(spends)).toBeLessThanOrEqual(unheardOf(spends, scenario.nodes));
+        expect(overIn(spends)).toBeLessThanOrEqual(unsynchronized(spends, scenario.nodes));
       }
-      // Otherwise the bound was not tried.
+      // Otherwise the load did not reach the bound.
       expect(seen).toBeGreaterThan(0);
     },
     30_000,
@@ -88,7 +95,7 @@ describe('without faults, the overshoot of any window is at most what other node
     }
     const over = Math.max(...byWindow.values()) - 2000;
     expect(over).toBeGreaterThan(0);
-    expect(over).toBeLessThanOrEqual(unheardOf(spends, 8));
+    expect(over).toBeLessThanOrEqual(unsynchronized(spends, 8));
   });
 });
 
@@ -101,8 +108,8 @@ test('a bucket makes up for an overshoot later: over a minute, it keeps its rate
 test('crashes, stalls and lost answers cause no unhandled rejection, and every node recovers', async () => {
   for (const seed of [1, 2, 3]) {
     const scenario = storms(gcra({ limit: 200, per: '1s', burst: 2000 }), seed);
-    const course = await withSync(scenario);
-    expect(total(course.spends)).toBeGreaterThan(0.5 * total((await simulate(scenario)).spends));
+    const result = await withSync(scenario);
+    expect(total(result.spends)).toBeGreaterThan(0.5 * total((await simulate(scenario)).spends));
   }
 });
 
@@ -221,7 +228,7 @@ describe('one node', () => {
   });
 
   describe('an answer of the fallback', () => {
-    /** As `resilient` with an `onFailure` answers. */
+    /** Answers as `resilient` does with `onFailure`. */
     const fallBack = (): void => {
       const apply = store.apply.bind(store);
       store.apply = async (hit) => ({ ...(await apply(hit)), remaining: 999, source: 'fallback' });
@@ -325,7 +332,7 @@ describe('one node', () => {
       expect(limiter.take('alice')).toMatchObject({ allowed: true, source: 'lease' });
     expect(limiter.take('alice')).toMatchObject({ allowed: false });
     expect(asked).toEqual(['take 1']);
-    // Forgotten, and begun again by another object.
+    // The key was dropped, and another object starts counting it again.
     for (let i = 0; i < 3; i++) {
       clock.advance(EVERY);
       await settled();

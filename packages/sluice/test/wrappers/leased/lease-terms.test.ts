@@ -17,18 +17,18 @@ import { manualClock } from '../../../src/testing/index.ts';
 import { type Lease, spendable } from '../../../src/wrappers/leased/lease.ts';
 import { type Terms, termsOf } from '../../../src/wrappers/leased/terms.ts';
 import { planSent } from './asked.ts';
-import { byBound, byItself } from './scenarios.ts';
+import { checkedByBound, checkedByItself } from './scenarios.ts';
 import { randomOf, type Spend } from './simulation.ts';
 
 const LONGEST = 5000;
 
-const JUDGED = {
-  gcra: byItself(gcra({ limit: 2, per: '1s', burst: 40 })),
-  'leaky bucket': byBound(leakyBucket({ size: 60, dripSize: 2, dripRate: '1s' }), 60, 2, 1000),
-  'fixed window': byItself(fixedWindow({ limit: 40, per: '20s' })),
-  'sliding window': byItself(slidingWindow({ limit: 40, per: '20s' })),
-  'sliding log': byItself(slidingLog({ limit: 40, per: '25s' })),
-  several: byItself({
+const CASES = {
+  gcra: checkedByItself(gcra({ limit: 2, per: '1s', burst: 40 })),
+  'leaky bucket': checkedByBound(leakyBucket({ size: 60, dripSize: 2, dripRate: '1s' }), 60, 2, 1000),
+  'fixed window': checkedByItself(fixedWindow({ limit: 40, per: '20s' })),
+  'sliding window': checkedByItself(slidingWindow({ limit: 40, per: '20s' })),
+  'sliding log': checkedByItself(slidingLog({ limit: 40, per: '25s' })),
+  several: checkedByItself({
     rate: gcra({ limit: 2, per: '1s', burst: 40 }),
     log: slidingLog({ limit: 80, per: '30s' }),
   }),
@@ -100,7 +100,7 @@ function hoarded(terms: Terms, left: Habits['left']): Spend[] {
 
 const SEEDS = Array.from({ length: 300 }, (_, seed) => seed);
 
-describe.each(Object.entries(JUDGED))('%s', (_, { policies, over }) => {
+describe.each(Object.entries(CASES))('%s', (_, { policies, over }) => {
   const terms = termsOf(planSent(policies), LONGEST, 1) as Terms;
   const sound: Habits = { returnable: terms.returnable, left: spendable };
   const worst = (habits: Habits): number =>
@@ -119,7 +119,7 @@ describe.each(Object.entries(JUDGED))('%s', (_, { policies, over }) => {
 test.each(['gcra', 'leaky bucket', 'several'] as const)(
   'the limit of %s would not hold if units did not fade',
   (name) => {
-    const { policies, over } = JUDGED[name];
+    const { policies, over } = CASES[name];
     const terms = termsOf(planSent(policies), LONGEST, 1) as Terms;
     expect(over(hoarded(terms, ({ left }) => left))).toBeGreaterThan(0);
   },

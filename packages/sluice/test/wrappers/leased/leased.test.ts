@@ -12,13 +12,20 @@ import {
   type Store,
 } from '../../../src/index.ts';
 import { planSent } from './asked.ts';
-import { type Judged, LEASABLE, edges, STALL, stalls, steady, storms, surges } from './scenarios.ts';
-import { type Course, type Machine, overAdmitted, type Scenario, simulate, total } from './simulation.ts';
+import { type CheckedPolicies, LEASABLE, edges, STALL, stalls, steady, storms, surges } from './scenarios.ts';
+import {
+  type SimulationResult,
+  type Machine,
+  overAdmitted,
+  type Scenario,
+  simulate,
+  total,
+} from './simulation.ts';
 
 const SEEDS = [1, 2, 3, 4, 5, 6];
 
 /** Simulates the scenario with leases on all nodes. */
-function withLeases(scenario: Scenario): Promise<Course> {
+function withLeases(scenario: Scenario): Promise<SimulationResult> {
   return simulate({
     ...scenario,
     wrap: (store, machine) => leased(store, { nodes: scenario.nodes, ...machine }),
@@ -51,72 +58,72 @@ describe.each(Object.entries(LEASABLE))(
 describe('the same checks detect', () => {
   /** Units above the limit, summed over all simulations. */
   async function found(
-    judged: Judged,
+    checked: CheckedPolicies,
     scenarios: readonly Scenario[],
     change: Partial<Scenario>,
   ): Promise<number> {
     let sum = 0;
     for (const scenario of scenarios) {
       const wrap = (store: Store, machine: Machine) => leased(store, { nodes: scenario.nodes, ...machine });
-      sum += judged.over((await simulate({ wrap, ...scenario, ...change })).spends);
+      sum += checked.over((await simulate({ wrap, ...scenario, ...change })).spends);
     }
     return sum;
   }
-  const surging = ({ policies }: Judged) => SEEDS.map((seed) => surges(policies, seed));
+  const surging = ({ policies }: CheckedPolicies) => SEEDS.map((seed) => surges(policies, seed));
 
   test.each(['gcra', 'token bucket', 'leaky bucket', 'several'])(
     'a store whose bucket is not reduced: %s',
     async (name) => {
-      const judged = LEASABLE[name];
-      const { policies: asWritten } = planSent(judged.policies, 'simulated');
+      const checked = LEASABLE[name];
+      const { policies: asWritten } = planSent(checked.policies, 'simulated');
       const tamper = (hit: Hit): Hit => {
         const policies = hit.plan.policies.map((policy, i) =>
           policy.algorithm.lease?.leak === undefined ? policy : asWritten[i],
         );
         return { ...hit, plan: { ...hit.plan, policies } };
       };
-      expect(await found(judged, surging(judged), { tamper })).toBeGreaterThan(0);
+      expect(await found(checked, surging(checked), { tamper })).toBeGreaterThan(0);
     },
   );
 
   test('a store whose log forgets a debit before its last unit is spent', async () => {
-    const judged = LEASABLE['sliding log'];
-    const plan = planSent(judged.policies, 'simulated');
-    const load = [steady(judged.policies, 4, 400, 60_000)];
+    const checked = LEASABLE['sliding log'];
+    const plan = planSent(checked.policies, 'simulated');
+    const load = [steady(checked.policies, 4, 400, 60_000)];
     const later = (decision: Decision): Decision => ({
       ...decision,
       policies: decision.policies.map((policy) => ({ ...policy, resetAfter: policy.resetAfter + 400 })),
     });
     const wrap = (store: Store, machine: Machine) =>
       leased({ ...store, apply: async (hit) => later(await store.apply(hit)) }, { nodes: 4, ...machine });
-    expect(await found(judged, load, { tamper: (hit) => ({ ...hit, plan }), wrap })).toBeGreaterThan(0);
-    expect(await found(judged, load, {})).toBe(0);
+    expect(await found(checked, load, { tamper: (hit) => ({ ...hit, plan }), wrap })).toBeGreaterThan(0);
+    expect(await found(checked, load, {})).toBe(0);
   });
 
   test.each(['fixed window', 'sliding window'])('a lease that outlives its window: %s', async (name) => {
-    const judged = LEASABLE[name];
-    const load = [edges(judged.policies)];
+    const checked = LEASABLE[name];
+    const load = [edges(checked.policies)];
     const endless = (decision: Decision): Decision => ({
       ...decision,
       policies: decision.policies.map((policy) => ({ ...policy, resetAfter: 1e9 })),
     });
     const wrap = (store: Store, machine: Machine) =>
       leased({ ...store, apply: async (hit) => endless(await store.apply(hit)) }, { nodes: 4, ...machine });
-    expect(await found(judged, load, { wrap })).toBeGreaterThan(0);
-    expect(await found(judged, load, {})).toBe(0);
+    expect(await found(checked, load, { wrap })).toBeGreaterThan(0);
+    expect(await found(checked, load, {})).toBe(0);
   });
 
   test('a node that spends expired leases because its clock does not notice a stall', async () => {
-    const judged = LEASABLE['gcra'];
-    const load = SEEDS.map((seed) => stalls(judged.policies, seed));
+    const checked = LEASABLE['gcra'];
+    const load = SEEDS.map((seed) => stalls(checked.policies, seed));
     const wrap = (store: Store, { clock, random }: Machine) => {
       const start = clock.now();
       const isOver = () => clock.now() - start >= STALL.at + STALL.span;
       const blind = { ...clock, now: () => clock.now() - (isOver() ? STALL.span : 0) };
       return leased(store, { nodes: 4, clock: blind, random });
     };
-    expect(await found(judged, load, { wrap })).toBeGreaterThan(0);
-    expect(await found(judged, load, {})).toBe(0);
+    expect(await found(checked, load, { wrap })).toBeGreaterThan(0);
+    expect(await found(checked, load, {})).toBe(0);
   });
 }, 60_000);
 
@@ -140,10 +147,10 @@ describe('at a burst of 10,000 and 16 nodes', () => {
       const length = name === 'sliding log' && perSecond === 500 ? 120_000 : 40_000;
       const load = steady(policies, NODES, perSecond, length);
       const direct = await simulate(load);
-      const course = await withLeases(load);
-      expect(overAdmitted(policies, course.spends)).toBe(0);
-      expect(total(course.spends) / total(direct.spends)).toBeGreaterThanOrEqual(0.95);
-      expect(course.calls / course.decisions).toBeLessThanOrEqual(0.02);
+      const result = await withLeases(load);
+      expect(overAdmitted(policies, result.spends)).toBe(0);
+      expect(total(result.spends) / total(direct.spends)).toBeGreaterThanOrEqual(0.95);
+      expect(result.calls / result.decisions).toBeLessThanOrEqual(0.02);
     },
     60_000,
   );

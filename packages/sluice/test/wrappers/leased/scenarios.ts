@@ -18,14 +18,14 @@ import {
   START,
 } from './simulation.ts';
 
-export interface Judged {
+export interface CheckedPolicies {
   readonly policies: Policies;
   /** Units above what the policies as written allow. */
   readonly over: (spends: readonly Spend[]) => number;
 }
 
 /** Checks by the algorithm itself: what it would have denied. */
-export function byItself(policies: Policies): Judged {
+export function checkedByItself(policies: Policies): CheckedPolicies {
   return { policies, over: (spends) => overAdmitted(policies, spends) };
 }
 
@@ -33,36 +33,41 @@ export function byItself(policies: Policies): Judged {
  * Checks by the documented bound for any window: the burst, plus one step for each `every` that has begun. The phase of the
  * steps is free, because debits and spends happen at different times.
  */
-export function byBound(policies: Policies, base: number, step: number, every: number): Judged {
+export function checkedByBound(
+  policies: Policies,
+  base: number,
+  step: number,
+  every: number,
+): CheckedPolicies {
   // Windows are half-open, so one that contains both ends is slightly longer than their distance.
   const atMost = (window: number): number => base + Math.ceil((window + 1e-6) / every) * step;
   return { policies, over: (spends) => excess(spends, atMost, { base, rate: step / every }) };
 }
 
-export const LEASABLE: Readonly<Record<string, Judged>> = {
-  gcra: byItself(gcra({ limit: 200, per: '1s', burst: 2000 })),
-  'token bucket': byItself(tokenBucket({ capacity: 1500, refill: 300, every: '1s' })),
-  'token bucket in steps': byBound(
+export const LEASABLE: Readonly<Record<string, CheckedPolicies>> = {
+  gcra: checkedByItself(gcra({ limit: 200, per: '1s', burst: 2000 })),
+  'token bucket': checkedByItself(tokenBucket({ capacity: 1500, refill: 300, every: '1s' })),
+  'token bucket in steps': checkedByBound(
     tokenBucket({ capacity: 2000, refill: 60, every: '300ms', continuous: false }),
     2000,
     60,
     300,
   ),
-  'leaky bucket': byBound(leakyBucket({ size: 2000, dripSize: 20, dripRate: '100ms' }), 2000, 20, 100),
-  'fixed window': byItself(fixedWindow({ limit: 2000, per: '10s' })),
-  'fixed window from the first': byBound(
+  'leaky bucket': checkedByBound(leakyBucket({ size: 2000, dripSize: 20, dripRate: '100ms' }), 2000, 20, 100),
+  'fixed window': checkedByItself(fixedWindow({ limit: 2000, per: '10s' })),
+  'fixed window from the first': checkedByBound(
     fixedWindow({ limit: 2000, per: '10s', align: 'first' }),
     2000,
     2000,
     10_000,
   ),
-  'sliding window': byItself(slidingWindow({ limit: 2000, per: '10s' })),
-  'sliding log': byItself(slidingLog({ limit: 2000, per: '10s' })),
+  'sliding window': checkedByItself(slidingWindow({ limit: 2000, per: '10s' })),
+  'sliding log': checkedByItself(slidingLog({ limit: 2000, per: '10s' })),
   'sliding log in sub-windows': {
     policies: slidingLog({ limit: 2000, per: '10s', resolution: 20 }),
     over: (spends) => overAdmitted(slidingLog({ limit: 2000, per: '10s' }), spends),
   },
-  several: byItself({
+  several: checkedByItself({
     rate: gcra({ limit: 200, per: '1s', burst: 2000 }),
     window: fixedWindow({ limit: 5000, per: '30s' }),
     log: slidingLog({ limit: 4500, per: '20s' }),

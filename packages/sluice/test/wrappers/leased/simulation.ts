@@ -36,18 +36,18 @@ export interface Scenario {
   readonly nodes: number;
   readonly policies: Policies;
   readonly length: Millis;
-  /** Hits a second at this node, at this time. */
+  /** Hits per second at this node and time. */
   readonly load: (node: number, at: Millis) => number;
-  /** Of each hit; default 1. */
+  /** Cost of each hit; default 1. */
   readonly cost?: (random: () => number) => number;
-  /** One way, in milliseconds; default 0.5 to 2. */
+  /** Latency in one direction, in milliseconds; default 0.5 to 2. */
   readonly delay?: readonly [least: Millis, most: Millis];
-  /** The part of all answers that never arrive; default 0. */
+  /** Fraction of answers that never arrive; default 0. */
   readonly lost?: number;
   readonly faults?: readonly Fault[];
-  /** Store in, store out; default: each check asks the store. */
+  /** Wraps the store of a node; by default each check asks the store. */
   readonly wrap?: (store: Store, machine: Machine) => Store;
-  /** What the store makes of a hit: for wrappers that are meant to be wrong. */
+  /** Changes a hit before the store applies it, to test what happens if wrappers are wrong. */
   readonly tamper?: (hit: Hit) => Hit;
 }
 
@@ -57,7 +57,7 @@ export interface Spend {
   readonly node: number;
 }
 
-export interface Course {
+export interface SimulationResult {
   /** What was admitted, in order of time. */
   readonly spends: readonly Spend[];
   readonly decisions: number;
@@ -71,7 +71,7 @@ const DEADLINE = 200;
 /** When a simulation begins. */
 export const START = 1_700_000_000_123;
 
-export async function simulate(scenario: Scenario): Promise<Course> {
+export async function simulate(scenario: Scenario): Promise<SimulationResult> {
   const { seed, nodes, policies, length, load, cost = () => 1, delay = [0.5, 2], lost = 0 } = scenario;
   const { faults = [], wrap = (store) => store, tamper = (hit) => hit } = scenario;
   const alarms = new Alarms();
@@ -182,11 +182,11 @@ async function settled(): Promise<void> {
 /** Units that the policies, asked directly, would have denied at these instants. */
 export function overAdmitted(policies: Policies, spends: readonly Spend[]): number {
   const clock = manualClock();
-  const judge = createLimiter(policies, { store: memory({ clock }) });
+  const direct = createLimiter(policies, { store: memory({ clock }) });
   let over = 0;
   for (const { at, cost } of spends) {
     clock.set(at);
-    if (!judge.take('key', cost).allowed) over += cost;
+    if (!direct.take('key', cost).allowed) over += cost;
   }
   return over;
 }

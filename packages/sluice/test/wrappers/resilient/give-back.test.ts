@@ -1,4 +1,4 @@
-/** The parts of `resilient` that decide what is given back, each by itself. */
+/** Unit tests of the parts of `resilient` that decide what is given back. */
 import { systemClock } from '../../../src/internal/clock.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ import { hitsToUndo } from '../../../src/wrappers/resilient/late-charge.ts';
 import { isUnapplied } from '../../../src/wrappers/resilient/unapplied.ts';
 import { memory } from '../../../src/stores/memory/memory.ts';
 
-/** A hit of these policies, and the store's decision on it. */
+/** A hit with these policies, and the store's decision on it. */
 function charged(policies: Policies, cost = 1): [Hit, Decision] {
   const rows = memory();
   let seen: [Hit, Decision] | undefined;
@@ -61,7 +61,7 @@ describe('a late charge is undone', () => {
 
   test('except for units that a bucket has replenished since', () => {
     expect(undone(gcra({ limit: 100, per: '1s' }), 500)).toEqual([]);
-    // 1.5 s with the time that the refund may be on its way, at 2 units a second.
+    // 0.5 s and the second that the refund may take, at 2 units per second.
     expect(undone(gcra({ limit: 100, per: '50s' }), 500, false, 8)).toEqual([['refund', 5]]);
     expect(undone(leakyBucket({ size: 10, dripSize: 1, dripRate: 1000 }), 500, false, 5)).toEqual([
       ['refund', 3],
