@@ -1,13 +1,13 @@
 /**
- * Answers hits on a denied key from memory, so that a flood on it costs the store little. A denial holds for the same cost
- * or a greater one, and for two seconds at most. When it ends, one hit goes to the store as a scout, and the others wait
- * for what it hears: docs/decisions/0041-the-denial-cache-sends-scouts.md.
+ * Answers hits of a denied key from memory, so that a flood on it costs the store few calls. A denial applies to the same
+ * cost or a greater one, for at most two seconds. When it ends, one hit goes to the store as a scout, and the others wait
+ * for the answer: docs/decisions/0041-the-denial-cache-sends-scouts.md.
  */
 import { systemClock } from '../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../engine/contract.ts';
 import { bound, checkOptionNames } from '../internal/options.ts';
 import { rowIdOf } from './resilient/held-places.ts';
-import { copyOf, isKept } from './shared/cacheable-key.ts';
+import { copyOf, isCacheable } from './shared/cacheable-key.ts';
 
 /** Options of a store's `denyCache`. */
 export interface DenyCacheOptions {
@@ -18,31 +18,32 @@ export interface DenyCacheOptions {
   readonly maxKeys?: number | undefined;
 }
 
-/** A denial is answered from memory for at most this long: then a reset or refund made elsewhere is seen. */
-const LONGEST: Millis = 2000;
-/** The most scouts that a hit waits for before it asks by itself. With its own call, that makes three round trips. */
-const WAITS = 2;
-/** The part of a round trip by which a scout starts late, so that it seldom arrives before the denial has ended. */
-const MARGIN = 1 / 8;
+/** How long a denial is answered from memory at most. After that, a reset or refund made by another process takes effect. */
+const MAX_AGE: Millis = 2000;
+/** How many scouts a hit waits for before it asks the store itself. With its own call, that makes three round trips. */
+const MAX_WAITS = 2;
+/** Fraction of a round trip by which a scout is delayed, so that it rarely arrives before the denial has ended. */
+const SCOUT_DELAY = 1 / 8;
 
-/** What is known of a key that was denied, or that has less left than was last asked for. */
+/** What is known about a key that was denied, or that has fewer units left than the last hit cost. */
 interface Denial {
-  /** What was asked: the plan's id and the cost. */
+  /** The id of the plan that was denied, and the cost. */
   plan: string;
   cost: number;
-  /** The store's last answer, and when it arrived. */
+  /** The last answer of the store, and when it arrived. */
   decision: Decision;
   since: Millis;
-  /** Units that the store said are left. Hits go to it directly until these are used up. */
-  room: number;
-  /** When the next scout may start: a round trip before callers stop hearing the denial, so that no unit is missed. */
+  /** Units that the store reported as left. Hits go to the store directly until these are used up. */
+  left: number;
+  /** When the next scout may start: a round trip before the denial ends, so that it arrives when the next unit does. */
   scoutAt: Millis;
-  /** Scouts on their way, and whether the store answers the last one. */
+  /** Scouts in flight. */
   scouts: number;
-  heard: Promise<boolean> | undefined;
+  /** Resolves when the last scout was answered, to whether the store itself answered it. */
+  scoutAnswered: Promise<boolean> | undefined;
 }
 
-/** `listen` receives a function to call whenever something was given back below this store. */
+/** `listen` is given a function to call whenever `store` has given back units or places in the background. */
 export function denyCache(
   store: Store<Promise<Decision>>,
   options: DenyCacheOptions = {},
@@ -50,9 +51,9 @@ export function denyCache(
 ): Store<Promise<Decision>> {
   const { maxKeys = 10_000 } = checkOptionNames('denyCache', options, ['maxKeys']);
   bound('denyCache.maxKeys', maxKeys);
-  // A Map keeps the order of insertion: the first is the oldest.
+  // A Map keeps insertion order, so the first entry is the oldest.
   const denials = new Map<string, Denial>();
-  /** How often something was given back: a denial that was on its way meanwhile may be over. */
+  /** How many times units or places were given back. A denial that was in flight at such a time may be outdated. */
   let givenBack = 0;
 
   function apply(hit: Hit): Promise<Decision> {
@@ -61,7 +62,7 @@ export function denyCache(
       return store.apply(hit);
     }
     const id = rowIdOf(hit);
-    if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan) || !isKept(id))
+    if (hit.mode !== 'whole' || hit.cost === 0 || countsDenials(hit.plan) || !isCacheable(id))
       return store.apply(hit);
     return decide(hit, id, 0);
   }
@@ -70,24 +71,26 @@ export function denyCache(
   function decide(hit: Hit, id: string, waits: number): Promise<Decision> {
     const denial = denials.get(id);
     if (denial === undefined || denial.plan !== hit.plan.id || !covers(denial, hit)) return ask(hit, id);
-    if (denial.room >= hit.cost) {
-      denial.room -= hit.cost;
+    if (denial.left >= hit.cost) {
+      denial.left -= hit.cost;
       return ask(hit, id);
     }
     const now = systemClock.now();
     if (now >= denial.scoutAt) {
-      // A hit for each unit that has come back since; the last one is the scout, whose peek then sees what they left.
-      const following = Math.max(denial.scoutAt, now - LONGEST) + timeFor(hit);
-      if (following > now) return scout(hit, id, denial, now);
-      denial.scoutAt = following;
+      // One hit is sent for each unit replenished since then. The last one is the scout: its peek sees what they left.
+      const nextScoutAt = Math.max(denial.scoutAt, now - MAX_AGE) + replenishTime(hit);
+      if (nextScoutAt > now) return scout(hit, id, denial, now);
+      denial.scoutAt = nextScoutAt;
       return ask(hit, id);
     }
-    const passed = now - denial.since;
-    if (passed < Math.min(denial.decision.retryAfter, LONGEST))
-      return Promise.resolve(later(denial.decision, passed));
-    if (denial.heard === undefined || waits === WAITS) return ask(hit, id);
-    // If the store does not answer the scout, each hit asks for itself.
-    return denial.heard.then((heard) => (heard ? decide(hit, id, waits + 1) : store.apply(hit)));
+    const age = now - denial.since;
+    if (age < Math.min(denial.decision.retryAfter, MAX_AGE))
+      return Promise.resolve(cachedDenial(denial.decision, age));
+    if (denial.scoutAnswered === undefined || waits === MAX_WAITS) return ask(hit, id);
+    // If the store does not answer the scout, each hit asks the store itself.
+    return denial.scoutAnswered.then((isAnswered) =>
+      isAnswered ? decide(hit, id, waits + 1) : store.apply(hit),
+    );
   }
 
   function forget(hit: Hit): void {
@@ -102,65 +105,65 @@ export function denyCache(
     const decision = await store.apply(hit);
     const { allowed, remaining, retryAfter, source } = decision;
     if (source !== 'store' || before !== givenBack) return decision;
-    // After the last unit the next hit is likely to be denied, so it goes as a scout.
+    // This hit took the last unit, so the next one is likely to be denied: it goes as a scout.
     if (allowed ? remaining < hit.cost && !denials.has(id) : retryAfter < Infinity)
       learn(hit, id, decision, sent, systemClock.now(), 0);
     return decision;
   }
 
   /**
-   * Sends the hit and, right behind it, a peek that says what the next hit would hear. Without the peek, a scout that is
-   * allowed would learn nothing, and all the others would go to the store one after another.
+   * Sends the hit and, right behind it, a peek that tells what the next hit would be answered. Without the peek, a scout
+   * that is allowed would learn nothing, and all other hits would go to the store one after another.
    */
   function scout(hit: Hit, id: string, denial: Denial, sent: Millis): Promise<Decision> {
     const before = givenBack;
     denial.scouts++;
-    denial.scoutAt = sent + timeFor(hit);
+    denial.scoutAt = sent + replenishTime(hit);
     const answer = store.apply(hit);
     const next = hit.verb === 'take' ? store.apply({ ...hit, verb: 'peek' }) : answer;
     let arrived = sent;
-    const dated = next.then((after) => {
+    const timedNext = next.then((after) => {
       arrived = systemClock.now();
       return after;
     });
-    const heard = Promise.all([answer, dated]).then(
+    const answered = Promise.all([answer, timedNext]).then(
       ([{ source }, after]) => {
         const isStore = source === 'store' && after.source === 'store';
-        // A cost that can never pass says nothing about others.
-        ended(isStore && before === givenBack && after.retryAfter < Infinity ? after : undefined);
+        // The answer to a cost that can never pass does not apply to other costs.
+        finish(isStore && before === givenBack && after.retryAfter < Infinity ? after : undefined);
         return isStore;
       },
       () => {
-        ended(undefined);
+        finish(undefined);
         return false;
       },
     );
-    function ended(after: Decision | undefined): void {
+    function finish(after: Decision | undefined): void {
       denial.scouts--;
-      if (denial.heard === heard) denial.heard = undefined;
+      if (denial.scoutAnswered === answered) denial.scoutAnswered = undefined;
       if (after === undefined) denial.scoutAt = systemClock.now();
       else learn(hit, id, after, sent, arrived, after.allowed ? after.remaining : 0);
     }
-    denial.heard = heard;
+    denial.scoutAnswered = answered;
     return answer;
   }
 
-  /** `sent`, `since`: when the store was asked, and when its answer arrived. */
-  function learn(hit: Hit, id: string, decision: Decision, sent: Millis, since: Millis, room: number): void {
+  /** Records an answer. `sent`: when the store was asked; `since`: when its answer arrived. */
+  function learn(hit: Hit, id: string, decision: Decision, sent: Millis, since: Millis, left: number): void {
     const { retryAfter } = decision;
     const denial = denials.get(id);
-    // Scouts on their way will take what comes back first.
+    // Scouts in flight take the units that are replenished first.
     const due =
       denial === undefined || denial.scouts === 0
-        ? sent + retryAfter + MARGIN * (since - sent)
-        : Math.max(denial.scoutAt, sent + retryAfter + denial.scouts * timeFor(hit));
-    const scoutAt = Math.min(due, since + LONGEST);
-    const learned = { plan: hit.plan.id, cost: hit.cost, decision, since, room, scoutAt };
+        ? sent + retryAfter + SCOUT_DELAY * (since - sent)
+        : Math.max(denial.scoutAt, sent + retryAfter + denial.scouts * replenishTime(hit));
+    const scoutAt = Math.min(due, since + MAX_AGE);
+    const learned = { plan: hit.plan.id, cost: hit.cost, decision, since, left, scoutAt };
     denials.delete(id);
     const [oldest] = denials.keys();
     if (denials.size >= maxKeys && oldest !== undefined) denials.delete(oldest);
-    // The same object again: its scouts refer to it.
-    denials.set(copyOf(id), Object.assign(denial ?? { scouts: 0, heard: undefined }, learned));
+    // The same object must stay: its scouts refer to it.
+    denials.set(copyOf(id), Object.assign(denial ?? { scouts: 0, scoutAnswered: undefined }, learned));
   }
 
   return {
@@ -172,27 +175,27 @@ export function denyCache(
   };
 }
 
-/** How long the cost takes to come back where units come back one by one; elsewhere Infinity. */
-function timeFor({ plan, cost }: Hit): Millis {
+/** How long the cost takes to be replenished; Infinity if units are not replenished one by one. */
+function replenishTime({ plan, cost }: Hit): Millis {
   let longest = 0;
   for (const { refill, window, limit } of plan.policies)
     longest = Math.max(longest, refill === 'even' ? (cost * window) / limit : Infinity);
   return longest;
 }
 
-/** The same cost or a greater one, unless that could never pass. */
+/** Whether a denial applies to the hit: the cost is the same or greater, but not so great that it can never pass. */
 function covers({ cost }: Denial, hit: Hit): boolean {
   return hit.cost === cost || (hit.cost > cost && hit.plan.policies.every(({ limit }) => hit.cost <= limit));
 }
 
-/** A penalty has to see every denial. */
+/** Whether the plan has a penalty, which must see every denial. */
 function countsDenials(plan: Plan): boolean {
   return plan.policies.some(({ algorithm }) => algorithm.countsDenials);
 }
 
-/** The same denial, seen later. */
-function later(decision: Decision, passed: Millis): Decision {
-  const left = (span: Millis): Millis => Math.max(0, span - passed);
+/** The denial as it reads at this age. */
+function cachedDenial(decision: Decision, age: Millis): Decision {
+  const left = (duration: Millis): Millis => Math.max(0, duration - age);
   return {
     ...decision,
     retryAfter: left(decision.retryAfter),

@@ -1,6 +1,6 @@
 /**
- * Tells observers what became of each hit. A store that answers at once still does: nothing is awaited, nothing is made
- * per hit, and the clock is not read, which would take as long as the check. What observers throw is nobody's.
+ * Reports the result of each hit to observers. A synchronous store stays synchronous and fast: nothing is awaited or
+ * allocated per hit, and the clock is not read, which would take as long as the check. Errors of observers are ignored.
  */
 import type { Decision, Hit, MaybePromise, Millis, Store } from '../engine/contract.ts';
 import { faultIn, SluiceError, type StoreFault } from '../internal/errors.ts';
@@ -8,20 +8,20 @@ import { isPromise } from '../internal/maybe-promise.ts';
 import { storeIn } from '../internal/options.ts';
 
 /**
- * Whether something passed. Undefined: nothing was asked to, as by a peek or a refund; or one who waits in `acquire` was
- * told to wait on.
+ * Whether the hit passed. Undefined if it did not ask to pass, such as a peek or a refund, or if `acquire` has to wait
+ * longer for it.
  */
 export type Outcome = 'allowed' | 'denied' | undefined;
 
-/** `hit.plan.name` is the limiter's name. `took` is how long the store took; undefined: it answered at once. */
+/** Is told the result of each hit. `hit.plan.name` is the limiter's name. `took`: how long the store took; undefined if it answered synchronously. */
 export interface Observer {
-  /** The caller got a decision. */
+  /** Called when the caller gets a decision. */
   decided?(hit: Hit, decision: Decision, outcome: Outcome, took: Millis | undefined): void;
-  /** The caller got an error in place of a decision. */
+  /** Called when the caller gets an error instead of a decision. */
   failed?(hit: Hit, error: unknown, fault: StoreFault, took: Millis | undefined): void;
 }
 
-/** The same store, and what became of each hit is told. */
+/** Wraps a store so that observers are told the result of each hit. */
 export function metered<R extends MaybePromise<Decision>>(
   store: Store<R>,
   ...observers: readonly Observer[]
@@ -42,7 +42,7 @@ export function metered<R extends MaybePromise<Decision>>(
     const outcome = outcomeOf(hit, decision);
     for (let i = 0; i < observers.length; i++) {
       try {
-        mute(observers[i].decided?.(hit, decision, outcome, took));
+        ignoreRejection(observers[i].decided?.(hit, decision, outcome, took));
       } catch {}
     }
   }
@@ -51,7 +51,7 @@ export function metered<R extends MaybePromise<Decision>>(
     const fault = faultIn(error);
     for (const observer of observers) {
       try {
-        mute(observer.failed?.(hit, error, fault, took));
+        ignoreRejection(observer.failed?.(hit, error, fault, took));
       } catch {}
     }
   }
@@ -91,15 +91,15 @@ export function metered<R extends MaybePromise<Decision>>(
   };
 }
 
-/** An observer may be an async function, though nobody waits for it. */
-function mute(result: unknown): void {
+/** An observer may be an async function, although nothing waits for it. */
+function ignoreRejection(result: unknown): void {
   if (isPromise(result)) result.catch(() => {});
 }
 
 function outcomeOf({ verb, cost, span }: Hit, { allowed, taken, retryAfter }: Decision): Outcome {
   if (verb === 'take') return allowed ? 'allowed' : 'denied';
   if (verb !== 'reserve') return undefined;
-  // A booked turn in the future is allowed. Without a span it is `acquire` that asks, and asks again unless it is hopeless.
+  // A reservation in the future counts as allowed. Without a span, the hit is from `acquire`, which asks again if it can pass.
   if (allowed || taken === cost) return 'allowed';
   return span === 0 && retryAfter < Infinity ? undefined : 'denied';
 }

@@ -1,7 +1,7 @@
 /**
- * Eventually consistent: a node decides by itself on what the store last said was left, and tells the store what it let
- * pass once an interval. It never waits for the store but at a key's first hit; in exchange, nodes that have not yet
- * heard of each other may let more pass than the limit. The README has the bound.
+ * Eventually consistent counting: a node decides by itself, from what the store last reported as left, and pushes what it
+ * admitted once per interval. Only the first hit of a key waits for the store. In exchange, nodes may together admit more
+ * than the limit, because each learns late what the others admitted. The README has the bound.
  */
 import {
   type Clock,
@@ -15,55 +15,59 @@ import {
 } from '../engine/contract.ts';
 import { type Duration, duration } from '../internal/duration.ts';
 import { bound, checkOptionNames, storeIn } from '../internal/options.ts';
-import { copyOf, isKept, numbersOf } from './shared/cacheable-key.ts';
+import { copyOf, isCacheable } from './shared/cacheable-key.ts';
+import { equalPlansId } from './shared/equal-plans.ts';
 import { quietClock } from './shared/quiet-clock.ts';
 
+/** Options of `synced`. */
 export interface SyncedOptions {
-  /** How often counts are pushed and totals pulled; for each limiter, at least ten times in its shortest window. */
+  /** How often counts are pushed and totals pulled; at most a tenth of a limiter's shortest window. */
   readonly every: Duration;
   /**
-   * The most keys that are counted here; default 10,000. Further keys, and keys longer than 1,024 characters, are
+   * The most keys that are counted in this process; default 10,000. Further keys, and keys longer than 1,024 characters, are
    * checked directly.
    */
   readonly maxKeys?: number | undefined;
-  /** In place of this machine's monotonic clock: for tests. */
+  /** Replaces this machine's monotonic clock in tests. */
   readonly clock?: Clock | undefined;
 }
 
-/** The longest interval, as a part of the shortest window: a node that hears less often decides by a window that is over. */
-const PART = 1 / 10;
-/** A shorter interval would cost more than it saves: limiters that need one are checked directly. */
-const SHORTEST: Millis = 10;
+/** Longest interval, as a fraction of the shortest window: with a longer one, nodes decide by windows that are over. */
+const MAX_INTERVAL = 1 / 10;
+/** A shorter interval would cost more calls than it saves. Limiters that need one are checked directly. */
+const MIN_INTERVAL: Millis = 10;
 
-/** The keys of all plans with one name and the same numbers. */
+/** The keys of all plans that have the same name and numbers. */
 interface Group {
   readonly id: string;
   readonly plan: Plan;
-  /** 0: checked directly. */
+  /** 0 if the plan is checked directly. */
   readonly interval: Millis;
   readonly keys: Map<string, Count>;
   stop: (() => void) | undefined;
   nextSync: Millis;
 }
 
-/** What this node knows of a key. */
+/** What this node knows about a key. */
 interface Count {
   readonly group: Group;
   readonly key: string;
-  /** Whether the store answered the first hit. */
-  first: Promise<boolean>;
-  /** Its last answer; undefined: the first is on its way. */
+  /** Resolves to whether the store itself answered the first hit. */
+  firstAnswered: Promise<boolean>;
+  /** The last answer of the store; undefined while the first one is in flight. */
   answer: Decision | undefined;
   answerAt: Millis;
-  /** Then, how long one unit would have to wait, if that was asked. */
+  /** How long one unit would have had to wait then; 0 if the store was not asked for that. */
   wait: Millis;
-  /** Let pass since the last push, and on its way in one. */
-  passed: number;
+  /** Units admitted since the last push. */
+  admitted: number;
+  /** Units in a push that is in flight. */
   pushing: number;
-  seen: boolean;
+  /** Whether there was a hit since the last interval. */
+  isInUse: boolean;
 }
 
-/** Counts here and tells the store once an interval: answers come at once, and the limit is kept roughly. */
+/** Wraps a store so that each process counts locally and synchronizes with the store once per interval. Most decisions are synchronous; the limit is approximate. */
 export function synced(store: Store, options: SyncedOptions): Store<MaybePromise<Decision>> {
   const {
     every,
@@ -71,25 +75,25 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     clock = quietClock,
   } = checkOptionNames('synced', options, ['every', 'maxKeys', 'clock']);
   storeIn('synced.store', store);
-  const longest = duration('synced.every', every);
+  const maxInterval = duration('synced.every', every);
   bound('synced.maxKeys', maxKeys);
-  const byPlan = new WeakMap<Plan, Group>();
+  const groupByPlan = new WeakMap<Plan, Group>();
   /** The groups that have keys, by name and numbers. */
   const groups = new Map<string, Group>();
   const counts = new Set<Count>();
-  /** Pushes and pulls on their way. */
-  const underWay = new Set<Promise<void>>();
+  /** Pushes and pulls in flight. */
+  const inFlight = new Set<Promise<void>>();
   let closed = false;
 
   function groupOf(plan: Plan): Group {
-    const known = byPlan.get(plan);
-    // A group without keys is not listed: by now, another one may be.
+    const known = groupByPlan.get(plan);
+    // A group without keys is not in `groups`, where another one may have taken its place.
     if (known !== undefined && (known.interval === 0 || known.keys.size > 0)) return known;
-    const id = known?.id ?? numbersOf(plan);
-    const interval = known?.interval ?? intervalOf(plan, longest);
+    const id = known?.id ?? equalPlansId(plan);
+    const interval = known?.interval ?? intervalOf(plan, maxInterval);
     const group = groups.get(id) ??
       known ?? { id, plan, interval, keys: new Map(), stop: undefined, nextSync: 0 };
-    byPlan.set(plan, group);
+    groupByPlan.set(plan, group);
     return group;
   }
 
@@ -97,59 +101,60 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     const group = groupOf(hit.plan);
     if (closed || group.interval === 0) return store.apply(hit);
     const count = group.keys.get(hit.key);
-    if (hit.mode !== 'whole' || (hit.verb !== 'take' && hit.verb !== 'peek')) return other(hit, count);
-    if (count === undefined) return hit.verb === 'take' ? begin(hit, group) : store.apply(hit);
-    count.seen = true;
+    if (hit.mode !== 'whole' || (hit.verb !== 'take' && hit.verb !== 'peek')) return applyOther(hit, count);
+    if (count === undefined) return hit.verb === 'take' ? startCounting(hit, group) : store.apply(hit);
+    count.isInUse = true;
     if (count.answer === undefined)
-      return count.first.then((heard) => (heard ? apply(hit) : store.apply(hit)));
+      return count.firstAnswered.then((isAnswered) => (isAnswered ? apply(hit) : store.apply(hit)));
     const allowed = left(count) >= hit.cost;
     if (!allowed && hit.plan.policies.some(({ limit }) => hit.cost > limit)) return store.apply(hit);
-    if (allowed && hit.verb === 'take') count.passed += hit.cost;
+    if (allowed && hit.verb === 'take') count.admitted += hit.cost;
     return decision(count, count.answer, allowed, allowed && hit.verb === 'take' ? hit.cost : 0);
   }
 
-  /** The first hit of a key asks the store; those that come before the answer wait for it. */
-  function begin(hit: Hit, group: Group): MaybePromise<Decision> {
-    if (counts.size >= maxKeys || !isKept(hit.key)) return store.apply(hit);
+  /** The first hit of a key asks the store. Hits that arrive before the answer wait for it. */
+  function startCounting(hit: Hit, group: Group): MaybePromise<Decision> {
+    if (counts.size >= maxKeys || !isCacheable(hit.key)) return store.apply(hit);
     const key = copyOf(hit.key);
     const count: Count = {
       group,
       key,
-      first: Promise.resolve(false),
+      firstAnswered: Promise.resolve(false),
       answer: undefined,
       answerAt: 0,
       wait: 0,
-      passed: 0,
+      admitted: 0,
       pushing: 0,
-      seen: true,
+      isInUse: true,
     };
     counts.add(count);
     group.keys.set(key, count);
     groups.set(group.id, group);
     schedule(group);
     const answer = learn(count, hit, true);
-    count.first = answer.then(
+    count.firstAnswered = answer.then(
       ({ source }) => source === 'store',
       () => false,
     );
     return answer;
   }
 
-  function other(hit: Hit, count: Count | undefined): MaybePromise<Decision> {
+  /** Hits that the store decides, except for refunds of units that were not pushed yet. */
+  function applyOther(hit: Hit, count: Count | undefined): MaybePromise<Decision> {
     const isCounted = hit.verb === 'refund' && hit.of?.source !== 'fallback';
-    if (count?.answer !== undefined && isCounted && count.passed >= hit.cost) {
-      count.passed -= hit.cost;
+    if (count?.answer !== undefined && isCounted && count.admitted >= hit.cost) {
+      count.admitted -= hit.cost;
       return decision(count, count.answer, true, 0);
     }
     if (hit.verb === 'reset' || hit.verb === 'block') forgetAll(hit);
     return store.apply(hit);
   }
 
-  /** Tiers may read the same row. After a reset, what passed before is nobody's. */
+  /** Stops counting the key in all groups of this name, because tiers may share a row. After a reset, nothing is pushed. */
   function forgetAll({ verb, plan, key }: Hit): void {
     for (const count of counts) {
       if (count.key !== key || count.group.plan.name !== plan.name) continue;
-      if (verb === 'block') tell(count);
+      if (verb === 'block') pushRest(count);
       forget(count);
     }
   }
@@ -161,7 +166,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     if (group.keys.size === 0 && groups.get(group.id) === group) groups.delete(group.id);
   }
 
-  /** Asks the store. Without an answer from it nothing is known of the key: the next hit begins anew. */
+  /** Asks the store. If it does not answer, nothing is known about the key, and the next hit starts counting from scratch. */
   async function learn(count: Count, hit: Hit, isOneUnit: boolean): Promise<Decision> {
     try {
       const answer = await store.apply(hit);
@@ -182,46 +187,46 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     group.stop = clock.after(group.interval, () => {
       group.stop = undefined;
       for (const count of group.keys.values()) {
-        if (!count.seen && count.passed === 0 && count.pushing === 0) forget(count);
-        else if (count.pushing === 0 && count.answer !== undefined) start(count);
-        count.seen = false;
+        if (!count.isInUse && count.admitted === 0 && count.pushing === 0) forget(count);
+        else if (count.pushing === 0 && count.answer !== undefined) startSync(count);
+        count.isInUse = false;
       }
       if (group.keys.size > 0) schedule(group);
     });
   }
 
-  function tell(count: Count): void {
-    if (count.passed > 0) start(count);
+  function pushRest(count: Count): void {
+    if (count.admitted > 0) startSync(count);
   }
 
-  function start(count: Count): void {
-    const done = sync(count).finally(() => underWay.delete(done));
-    underWay.add(done);
+  function startSync(count: Count): void {
+    const done = sync(count).finally(() => inFlight.delete(done));
+    inFlight.add(done);
   }
 
-  /** Pushes what passed; if nothing did, just asks. Never twice: nobody knows whether it arrived. */
+  /** Pushes what was admitted, or peeks if nothing was. A push is sent once: after a lost reply, the store may have counted it. */
   async function sync(count: Count): Promise<void> {
-    const { group, key, passed } = count;
+    const { group, key, admitted } = count;
     const { plan } = group;
-    count.pushing = passed;
-    count.passed = 0;
-    const push: Hit = { verb: 'take', plan, key, cost: passed, mode: 'always', span: Infinity };
+    count.pushing = admitted;
+    count.admitted = 0;
+    const push: Hit = { verb: 'take', plan, key, cost: admitted, mode: 'always', span: Infinity };
     const pull: Hit = { verb: 'peek', plan, key, cost: 1, mode: 'whole', span: 0 };
-    await learn(count, passed > 0 ? push : pull, passed === 0).catch(() => {});
+    await learn(count, admitted > 0 ? push : pull, admitted === 0).catch(() => {});
     count.pushing = 0;
   }
 
   function decision(count: Count, answer: Decision, allowed: boolean, taken: number): Decision {
     const now = clock.now();
     const age = now - count.answerAt;
-    const used = count.passed + count.pushing;
+    const used = count.admitted + count.pushing;
     const retryAfter = allowed ? 0 : Math.max(count.group.nextSync - now, count.wait - age, 1);
     const states = answer.policies.map((policy) => ({
       ...policy,
       remaining: Math.max(0, Math.floor(policy.remaining - used)),
       retryAfter,
       resetAfter: Math.max(retryAfter, policy.resetAfter - age),
-      // What passed here and is not pushed yet costs as much as it leaves less: the next unit comes when it would have.
+      // Units that are not pushed yet lower `remaining` but do not delay the next unit.
       refill: Math.max(retryAfter, moreAfter(policy) - age),
     }));
     return {
@@ -236,30 +241,30 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     };
   }
 
-  /** Pushes what is left to tell, and waits for what is under way. */
+  /** Pushes the rest, and waits for what is in flight. */
   async function close(): Promise<void> {
     closed = true;
     for (const { stop } of groups.values()) stop?.();
     for (const count of counts) {
-      tell(count);
+      pushRest(count);
       forget(count);
     }
-    await Promise.all(underWay);
+    await Promise.all(inFlight);
     await store.close();
   }
 
   return { clock: store.clock, ephemeral: store.ephemeral, backend: store.backend ?? store, apply, close };
 }
 
-/** How often the plan's keys are told and heard of; 0 if that would be too rough or too often. */
-function intervalOf({ policies }: Plan, longest: Millis): Millis {
-  // Only where `remaining` counts what may still pass.
+/** How often the keys of a plan are synchronized; 0 if the plan has to be checked directly. */
+function intervalOf({ policies }: Plan, maxInterval: Millis): Millis {
+  // Other algorithms do not report in `remaining` how many units may still pass.
   if (policies.some(({ algorithm }) => algorithm.lease === undefined)) return 0;
-  const most = PART * Math.min(...policies.map(({ window }) => window));
-  if (longest <= most) return longest;
-  return most >= SHORTEST ? most : 0;
+  const most = MAX_INTERVAL * Math.min(...policies.map(({ window }) => window));
+  if (maxInterval <= most) return maxInterval;
+  return most >= MIN_INTERVAL ? most : 0;
 }
 
-function left({ answer, passed, pushing }: Count): number {
-  return (answer as Decision).remaining - passed - pushing;
+function left({ answer, admitted, pushing }: Count): number {
+  return (answer as Decision).remaining - admitted - pushing;
 }

@@ -1,12 +1,12 @@
-/** casStore over a Memcached behind a network that fails. The server is stopped, killed and emptied. */
+/** casStore over a Memcached behind a network with faults. The server is stopped, killed and emptied. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { casStore } from '../../src/index.ts';
 import { type AnyService, example } from '../stores/cas/services.ts';
 import { proxyTo } from '../stores/redis/proxy.ts';
 import { freePort, listening } from 'sluice-test-support/redis/server.ts';
-import type { Backend } from './scene.ts';
-import { networkFaults, troubleBy } from './trouble.ts';
+import type { Backend } from './scenario.ts';
+import { networkFaults, faultInjector } from './fault-injection.ts';
 
 export async function casBackend(): Promise<Backend> {
   const { memcached } = await example('memcached.mjs');
@@ -18,17 +18,17 @@ export async function casBackend(): Promise<Backend> {
   return {
     name: 'memcached',
     isInOrder: true,
-    trouble: troubleBy((losing) => ({
+    injector: faultInjector((losing) => ({
       ...networkFaults(network),
       stop: {
-        async act(draw) {
+        async inject(draw) {
           server.kill('SIGSTOP');
           await sleep(100 + draw(500));
           server.kill('SIGCONT');
         },
       },
       kill: {
-        act: (draw) =>
+        inject: (draw) =>
           losing(async () => {
             await ended(server);
             await sleep(draw(500));

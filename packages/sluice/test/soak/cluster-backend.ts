@@ -1,21 +1,21 @@
-/** A Redis Cluster of six nodes, of which primaries are replaced and stopped. */
+/** A Redis Cluster of six nodes, whose primaries are replaced and stopped. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { redis } from '../../src/stores/redis/index.ts';
 import { type Node, startCluster } from '../stores/redis/cluster.ts';
-import { CAREFUL, keysIn } from './redis-backend.ts';
-import type { Backend } from './scene.ts';
-import { comesTrue, type Draw, troubleBy } from './trouble.ts';
+import { NO_RETRIES, keysIn } from './redis-backend.ts';
+import type { Backend } from './scenario.ts';
+import { becomesTrue, type Draw, faultInjector } from './fault-injection.ts';
 
-/** Milliseconds of silence after which a node is replaced: usually, so that a busy machine replaces none, and for a fault. */
-const [PATIENT, IMPATIENT] = [5000, 1500];
-/** Milliseconds after which a failover has failed, and after which the cluster has. */
-const [AGAIN, LONGEST] = [7000, 60_000];
+/** Milliseconds of silence after which a node is replaced: normally long, so that a busy machine replaces none, and short for a fault. */
+const [LONG_TIMEOUT, SHORT_TIMEOUT] = [5000, 1500];
+/** Milliseconds after which a failover is tried again, and after which the fault is given up. */
+const [RETRY_AFTER, GIVE_UP_AFTER] = [7000, 60_000];
 
 export async function clusterBackend(): Promise<Backend> {
   const cluster = await startCluster();
   const ports = cluster.nodes.map(({ server }) => server.port);
-  const waitFor = (silence: number) =>
+  const setNodeTimeout = (silence: number) =>
     Promise.all(cluster.nodes.map(({ control }) => control.config('SET', 'cluster-node-timeout', silence)));
 
   async function someMaster(draw: Draw): Promise<Node> {
@@ -30,68 +30,72 @@ export async function clusterBackend(): Promise<Backend> {
   const isReplica = async ({ control }: Node): Promise<boolean> =>
     /role:slave[\s\S]*master_link_status:up/.test(await control.info('replication'));
   async function isReplaced(master: Node, within: number): Promise<boolean> {
-    return (await comesTrue(() => isReplica(master), within)) && comesTrue(() => cluster.isWell(), LONGEST);
+    return (
+      (await becomesTrue(() => isReplica(master), within)) &&
+      becomesTrue(() => cluster.isWell(), GIVE_UP_AFTER)
+    );
   }
-  /** On a busy machine it may come to nothing, and is asked for again. */
+  /** On a busy machine a failover may fail, so it is tried again. */
   async function failOver(master: Node, how: readonly 'TAKEOVER'[]): Promise<void> {
     const { control } = await replicaOf(master);
     const ask = (): Promise<unknown> => control.call('CLUSTER', 'FAILOVER', ...how).catch(() => {});
     for (let tries = 0; tries < 5; tries++) {
       await ask();
-      if (await isReplaced(master, AGAIN)) return;
+      if (await isReplaced(master, RETRY_AFTER)) return;
     }
     throw new Error('a master was not replaced');
   }
 
   return {
     name: 'redis cluster',
-    // One that is sent on to another node may be overtaken.
+    // A hit that is redirected to another node may be overtaken.
     isInOrder: false,
-    trouble: troubleBy((losing) => ({
-      // Both agree on it, and no write is lost.
+    injector: faultInjector((losing) => ({
+      // Primary and replica agree on it, so no write is lost.
       failover: {
         needs: 3000,
-        async act(draw) {
+        async inject(draw) {
           await failOver(await someMaster(draw), []);
         },
       },
-      // The replica does not ask: what it had not heard is lost.
+      // The replica takes over without agreement: writes that it has not received are lost.
       takeover: {
         needs: 3000,
-        act: (draw) => losing(async () => failOver(await someMaster(draw), ['TAKEOVER'])),
+        inject: (draw) => losing(async () => failOver(await someMaster(draw), ['TAKEOVER'])),
       },
-      // Too short for the others to replace it.
+      // Too short for the other nodes to replace it.
       stop: {
-        async act(draw) {
+        async inject(draw) {
           const { server } = await someMaster(draw);
           server.process.kill('SIGSTOP');
           await sleep(100 + draw(500));
           server.process.kill('SIGCONT');
         },
       },
-      // Until it has been replaced; for a moment it does not know that.
+      // Until it has been replaced. When it continues, it does not know that for a moment.
       'long stop': {
         needs: 8000,
-        act: (draw) =>
+        inject: (draw) =>
           losing(async () => {
             const master = await someMaster(draw);
             const replica = await replicaOf(master);
-            await waitFor(IMPATIENT);
+            await setNodeTimeout(SHORT_TIMEOUT);
             master.server.process.kill('SIGSTOP');
-            await comesTrue(() => isMaster(replica), LONGEST);
+            await becomesTrue(() => isMaster(replica), GIVE_UP_AFTER);
             master.server.process.kill('SIGCONT');
-            if (!(await isReplaced(master, LONGEST))) throw new Error('a stopped master was not replaced');
-            await waitFor(PATIENT);
+            if (!(await isReplaced(master, GIVE_UP_AFTER)))
+              throw new Error('a stopped master was not replaced');
+            await setNodeTimeout(LONG_TIMEOUT);
           }),
       },
       'script flush': {
-        act: () => Promise.all(cluster.nodes.map(({ control }) => control.script('FLUSH'))),
+        inject: () => Promise.all(cluster.nodes.map(({ control }) => control.script('FLUSH'))),
       },
     })),
     connect() {
       const client = new Cluster(
         ports.map((port) => ({ host: '127.0.0.1', port })),
-        { redisOptions: CAREFUL },
+        { redisOptions: NO_RETRIES },
       );
       client.on('error', () => {});
       return {

@@ -1,11 +1,11 @@
-/** Whether memory stays flat: what is in use from the beginning on, and the slope of a line through it by least squares. */
+/** Whether memory use stays flat: samples from the start on, and the slope of a least-squares line through them. */
 
 export interface Footprint {
-  /** Bytes before the first scene, when the warm-up ended, and at the end. */
+  /** Bytes before the first scenario, after the warm-up, and at the end. */
   readonly start: number;
   readonly warm: number;
   readonly end: number;
-  /** By the line through all that was seen from the warm-up's end on. */
+  /** Growth in bytes by the line through all samples after the warm-up. */
   readonly growth: number;
 }
 
@@ -25,7 +25,7 @@ export class Footprints {
     return this.samples[this.samples.length - 1].bytes;
   }
 
-  /** `warmUp`: the part of the time in which heap and code still find their size. */
+  /** `warmUp`: the fraction of the run after which heap and code have reached their size. */
   result(warmUp: number): Footprint {
     const [start, end] = [this.samples[0], this.samples[this.samples.length - 1]];
     const warmAt = start.at + (end.at - start.at) * warmUp;

@@ -1,4 +1,4 @@
-/** Processes that meet at a socket. Now and then the one that serves is killed or stopped, and another is elected. */
+/** Processes that share limits over a socket. The serving process is sometimes killed or stopped, and another is elected. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -8,28 +8,28 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Decision, Store } from '../../src/index.ts';
 import { ipc } from '../../src/stores/ipc/index.ts';
 import type { ManualClock } from '../../src/testing/index.ts';
-import { Book, steadily, steady } from './book.ts';
-import { settle } from './bound-scenes.ts';
-import { RowCount } from './row-scenes.ts';
-import type { Backend, Scene } from './scene.ts';
-import { type Draw, type Trouble, troubleBy } from './trouble.ts';
+import { Ledger, steadily, steady } from './ledger.ts';
+import { checkLedger } from './limit-scenarios.ts';
+import { RowCount } from './row-scenarios.ts';
+import type { Backend, Scenario } from './scenario.ts';
+import { type Draw, type FaultInjector, faultInjector } from './fault-injection.ts';
 
 interface Member {
   readonly child: ChildProcess;
-  /** When it has ended. */
+  /** Resolves when it has ended. */
   readonly gone: Promise<unknown>;
-  /** Called when it has heard of the time, or never will. */
-  heard: () => void;
+  /** Called when it has received the time, or has ended. */
+  timeReceived: () => void;
 }
 
 interface Group {
   readonly path: string;
   readonly members: ReadonlySet<Member>;
-  readonly trouble: Trouble;
+  readonly injector: FaultInjector;
   stop(): Promise<void>;
 }
 
-/** `greet`: what is said to a process before it counts as one of the group. */
+/** `greet` is called with a new process before it becomes a member of the group. */
 async function groupOf(
   size: number,
   options: { deadline: number; limit?: number },
@@ -43,19 +43,19 @@ async function groupOf(
   async function add(): Promise<void> {
     const child = fork(new URL('./ipc-process.mjs', import.meta.url), {
       env: { ...process.env, IPC: JSON.stringify({ path, ...options }) },
-      // Not those of the tests.
+      // The flags of the test process do not apply.
       execArgv: [],
     });
     child.on('error', () => {});
     const gone = new Promise((resolve) => child.once('exit', resolve));
-    const member: Member = { child, gone, heard: () => {} };
+    const member: Member = { child, gone, timeReceived: () => {} };
     child.once('exit', () => {
       members.delete(member);
-      member.heard();
+      member.timeReceived();
     });
     child.on('message', (message) => {
       if (message === 'serves') serving = member;
-      if (message === 'set') member.heard();
+      if (message === 'set') member.timeReceived();
     });
     await once(child, 'message');
     await greet(member);
@@ -65,8 +65,8 @@ async function groupOf(
     child.kill('SIGKILL');
     await gone;
   }
-  /** Who serves, or another. */
-  const someone = (draw: Draw, serves: boolean): Member => {
+  /** The serving process, or another one. */
+  const someMember = (draw: Draw, serves: boolean): Member => {
     if (serves && serving !== undefined && members.has(serving)) return serving;
     const others = [...members].filter((member) => member !== serving);
     return others[draw(others.length)];
@@ -76,25 +76,25 @@ async function groupOf(
   return {
     path,
     members,
-    trouble: troubleBy(
+    injector: faultInjector(
       (losing) => ({
-        // Whoever is elected begins with an empty table.
+        // The newly elected process starts with an empty table.
         'server killed': {
-          async act(draw) {
-            await losing(() => kill(someone(draw, true)));
+          async inject(draw) {
+            await losing(() => kill(someMember(draw, true)));
             await add();
           },
         },
-        // Or the one that serves, if that is not known yet.
+        // It may be the serving process, if that is not known yet.
         'other killed': {
-          async act(draw) {
-            await losing(() => kill(someone(draw, false)));
+          async inject(draw) {
+            await losing(() => kill(someMember(draw, false)));
             await add();
           },
         },
         'server stopped': {
-          async act(draw) {
-            const { child } = someone(draw, true);
+          async inject(draw) {
+            const { child } = someMember(draw, true);
             child.kill('SIGSTOP');
             await sleep(100 + draw(500));
             child.kill('SIGCONT');
@@ -110,31 +110,31 @@ async function groupOf(
   };
 }
 
-/** Two processes, one of which serves by the scene's clock; this one only asks. */
+/** Two processes, one of which serves by the scenario's clock. This process is a client only. */
 export async function ipcBackend(): Promise<Backend> {
-  let told = 0;
-  const tell = (member: Member): Promise<void> =>
+  let sentTime = 0;
+  const sendTime = (member: Member): Promise<void> =>
     new Promise((resolve) => {
-      member.heard = resolve;
-      member.child.send({ now: told });
+      member.timeReceived = resolve;
+      member.child.send({ now: sentTime });
     });
-  const group = await groupOf(2, { deadline: 3000 }, tell);
+  const group = await groupOf(2, { deadline: 3000 }, sendTime);
 
-  /** All hits of a tick wait for the same, and so go on in their order. */
-  function following(
+  /** All hits of a tick wait for the same promise, so they stay in order. */
+  function withClock(
     clock: ManualClock | undefined,
     store: Store<Promise<Decision>>,
   ): Store<Promise<Decision>> {
-    let telling: Promise<unknown> = Promise.resolve();
+    let sending: Promise<unknown> = Promise.resolve();
     return {
       ...store,
       async apply(hit) {
         const now = clock?.now() ?? 0;
-        if (now !== told) {
-          told = now;
-          telling = Promise.all([...group.members].map(tell));
+        if (now !== sentTime) {
+          sentTime = now;
+          sending = Promise.all([...group.members].map(sendTime));
         }
-        await telling;
+        await sending;
         return store.apply(hit);
       },
     };
@@ -142,10 +142,10 @@ export async function ipcBackend(): Promise<Backend> {
   return {
     name: 'ipc',
     isInOrder: true,
-    trouble: group.trouble,
+    injector: group.injector,
     connect: () => ({
       store: ({ clock, deadline }) =>
-        following(clock, ipc({ onFailure: 'throw', path: group.path, serve: false, deadline })),
+        withClock(clock, ipc({ onFailure: 'throw', path: group.path, serve: false, deadline })),
       close: () => {},
     }),
     rows: async () => 0,
@@ -153,64 +153,66 @@ export async function ipcBackend(): Promise<Backend> {
   };
 }
 
-/** Limiter, when it was asked and when told, units. */
+/** The limiter, when it was asked, when it answered, and the units. */
 type Units = readonly [name: 'gcra' | 'several', asked: number, told: number, units: number];
 
-interface News {
+/** What a process reports. */
+interface Report {
   readonly passed: readonly Units[];
   readonly given: readonly Units[];
-  readonly wrong: readonly string[];
+  readonly violations: readonly string[];
   readonly rows: number;
   readonly checked: number;
   readonly denied: number;
-  /** When they were asked. */
+  /** When the checks that failed were made. */
   readonly unavailable: readonly number[];
-  readonly made: number;
+  /** Keys that were used for the first time. */
+  readonly created: number;
 }
 
 export interface Processes {
-  readonly trouble: Trouble;
-  readonly scene: Scene;
+  readonly injector: FaultInjector;
+  readonly scenario: Scenario;
   stop(): Promise<void>;
 }
 
-/** Three processes that check by the real time, one of which decides for all. */
+/** Three processes that check in real time, one of which serves the others. */
 export async function ipcProcesses(): Promise<Processes> {
   const LIMIT = 200;
-  const scene = 'ipc: never over';
-  const books = { gcra: bookOf(LIMIT), several: bookOf(LIMIT) };
-  const made = new RowCount();
-  let hear: (news: News) => void = () => {};
+  const scenario = 'ipc: within the limit';
+  const ledgers = { gcra: ledgerOf(LIMIT), several: ledgerOf(LIMIT) };
+  const createdRows = new RowCount();
+  let receive: (report: Report) => void = () => {};
   const group = await groupOf(3, { deadline: 200, limit: LIMIT }, async ({ child }) => {
-    child.on('message', (news) => {
-      if (typeof news === 'object') hear(news as News);
+    child.on('message', (report) => {
+      if (typeof report === 'object') receive(report as Report);
     });
   });
-  const { losses } = group.trouble;
+  const { losses } = group.injector;
   return {
-    trouble: group.trouble,
+    injector: group.injector,
     stop: () => group.stop(),
-    async scene(stage) {
-      hear = ({ passed, given, wrong, rows, checked, denied, unavailable, made: count }) => {
+    async scenario(run) {
+      receive = ({ passed, given, violations, rows, checked, denied, unavailable, created: count }) => {
         for (const [name, asked, told, units] of passed) {
-          if (books[name].isFull) settle(stage, scene, books[name], losses);
-          books[name].add(steadily(asked), steadily(told), units);
+          if (ledgers[name].isFull) checkLedger(run, scenario, ledgers[name], losses);
+          ledgers[name].add(steadily(asked), steadily(told), units);
         }
-        for (const [name, asked, told, units] of given) books[name].giveBack(asked, told, units);
-        for (const what of wrong) stage.wrong(scene, what);
-        stage.checked(scene, checked);
-        stage.denied(scene, denied);
-        for (const asked of unavailable) stage.unavailable(scene, asked);
-        made.add(steady(), count);
-        if (rows > 0) stage.rows(scene, rows, made.mostAt(steady()));
+        for (const [name, asked, told, units] of given) ledgers[name].giveBack(asked, told, units);
+        for (const what of violations) run.violation(scenario, what);
+        run.checked(scenario, checked);
+        run.denied(scenario, denied);
+        for (const asked of unavailable) run.unavailable(scenario, asked);
+        createdRows.add(steady(), count);
+        if (rows > 0) run.rows(scenario, rows, createdRows.mostAt(steady()));
       };
-      while (!stage.isOver()) await sleep(50);
-      for (const book of Object.values(books)) settle(stage, scene, book, losses);
+      while (!run.isOver()) await sleep(50);
+      for (const ledger of Object.values(ledgers)) checkLedger(run, scenario, ledger, losses);
     },
   };
 }
 
-/** To start a process takes a while. */
+/** Milliseconds between faults, because it takes a while to start a process. */
 const PAUSE = 1200;
-/** A process tells of thirty checks at a time. */
-const bookOf = (limit: number): Book => new Book({ burst: limit, rate: limit / 1000, late: 5000 });
+/** A process reports thirty checks at a time, so it may report late. */
+const ledgerOf = (limit: number): Ledger => new Ledger({ burst: limit, rate: limit / 1000, late: 5000 });

@@ -1,20 +1,20 @@
 // @ts-check
 /**
- * A process that meets others at a socket. It runs what was built: Node 20 runs no TypeScript.
+ * A process that shares limits with others over a socket. It uses the built files, because Node 20 cannot run TypeScript.
  *
- * env IPC: { path, deadline, limit? }. With a limit it checks by the real time and tells how it went; without one it only
- * serves, by the time that a message { now } tells, and answers each with 'set'. Either says 'serves' once it decides.
+ * env IPC: { path, deadline, limit? }. With a limit, it makes checks in real time and reports the results. Without one, it
+ * only serves: a message { now } sets its clock, and it answers 'set'. It sends 'serves' when it makes its first decision.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLimiter, fixedWindow, gcra, memory, slidingLog } from '../../dist/index.js';
 import { ipc } from '../../dist/stores/ipc/index.js';
 
 const { path, deadline, limit } = JSON.parse(process.env['IPC'] ?? '{}');
-/** The same for all processes. */
+/** Milliseconds by a clock that is the same in all processes. */
 const steady = () => Number(process.hrtime.bigint()) / 1e6;
-const tell = (/** @type {unknown} */ message) => void process.send?.(message);
+const send = (/** @type {unknown} */ message) => void process.send?.(message);
 
-// Whoever started it is gone.
+// The parent process has ended.
 process.on('disconnect', () => process.exit());
 
 let time = 0;
@@ -23,14 +23,14 @@ const rows = limit === undefined ? memory({ clock: { now: () => time } }) : memo
 const counted = {
   ...rows,
   apply(/** @type {import('../../src/engine/contract.ts').Hit} */ hit) {
-    if (!serves) tell('serves');
+    if (!serves) send('serves');
     serves = true;
     return rows.apply(hit);
   },
 };
 const open = () => ipc({ onFailure: 'throw', path, deadline, store: counted });
 
-/** What passed and what was given back, with when; and all that must never be. */
+/** Reports what passed and what was given back, with times, and everything that must never happen. */
 async function work() {
   const store = open();
   const limiters = {
@@ -46,27 +46,27 @@ async function work() {
   };
   const fresh = createLimiter(gcra({ limit: 5, per: '500ms' }), { store, name: 'rows' });
   for (;;) {
-    const news = { passed: /** @type {unknown[]} */ ([]), given: /** @type {unknown[]} */ ([]) };
-    const wrong = /** @type {string[]} */ ([]);
+    const report = { passed: /** @type {unknown[]} */ ([]), given: /** @type {unknown[]} */ ([]) };
+    const violations = /** @type {string[]} */ ([]);
     const unavailable = /** @type {number[]} */ ([]);
-    const counts = { checked: 0, denied: 0, made: 0 };
+    const counts = { checked: 0, denied: 0, created: 0 };
     for (let i = 0; i < 30; i++) {
       const asked = steady();
       try {
         if (i % 5 === 0) {
-          counts.made++;
+          counts.created++;
           const { remaining } = await fresh.take(`new ${process.pid} ${asked}`);
-          if (remaining !== 4) wrong.push(`a new key has ${remaining} left`);
+          if (remaining !== 4) violations.push(`a new key has ${remaining} units left`);
         } else {
           const name = i % 2 === 0 ? 'gcra' : 'several';
           const { allowed, taken } = await limiters[name].take('key', 1 + (i % 3));
           const told = steady();
-          if (allowed) news.passed.push([name, asked, told, taken]);
+          if (allowed) report.passed.push([name, asked, told, taken]);
           else counts.denied++;
           if (allowed && i % 4 === 0) {
-            // Until it is answered: it may still arrive, but not for long.
+            // Until the refund is answered, it may reach the store within the next ten seconds.
             const given = [name, told, told + 10_000, taken];
-            news.given.push(given);
+            report.given.push(given);
             await limiters[name].refund('key', taken);
             given[2] = steady();
           }
@@ -74,14 +74,14 @@ async function work() {
         counts.checked++;
       } catch (error) {
         const { code } = /** @type {{ code?: unknown }} */ (error);
-        if (code !== 'ERR_STORE_UNAVAILABLE') wrong.push(String(error));
+        if (code !== 'ERR_STORE_UNAVAILABLE') violations.push(String(error));
         unavailable.push(asked);
         await sleep(5);
       }
       await sleep(Math.random() * 4);
     }
-    // Only who serves keeps rows.
-    tell({ ...news, ...counts, unavailable, wrong, rows: serves ? rows.size : 0 });
+    // Only the serving process keeps rows.
+    send({ ...report, ...counts, unavailable, violations, rows: serves ? rows.size : 0 });
   }
 }
 
@@ -91,9 +91,9 @@ if (limit === undefined) {
     time = now;
     if (!opened) open();
     opened = true;
-    tell('set');
+    send('set');
   });
-  // A store keeps no process alive.
+  // A store does not keep the process alive.
   setInterval(() => {}, 2 ** 30);
 } else void work();
-tell('ready');
+send('ready');

@@ -1,16 +1,17 @@
-/** A Postgres behind a network that fails; its table is locked and emptied, its processes are stopped and killed. */
+/** A Postgres behind a network with faults. Its table is locked and emptied, its processes are stopped and killed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { postgres } from '../../src/stores/postgres/index.ts';
 import { postgresServer } from 'sluice-test-support/postgres/server.ts';
 import { proxyTo } from '../stores/redis/proxy.ts';
-import type { Backend } from './scene.ts';
-import { comesTrue, networkFaults, troubleBy } from './trouble.ts';
+import type { Backend } from './scenario.ts';
+import { becomesTrue, networkFaults, faultInjector } from './fault-injection.ts';
 
 export async function postgresBackend(): Promise<Backend> {
   const server = await postgresServer();
   const network = await proxyTo(server.port);
-  const admin = server.pool({ max: 3, connectionTimeoutMillis: 5000 });
-  /** Those that serve the stores. */
+  // A busy machine may take many seconds to accept a connection.
+  const admin = server.pool({ max: 3, connectionTimeoutMillis: 60_000 });
+  /** Process ids of the connections that serve the stores. */
   const backends = async (): Promise<number[]> => {
     const { rows } = await admin.query<{ pid: number }>(
       "SELECT pid FROM pg_stat_activity WHERE application_name = 'soak'",
@@ -22,7 +23,7 @@ export async function postgresBackend(): Promise<Backend> {
       try {
         process.kill(pid, name);
       } catch {
-        // It has ended meanwhile.
+        // The process has ended.
       }
     }
   };
@@ -34,16 +35,16 @@ export async function postgresBackend(): Promise<Backend> {
   return {
     name: 'postgres',
     isInOrder: true,
-    trouble: troubleBy((losing) => ({
+    injector: faultInjector((losing) => ({
       ...networkFaults(network),
       terminate: {
-        act: () =>
+        inject: () =>
           admin.query(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'soak'",
           ),
       },
       lock: {
-        async act(draw) {
+        async inject(draw) {
           const client = await admin.connect();
           await client.query('BEGIN; LOCK TABLE sluice IN ACCESS EXCLUSIVE MODE');
           await sleep(50 + draw(500));
@@ -52,25 +53,25 @@ export async function postgresBackend(): Promise<Backend> {
         },
       },
       stop: {
-        async act(draw) {
+        async inject(draw) {
           const pids = await backends();
           signal(pids, 'SIGSTOP');
           await sleep(100 + draw(500));
           signal(pids, 'SIGCONT');
         },
       },
-      truncate: { act: () => losing(() => admin.query('TRUNCATE sluice')) },
-      // One of its processes dies, so all of them are started anew, and a table that is not logged is empty.
+      truncate: { inject: () => losing(() => admin.query('TRUNCATE sluice')) },
+      // When one of its processes dies, Postgres restarts all of them and empties unlogged tables.
       crash: {
         needs: 4000,
-        act: () =>
+        inject: () =>
           losing(async () => {
             await admin.query(
               "INSERT INTO sluice VALUES ('before', '', 1, 'infinity') ON CONFLICT DO NOTHING",
             );
             const { rows } = await admin.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
             signal([rows[0].pid], 'SIGKILL');
-            if (!(await comesTrue(async () => (await rowsLike('before')) === 0, 60_000)))
+            if (!(await becomesTrue(async () => (await rowsLike('before')) === 0, 60_000)))
               throw new Error('Postgres did not come back');
           }),
       },

@@ -1,18 +1,18 @@
-/** Redis and Valkey, each behind a network of its own that fails. */
+/** Redis and Valkey, each behind its own network with faults. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { inject } from 'vitest';
 import { redis } from '../../src/stores/redis/index.ts';
 import { proxyTo } from '../stores/redis/proxy.ts';
 import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
-import type { Backend, Connection } from './scene.ts';
-import { networkFaults, troubleBy } from './trouble.ts';
+import type { Backend, Connection } from './scenario.ts';
+import { networkFaults, faultInjector } from './fault-injection.ts';
 
-/** As the store's page advises: what got no reply may have been counted, and is not sent again. */
-export const CAREFUL = { retryStrategy: () => 50, maxRetriesPerRequest: 0 };
+/** As the README of the store advises: a command without a reply is not sent again, because it may have been counted. */
+export const NO_RETRIES = { retryStrategy: () => 50, maxRetriesPerRequest: 0 };
 
 function overIoredis(port: number): Connection {
-  const client = new Redis(port, '127.0.0.1', CAREFUL);
+  const client = new Redis(port, '127.0.0.1', NO_RETRIES);
   client.on('error', () => {});
   return {
     store: (options) => redis(client, { onFailure: 'throw', ...options }),
@@ -20,7 +20,7 @@ function overIoredis(port: number): Connection {
   };
 }
 
-/** Keys of limiters of this name. */
+/** Counts the keys of limiters of this name. */
 export async function keysIn(client: Redis, name: string): Promise<number> {
   let [cursor, count] = ['0', 0];
   do {
@@ -31,7 +31,7 @@ export async function keysIn(client: Redis, name: string): Promise<number> {
 }
 
 export interface RedisBackend extends Backend {
-  /** Of the network before it. */
+  /** Port of the proxy that stands for the network. */
   readonly port: number;
 }
 
@@ -45,26 +45,26 @@ export async function redisBackend(): Promise<RedisBackend> {
     name: 'redis',
     port: network.port,
     isInOrder: true,
-    trouble: troubleBy((losing) => ({
+    injector: faultInjector((losing) => ({
       ...networkFaults(network),
       'script flush': {
-        async act(draw) {
+        async inject(draw) {
           for (let i = 0; i < 10; i++) {
             await admin.script('FLUSH');
             await sleep(draw(60));
           }
         },
       },
-      flushall: { act: () => losing(() => admin.flushall()) },
+      flushall: { inject: () => losing(() => admin.flushall()) },
       stop: {
-        async act(draw) {
+        async inject(draw) {
           server.process.kill('SIGSTOP');
           await sleep(100 + draw(700));
           server.process.kill('SIGCONT');
         },
       },
       kill: {
-        act: (draw) =>
+        inject: (draw) =>
           losing(async () => {
             await server.stop('SIGKILL');
             await sleep(draw(500));
@@ -82,13 +82,13 @@ export async function redisBackend(): Promise<RedisBackend> {
   };
 }
 
-/** The one that all tests share, so nothing is done to the server itself. It answers ten times a second. */
+/** The Valkey server that all tests share, so faults are injected only into the network. It answers ten times a second. */
 export async function valkeyBackend(): Promise<Backend> {
   const network = await proxyTo(inject('valkeyPort'));
   return {
     name: 'valkey',
     isInOrder: true,
-    trouble: troubleBy(() => networkFaults(network)),
+    injector: faultInjector(() => networkFaults(network)),
     connect: () => overIoredis(network.port),
     rows: async () => 0,
     stop: () => network.stop(),

@@ -1,4 +1,4 @@
-/** Two of Sluice's servers over one Redis, asked at their HTTP and RESP doors; one of them ends now and then. */
+/** Two Sluice servers on one Redis, asked through their HTTP and RESP listeners. One of them is restarted from time to time. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,35 +9,35 @@ import { Redis } from 'ioredis';
 import { type Decision, memory, type Store, StoreUnavailable } from '../../src/index.ts';
 import type { Hit } from '../../src/store.ts';
 import { freePort, listening } from 'sluice-test-support/redis/server.ts';
-import { CAREFUL } from './redis-backend.ts';
-import type { Backend, Connection } from './scene.ts';
-import { troubleBy } from './trouble.ts';
+import { NO_RETRIES } from './redis-backend.ts';
+import type { Backend, Connection } from './scenario.ts';
+import { faultInjector } from './fault-injection.ts';
 
-/** It runs what was built. */
+/** The server runs from the built files. */
 const COMMAND = fileURLToPath(new URL('../../../sluice-server/bin/sluice.js', import.meta.url));
 
 interface Process {
   readonly http: number;
   readonly resp: number;
   child: ChildProcess;
-  /** Its exit code. */
+  /** Resolves to its exit code. */
   gone: Promise<number | null>;
 }
 
 export interface Servers extends Backend {
-  /** Bytes of the one that never ends. */
+  /** Resident memory, in bytes, of the server that is never restarted. */
   resident(): Promise<number>;
 }
 
-/** The policies of `neverOver`, as a configuration has them. */
-function limitsOf(scene: string, limit: number): string {
+/** The policies of `staysWithinLimit`, as a configuration file. */
+function limitsOf(scenario: string, limit: number): string {
   const rate = { algorithm: 'gcra', limit, per: '1s' };
   const limits = {
-    [`${scene} gcra`]: { policies: rate },
-    [`${scene} bucket`]: {
+    [`${scenario} gcra`]: { policies: rate },
+    [`${scenario} bucket`]: {
       policies: { algorithm: 'token-bucket', capacity: limit, refill: limit, every: '1s' },
     },
-    [`${scene} several`]: {
+    [`${scenario} several`]: {
       policies: {
         rate,
         log: { algorithm: 'sliding-log', limit: 3 * limit, per: '2s', resolution: 20 },
@@ -48,12 +48,12 @@ function limitsOf(scene: string, limit: number): string {
   return JSON.stringify({ limits });
 }
 
-/** For `neverOver` of this scene and limit. `redisPort`: of the store. */
-export async function serverBackend(scene: string, limit: number, redisPort: number): Promise<Servers> {
+/** For `staysWithinLimit` with this scenario and limit. `redisPort`: port of the store. */
+export async function serverBackend(scenario: string, limit: number, redisPort: number): Promise<Servers> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-soak-'));
   const config = join(folder, 'limits.yaml');
   const write = (text: string): void => writeFileSync(config, text);
-  const good = limitsOf(scene, limit);
+  const good = limitsOf(scenario, limit);
   write(good);
 
   async function start({
@@ -78,41 +78,41 @@ export async function serverBackend(scene: string, limit: number, redisPort: num
     const ports = { http: await freePort(), resp: await freePort() };
     return { ...ports, ...(await start(ports)) };
   };
-  const [mortal, lasting] = await Promise.all([open(), open()]);
+  const [restarted, permanent] = await Promise.all([open(), open()]);
   let connections = 0;
 
   return {
     name: 'server',
     isInOrder: false,
-    // Its state is in Redis, which has faults of its own.
-    trouble: troubleBy(
+    // The state is in Redis, which has its own faults.
+    injector: faultInjector(
       () => ({
         killed: {
-          async act() {
-            mortal.child.kill('SIGKILL');
-            await mortal.gone;
-            Object.assign(mortal, await start(mortal));
+          async inject() {
+            restarted.child.kill('SIGKILL');
+            await restarted.gone;
+            Object.assign(restarted, await start(restarted));
           },
         },
         drained: {
-          async act() {
-            mortal.child.kill('SIGTERM');
-            const code = await mortal.gone;
+          async inject() {
+            restarted.child.kill('SIGTERM');
+            const code = await restarted.gone;
             if (code !== 0) throw new Error(`the server ended with ${code}`);
-            Object.assign(mortal, await start(mortal));
+            Object.assign(restarted, await start(restarted));
           },
         },
         stopped: {
-          async act(draw) {
-            const { child } = [mortal, lasting][draw(2)];
+          async inject(draw) {
+            const { child } = [restarted, permanent][draw(2)];
             child.kill('SIGSTOP');
             await sleep(100 + draw(500));
             child.kill('SIGCONT');
           },
         },
-        // The last good one stays.
+        // The server keeps the previous configuration.
         'bad configuration': {
-          async act(draw) {
+          async inject(draw) {
             write('limits: { gcra: nonsense');
             await sleep(300 + draw(500));
             write(good);
@@ -123,16 +123,16 @@ export async function serverBackend(scene: string, limit: number, redisPort: num
     ),
     connect() {
       const number = connections++;
-      const { http, resp } = [mortal, lasting][number % 2];
+      const { http, resp } = [restarted, permanent][number % 2];
       return number % 4 < 2 ? overHttp(http) : overResp(http, resp);
     },
     rows: async () => 0,
     async resident() {
-      const response = await fetch(`http://127.0.0.1:${lasting.http}/metrics`);
+      const response = await fetch(`http://127.0.0.1:${permanent.http}/metrics`);
       return Number(/^process_resident_memory_bytes (\S+)/m.exec(await response.text())?.[1]);
     },
     async stop() {
-      for (const { child, gone } of [mortal, lasting]) {
+      for (const { child, gone } of [restarted, permanent]) {
         child.kill('SIGKILL');
         await gone;
       }
@@ -141,7 +141,7 @@ export async function serverBackend(scene: string, limit: number, redisPort: num
   };
 }
 
-/** To start a process takes a while. */
+/** Milliseconds between faults, because it takes a while to start a process. */
 const PAUSE = 1200;
 
 function overHttp(port: number): Connection {
@@ -151,7 +151,7 @@ function overHttp(port: number): Connection {
   };
 }
 
-/** Members that each verb is told. */
+/** Members of the request body, by verb. */
 const MEMBERS: Readonly<Record<string, (hit: Hit) => object>> = {
   take: ({ cost, mode }) => ({ cost, mode }),
   peek: ({ cost }) => ({ cost }),
@@ -173,9 +173,9 @@ async function ask(port: number, hit: Hit, deadline: number): Promise<Decision> 
   return JSON.parse(text) as Decision;
 }
 
-/** What RESP has no command for goes to the other door. */
+/** Hits that RESP has no command for go to the HTTP listener. */
 function overResp(http: number, port: number): Connection {
-  const client = new Redis(port, '127.0.0.1', { ...CAREFUL, commandTimeout: 1000 });
+  const client = new Redis(port, '127.0.0.1', { ...NO_RETRIES, commandTimeout: 1000 });
   client.on('error', () => {});
   async function throttle({ plan, key, cost }: Hit): Promise<Decision> {
     const reply = await client.call('THROTTLE', key, plan.name, cost).catch((error: Error) => {

@@ -1,13 +1,13 @@
-/** All scenes at once, in trouble, for a while; then a verdict. */
+/** Runs all scenarios concurrently while faults are injected, and reports what went wrong. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { random } from 'sluice-test-support/random.ts';
 import { bytesInUse, rejections } from 'sluice-test-support/redis/watch.ts';
-import { steady } from './book.ts';
-import { type Cast, cast } from './cast.ts';
+import { steady } from './ledger.ts';
+import { type Setup, setUp } from './setup.ts';
 import { Footprints } from './footprint.ts';
-import type { Stage } from './scene.ts';
+import type { Run } from './scenario.ts';
 import { countOf, mega, storeOf, Tallies, type Verdict } from './tally.ts';
-import { isTooMuch, Weather } from './weather.ts';
+import { isUnavailableTooOften, FaultFree } from './fault-free.ts';
 
 export interface SoakOptions {
   /** Milliseconds. */
@@ -18,123 +18,128 @@ export interface SoakOptions {
   readonly print: (line: string) => void;
 }
 
-/** Until then the heap and the code still find their size. */
+/** Fraction of the run after which heap and code have reached their size. */
 const WARM_UP = 1 / 3;
-/** Milliseconds. The last part has no faults: everything must be well again. */
-const calmOf = (span: number): number => Math.max(span / 20, 3000);
-/** On a busy machine a fault may last longer than it should; then the rest does, too. */
-const CALM = 2500;
-/** And a scene may have come to nothing yet: for so much longer all go on. */
-const LONGER = 90_000;
-/** Fewer decisions of a scene say nothing. */
-const FEWEST = 20;
-/** How many scenes there are, by what they tell. */
-const SCENES = 30;
+/** Milliseconds at the end of a run in which no fault is injected: every store must recover. */
+const faultFreeEnd = (span: number): number => Math.max(span / 20, 3000);
+/** Milliseconds without faults at the end, even if the last fault took longer than planned on a busy machine. */
+const MIN_FAULT_FREE = 2500;
+/** Milliseconds by which a run is extended at most, if a scenario has not made enough checks yet. */
+const MAX_EXTENSION = 90_000;
+/** Decisions that each scenario must make. */
+const MIN_CHECKS = 20;
+/** How many scenarios report results. */
+const SCENARIOS = 30;
 const SAMPLES = 60;
-/** Milliseconds between two samples at least: to collect all garbage takes a while, in which nothing is checked. */
-const SELDOM = 2500;
+/** Least milliseconds between two memory samples: each one collects all garbage, which blocks the checks. */
+const SAMPLE_EVERY = 2500;
 
 export async function soak({ span, seed, every, print }: SoakOptions): Promise<Verdict> {
-  const company = await cast();
-  const { scenes, troubles } = company;
-  const weather = new Weather([...troubles, ...company.reasons]);
+  const setup = await setUp();
+  const { scenarios, injectors } = setup;
+  const faultFree = new FaultFree([...injectors, ...setup.dependencies]);
   const tallies = new Tallies();
-  const wrong: string[] = [];
+  const violations: string[] = [];
   const start = performance.now();
   const elapsed = () => performance.now() - start;
-  /** Since the last fault. */
-  let calmSince = Infinity;
+  /** When the last fault ended. */
+  let faultFreeSince = Infinity;
   let isOver = false;
-  /** What has not been seen yet. */
-  function lacking(): string[] {
-    const all = Object.entries(tallies.scenes);
-    const quiet = /: (rows|waiting)$/;
+  /** What the run has not shown yet. */
+  function missing(): string[] {
+    const all = Object.entries(tallies.scenarios);
+    const neverDenied = /: (rows|waiting)$/;
     return [
-      ...(all.length < SCENES ? [`only ${all.length} scenes`] : []),
-      ...all.filter(([, { checked }]) => checked < FEWEST).map(([scene]) => `${scene}: too few decisions`),
+      ...(all.length < SCENARIOS ? [`only ${all.length} scenarios reported`] : []),
       ...all
-        .filter(([, { calm }]) => calm === 0)
-        .map(([scene]) => `${scene}: did not go on after the last fault`),
+        .filter(([, { checked }]) => checked < MIN_CHECKS)
+        .map(([scenario]) => `${scenario}: too few decisions`),
       ...all
-        .filter(([scene, { denied }]) => denied === 0 && !quiet.test(scene))
-        .map(([scene]) => `${scene}: no limit was ever reached`),
-      ...troubles.filter(([, { counts }]) => countOf(counts) === 0).map(([store]) => `${store}: no fault`),
+        .filter(([, { afterLastFault }]) => afterLastFault === 0)
+        .map(([scenario]) => `${scenario}: made no checks after the last fault`),
+      ...all
+        .filter(([scenario, { denied }]) => denied === 0 && !neverDenied.test(scenario))
+        .map(([scenario]) => `${scenario}: never reached a limit`),
+      ...injectors
+        .filter(([, { counts }]) => countOf(counts) === 0)
+        .map(([store]) => `${store}: no fault was injected`),
     ];
   }
-  const stage: Stage = {
+  const run: Run = {
     seed,
     isOver() {
-      const end = Math.max(span, calmSince + CALM);
-      isOver ||= elapsed() > end && (elapsed() > end + LONGER || lacking().length === 0);
+      const end = Math.max(span, faultFreeSince + MIN_FAULT_FREE);
+      isOver ||= elapsed() > end && (elapsed() > end + MAX_EXTENSION || missing().length === 0);
       return isOver;
     },
-    checked(scene, count = 1) {
-      const tally = tallies.of(scene);
+    checked(scenario, count = 1) {
+      const tally = tallies.of(scenario);
       tally.checked += count;
-      if (calmSince < Infinity) tally.calm += count;
-      if (weather.isFair(storeOf(scene))) tally.fair.add(steady());
+      if (faultFreeSince < Infinity) tally.afterLastFault += count;
+      if (faultFree.isFaultFree(storeOf(scenario))) tally.faultFree.add(steady());
     },
-    denied(scene, count = 1) {
-      tallies.of(scene).denied += count;
+    denied(scenario, count = 1) {
+      tallies.of(scenario).denied += count;
     },
-    unavailable(scene, asked) {
-      const tally = tallies.of(scene);
+    unavailable(scenario, asked) {
+      const tally = tallies.of(scenario);
       tally.unavailable++;
-      if (!weather.isFair(storeOf(scene), asked)) return;
-      tally.fair.add(steady());
+      if (!faultFree.isFaultFree(storeOf(scenario), asked)) return;
+      tally.faultFree.add(steady());
       tally.missed.add(steady());
     },
-    rows(scene, count, most) {
-      const { warm, most: seen = 0 } = tallies.of(scene).rows ?? {};
+    rows(scenario, count, most) {
+      const { warm, most: seen = 0 } = tallies.of(scenario).rows ?? {};
       const isWarm = elapsed() > span * WARM_UP;
-      tallies.of(scene).rows = {
+      tallies.of(scenario).rows = {
         warm: isWarm ? (warm ?? count) : count,
         end: count,
         most: Math.max(seen, count),
       };
-      if (count > most) stage.wrong(scene, `${count} rows are kept, where ${most} can be in use`);
+      if (count > most)
+        run.violation(scenario, `the store keeps ${count} rows, but at most ${most} can be in use`);
     },
-    late: () => weather.late(),
-    wrong(scene, what) {
-      tallies.of(scene).wrong++;
-      if (wrong.length >= 100) return;
-      wrong.push(`${seconds(elapsed())}, ${scene}: ${what.slice(0, 1000)}`);
-      print(`wrong: ${wrong[wrong.length - 1]}`);
+    late: () => faultFree.late(),
+    violation(scenario, what) {
+      tallies.of(scenario).violations++;
+      if (violations.length >= 100) return;
+      violations.push(`${seconds(elapsed())}, ${scenario}: ${what.slice(0, 1000)}`);
+      print(`violation: ${violations[violations.length - 1]}`);
     },
   };
 
-  const unheard = rejections();
+  const unhandled = rejections();
   const clock = clockWatch();
   const memory = { heap: new Footprints(), resident: new Footprints(), server: new Footprints() };
   async function sample(): Promise<void> {
     memory.heap.add(bytesInUse());
     memory.resident.add(process.memoryUsage.rss());
-    memory.server.add(await company.resident().catch(() => memory.server.last));
+    memory.server.add(await setup.resident().catch(() => memory.server.last));
   }
   await sample();
-  const faults = (): number => troubles.reduce((sum, [, { counts }]) => sum + countOf(counts), 0);
+  const faults = (): number => injectors.reduce((sum, [, { counts }]) => sum + countOf(counts), 0);
   const line = (): string =>
-    `${seconds(elapsed()).padStart(5)}  ${tallies.total('checked').toLocaleString('en')} checked, ${wrong.length} wrong, ` +
+    `${seconds(elapsed()).padStart(5)}  ${tallies.total('checked').toLocaleString('en')} checked, ${violations.length} violations, ` +
     `${tallies.total('unavailable').toLocaleString('en')} unavailable, ${faults()} faults, heap ${mega(memory.heap.last)}${waitedFor()}`;
   const waitedFor = (): string =>
     elapsed() < span
       ? ''
-      : troubles.map(([store, { doing }]) => (doing ? `, ${store}: ${doing}` : '')).join('');
+      : injectors.map(([store, { active }]) => (active ? `, ${store}: ${active}` : '')).join('');
   async function watch(): Promise<void> {
-    while (!stage.isOver()) {
-      await sleep(Math.min(Math.max(span / SAMPLES, SELDOM), every));
-      clock.look();
-      // What was let go at the end says nothing.
-      if (!stage.isOver()) await sample();
+    while (!run.isOver()) {
+      await sleep(Math.min(Math.max(span / SAMPLES, SAMPLE_EVERY), every));
+      clock.check();
+      // Memory that is freed at the end does not count.
+      if (!run.isOver()) await sample();
     }
   }
-  async function disturb(): Promise<void> {
-    const left = (): number => span - calmOf(span) - elapsed();
-    await Promise.all(troubles.map(([, trouble], i) => trouble.make(random(seed + i), left)));
-    calmSince = elapsed();
+  async function injectFaults(): Promise<void> {
+    const left = (): number => span - faultFreeEnd(span) - elapsed();
+    await Promise.all(injectors.map(([, injector], i) => injector.run(random(seed + i), left)));
+    faultFreeSince = elapsed();
   }
-  async function tell(): Promise<void> {
-    for (let next = every; !stage.isOver(); ) {
+  async function report(): Promise<void> {
+    for (let next = every; !run.isOver(); ) {
       await sleep(50);
       if (elapsed() < next) continue;
       print(line());
@@ -145,23 +150,23 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
   print(`soak of ${seconds(span)}, seed ${seed}`);
   print(line());
   try {
-    await Promise.all([...scenes.map((scene) => scene(stage)), disturb(), watch(), tell()]);
+    await Promise.all([...scenarios.map((scenario) => scenario(run)), injectFaults(), watch(), report()]);
   } finally {
-    weather.stop();
-    await company.stop();
+    faultFree.stop();
+    await setup.stop();
   }
-  await unheard.stop();
-  for (const error of unheard.seen) stage.wrong('all', `nobody caught: ${String(error)}`);
-  wrong.push(...lacking());
-  for (const [scene, { fair, missed }] of Object.entries(tallies.scenes))
-    if (isTooMuch(missed.count, fair.count))
-      wrong.push(
-        `${scene}: unavailable in ${missed.count} of ${fair.count} tenths of a second of fair weather`,
+  await unhandled.stop();
+  for (const error of unhandled.seen) run.violation('all', `unhandled rejection: ${String(error)}`);
+  violations.push(...missing());
+  for (const [scenario, { faultFree: asked, missed }] of Object.entries(tallies.scenarios))
+    if (isUnavailableTooOften(missed.count, asked.count))
+      violations.push(
+        `${scenario}: unavailable in ${missed.count} of ${asked.count} tenths of a second without faults`,
       );
   return {
-    wrong,
-    scenes: tallies.scenes,
-    faults: byStore(troubles),
+    violations,
+    scenarios: tallies.scenarios,
+    faults: byStore(injectors),
     memory: {
       heap: memory.heap.result(WARM_UP),
       resident: memory.resident.result(WARM_UP),
@@ -171,16 +176,16 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
   };
 }
 
-/** How often the machine's clock was set, and by how many milliseconds. */
-function clockWatch(): { readonly steps: readonly number[]; look(): void } {
+/** Records by how many milliseconds the machine's clock was set, each time. */
+function clockWatch(): { readonly steps: readonly number[]; check(): void } {
   const offset = (): number => Date.now() - steady();
   const steps: number[] = [];
   let last = offset();
   return {
     steps,
-    look() {
+    check() {
       const step = offset() - last;
-      // It is read in whole milliseconds.
+      // The clock is read in whole milliseconds.
       if (Math.abs(step) < 3) return;
       steps.push(step);
       last += step;
@@ -188,9 +193,9 @@ function clockWatch(): { readonly steps: readonly number[]; look(): void } {
   };
 }
 
-function byStore(troubles: Cast['troubles']): Record<string, Record<string, number>> {
+function byStore(injectors: Setup['injectors']): Record<string, Record<string, number>> {
   const faults: Record<string, Record<string, number>> = {};
-  for (const [store, { counts }] of troubles) {
+  for (const [store, { counts }] of injectors) {
     faults[store] ??= {};
     for (const [name, count] of Object.entries(counts))
       faults[store][name] = (faults[store][name] ?? 0) + count;

@@ -1,9 +1,9 @@
-/** What was counted, by scene and by store. */
+/** The results of a run, by scenario and by store. */
 import type { Footprint } from './footprint.ts';
-import { Tenths } from './weather.ts';
+import { Tenths } from './fault-free.ts';
 
 export interface Rows {
-  /** When the warm-up ended, at the end, and the most that were ever seen. */
+  /** Rows after the warm-up, at the end, and the most at any time. */
   warm: number;
   end: number;
   most: number;
@@ -13,71 +13,71 @@ export interface Tally {
   checked: number;
   denied: number;
   unavailable: number;
-  wrong: number;
-  /** Checked since the last fault. */
-  calm: number;
-  /** In fair weather: when something was asked, and when something was unavailable. */
-  readonly fair: Tenths;
+  violations: number;
+  /** Checks after the last fault. */
+  afterLastFault: number;
+  /** When the store was asked during fault-free periods, and when it was unavailable in them. */
+  readonly faultFree: Tenths;
   readonly missed: Tenths;
   rows: Rows | undefined;
 }
 
 export class Tallies {
-  private readonly byScene = new Map<string, Tally>();
+  private readonly byScenario = new Map<string, Tally>();
 
-  of(scene: string): Tally {
-    const known = this.byScene.get(scene);
+  of(scenario: string): Tally {
+    const known = this.byScenario.get(scenario);
     if (known !== undefined) return known;
     const tally: Tally = {
       checked: 0,
       denied: 0,
       unavailable: 0,
-      wrong: 0,
-      calm: 0,
-      fair: new Tenths(),
+      violations: 0,
+      afterLastFault: 0,
+      faultFree: new Tenths(),
       missed: new Tenths(),
       rows: undefined,
     };
-    this.byScene.set(scene, tally);
+    this.byScenario.set(scenario, tally);
     return tally;
   }
 
-  get scenes(): Readonly<Record<string, Tally>> {
-    return Object.fromEntries(this.byScene);
+  get scenarios(): Readonly<Record<string, Tally>> {
+    return Object.fromEntries(this.byScenario);
   }
 
   total(of: 'checked' | 'unavailable'): number {
-    return [...this.byScene.values()].reduce((sum, tally) => sum + tally[of], 0);
+    return [...this.byScenario.values()].reduce((sum, tally) => sum + tally[of], 0);
   }
 }
 
 export interface Verdict {
-  /** What must never be; the first hundred. */
-  readonly wrong: readonly string[];
-  /** By 'store: what is looked at'. */
-  readonly scenes: Readonly<Record<string, Tally>>;
+  /** Things that must never happen; the first hundred. */
+  readonly violations: readonly string[];
+  /** By 'store: property'. */
+  readonly scenarios: Readonly<Record<string, Tally>>;
   /** By store and kind. */
   readonly faults: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** Of this process, and of a server that never ends. */
+  /** Heap and resident memory of this process, and resident memory of a server that is never restarted. */
   readonly memory: Readonly<Record<'heap' | 'resident' | 'server', Footprint>>;
-  /** Milliseconds by which the machine's clock was set meanwhile: servers go by it, and so do their books. */
+  /** Milliseconds by which the machine's clock was set during the run. Servers use that clock, and so do their ledgers. */
   readonly clockSet: readonly number[];
 }
 
-const COLUMNS = ['checked', 'denied', 'unavailable', 'wrong'] as const;
+const COLUMNS = ['checked', 'denied', 'unavailable', 'violations'] as const;
 
-/** A line for each store. */
-function table({ scenes, faults }: Verdict): string[] {
-  const stores = [...new Set(Object.keys(scenes).map(storeOf))].sort();
+/** One line for each store. */
+function table({ scenarios, faults }: Verdict): string[] {
+  const stores = [...new Set(Object.keys(scenarios).map(storeOf))].sort();
   const lines = stores.map((store) => {
-    const tallies = Object.entries(scenes)
-      .filter(([scene]) => storeOf(scene) === store)
+    const tallies = Object.entries(scenarios)
+      .filter(([scenario]) => storeOf(scenario) === store)
       .map(([, tally]) => tally);
     const sum = (of: (tally: Tally) => number) => tallies.reduce((total, tally) => total + of(tally), 0);
     const numbers = [
       ...COLUMNS.map((column) => sum((tally) => tally[column])),
       countOf(faults[store]),
-      sum(({ fair }) => fair.count / 10),
+      sum(({ faultFree }) => faultFree.count / 10),
       sum(({ missed }) => missed.count / 10),
     ];
     const rows = tallies.flatMap((tally) => tally.rows ?? []);
@@ -88,7 +88,7 @@ function table({ scenes, faults }: Verdict): string[] {
     ];
   });
   return [
-    ['store', ...COLUMNS, 'faults', 'fair, s', 'missed, s', 'rows after a third → at the end'],
+    ['store', ...COLUMNS, 'faults', 'no fault, s', 'missed, s', 'rows after a third → at the end'],
     ...lines,
   ].map(([store, ...rest]) =>
     [store.padEnd(14), ...rest.slice(0, -1).map((cell) => cell.padStart(11)), `  ${rest.at(-1)}`].join(' '),
@@ -96,7 +96,7 @@ function table({ scenes, faults }: Verdict): string[] {
 }
 
 export function summary(verdict: Verdict): string {
-  const { wrong, faults, memory, clockSet } = verdict;
+  const { violations, faults, memory, clockSet } = verdict;
   const list = (counts: Readonly<Record<string, number>>) =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count}`)
@@ -109,14 +109,14 @@ export function summary(verdict: Verdict): string {
     '',
     ...Object.entries(memory).map(
       ([name, { start, warm, end, growth }]) =>
-        `${name.padEnd(9)} ${mega(start)} before, ${mega(warm)} after a third, ${mega(end)} at the end; by a line through the last two thirds ${mega(growth)} more`,
+        `${name.padEnd(9)} ${mega(start)} before, ${mega(warm)} after a third, ${mega(end)} at the end; trend of the last two thirds: ${mega(growth)} more`,
     ),
     `clock     ${clockSet.length === 0 ? 'never set' : `set by ${clockSet.map((step) => step.toFixed(0)).join(', ')} ms`}`,
-    `wrong     ${wrong.length === 0 ? 'nothing' : `\n  ${wrong.join('\n  ')}`}`,
+    `violations ${violations.length === 0 ? 'none' : `\n  ${violations.join('\n  ')}`}`,
   ].join('\n');
 }
 
-export const storeOf = (scene: string): string => scene.split(':')[0];
+export const storeOf = (scenario: string): string => scenario.split(':')[0];
 export const countOf = (counts: Readonly<Record<string, number>> = {}): number =>
   Object.values(counts).reduce((sum, count) => sum + count, 0);
 export const mega = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;

@@ -1,5 +1,5 @@
 // @ts-check
-/** A thread that takes from a key in shared memory, and tells how it went. It runs what was built: Node 20 runs no TypeScript. */
+/** A thread that takes from a key in shared memory and reports the results. It uses the built files, because Node 20 cannot run TypeScript. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { createLimiter, gcra } from '../../dist/index.js';
@@ -10,7 +10,7 @@ const limiter = createLimiter(gcra({ limit, per: '1s' }), {
   store: attachSharedMemory(handle),
   name: 'soak',
 });
-/** The same for all threads. */
+/** Milliseconds by a clock that is the same in all threads. */
 const now = () => Number(process.hrtime.bigint()) / 1e6;
 
 for (;;) {

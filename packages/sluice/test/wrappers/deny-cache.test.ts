@@ -1,24 +1,24 @@
-/** The denial cache under a flood, in simulated time: what passes, how long callers wait, what the store is asked. */
+/** The deny cache under a flood, in simulated time: how much it admits, how long callers wait, and how often the store is asked. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { type Decision, fixedWindow, gcra, type Policies, slidingLog, type Store } from '../../src/index.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';
 import { steady } from './leased/scenarios.ts';
-import { type Course, overAdmitted, simulate, total } from './leased/simulation.ts';
+import { type SimulationResult, overAdmitted, simulate, total } from './leased/simulation.ts';
 
 const LENGTH = 500;
-/** Hits a millisecond, on all nodes together. */
+/** Hits per millisecond, on all nodes together. */
 const FLOOD = 30;
 
 afterEach(() => {
   vi.restoreAllMocks();
 });
 
-interface Flood extends Course {
+interface Flood extends SimulationResult {
   /** Milliseconds that the slowest answer took. */
   readonly slowest: number;
 }
 
-/** A flood on one key, with this round trip to the store; `wrap` stands between the limiter and the store. */
+/** Simulates a flood on one key with this round trip to the store. `wrap` wraps the store. */
 async function flood(
   policies: Policies,
   roundTrip: number,
@@ -27,7 +27,7 @@ async function flood(
 ): Promise<Flood> {
   let slowest = 0;
   const delay = [roundTrip / 2, roundTrip / 2] as const;
-  const course = await simulate({
+  const result = await simulate({
     ...steady(policies, nodes, FLOOD * 1000, LENGTH),
     delay,
     wrap(remote, { clock }) {
@@ -45,7 +45,7 @@ async function flood(
       };
     },
   });
-  return { ...course, slowest };
+  return { ...result, slowest };
 }
 
 const POLICIES: Readonly<Record<string, Policies>> = {
@@ -71,7 +71,7 @@ test.each(CASES)(
     expect(overAdmitted(policies, spends)).toBe(0);
     expect(passed).toBeGreaterThanOrEqual(0.99 * total(direct.spends) - 2);
     expect(slowest).toBeLessThanOrEqual(3 * roundTrip + 0.01);
-    // The first hits are on their way before anything is known; then a take and a peek for each unit, and a few more.
+    // The first hits are sent before a denial is known; after that, one take and one peek for each unit, and a few more.
     expect(calls).toBeLessThanOrEqual(FLOOD * (roundTrip + 1) + 3 * passed);
   },
   30_000,

@@ -1,4 +1,4 @@
-/** Keys come from clients, and some are very long. What a process remembers of them must stay small. */
+/** Keys come from clients, and some are very long. The memory that wrappers use for them must stay small. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
@@ -18,13 +18,13 @@ import type { Hit } from '../../src/store.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { closures } from '../../src/http/client/retry-budget.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';
-import { Holds } from '../../src/wrappers/resilient/held-places.ts';
-import { LONGEST_KEPT } from '../../src/wrappers/shared/cacheable-key.ts';
+import { HeldPlaces } from '../../src/wrappers/resilient/held-places.ts';
+import { MAX_CACHEABLE_LENGTH } from '../../src/wrappers/shared/cacheable-key.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** In megabytes. */
+/** Heap in use, in megabytes. */
 function heap(): number {
   collect();
   return process.memoryUsage().heapUsed / 1e6;
@@ -32,8 +32,8 @@ function heap(): number {
 
 const KEYS = 4000;
 const LENGTH = 100_000;
-/** In megabytes. 4,000 keys of 100 kB take 400 of them. */
-const LITTLE = 20;
+/** In megabytes. 4,000 keys of 100 kB take 400. */
+const MAX_GROWTH = 20;
 const LIMIT = 200;
 
 /** A memory store that answers with promises, as a remote store does, and counts its hits. */
@@ -79,23 +79,23 @@ describe.each(wrappers)('%s', (_, wrap) => {
       expect((await limiter.take(keyOf(i), LIMIT)).remaining).toBe(0);
     }
     const after = heap();
-    // The limiter and all that it remembers are still in use here.
+    // This keeps the limiter and its memory alive until here.
     expect((await limiter.take('warm-up')).allowed).toBe(true);
     return after - before;
   }
 
   test('does not keep 4,000 keys of 100 kB in memory', async () => {
-    expect(await growth((i) => `${i} ${'x'.repeat(LENGTH)}`)).toBeLessThan(LITTLE);
+    expect(await growth((i) => `${i} ${'x'.repeat(LENGTH)}`)).toBeLessThan(MAX_GROWTH);
   });
 
-  test('does not keep the text alive that a short key was sliced from', async () => {
+  test('does not keep the string alive that a short key was sliced from', async () => {
     const slice = (i: number): string => `a key with the number ${i} ${'x'.repeat(LENGTH)}`.slice(0, 40);
-    expect(await growth(slice)).toBeLessThan(LITTLE);
+    expect(await growth(slice)).toBeLessThan(MAX_GROWTH);
   });
 
   test('asks the store about every hit of a key that is too long to remember, and limits it exactly', async () => {
     const { limiter, asked } = open();
-    const key = 'x'.repeat(LONGEST_KEPT + 1);
+    const key = 'x'.repeat(MAX_CACHEABLE_LENGTH + 1);
     for (let i = 0; i < LIMIT; i++) expect((await limiter.take(key)).allowed).toBe(true);
     for (let i = 0; i < 10; i++)
       expect(await limiter.take(key)).toMatchObject({ allowed: false, source: 'store' });
@@ -109,7 +109,7 @@ describe.each(wrappers)('%s', (_, wrap) => {
     expect(await limiter.take(key)).toMatchObject({ allowed: true, remaining: LIMIT - 1 });
   });
 
-  test('answers for a key of a thousand characters by itself', async () => {
+  test('answers hits of a key of a thousand characters from memory', async () => {
     const { limiter } = open();
     const key = 'x'.repeat(1000);
     for (let i = 0; i < LIMIT + 10; i++) await limiter.take(key);
@@ -122,7 +122,7 @@ describe('announcements of servers that limitedFetch calls', () => {
     const closed = closures(manualClock(0));
     const before = heap();
     for (let i = 0; i < KEYS; i++) closed.close(`${i} ${'x'.repeat(LENGTH)}`, 1000);
-    expect(heap() - before).toBeLessThan(LITTLE);
+    expect(heap() - before).toBeLessThan(MAX_GROWTH);
     expect(closed.left(`${KEYS - 1} ${'x'.repeat(LENGTH)}`)).toBe(1000);
   });
 
@@ -133,7 +133,7 @@ describe('announcements of servers that limitedFetch calls', () => {
   });
 });
 
-test('the record of held places has no long keys', () => {
+test('long keys are not recorded as held places', () => {
   const hits: Hit[] = [];
   const store: Store<Promise<Decision>> = {
     clock: manualClock(0),
@@ -144,8 +144,8 @@ test('the record of held places has no long keys', () => {
     close() {},
   };
   const jobs = createLimiter(concurrency({ limit: 1, lease: '1m' }), { store, name: 'jobs' });
-  const holds = new Holds();
-  for (const length of [LONGEST_KEPT, LONGEST_KEPT + 1]) void jobs.take('k'.repeat(length));
+  const holds = new HeldPlaces();
+  for (const length of [MAX_CACHEABLE_LENGTH, MAX_CACHEABLE_LENGTH + 1]) void jobs.take('k'.repeat(length));
   for (const hit of hits) holds.add(hit, 0, 1, false);
   expect(holds.size).toBe(1);
 });

@@ -17,18 +17,25 @@ import {
 import type { ManualClock } from '../../src/testing/index.ts';
 import { askedStore, settled } from './leased/asked.ts';
 import { steady, storms, surges } from './leased/scenarios.ts';
-import { type Course, excess, type Scenario, simulate, type Spend, total } from './leased/simulation.ts';
+import {
+  type SimulationResult,
+  excess,
+  type Scenario,
+  simulate,
+  type Spend,
+  total,
+} from './leased/simulation.ts';
 
 const EVERY = 100;
-/** The longest round trip of the simulation, both ways. */
+/** The longest round trip of the simulation, in milliseconds. */
 const ROUND_TRIP = 4;
 
-function withSync(scenario: Scenario): Promise<Course> {
+function withSync(scenario: Scenario): Promise<SimulationResult> {
   return simulate({ ...scenario, wrap: (store, { clock }) => synced(store, { every: EVERY, clock }) });
 }
 
-/** What all nodes but the busiest let pass, at most, in two intervals and a round trip. */
-function unheardOf(spends: readonly Spend[], nodes: number): number {
+/** The most units that all nodes but the busiest admitted in two intervals and a round trip. */
+function unsynchronized(spends: readonly Spend[], nodes: number): number {
   const span = 2 * EVERY + ROUND_TRIP;
   const most = Array.from({ length: nodes }, (_, node) => {
     const own = spends.filter((spend) => spend.node === node);
@@ -43,7 +50,7 @@ function unheardOf(spends: readonly Spend[], nodes: number): number {
   return most.slice(0, -1).reduce((sum, each) => sum + each, 0);
 }
 
-describe('without faults, the overshoot of any window is at most what the other nodes let pass unheard', () => {
+describe('without faults, the overshoot of any window is at most what other nodes admitted before they synchronized', () => {
   const CASES: Readonly<Record<string, { policies: Policies; over: (spends: readonly Spend[]) => number }>> =
     {
       gcra: {
@@ -63,16 +70,16 @@ describe('without faults, the overshoot of any window is at most what the other 
       for (const nodes of [1, 2, 4, 16]) {
         const { spends } = await withSync(steady(policies, nodes, 1000, 20_000));
         const over = overIn(spends);
-        expect(over).toBeLessThanOrEqual(unheardOf(spends, nodes));
+        expect(over).toBeLessThanOrEqual(unsynchronized(spends, nodes));
         if (nodes === 1) expect(over).toBeLessThanOrEqual(0);
         seen = Math.max(seen, over);
       }
       for (const seed of [1, 2]) {
         const scenario = surges(policies, seed);
         const { spends } = await withSync(scenario);
-        expect(overIn(spends)).toBeLessThanOrEqual(unheardOf(spends, scenario.nodes));
+        expect(overIn(spends)).toBeLessThanOrEqual(unsynchronized(spends, scenario.nodes));
       }
-      // Otherwise the bound was not tried.
+      // Otherwise the load did not reach the bound.
       expect(seen).toBeGreaterThan(0);
     },
     30_000,
@@ -88,21 +95,21 @@ describe('without faults, the overshoot of any window is at most what the other 
     }
     const over = Math.max(...byWindow.values()) - 2000;
     expect(over).toBeGreaterThan(0);
-    expect(over).toBeLessThanOrEqual(unheardOf(spends, 8));
+    expect(over).toBeLessThanOrEqual(unsynchronized(spends, 8));
   });
 });
 
-test('what was let pass too much is missing later: over a minute, a bucket keeps its rate', async () => {
+test('a bucket makes up for an overshoot later: over a minute, it keeps its rate', async () => {
   const { spends } = await withSync(steady(gcra({ limit: 200, per: '1s', burst: 400 }), 8, 1000, 60_000));
   expect(total(spends)).toBeLessThanOrEqual(1.02 * (400 + 60 * 200));
   expect(total(spends)).toBeGreaterThan(0.95 * (400 + 60 * 200));
 });
 
-test('crashes, stalls and lost answers leave no rejection unheard and no node silent for good', async () => {
+test('crashes, stalls and lost answers cause no unhandled rejection, and every node recovers', async () => {
   for (const seed of [1, 2, 3]) {
     const scenario = storms(gcra({ limit: 200, per: '1s', burst: 2000 }), seed);
-    const course = await withSync(scenario);
-    expect(total(course.spends)).toBeGreaterThan(0.5 * total((await simulate(scenario)).spends));
+    const result = await withSync(scenario);
+    expect(total(result.spends)).toBeGreaterThan(0.5 * total((await simulate(scenario)).spends));
   }
 });
 
@@ -116,7 +123,7 @@ describe('one node', () => {
   const limiterOf = (policies: Policies): Limiter<MaybePromise<Decision>> =>
     createLimiter(policies, { store: synced(store, { every: EVERY, clock }), name: 'api' });
 
-  test('asks once, then answers at once and pushes once an interval', async () => {
+  test('asks once, then answers synchronously and pushes once per interval', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     for (let i = 0; i < 5; i++)
@@ -129,14 +136,14 @@ describe('one node', () => {
     expect(limiter.take('alice', 4)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
-  test('hits that come before the first answer wait for it', async () => {
+  test('hits that arrive before the first answer wait for it', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 3, per: '1h' }));
     const decisions = await Promise.all(Array.from({ length: 5 }, async () => limiter.take('alice')));
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
     expect(asked).toEqual(['take 1']);
   });
 
-  test('a denial announces the next answer, and the store’s own wait once it was asked for', async () => {
+  test('a denial announces the next synchronization, or the store’s own wait once it is known', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 2, per: '1h', align: 'first' }));
     await limiter.take('alice');
     void limiter.take('alice');
@@ -149,7 +156,7 @@ describe('one node', () => {
     expect(limiter.take('alice')).toMatchObject({ allowed: false, retryAfter: 3_600_000 - 2 * EVERY });
   });
 
-  test('forgets a key that lies idle, after what passed was pushed', async () => {
+  test('stops counting an idle key after its units were pushed', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 2);
@@ -160,7 +167,7 @@ describe('one node', () => {
     expect(asked).toEqual(['take 1', 'take always 2']);
   });
 
-  test('a refund undoes what was not yet pushed; reset and block hold at once', async () => {
+  test('a refund reduces what is pushed next; reset and block take effect immediately', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 4);
@@ -172,7 +179,7 @@ describe('one node', () => {
     expect(await limiter.take('alice')).toMatchObject({ allowed: false, policy: 'block' });
   });
 
-  test('a block loses nothing of what has passed', async () => {
+  test('a block does not lose units that were admitted before it', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 4);
@@ -182,7 +189,7 @@ describe('one node', () => {
     expect(await limiter.peek('alice')).toMatchObject({ allowed: true, remaining: 5 });
   });
 
-  test('close pushes what was not yet told', async () => {
+  test('close pushes units that were not pushed yet', async () => {
     const wrapped = synced(store, { every: EVERY, clock });
     const limiter = createLimiter('10/h', { store: wrapped, name: 'api' });
     await limiter.take('alice');
@@ -191,7 +198,7 @@ describe('one node', () => {
     expect(asked).toEqual(['take 1', 'take always 3']);
   });
 
-  test('close waits for a push that is on its way', async () => {
+  test('close waits for a push that is in flight', async () => {
     const wrapped = synced(store, { every: EVERY, clock });
     const limiter = createLimiter('10/h', { store: wrapped, name: 'api' });
     await limiter.take('alice');
@@ -207,7 +214,7 @@ describe('one node', () => {
     expect(asked).toEqual(['take 1', 'take always 3', 'close']);
   });
 
-  test('a push without an answer is not sent again: the next hit asks', async () => {
+  test('a push without an answer is not sent again, and the next hit asks the store', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 3);
@@ -220,8 +227,8 @@ describe('one node', () => {
     expect(await limiter.take('alice')).toMatchObject({ remaining: 8, source: 'store' });
   });
 
-  describe('an answer that a fallback gave in the store’s place', () => {
-    /** As `resilient` with an `onFailure` answers. */
+  describe('an answer of the fallback', () => {
+    /** Answers as `resilient` does with `onFailure`. */
     const fallBack = (): void => {
       const apply = store.apply.bind(store);
       store.apply = async (hit) => ({ ...(await apply(hit)), remaining: 999, source: 'fallback' });
@@ -238,7 +245,7 @@ describe('one node', () => {
       expect(limiter.take('alice')).toMatchObject({ allowed: false, source: 'lease' });
     });
 
-    test('makes hits that wait for it ask the store themselves, all at the same time', async () => {
+    test('makes hits that wait for it ask the store themselves, concurrently', async () => {
       fallBack();
       const apply = store.apply.bind(store);
       let [inFlight, most] = [0, 0];
@@ -255,7 +262,7 @@ describe('one node', () => {
       expect(most).toBe(4);
     });
 
-    test('to a push ends what the node knew: the next hit asks the store', async () => {
+    test('to a push makes the next hit ask the store', async () => {
       const apply = store.apply.bind(store);
       const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
       await limiter.take('alice');
@@ -268,7 +275,7 @@ describe('one node', () => {
     });
   });
 
-  test('what is not a count is checked directly', async () => {
+  test('policies that do not count units are checked directly', async () => {
     const limiter = limiterOf(concurrency({ limit: 2, lease: '1m' }));
     for (let i = 0; i < 3; i++) await limiter.take('alice');
     expect(asked).toEqual(['take 1', 'take 1', 'take 1']);
@@ -278,7 +285,7 @@ describe('one node', () => {
     const longFor = (policies: PolicySource): Limiter<MaybePromise<Decision>> =>
       createLimiter(policies, { store: synced(store, { every: '1h', clock }), name: 'api' });
 
-    test('is a tenth of the window: a node hears of what others let pass, and of the next window', async () => {
+    test('is shortened to a tenth of the window, so that nodes notice each other’s units and the next window', async () => {
       const limiter = longFor(fixedWindow({ limit: 10, per: '1m' }));
       await limiter.take('alice');
       void limiter.take('alice', 4);
@@ -309,7 +316,7 @@ describe('one node', () => {
       expect(asked.filter((what) => what.startsWith('take'))).toEqual(['take always 2', 'take always 2']);
     });
 
-    test('is not needed where it would be shorter than 10 ms: such limiters are checked directly', async () => {
+    test('is not shortened below 10 ms: such limiters are checked directly', async () => {
       const limiter = longFor(fixedWindow({ limit: 10, per: '90ms' }));
       for (let i = 0; i < 3; i++) expect((await limiter.take('alice')).source).toBe('store');
       expect(asked).toEqual(['take 1', 'take 1', 'take 1']);
@@ -325,7 +332,7 @@ describe('one node', () => {
       expect(limiter.take('alice')).toMatchObject({ allowed: true, source: 'lease' });
     expect(limiter.take('alice')).toMatchObject({ allowed: false });
     expect(asked).toEqual(['take 1']);
-    // Forgotten, and begun again by another object.
+    // The key was dropped, and another object starts counting it again.
     for (let i = 0; i < 3; i++) {
       clock.advance(EVERY);
       await settled();
@@ -335,7 +342,7 @@ describe('one node', () => {
     expect(limiter.take('alice')).toMatchObject({ remaining: 8, source: 'lease' });
   });
 
-  test('options that cannot be are refused', () => {
+  test('rejects invalid options', () => {
     expect(() => synced(store, {} as SyncedOptions)).toThrow('ERR_MISSING_OPTION');
     expect(() => synced(store, { every: '0s' })).toThrow('synced.every');
     expect(() => synced(store, { every: 1, maxKeys: 0 })).toThrow('synced.maxKeys');

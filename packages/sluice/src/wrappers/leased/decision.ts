@@ -1,43 +1,42 @@
-/** The store's last answer, brought up to date: what a node says when it decides by itself. */
+/** The decision that a node makes by itself: the last answer of the store, updated by what is known here. */
 import { type Decision, type Millis, moreAfter, type PolicyState } from '../../engine/contract.ts';
 
-/** `held`: units in hand here. `passed`: since the store was asked. `wait`: 0 when allowed. */
+/** `units`: those in hand here. `age`: time since the store was asked. `wait`: 0 if allowed. */
 export function leaseDecision(
   answer: Decision,
   allowed: boolean,
   taken: number,
-  held: number,
-  passed: Millis,
+  units: number,
+  age: Millis,
   wait: Millis,
 ): Decision {
   const { policies, limit, remaining, resetAfter, policy } = answer;
-  // Most limiters have one policy, and most decisions are made here: no loop and no closure for it.
-  const states = [later(policies[0], held, passed, wait)];
-  for (let i = 1; i < policies.length; i++) states.push(later(policies[i], held, passed, wait));
+  // Most decisions are made here, and most limiters have one policy: this avoids a closure for it.
+  const states = [updated(policies[0], units, age, wait)];
+  for (let i = 1; i < policies.length; i++) states.push(updated(policies[i], units, age, wait));
   return {
     allowed,
     taken,
     limit,
-    remaining: allowed ? Math.floor(Math.min(limit, remaining + held)) : 0,
+    remaining: allowed ? Math.floor(Math.min(limit, remaining + units)) : 0,
     retryAfter: wait,
-    resetAfter: Math.max(wait, resetAfter - passed),
+    resetAfter: Math.max(wait, resetAfter - age),
     policy,
     policies: states,
     source: 'lease',
   };
 }
 
-/** A policy's numbers as they are now, as far as this node knows. */
-function later(state: PolicyState, held: number, passed: Millis, wait: Millis): PolicyState {
+function updated(state: PolicyState, units: number, age: Millis, wait: Millis): PolicyState {
   const { name, limit, window, refill } = state;
   return {
     name,
     limit,
     window,
-    remaining: Math.floor(Math.min(limit, state.remaining + held)),
+    remaining: Math.floor(Math.min(limit, state.remaining + units)),
     retryAfter: wait,
-    resetAfter: Math.max(wait, state.resetAfter - passed),
-    // Units in hand here do not bring the store's next one nearer.
-    refill: refill === 'whole' ? refill : Math.max(wait, moreAfter(state) - passed),
+    resetAfter: Math.max(wait, state.resetAfter - age),
+    // Units in hand here do not change when the store replenishes its next one.
+    refill: refill === 'whole' ? refill : Math.max(wait, moreAfter(state) - age),
   };
 }

@@ -1,51 +1,49 @@
-/** How much a key is asked for on this node: an average that fades, so that it follows the load. */
+/** Estimates the demand for a key on this node: an average that follows the load, because older hits count less. */
 import type { Millis } from '../../engine/contract.ts';
-
-/** Of a span that has hardly begun, at most three times what came is expected in all of it. */
-const SEEN = 1 / 3;
-
-/** The part of a span after which it is known that little is asked for. */
-const WATCHED = 1 / 3;
+import { MIN_OBSERVED, MIN_OBSERVED_LIGHT } from './tuning.ts';
 
 export class Demand {
-  /** Asked for since the last look, and before it. */
+  /** Units asked for since the last update. */
   arrived = 0;
+  /** Units asked for before it. */
   private earlier = 0;
-  /** Units asked for in the last span, those before it fading; and how much of a span that is. */
-  private seen = 0;
-  private part = 0;
-  private at: Millis;
-  private readonly span: Millis;
+  /** Units asked for within τ, as a decaying average. */
+  private average = 0;
+  /** How much of τ the average has observed, from 0 to 1. */
+  private observed = 0;
+  private updatedAt: Millis;
+  private readonly duration: Millis;
 
-  constructor(span: Millis, now: Millis) {
-    this.span = span;
-    this.at = now;
+  /** `duration`: that of a lease, τ. */
+  constructor(duration: Millis, now: Millis) {
+    this.duration = duration;
+    this.updatedAt = now;
   }
 
-  /** Whether so many units and more were asked for in the last span. */
+  /** Updates the estimate. Returns whether at least this many units were asked for within τ. */
   reaches(units: number, now: Millis): boolean {
-    const spans = Math.max((now - this.at) / this.span, 1e-9);
-    const faded = Math.exp(-spans);
-    this.seen = this.seen * faded + (this.arrived * (1 - faded)) / spans;
-    this.part = this.part * faded + 1 - faded;
-    this.at = now;
+    const durations = Math.max((now - this.updatedAt) / this.duration, 1e-9);
+    const decay = Math.exp(-durations);
+    this.average = this.average * decay + (this.arrived * (1 - decay)) / durations;
+    this.observed = this.observed * decay + 1 - decay;
+    this.updatedAt = now;
     this.earlier += this.arrived;
     this.arrived = 0;
-    return this.seen >= units;
+    return this.average >= units;
   }
 
-  /** All that was ever asked for. */
+  /** All units that were ever asked for. */
   get total(): number {
     return this.earlier + this.arrived;
   }
 
-  /** Whether no more than so many units a span are asked for, and that is known. */
+  /** Whether at most this many units are asked for within τ, after enough observation to rely on it. */
   staysBelow(units: number): boolean {
-    return this.part >= WATCHED && this.seen <= units * this.part;
+    return this.observed >= MIN_OBSERVED_LIGHT && this.average <= units * this.observed;
   }
 
-  /** Expected within so much time, as far as was looked last. */
+  /** Units expected within a duration, by the last estimate. */
   within(time: Millis): number {
-    return ((this.seen / Math.max(this.part, SEEN)) * time) / this.span;
+    return ((this.average / Math.max(this.observed, MIN_OBSERVED)) * time) / this.duration;
   }
 }

@@ -1,45 +1,50 @@
 /**
- * Strict leases: a node debits a batch from the store and spends it by itself, so that most decisions cost the store
- * nothing. Whatever fails, no more passes than the policies allow: docs/decisions/0020-strict-leases.md.
+ * Strict leases: a node debits a batch of units from the store and spends it by itself, so that most decisions need no call
+ * to the store. Whatever fails, no more passes than the policies allow: docs/decisions/0020-strict-leases.md.
  */
 import type { Clock, Decision, Hit, MaybePromise, Plan, Store } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
 import { bound, checkOptionNames, storeIn, whole } from '../../internal/options.ts';
-import { copyOf, isKept, numbersOf } from '../shared/cacheable-key.ts';
-import { KeyLease, type Node } from './key-lease.ts';
-import { type Terms, termsOf } from './terms.ts';
+import { equalPlansId } from '../shared/equal-plans.ts';
+import { copyOf, isCacheable } from '../shared/cacheable-key.ts';
 import { quietClock } from '../shared/quiet-clock.ts';
+import type { Node } from './key-store.ts';
+import { LeasedKey } from './leased-key.ts';
+import { type Terms, termsOf } from './terms.ts';
 
-/** `lease` and `nodes` must be the same in all processes that share a limiter: what the store runs follows from them. */
+/** Options of `leased`. Use the same `lease` and `nodes` in all processes of a limiter: the burst in the store depends on them. */
 export interface LeasedOptions {
-  /** The longest time for which units are kept here; default 5 s, and never more than a quarter of a policy's window. */
+  /** The longest time for which a process holds units; default 5 s, and never more than a quarter of a policy's window. */
   readonly lease?: Duration | undefined;
-  /** About how many processes share the store; default 8. Limits below 20 units a node are checked directly. */
+  /** About how many processes share the store; default 8. Limits below 20 units per node are checked directly. */
   readonly nodes?: number | undefined;
   /**
    * The most keys with a lease, per limiter; default 10,000. Beyond that the least recently used key is evicted. Keys
    * longer than 1,024 characters are checked directly.
    */
   readonly maxKeys?: number | undefined;
-  /** In place of this machine's monotonic clock: for tests. */
+  /** Replaces this machine's monotonic clock in tests. */
   readonly clock?: Clock | undefined;
-  /** In place of Math.random: for tests. */
+  /** Replaces Math.random in tests. */
   readonly random?: (() => number) | undefined;
 }
 
-/** The keys of all plans with one name and the same numbers. */
-interface Book {
+/** The keys of all plans that have the same name and numbers. */
+interface Group {
   readonly plan: Plan;
   readonly id: string;
-  /** Undefined: checked directly. */
+  /** Undefined: the plan is checked directly. */
   readonly terms: Terms | undefined;
-  readonly keys: Map<string, KeyLease>;
+  readonly keys: Map<string, LeasedKey>;
   stopSweeping: (() => void) | undefined;
-  /** Found by plans with the same numbers. One without keys is dropped. */
+  /** False once the group was dropped because it had no keys: equal plans must not use it any more. */
   isListed: boolean;
 }
 
-/** Debits batches from the store and spends them here: most answers come at once, and never more passes than the limit. */
+/**
+ * Wraps a store so that each process debits units in batches and spends them locally. Most decisions are then returned
+ * synchronously, and never more passes than the limit.
+ */
 export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePromise<Decision>> {
   const {
     lease = '5s',
@@ -49,52 +54,52 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     random = Math.random,
   } = checkOptionNames('leased', options, ['lease', 'nodes', 'maxKeys', 'clock', 'random']);
   storeIn('leased.store', store);
-  const longest = duration('leased.lease', lease);
+  const maxDuration = duration('leased.lease', lease);
   whole('leased.nodes', nodes);
   bound('leased.maxKeys', maxKeys);
   const node: Node = { store, now: clock.now.bind(clock), random, roundTrip: 0 };
-  const byPlan = new WeakMap<Plan, Book>();
-  /** The books that can be leased from, by name and numbers: a policy function may return a new object for each hit. */
-  const books = new Map<string, Book>();
+  const groupByPlan = new WeakMap<Plan, Group>();
+  /** Groups with terms, by name and numbers: a policy function may return a new object for each hit. */
+  const groups = new Map<string, Group>();
   let lastPlan: Plan | undefined;
-  let lastBook: Book | undefined;
-  let closed = false;
+  let lastGroup: Group | undefined;
+  let isClosed = false;
 
-  function bookOf(plan: Plan): Book {
-    if (plan === lastPlan) return lastBook as Book;
-    const known = byPlan.get(plan);
-    const book = known?.isListed ? known : bookFor(plan);
-    byPlan.set(plan, book);
+  function groupOf(plan: Plan): Group {
+    if (plan === lastPlan) return lastGroup as Group;
+    const known = groupByPlan.get(plan);
+    const group = known?.isListed ? known : findGroup(plan);
+    groupByPlan.set(plan, group);
     lastPlan = plan;
-    lastBook = book;
-    return book;
+    lastGroup = group;
+    return group;
   }
 
-  function bookFor(plan: Plan): Book {
-    const id = numbersOf(plan);
-    const known = books.get(id);
+  function findGroup(plan: Plan): Group {
+    const id = equalPlansId(plan);
+    const known = groups.get(id);
     if (known !== undefined) return known;
-    const terms = termsOf(plan, longest, nodes);
-    const book: Book = { plan, id, terms, keys: new Map(), stopSweeping: undefined, isListed: true };
-    if (terms !== undefined && !closed) {
-      books.set(id, book);
-      schedule(book, terms);
+    const terms = termsOf(plan, maxDuration, nodes);
+    const group: Group = { plan, id, terms, keys: new Map(), stopSweeping: undefined, isListed: true };
+    if (terms !== undefined && !isClosed) {
+      groups.set(id, group);
+      scheduleSweep(group, terms);
     }
-    return book;
+    return group;
   }
 
-  function schedule(book: Book, terms: Terms): void {
-    book.stopSweeping = clock.after(terms.span / 2, () => sweep(book, terms));
+  function scheduleSweep(group: Group, terms: Terms): void {
+    group.stopSweeping = clock.after(terms.duration / 2, () => sweep(group, terms));
   }
 
   function apply(hit: Hit): MaybePromise<Decision> {
-    const book = bookOf(hit.plan);
-    const { terms, keys } = book;
+    const group = groupOf(hit.plan);
+    const { terms, keys } = group;
     if (terms === undefined) return store.apply(hit);
     const found = keys.get(hit.key);
-    // What the fallback charged did not come from a lease.
-    if (!closed && hit.mode === 'whole' && isKept(hit.key) && hit.of?.source !== 'fallback') {
-      if (hit.verb === 'take') return (found ?? add(book, terms, hit.key)).take(hit);
+    // A refund of what the fallback charged does not belong to a lease.
+    if (!isClosed && hit.mode === 'whole' && isCacheable(hit.key) && hit.of?.source !== 'fallback') {
+      if (hit.verb === 'take') return (found ?? add(group, terms, hit.key)).take(hit);
       if (hit.verb === 'peek' && found !== undefined) return found.peek(hit);
       if (hit.verb === 'refund' && found !== undefined) return found.refund(hit);
     }
@@ -102,61 +107,61 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     return store.apply({ ...hit, plan: terms.plan });
   }
 
-  function add(book: Book, terms: Terms, key: string): KeyLease {
-    // Each that was used since the last look is spared once.
-    for (const [oldest, entry] of book.keys) {
-      if (book.keys.size < maxKeys) break;
-      book.keys.delete(oldest);
-      if (entry.seen) {
-        entry.seen = false;
-        book.keys.set(oldest, entry);
-      } else void entry.giveBack();
+  function add(group: Group, terms: Terms, key: string): LeasedKey {
+    // Evicts the oldest key that was not used since it was last considered.
+    for (const [oldest, entry] of group.keys) {
+      if (group.keys.size < maxKeys) break;
+      group.keys.delete(oldest);
+      if (entry.isInUse) {
+        entry.isInUse = false;
+        group.keys.set(oldest, entry);
+      } else void entry.close();
     }
-    const kept = copyOf(key);
-    const entry = new KeyLease(kept, terms, node);
-    book.keys.set(kept, entry);
+    const copy = copyOf(key);
+    const entry = new LeasedKey(copy, terms, node);
+    group.keys.set(copy, entry);
     return entry;
   }
 
-  /** Returns what lies idle. */
-  function sweep(book: Book, terms: Terms): void {
-    for (const [key, entry] of book.keys) {
-      if (entry.seen) entry.dropExpired(clock.now());
+  /** Returns the units of idle keys. */
+  function sweep(group: Group, terms: Terms): void {
+    for (const [key, entry] of group.keys) {
+      if (entry.isInUse) entry.endExpired(clock.now());
       else {
-        book.keys.delete(key);
-        void entry.giveBack();
+        group.keys.delete(key);
+        void entry.close();
       }
-      entry.seen = false;
+      entry.isInUse = false;
     }
-    if (book.keys.size > 0) {
-      schedule(book, terms);
+    if (group.keys.size > 0) {
+      scheduleSweep(group, terms);
       return;
     }
-    book.isListed = false;
-    books.delete(book.id);
+    group.isListed = false;
+    groups.delete(group.id);
     lastPlan = undefined;
   }
 
-  /** Tiers may read the same row: what is held by any of them ends. */
+  /** Ends the leases of the key in all groups of this name, because tiers may share a row. */
   function drop({ verb, plan, key }: Hit): void {
-    for (const { plan: other, keys } of books.values()) {
+    for (const { plan: other, keys } of groups.values()) {
       const entry = other.name === plan.name ? keys.get(key) : undefined;
       if (entry === undefined) continue;
       keys.delete(key);
       if (verb === 'reset') entry.forget();
-      else void entry.giveBack();
+      else void entry.close();
     }
   }
 
-  /** Returns all leases first. */
+  /** Returns all leases before it closes the store. */
   async function close(): Promise<void> {
-    closed = true;
-    const entries = [...books.values()].flatMap(({ keys }) => [...keys.values()]);
-    for (const { keys, stopSweeping } of books.values()) {
+    isClosed = true;
+    const entries = [...groups.values()].flatMap(({ keys }) => [...keys.values()]);
+    for (const { keys, stopSweeping } of groups.values()) {
       stopSweeping?.();
       keys.clear();
     }
-    await Promise.all(entries.map((entry) => entry.giveBack()));
+    await Promise.all(entries.map((entry) => entry.close()));
     await store.close();
   }
 

@@ -1,39 +1,39 @@
 /**
- * The hits of a key for a store that takes longer to answer than a lease would last. They go there together, as one hit,
- * and one question at a time, however many wait: or a slow store would never catch up. Whoever goes was here before the
- * question was sent, so a late answer is as good as one to a hit of its own.
+ * Hits of one key that wait for a store which takes longer to answer than a lease lasts. They go to the store together, as
+ * one hit, one request at a time: with a request per hit, a slow store would never catch up. Every hit in a request arrived
+ * before the request was sent, so a late answer is as good as an answer to that hit alone.
  */
 import type { Decision, Hit, MaybePromise } from '../../engine/contract.ts';
 
-interface Waiting {
+interface Waiter {
   readonly hit: Hit;
   readonly resolve: (decision: MaybePromise<Decision>) => void;
   readonly reject: (error: unknown) => void;
 }
 
-export class FarLine {
-  private readonly line: Waiting[] = [];
-  private travelling = false;
+export class SlowStoreQueue {
+  private readonly waiters: Waiter[] = [];
+  private isAsking = false;
   private readonly ask: (hit: Hit) => MaybePromise<Decision>;
-  private readonly denial: (answer: Decision) => Decision;
+  private readonly deny: (answer: Decision) => Decision;
 
-  /** `denial`: what those hear for whom the answer was not enough. */
-  constructor(ask: (hit: Hit) => MaybePromise<Decision>, denial: (answer: Decision) => Decision) {
+  /** `deny` makes the decision for a hit that the answer of the store was not enough for. */
+  constructor(ask: (hit: Hit) => MaybePromise<Decision>, deny: (answer: Decision) => Decision) {
     this.ask = ask;
-    this.denial = denial;
+    this.deny = deny;
   }
 
   join(hit: Hit): Promise<Decision> {
     return new Promise((resolve, reject) => {
-      this.line.push({ hit, resolve, reject });
-      if (!this.travelling) void this.travel();
+      this.waiters.push({ hit, resolve, reject });
+      if (!this.isAsking) void this.askUntilEmpty();
     });
   }
 
-  private async travel(): Promise<void> {
-    this.travelling = true;
-    while (this.line.length > 0) {
-      const group = this.line.splice(0);
+  private async askUntilEmpty(): Promise<void> {
+    this.isAsking = true;
+    while (this.waiters.length > 0) {
+      const group = this.waiters.splice(0);
       const cost = group.reduce((sum, { hit }) => sum + hit.cost, 0);
       try {
         await this.serve(group, await this.ask({ ...group[0].hit, cost, mode: 'partial' }));
@@ -41,18 +41,18 @@ export class FarLine {
         for (const { reject } of group) reject(error);
       }
     }
-    this.travelling = false;
+    this.isAsking = false;
   }
 
-  /** First come, first served. An answer in the store's place is for each to hear by itself. */
-  private async serve(group: readonly Waiting[], answer: Decision): Promise<void> {
+  /** First come, first served. If the fallback answered in place of the store, each hit asks for itself. */
+  private async serve(group: readonly Waiter[], answer: Decision): Promise<void> {
     let left = answer.taken;
     for (const { hit, resolve } of group) {
       if (answer.source !== 'store') resolve(this.ask(hit));
       else if (hit.cost <= left) {
         left -= hit.cost;
         resolve({ ...answer, taken: hit.cost });
-      } else resolve(this.denial(answer));
+      } else resolve(this.deny(answer));
     }
     if (answer.source === 'store' && left > 0)
       await this.ask({ ...group[0].hit, verb: 'refund', cost: left, of: answer });

@@ -1,183 +1,194 @@
 /**
- * What a lease asks of a policy. Units are debited now and spent up to a span later, so the store keeps back, or
- * remembers for longer, as much as that delay could add: docs/decisions/0020-strict-leases.md has the proof.
+ * The terms on which a plan is leased. Units are debited now and spent up to τ later, so the store runs a smaller bucket,
+ * or remembers a debit for longer, by as much as that delay could add. docs/decisions/0020-strict-leases.md has the proof;
+ * it calls the duration of a lease τ.
  */
 import type { Decision, Millis, PlacedPolicy, Plan } from '../../engine/contract.ts';
-
-/** The longest lease, as a part of a policy's window. A bucket keeps back half of it: an eighth. */
-const PART = 1 / 4;
-/** The same while the limit binds, unless the algorithm knows better: what one node holds then, others wait for. */
-const SHORT_PART = 1 / 10;
-/** A shorter lease would be over before it is used. */
-const SHORTEST: Millis = 20;
-/** Units of the tightest policy per node, below which a lease does not pay. */
-const FEWEST = 20;
-/** A lot has no fewer units than this, however little is left for a node's share. */
-const SMALLEST = 10;
-/** Of a log, no fewer than so many times a node's even part: at twice the load two in three nodes get one. */
-const CROWD = 1.5;
-/** Up to this part of a log's rate its lots last for the whole span, for which they are remembered longer. */
-const LIGHT = 2 / 3;
-/** A window of this many leases is a long one. */
-const SLOW = 12;
-/** Clocks of two machines run alike to a thousandth, and mostly far better. */
-const DRIFT = 0.999;
-/** The longest that a returned unit is thought to be on its way. */
-const ON_ITS_WAY: Millis = 1000;
-
-/** Units debited at the store in one go. They are spent before `end` on this node's own clock, or never. */
-export interface Lot {
-  left: number;
-  readonly granted: number;
-  /** Before the debit: when it was asked for. */
-  readonly sent: Millis;
-  readonly end: Millis;
-  /** So many units for each millisecond to the end can be spent; what is above has faded. */
-  readonly slope: number;
-  /** When all that is debited now has to be spent: a window's end. */
-  readonly edge: Millis;
-  /** Until when they count where they were debited. */
-  readonly counts: Millis;
-}
+import type { Lease } from './lease.ts';
+import {
+  BUCKET_FILL,
+  CLOCK_ACCURACY,
+  LIGHT_LOG_LOAD,
+  LONG_WINDOW,
+  MAX_BINDING_DURATION,
+  MAX_DURATION,
+  MAX_RETURN_DELAY,
+  MIN_BATCH,
+  MIN_DURATION,
+  MIN_LOG_SHARES,
+  MIN_UNITS_PER_NODE,
+  REMAINING_DIVISOR,
+  RENEWED_FILL,
+  WINDOW_FILL,
+} from './tuning.ts';
 
 export interface Terms {
-  /** The longest lease, and the longest while the limit binds. */
-  readonly span: Millis;
-  readonly short: Millis;
-  /** The longest window: for so long the limit is thought to bind after it did. */
+  /** The longest lease, τ. */
+  readonly duration: Millis;
+  /** The longest lease while the limit is binding. */
+  readonly bindingDuration: Millis;
+  /** The longest window. A limit that was binding is taken to bind for this long. */
   readonly window: Millis;
   /** The window lasts for many leases, so units that are lost with a process are missed for long. */
-  readonly isSlow: boolean;
-  /** What the store is asked with by everybody: leases and direct checks share one row. */
+  readonly hasLongWindow: boolean;
+  /** The plan that the store runs, for leases and direct checks alike: they share one row. */
   readonly plan: Plan;
-  /** The same for a lot that is to last for the whole span. */
-  readonly lots: Plan;
-  /** The greatest cost that can pass. */
-  readonly largest: number;
-  /** One node leases at most what is left, divided by this, but no fewer than so many. */
-  readonly share: number;
-  readonly smallest: number;
-  /** While there is plenty, a lot holds this part of what is asked for in its life. */
+  /** The same plan for a lease that lasts τ. A log records such a lease as of a later instant. */
+  readonly longPlan: Plan;
+  /** The largest cost that can pass. */
+  readonly largestCost: number;
+  /** A node asks for at most the units left in the store divided by this. */
+  readonly remainingDivisor: number;
+  /** But for at least this many units, if demand is that high. */
+  readonly minBatch: number;
+  /** Fraction of the expected demand that a batch covers while the limit is not binding. */
   readonly fill: number;
-  /** A node that is asked for more in a span takes short lots. */
-  readonly light: number;
-  /** A lot lasts for so long at least, whenever it is debited. */
-  readonly least: Millis;
-  /** The store's next answer before the edge renews what is left of a lot. */
-  readonly renews: boolean;
-  /** What is lost is missed until a window ends; otherwise it comes back by itself. */
-  readonly isMissed: boolean;
-  readonly lot: (decision: Decision, sent: Millis) => Lot;
-  /** What of the lot may go back to the store now. */
-  readonly returnable: (lot: Lot, now: Millis) => number;
+  /** Units within τ. A node with higher demand takes leases of `bindingDuration`; Infinity: demand does not matter. */
+  readonly lightDemand: number;
+  /** The shortest time that a new lease lasts. */
+  readonly minDuration: Millis;
+  /** Units left at the end of a lease become part of the next one, if that is granted in the same window. */
+  readonly isRenewable: boolean;
+  /** Units that are not returned are missed until the window ends. Those of a bucket or a log are replenished anyway. */
+  readonly hasWindows: boolean;
+  /** The lease that a decision of the store grants. */
+  readonly leaseFrom: (decision: Decision, askedAt: Millis) => Lease;
+  /** Units of the lease that may be returned to the store now. */
+  readonly returnable: (lease: Lease, now: Millis) => number;
 }
 
-type Leasable = PlacedPolicy & { readonly lease: NonNullable<PlacedPolicy['algorithm']['lease']> };
+type LeasablePolicy = PlacedPolicy & { readonly lease: NonNullable<PlacedPolicy['algorithm']['lease']> };
 
-/** Undefined where a plan cannot be leased, or where that would not pay. */
-export function termsOf(plan: Plan, longest: Millis, nodes: number): Terms | undefined {
-  const policies: Leasable[] = [];
-  let span = longest;
-  let short = longest;
+/** The policies of a plan by what their units do while they are leased. */
+interface Kinds {
+  readonly all: readonly LeasablePolicy[];
+  /** Buckets: their units fade, because the store replenishes them while they are held. */
+  readonly buckets: readonly LeasablePolicy[];
+  /** Windows: their units last until the window ends. */
+  readonly windows: readonly LeasablePolicy[];
+  /** Logs: their units last for a fixed time after the entry. */
+  readonly logs: readonly LeasablePolicy[];
+}
+
+/** The terms for a plan; undefined if it cannot be leased, or if leases would not save calls. */
+export function termsOf(plan: Plan, maxDuration: Millis, nodes: number): Terms | undefined {
+  const kinds = kindsOf(plan);
+  if (kinds === undefined) return undefined;
+  const { all, windows, logs } = kinds;
+  const duration = Math.min(maxDuration, ...all.map(({ window }) => window * MAX_DURATION));
+  const bindingDuration = Math.min(
+    maxDuration,
+    ...all.map(({ window, lease }) => window * (lease.shortPart ?? MAX_BINDING_DURATION)),
+  );
+  if (bindingDuration < MIN_DURATION) return undefined;
+  const reduced = reducedPlan(plan, kinds, duration, bindingDuration);
+  const largestCost = Math.min(...reduced.policies.map(({ limit }) => limit));
+  if (largestCost < MIN_UNITS_PER_NODE * nodes) return undefined;
+
+  /** What one node gets if all nodes share evenly what is replenished in that time. */
+  const evenShare = ({ limit, window }: LeasablePolicy, time: Millis): number =>
+    (limit * time) / (window * nodes);
+  const window = Math.max(...all.map((policy) => policy.window));
+  const hasWindows = windows.length > 0;
+  return {
+    duration,
+    bindingDuration,
+    window,
+    hasLongWindow: window >= LONG_WINDOW * duration,
+    plan: reduced,
+    longPlan: logs.length === 0 ? reduced : longLeasePlan(reduced, duration),
+    largestCost,
+    // Windows and logs replenish late: all nodes have to get by with what is left now.
+    remainingDivisor: hasWindows || logs.length > 0 ? REMAINING_DIVISOR * nodes : REMAINING_DIVISOR,
+    minBatch: Math.max(
+      MIN_BATCH,
+      ...(hasWindows ? [] : logs.map((log) => MIN_LOG_SHARES * evenShare(log, bindingDuration))),
+    ),
+    fill: fillOf(kinds),
+    lightDemand: Math.min(...logs.map((log) => LIGHT_LOG_LOAD * evenShare(log, duration))),
+    minDuration: hasWindows ? 0 : bindingDuration,
+    isRenewable: windows.length === all.length,
+    hasWindows,
+    leaseFrom: (decision, askedAt) => leaseFrom(kinds, duration, decision, askedAt),
+    returnable: (lease, now) => returnable(kinds, lease, now),
+  };
+}
+
+function kindsOf(plan: Plan): Kinds | undefined {
+  const all: LeasablePolicy[] = [];
   for (const policy of plan.policies) {
     const { lease } = policy.algorithm;
     if (lease === undefined) return undefined;
-    policies.push({ ...policy, lease });
-    span = Math.min(span, policy.window * PART);
-    short = Math.min(short, policy.window * (lease.shortPart ?? SHORT_PART));
+    all.push({ ...policy, lease });
   }
-  if (short < SHORTEST) return undefined;
-  const reduced = policies.map((policy) => ({
-    limit: policy.limit,
-    window: policy.window,
-    ...(policy.lease.reduced?.(policy.params, span, short) ?? { params: policy.params }),
-  }));
-  const largest = Math.min(...reduced.map(({ limit }) => limit));
-  if (largest < FEWEST * nodes) return undefined;
+  return {
+    all,
+    buckets: all.filter(({ lease }) => lease.leak !== undefined),
+    windows: all.filter(({ lease }) => lease.lasts !== undefined && lease.dated === undefined),
+    logs: all.filter(({ lease }) => lease.dated !== undefined),
+  };
+}
 
-  const fading = policies.filter(({ lease }) => lease.leak !== undefined);
-  const logs = policies.filter(({ lease }) => lease.dated !== undefined);
-  const windows = policies.filter(({ lease }) => lease.lasts !== undefined && lease.dated === undefined);
-  /** A node's even part of what comes back in so much time. */
-  const evenPart = ({ limit, window }: Leasable, time: Millis): number => (limit * time) / (window * nodes);
-  const own: Plan = {
+/** The plan with B′ in place of B, and logs that remember for σ longer. Decisions announce these limits. */
+function reducedPlan(plan: Plan, { all }: Kinds, duration: Millis, bindingDuration: Millis): Plan {
+  return {
     ...plan,
-    id: `${plan.id}&leased:${span}`,
-    // What is announced is what the store runs: a cost above the limit can never pass.
+    id: `${plan.id}&leased:${duration}`,
     policies: plan.policies.map((policy, i) => {
-      const { params, limit, window } = reduced[i];
+      const { params, limit, window } = {
+        limit: policy.limit,
+        window: policy.window,
+        ...(all[i].lease.reduced?.(policy.params, duration, bindingDuration) ?? { params: policy.params }),
+      };
       return { ...policy, params, limit, window, refill: policy.algorithm.refill?.(params, limit, window) };
     }),
   };
-  const window = Math.max(...policies.map((policy) => policy.window));
-  return {
-    span,
-    short,
-    window,
-    isSlow: window >= SLOW * span,
-    plan: own,
-    lots: logs.length === 0 ? own : dated(own, span),
-    largest,
-    // The units of windows and logs do not trickle back: one node takes a smaller share.
-    share: windows.length + logs.length > 0 ? 2 * nodes : 2,
-    smallest: Math.max(
-      SMALLEST,
-      ...(windows.length > 0 ? [] : logs.map((log) => CROWD * evenPart(log, short))),
-    ),
-    fill: fillOf(fading.length > 0, windows.length > 0, windows.length === policies.length),
-    light: Math.min(...logs.map((log) => LIGHT * evenPart(log, span))),
-    least: windows.length === 0 ? short : 0,
-    renews: windows.length === policies.length,
-    isMissed: windows.length > 0,
-    lot(decision, sent) {
-      let lasts = Infinity;
-      let counts = Infinity;
-      policies.forEach(({ lease, params }, i) => {
-        const { resetAfter } = decision.policies[i];
-        const ownLasts = lease.lasts?.(params, resetAfter) ?? Infinity;
-        lasts = Math.min(lasts, ownLasts);
-        counts = Math.min(counts, lease.dated === undefined ? ownLasts : resetAfter);
-      });
-      const { taken } = decision;
-      const life = Math.min(span, lasts) * DRIFT;
-      return {
-        left: taken,
-        granted: taken,
-        sent,
-        end: sent + life,
-        slope: fading.length > 0 ? taken / life : Number.MAX_VALUE,
-        edge: sent + lasts * DRIFT,
-        counts: sent + counts * DRIFT,
-      };
-    },
-    returnable({ left, sent, counts }, now) {
-      const then = now + ON_ITS_WAY;
-      if (then >= counts) return 0;
-      const leaked = fading.map(({ lease, params }) => lease.leak?.(params, then - sent) ?? 0);
-      return Math.max(0, Math.floor(left - Math.max(0, ...leaked)));
-    },
-  };
 }
 
-/** Where nothing fades and no window misses what is left over, rather too much than a second call. */
-function fillOf(fades: boolean, hasWindows: boolean, renews: boolean): number {
-  if (renews || (!fades && !hasWindows)) return 1.1;
-  return hasWindows ? 0.8 : 0.9;
-}
-
-function dated(plan: Plan, span: Millis): Plan {
+/** The plan by which a log records the entry of a lease as of the end of its sub-window of length τ. */
+function longLeasePlan(plan: Plan, duration: Millis): Plan {
   return {
     ...plan,
-    id: `${plan.id}&dated:${span}`,
+    id: `${plan.id}&dated:${duration}`,
     policies: plan.policies.map((policy) => ({
       ...policy,
-      params: policy.algorithm.lease?.dated?.(policy.params, span) ?? policy.params,
+      params: policy.algorithm.lease?.dated?.(policy.params, duration) ?? policy.params,
     })),
   };
 }
 
-/** What of the lot can be spent now: nothing, or less, from its end on. */
-export function usable({ left, end, slope }: Lot, now: Millis): number {
-  const unfaded = (end - now) * slope;
-  return left < unfaded ? left : unfaded;
+function fillOf({ all, buckets, windows }: Kinds): number {
+  if (windows.length === all.length || (windows.length === 0 && buckets.length === 0)) return RENEWED_FILL;
+  return windows.length > 0 ? WINDOW_FILL : BUCKET_FILL;
+}
+
+/** It begins when the node asked, and ends with the policy whose units end first, at most τ later. */
+function leaseFrom({ all, buckets }: Kinds, duration: Millis, decision: Decision, askedAt: Millis): Lease {
+  let lasts = Infinity;
+  let counted = Infinity;
+  for (const [i, { lease, params }] of all.entries()) {
+    const { resetAfter } = decision.policies[i];
+    const ownLasts = lease.lasts?.(params, resetAfter) ?? Infinity;
+    lasts = Math.min(lasts, ownLasts);
+    counted = Math.min(counted, lease.dated === undefined ? ownLasts : resetAfter);
+  }
+  const { taken } = decision;
+  const life = Math.min(duration, lasts) * CLOCK_ACCURACY;
+  return {
+    left: taken,
+    granted: taken,
+    askedAt,
+    end: askedAt + life,
+    unitsPerMs: buckets.length > 0 ? taken / life : Number.MAX_VALUE,
+    windowEnd: askedAt + lasts * CLOCK_ACCURACY,
+    countedUntil: askedAt + counted * CLOCK_ACCURACY,
+  };
+}
+
+/** A lease of age a returns only what is above r·a: the bucket has replenished the rest. */
+function returnable({ buckets }: Kinds, { left, askedAt, countedUntil }: Lease, now: Millis): number {
+  const arrival = now + MAX_RETURN_DELAY;
+  if (arrival >= countedUntil) return 0;
+  const replenished = buckets.map(({ lease, params }) => lease.leak?.(params, arrival - askedAt) ?? 0);
+  return Math.max(0, Math.floor(left - Math.max(0, ...replenished)));
 }

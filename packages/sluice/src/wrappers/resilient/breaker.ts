@@ -1,14 +1,14 @@
 /**
- * Circuit breakers. One stands before a store, or before each node of a cluster, and counts failures in a row. Once it is
- * open, hits are not sent; a probe finds out when the store is back.
+ * Circuit breakers. There is one for a store, or one for each node of a cluster, and it counts consecutive failures. While
+ * it is open, hits are not sent; probes find out when the store is back.
  */
 import { systemClock } from '../../internal/clock.ts';
 import type { Hit, Millis } from '../../engine/contract.ts';
 import type { StoreFault } from '../../internal/errors.ts';
 
 /**
- * The breaker opened, so the store is not asked for a while, or it closed. `openFor`: how long it was open.
- * `node`: on a cluster, the address of the node that this is about, if the client tells it.
+ * `open`: the breaker opened, so the store is not asked until a probe succeeds. `close`: it closed after `openFor`.
+ * `node`: on a cluster, the address of the node concerned, if the client reports it.
  */
 export type BreakerEvent =
   | {
@@ -19,27 +19,29 @@ export type BreakerEvent =
     }
   | { readonly type: 'close'; readonly openFor: Millis; readonly node?: string | undefined };
 
-/** Failures in a row that open the breaker. With a deadline of 50 ms it then opens within 200 ms, although each turn counts once. */
-const FAILURES = 4;
-/** Failures of hits that were under way together count once in this time: they may all have the same cause. */
-const TOGETHER: Millis = 10;
-/** How often an open breaker is probed, and so after which time a caller may try again. */
+/** Consecutive failures that open the breaker. With a deadline of 50 ms it then opens within 200 ms. */
+const FAILURES_TO_OPEN = 4;
+/** Failures of hits that were in flight together count once within this time: they may have the same cause. */
+const SAME_CAUSE_WITHIN: Millis = 10;
+/** How often an open breaker is probed, and therefore when a denied caller may try again. */
 export const PROBE_EVERY: Millis = 100;
-/** If the last probe is older than this, nobody knows how the store is: hits wait for the next probe. */
-const STALE: Millis = 1000;
-/** Nodes remembered; beyond this, the one that was added first is forgotten. */
-const MOST_NODES = 1000;
+/** If the last probe is older than this, the state of the store is unknown, and hits wait for the next probe. */
+const STALE_AFTER: Millis = 1000;
+/** Breakers kept for the nodes of a cluster. Beyond this, the oldest one is dropped. */
+const MAX_NODES = 1000;
 
 export class Breaker {
   readonly node: string | undefined;
-  /** When it opened; 0: it is closed. */
+  /** When it opened; 0 while it is closed. */
   openedAt: Millis = 0;
-  /** The probe that hits wait for. */
-  trial: Promise<void> | undefined;
+  /** The probe that hits wait for, if the last one was too long ago. */
+  awaitedProbe: Promise<void> | undefined;
   #failures = 0;
-  /** The last failure that counted: when it was, and the number of the latest hit by then. */
+  /** When a failure was last counted. */
   #countedAt: Millis = -Infinity;
+  /** Number of the last hit that was sent before that. */
   #countedTo = 0;
+  /** Probes in flight. */
   #probing = 0;
   #probedAt: Millis = 0;
 
@@ -47,7 +49,7 @@ export class Breaker {
     this.node = node;
   }
 
-  /** Returns for how long it was open, if this closed it. */
+  /** Returns how long the breaker was open, if this success closes it. */
   succeeded(): Millis | undefined {
     this.#failures = 0;
     if (this.openedAt === 0) return undefined;
@@ -56,34 +58,34 @@ export class Breaker {
     return openFor;
   }
 
-  /** `hit`: the number of the hit that failed; `latest`: that of the last one sent. Returns true if this opened it. */
+  /** `hit`: number of the hit that failed; `latest`: number of the last hit sent. Returns true if this opens the breaker. */
   failed(hit: number, latest: number): boolean {
     if (this.openedAt > 0) return false;
     const now = systemClock.now();
-    if (hit <= this.#countedTo && now < this.#countedAt + TOGETHER) return false;
+    if (hit <= this.#countedTo && now < this.#countedAt + SAME_CAUSE_WITHIN) return false;
     this.#countedAt = now;
     this.#countedTo = latest;
-    if (++this.#failures < FAILURES) return false;
+    if (++this.#failures < FAILURES_TO_OPEN) return false;
     this.openedAt = this.#probedAt = now;
     return true;
   }
 
-  /** Sends a probe with `ask` if one is due. It must not reject. */
+  /** Calls `ask` to send a probe, if one is due. The promise must not reject. */
   probe(ask: () => Promise<unknown>): void {
     const now = systemClock.now();
     if (now < this.#probedAt + PROBE_EVERY) return;
-    const isStale = this.#probing === 0 && now >= this.#probedAt + STALE;
+    const isStale = this.#probing === 0 && now >= this.#probedAt + STALE_AFTER;
     this.#probedAt = now;
     this.#probing++;
     const probe = ask().then(() => {
       this.#probing--;
-      if (this.trial === probe) this.trial = undefined;
+      if (this.awaitedProbe === probe) this.awaitedProbe = undefined;
     });
-    if (isStale) this.trial = probe;
+    if (isStale) this.awaitedProbe = probe;
   }
 }
 
-/** The breaker for a hit. `nodeOf`: which node of a cluster a hit is for; undefined: not known. */
+/** Returns a function that finds the breaker for a hit. `nodeOf` returns the cluster node that serves a hit, if it is known. */
 export function breakersBy(nodeOf: ((hit: Hit) => string | undefined) | undefined): (hit: Hit) => Breaker {
   const common = new Breaker(undefined);
   if (nodeOf === undefined) return () => common;
@@ -94,7 +96,7 @@ export function breakersBy(nodeOf: ((hit: Hit) => string | undefined) | undefine
     const known = nodes.get(node);
     if (known !== undefined) return known;
     for (const oldest of nodes.keys()) {
-      if (nodes.size < MOST_NODES) break;
+      if (nodes.size < MAX_NODES) break;
       nodes.delete(oldest);
     }
     const breaker = new Breaker(node);

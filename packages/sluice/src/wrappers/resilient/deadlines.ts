@@ -1,4 +1,4 @@
-/** Equal deadlines fall due in the order they were set: a queue and one timer serve them all. */
+/** Deadlines of the same duration expire in the order in which they were set, so one queue and one timer serve them all. */
 import { LONGEST_TIMEOUT, systemClock } from '../../internal/clock.ts';
 import type { Millis } from '../../engine/contract.ts';
 
@@ -10,40 +10,41 @@ interface Deadline {
 
 export interface Deadlines {
   /**
-   * Calls `expire` with `since` at `due`, unless the returned function is called first. Default: from now on, for as long as
-   * every deadline lasts. Deadlines that are earlier than those already set are welcome if they are rare.
+   * Calls `expire` with `since` at `due`, unless the returned function is called first. By default a deadline starts now and
+   * has the common duration. Setting a deadline earlier than the last one is slower, so it should be rare.
    */
   set(expire: (since: Millis) => void, since?: Millis, due?: Millis): () => void;
 }
 
-/** A timer that is later than this was kept waiting by a stalled event loop. */
+/** A timer that fires later than this was delayed by a stalled event loop. */
 const STALL: Millis = 5;
 
 /**
- * Runs after the event loop has read from sockets. When a process was busy for longer than the deadline, its timers are due
- * before it has read the answers that arrived in the meantime. The global is read at each call: fake timers replace it.
+ * Runs a function after the event loop has read from sockets. When a process was busy for longer than the deadline, its
+ * timers fire before it reads the answers that have arrived. The global is read at each call, because fake timers replace it.
  */
-function soon(run: () => void): void {
+function afterReading(run: () => void): void {
   const { setImmediate = setTimeout } = globalThis as { setImmediate?: (run: () => void) => unknown };
   setImmediate(run);
 }
 
-export function deadlines(span: Millis): Deadlines {
+/** `duration`: that of every deadline, unless `set` is given another end. */
+export function deadlines(duration: Millis): Deadlines {
   let queue: Deadline[] = [];
   let head = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  /** When the timer is due. */
+  /** When the timer should fire. */
   let timerDue = 0;
-  /** When hits got more time because of a stall, the last time. */
+  /** When hits last got more time because of a stall. */
   let stalledAt = -Infinity;
   let armedWith = setTimeout;
 
-  function skipMet(): void {
+  function skipFinished(): void {
     while (head < queue.length && queue[head].expire === undefined) head++;
     if (head === queue.length) {
       queue = [];
       head = 0;
-      // Nobody waits: the timer may run out, but it holds no process.
+      // No hit is waiting: the timer may fire, but must not keep the process alive.
       timer?.unref?.();
     } else if (head > 1000 && 2 * head > queue.length) {
       queue = queue.slice(head);
@@ -51,23 +52,22 @@ export function deadlines(span: Millis): Deadlines {
     }
   }
 
-  function wake(): void {
+  function onTimer(): void {
     const late = systemClock.now() - timerDue;
-    // Answers that have arrived are read before anybody judges.
-    soon(() => ring(late));
+    afterReading(() => expireDue(late));
   }
 
   /**
-   * After a stall, the client may not even have sent what it was given before. Hits that are overdue then get as much more
-   * time as the timer was late, up to a whole deadline; each hit once.
+   * After a stall, the client may not even have sent the hits that it was given before. Overdue hits then get as much more
+   * time as the timer was late, at most the duration of a deadline, and each hit only once.
    */
-  function ring(late: Millis): void {
+  function expireDue(late: Millis): void {
     timer = undefined;
-    for (skipMet(); head < queue.length && queue[head].due <= systemClock.now(); skipMet()) {
+    for (skipFinished(); head < queue.length && queue[head].due <= systemClock.now(); skipFinished()) {
       const { since, expire } = queue[head];
       if (late > STALL && since > stalledAt) {
         stalledAt = systemClock.now();
-        setTimer(Math.min(late, span));
+        setTimer(Math.min(late, duration));
         return;
       }
       queue[head].expire = undefined;
@@ -78,7 +78,7 @@ export function deadlines(span: Millis): Deadlines {
 
   function arm(): void {
     if (head === queue.length) return;
-    // Fake timers, when removed, drop what is pending: a timer set with another `setTimeout` may never ring.
+    // When fake timers are removed, their pending timers are lost: one set with another `setTimeout` may never fire.
     if (armedWith !== setTimeout) timer = undefined;
     armedWith = setTimeout;
     timer?.ref?.();
@@ -88,7 +88,7 @@ export function deadlines(span: Millis): Deadlines {
   function setTimer(delay: Millis): void {
     const whole = Math.min(Math.ceil(delay), LONGEST_TIMEOUT);
     timerDue = systemClock.now() + whole;
-    timer = setTimeout(wake, whole);
+    timer = setTimeout(onTimer, whole);
   }
 
   function insert(deadline: Deadline): void {
@@ -105,13 +105,13 @@ export function deadlines(span: Millis): Deadlines {
   }
 
   return {
-    set(expire, since = systemClock.now(), due = since + span) {
+    set(expire, since = systemClock.now(), due = since + duration) {
       const deadline: Deadline = { since, due, expire };
       insert(deadline);
       arm();
       return () => {
         deadline.expire = undefined;
-        skipMet();
+        skipFinished();
       };
     },
   };

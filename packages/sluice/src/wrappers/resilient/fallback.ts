@@ -1,13 +1,13 @@
-/** The answers that `onFailure` declares for a store that could not be asked. All of them have `source: 'fallback'`. */
+/** The answers that `onFailure` selects for hits that the store cannot decide. All of them have `source: 'fallback'`. */
 import type { Decision, Hit, MaybePromise } from '../../engine/contract.ts';
 import type { GivenClock } from '../../internal/clock.ts';
 import { type StoreFault, StoreUnavailable, SluiceError } from '../../internal/errors.ts';
 import type { AnyLimiter } from '../../limiter/api.ts';
 import { checkOptionNames, positive } from '../../internal/options.ts';
 import { PROBE_EVERY } from './breaker.ts';
-import { type Local, localTo } from './local.ts';
+import { type Local, localDecisions } from './local.ts';
 
-/** A limiter that decides in the store's place, such as a local one with a share of the limit. */
+/** A limiter that decides in place of the store, such as one in memory with a share of the limit. */
 export type Substitute = Pick<
   AnyLimiter,
   'take' | 'peek' | 'refund' | 'release' | 'block' | 'unblock' | 'reset'
@@ -15,39 +15,41 @@ export type Substitute = Pick<
   Partial<Pick<AnyLimiter, 'renew'>>;
 
 /**
- * Who answers when the store cannot be asked. `'local'`: each limiter's own policies, counted in this process alone.
- * `{ local: 0.25 }`: the same with a quarter of each limit, for four processes. `'throw'`: a `StoreUnavailable`.
- * `'allow'` and `'deny'`: always the same answer. A limiter: that limiter, for all limiters of the store.
+ * What decides when the store cannot be asked. `'local'`: each limiter's own policies, counted in this process alone.
+ * `{ local: 0.25 }`: the same with a quarter of each limit, for four processes. `'throw'`: checks reject with a
+ * `StoreUnavailable`. `'allow'` and `'deny'`: always the same answer. A limiter: that limiter, for all limiters of the store.
  */
 export type OnFailure = 'local' | { readonly local: number } | 'throw' | 'allow' | 'deny' | Substitute;
 
 export interface Fallback {
   /**
-   * In the store's place. `isStores`: what is given back was charged by the store, which alone can give it back.
-   * Rejects with a StoreUnavailable where that is declared.
+   * Answers in place of the store. `isChargedByStore`: the hit gives back what the store charged, so nothing is given back
+   * here. Rejects with a StoreUnavailable if `onFailure` is 'throw'.
    */
-  answer(hit: Hit, fault: StoreFault, cause?: unknown, isStores?: boolean): Promise<Decision>;
-  /** Gives back what the fallback itself charged; what 'allow' let pass was charged nowhere. */
+  answer(hit: Hit, fault: StoreFault, cause?: unknown, isChargedByStore?: boolean): Promise<Decision>;
+  /** Gives back what the fallback charged. With 'allow', nothing was charged. */
   giveBack(hit: Hit): Promise<Decision>;
-  /** Renews a place that the fallback itself gave. */
+  /** Renews a place that was taken from the fallback. */
   renew(hit: Hit): Promise<Decision>;
-  /** What it does, as the end of a sentence that begins with "Until then". */
-  readonly does: string;
+  /** What the fallback does, as the end of a sentence that begins with "Until then". */
+  readonly effect: string;
+  /** Callers get an answer as if nothing had failed. */
+  readonly hidesFailures: boolean;
   close(): MaybePromise<void>;
 }
 
-/** `clock`: by which 'local' decides; default the system's. */
+/** `clock`: the clock for 'local'; default the system clock. */
 export function fallbackTo(onFailure: OnFailure, clock?: GivenClock): Fallback {
   const share = shareIn(onFailure);
-  if (share !== undefined) return locally(localTo(share, clock));
-  if (isSubstitute(onFailure)) return byLimiter(onFailure);
+  if (share !== undefined) return localFallback(localDecisions(share, clock));
+  if (isSubstitute(onFailure)) return limiterFallback(onFailure);
   switch (onFailure) {
     case 'throw':
-      return throwing;
+      return throwingFallback;
     case 'allow':
-      return always(true, 'everything is allowed');
+      return fixedFallback(true, 'everything is allowed');
     case 'deny':
-      return always(false, 'everything is denied');
+      return fixedFallback(false, 'everything is denied');
     default:
       throw new SluiceError(
         'ERR_CHOICE',
@@ -62,7 +64,7 @@ function isSubstitute(given: unknown): given is Substitute {
   return typeof (given as Substitute | undefined)?.take === 'function';
 }
 
-/** The part of the limits that this process may use, if it is to decide by itself. */
+/** The share of each limit that this process may use; undefined unless 'local' was chosen. */
 function shareIn(onFailure: OnFailure): number | undefined {
   if (onFailure === 'local') return 1;
   if (typeof onFailure !== 'object' || onFailure === null || !('local' in onFailure)) return undefined;
@@ -78,75 +80,83 @@ function shareIn(onFailure: OnFailure): number | undefined {
   return local;
 }
 
-function locally(local: Local): Fallback {
+function localFallback(local: Local): Fallback {
   return {
-    async answer(hit, _fault, _cause, isStores = false) {
+    async answer(hit, _fault, _cause, isChargedByStore = false) {
       if (hit.verb === 'renew') return stillHeld(hit);
-      return local.apply(isStores ? { ...hit, verb: 'peek' } : hit);
+      return local.apply(isChargedByStore ? { ...hit, verb: 'peek' } : hit);
     },
     giveBack: async (hit) => local.apply(hit),
     renew: async (hit) => local.apply(hit),
-    does: 'each limiter counts in this process alone',
+    hidesFailures: true,
+    effect: 'each limiter counts in this process alone',
     close: () => local.close(),
   };
 }
 
-function byLimiter(limiter: Substitute): Fallback {
-  /** The limiter's own decision, by the one that the caller was given: that limiter may have a fallback, too. */
-  const own = new WeakMap<object, Decision>();
+function limiterFallback(limiter: Substitute): Fallback {
+  /** The decision of that limiter, by the decision that the caller was given. It may itself come from a fallback. */
+  const originals = new WeakMap<object, Decision>();
 
-  function told(answer: Decision): Decision {
+  function asFallback(answer: Decision): Decision {
     const decision: Decision = { ...answer, source: 'fallback' };
-    own.set(decision, answer);
+    originals.set(decision, answer);
     return decision;
   }
 
   return {
-    async answer(hit, _fault, _cause, isStores = false) {
+    async answer(hit, _fault, _cause, isChargedByStore = false) {
       if (hit.verb === 'renew') return stillHeld(hit);
-      return told(await (isStores ? limiter.peek(hit.key, { cost: hit.cost }) : asked(limiter, hit)));
+      return asFallback(
+        await (isChargedByStore ? limiter.peek(hit.key, { cost: hit.cost }) : askLimiter(limiter, hit)),
+      );
     },
     async renew(hit) {
-      const of = hit.of && own.get(hit.of);
-      if (of === undefined || limiter.renew === undefined) return declared(hit, true);
-      return told(await limiter.renew(hit.key, { cost: hit.cost, of }));
+      const of = hit.of && originals.get(hit.of);
+      if (of === undefined || limiter.renew === undefined) return declaredDecision(hit, true);
+      return asFallback(await limiter.renew(hit.key, { cost: hit.cost, of }));
     },
     async giveBack({ verb, key, cost, of }) {
-      const options = { cost, of: of && own.get(of) };
-      return told(await (verb === 'refund' ? limiter.refund(key, options) : limiter.release(key, options)));
+      const options = { cost, of: of && originals.get(of) };
+      return asFallback(
+        await (verb === 'refund' ? limiter.refund(key, options) : limiter.release(key, options)),
+      );
     },
-    does: 'the limiter given as onFailure decides',
+    hidesFailures: true,
+    effect: 'the limiter given as onFailure decides',
     close() {},
   };
 }
 
-const throwing: Fallback = {
+const throwingFallback: Fallback = {
   async answer(_hit, fault, cause) {
     throw cause instanceof StoreUnavailable ? cause : new StoreUnavailable(fault, cause);
   },
-  giveBack: async (hit) => declared(hit, true),
-  renew: async (hit) => declared(hit, true),
-  does: 'checks reject with a StoreUnavailable',
+  giveBack: async (hit) => declaredDecision(hit, true),
+  renew: async (hit) => declaredDecision(hit, true),
+  hidesFailures: false,
+  effect: 'checks reject with a StoreUnavailable',
   close() {},
 };
 
-function always(allowed: boolean, does: string): Fallback {
+function fixedFallback(allowed: boolean, effect: string): Fallback {
   return {
-    answer: async (hit) => (hit.verb === 'renew' ? stillHeld(hit) : declared(hit, allowed)),
-    giveBack: async (hit) => declared(hit, allowed),
-    renew: async (hit) => declared(hit, allowed),
-    does,
+    answer: async (hit) => (hit.verb === 'renew' ? stillHeld(hit) : declaredDecision(hit, allowed)),
+    giveBack: async (hit) => declaredDecision(hit, allowed),
+    renew: async (hit) => declaredDecision(hit, allowed),
+    hidesFailures: true,
+    effect,
     close() {},
   };
 }
 
-/** A place that the store could not renew is still held there until its lease ends, and known by the same instant. */
+/** The store could not renew a place, but counts it until its lease ends. `at` still identifies it. */
 function stillHeld(hit: Hit): Decision {
-  return { ...declared(hit, true), source: 'store', at: hit.of?.at };
+  return { ...declaredDecision(hit, true), source: 'store', at: hit.of?.at };
 }
 
-/** An answer without a store: a new key's numbers, or a denial until the next probe. */
-function declared({ plan, verb, cost }: Hit, allowed: boolean): Decision {
+/** A decision without a store: the numbers of an unused key, or a denial until the next probe. */
+function declaredDecision({ plan, verb, cost }: Hit, allowed: boolean): Decision {
   const retryAfter = allowed ? 0 : PROBE_EVERY;
   const policies = plan.policies.map(({ name, limit, window }) => ({
     name,
@@ -172,7 +182,7 @@ function declared({ plan, verb, cost }: Hit, allowed: boolean): Decision {
   };
 }
 
-function asked(limiter: Substitute, { verb, key, cost, mode, span }: Hit): MaybePromise<Decision> {
+function askLimiter(limiter: Substitute, { verb, key, cost, mode, span }: Hit): MaybePromise<Decision> {
   switch (verb) {
     case 'take':
       return limiter.take(key, { cost, mode });

@@ -1,54 +1,54 @@
 /**
- * Which places this process holds, and until when. A release that failed may be repeated only while the place it gives
- * back is still counted: after its lease has ended, a release would free the place of another holder.
+ * The places that this process holds, and until when. A failed release may be repeated only while the store still counts
+ * the place: after its lease has ended, a release would free the place of another holder.
  */
 import { systemClock } from '../../internal/clock.ts';
 import { type Hit, leaseOf, type Millis, type Plan } from '../../engine/contract.ts';
-import { copyOf, isKept } from '../shared/cacheable-key.ts';
+import { copyOf, isCacheable } from '../shared/cacheable-key.ts';
 
-/** Places taken by one hit. */
+/** The places that one hit took. */
 interface Hold {
-  /** When its lease ends, or a little earlier. */
+  /** When the lease ends, or slightly earlier. */
   readonly until: Millis;
   left: number;
 }
 
-/** Holds of one row, oldest first: those that the store charged, and those that the fallback did. */
+/** Holds of one row, oldest first, by what charged them. */
 interface Row {
   readonly store: Hold[];
   readonly fallback: Hold[];
 }
 
-/** Clocks of two machines agree to one part in a thousand, and usually far better. */
-const DRIFT = 0.999;
+/** Fraction of a lease that is relied on: clocks of two machines run alike to one part in a thousand. */
+const CLOCK_ACCURACY = 0.999;
 
-/** When the lease of a hit ends that was sent at this time. The store charges it later, so its lease ends no earlier. */
+/** The earliest end of the lease of a hit that was sent at this time. The store charges it later, so the lease ends later. */
 export function leaseEnd(plan: Plan, sent: Millis): Millis {
-  return sent + leaseOf(plan) * DRIFT;
+  return sent + leaseOf(plan) * CLOCK_ACCURACY;
 }
 
-/** Names the row that a hit is about. */
+/** Identifies the row of a hit, across plans of the same name and signature. */
 export function rowIdOf({ plan, key }: Pick<Hit, 'plan' | 'key'>): string {
   return `${plan.name}\0${plan.signature}\0${key}`;
 }
 
-/** Rows are looked at for leases that have ended after this many holds, or after as many as there are rows. */
-const SWEEP = 1000;
+/** Ended leases are swept after this many new holds, or after as many as there are rows if that is more. */
+const SWEEP_AFTER = 1000;
 
-/** Rows beyond this are not recorded: releases of their places are not repeated. */
-const MOST_ROWS = 100_000;
+/** Beyond this number, rows are not recorded, so failed releases of their places are not repeated. */
+const MAX_ROWS = 100_000;
 
-/** Rows of the plans with one name and signature, by key. */
+/** The rows of all plans that have the same name and signature, by key. */
 type Rows = Map<string, Row>;
 
-/** What this process holds, by row. */
-export class Holds {
+/** All places that this process holds, by row. */
+export class HeldPlaces {
   private readonly groups = new Map<string, Rows>();
-  /** The same groups: a name is put together once for each plan. */
+  /** The same groups by plan, so that their id is built only once. */
   private byPlan = new WeakMap<Plan, Rows>();
   private rows = 0;
   /** Holds added since the last sweep. */
-  private added = 0;
+  private addedSinceSweep = 0;
 
   get size(): number {
     return this.rows;
@@ -58,16 +58,16 @@ export class Holds {
     const group = this.groupOf(plan);
     let row = group.get(key);
     if (row === undefined) {
-      if (this.rows >= MOST_ROWS || !isKept(key)) return;
+      if (this.rows >= MAX_ROWS || !isCacheable(key)) return;
       row = { store: [], fallback: [] };
       group.set(copyOf(key), row);
       this.rows++;
     }
     queueOf(row, isFallback).push({ until: leaseEnd(plan, sent), left: cost });
-    if (++this.added > Math.max(SWEEP, this.rows)) this.sweep();
+    if (++this.addedSinceSweep > Math.max(SWEEP_AFTER, this.rows)) this.sweep();
   }
 
-  /** Takes the cost off the oldest holds of this origin. Returns until when all of it is held; undefined if it is not known. */
+  /** Removes places from the oldest holds. Returns until when all of them are held; undefined if some are not recorded. */
   remove({ plan, key, cost }: Hit, isFallback: boolean): Millis | undefined {
     const group = this.groupOf(plan);
     const row = group.get(key);
@@ -88,7 +88,7 @@ export class Holds {
     return due > 0 ? undefined : until;
   }
 
-  /** Whether the fallback has charged that much, and not got it back. */
+  /** Whether this process holds as many places of the fallback as the hit releases. */
   hasFallback({ plan, key, cost }: Hit): boolean {
     const holds = this.groupOf(plan).get(key)?.fallback;
     if (holds === undefined || holds.length === 0 || cost === 0) return false;
@@ -116,9 +116,9 @@ export class Holds {
     return group;
   }
 
-  /** Forgets what holders have never released. */
+  /** Removes holds that ended without a release. */
   private sweep(): void {
-    this.added = 0;
+    this.addedSinceSweep = 0;
     const now = systemClock.now();
     for (const [id, group] of this.groups) {
       for (const [key, row] of group) {
@@ -128,7 +128,7 @@ export class Holds {
       }
       if (group.size === 0) this.groups.delete(id);
     }
-    // A plan must not find a group that is not listed any more.
+    // A plan must not find a group that was removed.
     this.byPlan = new WeakMap();
   }
 
@@ -147,25 +147,26 @@ function dropEnded(holds: Hold[], now: Millis): void {
   if (ended > 0) holds.splice(0, ended);
 }
 
-/** Resets remembered by row. Beyond that, everything up to the oldest one counts as reset: nothing is given back twice. */
-const RESETS = 1000;
+/** Resets remembered by row. When an older one is dropped, all rows count as reset at that time, so nothing is returned twice. */
+const MAX_RESETS = 1000;
 
-/** When rows were last reset. What was charged before must not be given back after: the row does not count it any more. */
+/** When rows were last reset. A charge made before a reset must not be given back after it: the row no longer counts it. */
 export class Resets {
   private readonly times = new Map<string, Millis>();
-  private before = -Infinity;
+  /** Every row counts as reset at this time. */
+  private allBefore = -Infinity;
 
   add(id: string): void {
     this.times.delete(id);
     this.times.set(id, systemClock.now());
-    if (this.times.size <= RESETS) return;
+    if (this.times.size <= MAX_RESETS) return;
     const [[oldest, time]] = this.times;
     this.times.delete(oldest);
-    this.before = time;
+    this.allBefore = time;
   }
 
-  /** Whether the row was reset at this time or later. */
+  /** Whether the row was reset at or after this time. */
   since(id: string, time: Millis): boolean {
-    return time <= this.before || time <= (this.times.get(id) ?? -Infinity);
+    return time <= this.allBefore || time <= (this.times.get(id) ?? -Infinity);
   }
 }

@@ -1,19 +1,19 @@
 /**
- * What of a charge may be given back when its answer came after the deadline, so that nobody passed by it. Time has gone
- * by since: what a bucket has refilled meanwhile, or a window has forgotten, must not be given back a second time.
+ * How much of a charge may be given back when its answer came after the deadline, so that no caller used it. Units that a
+ * bucket has replenished since then, or that a window no longer counts, must not be given back a second time.
  */
 import { type Decision, type Hit, leaseOf, type Millis, type Plan } from '../../engine/contract.ts';
 
-/** A refund is taken to arrive within this time. */
-const ON_ITS_WAY: Millis = 1000;
-/** Parts of a unit are rounded down to this, so that a cost and its two parts are exact sums. */
+/** A refund is assumed to reach the store within this time. */
+const MAX_REFUND_DELAY: Millis = 1000;
+/** Fractions of a unit are rounded down to a multiple of this, so that the refund and the rest add up exactly to the charge. */
 const GRAIN = 1 / 1024;
 
 /**
- * The hits that undo a charge which a store made for `hit`, sent at this time, when its caller had been told otherwise.
- * `keepsRates`: what rates charged stays; only held places are given back.
+ * The hits that undo a charge which the store made for `hit` after its caller had been given another answer. `sent`: when
+ * the hit was sent. `keepsRates`: only places are released, and charges to rates stay.
  */
-export function undoing(
+export function hitsToUndo(
   hit: Hit,
   decision: Decision,
   sent: Millis,
@@ -24,7 +24,8 @@ export function undoing(
   const { taken } = decision;
   const holds = leaseOf(plan) > 0;
   // A renewal charges no rate.
-  const refund = keepsRates || hit.verb === 'renew' ? 0 : refundable(plan, decision, now + ON_ITS_WAY - sent);
+  const refund =
+    keepsRates || hit.verb === 'renew' ? 0 : refundable(plan, decision, now + MAX_REFUND_DELAY - sent);
   const base = { plan, key, mode: 'whole', span: 0, of: decision } as const;
   const hits: Hit[] = [];
   if (refund > 0) hits.push({ ...base, verb: 'refund', cost: refund });
@@ -32,7 +33,7 @@ export function undoing(
   return hits;
 }
 
-/** How much of a charge every rate of the plan still counts, at most this long after it was made. */
+/** How much of a charge every rate of the plan still counts when the charge has this age. */
 function refundable(plan: Plan, { taken, policies }: Decision, age: Millis): number {
   let least = taken;
   let rates = 0;
@@ -40,7 +41,7 @@ function refundable(plan: Plan, { taken, policies }: Decision, age: Millis): num
     if (algorithm.holds || algorithm.countsDenials) continue;
     rates++;
     const { lease } = algorithm;
-    // Not known when its units come back by themselves: they are left to do so.
+    // It is not known when these units are replenished, so they are not refunded.
     if (lease === undefined) return 0;
     const { resetAfter } = policies[i];
     const counts = lease.dated === undefined ? (lease.lasts?.(params, resetAfter) ?? Infinity) : resetAfter;

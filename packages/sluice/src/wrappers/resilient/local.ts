@@ -1,31 +1,32 @@
 /**
- * Decides in this process, in memory, by each limiter's own policies: for a store that cannot be asked. Rows stay until
- * they are fully replenished, also when the store is back, so that an outage that comes and goes grants no second burst.
+ * Decides in memory, by each limiter's own policies, while the store cannot be asked. Rows stay until they are fully
+ * replenished, even when the store is back, so that a second outage does not grant a second burst.
  */
 import type { Decision, Hit, MaybePromise, Plan, PlacedPolicy, Store } from '../../engine/contract.ts';
 import type { GivenClock } from '../../internal/clock.ts';
 import { memory } from '../../stores/memory/memory.ts';
 import { PROBE_EVERY } from './breaker.ts';
 
-/** Keys kept for each limiter; a further one evicts the key closest to being fully replenished. */
-const MOST_KEYS = 100_000;
+/** Keys kept for each limiter. When it is full, the key closest to being fully replenished is evicted. */
+const MAX_KEYS = 100_000;
 
+/** Answers hits without the store. */
 export interface Local {
   apply(hit: Hit): Decision;
   close(): MaybePromise<void>;
 }
 
-/** `share`: the part of each limit that this process may use. */
-export function localTo(share: number, clock: GivenClock | undefined): Local {
-  const store: Store<Decision> = memory({ maxKeys: MOST_KEYS, clock });
-  const shares = new WeakMap<Plan, Plan>();
+/** `share`: the fraction of each limit that this process may use. */
+export function localDecisions(share: number, clock: GivenClock | undefined): Local {
+  const store: Store<Decision> = memory({ maxKeys: MAX_KEYS, clock });
+  const sharedPlans = new WeakMap<Plan, Plan>();
 
-  function shareOf(plan: Plan): Plan {
-    const known = shares.get(plan) ?? {
+  function planWithShare(plan: Plan): Plan {
+    const known = sharedPlans.get(plan) ?? {
       ...plan,
-      policies: plan.policies.map((policy) => part(policy, share)),
+      policies: plan.policies.map((policy) => withShare(policy, share)),
     };
-    shares.set(plan, known);
+    sharedPlans.set(plan, known);
     return known;
   }
 
@@ -33,8 +34,8 @@ export function localTo(share: number, clock: GivenClock | undefined): Local {
     apply(hit) {
       if (share === 1) return { ...store.apply(hit), source: 'fallback' };
       const { plan, cost } = hit;
-      const decision = store.apply({ ...hit, plan: shareOf(plan) });
-      // Too much for the share alone passes when the store is back.
+      const decision = store.apply({ ...hit, plan: planWithShare(plan) });
+      // A cost above the share, but within the limit, can pass when the store is back.
       const mayPass = decision.retryAfter === Infinity && plan.policies.every(({ limit }) => cost <= limit);
       return { ...decision, source: 'fallback', ...(mayPass && { retryAfter: PROBE_EVERY }) };
     },
@@ -42,8 +43,8 @@ export function localTo(share: number, clock: GivenClock | undefined): Local {
   };
 }
 
-/** A policy by which every unit costs more, so that only this part of the limit passes; but at least one unit. */
-function part(policy: PlacedPolicy, share: number): PlacedPolicy {
+/** A policy by which every unit costs more, so that only this share of the limit passes, but at least one unit. */
+function withShare(policy: PlacedPolicy, share: number): PlacedPolicy {
   const { algorithm, limit } = policy;
   const price = Math.max(1, Math.min(withoutFloatError(1 / share), limit));
   if (price === 1 || algorithm.countsDenials === true) return policy;
@@ -66,7 +67,7 @@ function part(policy: PlacedPolicy, share: number): PlacedPolicy {
   };
 }
 
-/** 1 / (1 / 49) is not 49. */
+/** Rounds a value that is almost an integer: 1 / (1 / 49) is not 49. */
 function withoutFloatError(value: number): number {
   const whole = Math.round(value);
   return Math.abs(value - whole) < 1e-9 ? whole : value;

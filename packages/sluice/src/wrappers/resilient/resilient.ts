@@ -1,9 +1,9 @@
 /**
- * A store that may fail, made one that always answers in time: a deadline for each hit, a bound on hits in flight, and
- * a circuit breaker that stops asking a store that does not answer. `onFailure` declares the answer for that case.
+ * Makes a store that may fail answer in time: a deadline for each hit, a limit on hits in flight, and a circuit breaker that
+ * stops asking a store that does not answer. `onFailure` selects the answer for these cases.
  *
  * A hit is never sent twice, unless it is certain that the store did not apply it. A charge belongs to the decision that
- * reported it: what the store charged after the deadline is undone, and what the fallback charged is given back there.
+ * reported it: a charge that the store made after the deadline is undone, and a charge of the fallback is given back there.
  * docs/decisions/0029-late-answers-and-failed-releases.md has the rules.
  */
 import { systemClock } from '../../internal/clock.ts';
@@ -18,52 +18,50 @@ import {
 import { type Duration, duration } from '../../internal/duration.ts';
 import { faultIn, type StoreFault, StoreUnavailable, SluiceError } from '../../internal/errors.ts';
 import { bound, checkOptionNames } from '../../internal/options.ts';
-import { warnOnce } from '../../internal/warn.ts';
+import { announceFor, isHitFault } from './announce.ts';
 import { type Breaker, type BreakerEvent, breakersBy } from './breaker.ts';
 import { deadlines } from './deadlines.ts';
-import { type Debt, debtsTo } from './pending-releases.ts';
 import { fallbackTo, type OnFailure, type Substitute } from './fallback.ts';
-import { Holds, leaseEnd, Resets, rowIdOf } from './held-places.ts';
-import { undoing } from './late-charge.ts';
+import { HeldPlaces, leaseEnd, Resets, rowIdOf } from './held-places.ts';
+import { hitsToUndo } from './late-charge.ts';
+import { type PendingReturn, pendingReturns } from './pending-returns.ts';
 import { quietClock } from '../shared/quiet-clock.ts';
 import { isOffline, isUnapplied } from './unapplied.ts';
 
 export type { BreakerEvent, OnFailure, Substitute };
 
-/** What becomes of a hit when the store is slow or gone. */
+/** What happens to a hit when the store is slow or unavailable. */
 export interface ResilientOptions {
-  /** How long a hit may take; default 200 ms. Before the store's first answer it may take two seconds: clients connect first. */
+  /** How long a hit may take; default 200 ms. Until the store has answered once, hits get up to two seconds, because clients connect first. */
   readonly deadline?: Duration | undefined;
-  /** Who decides when the store cannot be asked; default 'local': each limiter's own policies, counted in this process. */
+  /** What decides when the store cannot be asked; default 'local': each limiter's own policies, counted in this process. */
   readonly onFailure?: OnFailure | undefined;
-  /** Hits on their way at once; more fail at once. Default 10,000. */
+  /** The most hits in flight at the same time; further hits fail immediately. Default 10,000. */
   readonly maxInFlight?: number | undefined;
-  /** Called when a breaker opens and when it closes. Without it, the first time that one opens leads to a warning. */
+  /** Called when a breaker opens and when it closes. Without it, the first breaker that opens leads to a warning. */
   readonly onEvent?: ((event: BreakerEvent) => void) | undefined;
 }
 
-/** What the stores of Sluice tell `resilient`, or hear from it. */
+/** How the stores of Sluice and `resilient` inform each other. */
 export interface Hooks {
-  /** Called after something was given back in the background. */
+  /** Called after units or places were given back in the background. */
   readonly givenBack?: (hit: Hit) => void;
-  /** Which node of a cluster a hit is for; undefined: not known. */
+  /** Returns the cluster node that serves a hit; undefined if it is not known. */
   readonly nodeOf?: ((hit: Hit) => string | undefined) | undefined;
 }
 
-/** How long a hit may take unless told otherwise. */
+/** How long a hit may take by default. */
 export const DEADLINE: Millis = 200;
-/** From the first hit on, a store has this long to give its first answer: clients connect meanwhile. */
-const START: Millis = 2000;
-/** How often a hit is sent again, until that first answer, to a client that is not connected and refused to send it. */
+/** How long a store may take for its first answer, from the first hit on, because clients connect in that time. */
+const STARTUP: Millis = 2000;
+/** How often a hit is sent again, until the first answer, if the client refused to send it because it is not connected. */
 const OFFLINE_RETRY: Millis = 20;
-/** A row beside the key's own, in the same slot of a cluster. */
-const PROBE = ':~probe';
-/** Faults of one key or one hit, which say nothing of the store's health. */
-const LOCAL_FAULTS: ReadonlySet<StoreFault> = new Set(['wrong-type', 'overloaded', 'script']);
-
-/** Answers in the store's place. Without an error, the hit was not sent. */
+/** Suffix of the name under which probes write: a row of its own, in the cluster slot of the key. */
+const PROBE_SUFFIX = ':~probe';
+/** Answers in place of the store. If there is no error, the hit was not sent. */
 type Otherwise = (fault: StoreFault, error?: unknown) => Promise<Decision>;
 
+/** Wraps a store with a deadline, a limit on hits in flight, a circuit breaker and a fallback. */
 export function resilient(
   store: Store<Promise<Decision>>,
   options: ResilientOptions = {},
@@ -75,23 +73,24 @@ export function resilient(
     maxInFlight = 10_000,
     onEvent,
   } = checkOptionNames('resilient', options, ['deadline', 'onFailure', 'maxInFlight', 'onEvent']);
-  const span = duration('deadline', deadline);
+  const timeLimit = duration('deadline', deadline);
   bound('maxInFlight', maxInFlight);
   const fallback = fallbackTo(onFailure, 'now' in store.clock ? (store.clock as Clock) : undefined);
+  const announce = announceFor(store, fallback, onEvent);
   const breakerOf = breakersBy(nodeOf);
-  const limits = deadlines(span);
-  /** Of the hits before the first answer. */
-  const startLimits = deadlines(START);
-  /** Places that this process took and has not given back; empty unless a plan holds what it charges. */
-  const holds = new Holds();
-  const debts = debtsTo(attempt);
+  const hitDeadlines = deadlines(timeLimit);
+  /** Deadlines of hits before the first answer. */
+  const startupDeadlines = deadlines(STARTUP);
+  /** Empty unless a plan has a policy that holds what it charges, such as `concurrency`. */
+  const heldPlaces = new HeldPlaces();
+  const pending = pendingReturns(attempt);
   const resets = new Resets();
   let inFlight = 0;
   /** Hits sent so far. */
   let sentCount = 0;
   let closed = false;
-  /** When the first answer is due; Infinity: no hit was sent yet; 0: there was an answer. */
-  let startEnd = Infinity;
+  /** When the first answer is due; Infinity if no hit was sent yet; 0 after the first answer. */
+  let startupEnd = Infinity;
 
   function apply(hit: Hit): Promise<Decision> {
     const { verb } = hit;
@@ -101,17 +100,17 @@ export function resilient(
     return askOr(hit, undefined, (fault, error) => substitute(hit, fault, error));
   }
 
-  /** The store's answer. If the store cannot be asked, or fails, that of `otherwise`. `until`: as in `ask`. */
+  /** Asks the store. If it cannot be asked, or fails, `otherwise` answers. `until`: same as for `ask`. */
   function askOr(hit: Hit, until: Millis | undefined, otherwise: Otherwise): Promise<Decision> {
     const breaker = breakerOf(hit);
     if (breaker.openedAt === 0) return askNow(hit, breaker, until, otherwise);
     probe(hit, breaker);
-    const { trial } = breaker;
-    if (trial === undefined) return otherwise('circuit-open');
-    if (inFlight >= maxInFlight) return otherwise('overloaded');
+    const { awaitedProbe } = breaker;
+    if (awaitedProbe === undefined) return otherwise('circuit-open');
+    if (inFlight >= maxInFlight) return overloaded(otherwise);
     const since = systemClock.now();
     inFlight++;
-    return trial.then(() => {
+    return awaitedProbe.then(() => {
       inFlight--;
       if (breaker.openedAt > 0) return otherwise('circuit-open');
       return askNow(hit, breaker, until, otherwise, since);
@@ -125,72 +124,80 @@ export function resilient(
     otherwise: Otherwise,
     since?: Millis,
   ): Promise<Decision> {
-    if (inFlight >= maxInFlight) return otherwise('overloaded');
+    if (inFlight >= maxInFlight) return overloaded(otherwise);
     return ask(hit, breaker, until, since).catch((error: unknown) => {
       // An invalid policy is not an outage.
       if (error instanceof SluiceError) throw error;
-      return otherwise(faultIn(error), error);
+      const fault = faultIn(error);
+      announce.fault(fault, error);
+      return otherwise(fault, error);
     });
+  }
+
+  function overloaded(otherwise: Otherwise): Promise<Decision> {
+    announce.fault('overloaded', undefined);
+    return otherwise('overloaded');
   }
 
   async function substitute(hit: Hit, fault: StoreFault, cause?: unknown): Promise<Decision> {
     const decision = await fallback.answer(hit, fault, cause);
-    if (decision.taken > 0 && leaseOf(hit.plan) > 0) holds.add(hit, systemClock.now(), decision.taken, true);
+    if (decision.taken > 0 && leaseOf(hit.plan) > 0)
+      heldPlaces.add(hit, systemClock.now(), decision.taken, true);
     return decision;
   }
 
-  /** Gives back where the charge was made. */
+  /** Gives back to the store or to the fallback, whichever made the charge. */
   function giveBack(hit: Hit): Promise<Decision> {
     const isHolding = leaseOf(hit.plan) > 0;
     const isFallback =
-      hit.of === undefined ? isHolding && holds.hasFallback(hit) : hit.of.source === 'fallback';
+      hit.of === undefined ? isHolding && heldPlaces.hasFallback(hit) : hit.of.source === 'fallback';
     if (isFallback) {
-      if (isHolding) holds.remove(hit, true);
+      if (isHolding) heldPlaces.remove(hit, true);
       return fallback.giveBack(hit);
     }
-    const until = isHolding ? (holds.remove(hit, false) ?? debtOf(hit)) : undefined;
-    // Without a decision or a record of its charge, it may be the fallback's as well.
-    const isStores = hit.of !== undefined || until !== undefined;
+    const until = isHolding ? (heldPlaces.remove(hit, false) ?? pendingUntil(hit)) : undefined;
+    // Without a decision or a record, the charge may have been made by the fallback.
+    const isChargedByStore = hit.of !== undefined || until !== undefined;
     return askOr(hit, until, (fault, error) => {
-      if (error === undefined) oweRelease(hit, systemClock.now(), until);
-      return fallback.answer(hit, fault, error, isStores);
+      if (error === undefined) releaseLater(hit, systemClock.now(), until);
+      return fallback.answer(hit, fault, error, isChargedByStore);
     });
   }
 
-  /** A caller who repeats a release that failed must not free two places: the repetition replaces what is owed. */
-  function debtOf(hit: Hit): Millis | undefined {
-    return debts.size === 0 ? undefined : debts.find(rowIdOf(hit), hit.cost)?.until;
+  /** If the caller repeats a failed release, this removes the pending one, so that only one place is freed. */
+  function pendingUntil(hit: Hit): Millis | undefined {
+    return pending.size === 0 ? undefined : pending.removeRelease(rowIdOf(hit), hit.cost)?.until;
   }
 
   /**
-   * The store's answer, or a rejection at the deadline; a charge that is reported later is undone.
-   * `until`: when the lease of what is given back ends; undefined: a failed hit is not repeated.
-   * `since`: from when on its caller has been waiting; default now.
+   * Asks the store, and rejects at the deadline. A charge that the store reports after that is undone.
+   * `until`: when the lease of a released place ends; undefined if a failed hit must not be repeated.
+   * `since`: when the caller began to wait; default now.
    */
   function ask(hit: Hit, breaker: Breaker, until?: Millis, since?: Millis): Promise<Decision> {
     return new Promise((resolve, reject) => {
       inFlight++;
       const number = ++sentCount;
-      let open = true;
+      let isOpen = true;
       let sent = leaseOf(hit.plan) > 0 ? systemClock.now() : 0;
-      const met = setDeadline((start) => {
+      const cancelDeadline = setDeadline((start) => {
         sent = start;
         finish(() => reject(failed(breaker, number, new StoreUnavailable('deadline'))));
       }, since);
       function finish(settle: () => void): void {
-        open = false;
+        isOpen = false;
         inFlight--;
-        met();
+        cancelDeadline();
         settle();
       }
       function answered(decision: Decision): void {
-        if (!open) {
+        if (!isOpen) {
           undo(hit, decision, sent);
           return;
         }
         if (sent > 0 && decision.taken > 0) {
-          if (hit.verb === 'renew') holds.remove(hit, false);
-          holds.add(hit, sent, decision.taken, false);
+          if (hit.verb === 'renew') heldPlaces.remove(hit, false);
+          heldPlaces.add(hit, sent, decision.taken, false);
         }
         finish(() => {
           succeeded(breaker);
@@ -198,65 +205,63 @@ export function resilient(
         });
       }
       function refused(error: unknown): void {
-        if (open && startEnd > 0 && systemClock.now() + OFFLINE_RETRY < startEnd && isOffline(error)) {
+        if (isOpen && startupEnd > 0 && systemClock.now() + OFFLINE_RETRY < startupEnd && isOffline(error)) {
           quietClock.after(OFFLINE_RETRY, () => {
-            if (open) new Promise<Decision>((send) => send(store.apply(hit))).then(answered, refused);
+            if (isOpen) new Promise<Decision>((send) => send(store.apply(hit))).then(answered, refused);
           });
           return;
         }
-        if (until !== undefined && isUnapplied(error)) oweRelease(hit, sent, until);
-        if (open) finish(() => reject(failed(breaker, number, error)));
+        if (until !== undefined && isUnapplied(error)) releaseLater(hit, sent, until);
+        if (isOpen) finish(() => reject(failed(breaker, number, error)));
       }
       store.apply(hit).then(answered, refused);
     });
   }
 
-  /** Until the store has answered once, its client may still be connecting, and hits get the time that it needs. */
+  /** Until the store has answered once, its client may still be connecting, so hits get more time. */
   function setDeadline(expire: (since: Millis) => void, since?: Millis): () => void {
-    if (startEnd === 0) return limits.set(expire, since);
+    if (startupEnd === 0) return hitDeadlines.set(expire, since);
     const now = systemClock.now();
-    startEnd = Math.min(startEnd, now + START);
-    return now + span < startEnd ? startLimits.set(expire, now, startEnd) : limits.set(expire, since);
+    startupEnd = Math.min(startupEnd, now + STARTUP);
+    return now + timeLimit < startupEnd
+      ? startupDeadlines.set(expire, now, startupEnd)
+      : hitDeadlines.set(expire, since);
   }
 
-  /** A charge that the store made after its caller had been told otherwise. */
+  /** Undoes a charge that the store made after its caller had been given another answer. */
   function undo(hit: Hit, decision: Decision, sent: Millis): void {
     const { plan } = hit;
     if (decision.taken === 0) return;
-    // With 'allow' the caller passed, and in mode 'always' every attempt counts: these charges are right, if late.
+    // With 'allow' the caller passed, and in mode 'always' every attempt counts, so these charges to rates stay.
     const keepsRates = onFailure === 'allow' || hit.mode === 'always';
     const until = leaseOf(plan) > 0 ? leaseEnd(plan, sent) : Infinity;
     const id = rowIdOf(hit);
     const due = (now: Millis): readonly Hit[] =>
-      isDue(id, sent, until, now) ? undoing(hit, decision, sent, now, keepsRates) : [];
-    settle({ id, hit, until, due });
+      isDue(id, sent, until, now) ? hitsToUndo(hit, decision, sent, now, keepsRates) : [];
+    const toReturn: PendingReturn = { id, hit, until, due };
+    if (!closed && !attempt(toReturn)) pending.add(toReturn);
   }
 
-  /** Whether the store still counts what was sent then, and will when it hears of it: within the deadline. */
+  /** Whether the store will still count what was sent then when a return reaches it, which takes at most the deadline. */
   function isDue(id: string, sent: Millis, until: Millis, now: Millis): boolean {
-    return now + span < until && !resets.since(id, sent);
+    return now + timeLimit < until && !resets.since(id, sent);
   }
 
-  /** Remembers to release what was not given back. Rates are left alone: their units come back by themselves. */
-  function oweRelease(hit: Hit, sent: Millis, until: Millis | undefined): void {
+  /** Schedules another release of a place. Rates are not refunded later: they are replenished in time anyway. */
+  function releaseLater(hit: Hit, sent: Millis, until: Millis | undefined): void {
     if (until === undefined) return;
     const id = rowIdOf(hit);
     const release: readonly Hit[] = [{ ...hit, verb: 'release' }];
     const due = (now: Millis): readonly Hit[] => (isDue(id, sent, until, now) ? release : []);
-    debts.owe({ id, hit, until, due, released: hit.cost });
+    pending.add({ id, hit, until, due, released: hit.cost });
   }
 
-  function settle(debt: Debt): void {
-    if (closed) return;
-    if (!attempt(debt)) debts.owe(debt);
-  }
-
-  function attempt(debt: Debt): boolean {
-    const breaker = breakerOf(debt.hit);
-    if (breaker.openedAt > 0) probe(debt.hit, breaker);
+  function attempt(toReturn: PendingReturn): boolean {
+    const breaker = breakerOf(toReturn.hit);
+    if (breaker.openedAt > 0) probe(toReturn.hit, breaker);
     if (breaker.openedAt > 0 || inFlight >= maxInFlight) return false;
-    const until = debt.until < Infinity ? debt.until : undefined;
-    for (const hit of debt.due(systemClock.now()))
+    const until = toReturn.until < Infinity ? toReturn.until : undefined;
+    for (const hit of toReturn.due(systemClock.now()))
       ask(hit, breaker, until).then(
         () => givenBack(hit),
         () => {},
@@ -266,45 +271,30 @@ export function resilient(
 
   function forget(hit: Hit): void {
     resets.add(rowIdOf(hit));
-    if (leaseOf(hit.plan) > 0) holds.forget(hit);
+    if (leaseOf(hit.plan) > 0) heldPlaces.forget(hit);
   }
 
   function succeeded(breaker: Breaker): void {
-    startEnd = 0;
+    startupEnd = 0;
     const openFor = breaker.succeeded();
     if (openFor === undefined) return;
-    tell({ type: 'close', openFor, node: breaker.node });
-    debts.pay();
+    announce.breaker({ type: 'close', openFor, node: breaker.node });
+    pending.retry();
   }
 
   function failed(breaker: Breaker, number: number, error: unknown): unknown {
-    // The server is there and refuses: an open breaker would hide the error behind `onFailure`.
+    // The server answers, but refuses: an open breaker would hide this error behind `onFailure`.
     if (error instanceof SluiceError && error.code === 'ERR_PERMISSION') succeeded(breaker);
     const fault = error instanceof SluiceError ? 'script' : faultIn(error);
-    if (!LOCAL_FAULTS.has(fault) && breaker.failed(number, sentCount))
-      tell({ type: 'open', fault, error, node: breaker.node });
+    if (!isHitFault(fault) && breaker.failed(number, sentCount))
+      announce.breaker({ type: 'open', fault, error, node: breaker.node });
     return error;
   }
 
-  /** A listener's fault must not become the caller's. */
-  function tell(event: BreakerEvent): void {
-    try {
-      if (onEvent !== undefined) onEvent(event);
-      else if (event.type === 'open') warnOnce('SLUICE_STORE_UNAVAILABLE', warningOf(event), store);
-    } catch {}
-  }
-
-  function warningOf({ fault, error, node }: BreakerEvent & { type: 'open' }): string {
-    const what = node === undefined ? 'the store' : `node ${node} of the store`;
-    const why =
-      error instanceof Error && !(error instanceof StoreUnavailable) ? `${fault}: ${error.message}` : fault;
-    return `${what} does not answer (${why}). Until it does, ${fallback.does} (option onFailure). Pass onEvent to hear of this each time, and of its end.`;
-  }
-
-  /** Asks whether the store is back. With a write, which a read-only or full store refuses, to a row that nobody reads. */
+  /** Finds out whether the store is back, by a write to a row that no limiter reads: a read-only or full store refuses it. */
   function probe(hit: Hit, breaker: Breaker): void {
     if (inFlight >= maxInFlight) return;
-    const plan = { ...hit.plan, name: hit.plan.name + PROBE };
+    const plan = { ...hit.plan, name: hit.plan.name + PROBE_SUFFIX };
     breaker.probe(() =>
       ask({ ...hit, plan, verb: 'block', cost: 0, span: 1 }, breaker).then(
         () => {},
@@ -320,8 +310,8 @@ export function resilient(
     apply,
     close() {
       closed = true;
-      debts.close();
-      holds.clear();
+      pending.close();
+      heldPlaces.clear();
       void fallback.close();
       return store.close();
     },

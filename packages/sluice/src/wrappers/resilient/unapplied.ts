@@ -1,11 +1,11 @@
 /**
- * Which errors prove that a hit changed nothing. Only then may a release be sent again: after a lost reply it may have
- * been applied already, and a second one would free a place that somebody else holds.
+ * Which errors prove that the store did not apply a hit. Only then may a release be sent again: after a lost reply the store
+ * may have applied it, and a second release would free a place of another holder.
  * docs/decisions/0029-late-answers-and-failed-releases.md has the reasons.
  */
 import { type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
 
-/** A store below `resilient` reports these only for hits that it did not send, or that its server refused to run. */
+/** The stores that `resilient` wraps report these only for hits that they did not send or that their server refused to run. */
 const REFUSALS: ReadonlySet<StoreFault> = new Set([
   'deadline',
   'overloaded',
@@ -15,21 +15,21 @@ const REFUSALS: ReadonlySet<StoreFault> = new Set([
   'no-permission',
 ]);
 
-/** Replies with which Redis and Valkey refuse a command before it runs. A reply starts with its code. */
+/** Replies by which Redis and Valkey refuse a command before running it. A reply starts with its code. */
 const REFUSED =
   /^(?:the store could not decide: )?-?(?:READONLY|LOADING|BUSY|OOM|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|MASTERDOWN|NOPERM|NOAUTH|WRONGPASS|MISCONF|NOREPLICAS) /;
 
-/** No connection was made, so nothing was sent. */
+/** Error codes of connection attempts that failed, so that nothing was sent. */
 const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
-/** How clients word that they are offline and do not queue commands: ioredis and iovalkey, then node-redis. */
+/** Messages of clients that are offline and do not queue commands: ioredis and iovalkey, then node-redis. */
 const OFFLINE = /isn't (?:writeable|ready) and enableOfflineQueue|^The client is (?:offline|closed)/;
 
-/** Causes are followed this far. */
-const DEPTH = 4;
+/** How many nested causes are examined. */
+const MAX_DEPTH = 4;
 
-/** Whether it is certain that the hit that failed with this error was not applied. */
-export function isUnapplied(error: unknown, depth: number = DEPTH): boolean {
+/** Whether it is certain that the store did not apply the hit that failed with this error. */
+export function isUnapplied(error: unknown, depth: number = MAX_DEPTH): boolean {
   if (!(error instanceof Error) || depth === 0) return false;
   if (error instanceof StoreUnavailable && REFUSALS.has(error.fault)) return true;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
@@ -41,7 +41,7 @@ export function isUnapplied(error: unknown, depth: number = DEPTH): boolean {
   return isUnapplied(error.cause, depth - 1);
 }
 
-/** Whether a client did not send the hit because it has no connection, or none yet. */
+/** Whether the client did not send the hit because it is not connected. */
 export function isOffline(error: unknown): boolean {
   return error instanceof Error && OFFLINE.test(error.message);
 }

@@ -2,7 +2,7 @@
 import { LONGEST_TIMEOUT, systemClock } from '../../internal/clock.ts';
 import type { Clock, Millis } from '../../engine/contract.ts';
 
-/** A delay longer than a timer can be ends early, so callers must look at the clock again. */
+/** A delay longer than the longest timer ends early, so callers must check the clock again. */
 export const quietClock: Clock = {
   now: () => systemClock.now(),
   after(delay: Millis, wake: () => void) {

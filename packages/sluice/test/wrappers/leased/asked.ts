@@ -1,11 +1,11 @@
-/** A store that answers later, and what reached it. */
+/** A store that answers asynchronously and records the hits that reach it. */
 import { createLimiter, type Decision, memory, type Policies, type Store } from '../../../src/index.ts';
 import type { Plan } from '../../../src/store.ts';
 import { type ManualClock, manualClock } from '../../../src/testing/index.ts';
 
 export interface Asked {
   readonly clock: ManualClock;
-  /** In words. */
+  /** The hits, as text. */
   readonly asked: string[];
   readonly store: Store<Promise<Decision>>;
 }
@@ -25,12 +25,12 @@ export function askedStore(): Asked {
   return { clock, asked, store };
 }
 
-/** Until what was set off has happened. */
+/** Waits until pending promises have settled. */
 export async function settled(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve();
 }
 
-/** The plan that a limiter sends with its hits. */
+/** Returns the plan that a limiter sends with its hits. */
 export function planSent(policies: Policies, name?: string): Plan {
   let plan: Plan | undefined;
   const inner = memory();

@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * A process of its own with leases on a real Redis: started by processes.test.ts, told what to do by messages. It runs
- * what was built, because Node 20 runs no TypeScript. What it admits it writes to its output before anything else
- * happens, so that it is known even if the process is killed: a line of the time and the number of units.
+ * A process with leases on a real Redis, started by processes.test.ts and controlled by messages. It uses the built files,
+ * because Node 20 cannot run TypeScript. It writes what it admits to its output immediately, so that it is known even if the
+ * process is killed: one line with the time and the number of units.
  *
- * argv: port, and the policy's options as JSON. Messages: { takes } so many at once; { flood } milliseconds of as many as
- * possible, on a busy machine until they are five a millisecond; { stall } milliseconds of nothing; { close }. One order a
- * message, answered with the number of decisions.
+ * argv: port, and the policy's options as JSON. Messages: { takes: number of concurrent takes }; { flood: milliseconds } of as
+ * many takes as possible, extended on a busy machine until there are five per millisecond; { stall: milliseconds }; { close }.
+ * Each message is answered with the number of decisions.
  */
 import { writeSync } from 'node:fs';
 import { Redis } from 'ioredis';
@@ -24,7 +24,7 @@ const limiter = createLimiter(policy.burst === undefined ? fixedWindow(policy) :
   name: 'leases',
 });
 
-/** As many at once; what needs the store is waited for. @param {number} count */
+/** Makes concurrent takes, and waits for those that need the store. @param {number} count */
 async function take(count) {
   let admitted = 0;
   const tell = () => {

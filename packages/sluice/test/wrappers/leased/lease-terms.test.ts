@@ -1,4 +1,4 @@
-/** The terms alone, without the habits of a node: whatever holders do with what they are granted, the limit holds. */
+/** The terms of leases without the logic of a node: whatever holders do with their leases, the limit holds. */
 import { describe, expect, test } from 'vitest';
 import { type Decision, memory, type Policies } from '../../../src/index.ts';
 import type { Hit } from '../../../src/store.ts';
@@ -15,32 +15,33 @@ import {
   tokenBucket,
 } from '../../../src/index.ts';
 import { manualClock } from '../../../src/testing/index.ts';
-import { type Lot, type Terms, termsOf, usable } from '../../../src/wrappers/leased/terms.ts';
+import { type Lease, spendable } from '../../../src/wrappers/leased/lease.ts';
+import { type Terms, termsOf } from '../../../src/wrappers/leased/terms.ts';
 import { planSent } from './asked.ts';
-import { byBound, byItself } from './scenarios.ts';
+import { checkedByBound, checkedByItself } from './scenarios.ts';
 import { randomOf, type Spend } from './simulation.ts';
 
 const LONGEST = 5000;
 
-const JUDGED = {
-  gcra: byItself(gcra({ limit: 2, per: '1s', burst: 40 })),
-  'leaky bucket': byBound(leakyBucket({ size: 60, dripSize: 2, dripRate: '1s' }), 60, 2, 1000),
-  'fixed window': byItself(fixedWindow({ limit: 40, per: '20s' })),
-  'sliding window': byItself(slidingWindow({ limit: 40, per: '20s' })),
-  'sliding log': byItself(slidingLog({ limit: 40, per: '25s' })),
-  several: byItself({
+const CASES = {
+  gcra: checkedByItself(gcra({ limit: 2, per: '1s', burst: 40 })),
+  'leaky bucket': checkedByBound(leakyBucket({ size: 60, dripSize: 2, dripRate: '1s' }), 60, 2, 1000),
+  'fixed window': checkedByItself(fixedWindow({ limit: 40, per: '20s' })),
+  'sliding window': checkedByItself(slidingWindow({ limit: 40, per: '20s' })),
+  'sliding log': checkedByItself(slidingLog({ limit: 40, per: '25s' })),
+  several: checkedByItself({
     rate: gcra({ limit: 2, per: '1s', burst: 40 }),
     log: slidingLog({ limit: 80, per: '30s' }),
   }),
 };
 
-/** What holders may return, and what they may spend before a lot's end. */
+/** How much holders return, and how much they may spend before a lease ends. */
 interface Habits {
   readonly returnable: Terms['returnable'];
-  readonly left: (lot: Lot, now: number) => number;
+  readonly left: (lease: Lease, now: number) => number;
 }
 
-/** Holders lease, wait, spend a part or all at once, and return; what they return is up to a second on its way. */
+/** Holders lease, wait, spend some or all units, and return the rest. A return takes up to a second to reach the store. */
 function haphazard(terms: Terms, seed: number, { returnable, left }: Habits): Spend[] {
   const random = randomOf(seed);
   const clock = manualClock(1_700_000_000_000);
@@ -51,78 +52,81 @@ function haphazard(terms: Terms, seed: number, { returnable, left }: Habits): Sp
   const pass = (cost: number): void => {
     if (cost > 0) spends.push({ at: clock.now(), cost, node: 0 });
   };
-  const lots: Lot[] = [];
+  const leases: Lease[] = [];
   const hasty = 1 + random() * 4;
   for (let step = 0; step < 300; step++) {
-    clock.advance(random() < 1 / hasty ? random() * terms.span : 0);
+    clock.advance(random() < 1 / hasty ? random() * terms.duration : 0);
     const now = clock.now();
-    const [lot] = lots.length > 0 ? lots.splice(Math.floor(random() * lots.length), 1) : [];
+    const [lease] = leases.length > 0 ? leases.splice(Math.floor(random() * leases.length), 1) : [];
     const deed = random();
     if (deed < 0.4) {
-      const plan = random() < 0.5 ? terms.lots : terms.plan;
+      const plan = random() < 0.5 ? terms.longPlan : terms.plan;
       const decision = hit('take', 1 + Math.floor(random() * 40), 'partial', plan);
-      if (decision.taken > 0) lots.push(terms.lot(decision, now));
-      if (lot !== undefined) lots.push(lot);
-    } else if (lot !== undefined && deed < 0.6) {
-      if (now < lot.end) {
-        const units = Math.floor(left(lot, now));
+      if (decision.taken > 0) leases.push(terms.leaseFrom(decision, now));
+      if (lease !== undefined) leases.push(lease);
+    } else if (lease !== undefined && deed < 0.6) {
+      if (now < lease.end) {
+        const units = Math.floor(left(lease, now));
         const part = random() < 0.5 ? units : Math.ceil(random() * units);
-        lot.left = units - part;
+        lease.left = units - part;
         pass(part);
       }
-      if (lot.left > 0) lots.push(lot);
-    } else if (lot !== undefined && deed < 0.85) {
-      const units = returnable(lot, now);
+      if (lease.left > 0) leases.push(lease);
+    } else if (lease !== undefined && deed < 0.85) {
+      const units = returnable(lease, now);
       if (units > 0) clock.after(random() * 999, () => hit('refund', units, 'whole'));
     } else if (deed < 0.97) {
       pass(hit('take', 1, 'whole').taken);
     } else {
-      for (const live of lots.splice(0)) if (now < live.end) pass(Math.floor(left(live, now)));
+      for (const live of leases.splice(0)) if (now < live.end) pass(Math.floor(left(live, now)));
       pass(hit('take', 100, 'partial').taken);
     }
   }
   return spends;
 }
 
-/** Holders lease as fast as units come back, hold all of it for a span, and spend it at once with all that is left. */
+/** Holders lease as fast as units are replenished, hold them for a lease, and spend them together with all units left. */
 function hoarded(terms: Terms, left: Habits['left']): Spend[] {
   const clock = manualClock(1_700_000_000_000);
   const store = memory({ clock });
   const take = (cost: number): Decision =>
-    store.apply({ verb: 'take', plan: terms.lots, key: 'key', cost, mode: 'partial', span: 0 });
-  const lots: Lot[] = [];
-  const end = clock.now() + terms.span - 100;
-  for (; clock.now() < end; clock.advance(500)) lots.push(terms.lot(take(1), clock.now()));
+    store.apply({ verb: 'take', plan: terms.longPlan, key: 'key', cost, mode: 'partial', span: 0 });
+  const leases: Lease[] = [];
+  const end = clock.now() + terms.duration - 100;
+  for (; clock.now() < end; clock.advance(500)) leases.push(terms.leaseFrom(take(1), clock.now()));
   const now = clock.now();
-  const units = lots.reduce((sum, lot) => sum + (now < lot.end ? left(lot, now) : 0), 0);
+  const units = leases.reduce((sum, lease) => sum + (now < lease.end ? left(lease, now) : 0), 0);
   return [Math.floor(units), take(1000).taken].map((cost) => ({ at: now, cost, node: 0 }));
 }
 
 const SEEDS = Array.from({ length: 300 }, (_, seed) => seed);
 
-describe.each(Object.entries(JUDGED))('%s', (_, { policies, over }) => {
+describe.each(Object.entries(CASES))('%s', (_, { policies, over }) => {
   const terms = termsOf(planSent(policies), LONGEST, 1) as Terms;
-  const sound: Habits = { returnable: terms.returnable, left: usable };
+  const sound: Habits = { returnable: terms.returnable, left: spendable };
   const worst = (habits: Habits): number =>
     Math.max(...SEEDS.map((seed) => over(haphazard(terms, seed, habits))));
 
-  test('holds, whatever is done with leases', () => {
+  test('the limit holds, whatever holders do with leases', () => {
     expect(worst(sound)).toBe(0);
-    expect(over(hoarded(terms, usable))).toBe(0);
+    expect(over(hoarded(terms, spendable))).toBe(0);
   });
 
-  test('would not hold if all that is left were returned at any time', () => {
+  test('the limit would not hold if all unused units were returned at any time', () => {
     expect(worst({ ...sound, returnable: ({ left }) => left })).toBeGreaterThan(0);
   });
 });
 
-test.each(['gcra', 'leaky bucket', 'several'] as const)('%s would not hold if units did not fade', (name) => {
-  const { policies, over } = JUDGED[name];
-  const terms = termsOf(planSent(policies), LONGEST, 1) as Terms;
-  expect(over(hoarded(terms, ({ left }) => left))).toBeGreaterThan(0);
-});
+test.each(['gcra', 'leaky bucket', 'several'] as const)(
+  'the limit of %s would not hold if units did not fade',
+  (name) => {
+    const { policies, over } = CASES[name];
+    const terms = termsOf(planSent(policies), LONGEST, 1) as Terms;
+    expect(over(hoarded(terms, ({ left }) => left))).toBeGreaterThan(0);
+  },
+);
 
-describe('cannot be leased', () => {
+describe('leases are not used for', () => {
   const rate = gcra({ limit: 1000, per: '1s' });
   test.each<[string, Policies]>([
     ['concurrency', concurrency({ limit: 1000, lease: '1m' })],
@@ -130,11 +134,11 @@ describe('cannot be leased', () => {
     ['pacer', pacer({ limit: 1000, per: '1s' })],
     ['penalty', { rate, lockout: penalty({ after: 3, within: '1m', block: '1m' }) }],
     [
-      'a bucket that is refilled whole, in one step',
+      'a bucket that is refilled completely in one step',
       tokenBucket({ capacity: 1000, refill: 1000, every: '1m', continuous: false }),
     ],
-    ['a limit below 20 units a node', gcra({ limit: 70, per: '1m' })],
-    ['a window so short that a lease would be over at once', gcra({ limit: 1000, per: '100ms' })],
+    ['a limit below 20 units per node', gcra({ limit: 70, per: '1m' })],
+    ['a window so short that a lease would end before it is used', gcra({ limit: 1000, per: '100ms' })],
   ])('%s', (_, policies) => {
     expect(termsOf(planSent(policies), LONGEST, 4)).toBeUndefined();
   });

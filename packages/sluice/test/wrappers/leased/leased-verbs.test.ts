@@ -15,13 +15,13 @@ import {
 import { conformance, type ManualClock } from '../../../src/testing/index.ts';
 import { askedStore, settled } from './asked.ts';
 
-/** 1,000 at once, 100 a second: leases of 2.5 s, of which half is kept back: the store runs 875. */
+/** A burst of 1,000 and 100 per second. Leases last 2.5 s and reduce the burst by half of what is replenished in that time, to 875. */
 const BUCKET = gcra({ limit: 100, per: '1s', burst: 1000 });
-/** Nothing comes back for a day: leases of five seconds. */
+/** Nothing is replenished for a day. Leases last five seconds. */
 const DAY = fixedWindow({ limit: 1000, per: '1d', align: 'first' });
 
 let clock: ManualClock;
-/** What reached the store, in words. */
+/** The hits that reached the store, as text. */
 let asked: string[];
 let store: Store<Promise<Decision>>;
 
@@ -36,14 +36,14 @@ function limiterOf(policies: Policies, options: LeasedOptions = {}): Limiter<May
   });
 }
 
-/** Heats the key until a lease is held, and says what is left in the store. */
+/** Takes from the key until it has a lease. */
 async function warm(limiter: Limiter<MaybePromise<Decision>>, key = 'alice'): Promise<void> {
   for (let i = 0; i < 40; i++) await limiter.take(key);
   asked.length = 0;
   expect(limiter.take(key)).toMatchObject({ allowed: true, source: 'lease' });
 }
 
-test('the first hits of a key ask the store one by one, later ones are answered at once', async () => {
+test('the first hits of a key ask the store one by one, later ones are answered synchronously', async () => {
   const limiter = limiterOf(BUCKET);
   for (let i = 0; i < 2; i++) await limiter.take('alice');
   expect(asked).toEqual(['take 1', 'take 1']);
@@ -52,7 +52,7 @@ test('the first hits of a key ask the store one by one, later ones are answered 
   expect(limiter.take('alice')).not.toBeInstanceOf(Promise);
 });
 
-test('a decision from a lease counts what is held here and what the store had left', async () => {
+test('a decision from a lease announces the units in hand plus the units left in the store', async () => {
   const limiter = limiterOf(BUCKET);
   await warm(limiter);
   const decision = limiter.take('alice') as Decision;
@@ -68,12 +68,12 @@ test('a decision from a lease counts what is held here and what the store had le
 });
 
 describe('an expired lease is never spent', () => {
-  /** Five seconds, less what clocks may differ by. */
+  /** Five seconds, less the tolerance for clock drift. */
   const LIFE = 4995;
-  /** As in a stalled event loop: the time passes and no timer fires. */
+  /** A stalled event loop: time passes, but no timer fires. */
   const stalled = () => ({ clock: { now: () => clock.now(), after: () => () => {} } });
 
-  test('although no timer ended it', async () => {
+  test('even if no timer ended it', async () => {
     const limiter = limiterOf(DAY, stalled());
     await warm(limiter);
     const start = clock.now();
@@ -87,7 +87,7 @@ describe('an expired lease is never spent', () => {
     expect(asked.length).toBeGreaterThan(0);
   });
 
-  test('and its life begins when it is asked for, not when it arrives', async () => {
+  test('and it begins when the node asks for it, not when it arrives', async () => {
     const limiter = limiterOf(DAY, stalled());
     await warm(limiter);
     const sent = clock.now() + LIFE;
@@ -107,7 +107,7 @@ describe('an expired lease is never spent', () => {
   });
 });
 
-test('units of a bucket fade: half-way through a lease, no more than half of it can be spent', async () => {
+test('units of a bucket fade: halfway through a lease, at most half of it can be spent', async () => {
   const limiter = limiterOf(BUCKET);
   await warm(limiter);
   const spendHere = (): number => {
@@ -123,7 +123,7 @@ test('units of a bucket fade: half-way through a lease, no more than half of it 
   expect(spent).toBeLessThanOrEqual(granted / 2);
 });
 
-test('what is left of a window’s lease is renewed by the next one: no call returns it, and none of it is lost', async () => {
+test('unused units of a window’s lease are renewed with the next one, without a call and without loss', async () => {
   const limiter = limiterOf(DAY);
   let taken = 0;
   for (let i = 0; i < 400; i++) {
@@ -138,7 +138,7 @@ test('what is left of a window’s lease is renewed by the next one: no call ret
   expect((await createLimiter(DAY, { store, name: 'leases' }).peek('alice')).remaining).toBe(1000 - taken);
 });
 
-test('what is left of a window’s lease is not spent in the next window', async () => {
+test('unused units of a window’s lease are not spent in the next window', async () => {
   const limiter = limiterOf(DAY, { clock: { now: () => clock.now(), after: () => () => {} } });
   await warm(limiter);
   clock.set(clock.now() + 86_400_000);
@@ -147,7 +147,7 @@ test('what is left of a window’s lease is not spent in the next window', async
   expect(allowed).toBe(1000);
 });
 
-test('a rare key never gets a lease', async () => {
+test('a key with few hits never gets a lease', async () => {
   const limiter = limiterOf(BUCKET);
   for (let i = 0; i < 20; i++) {
     await limiter.take('alice');
@@ -156,8 +156,8 @@ test('a rare key never gets a lease', async () => {
   expect(new Set(asked)).toEqual(new Set(['take 1']));
 });
 
-describe('when there is nothing left', () => {
-  test('the node denies by itself, announces when it asks again, and asks then', async () => {
+describe('an exhausted key', () => {
+  test('is denied by the node until the announced time, and then the node asks the store again', async () => {
     const limiter = limiterOf(DAY);
     await limiter.take('alice', 990);
     for (let i = 0; i < 60; i++) await limiter.take('alice');
@@ -172,7 +172,7 @@ describe('when there is nothing left', () => {
     expect(asked.filter((what) => what.startsWith('take'))).not.toEqual([]);
   });
 
-  test('the announced limit is the largest cost that can pass', async () => {
+  test('announces as its limit the largest cost that can pass', async () => {
     const limiter = limiterOf(BUCKET);
     await warm(limiter);
     const { limit, policies } = await limiter.peek('bob');
@@ -190,7 +190,7 @@ describe('unused units', () => {
   const left = async (): Promise<number> =>
     (await createLimiter(DAY, { store, name: 'leases' }).peek('alice')).remaining;
 
-  test('go back when the key lies idle', async () => {
+  test('are returned when the key is idle', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     expect(await left()).toBeLessThan(1000 - 41);
@@ -199,7 +199,7 @@ describe('unused units', () => {
     expect(await left()).toBe(1000 - 41);
   });
 
-  test('go back on close', async () => {
+  test('are returned on close', async () => {
     const wrapped = leased(store, { clock });
     const limiter = createLimiter(DAY, { store: wrapped, name: 'leases' });
     await warm(limiter);
@@ -218,7 +218,7 @@ describe('unused units', () => {
     expect(asked).toEqual([`refund ${held}`, 'done', 'close']);
   });
 
-  test('that are on their way here at a close go back before the store is closed', async () => {
+  test('that are in flight during close are returned before the store is closed', async () => {
     const wrapped = leased(store, { clock });
     const limiter = createLimiter(DAY, { store: wrapped, name: 'leases' });
     await warm(limiter);
@@ -240,7 +240,7 @@ describe('unused units', () => {
     expect(seen).toBe(1);
   });
 
-  test('go back when another key needs the room', async () => {
+  test('are returned when the key is evicted', async () => {
     const limiter = limiterOf(DAY, { maxKeys: 1 });
     await warm(limiter);
     await limiter.take('bob');
@@ -249,7 +249,7 @@ describe('unused units', () => {
     expect(await left()).toBe(1000 - 41);
   });
 
-  test('of a bucket do not go back as far as they have come back by themselves', async () => {
+  test('of a bucket are not returned if the bucket has replenished them', async () => {
     const limiter = limiterOf(gcra({ limit: 10, per: '1s', burst: 1000 }));
     await warm(limiter);
     clock.advance(10_000);
@@ -260,7 +260,7 @@ describe('unused units', () => {
 });
 
 describe('equal policies in new objects', () => {
-  test('lease together', async () => {
+  test('share a lease', async () => {
     const policiesOf = (): Policies => gcra({ limit: 100, per: '1s', burst: 1000 });
     const limiter = createLimiter(policiesOf, { store: leased(store, { clock }), name: 'leases' });
     for (let i = 0; i < 500; i++) await limiter.take('alice');
@@ -270,7 +270,7 @@ describe('equal policies in new objects', () => {
     expect(await limiter.take('alice')).toMatchObject({ source: 'store', remaining: 874 });
   });
 
-  test('also of two limiters, after all keys lay idle for a while', async () => {
+  test('share a lease between two limiters, even after all keys were idle for a while', async () => {
     const wrapped = leased(store, { clock });
     const [first, second] = [DAY, { ...DAY }].map((policy) =>
       createLimiter(policy, { store: wrapped, name: 'leases' }),
@@ -284,7 +284,7 @@ describe('equal policies in new objects', () => {
     expect((await second.take('alice')).source).toBe('store');
   });
 
-  test('keep apart if the policies have other names', async () => {
+  test('do not share a lease if the policies have different names', async () => {
     const wrapped = leased(store, { clock });
     let policies: Policies = { daily: DAY };
     const limiter = createLimiter(() => policies, { store: wrapped, name: 'leases' });
@@ -297,14 +297,14 @@ describe('equal policies in new objects', () => {
 });
 
 describe('other verbs', () => {
-  test('peek answers from the lease, and from the store where that is not enough', async () => {
+  test('peek answers from the lease, and from the store if the lease has too few units', async () => {
     const limiter = limiterOf(BUCKET);
     await warm(limiter);
     expect(limiter.peek('alice')).toMatchObject({ allowed: true, taken: 0, source: 'lease' });
     expect(await limiter.peek('alice', 500)).toMatchObject({ allowed: true, source: 'store' });
   });
 
-  test('a refund goes back to the lease it came from, and to the store beyond that', async () => {
+  test('a refund goes to the lease it came from, and to the store if it is larger than that lease', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     const { remaining } = limiter.take('alice') as Decision;
@@ -316,7 +316,7 @@ describe('other verbs', () => {
   });
 
   test('a refund goes to the store once the lease that it came from has ended', async () => {
-    // No timer ends the lease: only the clock tells.
+    // No timer fires, so only the clock shows that the lease has ended.
     const limiter = limiterOf(DAY, { clock: { now: () => clock.now(), after: () => () => {} } });
     await warm(limiter);
     const end = clock.now() + 4995;
@@ -339,7 +339,7 @@ describe('other verbs', () => {
     expect((await limiter.take('alice')).allowed).toBe(true);
   });
 
-  test('partial and always takes and reservations are the store’s, by the reduced policy', async () => {
+  test('partial and always takes and reservations are decided by the store, with the reduced policy', async () => {
     const limiter = limiterOf(BUCKET);
     expect(await limiter.take('alice', { cost: 5000, mode: 'partial' })).toMatchObject({ taken: 875 });
     await limiter.take('bob', { cost: 3, mode: 'always' });
@@ -347,7 +347,7 @@ describe('other verbs', () => {
     expect(asked).toEqual(['take partial 5000', 'take always 3', 'reserve 875']);
   });
 
-  test('a reset forgets the lease: nothing that was debited before is returned after', async () => {
+  test('a reset ends the lease without returning units that were debited before it', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     await limiter.reset('alice');
@@ -367,7 +367,7 @@ describe('other verbs', () => {
     expect(await limiter.peek('alice', { tier: 'pro' })).toMatchObject({ remaining: 2000, source: 'store' });
   });
 
-  test('what was on its way to this node at a reset is not returned after it', async () => {
+  test('units that were in flight to this node during a reset are not returned after it', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     clock.set(clock.now() + 1);
@@ -381,7 +381,7 @@ describe('other verbs', () => {
     expect(asked.filter((what) => what.startsWith('refund'))).toEqual([]);
   });
 
-  test('hits that wait for a lease at a reset are debited after it, not from what was debited before', async () => {
+  test('hits that wait for a lease during a reset are charged after it', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     // As many as the lease holds are answered synchronously; the rest wait for the next lease.
@@ -402,7 +402,7 @@ describe('other verbs', () => {
     );
   });
 
-  test('a block holds at once on the node that made it', async () => {
+  test('a block takes effect immediately on the node that made it', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     await limiter.block('alice', '1m');
@@ -423,7 +423,7 @@ describe('other verbs', () => {
 });
 
 describe('a store that does not answer', () => {
-  test('leaves a live lease as it is; after it, each hit hears the fault', async () => {
+  test('does not end a lease; after the lease, each hit rejects', async () => {
     const limiter = limiterOf(BUCKET);
     await warm(limiter);
     store.apply = () => Promise.reject(new Error('gone'));
@@ -432,7 +432,7 @@ describe('a store that does not answer', () => {
     await expect(limiter.take('alice')).rejects.toThrow('gone');
   });
 
-  test('grants no lease by what is answered in its place', async () => {
+  test('does not grant a lease when the fallback answers in its place', async () => {
     const limiter = limiterOf(BUCKET);
     const apply = store.apply.bind(store);
     store.apply = async (hit) => ({
@@ -445,12 +445,12 @@ describe('a store that does not answer', () => {
   });
 });
 
-describe('limits too small to lease meet the claims of every store', () => {
+describe('limits too small to lease pass the conformance suite of every store', () => {
   for (const { name, run } of conformance((now) => leased(memory({ clock: now }), { clock: now })))
     test(name, () => run());
 });
 
-test('options that cannot be are refused', () => {
+test('rejects invalid options', () => {
   expect(() => leased(store, { lease: 0 })).toThrow('leased.lease');
   expect(() => leased(store, { nodes: 1.5 })).toThrow('leased.nodes');
   expect(() => leased(store, { maxKeys: -1 })).toThrow('leased.maxKeys');
@@ -458,7 +458,7 @@ test('options that cannot be are refused', () => {
 });
 
 describe('a store that takes longer than a lease', () => {
-  /** Answers 30 seconds after it was asked: thirty leases. */
+  /** Makes the store answer after 30 seconds, which is longer than a lease lasts. */
   function slow(): void {
     const quick = store;
     store = {
@@ -475,7 +475,7 @@ describe('a store that takes longer than a lease', () => {
     await settled();
   }
 
-  /** One that knows how slow it is. */
+  /** A limiter that has measured how slow the store is. */
   async function experienced(): Promise<Limiter<MaybePromise<Decision>>> {
     slow();
     const limiter = limiterOf(BUCKET);
@@ -487,7 +487,7 @@ describe('a store that takes longer than a lease', () => {
     return limiter;
   }
 
-  test('is asked one question at a time, however many wait, and all hear', async () => {
+  test('gets one request at a time, and every waiting hit is answered', async () => {
     const limiter = await experienced();
     const crowd = Array.from({ length: 400 }, async () => limiter.take('alice'));
     await wait();
@@ -497,14 +497,14 @@ describe('a store that takes longer than a lease', () => {
     expect(asked.length).toBeLessThan(10);
   });
 
-  test('lets no more pass than it debited, first come first served', async () => {
+  test('admits no more than it debited, in order of arrival', async () => {
     const limiter = await experienced();
     const crowd = Array.from({ length: 2000 }, async () => limiter.take('alice'));
     await wait();
     await wait();
     await wait();
     const allowed = (await Promise.all(crowd)).map((decision) => decision.allowed);
-    // 875 of the reduced burst, and what came back while the second question was on its way.
+    // The reduced burst of 875, and what was replenished during the second request.
     expect(allowed.filter(Boolean).length).toBeGreaterThan(850);
     expect(allowed.filter(Boolean).length).toBeLessThanOrEqual(1000);
     expect(allowed.indexOf(false)).toBeGreaterThan(0);

@@ -12,13 +12,20 @@ import {
 } from '../../../src/index.ts';
 import type { Hit } from '../../../src/store.ts';
 import { planSent } from './asked.ts';
-import { type Judged, LEASABLE, edges, STALL, stalls, steady, storms, surges } from './scenarios.ts';
-import { type Course, type Machine, overAdmitted, type Scenario, simulate, total } from './simulation.ts';
+import { type CheckedPolicies, LEASABLE, edges, STALL, stalls, steady, storms, surges } from './scenarios.ts';
+import {
+  type SimulationResult,
+  type Machine,
+  overAdmitted,
+  type Scenario,
+  simulate,
+  total,
+} from './simulation.ts';
 
 const SEEDS = [1, 2, 3, 4, 5, 6];
 
-/** The scenario with leases on all nodes. */
-function withLeases(scenario: Scenario): Promise<Course> {
+/** Simulates the scenario with leases on all nodes. */
+function withLeases(scenario: Scenario): Promise<SimulationResult> {
   return simulate({
     ...scenario,
     wrap: (store, machine) => leased(store, { nodes: scenario.nodes, ...machine }),
@@ -28,7 +35,7 @@ function withLeases(scenario: Scenario): Promise<Course> {
 describe.each(Object.entries(LEASABLE))(
   '%s',
   (_, { policies, over }) => {
-    test('admits nothing above the limit when leases are held and then spent at once', async () => {
+    test('admits nothing above the limit when leases are held and then spent together', async () => {
       let leases = 0;
       for (const seed of SEEDS) {
         const { spends, calls, decisions } = await withLeases(surges(policies, seed));
@@ -38,7 +45,7 @@ describe.each(Object.entries(LEASABLE))(
       expect(leases).toBe(SEEDS.length);
     });
 
-    test('admits nothing above the limit with crashes, stalls, lost answers and a load that moves', async () => {
+    test('admits nothing above the limit with crashes, stalls, lost answers and a load that moves between nodes', async () => {
       for (const seed of SEEDS) {
         const { spends } = await withLeases(storms(policies, seed));
         expect(over(spends)).toBe(0);
@@ -48,75 +55,75 @@ describe.each(Object.entries(LEASABLE))(
   60_000,
 );
 
-describe('the same judges find', () => {
-  /** Units above the limit in all courses together. */
+describe('the same checks detect', () => {
+  /** Units above the limit, summed over all simulations. */
   async function found(
-    judged: Judged,
+    checked: CheckedPolicies,
     scenarios: readonly Scenario[],
     change: Partial<Scenario>,
   ): Promise<number> {
     let sum = 0;
     for (const scenario of scenarios) {
       const wrap = (store: Store, machine: Machine) => leased(store, { nodes: scenario.nodes, ...machine });
-      sum += judged.over((await simulate({ wrap, ...scenario, ...change })).spends);
+      sum += checked.over((await simulate({ wrap, ...scenario, ...change })).spends);
     }
     return sum;
   }
-  const surging = ({ policies }: Judged) => SEEDS.map((seed) => surges(policies, seed));
+  const surging = ({ policies }: CheckedPolicies) => SEEDS.map((seed) => surges(policies, seed));
 
   test.each(['gcra', 'token bucket', 'leaky bucket', 'several'])(
     'a store whose bucket is not reduced: %s',
     async (name) => {
-      const judged = LEASABLE[name];
-      const { policies: asWritten } = planSent(judged.policies, 'simulated');
+      const checked = LEASABLE[name];
+      const { policies: asWritten } = planSent(checked.policies, 'simulated');
       const tamper = (hit: Hit): Hit => {
         const policies = hit.plan.policies.map((policy, i) =>
           policy.algorithm.lease?.leak === undefined ? policy : asWritten[i],
         );
         return { ...hit, plan: { ...hit.plan, policies } };
       };
-      expect(await found(judged, surging(judged), { tamper })).toBeGreaterThan(0);
+      expect(await found(checked, surging(checked), { tamper })).toBeGreaterThan(0);
     },
   );
 
   test('a store whose log forgets a debit before its last unit is spent', async () => {
-    const judged = LEASABLE['sliding log'];
-    const plan = planSent(judged.policies, 'simulated');
-    const load = [steady(judged.policies, 4, 400, 60_000)];
+    const checked = LEASABLE['sliding log'];
+    const plan = planSent(checked.policies, 'simulated');
+    const load = [steady(checked.policies, 4, 400, 60_000)];
     const later = (decision: Decision): Decision => ({
       ...decision,
       policies: decision.policies.map((policy) => ({ ...policy, resetAfter: policy.resetAfter + 400 })),
     });
     const wrap = (store: Store, machine: Machine) =>
       leased({ ...store, apply: async (hit) => later(await store.apply(hit)) }, { nodes: 4, ...machine });
-    expect(await found(judged, load, { tamper: (hit) => ({ ...hit, plan }), wrap })).toBeGreaterThan(0);
-    expect(await found(judged, load, {})).toBe(0);
+    expect(await found(checked, load, { tamper: (hit) => ({ ...hit, plan }), wrap })).toBeGreaterThan(0);
+    expect(await found(checked, load, {})).toBe(0);
   });
 
   test.each(['fixed window', 'sliding window'])('a lease that outlives its window: %s', async (name) => {
-    const judged = LEASABLE[name];
-    const load = [edges(judged.policies)];
+    const checked = LEASABLE[name];
+    const load = [edges(checked.policies)];
     const endless = (decision: Decision): Decision => ({
       ...decision,
       policies: decision.policies.map((policy) => ({ ...policy, resetAfter: 1e9 })),
     });
     const wrap = (store: Store, machine: Machine) =>
       leased({ ...store, apply: async (hit) => endless(await store.apply(hit)) }, { nodes: 4, ...machine });
-    expect(await found(judged, load, { wrap })).toBeGreaterThan(0);
-    expect(await found(judged, load, {})).toBe(0);
+    expect(await found(checked, load, { wrap })).toBeGreaterThan(0);
+    expect(await found(checked, load, {})).toBe(0);
   });
 
-  test('a node whose clock does not see that it stalled, and which so spends expired leases', async () => {
-    const judged = LEASABLE['gcra'];
-    const load = SEEDS.map((seed) => stalls(judged.policies, seed));
+  test('a node that spends expired leases because its clock does not notice a stall', async () => {
+    const checked = LEASABLE['gcra'];
+    const load = SEEDS.map((seed) => stalls(checked.policies, seed));
     const wrap = (store: Store, { clock, random }: Machine) => {
       const start = clock.now();
       const isOver = () => clock.now() - start >= STALL.at + STALL.span;
       const blind = { ...clock, now: () => clock.now() - (isOver() ? STALL.span : 0) };
       return leased(store, { nodes: 4, clock: blind, random });
     };
-    expect(await found(judged, load, { wrap })).toBeGreaterThan(0);
-    expect(await found(judged, load, {})).toBe(0);
+    expect(await found(checked, load, { wrap })).toBeGreaterThan(0);
+    expect(await found(checked, load, {})).toBe(0);
   });
 }, 60_000);
 
@@ -134,16 +141,16 @@ describe('at a burst of 10,000 and 16 nodes', () => {
     Object.entries(GOALS).map(([name, policies]) => [load, name, policies, perSecond] as const),
   );
   test.each(cases)(
-    'under %s nothing above the limit passes, 95 in 100 of what direct checks admit do, and the store is asked 0.02 times a decision: %s',
+    'under %s, admits nothing above the limit and at least 95 % of direct checks, with at most 0.02 calls per decision: %s',
     async (_, name, policies, perSecond) => {
-      // A log gets longer lots only after it was watched for a while.
+      // A log gets longer leases only after its demand was observed for a while.
       const length = name === 'sliding log' && perSecond === 500 ? 120_000 : 40_000;
       const load = steady(policies, NODES, perSecond, length);
       const direct = await simulate(load);
-      const course = await withLeases(load);
-      expect(overAdmitted(policies, course.spends)).toBe(0);
-      expect(total(course.spends) / total(direct.spends)).toBeGreaterThanOrEqual(0.95);
-      expect(course.calls / course.decisions).toBeLessThanOrEqual(0.02);
+      const result = await withLeases(load);
+      expect(overAdmitted(policies, result.spends)).toBe(0);
+      expect(total(result.spends) / total(direct.spends)).toBeGreaterThanOrEqual(0.95);
+      expect(result.calls / result.decisions).toBeLessThanOrEqual(0.02);
     },
     60_000,
   );

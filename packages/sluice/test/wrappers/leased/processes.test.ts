@@ -1,4 +1,4 @@
-/** Leases in real processes on a real Redis, one of which is killed while another stands still. */
+/** Leases in real processes on a real Redis. One process is killed while another one stalls. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -29,10 +29,10 @@ afterAll(async () => {
 
 interface Holder {
   readonly child: ChildProcess;
-  /** Lines of what it admitted. */
+  /** What it admitted, one line per report. */
   text: string;
   tell(order: object): Promise<number>;
-  /** When all it wrote is here. */
+  /** Resolves when all of its output has arrived. */
   ended: Promise<unknown>;
 }
 
@@ -55,7 +55,7 @@ async function holder(policy: object): Promise<Holder> {
   return one;
 }
 
-/** Ends them all, and says what they admitted, in order of time. */
+/** Ends all processes and returns what they admitted, in order of time. */
 async function harvest(): Promise<Spend[]> {
   for (const { child } of holders) child.kill();
   await Promise.all(holders.map(({ ended }) => ended));
@@ -94,7 +94,7 @@ test('four processes admit no more than the limit while one is killed and one st
   const script = await calls();
   const spends = await harvest();
 
-  // Batches of a millisecond or two are stamped with their end: as much may seem to come later than it did.
+  // Reports of a millisecond or two carry the time of their end, so units may seem to pass later than they did.
   const allowed = gcra({ ...policy, burst: policy.burst + 20 });
   expect(overAdmitted(allowed, spends)).toBe(0);
   expect(total(spends)).toBeGreaterThan(8000);
@@ -102,7 +102,7 @@ test('four processes admit no more than the limit while one is killed and one st
   expect(script / decisions).toBeLessThan(0.02);
 }, 60_000);
 
-test('close returns what a process holds; one that is killed costs at most its lease', async () => {
+test('close returns unused units; a process that is killed loses at most its lease', async () => {
   const policy = { limit: 10_000, per: '1d', align: 'first' } as const;
   const inspector = createLimiter(fixedWindow(policy), {
     store: redis(client, { onFailure: 'throw', deadline: '10s' }),

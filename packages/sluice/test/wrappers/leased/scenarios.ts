@@ -1,4 +1,4 @@
-/** Policies to lease, each with its judge, and loads that look for a way past them. */
+/** Policies that can be leased, each with its check, and loads that try to exceed them. */
 import {
   fixedWindow,
   gcra,
@@ -18,51 +18,56 @@ import {
   START,
 } from './simulation.ts';
 
-export interface Judged {
+export interface CheckedPolicies {
   readonly policies: Policies;
-  /** Units above what the policies allow, as they were written. */
+  /** Units above what the policies as written allow. */
   readonly over: (spends: readonly Spend[]) => number;
 }
 
-/** By the algorithm itself: what it would have denied. */
-export function byItself(policies: Policies): Judged {
+/** Checks by the algorithm itself: what it would have denied. */
+export function checkedByItself(policies: Policies): CheckedPolicies {
   return { policies, over: (spends) => overAdmitted(policies, spends) };
 }
 
 /**
- * By the page's bound for any window, where the phase is free, as that of the debits need not be that of the spends:
- * so much at once, and a step with each `every` that has begun.
+ * Checks by the documented bound for any window: the burst, plus one step for each `every` that has begun. The phase of the
+ * steps is free, because debits and spends happen at different times.
  */
-export function byBound(policies: Policies, base: number, step: number, every: number): Judged {
-  // Windows are half-open: one that holds both ends is a little longer than their distance.
+export function checkedByBound(
+  policies: Policies,
+  base: number,
+  step: number,
+  every: number,
+): CheckedPolicies {
+  // Windows are half-open, so one that contains both ends is slightly longer than their distance.
   const atMost = (window: number): number => base + Math.ceil((window + 1e-6) / every) * step;
   return { policies, over: (spends) => excess(spends, atMost, { base, rate: step / every }) };
 }
 
-export const LEASABLE: Readonly<Record<string, Judged>> = {
-  gcra: byItself(gcra({ limit: 200, per: '1s', burst: 2000 })),
-  'token bucket': byItself(tokenBucket({ capacity: 1500, refill: 300, every: '1s' })),
-  'token bucket in steps': byBound(
+export const LEASABLE: Readonly<Record<string, CheckedPolicies>> = {
+  gcra: checkedByItself(gcra({ limit: 200, per: '1s', burst: 2000 })),
+  'token bucket': checkedByItself(tokenBucket({ capacity: 1500, refill: 300, every: '1s' })),
+  'token bucket in steps': checkedByBound(
     tokenBucket({ capacity: 2000, refill: 60, every: '300ms', continuous: false }),
     2000,
     60,
     300,
   ),
-  'leaky bucket': byBound(leakyBucket({ size: 2000, dripSize: 20, dripRate: '100ms' }), 2000, 20, 100),
-  'fixed window': byItself(fixedWindow({ limit: 2000, per: '10s' })),
-  'fixed window from the first': byBound(
+  'leaky bucket': checkedByBound(leakyBucket({ size: 2000, dripSize: 20, dripRate: '100ms' }), 2000, 20, 100),
+  'fixed window': checkedByItself(fixedWindow({ limit: 2000, per: '10s' })),
+  'fixed window from the first': checkedByBound(
     fixedWindow({ limit: 2000, per: '10s', align: 'first' }),
     2000,
     2000,
     10_000,
   ),
-  'sliding window': byItself(slidingWindow({ limit: 2000, per: '10s' })),
-  'sliding log': byItself(slidingLog({ limit: 2000, per: '10s' })),
+  'sliding window': checkedByItself(slidingWindow({ limit: 2000, per: '10s' })),
+  'sliding log': checkedByItself(slidingLog({ limit: 2000, per: '10s' })),
   'sliding log in sub-windows': {
     policies: slidingLog({ limit: 2000, per: '10s', resolution: 20 }),
     over: (spends) => overAdmitted(slidingLog({ limit: 2000, per: '10s' }), spends),
   },
-  several: byItself({
+  several: checkedByItself({
     rate: gcra({ limit: 200, per: '1s', burst: 2000 }),
     window: fixedWindow({ limit: 5000, per: '30s' }),
     log: slidingLog({ limit: 4500, per: '20s' }),
@@ -71,7 +76,7 @@ export const LEASABLE: Readonly<Record<string, Judged>> = {
 
 const LENGTH = 30_000;
 
-/** Calm at a little below the rate, so that leases are held while the store is full; then all at once. */
+/** A load slightly below the rate, so that leases are held while the store is full; then a surge on all nodes. */
 export function surges(policies: Policies, seed: number): Scenario {
   const nodes = 2 + (seed % 15);
   return {
@@ -89,7 +94,7 @@ export function surges(policies: Policies, seed: number): Scenario {
 
 export const STALL = { at: 600, span: 10_000 } as const;
 
-/** All nodes stand still with leases in hand, until the store is full again; then all at once. */
+/** All nodes stall with leases in hand until the store is full again; then a surge on all of them. */
 export function stalls(policies: Policies, seed: number): Scenario {
   const nodes = 4;
   const { at: stop, span } = STALL;
@@ -103,7 +108,7 @@ export function stalls(policies: Policies, seed: number): Scenario {
   };
 }
 
-/** Calm at the end of one window of 10 s, all at once at the beginning of the next. */
+/** A low load at the end of a window of 10 s, and a surge at the beginning of the next. */
 export function edges(policies: Policies): Scenario {
   const nodes = 4;
   return {
@@ -118,7 +123,7 @@ export function edges(policies: Policies): Scenario {
   };
 }
 
-/** One node hotter than the others, by turns; with pauses, crashes, stalls, lost answers and costs above one. */
+/** A load that moves between nodes, with pauses, crashes, stalls, lost answers and costs above one. */
 export function storms(policies: Policies, seed: number): Scenario {
   const random = randomOf(seed);
   const nodes = 1 + Math.floor(random() * 16);
@@ -154,7 +159,7 @@ export function storms(policies: Policies, seed: number): Scenario {
   };
 }
 
-/** So much at all nodes together, all the time. */
+/** A constant load, spread over all nodes. */
 export function steady(policies: Policies, nodes: number, perSecond: number, length: number): Scenario {
   return { seed: 1, nodes, policies, length, load: () => perSecond / nodes };
 }

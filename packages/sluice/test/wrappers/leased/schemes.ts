@@ -1,4 +1,4 @@
-/** The three ways to share a limit side by side, for the picture of docs/leases.svg. */
+/** Compares the three ways to share a limit, for docs/leases.svg. */
 import { gcra, leased, synced } from '../../../src/index.ts';
 import { overAdmitted, type Scenario, simulate } from './simulation.ts';
 
@@ -16,7 +16,7 @@ const WRAPS: readonly (readonly [Measured['scheme'], (nodes: number) => Pick<Sce
   ['synced', () => ({ wrap: (store, { clock }) => synced(store, { every: '100ms', clock }) })],
 ];
 
-/** 10,000 at once and 1,000 a second, asked for 8,000 times a second in all, for 10 s. */
+/** A burst of 10,000 and 1,000 per second, with 8,000 hits per second on all nodes together, for 10 s. */
 export async function measureSchemes(): Promise<Measured[]> {
   const policies = gcra({ limit: 1000, per: '1s', burst: 10_000 });
   const rows: Measured[] = [];

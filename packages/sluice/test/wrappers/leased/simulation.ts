@@ -1,6 +1,6 @@
 /**
- * Many nodes, one store, and all that may go wrong between them, in simulated time: the same seed gives the same course.
- * The wrappers are the real ones, and so is the store behind the messages.
+ * Simulates many nodes, one store, and faults between them, in simulated time. The same seed gives the same result.
+ * The wrappers and the store are real; only clocks and messages are simulated.
  */
 import { Alarms } from '../../../src/testing/alarms.ts';
 import {
@@ -16,13 +16,13 @@ import {
 import type { Clock, Hit } from '../../../src/store.ts';
 import { manualClock } from '../../../src/testing/index.ts';
 
-/** What a node has of its own. */
+/** The clock and random numbers of a node. */
 export interface Machine {
   readonly clock: Clock;
   readonly random: () => number;
 }
 
-/** A node stands still for a while, or for ever; or the answers that were for it are lost for a while. */
+/** A node stalls for a while, or forever; or answers to it are lost for a while. */
 export interface Fault {
   readonly kind: 'stall' | 'crash' | 'losses';
   readonly node: number;
@@ -35,18 +35,18 @@ export interface Scenario {
   readonly nodes: number;
   readonly policies: Policies;
   readonly length: Millis;
-  /** Hits a second at this node, at this time. */
+  /** Hits per second at this node and time. */
   readonly load: (node: number, at: Millis) => number;
-  /** Of each hit; default 1. */
+  /** Cost of each hit; default 1. */
   readonly cost?: (random: () => number) => number;
-  /** One way, in milliseconds; default 0.5 to 2. */
+  /** Latency in one direction, in milliseconds; default 0.5 to 2. */
   readonly delay?: readonly [least: Millis, most: Millis];
-  /** The part of all answers that never arrive; default 0. */
+  /** Fraction of answers that never arrive; default 0. */
   readonly lost?: number;
   readonly faults?: readonly Fault[];
-  /** Store in, store out; default: each check asks the store. */
+  /** Wraps the store of a node; by default each check asks the store. */
   readonly wrap?: (store: Store, machine: Machine) => Store;
-  /** What the store makes of a hit: for wrappers that are meant to be wrong. */
+  /** Changes a hit before the store applies it, to test what happens if wrappers are wrong. */
   readonly tamper?: (hit: Hit) => Hit;
 }
 
@@ -56,8 +56,8 @@ export interface Spend {
   readonly node: number;
 }
 
-export interface Course {
-  /** What passed, in order of time. */
+export interface SimulationResult {
+  /** What was admitted, in order of time. */
   readonly spends: readonly Spend[];
   readonly decisions: number;
   /** Messages to the store. */
@@ -65,18 +65,18 @@ export interface Course {
   readonly failures: number;
 }
 
-/** When an answer counts as lost. */
+/** Milliseconds after which an answer counts as lost. */
 const DEADLINE = 200;
-/** When a course begins. */
+/** When a simulation begins. */
 export const START = 1_700_000_000_123;
 
-export async function simulate(scenario: Scenario): Promise<Course> {
+export async function simulate(scenario: Scenario): Promise<SimulationResult> {
   const { seed, nodes, policies, length, load, cost = () => 1, delay = [0.5, 2], lost = 0 } = scenario;
   const { faults = [], wrap = (store) => store, tamper = (hit) => hit } = scenario;
   const alarms = new Alarms();
   let time = START;
   const server = memory({ clock: { now: () => time, after: (span, wake) => alarms.set(time + span, wake) } });
-  /** When the store decided: a direct check counts then, and not when the answer arrives. */
+  /** When the store decided. A direct check counts at that time, not when the answer arrives. */
   const decidedAt = new WeakMap<Decision, Millis>();
   const spends: Spend[] = [];
   let decisions = 0;
@@ -97,7 +97,7 @@ export async function simulate(scenario: Scenario): Promise<Course> {
           time < START + fault.at + fault.span,
       );
 
-    /** Later, if the node does nothing now; never, if it is gone. */
+    /** Runs a function: later if the node is stalled, never if it has crashed. */
     function act(what: () => void): void {
       const stall = isFault('stall');
       if (stall !== undefined) busyUntil = START + stall.at + stall.span;
@@ -150,7 +150,7 @@ export async function simulate(scenario: Scenario): Promise<Course> {
         );
       });
     }
-    /** Random, but on average as the load says; where there is none, looked at again soon. */
+    /** Random time until the next hit, by the load. Without load, the load is checked again soon. */
     function gap(): Millis {
       const rate = load(index, time - START);
       return rate === 0 ? 10 : (-Math.log(1 - arrivals()) * 1000) / rate;
@@ -167,39 +167,39 @@ export async function simulate(scenario: Scenario): Promise<Course> {
     time = Math.max(time, alarms.next());
     const before = alarms.next();
     alarms.ring();
-    // What an answer sets off happens before the clock moves on.
+    // Promises settle before the clock moves on.
     if (alarms.next() > before) await settled();
   }
   return { spends: spends.toSorted((a, b) => a.at - b.at), decisions, calls, failures };
 }
 
-/** Until all that was promised for now has happened. */
+/** Waits until pending promises have settled. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 12; i++) await Promise.resolve();
 }
 
-/** Units that the policies, asked directly, would not have let pass at these instants. */
+/** Units that the policies, asked directly, would have denied at these instants. */
 export function overAdmitted(policies: Policies, spends: readonly Spend[]): number {
   const clock = manualClock();
-  const judge = createLimiter(policies, { store: memory({ clock }) });
+  const direct = createLimiter(policies, { store: memory({ clock }) });
   let over = 0;
   for (const { at, cost } of spends) {
     clock.set(at);
-    if (!judge.take('key', cost).allowed) over += cost;
+    if (!direct.take('key', cost).allowed) over += cost;
   }
   return over;
 }
 
 /**
- * The most by which any window of any length holds more than `atMost` says of it, or 0; from Infinity on, none is looked
- * at. Where `atMost` is nowhere below the line base + rate · window, most windows need no look: they stay below that.
+ * The largest excess of any window of any length over `atMost(length)`, or 0. Lengths from which on `atMost` is Infinity are
+ * not checked. If `atMost` is never below base + rate · length, most windows can be skipped: they stay below that line.
  */
 export function excess(
   spends: readonly Spend[],
   atMost: (window: Millis) => number,
   { base, rate } = { base: -Infinity, rate: 0 },
 ): number {
-  // The highest that sums from the first spend on get above the line, from each spend on.
+  // For each spend, how far the running sum rises above the line from there on.
   const start = spends[0]?.at ?? 0;
   let before = total(spends);
   let highest = -Infinity;
@@ -229,7 +229,7 @@ export function total(spends: readonly Spend[]): number {
   return spends.reduce((sum, { cost }) => sum + cost, 0);
 }
 
-/** Numbers from 0 to 1, the same for the same seed: mulberry32. */
+/** Random numbers from 0 to 1, the same for the same seed (mulberry32). */
 export function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

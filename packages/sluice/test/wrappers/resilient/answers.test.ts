@@ -1,4 +1,4 @@
-/** What `resilient` answers while its store does not, and how it asks whether the store is back. */
+/** What `resilient` answers while its store does not, and how it probes the store. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import {
@@ -14,7 +14,7 @@ import { resilient, type ResilientOptions } from '../../../src/wrappers/resilien
 
 const POLICY = fixedWindow({ limit: 10, per: '1d' });
 
-/** A store whose server is gone; `apply` may be replaced. */
+/** A store whose server cannot be reached; tests may replace `apply`. */
 function gone(): Store<Promise<Decision>> {
   const { clock } = memory();
   return { clock, apply: () => Promise.reject(new Error('connect ECONNREFUSED')), close() {} };
@@ -27,14 +27,14 @@ function limiterOver(options: ResilientOptions, store = gone()): Limiter<Promise
 describe("onFailure: 'allow'", () => {
   const limiter = limiterOver({ onFailure: 'allow' });
 
-  test('says that a take and a reservation were charged their cost', async () => {
+  test('reports that a take and a reservation were charged their cost', async () => {
     expect(await limiter.take('k', 3)).toMatchObject({ allowed: true, taken: 3, source: 'fallback' });
     for (const mode of ['partial', 'always'] as const)
       expect(await limiter.take('k', { cost: 4, mode })).toMatchObject({ allowed: true, taken: 4 });
     expect((await limiter.reserve('k', 2)).decision).toMatchObject({ allowed: true, taken: 2 });
   });
 
-  test('says that nothing else was charged', async () => {
+  test('reports that nothing else was charged', async () => {
     for (const answer of [
       limiter.peek('k', 3),
       limiter.refund('k', 3),
@@ -46,7 +46,7 @@ describe("onFailure: 'allow'", () => {
   });
 });
 
-test("onFailure: 'deny' says that nothing was charged", async () => {
+test("onFailure: 'deny' reports that nothing was charged", async () => {
   const limiter = limiterOver({ onFailure: 'deny' });
   for (const mode of ['whole', 'partial', 'always'] as const)
     expect(await limiter.take('k', { cost: 3, mode })).toMatchObject({ allowed: false, taken: 0 });

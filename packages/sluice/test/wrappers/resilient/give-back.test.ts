@@ -1,4 +1,4 @@
-/** The parts of `resilient` that decide what is given back, each by itself. */
+/** Unit tests of the parts of `resilient` that decide what is given back. */
 import { systemClock } from '../../../src/internal/clock.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -17,13 +17,13 @@ import {
 } from '../../../src/index.ts';
 import type { Hit } from '../../../src/store.ts';
 import { StoreError } from '../../../src/internal/errors.ts';
-import { type Debt, debtsTo } from '../../../src/wrappers/resilient/pending-releases.ts';
-import { Holds, Resets, rowIdOf } from '../../../src/wrappers/resilient/held-places.ts';
-import { undoing } from '../../../src/wrappers/resilient/late-charge.ts';
+import { type PendingReturn, pendingReturns } from '../../../src/wrappers/resilient/pending-returns.ts';
+import { HeldPlaces, Resets, rowIdOf } from '../../../src/wrappers/resilient/held-places.ts';
+import { hitsToUndo } from '../../../src/wrappers/resilient/late-charge.ts';
 import { isUnapplied } from '../../../src/wrappers/resilient/unapplied.ts';
 import { memory } from '../../../src/stores/memory/memory.ts';
 
-/** A hit of these policies, and the store's decision on it. */
+/** A hit with these policies, and the store's decision on it. */
 function charged(policies: Policies, cost = 1): [Hit, Decision] {
   const rows = memory();
   let seen: [Hit, Decision] | undefined;
@@ -40,17 +40,17 @@ function charged(policies: Policies, cost = 1): [Hit, Decision] {
   return seen as [Hit, Decision];
 }
 
-describe('a charge that came too late is undone', () => {
+describe('a late charge is undone', () => {
   const NOW = 1_000_000;
   const undone = (policies: Policies, late: number, keepsRates = false, cost = 1) =>
-    undoing(...charged(policies, cost), NOW - late, NOW, keepsRates).map(({ verb, cost }) => [verb, cost]);
+    hitsToUndo(...charged(policies, cost), NOW - late, NOW, keepsRates).map(({ verb, cost }) => [verb, cost]);
 
-  test('by a release where it is held', () => {
+  test('by a release if it holds a place', () => {
     expect(undone(concurrency({ limit: 5, lease: '1m' }), 500)).toEqual([['release', 1]]);
     expect(undone(concurrency({ limit: 5, lease: '1m' }), 500, true)).toEqual([['release', 1]]);
   });
 
-  test('by a refund where a window or a log still counts it', () => {
+  test('by a refund while a window or a log still counts it', () => {
     expect(undone(fixedWindow({ limit: 5, per: '1d', align: 'first' }), 500, false, 3)).toEqual([
       ['refund', 3],
     ]);
@@ -59,20 +59,20 @@ describe('a charge that came too late is undone', () => {
     expect(undone(slidingLog({ limit: 5, per: '1m' }), 60_000)).toEqual([]);
   });
 
-  test('without what a bucket has refilled by itself', () => {
+  test('except for units that a bucket has replenished since', () => {
     expect(undone(gcra({ limit: 100, per: '1s' }), 500)).toEqual([]);
-    // 1.5 s with the time that the refund may be on its way, at 2 units a second.
+    // 0.5 s and the second that the refund may take, at 2 units per second.
     expect(undone(gcra({ limit: 100, per: '50s' }), 500, false, 8)).toEqual([['refund', 5]]);
     expect(undone(leakyBucket({ size: 10, dripSize: 1, dripRate: 1000 }), 500, false, 5)).toEqual([
       ['refund', 3],
     ]);
   });
 
-  test('not at all where nobody can tell what has come back', () => {
+  test('not at all if it is unknown how much was replenished', () => {
     expect(undone(minInterval({ every: '1m' }), 500)).toEqual([]);
   });
 
-  test('in two parts that add up to what is held beside a bucket', () => {
+  test('by a refund and a release that add up to the charge, for places beside a bucket', () => {
     const both = { rate: gcra({ limit: 100, per: '50s' }), slots: concurrency({ limit: 10, lease: '1m' }) };
     expect(undone(both, 500, false, 8)).toEqual([
       ['refund', 5],
@@ -117,7 +117,7 @@ describe('an error', () => {
   });
 });
 
-describe('the record of holds', () => {
+describe('the record of held places', () => {
   const plan = charged(concurrency({ limit: 5, lease: '50ms' }))[0].plan;
   const hit = (key: string, cost = 1): Hit => ({
     verb: 'take',
@@ -128,8 +128,8 @@ describe('the record of holds', () => {
     span: 0,
   });
 
-  test('gives the oldest first, and nothing that it does not know', () => {
-    const holds = new Holds();
+  test('removes the oldest places first, and only places that were recorded', () => {
+    const holds = new HeldPlaces();
     const now = systemClock.now();
     holds.add(hit('a'), now, 1, false);
     holds.add(hit('a'), now + 10, 2, false);
@@ -143,8 +143,8 @@ describe('the record of holds', () => {
     expect(holds.size).toBe(0);
   });
 
-  test('drops rows whose leases have ended, however many there were', async () => {
-    const holds = new Holds();
+  test('drops all rows whose leases have ended', async () => {
+    const holds = new HeldPlaces();
     for (let i = 0; i < 3000; i++) holds.add(hit(`key ${i}`), systemClock.now(), 1, false);
     await sleep(60);
     expect(holds.size).toBeGreaterThan(1000);
@@ -153,7 +153,7 @@ describe('the record of holds', () => {
   });
 });
 
-test('the record of resets is bounded, and then counts too much as reset rather than too little', () => {
+test('the record of resets is bounded, and treats a row that it has dropped as reset', () => {
   const resets = new Resets();
   const start = systemClock.now();
   for (let i = 0; i < 1001; i++) resets.add(`row ${i}`);
@@ -163,25 +163,25 @@ test('the record of resets is bounded, and then counts too much as reset rather 
   expect(resets.since('another', systemClock.now() + 1)).toBe(false);
 });
 
-test('debts are bounded, are tried until they are too late, and end with the store', async () => {
+test('pending returns are bounded, retried until they are too late, and dropped when the store closes', async () => {
   const [hit] = charged(concurrency({ limit: 5, lease: 60_000 }));
   let tries = 0;
-  const debts = debtsTo(() => {
+  const pending = pendingReturns(() => {
     tries++;
     return false;
   });
-  const debt = (ends: number): Debt => ({
+  const pendingUntil = (ends: number): PendingReturn => ({
     id: rowIdOf(hit),
     hit,
     until: ends,
     due: (now) => (now < ends ? [hit] : []),
     released: 1,
   });
-  for (let i = 0; i < 10_001; i++) debts.owe(debt(systemClock.now() + 150));
-  expect(debts.size).toBe(10_000);
-  await expect.poll(() => debts.size).toBe(0);
+  for (let i = 0; i < 10_001; i++) pending.add(pendingUntil(systemClock.now() + 150));
+  expect(pending.size).toBe(10_000);
+  await expect.poll(() => pending.size).toBe(0);
   expect(tries).toBeGreaterThan(0);
-  debts.owe(debt(Infinity));
-  debts.close();
-  expect(debts.size).toBe(0);
+  pending.add(pendingUntil(Infinity));
+  pending.close();
+  expect(pending.size).toBe(0);
 });

@@ -1,4 +1,4 @@
-/** Stores that stall, and callers who hold places in them: nothing stays held by nobody, and never too many hold. */
+/** Stores that stall while callers hold places: every place is freed, and never too many are held. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -18,15 +18,15 @@ import { outcome, outcomes, until } from 'sluice-test-support/redis/watch.ts';
 const DEADLINE = 100;
 
 interface Backend {
-  /** Over a connection that can be stalled. */
+  /** A store over a connection that can be stalled. */
   store(options: ResilientOptions): Store<Promise<Decision>>;
-  /** Over one that cannot, if there is such a way. */
+  /** A store over a connection that is not stalled, if there is one. */
   direct(): Store<Promise<Decision>>;
   stall(isStalled: boolean): void;
   stop(): Promise<void>;
 }
 
-/** A service that makes each write and then keeps back its answer while it is stalled. */
+/** A service that applies each write, but delays its answer while it is stalled. */
 function heldBack() {
   const values = new Map<string, { value: Uint8Array; version: number }>();
   let version = 0;
@@ -119,7 +119,7 @@ const BACKENDS: Readonly<Record<string, () => Promise<Backend>>> = {
 const SLOTS = concurrency({ limit: 20, lease: '60s' });
 
 describe.each(Object.entries(BACKENDS))('%s that stalls for half a second', (_, open) => {
-  test('has all 20 slots free within a second after it', { timeout: 60_000 }, async () => {
+  test('has all 20 places free within a second after the stall', { timeout: 60_000 }, async () => {
     const backend = await open();
     const store = backend.store({ deadline: DEADLINE, onFailure: 'throw' });
     const limiter = createLimiter(SLOTS, { store, name: 'slots' });
@@ -131,14 +131,14 @@ describe.each(Object.entries(BACKENDS))('%s that stalls for half a second', (_, 
       expect(held.every(({ value }) => value?.allowed)).toBe(true);
       backend.stall(true);
       const stalled = sleep(500);
-      // Takes that are charged too late, releases whose answer comes too late, and releases that are not sent.
+      // Late charges, releases whose answer is late, and releases that are not sent.
       await outcomes(8, () => limiter.take('a'));
       await outcomes(8, () => limiter.release('a'));
       await stalled;
       backend.stall(false);
       expect(await until(async () => (await left()) === 20, 5000)).toBeLessThan(1000);
       await sleep(200);
-      // What a busy machine answers too late is undone as well.
+      // Charges that are late because the machine is busy are undone as well.
       for (let taken = 0; taken < 3; taken++)
         await until(async () => (await outcome(() => limiter.take('a'))).value?.source === 'store');
       expect(await until(async () => (await left()) === 17, 5000)).toBeLessThan(1000);
@@ -164,14 +164,14 @@ const SEEDS = Array.from({ length: 6 }, (_, i) => 100 * Number(process.env['SEED
 
 describe('random stalls and cuts', () => {
   test.each(SEEDS)(
-    'never let more than 5 hold in Redis, and without cuts leave nothing held: seed %i',
+    'never lead to more than 5 held places in Redis, and without cuts leave no place held: seed %i',
     {
       timeout: 60_000,
     },
     async (seed) => {
       const next = random(seed);
       const pick = <T>(items: readonly T[]): T => items[Math.floor(next() * items.length)];
-      // A lost reply leaves open whether a place was released: with cuts, places may stay held until their leases end.
+      // After a lost reply it is unknown whether a place was released, so with cuts, places may stay held until their leases end.
       const cuts = seed % 2 === 1;
       const slots = concurrency({ limit: 5, lease: '60s' });
       const server = await redisServer();
@@ -231,7 +231,7 @@ describe('random stalls and cuts', () => {
         isOver = true;
         await Promise.all(workers);
         expect(most).toBeLessThanOrEqual(5);
-        // With cuts, places that stay held soon leave none for others.
+        // With cuts, the places that stay held soon leave none for other callers.
         expect(admitted).toBeGreaterThan(cuts ? 0 : 20);
         const control = createLimiter(slots, {
           store: redis(nodes[0].client, { deadline: '10s', onFailure: 'throw' }),

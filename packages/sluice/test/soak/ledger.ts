@@ -1,89 +1,89 @@
-/** What passed, and whether it was too much: never more than `burst` and what `rate` brings, in any window. */
+/** Records what passed, and finds out whether any window saw more than `burst` plus what `rate` replenishes in it. */
 
-/** Milliseconds by a clock that nobody can set, the same in all processes of this machine. */
+/** Milliseconds by a monotonic clock, which is the same in all processes of this machine. */
 export const steady = (): number => Number(process.hrtime.bigint()) / 1e6;
 
-/** One instant by two clocks. Servers tell the time by the machine's, which may be set while they count. */
+/** One instant by two clocks. Servers use the machine's clock, which may be set during a run. */
 export interface Instant {
   readonly steady: number;
   readonly machine: number;
 }
 
 export const instant = (): Instant => ({ steady: steady(), machine: Date.now() });
-/** For stores that decide by the steady clock. */
+/** An instant for stores that decide by the steady clock. */
 export const steadily = (time: number): Instant => ({ steady: time, machine: time });
 
-/** While a store lost what it knew, by the steady clock. `to` is Infinity until it is over. */
+/** A period in which a store lost its rows, by the steady clock. `to` is Infinity until it is over. */
 export interface Loss {
   readonly from: number;
   to: number;
 }
 
-export interface BookOptions {
+export interface LedgerOptions {
   readonly burst: number;
-  /** Units a millisecond. */
+  /** Units per millisecond. */
   readonly rate: number;
-  /** Milliseconds that the store's idea of the time may be behind; default 0. */
+  /** Milliseconds by which the store's clock may lag; default 0. */
   readonly behind?: number;
-  /** Milliseconds by which a reading of the clock may be too low: `Date.now` cuts off. Default 0. */
+  /** Milliseconds by which a reading of the clock may be too low, because `Date.now` rounds down; default 0. */
   readonly grain?: number;
-  /** Milliseconds for which units may still be spent that were taken before a loss; default 0. */
+  /** Milliseconds for which nodes may spend units that they took before a loss; default 0. */
   readonly kept?: number;
-  /** Milliseconds after which all is known that was given back; default 2000. What is younger is not judged. */
+  /** Milliseconds after which all refunds are known; default 2000. More recent entries are not checked. */
   readonly late?: number;
 }
 
-/** Entries. Their numbers have room from the beginning, so that the book does not look like a leak. */
-const ROOM = 20_000;
-/** Some may be on their way to a book that is not full yet. */
-const SPARE = 500;
-/** Milliseconds by which processes may tell of what passed too late. */
+/** Entries. Their memory is allocated from the start, so that the ledger does not look like a leak. */
+const CAPACITY = 20_000;
+/** Entries kept free for checks that are in flight when the ledger becomes full. */
+const RESERVE = 500;
+/** Milliseconds by which other processes may report late. */
 const LATE = 15_000;
-const [ASKED, TOLD, FROM, TO, UNITS, UNHEARD, WIDTH] = [0, 1, 2, 3, 4, 5, 6];
+const [ASKED, TOLD, FROM, TO, UNITS, UNKNOWN, WIDTH] = [0, 1, 2, 3, 4, 5, 6];
 const [GIVEN_ASKED, GIVEN_TOLD, GIVEN_UNITS, GIVEN_WIDTH] = [0, 1, 2, 3];
 
-export class Book {
-  private readonly numbers = new Float64Array(ROOM * WIDTH);
+export class Ledger {
+  private readonly numbers = new Float64Array(CAPACITY * WIDTH);
   private size = 0;
-  private readonly given = new Float64Array(ROOM * GIVEN_WIDTH);
+  private readonly given = new Float64Array(CAPACITY * GIVEN_WIDTH);
   private givenSize = 0;
-  private readonly options: Required<BookOptions>;
+  private readonly options: Required<LedgerOptions>;
 
-  constructor(options: BookOptions) {
+  constructor(options: LedgerOptions) {
     this.options = { behind: 0, grain: 0, kept: 0, late: 2000, ...options };
   }
 
   get isFull(): boolean {
-    return Math.max(this.size, this.givenSize) >= ROOM - SPARE;
+    return Math.max(this.size, this.givenSize) >= CAPACITY - RESERVE;
   }
 
   /**
-   * Units that passed `delay` after a decision that was made between the two instants.
-   * If the clock was set between them, the decision may have seen the time before and after.
-   * `unheard`: units of others that whoever decided could not know of.
+   * Records units that passed `delay` after a decision, which was made between the two instants.
+   * If the clock was set between them, the decision may have used the time before or after that.
+   * `unknown`: units of other nodes that the deciding node could not know about.
    */
-  add(asked: Instant, told: Instant, units: number, delay = 0, unheard = 0): void {
-    if (this.size === ROOM) throw new Error('a full book must be settled first');
+  add(asked: Instant, told: Instant, units: number, delay = 0, unknown = 0): void {
+    if (this.size === CAPACITY) throw new Error('a full ledger must be checked first');
     const { behind, grain } = this.options;
     const took = told.steady - asked.steady;
     const from = Math.min(asked.machine, told.machine - took) - behind;
     const to = Math.max(told.machine, asked.machine + took) + grain;
-    // A loss between the decision and the turn says nothing of the next window: it was charged to a row that is gone.
+    // An entry whose turn comes after a loss is not checked, because it was charged to the row that was lost.
     this.numbers.set(
-      [asked.steady, told.steady + delay, from + delay, to + delay, units, unheard],
+      [asked.steady, told.steady + delay, from + delay, to + delay, units, unknown],
       WIDTH * this.size++,
     );
   }
 
-  /** Units that were given back between these times of the steady clock, or may have been. */
+  /** Records units that were, or may have been, given back between these times of the steady clock. */
   giveBack(asked: number, told: number, units: number): void {
-    if (this.givenSize === ROOM) throw new Error('a full book must be settled first');
+    if (this.givenSize === CAPACITY) throw new Error('a full ledger must be checked first');
     this.given.set([asked, told, units], GIVEN_WIDTH * this.givenSize++);
   }
 
   /**
-   * Units above the bound, in the worst of all windows; and forgets.
-   * A store that lost its rows lets a burst more pass, so windows lie between two losses.
+   * Returns the units above the bound in the worst of all windows, and clears the ledger.
+   * A store that lost its rows may admit another burst, so only windows between two losses are checked.
    */
   excess(losses: readonly Loss[] = [], now = steady()): number {
     const told = (entry: number) => this.numbers[WIDTH * entry + TOLD];
@@ -110,11 +110,11 @@ export class Book {
     }
     this.size = 0;
     this.keepGiven(last - LATE);
-    // Float error of sums of thousands.
+    // Smaller values are float errors of the sums.
     return worst < 1e-6 ? 0 : worst;
   }
 
-  /** What passed because of it may be told of after the rest was forgotten. */
+  /** Keeps recent refunds: units that passed because of them may be reported after the ledger was cleared. */
   private keepGiven(since: number): void {
     let kept = 0;
     for (let one = 0; one < this.givenSize; one++) {
@@ -126,8 +126,8 @@ export class Book {
 
   /**
    * In the order of the answers, entries i to j were decided between the earliest `from` from i on and the latest `to` up
-   * to j, so their units are at most burst + rate × that span, and what was given back in it: all that may have been;
-   * and what j could not know of.
+   * to j. So their units are at most burst + rate × that duration, plus all units that may have been given back in it, plus
+   * the units that j could not know about.
    */
   private excessOf(order: Uint32Array, given: Given): number {
     const { burst, rate } = this.options;
@@ -139,7 +139,7 @@ export class Book {
       begin[i] = Math.min(begin[i + 1], number(i, ASKED));
     }
     let [sum, least, latest, worst] = [0, Infinity, -Infinity, 0];
-    // Given back for sure before the window, and maybe before its end.
+    // Units certainly given back before the window, and units possibly given back before its end.
     let [before, beforeAt, until, untilAt] = [0, 0, 0, 0];
     for (let i = 0; i < order.length; i++) {
       for (; beforeAt < given.byTold.length && given.told(given.byTold[beforeAt]) < begin[i]; beforeAt++)
@@ -153,7 +153,7 @@ export class Book {
         until += given.units(given.byAsked[untilAt]);
       latest = Math.max(latest, number(i, TO));
       sum += number(i, UNITS);
-      worst = Math.max(worst, sum - until - rate * latest - least - burst - number(i, UNHEARD));
+      worst = Math.max(worst, sum - until - rate * latest - least - burst - number(i, UNKNOWN));
     }
     return worst;
   }

@@ -1,4 +1,4 @@
-/** Scenes on a clock of their own, where every decision is known beforehand. */
+/** Scenarios on a manual clock, where a model predicts every decision. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -19,7 +19,7 @@ import {
 import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { random } from 'sluice-test-support/random.ts';
-import { type Ask, someGap, someVerb } from '../stores/differential.ts';
+import { type Ask, someGap, someVerb } from 'sluice-test-support/random.ts';
 import {
   fixedWindowModel,
   gcraModel,
@@ -29,13 +29,13 @@ import {
   slidingWindowModel,
 } from '../algorithms/models.ts';
 import { CASES } from '../support/policies.ts';
-import { steady } from './book.ts';
-import type { Backend, Scene } from './scene.ts';
+import { steady } from './ledger.ts';
+import type { Backend, Scenario } from './scenario.ts';
 
 const START = 1_700_000_000_000;
 const names = Object.keys(CASES);
 
-/** One that asks twice: of two tiers' rows, or for two keys. Nobody promises what comes between. */
+/** A call that makes two hits: for the rows of two tiers, or for two keys. Other hits may come between them. */
 function someDouble(draw: (below: number) => number): Ask {
   const [cost, key] = [draw(5), `key ${draw(4)}`];
   const mode = (['whole', 'partial', 'always'] as const)[draw(3)] ?? 'whole';
@@ -43,21 +43,21 @@ function someDouble(draw: (below: number) => number): Ask {
   return (limiter) => limiter.takeMany([{ key }, { key: 'key 9', cost }]);
 }
 
-/** Of each pair: rows on a clock of our own are kept for a day. */
+/** Steps with each pair of limiters. Redis keeps rows on a manual clock for a day, so pairs are not used for long. */
 const STEPS = 300;
-/** Longer than any fault but those that lose what the store knew. */
+/** Longer than any fault that does not lose rows. */
 const DEADLINE = 3000;
 
-/** A store in trouble against one in memory: the same to the last bit, whatever happens, or a fault. */
-export function sameAsMemory(backend: Backend): Scene {
-  const scene = `${backend.name}: same as memory`;
-  return async (stage) => {
-    const { trouble } = backend;
-    const draw = random(stage.seed);
+/** Compares a store with faults to one in memory: every decision is identical, or the check fails. */
+export function sameAsMemory(backend: Backend): Scenario {
+  const scenario = `${backend.name}: same as memory`;
+  return async (run) => {
+    const { injector } = backend;
+    const draw = random(run.seed);
     const connection = backend.connect();
     let pairs = 0;
-    while (!stage.isOver()) {
-      if (trouble.epoch % 2 === 1) {
+    while (!run.isOver()) {
+      if (injector.epoch % 2 === 1) {
         await sleep(10);
         continue;
       }
@@ -67,11 +67,11 @@ export function sameAsMemory(backend: Backend): Scene {
       const tiers: Record<string, Policies> = isTiered ? { other: CASES[other]?.policies ?? '' } : {};
       const options = { name: `soak ${++pairs}`, tiers };
       const policies = CASES[name]?.policies ?? '';
-      const { epoch } = trouble;
+      const { epoch } = injector;
       const store = connection.store({ clock, deadline: DEADLINE });
       const here = createLimiter(policies, { ...options, store: memory({ clock }) });
       const there = createLimiter(policies, { ...options, store });
-      for (let step = 0; step < STEPS && !stage.isOver(); step++) {
+      for (let step = 0; step < STEPS && !run.isOver(); step++) {
         clock.set(clock.now() + someGap(draw));
         const atOnce = isTiered || !backend.isInOrder ? 1 : 1 + draw(12);
         const asks = Array.from({ length: atOnce }, () =>
@@ -80,24 +80,24 @@ export function sameAsMemory(backend: Backend): Scene {
         const began = steady();
         const expected = await Promise.all(asks.map((ask) => ask(here)));
         const answers = await Promise.allSettled(asks.map((ask) => ask(there)));
-        // What the store forgot, or may have counted without an answer, the model does not know.
-        if (trouble.epoch !== epoch) break;
+        // The model does not know which rows the store lost, or what it counted without an answer.
+        if (injector.epoch !== epoch) break;
         const failed = answers.filter((answer) => answer.status === 'rejected');
         for (const { reason } of failed)
-          if (!(reason instanceof StoreUnavailable)) stage.wrong(scene, String(reason));
+          if (!(reason instanceof StoreUnavailable)) run.violation(scenario, String(reason));
         if (failed.length > 0) {
-          stage.unavailable(scene, began);
+          run.unavailable(scenario, began);
           await sleep(20);
           break;
         }
         const told = answers.map((answer) => (answer as PromiseFulfilledResult<unknown>).value);
-        stage.checked(scene, asks.length);
-        stage.denied(scene, told.filter(isDenial).length);
+        run.checked(scenario, asks.length);
+        run.denied(scenario, told.filter(isDenial).length);
         if (step % 5 === 0) await sleep(5);
         if (isDeepStrictEqual(told, expected)) continue;
         const at = told.findIndex((one, i) => !isDeepStrictEqual(one, expected[i]));
         const pair = JSON.stringify([told[at], expected[at]]);
-        stage.wrong(scene, `${name}, pair ${pairs}, step ${step}.${at}: ${pair}`);
+        run.violation(scenario, `${name}, pair ${pairs}, step ${step}.${at}: ${pair}`);
         break;
       }
       await store.close();
@@ -109,7 +109,7 @@ export function sameAsMemory(backend: Backend): Scene {
 const isDenial = (answer: unknown): boolean =>
   (answer as { allowed?: unknown } | undefined)?.allowed === false;
 
-/** A policy with small numbers, and its model. */
+/** A random policy with small numbers, and its model. */
 function someModel(draw: (below: number) => number): [policy: Policy, model: Model, limit: number] {
   const [limit, per] = [1 + draw(12), 1 + draw(1000)];
   const window = { limit, per: `${per}ms` };
@@ -131,18 +131,18 @@ function someModel(draw: (below: number) => number): [policy: Policy, model: Mod
   }
 }
 
-/** Memory and shared memory against models in whole numbers, with pauses of milliseconds and of days. */
-export const models: Scene = async (stage) => {
-  const draw = random(stage.seed + 1);
+/** Compares memory and shared memory to integer models, with pauses from milliseconds to days. */
+export const models: Scenario = async (run) => {
+  const draw = random(run.seed + 1);
   const clock = manualClock(START);
   const open = () => ({
     memory: memory({ clock, maxKeys: 100 }),
     'shared memory': sharedMemory({ clock, maxKeys: 100 }),
   });
   let stores = open();
-  for (let round = 0; !stage.isOver(); round++) {
+  for (let round = 0; !run.isOver(); round++) {
     const [policy, model, limit] = someModel(draw);
-    // The same stores for many rounds: rows come and go as keys do. But a store has a table for every few policies.
+    // Stores are reused for many rounds, so that rows come and go; but not forever, because policies add tables.
     if (round % 200 === 0) stores = open();
     const name = policy.algorithm.name;
     const limiters = Object.entries(stores).map(
@@ -157,12 +157,12 @@ export const models: Scene = async (stage) => {
       const allowed = cost <= model.available(clock.now());
       if (allowed) model.take(clock.now(), cost);
       const remaining = Math.min(limit, Math.max(0, Math.floor(model.available(clock.now()))));
-      for (const [scene, limiter] of limiters) {
+      for (const [scenario, limiter] of limiters) {
         const decision = await limiter.take(`key ${round}`, cost);
-        stage.checked(scene);
-        if (!allowed) stage.denied(scene);
+        run.checked(scenario);
+        if (!allowed) run.denied(scenario);
         if (decision.allowed !== allowed || decision.remaining !== remaining)
-          stage.wrong(scene, `${name}: ${JSON.stringify([decision, allowed, remaining])}`);
+          run.violation(scenario, `${name}: ${JSON.stringify([decision, allowed, remaining])}`);
       }
     }
     await sleep(10);

@@ -1,0 +1,62 @@
+/**
+ * What a node expects of a key: how much it will be asked for, and whether the limit is binding. It sizes batches by that.
+ * The limit holds whatever it expects; a wrong forecast only costs calls, or units that expire unused.
+ */
+import type { Millis } from '../../engine/contract.ts';
+import { Demand } from './demand.ts';
+import type { Lease } from './lease.ts';
+import type { Terms } from './terms.ts';
+import { BINDING_FILL, COST_MARGIN, MAX_BATCH_OF_DEMAND, PLENTY } from './tuning.ts';
+
+export class Forecast {
+  readonly demand: Demand;
+  /** The store granted less than was asked for: the limit is taken to bind until then. */
+  private bindsUntil: Millis = -Infinity;
+  /** End of the window of the last lease. */
+  private windowEnd: Millis = 0;
+  private readonly terms: Terms;
+
+  constructor(terms: Terms, now: Millis) {
+    this.terms = terms;
+    this.demand = new Demand(terms.duration, now);
+  }
+
+  granted({ windowEnd }: Lease): void {
+    this.windowEnd = windowEnd;
+  }
+
+  /** The store granted less than was asked for. */
+  fellShort(now: Millis): void {
+    this.bindsUntil = now + this.terms.window;
+  }
+
+  /** `remaining`: units that the store had left by its last answer; undefined: it was not asked yet. */
+  isBinding(remaining: number | undefined, now: Millis): boolean {
+    const { largestCost, lightDemand } = this.terms;
+    if (now < this.bindsUntil || (lightDemand < Infinity && !this.demand.staysBelow(lightDemand)))
+      return true;
+    return remaining !== undefined && remaining < PLENTY * largestCost;
+  }
+
+  /** Units to ask for, if a hit of this cost waits for them. `remaining`: as for `isBinding`. */
+  batchFor(cost: number, isBinding: boolean, remaining: number | undefined, now: Millis): number {
+    return Math.max(Math.ceil(COST_MARGIN * cost), this.batch(isBinding, remaining ?? 0, now));
+  }
+
+  private batch(isBinding: boolean, remaining: number, now: Millis): number {
+    const { duration, bindingDuration, fill, remainingDivisor, minBatch, hasLongWindow } = this.terms;
+    const lasts = this.durationOf(isBinding ? bindingDuration : duration, now);
+    const most = hasLongWindow ? MAX_BATCH_OF_DEMAND * this.demand.total : Infinity;
+    const fraction = isBinding ? BINDING_FILL : fill;
+    const expected = Math.ceil(Math.min(most, this.demand.within(fraction * lasts)));
+    // The store had nothing left. What it has replenished since goes to the first node that asks.
+    if (remaining === 0) return expected;
+    return Math.min(expected, Math.ceil(Math.max(remaining / remainingDivisor, minBatch)));
+  }
+
+  /** How long a lease would last that is debited now: at most until the window of the last one ends. */
+  private durationOf(longest: Millis, now: Millis): Millis {
+    const untilWindowEnd = this.windowEnd - now;
+    return untilWindowEnd > 0 ? Math.max(this.terms.minDuration, Math.min(longest, untilWindowEnd)) : longest;
+  }
+}

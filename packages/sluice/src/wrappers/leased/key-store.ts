@@ -1,0 +1,92 @@
+/** The store as one key of a node sees it: what to ask it, and what it answered last. */
+import type { Decision, Hit, MaybePromise, Millis, Plan, Store } from '../../engine/contract.ts';
+import { chain, ignoreFailure } from '../../internal/maybe-promise.ts';
+import { leaseDecision } from './decision.ts';
+import type { Lease } from './lease.ts';
+import type { Terms } from './terms.ts';
+import { ROUND_TRIP_WEIGHT } from './tuning.ts';
+
+/** What all keys of one wrapper share. */
+export interface Node {
+  readonly store: Store;
+  readonly now: () => Millis;
+  readonly random: () => number;
+  /** Moving average of the time that the store takes to answer. */
+  roundTrip: Millis;
+}
+
+export class KeyStore {
+  /** The last answer of the store itself, and when it was asked for. */
+  private answer: Decision | undefined;
+  private askedAt: Millis = 0;
+  private readonly key: string;
+  private readonly terms: Terms;
+  private readonly node: Node;
+
+  constructor(key: string, terms: Terms, node: Node) {
+    this.key = key;
+    this.terms = terms;
+    this.node = node;
+  }
+
+  /** Units left by the last answer; undefined: there was none yet. */
+  get remaining(): number | undefined {
+    return this.answer?.remaining;
+  }
+
+  /** The store takes longer to answer than a lease lasts while the limit is binding. */
+  get isSlow(): boolean {
+    return this.node.roundTrip >= this.terms.bindingDuration;
+  }
+
+  /** Asks the store by the reduced plan. */
+  ask(hit: Hit): MaybePromise<Decision> {
+    const { node } = this;
+    const { plan, longPlan } = this.terms;
+    const askedAt = node.now();
+    const isReduced = hit.plan === plan || hit.plan === longPlan;
+    return chain(node.store.apply(isReduced ? hit : { ...hit, plan }), (decision) => {
+      if (decision.source !== 'store') return decision;
+      node.roundTrip += (node.now() - askedAt - node.roundTrip) * ROUND_TRIP_WEIGHT;
+      this.answer = decision;
+      this.askedAt = askedAt;
+      return decision;
+    });
+  }
+
+  /** Asks for a batch. Undefined: the fallback answered in place of the store, which does not grant a lease. */
+  async debit(units: number, plan: Plan): Promise<Decision | undefined> {
+    const hit: Hit = { verb: 'take', plan, key: this.key, cost: units, mode: 'partial', span: 0 };
+    const decision = await this.ask(hit);
+    if (decision.source === 'store') return decision;
+    const { taken } = decision;
+    if (taken > 0)
+      ignoreFailure(() => this.ask({ ...hit, verb: 'refund', cost: taken, mode: 'whole', of: decision }));
+    return undefined;
+  }
+
+  /** Returns what is left of a lease, as far as its terms allow. It is sent once: after a lost reply, the store may have applied it. */
+  async giveBack(lease: Lease, now: Millis): Promise<void> {
+    if (lease.left === 0) return;
+    const cost = this.terms.returnable(lease, now);
+    lease.left = 0;
+    if (cost === 0) return;
+    const { plan } = this.terms;
+    // Any answer of the store shows that the store charged the units, and not the fallback.
+    const of = this.answer;
+    try {
+      await this.node.store.apply({ verb: 'refund', plan, key: this.key, cost, mode: 'whole', span: 0, of });
+    } catch {
+      // At worst, these units are lost until the store has replenished them.
+    }
+  }
+
+  /** A decision that the node makes itself. `units`: those in hand here. `denyUntil`: undefined if the hit is allowed. */
+  decision(taken: number, units: number, now: Millis, denyUntil?: Millis): Decision {
+    const answer = this.answer as Decision;
+    const age = now - this.askedAt;
+    const isAllowed = denyUntil === undefined;
+    const wait = isAllowed ? 0 : Math.max(denyUntil - now, answer.retryAfter - age);
+    return leaseDecision(answer, isAllowed, taken, units, age, wait);
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * One key on one node, as a state machine. The clock decides between most states, so none of them is stored: a stored state
+ * would need a timer to end it, and a stalled event loop delays timers. Every hit reads the clock and finds the state again,
+ * so a lease that is over is never spent, however long the process stood still (docs/decisions/0020-strict-leases.md).
+ */
+import type { Decision, Hit, MaybePromise, Millis } from '../../engine/contract.ts';
+import { Forecast } from './forecast.ts';
+import { HeldLeases } from './held-leases.ts';
+import { KeyStore, type Node } from './key-store.ts';
+import type { Lease } from './lease.ts';
+import { SlowStoreQueue } from './slow-store-queue.ts';
+import type { Terms } from './terms.ts';
+import {
+  ASK_AGAIN_JITTER,
+  FETCH_AHEAD,
+  MAX_ASK_AGAIN,
+  MAX_WAITS,
+  MIN_ASK_AGAIN,
+  MIN_HITS,
+  MIN_RETURN,
+} from './tuning.ts';
+
+/** What a hit finds; the first that applies. */
+export type KeyState =
+  /** Enough units are in hand: the hit spends them. */
+  | 'leased'
+  /** The store granted less than was asked for: the hit is denied until it is time to ask again. */
+  | 'exhausted'
+  /** A lease would not help this hit: the store decides it. */
+  | 'direct'
+  /** A lease would be over when it arrives: waiting hits go to the store together, as one. */
+  | 'slow-store'
+  /** A batch is on its way, or is asked for now: the hit waits for it. */
+  | 'fetching';
+
+export class LeasedKey {
+  /** Whether there was a hit since the last sweep. */
+  isInUse = true;
+  private readonly store: KeyStore;
+  private readonly held: HeldLeases;
+  private readonly forecast: Forecast;
+  private slowStoreQueue: SlowStoreQueue | undefined;
+  /** The request for a batch that is on its way; true if the store answers it. There is at most one. */
+  private fetching: Promise<boolean> | undefined;
+  /** Until then the node asks for no batch, and denies hits that it has no units for. */
+  private exhaustedUntil: Millis = -Infinity;
+  /** Units left at which the next batch is fetched. */
+  private fetchBelow = 0;
+  /** After the end, a batch that still arrives is returned or, after a reset of the row, forgotten. */
+  private ended: 'no' | 'returned' | 'forgotten' = 'no';
+  private readonly terms: Terms;
+  private readonly node: Node;
+
+  constructor(key: string, terms: Terms, node: Node) {
+    this.terms = terms;
+    this.node = node;
+    this.store = new KeyStore(key, terms, node);
+    this.held = new HeldLeases(terms.isRenewable, (lease, now) => this.end(lease, now));
+    this.forecast = new Forecast(terms, node.now());
+  }
+
+  take(hit: Hit): MaybePromise<Decision> {
+    this.isInUse = true;
+    this.forecast.demand.arrived += hit.cost;
+    return this.decide(hit, 0);
+  }
+
+  peek(hit: Hit): MaybePromise<Decision> {
+    const now = this.node.now();
+    return this.held.currentCovers(hit.cost, now) ? this.allow(0, now) : this.store.ask(hit);
+  }
+
+  /** Puts units back into the current lease, or into the store if they are older than that. */
+  refund(hit: Hit): MaybePromise<Decision> {
+    const now = this.node.now();
+    if (this.held.refund(hit.cost, now)) return this.allow(0, now);
+    this.exhaustedUntil = -Infinity;
+    return this.store.ask(hit);
+  }
+
+  /** Ends the leases and returns what is left. Resolves when the store has it, also what was still on its way here. */
+  async close(): Promise<void> {
+    this.ended = 'returned';
+    const now = this.node.now();
+    await Promise.all([this.fetching, ...this.held.all().map((lease) => this.store.giveBack(lease, now))]);
+  }
+
+  /** Ends the leases after the row was reset. They are not returned: the row does not count them any more. */
+  forget(): void {
+    this.ended = 'forgotten';
+    this.held.clear();
+  }
+
+  endExpired(now: Millis): void {
+    this.held.endExpired(now);
+  }
+
+  /** `waits`: how many batches the hit has waited for. */
+  private decide(hit: Hit, waits: number): MaybePromise<Decision> {
+    const now = this.node.now();
+    switch (this.stateFor(hit.cost, waits, now)) {
+      case 'leased':
+        if (this.held.spend(hit.cost, now) < this.fetchBelow) this.fetchAhead(now);
+        return this.allow(hit.cost, now);
+      case 'exhausted':
+        return this.deny(now);
+      case 'direct':
+        return this.store.ask(hit);
+      case 'slow-store':
+        return this.queue().join(hit);
+      case 'fetching':
+        return this.fetch(hit.cost, now).then((isAnswered) =>
+          isAnswered ? this.decide(hit, waits + 1) : this.store.ask(hit),
+        );
+    }
+  }
+
+  private stateFor(cost: number, waits: number, now: Millis): KeyState {
+    if (this.held.covers(cost, now)) return 'leased';
+    if (this.ended !== 'no' || cost > this.terms.largestCost) return 'direct';
+    if (now < this.exhaustedUntil) return 'exhausted';
+    if (this.held.hasNext || waits === MAX_WAITS) return 'direct';
+    if (!this.forecast.demand.reaches(MIN_HITS * cost, now)) return 'direct';
+    return this.store.isSlow ? 'slow-store' : 'fetching';
+  }
+
+  private fetchAhead(now: Millis): void {
+    if (this.fetching !== undefined || this.held.hasNext) return;
+    if (this.ended !== 'no' || now < this.exhaustedUntil) return;
+    if (this.forecast.demand.reaches(MIN_HITS, now) && !this.store.isSlow) void this.fetch(1, now);
+  }
+
+  private fetch(cost: number, now: Millis): Promise<boolean> {
+    this.fetching ??= this.lease(cost, now)
+      .catch(() => false)
+      .finally(() => {
+        this.fetching = undefined;
+      });
+    return this.fetching;
+  }
+
+  /** Returns whether the store answered. The lease begins at `askedAt`, before the store debits it. */
+  private async lease(cost: number, askedAt: Millis): Promise<boolean> {
+    const { remaining } = this.store;
+    const isBinding = this.forecast.isBinding(remaining, askedAt);
+    const batch = this.forecast.batchFor(cost, isBinding, remaining, askedAt);
+    const decision = await this.store.debit(batch, isBinding ? this.terms.plan : this.terms.longPlan);
+    if (decision === undefined) return false;
+    const { taken, retryAfter } = decision;
+    const now = this.node.now();
+    if (taken > 0) await this.receive(this.terms.leaseFrom(decision, askedAt), now);
+    if (taken < batch) this.exhaust(retryAfter, now);
+    this.fetchBelow = Math.min(this.forecast.demand.within(FETCH_AHEAD * this.node.roundTrip), taken / 2);
+    return true;
+  }
+
+  /** A promise only if the lease goes back: `close` waits for that. */
+  private receive(lease: Lease, now: Millis): MaybePromise<void> {
+    this.forecast.granted(lease);
+    if (this.ended === 'returned') return this.store.giveBack(lease, now);
+    if (this.ended === 'no') this.held.add(lease, now);
+  }
+
+  private exhaust(retryAfter: Millis, now: Millis): void {
+    const unit = this.terms.bindingDuration * (1 + this.node.random() * ASK_AGAIN_JITTER);
+    this.exhaustedUntil = now + Math.max(MIN_ASK_AGAIN * unit, Math.min(retryAfter, MAX_ASK_AGAIN * unit));
+    this.forecast.fellShort(now);
+  }
+
+  /** Returns what is left of a lease, if that is worth a call. */
+  private end(lease: Lease, now: Millis): void {
+    const isMissed = this.terms.hasWindows || this.forecast.isBinding(this.store.remaining, now);
+    if (lease.left >= MIN_RETURN * lease.granted && isMissed) void this.store.giveBack(lease, now);
+    else lease.left = 0;
+  }
+
+  private queue(): SlowStoreQueue {
+    this.slowStoreQueue ??= new SlowStoreQueue(
+      (hit) => this.store.ask(hit),
+      ({ retryAfter }) => {
+        const now = this.node.now();
+        this.exhaustedUntil = now + Math.max(MIN_ASK_AGAIN * this.terms.bindingDuration, retryAfter);
+        return this.deny(now);
+      },
+    );
+    return this.slowStoreQueue;
+  }
+
+  private allow(taken: number, now: Millis): Decision {
+    return this.store.decision(taken, this.held.units(now), now);
+  }
+
+  private deny(now: Millis): Decision {
+    return this.store.decision(0, this.held.units(now), now, this.exhaustedUntil);
+  }
+}

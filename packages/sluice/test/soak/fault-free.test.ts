@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { steady } from './ledger.ts';
+import { type FaultInjector, faultInjector } from './fault-injection.ts';
+import { isUnavailableTooOften, Tenths, FaultFree } from './fault-free.ts';
+
+const after = (faultFreeSince: number): FaultInjector => ({ ...faultInjector(() => ({})), faultFreeSince });
+
+/** Tried several times, because the machine may stall just then. */
+function isFaultFreeWith(injectors: readonly FaultInjector[], store: string, asked: number): boolean {
+  return [1, 2, 3, 4, 5].some(() => {
+    const faultFree = new FaultFree(injectors.map((injector) => ['redis', injector]));
+    const isFaultFree = faultFree.isFaultFree(store, asked);
+    faultFree.stop();
+    return isFaultFree;
+  });
+}
+
+test('a fault ends the fault-free period of its own store only, until 1.5 s after it', () => {
+  const now = steady();
+  expect(isFaultFreeWith([after(now - 1000)], 'redis', now)).toBe(false);
+  expect(isFaultFreeWith([after(now - 2000)], 'redis', now)).toBe(true);
+  expect(isFaultFreeWith([after(now - 2000), after(Infinity)], 'redis', now)).toBe(false);
+  expect(isFaultFreeWith([after(Infinity)], 'postgres', now)).toBe(true);
+});
+
+test('a stalled machine ends the fault-free period, and the delay is measured', () => {
+  const faultFree = new FaultFree([]);
+  for (const start = steady(); steady() - start < 100; );
+  expect(faultFree.isFaultFree('redis')).toBe(false);
+  expect(faultFree.late()).toBeGreaterThan(80);
+  faultFree.stop();
+});
+
+test('a store may be unavailable for half a second and one percent of the observed time', () => {
+  const missed = new Tenths();
+  for (let at = 0; at < 800; at++) missed.add(at);
+  expect(missed.count).toBe(8);
+  expect(isUnavailableTooOften(missed.count, 200)).toBe(true);
+  expect(isUnavailableTooOften(missed.count, 300)).toBe(false);
+  // Too little was observed.
+  expect(isUnavailableTooOften(missed.count, 100)).toBe(false);
+});

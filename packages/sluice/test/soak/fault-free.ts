@@ -1,0 +1,74 @@
+/** Tells fault-free periods: a store must answer unless a fault affects it or the machine delays this process. */
+import { steady } from './ledger.ts';
+import type { FaultInjector } from './fault-injection.ts';
+
+/** Milliseconds that clients may take to reconnect after a fault or a stall of the machine. */
+const RECOVERY = 1500;
+/** Milliseconds, a quarter of the shortest deadline. A timer that is later than this means that the machine stalled. */
+const LATE = 50;
+const TICK = 10;
+/** Milliseconds. */
+const TENTH = 100;
+
+/** Counts the tenths of a second in which something happened. */
+export class Tenths {
+  count = 0;
+  private last = -1;
+
+  add(at: number): void {
+    const tenth = Math.floor(at / TENTH);
+    if (tenth !== this.last) this.count++;
+    this.last = tenth;
+  }
+}
+
+/** Tenths of a second. With less observation, other tests on the same machine may have delayed the store. */
+const MIN_OBSERVED = 150;
+
+/** A few are tolerated: a delay elsewhere on the machine may open a breaker, which takes a while to close. */
+export const isUnavailableTooOften = (missed: number, observed: number): boolean =>
+  observed > MIN_OBSERVED && missed > 5 + observed / 100;
+
+export class FaultFree {
+  private due = steady() + TICK;
+  private lastLate = -Infinity;
+  private totalDelay = 0;
+  private readonly timer = setInterval(() => {
+    this.checkTimer();
+    this.totalDelay += this.overdue();
+    this.due = steady() + TICK;
+  }, TICK);
+  private readonly causes: readonly (readonly [store: string, injector: FaultInjector])[];
+
+  /** `causes`: the injectors whose faults affect a store; there may be several. */
+  constructor(causes: FaultFree['causes']) {
+    this.causes = causes;
+  }
+
+  /** Whether the store had no reason to leave unanswered what it was asked at that time of the steady clock. */
+  isFaultFree(store: string, asked = steady()): boolean {
+    this.checkTimer();
+    if (asked < this.lastLate + RECOVERY) return false;
+    return this.causes.every(
+      ([name, { faultFreeSince }]) => name !== store || asked >= faultFreeSince + RECOVERY,
+    );
+  }
+
+  /** Milliseconds by which timers of this process have been late so far. */
+  late(): number {
+    return this.totalDelay + this.overdue();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  /** Notices a stall even before the timer fires. */
+  private checkTimer(): void {
+    if (this.overdue() > LATE) this.lastLate = steady();
+  }
+
+  private overdue(): number {
+    return Math.max(0, steady() - this.due);
+  }
+}
