@@ -19,7 +19,7 @@ import {
 import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { random } from 'sluice-test-support/random.ts';
-import { type Ask, someGap, someVerb } from 'sluice-test-support/random.ts';
+import { type Ask, someGap, someVerb } from '../stores/differential.ts';
 import {
   fixedWindowModel,
   gcraModel,
