@@ -4,17 +4,17 @@
  * The functions below pass on the same five things: the policies, the cells and where in them the row starts, the time,
  * and where grown rows are. They are arguments and not an object, because this is the path that every check takes.
  */
-import {
-  type Cells,
-  type Decide,
-  type Decision,
-  type GrownRows,
-  MANUAL_BLOCK,
-  type Millis,
-  type PlacedPolicy,
-  type Plan,
-  type PolicyState,
+import type {
+  Cells,
+  Decide,
+  Decision,
+  GrownRows,
+  Millis,
+  PlacedPolicy,
+  Plan,
+  PolicyState,
 } from './contract.ts';
+import { bookedDecision, decisionOf, heldDecision, makeDecision, policyState, unitsOf } from './decision.ts';
 
 type Policies = readonly PlacedPolicy[];
 
@@ -53,7 +53,7 @@ const decideHere: Decide = (hit, cells, at, now, blockedUntil, grown) => {
     if (booked) charge(policies, cells, at, now, grown, cost);
     const decision = describe(policies, cells, at, now, grown, block, delay === 0, booked ? cost : 0, cost);
     // Booked: what it waits for is its turn, not what a second one like it would wait for.
-    return booked ? { ...decision, retryAfter: delay } : decision;
+    return booked ? bookedDecision(decision, delay) : decision;
   }
   // A fresh row has nothing to give back, and stays one: stamped with the time, it would bind a clock that then goes back.
   if ((verb === 'refund' || verb === 'release' || verb === 'renew') && !isFresh(hit.plan, cells, at))
@@ -78,34 +78,16 @@ export function isFresh(plan: Plan, cells: Cells, at: number): boolean {
 
 /** The check that most limiters make, one policy and all or nothing: the same in a third less time. */
 function takeOne(policy: PlacedPolicy, cells: Cells, at: number, now: Millis, cost: number): Decision {
-  const { algorithm, params, name, limit, window, offset } = policy;
+  const { algorithm, params, limit, offset } = policy;
   const start = at + offset;
   const retryAfter = algorithm.waitFor(params, cells, start, now, cost);
   const allowed = retryAfter === 0;
   if (allowed) algorithm.take(params, cells, start, now, cost);
   const remaining = unitsOf(algorithm.available(params, cells, start, now), limit);
   const resetAfter = algorithm.clearIn(params, cells, start, now);
-  return {
-    allowed,
-    taken: allowed ? cost : 0,
-    limit,
-    remaining,
-    retryAfter,
-    resetAfter,
-    policy: name,
-    policies: [
-      {
-        name,
-        limit,
-        window,
-        remaining,
-        retryAfter,
-        resetAfter,
-        refill: policy.refill ?? refillOf(policy, cells, start, now, remaining),
-      },
-    ],
-    source: 'store',
-  };
+  const refill = policy.refill ?? refillOf(policy, cells, start, now, remaining);
+  const state = policyState(policy, remaining, retryAfter, resetAfter, refill);
+  return makeDecision(state, [state], allowed, allowed ? cost : 0, 'store');
 }
 
 /** Until a whole row is as good as new. */
@@ -261,7 +243,7 @@ function dated(decision: Decision, policies: Policies, cells: Cells, at: number,
   const policy = policies.find(({ algorithm }) => algorithm.takenAt !== undefined);
   if (policy === undefined) return decision;
   const row = rowOf(policy, cells, at, grown);
-  return { ...decision, at: policy.algorithm.takenAt?.(policy.params, row, startOf(policy, at)) };
+  return heldDecision(decision, policy.algorithm.takenAt?.(policy.params, row, startOf(policy, at)));
 }
 
 /** The row in words. */
@@ -281,30 +263,6 @@ export function describe(
   return taken > 0 ? dated(decision, policies, cells, at, grown) : decision;
 }
 
-/** The numbers of the policy that binds: the one that waits longest; when none waits, the one with least left. */
-export function decisionOf(states: PolicyState[], block: Millis, allowed: boolean, taken: number): Decision {
-  let binding = states[0];
-  for (const state of states) if (isNearer(state, binding)) binding = state;
-  const { name, limit, remaining, retryAfter, resetAfter } = binding;
-  const blocked = block > retryAfter;
-  return {
-    allowed,
-    taken,
-    limit,
-    remaining: blocked ? 0 : remaining,
-    retryAfter: blocked ? block : retryAfter,
-    resetAfter: blocked ? Math.max(block, resetAfter) : resetAfter,
-    policy: blocked ? MANUAL_BLOCK : name,
-    policies: states,
-    source: 'store',
-  };
-}
-
-/** Whole units of what is free. */
-export function unitsOf(free: number, limit: number): number {
-  return Math.floor(free < 0 ? 0 : free < limit ? free : limit);
-}
-
 function stateOf(
   policy: PlacedPolicy,
   cells: Cells,
@@ -318,15 +276,13 @@ function stateOf(
   const row = rowOf(policy, cells, at, grown);
   const start = startOf(policy, at);
   const remaining = unitsOf(algorithm.available(params, row, start, now), limit);
-  return {
-    name: policy.name,
-    limit,
-    window: policy.window,
+  return policyState(
+    policy,
     remaining,
-    retryAfter: allowed ? 0 : algorithm.waitFor(params, row, start, now, cost),
-    resetAfter: algorithm.clearIn(params, row, start, now),
-    refill: policy.refill ?? refillOf(policy, row, start, now, remaining),
-  };
+    allowed ? 0 : algorithm.waitFor(params, row, start, now, cost),
+    algorithm.clearIn(params, row, start, now),
+    policy.refill ?? refillOf(policy, row, start, now, remaining),
+  );
 }
 
 /** Until there is one unit more. Some algorithms let any cost pass, so a limit that is reached is not asked about. */
@@ -343,8 +299,4 @@ function refillOf(
 /** Whether there can ever be more than this. */
 export function hasMore(remaining: number, limit: number): boolean {
   return remaining + 1 <= limit && remaining < Infinity;
-}
-
-function isNearer(a: PolicyState, b: PolicyState): boolean {
-  return a.retryAfter > b.retryAfter || (a.retryAfter === b.retryAfter && a.remaining < b.remaining);
 }

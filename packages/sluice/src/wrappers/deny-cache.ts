@@ -5,6 +5,7 @@
  */
 import { systemClock } from '../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../engine/contract.ts';
+import { agedDenial } from '../engine/decision.ts';
 import { bound, checkOptionNames } from '../internal/options.ts';
 import { rowIdOf } from './resilient/held-places.ts';
 import { copyOf, isKept } from './shared/cacheable-key.ts';
@@ -84,7 +85,7 @@ export function denyCache(
     }
     const passed = now - denial.since;
     if (passed < Math.min(denial.decision.retryAfter, LONGEST))
-      return Promise.resolve(later(denial.decision, passed));
+      return Promise.resolve(agedDenial(denial.decision, passed));
     if (denial.heard === undefined || waits === WAITS) return ask(hit, id);
     // If the store does not answer the scout, each hit asks for itself.
     return denial.heard.then((heard) => (heard ? decide(hit, id, waits + 1) : store.apply(hit)));
@@ -188,21 +189,4 @@ function covers({ cost }: Denial, hit: Hit): boolean {
 /** A penalty has to see every denial. */
 function countsDenials(plan: Plan): boolean {
   return plan.policies.some(({ algorithm }) => algorithm.countsDenials);
-}
-
-/** The same denial, seen later. */
-function later(decision: Decision, passed: Millis): Decision {
-  const left = (span: Millis): Millis => Math.max(0, span - passed);
-  return {
-    ...decision,
-    retryAfter: left(decision.retryAfter),
-    resetAfter: left(decision.resetAfter),
-    policies: decision.policies.map((policy) => ({
-      ...policy,
-      retryAfter: left(policy.retryAfter),
-      resetAfter: left(policy.resetAfter),
-      refill: typeof policy.refill === 'number' ? left(policy.refill) : policy.refill,
-    })),
-    source: 'deny-cache',
-  };
 }

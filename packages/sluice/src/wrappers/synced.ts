@@ -3,16 +3,8 @@
  * pass once an interval. It never waits for the store but at a key's first hit; in exchange, nodes that have not yet
  * heard of each other may let more pass than the limit. The README has the bound.
  */
-import {
-  type Clock,
-  type Decision,
-  type Hit,
-  type MaybePromise,
-  type Millis,
-  type Plan,
-  type Store,
-  moreAfter,
-} from '../engine/contract.ts';
+import type { Clock, Decision, Hit, MaybePromise, Millis, Plan, Store } from '../engine/contract.ts';
+import { localDecision } from '../engine/decision.ts';
 import { type Duration, duration } from '../internal/duration.ts';
 import { bound, checkOptionNames, storeHint, storeIn } from '../internal/options.ts';
 import { copyOf, isKept, numbersOf } from './shared/cacheable-key.ts';
@@ -216,24 +208,8 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     const age = now - count.answerAt;
     const used = count.passed + count.pushing;
     const retryAfter = allowed ? 0 : Math.max(count.group.nextSync - now, count.wait - age, 1);
-    const states = answer.policies.map((policy) => ({
-      ...policy,
-      remaining: Math.max(0, Math.floor(policy.remaining - used)),
-      retryAfter,
-      resetAfter: Math.max(retryAfter, policy.resetAfter - age),
-      // What passed here and is not pushed yet costs as much as it leaves less: the next unit comes when it would have.
-      refill: Math.max(retryAfter, moreAfter(policy) - age),
-    }));
-    return {
-      ...answer,
-      allowed,
-      taken,
-      remaining: Math.max(0, Math.floor(answer.remaining - used)),
-      retryAfter,
-      resetAfter: Math.max(retryAfter, answer.resetAfter - age),
-      policies: states,
-      source: 'lease',
-    };
+    // What passed here costs as much as it leaves less: the store's next unit comes when it would have come.
+    return localDecision(answer, allowed, taken, -used, age, retryAfter);
   }
 
   /** Pushes what is left to tell, and waits for what is under way. */

@@ -1,5 +1,6 @@
 /** What a client remembers in order to hold back: who is to be left alone, and how many retries are paid for. */
 import { type Clock, type Decision, TIME_EPSILON, type Millis } from '../../engine/contract.ts';
+import { declareDecision } from '../../engine/decision.ts';
 
 interface Closures {
   /** How long the key's server is still to be left alone; 0: not at all. */
@@ -68,17 +69,7 @@ export function retryBudget(ratio: number): RetryBudget {
 
 /** What the limiter of an announcement would say. */
 export function refusal(wait: Millis): Decision {
-  return {
-    allowed: false,
-    taken: 0,
-    limit: 0,
-    remaining: 0,
-    retryAfter: wait,
-    resetAfter: wait,
-    policy: 'announced',
-    policies: [],
-    source: 'deny-cache',
-  };
+  return declareDecision('announced', false, 0, wait, 'deny-cache');
 }
 
 /** Rejects with the signal's reason; no timer stays behind. */

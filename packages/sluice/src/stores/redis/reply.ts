@@ -3,7 +3,8 @@
  * what is left: not the server's work, and bound to be the same. `head.lua` has the layout.
  */
 import type { Decision, GrownRows, Hit, Plan } from '../../engine/contract.ts';
-import { decisionOf, describe, hasMore, unitsOf } from '../../engine/decide.ts';
+import { describe, hasMore } from '../../engine/decide.ts';
+import { bookedDecision, decisionOf, heldDecision, policyState, unitsOf } from '../../engine/decision.ts';
 import { StoreError } from '../../internal/errors.ts';
 
 const PASSED = '1'.charCodeAt(0);
@@ -41,26 +42,21 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
         const wait = double();
         return { remaining, retryAfter: allowed ? 0 : wait, resetAfter: double() };
       });
-      const states = policies.map(({ name, limit, window, refill }, i) => {
-        const { remaining } = numbers[i];
-        const more = refill ?? double();
-        return {
-          name,
-          limit,
-          window,
-          ...numbers[i],
-          refill: refill === undefined && !hasMore(remaining, limit) ? Infinity : more,
-        };
+      const states = policies.map((policy, i) => {
+        const { remaining, retryAfter, resetAfter } = numbers[i];
+        const more = policy.refill ?? double();
+        const refill = policy.refill === undefined && !hasMore(remaining, policy.limit) ? Infinity : more;
+        return policyState(policy, remaining, retryAfter, resetAfter, refill);
       });
       decision = decisionOf(states, block, allowed, taken);
       const takenAt = isDated ? double() : 0;
-      if (isDated && taken > 0) decision = { ...decision, at: takenAt };
+      if (isDated && taken > 0) decision = heldDecision(decision, takenAt);
     } else {
       for (let i = 0; i < width; i++) cells[i] = double();
       decision = describe(policies, cells, 0, now, NO_ROWS, block, allowed, taken, asked(hit));
     }
     // A turn booked for later: what it waits for is its turn.
-    return delay > 0 ? { ...decision, retryAfter: delay } : decision;
+    return delay > 0 ? bookedDecision(decision, delay) : decision;
   };
 }
 

@@ -12,7 +12,7 @@
 import type { Decision, Hit, MaybePromise, Millis, Store } from '../../engine/contract.ts';
 import { chain, ignoreFailure } from '../../internal/maybe-promise.ts';
 import { FarLine } from './slow-store-queue.ts';
-import { leaseDecision } from './decision.ts';
+import { localDecision } from '../../engine/decision.ts';
 import { Demand } from './demand.ts';
 import { type Lot, type Terms, usable } from './terms.ts';
 
@@ -327,6 +327,6 @@ export class KeyLease {
     const next = this.next === undefined ? 0 : this.next.left;
     const held = Math.max(0, usable(this.lot, now)) + next;
     const wait = allowed ? 0 : Math.max(this.askAt - now, answer.retryAfter - passed);
-    return leaseDecision(answer, allowed, taken, held, passed, wait);
+    return localDecision(answer, allowed, taken, held, passed, wait, allowed ? undefined : 0);
   }
 }

@@ -1,5 +1,6 @@
 /** The answers that `onFailure` declares for a store that could not be asked. All of them have `source: 'fallback'`. */
 import type { Decision, Hit, MaybePromise, Millis, Mode } from '../../engine/contract.ts';
+import { fallbackDecision } from '../../engine/decision.ts';
 import type { GivenClock } from '../../internal/clock.ts';
 import { type StoreFault, StoreUnavailable, SluiceError } from '../../internal/errors.ts';
 import { checkOptionNames, positive } from '../../internal/options.ts';
@@ -157,29 +158,8 @@ function stillHeld(hit: Hit): Decision {
 
 /** An answer without a store: a new key's numbers, or a denial until the next probe. */
 function declared({ plan, verb, cost }: Hit, allowed: boolean): Decision {
-  const retryAfter = allowed ? 0 : PROBE_EVERY;
-  const policies = plan.policies.map(({ name, limit, window }) => ({
-    name,
-    limit,
-    window,
-    remaining: allowed ? limit : 0,
-    retryAfter,
-    resetAfter: retryAfter,
-    refill: 'whole' as const,
-  }));
-  const [first] = policies;
   const taken = allowed && (verb === 'take' || verb === 'reserve') ? cost : 0;
-  return {
-    allowed,
-    taken,
-    limit: first.limit,
-    remaining: first.remaining,
-    retryAfter,
-    resetAfter: retryAfter,
-    policy: first.name,
-    policies,
-    source: 'fallback',
-  };
+  return fallbackDecision(plan.policies, allowed, taken, allowed ? 0 : PROBE_EVERY);
 }
 
 function asked(limiter: Substitute, { verb, key, cost, mode, span }: Hit): MaybePromise<Decision> {
