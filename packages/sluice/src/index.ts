@@ -1,5 +1,7 @@
 /** Sluice: every classic rate limit, one answer everywhere. */
 export * from './algorithms/index.ts';
+export { algorithms } from './algorithms/registry.ts';
+export type { AlgorithmEntry, Rate, TextForm } from './algorithms/entry.ts';
 export type { GivenClock } from './internal/clock.ts';
 export type {
   Algorithm,
@@ -21,7 +23,8 @@ export type {
   Verb,
   WithStore,
 } from './engine/contract.ts';
-export type { Duration } from './internal/duration.ts';
+export { declareDecision } from './engine/decision.ts';
+export { type Duration, parseDuration } from './internal/duration.ts';
 export {
   ClosedError,
   DeniedError,

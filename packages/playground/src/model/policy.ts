@@ -35,7 +35,7 @@ export function policiesOf(text: string): Policies {
   if (read.every((one) => one === undefined)) return text;
   const named: Record<string, string | Policy> = {};
   for (const [i, piece] of pieces.entries()) {
-    if (Object.hasOwn(named, piece)) throw new Unreadable(piece, `${piece} stands twice`);
+    if (Object.hasOwn(named, piece)) throw new Unreadable(piece, `${piece} is given twice`);
     const own = read[i];
     named[piece] = own === undefined ? piece : policyOf(own.algorithm, own.options);
   }

@@ -31,7 +31,7 @@ const PART = /(\d+(?:\.\d+)?(?:e-?\d+)?)\s*([a-z]+)\s*/gy;
 /** A positive, finite span in milliseconds; anything else is an error that names the option. */
 export function duration(option: string, value: unknown): Millis {
   if (value === undefined) throw new SluiceError('ERR_MISSING_OPTION', option, value);
-  const millis = typeof value === 'string' ? parse(value.trim().toLowerCase()) : value;
+  const millis = typeof value === 'string' ? parseDuration(value.trim().toLowerCase()) : value;
   if (typeof millis !== 'number' || !(millis > 0) || millis === Infinity) {
     throw new SluiceError('ERR_DURATION', option, value);
   }
@@ -63,7 +63,7 @@ export function inMillis(millis: Millis): Duration {
 }
 
 /** A bare unit counts as one of it, so that rates read well: 'min' is '1min'. NaN when it is no duration. */
-export function parse(text: string): Millis {
+export function parseDuration(text: string): Millis {
   const unit = UNITS.get(text);
   if (unit !== undefined) return unit;
   let total = 0;

@@ -12,6 +12,7 @@ import {
   slidingLogAlgorithm,
   type SlidingLogParams,
 } from '../sliding-log/sliding-log.ts';
+import type { AlgorithmEntry } from '../entry.ts';
 
 export interface ConcurrencyOptions {
   /** The most places that are held at the same time. */
@@ -40,3 +41,5 @@ export function concurrency(options: ConcurrencyOptions): Policy {
   };
   return { algorithm: concurrencyAlgorithm, params, limit, window: params.per };
 }
+
+export const concurrencyEntry: AlgorithmEntry = { factory: concurrency, algorithms: [concurrencyAlgorithm] };

@@ -16,6 +16,7 @@ import { type Duration, windowOf } from '../../internal/duration.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { checkOptionNames, oneOf, perWindow, positive } from '../../internal/options.ts';
 import { CALENDAR_UNITS, type Calendar, type CalendarUnit, calendar } from './calendar.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface FixedWindowOptions {
   /** The most that passes in a window, at least 1. */
@@ -161,3 +162,18 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
   calendarOf(params);
   return { algorithm: calendarWindowAlgorithm, params, limit, window };
 }
+
+const TEXT_UNITS = ['month', 'year'] as const;
+
+export const fixedWindowEntry: RatedEntry = {
+  factory: fixedWindow,
+  algorithms: [fixedWindowAlgorithm, calendarWindowAlgorithm],
+  text: {
+    burst: false,
+    calendarUnits: TEXT_UNITS,
+    policy({ limit, per }) {
+      const align = TEXT_UNITS.find((unit) => unit === per);
+      return fixedWindow(align === undefined ? { limit, per } : { limit, align });
+    },
+  },
+};

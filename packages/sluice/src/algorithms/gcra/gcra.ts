@@ -15,6 +15,7 @@ import {
 } from '../../engine/contract.ts';
 import { type Duration, windowOf } from '../../internal/duration.ts';
 import { atLeastOne, checkOptionNames, positive } from '../../internal/options.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface GcraOptions {
   /** Units per `per`, sustained. Below 1, a unit takes longer than `per`: 0.5 per second is one every 2 seconds. */
@@ -63,7 +64,10 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
   clearIn: (p, row, at, now) => debt(p, row, at, now),
   refill: (p, limit, window) => (limit === p.burst && window === p.credit ? 'even' : undefined),
   inherit: { cells: [0], full: (p) => p.credit, unit: (p) => p.interval },
-  lease: { reduced: (p, span) => evenly(p.interval, Math.floor(p.burst - leak(p, span) / 2)), leak },
+  lease: {
+    reduced: (p, span) => continuousRefill(p.interval, Math.floor(p.burst - leak(p, span) / 2)),
+    leak,
+  },
 };
 
 /** A clock that goes back raises the debt by as much, up to one window: nothing is minted. */
@@ -82,12 +86,18 @@ export function gcra(options: GcraOptions): Policy {
   const span = windowOf('gcra.per', per);
   const interval = span / positive('gcra.limit', limit);
   const most = burst === undefined ? Math.max(1, limit) : atLeastOne('gcra.burst', burst);
-  return { ...evenly(interval, most), per: span };
+  return { ...continuousRefill(interval, most), per: span };
 }
 
 /** One unit per interval, `burst` at once. */
-export function evenly(interval: Millis, burst: number): Policy {
+export function continuousRefill(interval: Millis, burst: number): Policy {
   const credit = burst * interval;
   const params: GcraParams = { interval, burst, credit, rate: 1 / interval };
   return { algorithm: gcraAlgorithm, params, limit: burst, window: credit };
 }
+
+export const gcraEntry: RatedEntry = {
+  factory: gcra,
+  algorithms: [gcraAlgorithm],
+  text: { burst: true, policy: ({ limit, per, burst }) => gcra({ limit, per, burst }) },
+};

@@ -13,6 +13,7 @@ import {
 } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
 import { atLeastOne, checkOptionNames, positive } from '../../internal/options.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface LeakyBucketOptions {
   /** Units that the bucket holds: the most that passes simultaneously, at least 1. */
@@ -71,7 +72,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   inherit: { cells: [0], full: (p) => p.size },
   lease: {
     reduced: (p, span) =>
-      steps(Math.floor(p.size - (leak(p, span) + p.dripSize) / 2), p.dripSize, p.dripRate),
+      steppedRefill(Math.floor(p.size - (leak(p, span) + p.dripSize) / 2), p.dripSize, p.dripRate),
     leak,
   },
 };
@@ -115,7 +116,7 @@ export function leakyBucket(options: LeakyBucketOptions): Policy {
     dripSize = 1,
     dripRate = 1000,
   } = checkOptionNames('leakyBucket', options, ['size', 'dripSize', 'dripRate']);
-  return steps(
+  return steppedRefill(
     atLeastOne('leakyBucket.size', size),
     positive('leakyBucket.dripSize', dripSize),
     duration('leakyBucket.dripRate', dripRate),
@@ -123,7 +124,7 @@ export function leakyBucket(options: LeakyBucketOptions): Policy {
 }
 
 /** `dripSize` units come back every `dripRate`, up to `size`. */
-export function steps(size: number, dripSize: number, dripRate: Millis): Policy {
+export function steppedRefill(size: number, dripSize: number, dripRate: Millis): Policy {
   const params: LeakyBucketParams = { size, dripSize, dripRate };
   return {
     algorithm: leakyBucketAlgorithm,
@@ -136,3 +137,13 @@ export function steps(size: number, dripSize: number, dripRate: Millis): Policy 
 function windowOf(size: number, dripSize: number, dripRate: Millis): Millis {
   return Math.ceil(size / dripSize) * dripRate;
 }
+
+export const leakyBucketEntry: RatedEntry = {
+  factory: leakyBucket,
+  algorithms: [leakyBucketAlgorithm],
+  text: {
+    burst: true,
+    policy: ({ limit, millis, burst }) =>
+      leakyBucket({ size: burst ?? Math.max(1, limit), dripRate: millis / limit }),
+  },
+};

@@ -13,6 +13,7 @@ import {
 } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
 import { checkOptionNames } from '../../internal/options.ts';
+import type { AlgorithmEntry } from '../entry.ts';
 
 export interface MinIntervalOptions {
   /** The least time between two actions. */
@@ -49,3 +50,5 @@ export function minInterval(options: MinIntervalOptions): Policy {
   const params: MinIntervalParams = { every: duration('minInterval.every', every) };
   return { algorithm: minIntervalAlgorithm, params, limit: 1, window: params.every };
 }
+
+export const minIntervalEntry: AlgorithmEntry = { factory: minInterval, algorithms: [minIntervalAlgorithm] };

@@ -16,6 +16,7 @@ import {
 import { type Duration, duration, windowOf } from '../../internal/duration.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { cost as checkCost, checkOptionNames, notNegative, oneOf, positive } from '../../internal/options.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface PacerOptions {
   /** Permits per `per`, evenly spaced. Below 1, a permit takes longer than `per`. */
@@ -195,3 +196,9 @@ function warming(interval: number, warmup: number, coldFactor: number): StorePar
   const slope = (cold - interval) / (stored - threshold);
   return { stored, threshold, slope, refill: warmup / stored, warm: interval };
 }
+
+export const pacerEntry: RatedEntry = {
+  factory: pacer,
+  algorithms: [pacerAlgorithm],
+  text: { burst: true, policy: ({ limit, per, burst }) => pacer({ limit, per, maxBurst: burst }) },
+};

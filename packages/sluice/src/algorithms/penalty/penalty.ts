@@ -15,6 +15,7 @@ import {
 import { type Duration, duration } from '../../internal/duration.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { atLeastOne, checkOptionNames, whole } from '../../internal/options.ts';
+import type { AlgorithmEntry } from '../entry.ts';
 
 export interface PenaltyOptions {
   /** So many denials … */
@@ -99,3 +100,5 @@ export function penalty(options: PenaltyOptions): Policy {
   // It is no quota: nothing of it can be left over.
   return { algorithm: penaltyAlgorithm, params, limit: Infinity, window: params.within };
 }
+
+export const penaltyEntry: AlgorithmEntry = { factory: penalty, algorithms: [penaltyAlgorithm] };

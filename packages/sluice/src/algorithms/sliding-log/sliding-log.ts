@@ -16,6 +16,7 @@ import {
 } from '../../engine/contract.ts';
 import { type Duration, windowOf } from '../../internal/duration.ts';
 import { checkOptionNames, perWindow, positive, whole } from '../../internal/options.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface SlidingLogOptions {
   /** The most that passes in any window, at least 1. */
@@ -225,3 +226,9 @@ export function slidingLog(options: SlidingLogOptions): Policy {
   };
   return { algorithm: slidingLogAlgorithm, params, limit, window };
 }
+
+export const slidingLogEntry: RatedEntry = {
+  factory: slidingLog,
+  algorithms: [slidingLogAlgorithm],
+  text: { burst: false, policy: ({ limit, per }) => slidingLog({ limit, per }) },
+};

@@ -14,6 +14,7 @@ import {
 } from '../../engine/contract.ts';
 import { type Duration, windowOf } from '../../internal/duration.ts';
 import { checkOptionNames, perWindow, positive } from '../../internal/options.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface SlidingWindowOptions {
   /** The most that passes in a window, by the estimate of two counters; at least 1. */
@@ -107,3 +108,9 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
   const params: SlidingWindowParams = { limit: perWindow('slidingWindow.limit', limit, window), per: window };
   return { algorithm: slidingWindowAlgorithm, params, limit, window };
 }
+
+export const slidingWindowEntry: RatedEntry = {
+  factory: slidingWindow,
+  algorithms: [slidingWindowAlgorithm],
+  text: { burst: false, policy: ({ limit, per }) => slidingWindow({ limit, per }) },
+};

@@ -5,8 +5,9 @@
 import type { Policy } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
 import { atLeastOne, checkOptionNames, oneOf, positive } from '../../internal/options.ts';
-import { evenly } from '../gcra/gcra.ts';
-import { steps } from '../leaky-bucket/leaky-bucket.ts';
+import { continuousRefill, gcraAlgorithm } from '../gcra/gcra.ts';
+import { leakyBucketAlgorithm, steppedRefill } from '../leaky-bucket/leaky-bucket.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface TokenBucketOptions {
   /** Tokens that the bucket holds: the most that passes simultaneously, at least 1. */
@@ -31,5 +32,18 @@ export function tokenBucket(options: TokenBucketOptions): Policy {
   positive('tokenBucket.refill', refill);
   const span = duration('tokenBucket.every', every);
   oneOf('tokenBucket.continuous', String(continuous), ['true', 'false']);
-  return { ...(continuous ? evenly(span / refill, capacity) : steps(capacity, refill, span)), per: span };
+  return {
+    ...(continuous ? continuousRefill(span / refill, capacity) : steppedRefill(capacity, refill, span)),
+    per: span,
+  };
 }
+
+export const tokenBucketEntry: RatedEntry = {
+  factory: tokenBucket,
+  algorithms: [gcraAlgorithm, leakyBucketAlgorithm],
+  text: {
+    burst: true,
+    policy: ({ limit, per, burst }) =>
+      tokenBucket({ capacity: burst ?? Math.max(1, limit), refill: limit, every: per }),
+  },
+};
