@@ -16,9 +16,7 @@ export type {
   Answer,
   Cells,
   Clock,
-  Decide,
   Decision,
-  GrownRows,
   Hit,
   Inheritance,
   MaybePromise,
@@ -31,6 +29,7 @@ export type {
   PolicyState,
   Refill,
   Store,
+  VariableRows,
   Verb,
   WithStore,
 } from './engine/contract.ts';

@@ -24,9 +24,8 @@ export interface ConcurrencyOptions {
 export const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
   ...slidingLogAlgorithm,
   name: 'concurrency',
-  holds: true,
   lease: undefined,
-  takenAt: (_, row, at) => newestTime(row, at),
+  hold: { takenAt: (_, row, at) => newestTime(row, at) },
 };
 
 /** Limits how many run at the same time: a place is held until it is released, or until its lease ends. */

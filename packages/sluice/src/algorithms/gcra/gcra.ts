@@ -38,7 +38,6 @@ export type GcraParams = {
 
 export const gcraAlgorithm: Algorithm<GcraParams> = {
   name: 'gcra',
-  bookable: true,
   width: () => 2,
   available(p, row, at, now) {
     // Above two million a second, what is forgiven is more than a unit.
@@ -54,15 +53,17 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
     row[at] = debt(p, row, at, now) + cost * p.interval;
     row[at + 1] = now;
   },
-  overdraft(p, row, at, now, cost, span) {
-    return Math.min(cost, Math.max(0, (p.credit + span - p.interval - debt(p, row, at, now)) * p.rate));
-  },
   give(p, row, at, now, cost) {
     row[at] = Math.max(0, debt(p, row, at, now) - cost * p.interval);
     row[at + 1] = now;
   },
   clearIn: (p, row, at, now) => debt(p, row, at, now),
   refill: (p, limit, window) => (limit === p.burst && window === p.credit ? 'even' : undefined),
+  booking: {
+    overdraft(p, row, at, now, cost, span) {
+      return Math.min(cost, Math.max(0, (p.credit + span - p.interval - debt(p, row, at, now)) * p.rate));
+    },
+  },
   inherit: { cells: [0], full: (p) => p.credit, unit: (p) => p.interval },
   lease: {
     reduced: (p, span) => continuousRefill(p.interval, Math.floor(p.burst - leak(p, span) / 2)),

@@ -32,7 +32,6 @@ export type LeakyBucketParams = {
 
 export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   name: 'leaky-bucket',
-  bookable: true,
   width: () => 2,
   available: (p, row, at, now) => p.size - level(p, row, at, dripsBy(p, row, at, now)),
   waitFor(p, row, at, now, cost) {
@@ -46,10 +45,6 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   take(p, row, at, now, cost) {
     drain(p, row, at, now);
     row[at] += cost;
-  },
-  overdraft(p, row, at, now, cost, span) {
-    const back = Math.floor((span + TIME_EPSILON) / p.dripRate) * p.dripSize;
-    return Math.min(cost, Math.max(0, p.size - 1 + back - level(p, row, at, dripsBy(p, row, at, now))));
   },
   give(p, row, at, now, cost) {
     drain(p, row, at, now);
@@ -69,6 +64,12 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     p.dripSize === 1 && Number.isInteger(p.size) && limit === p.size && window === p.size * p.dripRate
       ? 'even'
       : undefined,
+  booking: {
+    overdraft(p, row, at, now, cost, span) {
+      const back = Math.floor((span + TIME_EPSILON) / p.dripRate) * p.dripSize;
+      return Math.min(cost, Math.max(0, p.size - 1 + back - level(p, row, at, dripsBy(p, row, at, now))));
+    },
+  },
   inherit: { cells: [0], full: (p) => p.size },
   lease: {
     reduced: (p, span) =>

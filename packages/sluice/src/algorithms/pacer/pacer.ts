@@ -61,16 +61,11 @@ export type PacerParams = {
 
 export const pacerAlgorithm: Algorithm<PacerParams> = {
   name: 'pacer',
-  bookable: true,
   width: () => 3,
   available: (p, row, at, now) => (nextOf(p, row, at, now) - now <= TIME_EPSILON ? Infinity : 0),
   waitFor(p, row, at, now) {
     const wait = nextOf(p, row, at, now) - now;
     return wait <= TIME_EPSILON ? 0 : wait;
-  },
-  overdraft(p, row, at, now, cost, span) {
-    const dearest = Math.max(p.interval, p.interval + (p.stored - p.threshold) * p.slope);
-    return Math.min(cost, Math.max(0, ((now + span - nextOf(p, row, at, now)) * p.scale) / dearest));
   },
   take(p, row, at, now, cost) {
     const missing = spent(p, row, at, now);
@@ -97,6 +92,12 @@ export const pacerAlgorithm: Algorithm<PacerParams> = {
     const next = nextOf(p, row, at, now);
     if (p.freshEmpty && p.stored > 0) return next === 0 ? 0 : Infinity;
     return Math.max(0, next - now) + (spent(p, row, at, now) * p.refill) / p.scale;
+  },
+  booking: {
+    overdraft(p, row, at, now, cost, span) {
+      const dearest = Math.max(p.interval, p.interval + (p.stored - p.threshold) * p.slope);
+      return Math.min(cost, Math.max(0, ((now + span - nextOf(p, row, at, now)) * p.scale) / dearest));
+    },
   },
 };
 

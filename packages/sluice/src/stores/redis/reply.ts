@@ -2,7 +2,7 @@
  * What the script replied, put into words. It sends the row as it is now, and the engine that serves the memory store says
  * what is left: not the server's work, and bound to be the same. `head.lua` has the layout.
  */
-import type { Decision, GrownRows, Hit, Plan } from '../../engine/contract.ts';
+import type { Decision, VariableRows, Hit, Plan } from '../../engine/contract.ts';
 import { describe, hasMore } from '../../engine/decide.ts';
 import { bookedDecision, decisionOf, heldDecision, policyState, unitsOf } from '../../engine/decision.ts';
 import { StoreError } from '../../internal/errors.ts';
@@ -11,7 +11,7 @@ const PASSED = '1'.charCodeAt(0);
 const DETAILED = '2'.charCodeAt(0);
 
 /** Rows that grow stay on the server. */
-const NO_ROWS: GrownRows = { get: () => new Float64Array(), put: () => 0 };
+const NO_ROWS: VariableRows = { get: () => new Float64Array(), put: () => 0 };
 
 /** Reads the hits one after the other, in the order in which they were sent. */
 export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision {
@@ -19,7 +19,7 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const { policies, slots, width } = plan;
   const grows = slots.some((policy) => policy.grows);
-  const isDated = policies.some(({ algorithm }) => algorithm.takenAt !== undefined);
+  const isDated = policies.some(({ algorithm }) => algorithm.hold !== undefined);
   const cells = new Float64Array(width);
   let at = 0;
   const double = (): number => {

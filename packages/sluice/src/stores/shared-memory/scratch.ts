@@ -3,14 +3,14 @@
  * In the buffer, a policy that grows has the length of its row in its cell, and the row itself behind all cells. Zeros at
  * the end are left out.
  */
-import type { Cells, GrownRows, Plan } from '../../engine/contract.ts';
+import type { Cells, VariableRows, Plan } from '../../engine/contract.ts';
 import { INLINE, type Layout, ROW_CELL } from './layout.ts';
 import { cellsIn, readChain } from './units.ts';
 
 /** What a pointer of 0 points to. Too short to be written to: a first take asks for room and gets a copy. */
 const NONE: Cells = new Float64Array(3);
 
-export class Scratch implements GrownRows {
+export class Scratch implements VariableRows {
   /** The cells of the row, with pointers to grown rows. */
   cells: Cells = new Float64Array(INLINE);
   /** The row as it is to be written, after `changed`. */

@@ -17,7 +17,7 @@ export interface RowKind {
    * Eviction weight: 0 if the row is fully replenished and may be forgotten. Of several rows the one nearest to 0 is
    * evicted; the sign is negative while the key is denied. `width`: cells of this row, which may be from before `widen`.
    */
-  worth(cells: Cells, at: number, now: Millis, width: number): number;
+  evictionWeight(cells: Cells, at: number, now: Millis, width: number): number;
   /** Called before a row is forgotten. */
   forget(cells: Cells, at: number): void;
   /** Fills in the cells that a row from before `widen` did not have. */
@@ -149,7 +149,7 @@ export class Table {
     const current = this.#current;
     this.cells = current.cells;
     for (let slot = 0, at = 0; slot < current.capacity; slot++, at += current.stride) {
-      if (!isRow(current, slot) || this.#worth(current, slot, now) === 0) continue;
+      if (!isRow(current, slot) || this.#weight(current, slot, now) === 0) continue;
       visit(current.tags[2 * at], current.tags[2 * at + 1], at + 1);
     }
   }
@@ -187,7 +187,7 @@ export class Table {
     const end = Math.min(current.capacity, this.#swept + count - looked);
     for (let slot = this.#swept; slot < end; slot++, looked++) {
       if (!isRow(current, slot)) continue;
-      if (this.#worth(current, slot, now) !== 0) {
+      if (this.#weight(current, slot, now) !== 0) {
         this.#swept = 0;
         return looked;
       }
@@ -219,7 +219,7 @@ export class Table {
     let living = 0;
     for (let i = 0; i < samples; i++) {
       const slot = Math.floor((i * generation.capacity) / samples);
-      if (isRow(generation, slot) && this.#worth(generation, slot, now) !== 0) living++;
+      if (isRow(generation, slot) && this.#weight(generation, slot, now) !== 0) living++;
     }
     return (living / samples) * generation.capacity;
   }
@@ -237,7 +237,7 @@ export class Table {
         if (!isRow(from, slot)) continue;
         // A row becomes wider because somebody new is about to read it: it stays, for now, even if it is fully replenished.
         const isNarrow = from.stride < this.#current.stride;
-        if (isNarrow || this.#worth(from, slot, now) !== 0) this.#copy(from, slot, now);
+        if (isNarrow || this.#weight(from, slot, now) !== 0) this.#copy(from, slot, now);
         else this.#forget(from, slot);
       }
       from.moved = end;
@@ -287,11 +287,11 @@ export class Table {
         const slot = Math.floor(this.#hand * (generation.capacity / capacity));
         if (slot < generation.moved || !isRow(generation, slot)) continue;
         seen++;
-        const worth = this.#worth(generation, slot, now);
-        if (Math.abs(worth) > Math.abs(least)) continue;
+        const weight = this.#weight(generation, slot, now);
+        if (Math.abs(weight) > Math.abs(least)) continue;
         home = generation;
         victim = slot;
-        least = worth;
+        least = weight;
       }
     }
     this.#respite = least < 0 && far > 0 ? RESPITE : Math.max(0, this.#respite - 1);
@@ -304,8 +304,8 @@ export class Table {
     this.#size--;
   }
 
-  #worth({ cells, stride }: Generation, slot: number, now: Millis): number {
-    return this.#kind.worth(cells, slot * stride + 1, now, stride - 1);
+  #weight({ cells, stride }: Generation, slot: number, now: Millis): number {
+    return this.#kind.evictionWeight(cells, slot * stride + 1, now, stride - 1);
   }
 }
 

@@ -1,10 +1,10 @@
 /** The rows that outgrew the table, by number; numbers of forgotten ones are used again. */
-import type { Cells, GrownRows } from '../../engine/contract.ts';
+import type { Cells, VariableRows } from '../../engine/contract.ts';
 
 /** What a pointer of 0 points to. Too short to be written to: a first take asks for room and gets a copy. */
 const NONE: Cells = new Float64Array(3);
 
-export class RowHeap implements GrownRows {
+export class RowHeap implements VariableRows {
   readonly #rows: Cells[] = [NONE];
   readonly #free: number[] = [];
 

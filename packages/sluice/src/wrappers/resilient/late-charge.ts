@@ -37,7 +37,7 @@ function refundable(plan: Plan, { taken, policies }: Decision, age: Millis): num
   let least = taken;
   let rates = 0;
   for (const [i, { algorithm, params }] of plan.policies.entries()) {
-    if (algorithm.holds || algorithm.countsDenials) continue;
+    if (algorithm.hold !== undefined || algorithm.countsDenials) continue;
     rates++;
     const { lease } = algorithm;
     // Not known when its units come back by themselves: they are left to do so.

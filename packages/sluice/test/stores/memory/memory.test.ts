@@ -12,7 +12,7 @@ describe('table', () => {
   /** Rows of one cell, the instant at which they are clear. */
   const kind = {
     width: 1,
-    worth: (cells: Float64Array, at: number, now: number) => Math.max(0, cells[at] - now),
+    evictionWeight: (cells: Float64Array, at: number, now: number) => Math.max(0, cells[at] - now),
     forget() {},
   };
 
@@ -47,7 +47,7 @@ describe('table', () => {
     // A sample is taken before there is an old generation: all of it looks dead, so the next one starts far too small.
     const migrates = () => (table as unknown as { old: unknown }).old !== undefined;
     const table = new Table(
-      { ...kind, worth: (cells, at, now) => (migrates() ? Math.max(0, cells[at] - now) : 0) },
+      { ...kind, evictionWeight: (cells, at, now) => (migrates() ? Math.max(0, cells[at] - now) : 0) },
       Infinity,
     );
     for (let i = 0; i < 20_000; i++) {
@@ -120,7 +120,7 @@ describe('fingerprint', () => {
   test('is another one in another process', () => {
     const script = `
       const { Table } = await import('../../dist/stores/table/table.js');
-      new Table({ width: 1, worth: () => 0, forget() {} }, Infinity).find('a');
+      new Table({ width: 1, evictionWeight: () => 0, forget() {} }, Infinity).find('a');
       const { high, low } = await import('../../dist/stores/table/fingerprint.js');
       console.log(high, low);`;
     const runs = [1, 2, 3].map(() =>
@@ -226,11 +226,11 @@ describe('memory', () => {
 
   test('where every key is denied, an eviction looks at 16 rows most of the time', () => {
     let looked = 0;
-    const worth = () => {
+    const evictionWeight = () => {
       looked++;
       return -1;
     };
-    const table = new Table({ width: 1, worth, forget() {} }, 10_000);
+    const table = new Table({ width: 1, evictionWeight, forget() {} }, 10_000);
     const add = (from: number, to: number) => {
       for (let i = from; i < to; i++) {
         table.find(`key ${i}`);

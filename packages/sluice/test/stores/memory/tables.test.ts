@@ -13,7 +13,7 @@ const START = 1_700_000_000_000;
 class Kind implements RowKind {
   width = 1;
   extended = 0;
-  worth(cells: Float64Array, at: number, now: number, width: number): number {
+  evictionWeight(cells: Float64Array, at: number, now: number, width: number): number {
     if (width === 2 && cells[at + 1] !== 2 * cells[at]) throw new Error('a row lost its second cell');
     return Math.max(0, cells[at] - now);
   }
