@@ -18,7 +18,7 @@ export interface RatedEntry extends AlgorithmEntry {
 export interface TextForm {
   /** Whether `burst` may follow the rate. */
   readonly burst: boolean;
-  /** Calendar units that may stand in the duration's place. */
+  /** Calendar units that are accepted in place of a duration. */
   readonly calendarUnits?: readonly string[] | undefined;
   policy(rate: Rate): Policy;
 }

@@ -168,7 +168,7 @@ export function fallbackDecision(
   return decisionOf(states, 0, allowed, taken, 'fallback');
 }
 
-/** A decision that no policy made: unlimited, or denied for `retryAfter`. `reason` stands in the policy's place. */
+/** A decision that no policy made: unlimited, or denied for `retryAfter`. `reason` is shown as the policy's name. */
 export function declareDecision(
   reason: string,
   allowed: boolean,

@@ -1,6 +1,6 @@
 /**
- * Every mistake that Sluice can point out, in one table. Each code has a page: docs/errors/<code>.md.
- * A denial is never an error; only `run` and `limitedFetch` turn one into an exception: they have no other way to say it.
+ * All errors, in one table. Each code has a page: docs/errors/<code>.md.
+ * A denial is never an error; only `run` and `limitedFetch` throw on a denial, because they have no decision to return.
  */
 import type { Decision } from '../engine/contract.ts';
 import { MISTAKES, show, SluiceError } from './mistakes.ts';
@@ -23,11 +23,11 @@ const MORE = {
   ERR_STORE_UNAVAILABLE: 'is not available',
 } as const satisfies Partial<Record<ErrorCode, string>>;
 
-/** What each code says. */
+/** The message of each code. */
 // Marked as pure, so that a bundler may leave out what an application does not throw.
 export const ERRORS: Readonly<Record<ErrorCode, string>> = /* @__PURE__ */ Object.assign({}, MISTAKES, MORE);
 
-/** Each has a page that says what it means and what to do. */
+/** Each code has a page that explains the error and what to do. */
 export type ErrorCode =
   | 'ERR_COST'
   | 'ERR_DURATION'
@@ -53,14 +53,14 @@ export type ErrorCode =
   | 'ERR_STORE'
   | 'ERR_STORE_UNAVAILABLE';
 
-/** A mistake that only some parts of Sluice can point out. */
+/** Creates an error whose code only some parts of Sluice use. */
 export function mistake(code: ErrorCode, option: string, value: unknown, hint = ''): SluiceError {
   return new SluiceError(code, option, value, hint, ERRORS[code]);
 }
 
-/** What a caller of `acquire` gets when the limiter is closed before its turn. */
+/** `acquire` rejects with this error if the limiter is closed before the caller's turn. */
 export class ClosedError extends Error {
-  /** Always this one. */
+  /** The code of this error. */
   readonly code: ErrorCode = 'ERR_CLOSED';
 
   constructor() {
@@ -69,11 +69,11 @@ export class ClosedError extends Error {
   }
 }
 
-/** Thrown by `run` and `limitedFetch` alone, when the turn did not come in time. */
+/** Thrown only by `run` and `limitedFetch`, if the turn did not come in time. */
 export class DeniedError extends Error {
-  /** Always this one. */
+  /** The code of this error. */
   readonly code: ErrorCode = 'ERR_DENIED';
-  /** What the limiter said in the end. */
+  /** The limiter's last decision. */
   readonly decision: Decision;
 
   constructor(key: string, decision: Decision) {
@@ -101,7 +101,7 @@ export type StoreFault =
   | 'script'
   | 'unknown';
 
-/** What servers answer when they will not, by the words their answers begin with. */
+/** Kinds of refusals, by the words with which a server's error begins. */
 const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
   [/WRONGTYPE/, 'wrong-type'],
   [/READONLY/, 'read-only'],
@@ -114,11 +114,11 @@ const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
   [/connect|closed|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|socket|disconnect|offline|retries/i, 'connection'],
 ];
 
-/** A store's failure, in its own words. */
+/** A failure that the store reported. */
 export class StoreError extends Error {
-  /** Always this one. */
+  /** The code of this error. */
   readonly code: ErrorCode = 'ERR_STORE';
-  /** What kind of failure it was, by its words. */
+  /** The kind of failure, recognized by the message. */
   readonly fault: StoreFault;
 
   constructor(message: string) {
@@ -128,11 +128,11 @@ export class StoreError extends Error {
   }
 }
 
-/** What a check rejects with when its store cannot be asked, and the declared answer to that is 'throw'. */
+/** A check rejects with this error if its store cannot be reached and `onFailure` is 'throw'. */
 export class StoreUnavailable extends Error {
-  /** Always this one. */
+  /** The code of this error. */
   readonly code: ErrorCode = 'ERR_STORE_UNAVAILABLE';
-  /** Why. */
+  /** Why the store could not decide. */
   readonly fault: StoreFault;
 
   constructor(fault: StoreFault, cause?: unknown) {

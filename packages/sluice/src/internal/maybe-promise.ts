@@ -1,4 +1,4 @@
-/** Sync and async in one line of code: continue at once when the value is here, later when it is a promise. */
+/** The same code for sync and async: continues synchronously with a value, and later with a promise. */
 import type { MaybePromise } from '../engine/contract.ts';
 
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
@@ -13,7 +13,7 @@ export function all<T>(values: readonly MaybePromise<T>[]): MaybePromise<T[]> {
   return values.some(isPromise) ? Promise.all(values) : (values as T[]);
 }
 
-/** For what is done on the side: nobody waits for it, and its failure is nobody's. */
+/** Runs a task in the background: no caller waits for it, and its failure is ignored. */
 export function ignoreFailure(act: () => MaybePromise<unknown>): void {
   try {
     Promise.resolve(act()).catch(() => {});

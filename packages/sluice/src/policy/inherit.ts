@@ -98,7 +98,7 @@ function convertRow({ policies, inherit }: InheritingPlan, row: Cells, now: Mill
     if (signed < 0) continue;
     const policy = policies[i];
     const { algorithm, params, offset: start } = policy;
-    // What is full under one plan may be half full under another: the row is fresh once all plans that wrote it agree.
+    // A row that is full under one plan may be half full under another: the row is fresh once all plans that wrote it agree.
     if (keeps === 'as-is' && row[signed + 2] <= now) {
       row.fill(0, start, start + algorithm.width(params));
       row.fill(0, signed, signed + 3);

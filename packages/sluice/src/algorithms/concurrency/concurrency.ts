@@ -1,7 +1,7 @@
 /**
- * How many hold a place at the same time: a sliding log of leases. What was taken comes back by `release` or `refund`, or
- * when its lease ends. A place is known by the instant at which it was taken, so that its holder can release or renew just
- * this one. A release that does not say which place it means frees the oldest: no lease that is left ends too early.
+ * Limits how many callers hold a place at the same time, with a sliding log of leases. A place becomes free by `release` or
+ * `refund`, or when its lease ends. The instant at which a place was taken identifies it, so that its holder can release or
+ * renew exactly this one. A release that does not say which place it means frees the oldest: no lease ends too early.
  */
 import type { Algorithm, Policy } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';

@@ -20,19 +20,19 @@ import type { RatedEntry } from '../entry.ts';
 export interface GcraOptions {
   /** Units per `per`, sustained. Below 1, a unit takes longer than `per`: 0.5 per second is one every 2 seconds. */
   readonly limit: number;
-  /** The span of the rate. */
+  /** The duration that the rate refers to. */
   readonly per: Duration;
-  /** The most that passes simultaneously, at least 1; default: `limit`, or 1 if that is more. */
+  /** The most that is allowed simultaneously, at least 1. Default: `limit`, but at least 1. */
   readonly burst?: number | undefined;
 }
 
 export type GcraParams = {
   /** Milliseconds that one unit costs. */
   readonly interval: Millis;
-  /** Units that pass at once, and their price. */
+  /** Units that are allowed simultaneously, and what all of them cost. */
   readonly burst: number;
   readonly credit: Millis;
-  /** 1 / interval: a division would be much of a check. */
+  /** 1 / interval, because a division would take a large part of a check. */
   readonly rate: number;
 };
 
@@ -40,7 +40,7 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
   name: 'gcra',
   width: () => 2,
   available(p, row, at, now) {
-    // Above two million a second, what is forgiven is more than a unit.
+    // Above two million units per second, TIME_EPSILON is worth more than one unit.
     const free = (p.credit - debt(p, row, at, now) + TIME_EPSILON) * p.rate;
     return free < p.burst ? free : p.burst;
   },
@@ -71,7 +71,7 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
   },
 };
 
-/** A clock that goes back raises the debt by as much, up to one window: nothing is minted. */
+/** The debt at this instant. A clock that goes back raises it by as much, up to one window, so no units are created. */
 function debt(p: GcraParams, row: Cells, at: number, now: Millis): Millis {
   const left = row[at] - (now - row[at + 1]);
   return left > 0 && !isFarAhead(row[at + 1], now, p.credit) ? left : 0;
@@ -90,7 +90,7 @@ export function gcra(options: GcraOptions): Policy {
   return { ...continuousRefill(interval, most), per: span };
 }
 
-/** One unit per interval, `burst` at once. */
+/** A policy with one unit per interval and at most `burst` units simultaneously. */
 export function continuousRefill(interval: Millis, burst: number): Policy {
   const credit = burst * interval;
   const params: GcraParams = { interval, burst, credit, rate: 1 / interval };

@@ -16,7 +16,7 @@ import { atLeastOne, checkOptionNames, positive } from '../../internal/options.t
 import type { RatedEntry } from '../entry.ts';
 
 export interface LeakyBucketOptions {
-  /** Units that the bucket holds: the most that passes simultaneously, at least 1. */
+  /** Units that the bucket holds: the most that is allowed simultaneously, at least 1. */
   readonly size: number;
   /** Units that leave with each drip; default 1. */
   readonly dripSize?: number | undefined;
@@ -54,12 +54,12 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     const passed = dripsBy(p, row, at, now);
     const full = level(p, row, at, passed);
     if (full === 0) return 0;
-    // With fractions the quotient may be rounded down to a whole number: never too early.
+    // With fractional costs the quotient may be rounded down to a whole number; the row must not be dropped too early.
     let drips = passed + Math.ceil(full / p.dripSize);
     if (row[at] - drips * p.dripSize > 0) drips += 1;
     return row[at + 1] + drips * p.dripRate - now;
   },
-  // With drips of one unit the next drip is the next unit, also when parts of units were taken.
+  // With drips of one unit the next drip brings the next unit, even after fractional costs.
   refill: (p, limit, window) =>
     p.dripSize === 1 && Number.isInteger(p.size) && limit === p.size && window === p.size * p.dripRate
       ? 'even'
@@ -78,7 +78,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   },
 };
 
-/** Infinity where only a wrong clock can have written the row: the bucket is empty then. */
+/** Drips since the row was written; Infinity if only a wrong clock can have written it, so that the bucket is empty. */
 function dripsBy(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
   if (row[at + 1] > now && isFarAhead(row[at + 1], now, windowOf(p.size, p.dripSize, p.dripRate)))
     return Infinity;
@@ -105,12 +105,12 @@ function drain(p: LeakyBucketParams, row: Cells, at: number, now: Millis): void 
   else row[at + 1] = row[at] === 0 ? Math.max(now, row[at + 1]) : row[at + 1] + passed * p.dripRate;
 }
 
-/** Of the drips in a time that is longer by the span, at most so many are more. */
+/** Units of the drips by which a duration that is longer by `span` can exceed the original one. */
 function leak({ dripSize, dripRate }: LeakyBucketParams, span: Millis): number {
   return Math.ceil(span / dripRate) * dripSize;
 }
 
-/** A bucket that fills with what is taken and empties in drips. It counts, it does not queue. */
+/** A bucket that fills with what is taken and empties in drips. It is a meter, not a queue. */
 export function leakyBucket(options: LeakyBucketOptions): Policy {
   const {
     size,

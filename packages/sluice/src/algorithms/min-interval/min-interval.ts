@@ -38,7 +38,7 @@ export const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
   refill: () => 'whole',
 };
 
-/** 0 where only a wrong clock can have written the row. */
+/** The wait until the next action; 0 if only a wrong clock can have written the row. */
 function left(p: MinIntervalParams, row: Cells, at: number, now: Millis): Millis {
   const wait = row[at] - now;
   return wait > TIME_EPSILON && !isFarAhead(row[at] - p.every, now, p.every) ? wait : 0;
