@@ -382,7 +382,7 @@ export function fileOf(name) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const library = { ...(await import('sluice')), ...(await import('sluice/testing')) };
-  const names = Object.keys(PICTURES);
+  const names = Object.keys(library.algorithms);
   if (process.argv.includes('--check')) {
     const stale = names.filter(
       (name) => !existsSync(fileOf(name)) || readFileSync(fileOf(name), 'utf8') !== render(name, library),

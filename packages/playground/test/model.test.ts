@@ -132,13 +132,13 @@ describe("a limit's text", () => {
 
   test.each([
     ['10/min brust 3', 'brust', 'unknown word'],
-    ['10/10x', '10x', 'unknown span'],
+    ['10/10x', '10x', 'unknown duration'],
     ['x', 'x', 'cannot read'],
     ['0/s', '0', 'gcra.limit'],
     ['10/s burst 0', 'burst 0', 'gcra.burst'],
     ['10/s fixed-window burst 3', 'burst 3', 'no burst'],
     ['10/s & 5/min slow', 'slow', 'unknown word'],
-    ['10/s & 10/s', '10/s', 'stands twice'],
+    ['10/s & 10/s', '10/s', 'is given twice'],
   ])('is invalid: %s is marked at %s', (text, word, why) => {
     const { mistake } = read(text);
     expect(text.slice(mistake?.from, mistake?.to)).toBe(word);

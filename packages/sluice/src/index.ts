@@ -11,6 +11,7 @@ export {
   slidingWindow,
   tokenBucket,
 } from './algorithms/index.ts';
+export { algorithms } from './algorithms/registry.ts';
 export type {
   Decision,
   MaybePromise,

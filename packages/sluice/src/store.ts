@@ -14,23 +14,25 @@ export type {
   SlidingWindowOptions,
   TokenBucketOptions,
 } from './algorithms/index.ts';
+export type { AlgorithmEntry, Rate, TextForm } from './algorithms/entry.ts';
 export type {
   Algorithm,
   Answer,
   Cells,
   Clock,
-  Decide,
-  GrownRows,
   Hit,
   Inheritance,
   Params,
   PlacedPolicy,
   Plan,
   Refill,
+  VariableRows,
   Verb,
   WithStore,
 } from './engine/contract.ts';
-export { clearIn, decide } from './engine/decide.ts';
+export { decide } from './engine/decide.ts';
+export { clearIn } from './engine/row.ts';
+export { declareDecision } from './engine/decision.ts';
 export type { GivenClock } from './internal/clock.ts';
 export { chain, isPromise } from './internal/maybe-promise.ts';
 export type { Inherit } from './policy/inherit.ts';

@@ -1,40 +1,32 @@
-/** Every algorithm of the library: its name in policy text, its name in code and its factory. */
-import {
-  concurrency,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  minInterval,
-  pacer,
-  penalty,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from 'sluice';
+/** The library's algorithms as the page shows them. */
+import { algorithms, type Policy } from 'sluice';
+
+/** The name in policy text and configurations, such as 'sliding-log'. */
+export type AlgorithmName = string;
 
 interface Known {
+  /** The factory's name in code: 'slidingLog'. */
   readonly code: string;
-  /** Factories validate their options themselves, so the types are loose here. */
+  /** The factory, which validates its options itself. */
   readonly make: (options: never) => Policy;
 }
 
-export const KNOWN = {
-  gcra: { code: 'gcra', make: gcra },
-  'token-bucket': { code: 'tokenBucket', make: tokenBucket },
-  'leaky-bucket': { code: 'leakyBucket', make: leakyBucket },
-  'fixed-window': { code: 'fixedWindow', make: fixedWindow },
-  'sliding-window': { code: 'slidingWindow', make: slidingWindow },
-  'sliding-log': { code: 'slidingLog', make: slidingLog },
-  pacer: { code: 'pacer', make: pacer },
-  concurrency: { code: 'concurrency', make: concurrency },
-  'min-interval': { code: 'minInterval', make: minInterval },
-  penalty: { code: 'penalty', make: penalty },
-} as const satisfies Readonly<Record<string, Known>>;
+const entries = Object.entries(algorithms);
 
-export type AlgorithmName = keyof typeof KNOWN;
-export const ALGORITHMS = Object.keys(KNOWN) as readonly AlgorithmName[];
+export const KNOWN: Readonly<Record<AlgorithmName, Known>> = Object.fromEntries(
+  entries.map(([name, { factory }]) => [name, { code: camelCase(name), make: factory }]),
+);
 
-/** Algorithms that are not rates and are always written with options. */
-export const UNRATED: readonly AlgorithmName[] = ['concurrency', 'min-interval', 'penalty'];
-export const BURSTY: readonly AlgorithmName[] = ['gcra', 'token-bucket', 'leaky-bucket', 'pacer'];
+export const ALGORITHMS: readonly AlgorithmName[] = Object.keys(KNOWN);
+
+/** Algorithms without a text form: their policies are always written with options. */
+export const UNRATED: readonly AlgorithmName[] = namesOf((name) => algorithms[name].text === undefined);
+export const BURSTY: readonly AlgorithmName[] = namesOf((name) => algorithms[name].text?.burst === true);
+
+function namesOf(matches: (name: AlgorithmName) => boolean): AlgorithmName[] {
+  return ALGORITHMS.filter(matches);
+}
+
+function camelCase(name: AlgorithmName): string {
+  return name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}

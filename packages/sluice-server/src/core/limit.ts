@@ -10,6 +10,7 @@ import {
   SluiceError,
   type Store,
 } from 'sluice';
+import { declareDecision } from 'sluice/store';
 import type { LimitConfig, Override } from '../config/model.ts';
 import { matchesPattern } from './match.ts';
 
@@ -91,29 +92,9 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
 }
 
 function unlimited(cost: number): Decision {
-  return { ...FREE, taken: cost };
+  return declareDecision('unlimited', true, cost, 0);
 }
 
 export function blocked(): Decision {
-  return {
-    ...FREE,
-    allowed: false,
-    limit: 0,
-    remaining: 0,
-    retryAfter: Infinity,
-    resetAfter: Infinity,
-    policy: 'blocked',
-  };
+  return declareDecision('blocked', false, 0, Infinity);
 }
-
-const FREE: Decision = {
-  allowed: true,
-  taken: 0,
-  limit: Infinity,
-  remaining: Infinity,
-  retryAfter: 0,
-  resetAfter: 0,
-  policy: 'unlimited',
-  policies: [],
-  source: 'store',
-};

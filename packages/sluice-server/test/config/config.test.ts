@@ -77,7 +77,7 @@ limits:
     policies: { algorithm: gcra, limit: 1, per: 1s, brust: 2 }
 `),
     ).toEqual([
-      expect.stringMatching(/^2:8: policy must read like .*unknown span "mim"/),
+      expect.stringMatching(/^2:8: policy must read like .*unknown duration "mim"/),
       expect.stringMatching(/^4:5: unknown name "polices" in limit "search"; known: policies,/),
       '4:5: policies are required',
       expect.stringMatching(/^6:41: gcra.limit must be a finite number above 0; got -1/),
@@ -101,7 +101,7 @@ limits:
       'limits: { a: { policies: { algorithm: penalty, after: 1, within: 1m, block: 1m } } }',
       /at least one that denies/,
     ],
-    ['limits: { a: [1/s, 2/parsec] }', /^1:20: .*unknown span "parsec"/],
+    ['limits: { a: [1/s, 2/parsec] }', /^1:20: .*unknown duration "parsec"/],
     ['limits: { "": 1/s }', /^1:15: a name must have 1 to 200/],
     ['limits: { "a\\0b": 1/s }', /^1:19: a name must have 1 to 200/],
     ['limits: { a: 1/s, a: 2/s }', /^1:19: map keys must be unique/],

@@ -1,35 +1,32 @@
-/**
- * The words that every part of Sluice shares: the state of a key, an algorithm, a policy, a hit, a decision, a store.
- * Nothing here runs but a few constants and two formulas.
- */
+/** The types that every part of Sluice shares: the state of a key, an algorithm, a policy, a hit, a decision, a store. */
 
-/** An instant or a span, in float64 milliseconds. Instants count from 1970. */
+/** An instant or a duration, in float64 milliseconds. Instants count from 1970. */
 export type Millis = number;
 
 /** A table of rows. A row starts at an offset; a row of zeros is a fresh key. */
 export type Cells = Float64Array;
 
-/** At once, or later. */
+/** A value, or a promise of it: what a store that may or may not be synchronous returns. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** `T` when the store answers at once, `Promise<T>` when it answers later. */
+/** `T` if the store answers synchronously, `Promise<T>` if it answers with promises. */
 export type Answer<R, T> = R extends Promise<unknown> ? Promise<T> : T;
 
 /** An algorithm's numbers. Plain data, so that a hit can cross a socket. */
 export type Params = Readonly<Record<string, number | string | boolean | undefined>>;
 
 /**
- * Float error forgiven when an instant is compared: half a microsecond.
- * An epoch millisecond in a float64 is exact to a quarter of one.
+ * The float error that comparisons of instants tolerate: half a microsecond. A float64 holds the milliseconds since 1970
+ * to a precision of a quarter of a microsecond.
  */
 export const TIME_EPSILON: Millis = 0.0005;
 
-/** Clocks that are about right differ by at most this much. */
+/** The most by which two reasonably accurate clocks differ. */
 const SKEW: Millis = 10_000;
 
 /**
- * Whether a row was written at an instant so far ahead of now that the clock must have been wrong then: by more than one
- * window, and by more than clocks that are about right differ. Such a row counts as fresh.
+ * Whether a row was written so far in the future that the clock must have been wrong at that time: more than one window
+ * ahead, and more than two reasonably accurate clocks differ. Such a row counts as fresh.
  */
 export function isFarAhead(written: Millis, now: Millis, window: Millis): boolean {
   const ahead = written - now;
@@ -39,90 +36,89 @@ export function isFarAhead(written: Millis, now: Millis, window: Millis): boolea
 /** `Decision.policy` of a key that is denied by a manual block. No policy can have this name. */
 export const MANUAL_BLOCK = 'block';
 
-/** Five questions about one policy's part of a row. All of Sluice is built from these. */
+/**
+ * The arithmetic of one kind of limit, over one policy's part of a row. The required members are all that most algorithms
+ * need; each optional member is a capability that some algorithms have and others lack.
+ */
 export interface Algorithm<P extends Params = Params> {
   /** As in a policy's text: 'gcra', 'fixed-window'. */
   readonly name: string;
-  /** Float64 cells of a fresh row. */
+  /** The number of float64 cells in a fresh row. */
   width(params: P): number;
-  /** How much could be taken now; negative when overdrawn, Infinity when any cost passes. */
+  /** How much can be taken now; negative when overdrawn, Infinity when any cost is allowed. */
   available(params: P, row: Cells, at: number, now: Millis): number;
-  /** 0: passes now. Infinity: this cost can never pass. */
+  /** How long until this cost is allowed. 0: it is allowed now. Infinity: it can never be allowed. */
   waitFor(params: P, row: Cells, at: number, now: Millis, cost: number): Millis;
-  /** Charges without asking: may overdraw. */
+  /** Charges the cost unconditionally, even if that overdraws the row. */
   take(params: P, row: Cells, at: number, now: Millis, cost: number): void;
   /**
-   * Only where an overdraft lasts until it is paid off: how much of a cost that does not fit may be charged, so that one
-   * unit passes at most `span` from now. Missing: the whole cost.
-   */
-  overdraft?(params: P, row: Cells, at: number, now: Millis, cost: number, span: Millis): number;
-  /**
-   * Gives back. Never mints: at most until the key is fully replenished. `takenAt`, where the algorithm has such a
-   * function: only what was taken at that instant is given back, and nothing if that has expired or was given back before.
+   * Gives units back, at most until the key is fully replenished. `takenAt`, only with the `hold` capability: gives back
+   * only what was taken at that instant, and nothing if that has expired or was given back before.
    */
   give(params: P, row: Cells, at: number, now: Millis, cost: number, takenAt?: Millis): void;
-  /** Until the row is as good as new and may be forgotten. */
+  /** How long until the row is fully replenished and may be dropped. */
   clearIn(params: P, row: Cells, at: number, now: Millis): Millis;
 
   /**
-   * Only where numbers can be changed and the state converted: the cells that hold what is spent and, in their own unit,
-   * how much of it is all there is, and what one unit costs. To take 0 must bring these cells up to now.
+   * How units come back, if that is the same for every row; undefined: the engine asks `waitFor` for each row. `limit` and
+   * `window` are the policy's, which may announce more than its params admit.
+   */
+  refill?(params: P, limit: number, window: Millis): 'even' | 'whole' | undefined;
+
+  /** True if the algorithm is charged once for each denial by another policy, and never for a cost that is allowed. */
+  readonly countsDenials?: boolean;
+
+  /** For algorithms whose overdraft lasts until it is paid off: a turn in the future can be booked by taking it now. */
+  readonly booking?: {
+    /** How much of a cost that does not fit may be charged, so that one unit is allowed at most `span` from now. */
+    overdraft(params: P, row: Cells, at: number, now: Millis, cost: number, span: Millis): number;
+  };
+
+  /** For algorithms whose units are held only for a while, and are given back by `release` or when their lease ends. */
+  readonly hold?: {
+    /** The instant under which the last take was recorded; `give` accepts it as `takenAt`. */
+    takenAt(params: P, row: Cells, at: number): Millis;
+  };
+
+  /**
+   * For algorithms whose state can be converted when a limit changes: the cells that hold what was spent. `take` with a cost
+   * of 0 must bring these cells up to now.
    */
   readonly inherit?: {
-    /** Offsets within its part of the row. */
+    /** Offsets within the algorithm's part of the row. */
     readonly cells: readonly number[];
-    /** All there is, in the unit of the cells. */
+    /** What the cells hold when everything is spent. */
     full(params: P): number;
-    /** What one unit costs, in the unit of the cells. Default: the cells count units. */
+    /** What one unit adds to the cells; default 1. */
     unit?(params: P): number;
   };
 
   /**
-   * Only where what is left is a number of units that may pass: they can be debited now and spent elsewhere, up to a span
-   * later, without more passing in any window. docs/decisions/0020-strict-leases.md has the proof.
+   * For algorithms whose available units are a count: they can be debited now and spent elsewhere, up to `span` later,
+   * without admitting more in any window. docs/decisions/0020-strict-leases.md has the proof.
    */
   readonly lease?:
     | {
-        /** The longest span while the limit binds, as a part of the policy's window; default 1/10. */
+        /** The longest span while the limit is exhausted, as a part of the policy's window; default 1/10. */
         readonly shortPart?: number;
-        /** What the store runs, and announces, to make up for the delay; default: the policy as it is. */
+        /** The policy that the store runs, and announces, to make up for the delay; default: the same policy. */
         reduced?(
           params: P,
           span: Millis,
           short: Millis,
         ): Pick<Policy, 'params'> & Partial<Pick<Policy, 'limit' | 'window'>>;
-        /** Units that come back by themselves within the span; default none. Returned with a lease, they would come back twice. */
+        /** Units that come back by themselves within the span; default 0. Returned with a lease, they would come back twice. */
         leak?(params: P, span: Millis): number;
-        /** For how long after a debit that left the row so its units may be spent; default for the whole span. */
+        /** How long the units of a debit may be spent, given the row's `resetAfter` after the debit; default: the whole span. */
         lasts?(params: P, resetAfter: Millis): Millis;
-        /** What records a debit as of a later instant, at most a span from now; default: the policy as it is. */
+        /** Params that record a debit as of a later instant, at most a span from now; default: the same params. */
         dated?(params: P, span: Millis): P;
       }
     | undefined;
 
   /**
-   * How units come back, where that is the same for every row, so that the engine need not ask `waitFor`; default: it asks.
-   * `limit` and `window` are the policy's, which may announce more than its params admit.
-   */
-  refill?(params: P, limit: number, window: Millis): 'even' | 'whole' | undefined;
-
-  /** How the Redis script runs this algorithm. */
-  readonly redis?: {
-    /** The numbers that the script receives; default: the values of the params, in order. */
-    args(params: P, now: Millis): readonly number[];
-  };
-
-  /** An overdraft lasts until it is paid off, so a turn in the future can be booked by taking it now. */
-  readonly bookable?: boolean;
-  /** Charged once per denial by another policy, never by what passes. */
-  readonly countsDenials?: boolean;
-  /** What was taken is held only for a while, and given back by `release`. */
-  readonly holds?: boolean;
-  /** Only where `give` can tell places apart: the instant under which the last take was recorded. */
-  takenAt?(params: P, row: Cells, at: number): Millis;
-  /**
-   * Only for variable-length rows, whose size grows with what they record. Such a row is an array of its own, at offset 0;
-   * the table keeps a pointer to it in a single cell.
+   * For variable-length rows, whose size grows with what they record. Such a row is an array of its own, at offset 0; the
+   * table keeps a pointer to it in a single cell.
    */
   readonly variableLength?: {
     /** The row itself, or a copy with room for one more take. */
@@ -130,135 +126,132 @@ export interface Algorithm<P extends Params = Params> {
     /** The most cells that such a row ever has, for stores with fixed space. */
     maxWidth(params: P): number;
   };
+
+  /** For algorithms whose Redis script needs other numbers than the values of their params, in order. */
+  readonly redis?: {
+    args(params: P, now: Millis): readonly number[];
+  };
 }
 
-/** An algorithm with its numbers, and the two that headers announce. */
+/** An algorithm with its numbers, and the two numbers that headers announce. */
 export interface Policy {
-  /** By which rules. */
+  /** The rules. */
   readonly algorithm: Algorithm;
-  /** With which numbers. */
+  /** The numbers of these rules. */
   readonly params: Params;
-  /** The most that passes at once. */
+  /** The most that is allowed simultaneously. */
   readonly limit: number;
-  /** The span in which the limit comes back whole. */
+  /** The duration in which the whole limit comes back. */
   readonly window: Millis;
   /** The duration that the rate was given for, where it is not `window`: a burst smaller than the rate comes back sooner. */
   readonly per?: Millis | undefined;
 }
 
-/** A policy in its place: with its name and where its part of the row starts. */
+/** A policy of a plan: with its name, and where its part of the row starts. */
 export interface PlacedPolicy extends Policy {
-  /** As the limiter's owner called it. */
+  /** The name that the limiter's policies were given. */
   readonly name: string;
   /** Where its part of the row starts. */
   readonly offset: number;
-  /** Its part of the row is a single cell that points to a row of its own. */
+  /** True if its part of the row is a single cell that points to a variable-length row. */
   readonly grows: boolean;
-  /** What `Algorithm.refill` says of it. */
+  /** What `Algorithm.refill` returned for it. */
   readonly refill?: 'even' | 'whole' | undefined;
 }
 
 /** The policies that share one row, and the limiter they belong to. */
 export interface Plan {
-  /** The limiter's name: keeps its keys apart from other limiters' in the same store. */
+  /** The limiter's name, which separates its keys from those of other limiters in the same store. */
   readonly name: string;
-  /** Those that decide, in the order in which they were given. */
+  /** The policies that decide, in the order in which they were given. */
   readonly policies: readonly PlacedPolicy[];
   /**
-   * Every policy that has cells in the row, by offset. Tiers of a limiter share one row, so these include policies that only
-   * other tiers have: this plan keeps their cells and never asks them.
+   * Every policy that has cells in the row, by offset. The tiers of a limiter share one row, so these include policies of
+   * other tiers, whose cells this plan keeps and never reads.
    */
   readonly slots: readonly PlacedPolicy[];
-  /** Cells of a row. */
+  /** The number of cells in a row. */
   readonly width: number;
-  /** The policies with all their numbers, in one word. */
+  /** The policies with all their numbers, as one string. */
   readonly id: string;
-  /** Plans of one name with the same signature share a key's row. Plans with other signatures count apart from them. */
+  /** Plans with the same name and signature share a key's row; plans with different signatures count separately. */
   readonly signature: string;
-  /** How it takes over a row that other numbers wrote. Undefined: the row is read as it is. */
+  /** How rows that were written under other limits are converted. Undefined: they are read as they are. */
   readonly inherit?: Inheritance | undefined;
 }
 
-/** The shortest lease of the plan's policies that hold what they charge; 0 if none of them does. */
+/** The shortest lease of the plan's policies that hold what they charge; 0 if none of them holds anything. */
 export function leaseOf({ policies }: Plan): Millis {
   let shortest = 0;
   for (let i = 0; i < policies.length; i++) {
     const { algorithm, window } = policies[i];
-    if (algorithm.holds && (shortest === 0 || window < shortest)) shortest = window;
+    if (algorithm.hold !== undefined && (shortest === 0 || window < shortest)) shortest = window;
   }
   return shortest;
 }
 
-/** Rows that grow live outside the table; their one cell in it points here. 0 points to a row of zeros. */
-export interface GrownRows {
+/** Variable-length rows live outside the table; their single cell in it is a pointer. Pointer 0: a row of zeros. */
+export interface VariableRows {
   /** The row that a cell points to. */
   get(pointer: number): Cells;
-  /** Puts a row in the place of another and returns where it is now. */
+  /** Replaces a row by another one and returns the pointer to that. */
   put(pointer: number, row: Cells): number;
 }
 
-/** Applies a hit to the key's row, which starts at an offset. `blockedUntil`: the end of a block by hand. */
-export type Decide = (
-  hit: Hit,
-  cells: Cells,
-  at: number,
-  now: Millis,
-  blockedUntil: Millis,
-  grown: GrownRows,
-) => Decision;
-
-/** How a plan takes over rows that other numbers wrote. */
+/** How a plan converts rows that were written under other limits. */
 export interface Inheritance {
-  /** What stays: the units that were used, those that were left, or the share of them. */
+  /** What is kept: the units that were used, the units that were left, or the share of the limit that was used. */
   readonly keeps: 'additive' | 'as-is' | 'proportional';
   /**
-   * From here on a row says under which numbers it was written. For each slot that is signed these are: for 'additive' its
-   * unit; otherwise its full and its unit, and for 'as-is' also until when they matter. Zeros: under none yet.
+   * Where the signatures start in a row. A signature holds the numbers under which a slot was written: for 'additive' its
+   * unit; otherwise its full and its unit, and for 'as-is' also until when they matter. Zeros: not signed yet.
    */
   readonly offset: number;
   /** Where in the row each of the plan's policies is signed; −1 if it is not. */
   readonly signedAt: readonly number[];
-  /** Whether rows say under which numbers this algorithm wrote. Units that are counted are the same under all numbers. */
+  /** Whether rows are signed for this algorithm. Cells that count units mean the same under all limits. */
   isSigned(algorithm: Algorithm): boolean;
-  /** Decides on the row made one that this plan could have written, and notes under which numbers it is now. */
-  decide(inner: Decide, ...about: Parameters<Decide>): Decision;
-  /** How much longer the row is needed by any plan that wrote it. */
-  keptFor(plan: Plan, cells: Cells, start: number, now: Millis): Millis;
+  /** A converted copy of the row that starts at an offset; undefined if it was written under this plan's limits. */
+  convert(plan: Plan, cells: Cells, at: number, now: Millis): Cells | undefined;
+  /** Signs a row that a hit has changed, and that this plan could have written. */
+  sign(hit: Hit, cells: Cells, at: number, now: Millis, decision: Decision): void;
+  /** How much longer any plan that wrote the row needs it. */
+  keptFor(plan: Plan, cells: Cells, at: number, now: Millis): Millis;
 }
 
-/** 'whole': all or nothing. 'partial': as much as fits. 'always': every attempt counts, denied ones too. */
+/** 'whole': all or nothing. 'partial': as much as fits. 'always': every attempt counts, even a denied one. */
 export type Mode = 'whole' | 'partial' | 'always';
 
-/** What can be asked of a store. */
+/** The operations of a store. */
 export type Verb = 'take' | 'peek' | 'refund' | 'release' | 'renew' | 'reserve' | 'block' | 'reset';
 
-/** What a limiter asks of a store: data. */
+/** What a limiter asks of a store: plain data, so that it can cross a socket. */
 export interface Hit {
-  /** What is asked. */
+  /** The operation. */
   readonly verb: Verb;
-  /** By which policies, of which limiter. */
+  /** The policies that decide, and the limiter that they belong to. */
   readonly plan: Plan;
-  /** Whom it counts for. */
+  /** The subject that is limited, such as a user. */
   readonly key: string;
-  /** How much. */
+  /** The number of units. */
   readonly cost: number;
-  /** What happens when the whole cost does not fit. */
+  /** What to do if the whole cost does not fit. */
   readonly mode: Mode;
   /**
-   * block: how long. reserve: the longest delay that is accepted. take in mode 'always': the longest for which attempts
-   * beyond the limit may keep the key denied; `Infinity` charges all of them in full.
+   * A duration. block: how long. reserve: the longest delay that is accepted. take in mode 'always': the longest time that
+   * attempts beyond the limit may keep the key denied; `Infinity` charges all of them in full.
    */
   readonly span: Millis;
   /**
-   * refund, release, renew: the decision whose charge is meant, if the caller knows it. It says where the charge was
-   * made and, by its `at`, which of the places that a key holds.
+   * refund, release, renew: the decision that made the charge, if the caller has it. `source` is where the charge was
+   * made; `at` identifies one of the places that a key holds.
    */
   readonly of?: Pick<Decision, 'source' | 'at'> | undefined;
 }
 
 /**
- * When a policy has more than `remaining`. `'even'`: units come back one by one, each after `window / limit`.
- * `'whole'`: all of them after `resetAfter`. A number: milliseconds until there is one unit more; `Infinity`: never.
+ * When a policy's next unit comes back. `'even'`: units come back one by one, each after `window / limit`. `'whole'`: all of
+ * them after `resetAfter`. A number: milliseconds until one more unit is available; `Infinity`: never.
  */
 export type Refill = 'even' | 'whole' | Millis;
 
@@ -273,84 +266,84 @@ export function moreAfter({ limit, window, remaining, resetAfter, refill }: Poli
 
 /** One policy's own numbers. */
 export interface PolicyState {
-  /** As the limiter's owner called it. */
+  /** The name that the limiter's policies were given. */
   readonly name: string;
-  /** The most that passes at once. */
+  /** The most that is allowed simultaneously. */
   readonly limit: number;
-  /** The span in which the limit comes back whole. */
+  /** The duration in which the whole limit comes back. */
   readonly window: Millis;
-  /** Whole units that it would still let pass now. */
+  /** Whole units that it still allows now. */
   readonly remaining: number;
-  /** 0 when it allowed; Infinity: this cost can never pass. */
+  /** Milliseconds until it allows this cost. 0: it allowed it. Infinity: it can never allow it. */
   readonly retryAfter: Millis;
   /** Milliseconds until the policy is fully replenished. */
   readonly resetAfter: Millis;
-  /** When there is more than `remaining`: `moreAfter` of `sluice/http` tells the milliseconds. Missing: as `'whole'`. */
+  /** When the next unit comes back; `moreAfter` of `sluice/http` turns it into milliseconds. Missing: same as `'whole'`. */
   readonly refill?: Refill | undefined;
 }
 
-/** What became of a hit. */
+/** The outcome of a hit. */
 export interface Decision {
-  /** Whether it passed. */
+  /** Whether the hit is allowed. */
   readonly allowed: boolean;
-  /** Charged: the cost, 0, or between the two in modes 'partial' and 'always'. */
+  /** Units that were charged: the cost or 0; in modes 'partial' and 'always' possibly between the two. */
   readonly taken: number;
-  /** This and the next three: of the policy that binds, the one that denied or is nearest to it. */
+  /** The limit of the limiting policy: the one that denied, or else the one closest to denying. */
   readonly limit: number;
-  /** Whole units that would still pass now. */
+  /** Whole units that the limiting policy still allows now. */
   readonly remaining: number;
-  /** 0 when allowed; Infinity: this cost can never pass. */
+  /** Milliseconds until this cost is allowed. 0: it was allowed. Infinity: it can never be allowed. */
   readonly retryAfter: Millis;
-  /** Until the key is as good as new. */
+  /** Milliseconds until the limiting policy is fully replenished. */
   readonly resetAfter: Millis;
-  /** Its name; `'block'` if the key is denied by a manual block. */
+  /** The name of the limiting policy; `'block'` if the key is denied by a manual block. */
   readonly policy: string;
   /** Every policy's own numbers, in order. */
   readonly policies: readonly PolicyState[];
-  /** Who decided: the store, or what stands before it. */
+  /** What decided: the store, or a wrapper in front of it. */
   readonly source: 'store' | 'deny-cache' | 'lease' | 'fallback';
   /**
-   * Only where something was taken that is held until `release` (concurrency): when, by the store's clock. It identifies
-   * the place: `release` and `renew` with `{ of: decision }` mean this one.
+   * Only if what was taken is held until `release` (concurrency): the instant, by the store's clock. It identifies the place
+   * that `release` and `renew` with `{ of: decision }` act on.
    */
   readonly at?: Millis | undefined;
 }
 
-/** Tells the time, and wakes those who wait for it. */
+/** Tells the time and runs timers. */
 export interface Clock {
   /** Milliseconds since 1970, or since any other fixed instant; never below 0. */
   now(): Millis;
   /**
-   * Calls `wake` once, `delay` from now, unless the returned function is called first. `isQuiet`: a clock that uses timers
-   * does not keep the process alive for this one.
+   * Calls `wake` once, `delay` from now, unless the returned function is called first. `isQuiet`: this timer does not keep
+   * the process alive.
    */
   after(delay: Millis, wake: () => void, isQuiet?: boolean): () => void;
 }
 
-/** The part of options that names a store. */
+/** Options that include a store. */
 export interface WithStore<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
-  /** Where the state of keys lives, such as `redis(client)`: the limiter answers when it answers. Default: in memory, at once. */
+  /** Where the state of keys lives, such as `redis(client)`. Default: in memory, with synchronous answers. */
   readonly store: Store<R>;
 }
 
-/** Owns atomicity, expiry and the clock. `R` says when the answer comes: `Decision`, or `Promise<Decision>`. */
+/** Owns atomicity, expiry and the clock. `R`: `Decision` if it answers synchronously, else `Promise<Decision>`. */
 export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
-  /** By which one waits for what the store announced. */
+  /** The timers by which callers wait for what the store announced. */
   readonly clock: Pick<Clock, 'after'>;
   /**
-   * True if the state lives in this process alone and ends with it, as in `memory()`. Limiters without a `name` are
-   * accepted only on such a store. A store around another one passes on what that one says.
+   * True if the state lives only in this process, as in `memory()`. Limiters without a `name` are accepted only on such a
+   * store. A wrapper passes on the value of the store that it wraps.
    */
   readonly ephemeral?: boolean | undefined;
-  /** Called with each plan when a limiter is created; throws if the store has no room for its rows. Default: it has. */
+  /** Called with each plan when a limiter is created; throws if the store has no room for its rows. */
   accept?(plan: Plan): void;
   /**
-   * What keeps the state, such as the client that the store was given; default: the store itself. Stores with the same
-   * backend share their keys. A store around another one passes on what that one says, or else names that store.
+   * The object that keeps the state, such as the client that the store was given; default: the store itself. Stores with
+   * the same backend share their keys. A wrapper passes on the backend of the store that it wraps, or else that store.
    */
   readonly backend?: object | undefined;
-  /** Decides on a hit, atomically, and keeps what comes of it. */
+  /** Decides on a hit and stores the result, atomically. */
   apply(hit: Hit): R;
-  /** Ends its timers and connections. A client that it was given stays open. */
+  /** Ends the store's timers and its own connections. A client that it was given stays open. */
   close(): MaybePromise<void>;
 }

@@ -1,34 +1,80 @@
 /**
- * Every verb, written once over an algorithm's five functions. Time is an argument; the row is the store's.
+ * Every verb, written once over the functions of an algorithm. Time is an argument, and the store owns the row.
  *
- * The functions below pass on the same five things: the policies, the cells and where in them the row starts, the time,
- * and where grown rows are. They are arguments and not an object, because this is the path that every check takes.
+ * Most functions below take the same arguments: the policies, the cells, where in them the row starts, the time, and the
+ * variable-length rows. They are separate arguments instead of an object because every check passes through here.
  */
-import {
-  type Cells,
-  type Decide,
-  type Decision,
-  type GrownRows,
-  MANUAL_BLOCK,
-  type Millis,
-  type PlacedPolicy,
-  type Plan,
-  type PolicyState,
+import type {
+  Cells,
+  Decision,
+  Hit,
+  Inheritance,
+  Millis,
+  PlacedPolicy,
+  Plan,
+  PolicyState,
+  VariableRows,
 } from './contract.ts';
+import { bookedDecision, decisionOf, heldDecision, makeDecision, policyState, unitsOf } from './decision.ts';
+import { rowOf, startOf } from './row.ts';
 
 type Policies = readonly PlacedPolicy[];
 
 /**
- * Applies a hit to the key's row and says what came of it.
- * `blockedUntil` is the end of a block by hand; keeping it, and forgetting a row on 'reset', is the store's part.
+ * Applies a hit to the key's row, which starts at an offset of the cells. `blockedUntil`: the end of a manual block. Storing
+ * that end, and dropping a row on 'reset', is the store's task.
  */
-export const decide: Decide = (hit, cells, at, now, blockedUntil, grown) => {
-  const { inherit } = hit.plan;
-  if (inherit === undefined) return decideHere(hit, cells, at, now, blockedUntil, grown);
-  return inherit.decide(decideHere, hit, cells, at, now, blockedUntil, grown);
-};
+export function decide(
+  hit: Hit,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  blockedUntil: Millis,
+  rows: VariableRows,
+): Decision {
+  if (hit.plan.inherit === undefined) return decideOnRow(hit, cells, at, now, blockedUntil, rows);
+  return decideInheriting(hit.plan.inherit, hit, cells, at, now, blockedUntil, rows);
+}
 
-const decideHere: Decide = (hit, cells, at, now, blockedUntil, grown) => {
+/** Decides on a row that this plan could have written, and signs it with the plan's numbers if the hit changes it. */
+function decideInheriting(
+  inherit: Inheritance,
+  hit: Hit,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  blockedUntil: Millis,
+  rows: VariableRows,
+): Decision {
+  // A hit that does not write must not convert the row either, so the conversion is made on a copy.
+  const converted = inherit.convert(hit.plan, cells, at, now);
+  const row = converted ?? cells;
+  const start = converted === undefined ? at : 0;
+  const isIdle = (hit.verb === 'refund' || hit.verb === 'release') && isFresh(hit.plan, row, start);
+  const decision = decideOnRow(hit, row, start, now, blockedUntil, rows);
+  if (isIdle || !writes(hit, decision, blockedUntil > now)) return decision;
+  inherit.sign(hit, row, start, now, decision);
+  if (converted !== undefined) cells.set(converted, at);
+  return decision;
+}
+
+/** Whether a hit with this outcome changes the row. */
+function writes({ verb, plan, mode }: Hit, { taken, allowed }: Decision, isBlocked: boolean): boolean {
+  if (verb === 'peek' || verb === 'reset') return false;
+  if (verb !== 'take' && verb !== 'reserve') return true;
+  // In mode 'always' some policies may be charged and others not: `taken` is what all of them were charged.
+  if (taken > 0 || mode === 'always') return true;
+  return verb === 'take' && !allowed && !isBlocked && plan.policies.some((p) => p.algorithm.countsDenials);
+}
+
+function decideOnRow(
+  hit: Hit,
+  cells: Cells,
+  at: number,
+  now: Millis,
+  blockedUntil: Millis,
+  rows: VariableRows,
+): Decision {
   const { policies } = hit.plan;
   const { verb, cost, mode } = hit;
   const block = blockedUntil > now ? blockedUntil - now : 0;
@@ -37,184 +83,124 @@ const decideHere: Decide = (hit, cells, at, now, blockedUntil, grown) => {
     if (mode === 'whole' && policies.length === 1 && block === 0 && !policies[0].grows)
       return takeOne(policies[0], cells, at, now, cost);
     const partial = mode === 'partial';
-    const part = partial ? fitting(policies, cells, at, now, grown, cost) : cost;
-    const fits = partial ? part > 0 : waitFor(policies, cells, at, now, grown, cost) === 0;
+    const part = partial ? fitting(policies, cells, at, now, rows, cost) : cost;
+    const fits = partial ? part > 0 : waitFor(policies, cells, at, now, rows, cost) === 0;
     const passes = fits && block === 0;
     const isCharged = passes || mode === 'always';
     const span = fits ? Infinity : hit.span;
-    const taken = isCharged ? charge(policies, cells, at, now, grown, part, false, span) : 0;
-    if (!fits && block === 0) charge(policies, cells, at, now, grown, 1, true);
+    const taken = isCharged ? charge(policies, cells, at, now, rows, part, false, span) : 0;
+    if (!fits && block === 0) charge(policies, cells, at, now, rows, 1, true);
     const asked = partial ? Math.min(cost, 1) : cost;
-    return describe(policies, cells, at, now, grown, block, passes, taken, asked);
+    return describe(policies, cells, at, now, rows, block, passes, taken, asked);
   }
   if (verb === 'reserve') {
-    const delay = block === 0 ? delayOf(policies, cells, at, now, grown, cost) : Infinity;
+    const delay = block === 0 ? delayOf(policies, cells, at, now, rows, cost) : Infinity;
     const booked = delay < Infinity && delay <= hit.span;
-    if (booked) charge(policies, cells, at, now, grown, cost);
-    const decision = describe(policies, cells, at, now, grown, block, delay === 0, booked ? cost : 0, cost);
-    // Booked: what it waits for is its turn, not what a second one like it would wait for.
-    return booked ? { ...decision, retryAfter: delay } : decision;
+    if (booked) charge(policies, cells, at, now, rows, cost);
+    const decision = describe(policies, cells, at, now, rows, block, delay === 0, booked ? cost : 0, cost);
+    return booked ? bookedDecision(decision, delay) : decision;
   }
-  // A fresh row has nothing to give back, and stays one: stamped with the time, it would bind a clock that then goes back.
+  // A fresh row has nothing to give back and stays fresh: a timestamp in it would count against a clock that goes back.
   if ((verb === 'refund' || verb === 'release' || verb === 'renew') && !isFresh(hit.plan, cells, at))
-    give(policies, cells, at, now, grown, cost, verb !== 'refund', hit.of?.at);
-  const holding = verb === 'renew' ? policies.filter(({ algorithm }) => algorithm.holds) : [];
+    give(policies, cells, at, now, rows, cost, verb !== 'refund', hit.of?.at);
+  const holding = verb === 'renew' ? policies.filter(({ algorithm }) => algorithm.hold !== undefined) : [];
   if (holding.length > 0) {
-    const fits = block === 0 && waitFor(holding, cells, at, now, grown, cost) === 0;
-    // Its holder runs, whether or not there is room: counted, it keeps others out.
-    charge(holding, cells, at, now, grown, cost);
-    return describe(policies, cells, at, now, grown, block, fits, cost, cost);
+    const fits = block === 0 && waitFor(holding, cells, at, now, rows, cost) === 0;
+    // The holder keeps running whether or not there is room, so its place must count.
+    charge(holding, cells, at, now, rows, cost);
+    return describe(policies, cells, at, now, rows, block, fits, cost, cost);
   }
   const asked = verb === 'peek' || verb === 'renew' ? cost : 1;
-  const passes = block === 0 && waitFor(policies, cells, at, now, grown, asked) === 0;
-  return describe(policies, cells, at, now, grown, block, passes, 0, asked);
-};
+  const passes = block === 0 && waitFor(policies, cells, at, now, rows, asked) === 0;
+  return describe(policies, cells, at, now, rows, block, passes, 0, asked);
+}
 
-/** A row of zeros. */
-export function isFresh(plan: Plan, cells: Cells, at: number): boolean {
+/** Whether the row consists of zeros. */
+function isFresh(plan: Plan, cells: Cells, at: number): boolean {
   for (let i = at; i < at + plan.width; i++) if (cells[i] !== 0) return false;
   return true;
 }
 
-/** The check that most limiters make, one policy and all or nothing: the same in a third less time. */
+/** The most frequent check, one policy and all or nothing, in a third less time than the general path. */
 function takeOne(policy: PlacedPolicy, cells: Cells, at: number, now: Millis, cost: number): Decision {
-  const { algorithm, params, name, limit, window, offset } = policy;
+  const { algorithm, params, limit, offset } = policy;
   const start = at + offset;
   const retryAfter = algorithm.waitFor(params, cells, start, now, cost);
   const allowed = retryAfter === 0;
   if (allowed) algorithm.take(params, cells, start, now, cost);
   const remaining = unitsOf(algorithm.available(params, cells, start, now), limit);
   const resetAfter = algorithm.clearIn(params, cells, start, now);
-  return {
-    allowed,
-    taken: allowed ? cost : 0,
-    limit,
-    remaining,
-    retryAfter,
-    resetAfter,
-    policy: name,
-    policies: [
-      {
-        name,
-        limit,
-        window,
-        remaining,
-        retryAfter,
-        resetAfter,
-        refill: policy.refill ?? refillOf(policy, cells, start, now, remaining),
-      },
-    ],
-    source: 'store',
-  };
+  const refill = policy.refill ?? refillOf(policy, cells, start, now, remaining);
+  const state = policyState(policy, remaining, retryAfter, resetAfter, refill);
+  return makeDecision(state, [state], allowed, allowed ? cost : 0, 'store');
 }
 
-/** Until a whole row is as good as new. */
-export function clearIn(plan: Plan, cells: Cells, at: number, now: Millis, grown: GrownRows): Millis {
-  let longest = plan.inherit?.keptFor(plan, cells, at, now) ?? 0;
-  const { policies } = plan;
-  for (const policy of policies) {
-    const row = rowOf(policy, cells, at, grown);
-    const wait = policy.algorithm.clearIn(policy.params, row, startOf(policy, at), now);
-    if (wait > longest) longest = wait;
-  }
-  return longest;
-}
-
-/** What would be lost with a row: 0 once it is clear. Below 0: it denies, and what counts is how far below. */
-export function worth(plan: Plan, cells: Cells, at: number, now: Millis, grown: GrownRows): number {
-  let most = plan.inherit?.keptFor(plan, cells, at, now) ?? 0;
-  let sign = 1;
-  for (const policy of plan.policies) {
-    const { algorithm, params, limit } = policy;
-    const row = rowOf(policy, cells, at, grown);
-    const start = startOf(policy, at);
-    const free = algorithm.available(params, row, start, now);
-    if (free < 1) sign = -1;
-    most = Math.max(most, lossOf(limit, free, algorithm.clearIn(params, row, start, now)));
-  }
-  return sign * most;
-}
-
-/** Units that would be forgiven times how long they would still count, ten times that where nothing is left. */
-export function lossOf(limit: number, free: number, clear: Millis): number {
-  return (free < limit ? limit - free : 1) * Math.min(clear, 1e15) * (free < 1 ? 10 : 1);
-}
-
-/** The array that holds a policy's part, and where in it that starts. */
-function rowOf({ grows, offset }: PlacedPolicy, cells: Cells, at: number, grown: GrownRows): Cells {
-  return grows ? grown.get(cells[at + offset]) : cells;
-}
-
-function startOf({ grows, offset }: PlacedPolicy, at: number): number {
-  return grows ? 0 : at + offset;
-}
-
-/** The longest wait: every policy must pass. */
+/** The longest wait of all policies, because every one of them must allow the cost. */
 function waitFor(
   policies: Policies,
   cells: Cells,
   at: number,
   now: Millis,
-  grown: GrownRows,
+  rows: VariableRows,
   cost: number,
 ): Millis {
   let longest = 0;
   for (const policy of policies) {
-    const row = rowOf(policy, cells, at, grown);
+    const row = rowOf(policy, cells, at, rows);
     const wait = policy.algorithm.waitFor(policy.params, row, startOf(policy, at), now, cost);
     if (wait > longest) longest = wait;
   }
   return longest;
 }
 
-/** How much of the cost passes now: all of it, or as many whole units as every policy has. */
+/** How much of the cost is allowed now: all of it, or as many whole units as every policy has available. */
 function fitting(
   policies: Policies,
   cells: Cells,
   at: number,
   now: Millis,
-  grown: GrownRows,
+  rows: VariableRows,
   cost: number,
 ): number {
-  if (waitFor(policies, cells, at, now, grown, cost) === 0) return cost;
+  if (waitFor(policies, cells, at, now, rows, cost) === 0) return cost;
   let least = cost;
   for (const policy of policies) {
-    const row = rowOf(policy, cells, at, grown);
+    const row = rowOf(policy, cells, at, rows);
     const free = policy.algorithm.available(policy.params, row, startOf(policy, at), now);
     if (free < least) least = free;
   }
   const units = Math.floor(least);
-  // What is free is a product, what passes a sum: the two may round to different sides of a whole unit.
+  // `available` multiplies and `waitFor` adds, so the two may round to different sides of a whole unit.
   for (const fewer of [units, units - 1])
-    if (fewer >= 1 && waitFor(policies, cells, at, now, grown, fewer) === 0) return fewer;
+    if (fewer >= 1 && waitFor(policies, cells, at, now, rows, fewer) === 0) return fewer;
   return 0;
 }
 
-/** The wait for a turn that can be booked; Infinity where a policy that has to be waited for cannot be overdrawn. */
+/** The wait for a turn that can be booked; Infinity if a policy that does not support booking would have to wait. */
 function delayOf(
   policies: Policies,
   cells: Cells,
   at: number,
   now: Millis,
-  grown: GrownRows,
+  rows: VariableRows,
   cost: number,
 ): Millis {
-  const delay = waitFor(policies, cells, at, now, grown, cost);
+  const delay = waitFor(policies, cells, at, now, rows, cost);
   if (delay === 0) return 0;
-  const fixed = policies.filter((policy) => !policy.algorithm.bookable);
-  return waitFor(fixed, cells, at, now, grown, cost) === 0 ? delay : Infinity;
+  const fixed = policies.filter((policy) => policy.algorithm.booking === undefined);
+  return waitFor(fixed, cells, at, now, rows, cost) === 0 ? delay : Infinity;
 }
 
 /**
- * A denial is charged to the policies that count them, everything else to the others: each up to its overdraft within the
- * span. Returns what all of them were charged, because a refund of more would mint.
+ * Charges a denial to the policies that count denials, and everything else to the others, each up to its overdraft within
+ * the span. Returns what every one of them was charged: a refund of more would create units.
  */
 function charge(
   policies: Policies,
   cells: Cells,
   at: number,
   now: Millis,
-  grown: GrownRows,
+  rows: VariableRows,
   cost: number,
   denial = false,
   span: Millis = Infinity,
@@ -224,14 +210,14 @@ function charge(
     const { algorithm, params, offset } = policy;
     if ((algorithm.countsDenials ?? false) !== denial) continue;
     const start = startOf(policy, at);
-    let row = rowOf(policy, cells, at, grown);
+    let row = rowOf(policy, cells, at, rows);
     const part =
-      span === Infinity ? cost : (algorithm.overdraft?.(params, row, start, now, cost, span) ?? cost);
+      span === Infinity ? cost : (algorithm.booking?.overdraft(params, row, start, now, cost, span) ?? cost);
     if (part < least) least = part;
     if (part === 0) continue;
     if (algorithm.variableLength !== undefined) {
       row = algorithm.variableLength.grow(params, row, now);
-      cells[at + offset] = grown.put(cells[at + offset], row);
+      cells[at + offset] = rows.put(cells[at + offset], row);
     }
     algorithm.take(params, row, start, now, part);
   }
@@ -243,66 +229,48 @@ function give(
   cells: Cells,
   at: number,
   now: Millis,
-  grown: GrownRows,
+  rows: VariableRows,
   cost: number,
   heldOnly: boolean,
   takenAt: Millis | undefined,
 ): void {
   for (const policy of policies) {
     const { algorithm, params } = policy;
-    if (heldOnly && !algorithm.holds) continue;
-    const instant = algorithm.holds ? takenAt : undefined;
-    algorithm.give(params, rowOf(policy, cells, at, grown), startOf(policy, at), now, cost, instant);
+    if (heldOnly && algorithm.hold === undefined) continue;
+    const instant = algorithm.hold === undefined ? undefined : takenAt;
+    algorithm.give(params, rowOf(policy, cells, at, rows), startOf(policy, at), now, cost, instant);
   }
 }
 
-/** The decision with the instant by which the place that was just taken is found again, if the plan holds places. */
-function dated(decision: Decision, policies: Policies, cells: Cells, at: number, grown: GrownRows): Decision {
-  const policy = policies.find(({ algorithm }) => algorithm.takenAt !== undefined);
+/** Adds the instant that identifies the place just taken, if one of the policies holds places. */
+function withPlace(
+  decision: Decision,
+  policies: Policies,
+  cells: Cells,
+  at: number,
+  rows: VariableRows,
+): Decision {
+  const policy = policies.find(({ algorithm }) => algorithm.hold !== undefined);
   if (policy === undefined) return decision;
-  const row = rowOf(policy, cells, at, grown);
-  return { ...decision, at: policy.algorithm.takenAt?.(policy.params, row, startOf(policy, at)) };
+  const row = rowOf(policy, cells, at, rows);
+  return heldDecision(decision, policy.algorithm.hold?.takenAt(policy.params, row, startOf(policy, at)));
 }
 
-/** The row in words. */
+/** The decision that a row's numbers make, after a hit of this cost. */
 export function describe(
   policies: Policies,
   cells: Cells,
   at: number,
   now: Millis,
-  grown: GrownRows,
+  rows: VariableRows,
   block: Millis,
   allowed: boolean,
   taken: number,
   cost: number,
 ): Decision {
-  const states = policies.map((policy) => stateOf(policy, cells, at, now, grown, allowed, cost));
+  const states = policies.map((policy) => stateOf(policy, cells, at, now, rows, allowed, cost));
   const decision = decisionOf(states, block, allowed, taken);
-  return taken > 0 ? dated(decision, policies, cells, at, grown) : decision;
-}
-
-/** The numbers of the policy that binds: the one that waits longest; when none waits, the one with least left. */
-export function decisionOf(states: PolicyState[], block: Millis, allowed: boolean, taken: number): Decision {
-  let binding = states[0];
-  for (const state of states) if (isNearer(state, binding)) binding = state;
-  const { name, limit, remaining, retryAfter, resetAfter } = binding;
-  const blocked = block > retryAfter;
-  return {
-    allowed,
-    taken,
-    limit,
-    remaining: blocked ? 0 : remaining,
-    retryAfter: blocked ? block : retryAfter,
-    resetAfter: blocked ? Math.max(block, resetAfter) : resetAfter,
-    policy: blocked ? MANUAL_BLOCK : name,
-    policies: states,
-    source: 'store',
-  };
-}
-
-/** Whole units of what is free. */
-export function unitsOf(free: number, limit: number): number {
-  return Math.floor(free < 0 ? 0 : free < limit ? free : limit);
+  return taken > 0 ? withPlace(decision, policies, cells, at, rows) : decision;
 }
 
 function stateOf(
@@ -310,26 +278,24 @@ function stateOf(
   cells: Cells,
   at: number,
   now: Millis,
-  grown: GrownRows,
+  rows: VariableRows,
   allowed: boolean,
   cost: number,
 ): PolicyState {
   const { algorithm, params, limit } = policy;
-  const row = rowOf(policy, cells, at, grown);
+  const row = rowOf(policy, cells, at, rows);
   const start = startOf(policy, at);
   const remaining = unitsOf(algorithm.available(params, row, start, now), limit);
-  return {
-    name: policy.name,
-    limit,
-    window: policy.window,
+  return policyState(
+    policy,
     remaining,
-    retryAfter: allowed ? 0 : algorithm.waitFor(params, row, start, now, cost),
-    resetAfter: algorithm.clearIn(params, row, start, now),
-    refill: policy.refill ?? refillOf(policy, row, start, now, remaining),
-  };
+    allowed ? 0 : algorithm.waitFor(params, row, start, now, cost),
+    algorithm.clearIn(params, row, start, now),
+    policy.refill ?? refillOf(policy, row, start, now, remaining),
+  );
 }
 
-/** Until there is one unit more. Some algorithms let any cost pass, so a limit that is reached is not asked about. */
+/** How long until one more unit is available. Infinity at the limit, because some algorithms allow any cost. */
 function refillOf(
   { algorithm, params, limit }: PlacedPolicy,
   row: Cells,
@@ -340,11 +306,7 @@ function refillOf(
   return hasMore(remaining, limit) ? algorithm.waitFor(params, row, start, now, remaining + 1) : Infinity;
 }
 
-/** Whether there can ever be more than this. */
+/** Whether more than these units can ever be available. */
 export function hasMore(remaining: number, limit: number): boolean {
   return remaining + 1 <= limit && remaining < Infinity;
-}
-
-function isNearer(a: PolicyState, b: PolicyState): boolean {
-  return a.retryAfter > b.retryAfter || (a.retryAfter === b.retryAfter && a.remaining < b.remaining);
 }

@@ -17,7 +17,7 @@ import {
   type Outcome,
 } from './guard-options.ts';
 import { type HeaderPair, headerWriter } from './headers.ts';
-import { merged } from './merge-decisions.ts';
+import { mergeDecisions } from '../engine/decision.ts';
 import { problem, PROBLEM_TYPE, unavailable } from './problem.ts';
 
 interface Charge {
@@ -157,7 +157,8 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
     const identity: Marked = view.identity(request);
     const before = identity[PASSED];
     const told = before === undefined ? own : [...before.told.filter((old) => isCurrent(old, own)), ...own];
-    const decision = told.length === 1 ? told[0].decision : merged(told.map((entry) => entry.decision));
+    const decision =
+      told.length === 1 ? told[0].decision : mergeDecisions(told.map((entry) => entry.decision));
     if (!own.every(isAllowed)) {
       if (onDenied !== undefined) ignoreFailure(() => onDenied(request, decision));
       if (shadow) return { ...PASS, decision };

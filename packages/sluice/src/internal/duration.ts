@@ -1,11 +1,11 @@
-/** Durations as people write them. */
+/** Durations as text, such as '1h30m'. */
 import type { Millis } from '../engine/contract.ts';
 import { SluiceError } from './errors.ts';
 
 /** Milliseconds, or text: '250ms' '10s' '1m' '2h' '1d' '1w' '1h30m'. */
 export type Duration = Millis | string;
 
-/** Each unit by all its names, and how many of the one before it make one. */
+/** Each unit with all its names, as a multiple of the unit before it. */
 const UNITS: ReadonlyMap<string, Millis> = unitsOf([
   [1, 'ms millisecond milliseconds'],
   [1000, 's sec secs second seconds'],
@@ -25,13 +25,13 @@ function unitsOf(steps: readonly (readonly [times: number, names: string])[]): M
   return units;
 }
 
-/** The exponent is that of JavaScript's small numbers: 1e-7. */
+/** A number and a unit. JavaScript prints small numbers with an exponent, such as 1e-7, so that is accepted too. */
 const PART = /(\d+(?:\.\d+)?(?:e-?\d+)?)\s*([a-z]+)\s*/gy;
 
-/** A positive, finite span in milliseconds; anything else is an error that names the option. */
+/** A positive, finite duration in milliseconds; throws an error that names the option otherwise. */
 export function duration(option: string, value: unknown): Millis {
   if (value === undefined) throw new SluiceError('ERR_MISSING_OPTION', option, value);
-  const millis = typeof value === 'string' ? parse(value.trim().toLowerCase()) : value;
+  const millis = typeof value === 'string' ? millisIn(value.trim().toLowerCase()) : value;
   if (typeof millis !== 'number' || !(millis > 0) || millis === Infinity) {
     throw new SluiceError('ERR_DURATION', option, value);
   }
@@ -65,13 +65,16 @@ export function windowOf(option: string, value: unknown): Millis {
   );
 }
 
-/** Milliseconds as `windowOf` accepts them, however few. */
+/** Milliseconds in a form that `windowOf` accepts, even below a second. */
 export function inMillis(millis: Millis): Duration {
   return millis > 0 && millis < SECOND ? `${millis}ms` : millis;
 }
 
-/** A bare unit counts as one of it, so that rates read well: 'min' is '1min'. NaN when it is no duration. */
-export function parse(text: string): Millis {
+/**
+ * The milliseconds of a duration in lower case, such as '1h30m'; NaN if the text is not a duration. A bare unit counts as
+ * one, so that rates read well: 'min' is the same as '1min'.
+ */
+export function millisIn(text: string): Millis {
   const unit = UNITS.get(text);
   if (unit !== undefined) return unit;
   let total = 0;
@@ -90,7 +93,7 @@ const SPELLED = [
   [1000, 's'],
 ] as const;
 
-/** The text of a duration, in the greatest unit of which it is a whole number. */
+/** A duration as text, in the largest unit of which it is a whole number. */
 export function spelled(millis: Millis): string {
   const whole = Math.round(millis);
   const [size, unit] = SPELLED.find(([size]) => whole % size === 0) ?? [1, 'ms'];

@@ -1,8 +1,8 @@
-/** Checks of what a caller passed. Each throws a SluiceError that names the option and shows the value. */
+/** Validates options. Each check throws a SluiceError that names the option and shows the value. */
 import { spelled } from './duration.ts';
 import { SluiceError } from './errors.ts';
 
-/** An object whose names are all known, so that a misspelt option never becomes a silent default. */
+/** Rejects unknown names, so that a misspelled option does not silently become a default. */
 export function checkOptionNames<T extends object>(
   what: string,
   options: T,
@@ -68,7 +68,7 @@ export function listOf<T>(option: string, value: readonly T[]): readonly T[] {
   return value;
 }
 
-/** Those that are there. */
+/** The defined values. */
 export function functions<T extends object>(
   what: string,
   options: T,
@@ -79,7 +79,7 @@ export function functions<T extends object>(
       throw new SluiceError('ERR_OPTIONS', `${what}.${name}`, options[name], '', 'must be a function');
 }
 
-/** Up to here every whole number is a float64, and no sum or product of costs overflows to Infinity or NaN. */
+/** The largest cost: every whole number up to it is exact in a float64, and no sum or product overflows. */
 const MAX_COST = 2 ** 53;
 
 export function cost(value: unknown, option = 'cost'): number {

@@ -1,5 +1,6 @@
 /** Takes several keys, all or none, each under its own limiter, such as one per address and one per user. */
 import type { Answer, Decision, MaybePromise } from '../engine/contract.ts';
+import { limitingDecision } from '../engine/decision.ts';
 import { SluiceError } from '../internal/errors.ts';
 import { cost as checkCost, checkOptionNames } from '../internal/options.ts';
 import { all, chain, isPromise, ignoreFailure } from '../internal/maybe-promise.ts';
@@ -101,16 +102,7 @@ function join(shares: Share[], self: Taker, item: ManyItem): number {
 }
 
 function combine(decisions: readonly Decision[]): ManyDecision {
-  const allowed = decisions.every((decision) => decision.allowed);
-  const binding = decisions.reduce((a, b) => (isNearer(b, a, allowed) ? b : a));
-  return {
-    ...binding,
-    allowed,
-    taken: allowed ? decisions.reduce((sum, { taken }) => sum + taken, 0) : 0,
-    decisions,
-  };
-}
-
-function isNearer(a: Decision, b: Decision, allowed: boolean): boolean {
-  return allowed ? a.remaining < b.remaining : a.retryAfter > b.retryAfter || (b.allowed && !a.allowed);
+  const limiting = limitingDecision(decisions);
+  const taken = limiting.allowed ? decisions.reduce((sum, decision) => sum + decision.taken, 0) : 0;
+  return { ...limiting, taken, decisions };
 }

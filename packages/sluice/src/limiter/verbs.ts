@@ -111,7 +111,7 @@ export function delayWithin({ policies }: Plan, maxDelay: Duration | undefined):
   if (maxDelay !== undefined) return duration('maxDelay', maxDelay);
   let longest = 0;
   for (const { algorithm, window, per = window } of policies)
-    if (algorithm.bookable) longest = Math.max(longest, window, per);
+    if (algorithm.booking !== undefined) longest = Math.max(longest, window, per);
   return longest > 0 ? longest : Infinity;
 }
 

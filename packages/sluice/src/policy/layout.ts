@@ -1,4 +1,4 @@
-/** Policies with names, side by side in one row. */
+/** Lays out named policies side by side in one row. */
 import { MANUAL_BLOCK, type PlacedPolicy, type Plan, type Policy } from '../engine/contract.ts';
 import { digest } from '../internal/hash.ts';
 import { show, SluiceError } from '../internal/errors.ts';
@@ -31,7 +31,7 @@ function placeIn(slot: Slot, plan: number, policies: readonly NamedPolicy[]): Pl
 }
 
 function checked(named: NamedPolicies): NamedPolicy[] {
-  // A caller's value may be anything; text is for the larger createLimiter.
+  // JavaScript callers may pass anything, including text, which only the full createLimiter accepts.
   if (typeof named !== 'object' || named === null) throw new SluiceError('ERR_POLICY', 'policies', named);
   const policies = Object.entries(named).map(([name, policy]) => {
     if (!isPolicy(policy))
@@ -55,11 +55,11 @@ function checked(named: NamedPolicies): NamedPolicy[] {
 /** A policy that has cells in a row. */
 export interface Place {
   readonly policy: NamedPolicy;
-  /** Its position in `Plan.policies`; −1 if the plan does not ask it. */
+  /** The policy's position in `Plan.policies`; −1 if it does not decide in this plan. */
   readonly index: number;
 }
 
-/** A plan by what lies in its row, in order. */
+/** The plan for a row that contains these policies, in this order. */
 export function planInRow(name: string, places: readonly Place[]): Plan {
   const policies: PlacedPolicy[] = [];
   const slots: PlacedPolicy[] = [];
@@ -88,12 +88,12 @@ export function signatureOf(slots: readonly Policy[]): string {
   return slots.map((policy) => policy.algorithm.name).join('&');
 }
 
-/** A suffix that stands for a plan's numbers. */
+/** A suffix that identifies a plan's numbers. */
 export function numbered(id: string): string {
   return `~${digest(id).toString(36)}`;
 }
 
-/** A caller's value may be anything. */
+/** Whether a value is a policy. JavaScript callers may pass anything. */
 export function isPolicy(value: unknown): value is Policy {
   return typeof value === 'object' && value !== null && 'algorithm' in value && 'params' in value;
 }

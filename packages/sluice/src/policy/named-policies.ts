@@ -1,4 +1,4 @@
-/** From what a caller wrote to what a store needs. */
+/** Turns the policies that a caller passed into plans for a store. */
 import type { Plan, Policy } from '../engine/contract.ts';
 import { show, SluiceError } from '../internal/errors.ts';
 import { type Inherit, inheriting } from './inherit.ts';
@@ -17,7 +17,7 @@ export function planOf(policies: Policies, name?: string, inherit?: Inherit): Pl
   return plansFor([policies], name, inherit)[0];
 }
 
-/** Plans of one limiter. They share one row per key, unless nothing is taken over from one to the other. */
+/** Plans of one limiter. They share one row per key, except with 'reset', where no state is kept. */
 export function plansFor(all: readonly Policies[], name?: string, inherit?: Inherit): Plan[] {
   const named = all.map(namedPolicies);
   if (inherit === undefined) return placeTogether(named, name);
@@ -29,7 +29,7 @@ export function plansFor(all: readonly Policies[], name?: string, inherit?: Inhe
   );
 }
 
-/** The names that a caller gave to policies; undefined where several of them have names that were derived from the policies. */
+/** The names that a caller gave to policies; undefined if several names were derived from the policies. */
 export function namesIn(policies: Policies): readonly string[] | undefined {
   if (typeof policies === 'object' && !isPolicy(policies) && !Array.isArray(policies))
     return Object.keys(policies);
@@ -64,17 +64,17 @@ function namedPolicies(policies: unknown): NamedPolicies {
   return named;
 }
 
-/** What to do with a value that belongs elsewhere. */
+/** Advice for a value that was passed in the wrong place. */
 function misplacedAs(given: object): string | undefined {
   if (isPromise(given)) return 'await it first';
   const { take, apply } = given as Record<string, unknown>;
-  if (typeof take === 'function') return 'this is a limiter already';
+  if (typeof take === 'function') return 'this is already a limiter';
   if (typeof apply === 'function')
-    return "a store belongs into the options: createLimiter('100/min', { store })";
+    return "a store belongs in the options: createLimiter('100/min', { store })";
   return undefined;
 }
 
-/** For options without the factory that takes them: how to write the policy. */
+/** Advice for options that were passed without their factory. */
 function factoryFor(given: object): string | undefined {
   const { limit, max, per, windowMs } = given as Record<string, unknown>;
   const [most, window] = [limit ?? max, per ?? windowMs];
@@ -86,7 +86,7 @@ function factoryFor(given: object): string | undefined {
     : undefined;
 }
 
-/** A list may hold two of a kind: the second becomes 'gcra-2'. */
+/** A free name: the second policy with the same algorithm in a list is named 'gcra-2'. */
 function nameFor(taken: NamedPolicies, name: string): string {
   let free = name;
   for (let i = 2; Object.hasOwn(taken, free); i++) free = `${name}-${i}`;

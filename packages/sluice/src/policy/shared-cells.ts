@@ -1,10 +1,10 @@
 /**
- * Which policies of a limiter's plans share cells. A limiter has one row per key for its own policies and all of its tiers,
+ * Determines which policies of a limiter's plans share cells. A limiter has one row per key for its own policies and all of its tiers,
  * and every policy of a limiter is charged with the same hits. So policies that mean the same limit in two tiers must count
  * in the same cells, or a key would get both limits by changing tiers.
  *
  * The result must not depend on the order in which policies or tiers were written: processes with the same configuration
- * share rows, however they spell it.
+ * must share rows.
  */
 import type { Policy } from '../engine/contract.ts';
 
@@ -17,11 +17,11 @@ export interface Slot {
   /** The smallest of their windows and names, by which slots are sorted. */
   readonly window: number;
   readonly name: string;
-  /** By plan; undefined: the plan does not have it. */
+  /** One entry for each plan; undefined if the plan has no such policy. */
   readonly policies: readonly (NamedPolicy | undefined)[];
 }
 
-/** The slots of a row that all of these plans share, in the order in which they lie in the row. */
+/** The slots of a row that all of these plans share, in the order of the row. */
 export function slotsOf(plans: readonly (readonly NamedPolicy[])[]): Slot[] {
   const algorithms = new Set(plans.flatMap((plan) => plan.map(({ algorithm }) => algorithm.name)));
   return [...algorithms].sort(byText).flatMap((algorithm) => {
@@ -37,7 +37,7 @@ interface Placed {
   readonly policy: NamedPolicy;
 }
 
-/** Of policies with one algorithm, those that belong together. */
+/** Groups policies with the same algorithm: each group shares cells. */
 function groups(plans: readonly (readonly NamedPolicy[])[]): Placed[][] {
   const used = plans.filter((policies) => policies.length > 0);
   const [{ length: count }] = used;
@@ -54,7 +54,7 @@ function haveSameNames(plans: readonly (readonly NamedPolicy[])[]): boolean {
   return new Set(names).size === 1;
 }
 
-/** Policies with the same name, and policies with the same window that are never asked together. */
+/** Groups policies with the same name, and policies with the same window that no plan has together. */
 function byNameOrWindow(placed: readonly Placed[]): Placed[][] {
   const named = new Map<string, Placed[]>();
   for (const one of placed) named.set(one.policy.name, [...(named.get(one.policy.name) ?? []), one]);

@@ -1,58 +1,24 @@
 /**
- * Policies as people say them: '100/min', '10/s burst 20', '5000/day fixed-window', '100/min & 5000/day sliding-log'.
+ * Policies as text: '100/min', '10/s burst 20', '5000/day fixed-window', '100/min & 5000/day sliding-log'.
  *
  *   policies = policy { '&' policy }
  *   policy   = limit '/' duration { 'burst' number | algorithm }
  */
-import {
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  pacer,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../algorithms/index.ts';
+import { ratedAlgorithms as ALGORITHMS } from '../algorithms/registry.ts';
 import type { Policy } from '../engine/contract.ts';
-import { parse } from '../internal/duration.ts';
+import { millisIn } from '../internal/duration.ts';
 import { SluiceError } from '../internal/errors.ts';
-
-interface Rate {
-  readonly limit: number;
-  readonly per: string;
-  readonly burst: number | undefined;
-}
-
-const CALENDAR = ['month', 'year'] as const;
-
-/** What a name means in text. Only these have a rate and nothing else; the others want their factory. */
-const ALGORITHMS: Readonly<Record<string, (rate: Rate) => Policy>> = {
-  gcra: ({ limit, per, burst }) => gcra({ limit, per, burst }),
-  'token-bucket': ({ limit, per, burst }) =>
-    tokenBucket({ capacity: burst ?? Math.max(1, limit), refill: limit, every: per }),
-  'leaky-bucket': ({ limit, per, burst }) =>
-    leakyBucket({ size: burst ?? Math.max(1, limit), dripRate: parse(per) / limit }),
-  'fixed-window': ({ limit, per }) => {
-    const unit = CALENDAR.find((name) => name === per);
-    return fixedWindow(unit === undefined ? { limit, per } : { limit, align: unit });
-  },
-  'sliding-window': ({ limit, per }) => slidingWindow({ limit, per }),
-  'sliding-log': ({ limit, per }) => slidingLog({ limit, per }),
-  pacer: ({ limit, per, burst }) => pacer({ limit, per, maxBurst: burst }),
-};
-
-const BURSTY = ['gcra', 'token-bucket', 'leaky-bucket', 'pacer'];
 
 const POLICY = /^([\d_]+(?:\.\d+)?)\s*\/\s*([\d.]*\s*[a-z]+(?:\d+[a-z]+)*)(?:\s+(.*))?$/;
 
-/** The policies of a text by their names: each one's own text, or 'default' when it stands alone. */
+/** The policies of a text by name. A policy's name is its own text; a single policy is named 'default'. */
 export function parsePolicies(text: string): Record<string, Policy> {
   const parts = text.split('&').map((part) => part.trim().replace(/\s+/g, ' '));
   const named: Record<string, Policy> = {};
   for (const part of parts) {
     const name = parts.length === 1 ? 'default' : part;
     if (Object.hasOwn(named, name))
-      throw new SluiceError('ERR_POLICY_TEXT', 'policy', text, `${name} stands twice`);
+      throw new SluiceError('ERR_POLICY_TEXT', 'policy', text, `${name} is given twice`);
     named[name] = parsePolicy(part, text);
   }
   return named;
@@ -74,15 +40,13 @@ function parsePolicy(part: string, text: string): Policy {
     else
       throw wrong(`unknown word ${JSON.stringify(word)}; algorithms: ${Object.keys(ALGORITHMS).join(', ')}`);
   }
-  if (burst !== undefined && !BURSTY.includes(algorithm)) throw wrong(`${algorithm} has no burst`);
-  const calendar = algorithm === 'fixed-window' && CALENDAR.some((unit) => unit === per);
-  if (!calendar && !(parse(per) > 0)) throw wrong(`unknown span ${JSON.stringify(per)}`);
+  const { text: form } = ALGORITHMS[algorithm];
+  if (burst !== undefined && !form.burst) throw wrong(`${algorithm} has no burst`);
+  const millis = millisIn(per);
+  if (!(millis > 0) && !form.calendarUnits?.includes(per))
+    throw wrong(`unknown duration ${JSON.stringify(per)}`);
   try {
-    return ALGORITHMS[algorithm]({
-      limit: Number(limit.replaceAll('_', '')),
-      per,
-      burst,
-    });
+    return form.policy({ limit: Number(limit.replaceAll('_', '')), per, millis, burst });
   } catch (error) {
     throw error instanceof SluiceError ? wrong(error.message) : error;
   }

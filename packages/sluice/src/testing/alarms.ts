@@ -1,4 +1,4 @@
-/** For clocks that stand still until they are told to go on: who is woken when. */
+/** The timers of clocks that move only when told to. */
 import type { Millis } from '../engine/contract.ts';
 
 interface Alarm {
@@ -7,7 +7,7 @@ interface Alarm {
   wake: (() => void) | undefined;
 }
 
-/** Who is woken when: a binary heap by due time, first set first woken. A cancelled alarm is dropped when it comes up. */
+/** Timers in a binary heap by due time; equal times fire in the order in which they were set. Canceled ones are skipped. */
 export class Alarms {
   private readonly heap: Alarm[] = [];
   private order = 0;
@@ -21,13 +21,13 @@ export class Alarms {
     };
   }
 
-  /** When the next alarm is due; Infinity when nobody waits. */
+  /** When the next alarm is due; Infinity if there is none. */
   next(): Millis {
     while (this.heap.length > 0 && this.heap[0]?.wake === undefined) this.pop();
     return this.heap[0]?.due ?? Infinity;
   }
 
-  /** Wakes the next one. */
+  /** Fires the next alarm. */
   ring(): void {
     this.pop()?.wake?.();
   }

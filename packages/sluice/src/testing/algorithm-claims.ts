@@ -1,4 +1,4 @@
-/** What each algorithm admits and announces. */
+/** Claims about what each algorithm admits and announces. */
 import {
   concurrency,
   fixedWindow,
@@ -16,7 +16,7 @@ import { type ClaimSteps, denied, passed, peek, take, takePlace, withPlace } fro
 
 export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
   {
-    name: 'gcra lets a burst pass at once, then one per interval, and announces the instant',
+    name: 'gcra allows a burst, then one unit per interval, and announces the exact instant',
     policies: gcra({ limit: 10, per: '1s', burst: 3 }),
     steps: [
       [0, take(), { ...passed(2, 100), limit: 3, policy: 'default' }],
@@ -40,7 +40,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a token bucket refills evenly, or in steps',
+    name: 'a token bucket refills continuously or in steps',
     policies: {
       even: tokenBucket({ capacity: 10, refill: 5, every: '1s' }),
       steps: tokenBucket({ capacity: 10, refill: 5, every: '1s', continuous: false }),
@@ -94,7 +94,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a sliding window fades the older count and solves the wait, also across its end',
+    name: 'a sliding window fades the older count and computes the exact wait, even across its end',
     policies: slidingWindow({ limit: 10, per: '1s' }),
     steps: [
       [500, take(10), { allowed: true, remaining: 0, resetAfter: 1500 }],
@@ -106,7 +106,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a sliding log never has more than the limit in any window',
+    name: 'a sliding log never allows more than the limit in any window',
     policies: slidingLog({ limit: 3, per: '1s' }),
     steps: [
       [0, take(), passed(2, 1000)],
@@ -119,7 +119,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a sliding log of sub-windows forgets a whole sub-window at a time, never early',
+    name: 'a sliding log of sub-windows expires a whole sub-window at a time, never early',
     policies: slidingLog({ limit: 2, per: '1s', resolution: 10 }),
     steps: [
       [0, take(), passed(1, 1100)],
@@ -129,7 +129,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a pacer lets the cost delay the next one',
+    name: 'a pacer delays the next request by the cost of the previous one',
     policies: pacer({ limit: 10, per: '1s' }),
     steps: [
       [0, take(5), { allowed: true, taken: 5 }],
@@ -142,7 +142,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a pacer warms up: the first after a pause are slower',
+    name: 'a pacer warms up: the first requests after a pause are slower',
     policies: pacer({ limit: 10, per: '1s', warmup: '2s', coldFactor: 3 }),
     steps: [
       [0, take(), { allowed: true }],
@@ -164,7 +164,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a release with a decision frees its own place, and nothing after its lease has ended',
+    name: 'a release with a decision frees that place, and does nothing after its lease has ended',
     policies: concurrency({ limit: 3, lease: '10s' }),
     steps: [
       [0, takePlace('a'), passed(2, 10_000)],
@@ -180,7 +180,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a renewed place has a whole lease again, and a lost one is taken again, even beyond the limit',
+    name: 'renew starts a new lease, and takes a lost place again even beyond the limit',
     policies: concurrency({ limit: 2, lease: '10s' }),
     steps: [
       [0, takePlace('a'), passed(1, 10_000)],
@@ -195,7 +195,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a renewal leaves rates alone, and a part of a place can be given back',
+    name: 'a renewal does not charge rates, and part of a cost can be released',
     policies: { rate: '5/min', places: concurrency({ limit: 4, lease: '10s' }) },
     steps: [
       [0, takePlace('a', 3), { allowed: true, policies: { 0: { remaining: 2 }, 1: { remaining: 1 } } }],
@@ -205,7 +205,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a least interval is kept between two actions',
+    name: 'minInterval enforces the minimum time between two actions',
     policies: minInterval({ every: '250ms' }),
     steps: [
       [0, take(), passed(0, 250)],
@@ -214,7 +214,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'denials lead to a block that grows, and attempts during it do not prolong it',
+    name: 'repeated denials lead to longer and longer blocks, and attempts during a block do not extend it',
     policies: {
       rate: fixedWindow({ limit: 1, per: '1s' }),
       lockout: penalty({ after: 2, within: '10s', block: '5s', factor: 3, max: '12s' }),

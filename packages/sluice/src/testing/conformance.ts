@@ -9,11 +9,11 @@ import { INHERIT_CLAIMS } from './inherit-claims.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { VERB_CLAIMS } from './verb-claims.ts';
 
-/** One thing that every store must do. */
+/** A behavior that every store must have. */
 export interface Claim {
-  /** A sentence that could be false. */
+  /** The behavior, as a sentence. */
   readonly name: string;
-  /** Rejects if it is. */
+  /** Rejects if the store does not behave so. */
   readonly run: () => Promise<void>;
 }
 
@@ -57,7 +57,7 @@ function check(where: string, actual: unknown, expected: object): void {
   }
 }
 
-/** Spans to a microsecond: an epoch millisecond in a float64 is not finer. */
+/** Compares durations to a microsecond: a float64 holds milliseconds since 1970 no more precisely. */
 function same(got: unknown, value: unknown): boolean {
   return (
     got === value || (typeof got === 'number' && typeof value === 'number' && Math.abs(got - value) < 0.001)

@@ -1,4 +1,4 @@
-/** What stays of a key's state when its numbers change. A tier stands for the other version of a limit. */
+/** Claims about what is kept of a key's state when its limits change. A tier plays the other version of a limit. */
 import { fixedWindow, gcra, leakyBucket, type Policy, slidingLog, slidingWindow } from '../index.ts';
 import { type ClaimSteps, peek, refund, take } from './steps.ts';
 
@@ -13,14 +13,14 @@ const all = (limit: number): Record<string, Policy> => ({
 });
 const tiers = { more: all(20), same: all(10) };
 const more = (cost: number) => take({ cost, tier: 'more' });
-/** What every policy has left. */
+/** What every policy has remaining. */
 const left = (remaining: number): object => ({
   policies: Object.fromEntries(Object.keys(all(1)).map((_, i) => [i, { remaining }])),
 });
 
 export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
   {
-    name: 'additive: what was used stays used, whichever limit it was used under',
+    name: 'additive: used units stay used, whichever limit they were used under',
     policies: all(10),
     options: { inherit: 'additive', tiers },
     steps: [
@@ -35,7 +35,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'proportional: the share that was used stays used',
+    name: 'proportional: the used share of the limit stays used',
     policies: all(10),
     options: { inherit: 'proportional', tiers },
     steps: [
@@ -52,7 +52,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'as-is: what was left stays left, at most the limit',
+    name: 'as-is: remaining units stay available, at most the limit',
     policies: all(10),
     options: { inherit: 'as-is', tiers },
     steps: [
@@ -70,7 +70,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'as-is: a key that is full under the lower limit is not yet under the higher',
+    name: 'as-is: a key that is fully replenished under the lower limit is not yet under the higher one',
     policies: gcra({ limit: 10, per: '1s' }),
     options: { inherit: 'as-is', tiers: { more: gcra({ limit: 20, per: '1s' }) } },
     steps: [
@@ -94,7 +94,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'reset: other numbers start fresh, and do not disturb those that were there',
+    name: 'reset: changed limits start fresh, and do not affect the state of the previous ones',
     policies: all(10),
     options: { inherit: 'reset', tiers },
     steps: [
@@ -109,7 +109,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a log is additive by nature, and a row that never was charged is fresh for all',
+    name: 'a log is always additive, and a row that was never charged is fresh under all limits',
     policies: { rate: gcra({ limit: 10, per: '1s' }), log: slidingLog({ limit: 10, per: '1s' }) },
     options: {
       inherit: 'additive',

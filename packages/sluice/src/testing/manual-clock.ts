@@ -1,15 +1,15 @@
-/** A clock that moves only when told to, and wakes whoever waits for the instants it passes. */
+/** A clock that moves only when told to, and fires the timers of the instants that it passes. */
 import { Alarms } from './alarms.ts';
 import type { Clock, Millis } from '../engine/contract.ts';
 
 export interface ManualClock extends Clock {
-  /** Moves on, stopping at every instant that somebody waits for. */
+  /** Moves forward, stopping at every instant for which a timer is set. */
   advance(by: Millis): void;
-  /** Jumps, also back. Forwards, it wakes as `advance` does. */
+  /** Jumps to an instant, which may be in the past. A jump forward fires timers as `advance` does. */
   set(instant: Millis): void;
 }
 
-/** A clock that moves only when it is told to, and then wakes whoever waits. */
+/** A clock that moves only when told to, and then fires the timers that are due. */
 export function manualClock(start: Millis = 0): ManualClock {
   const alarms = new Alarms();
   let time = start;

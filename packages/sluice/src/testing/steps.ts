@@ -1,4 +1,4 @@
-/** How claims are written: a table of steps, when, which verb, and what the decision must say. */
+/** How claims are written: a table of steps, each with a time, a verb and the expected decision. */
 import type { Decision, Limiter, LimiterOptions, MaybePromise, PolicySource, TakeOptions } from '../index.ts';
 
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
@@ -7,7 +7,7 @@ export type Step = readonly [at: number, ask: (limiter: AnyLimiter) => unknown, 
 export interface ClaimSteps {
   readonly name: string;
   readonly policies: PolicySource;
-  /** Default: none, and two tiers that the claims about verbs ask for. */
+  /** Default: no options, and two tiers that the claims about verbs use. */
   readonly options?: Pick<LimiterOptions, 'inherit' | 'tiers'>;
   readonly steps: readonly Step[];
 }
@@ -26,7 +26,7 @@ export const refund =
   (cost?: number): Ask =>
   (limiter) =>
     limiter.refund('k', cost);
-/** Decisions that took a place, by the name that a claim gives them. */
+/** Decisions that took a place, by the name that a claim gave them. */
 const places = new WeakMap<AnyLimiter, Map<string, Decision>>();
 
 /** Takes, and remembers the decision under a name. */

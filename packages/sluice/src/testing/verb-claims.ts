@@ -1,10 +1,10 @@
-/** What each verb and mode does, and what holds for any key. */
+/** Claims about each verb and mode, and about all keys. */
 import { fixedWindow, gcra, leakyBucket, pacer, penalty, slidingLog } from '../index.ts';
 import { type ClaimSteps, denied, peek, refund, type Step, take } from './steps.ts';
 
 export const VERB_CLAIMS: readonly ClaimSteps[] = [
   {
-    name: 'several policies are charged all or nothing, and the one that denies is named',
+    name: 'several policies are charged all or nothing, and the decision names the one that denied',
     policies: { second: gcra({ limit: 2, per: '1s' }), day: fixedWindow({ limit: 3, per: '1d' }) },
     steps: [
       [
@@ -30,7 +30,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'partial mode takes what every policy has',
+    name: 'partial mode takes at most what every policy has available',
     policies: { few: '5/s', many: '10/s fixed-window' },
     steps: [
       [0, take({ cost: 8, mode: 'partial' }), { allowed: true, taken: 5, policies: { 1: { remaining: 5 } } }],
@@ -38,7 +38,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'always mode counts refused attempts too',
+    name: 'always mode also counts denied attempts',
     policies: slidingLog({ limit: 2, per: '1s' }),
     steps: [
       [0, take({ mode: 'always' }), { allowed: true, taken: 1 }],
@@ -49,7 +49,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a refund gives back and never mints',
+    name: 'a refund never gives back more than was taken',
     policies: {
       rate: '5/s',
       log: '5/s sliding-log',
@@ -70,7 +70,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a refund to a key without state leaves none, which would bind a clock that then goes back',
+    name: 'a refund to a key without state does not create state',
     policies: pacer({ limit: 10, per: '1s', maxBurst: 3 }),
     steps: [
       [5000, refund(2), { allowed: true }],
@@ -79,7 +79,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'reserve books the future, cancel gives it back once, and what cannot be booked is not charged',
+    name: 'reserve books a future turn, cancel gives it back once, and a turn that cannot be booked is not charged',
     policies: gcra({ limit: 10, per: '1s', burst: 1 }),
     steps: [
       [0, (limiter) => limiter.reserve('k'), { delay: 0, decision: { allowed: true, taken: 1 } }],
@@ -116,7 +116,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a block by hand denies until its end, and a reset makes the key new',
+    name: 'a manual block denies until its end, and a reset ends it and makes the key fresh',
     policies: '5/s',
     steps: [
       [
@@ -150,7 +150,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'the longer of a block and a wait is announced',
+    name: 'retryAfter is the longer of a manual block and a wait',
     policies: '1/h',
     steps: [
       [
@@ -168,7 +168,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'attempts during a block by hand are no strikes',
+    name: 'attempts during a manual block do not count as strikes',
     policies: { rate: '1/s', lockout: penalty({ after: 2, within: '1h', block: '1h' }) },
     steps: [
       [0, (limiter) => limiter.block('k', '5s'), { allowed: false }],
@@ -201,7 +201,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'tiers with different policies count in common what they have in common',
+    name: 'tiers with different policies share the counts of the policies that they have in common',
     policies: '10/day fixed-window',
     options: { tiers: { pro: { second: '5/s', day: '20/day fixed-window', jobs: '30/day sliding-log' } } },
     steps: [
@@ -226,7 +226,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a block holds for tiers of other algorithms, and a peek at one of them changes nothing',
+    name: 'a manual block applies to tiers with other algorithms, and a peek at one of them changes nothing',
     policies: '10/s',
     steps: [
       [0, take(4), { allowed: true, remaining: 6 }],
@@ -270,7 +270,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a clock that goes back mints nothing and blocks no longer than it went back',
+    name: 'a clock that goes back creates no units and denies no longer than it went back',
     policies: {
       a: '2/s',
       b: '2/s sliding-log',
@@ -285,7 +285,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'odd keys are keys like any other',
+    name: 'unusual keys work like any other key',
     policies: '1/s',
     steps: [
       '',

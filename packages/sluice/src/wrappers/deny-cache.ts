@@ -5,6 +5,7 @@
  */
 import { systemClock } from '../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../engine/contract.ts';
+import { agedDenial } from '../engine/decision.ts';
 import { bound, checkOptionNames } from '../internal/options.ts';
 import { rowIdOf } from './resilient/held-places.ts';
 import { copyOf, isCacheable } from './shared/cacheable-key.ts';
@@ -85,7 +86,7 @@ export function denyCache(
     }
     const age = now - denial.since;
     if (age < Math.min(denial.decision.retryAfter, MAX_AGE))
-      return Promise.resolve(cachedDenial(denial.decision, age));
+      return Promise.resolve(agedDenial(denial.decision, age));
     if (denial.scoutAnswered === undefined || waits === MAX_WAITS) return ask(hit, id);
     // If the store does not answer the scout, each hit asks the store itself.
     return denial.scoutAnswered.then((isAnswered) =>
@@ -191,21 +192,4 @@ function covers({ cost }: Denial, hit: Hit): boolean {
 /** Whether the plan has a penalty, which must see every denial. */
 function countsDenials(plan: Plan): boolean {
   return plan.policies.some(({ algorithm }) => algorithm.countsDenials);
-}
-
-/** The denial as it reads at this age. */
-function cachedDenial(decision: Decision, age: Millis): Decision {
-  const left = (duration: Millis): Millis => Math.max(0, duration - age);
-  return {
-    ...decision,
-    retryAfter: left(decision.retryAfter),
-    resetAfter: left(decision.resetAfter),
-    policies: decision.policies.map((policy) => ({
-      ...policy,
-      retryAfter: left(policy.retryAfter),
-      resetAfter: left(policy.resetAfter),
-      refill: typeof policy.refill === 'number' ? left(policy.refill) : policy.refill,
-    })),
-    source: 'deny-cache',
-  };
 }

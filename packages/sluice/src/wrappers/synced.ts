@@ -3,16 +3,8 @@
  * admitted once per interval. Only the first hit of a key waits for the store. In exchange, nodes may together admit more
  * than the limit, because each learns late what the others admitted. The README has the bound.
  */
-import {
-  type Clock,
-  type Decision,
-  type Hit,
-  type MaybePromise,
-  type Millis,
-  type Plan,
-  type Store,
-  moreAfter,
-} from '../engine/contract.ts';
+import type { Clock, Decision, Hit, MaybePromise, Millis, Plan, Store } from '../engine/contract.ts';
+import { localDecision } from '../engine/decision.ts';
 import { type Duration, duration } from '../internal/duration.ts';
 import { bound, checkOptionNames, storeIn } from '../internal/options.ts';
 import { copyOf, isCacheable } from './shared/cacheable-key.ts';
@@ -221,24 +213,8 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     const age = now - count.answerAt;
     const used = count.admitted + count.pushing;
     const retryAfter = allowed ? 0 : Math.max(count.group.nextSync - now, count.wait - age, 1);
-    const states = answer.policies.map((policy) => ({
-      ...policy,
-      remaining: Math.max(0, Math.floor(policy.remaining - used)),
-      retryAfter,
-      resetAfter: Math.max(retryAfter, policy.resetAfter - age),
-      // Units that are not pushed yet lower `remaining` but do not delay the next unit.
-      refill: Math.max(retryAfter, moreAfter(policy) - age),
-    }));
-    return {
-      ...answer,
-      allowed,
-      taken,
-      remaining: Math.max(0, Math.floor(answer.remaining - used)),
-      retryAfter,
-      resetAfter: Math.max(retryAfter, answer.resetAfter - age),
-      policies: states,
-      source: 'lease',
-    };
+    // What passed here costs as much as it leaves less: the store's next unit comes when it would have come.
+    return localDecision(answer, allowed, taken, -used, age, retryAfter);
   }
 
   /** Pushes the rest, and waits for what is in flight. */

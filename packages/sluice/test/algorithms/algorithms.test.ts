@@ -24,11 +24,11 @@ describe.each([...BY_NAME])('%s', (name, algorithm) => {
     expect(algorithmsOf(ALGORITHM_CLAIMS)).toContain(algorithm);
   });
 
-  test('has a line in policies.ts, for the properties to run over', () => {
+  test('has a line in policies.ts, over which the properties run', () => {
     expect(algorithmsOf(Object.values(CASES))).toContain(algorithm);
   });
 });
 
-test('whatever has a script is found by its name', () => {
+test('every algorithm that has a script is found by its name', () => {
   expect([...BY_NAME.keys()].sort()).toEqual(Object.keys(SCRIPTS).sort());
 });

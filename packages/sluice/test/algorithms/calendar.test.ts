@@ -207,7 +207,7 @@ describe('calendar', () => {
       });
     }
 
-    test(`what was asked before changes no answer about a day in ${timeZone}`, () => {
+    test(`earlier calls do not change an answer about a day in ${timeZone}`, () => {
       const [onward, back] = [calendar('day', timeZone), calendar('day', timeZone)];
       const instants = Array.from({ length: 300 }, (_, i) => Date.UTC(2010, 0) + i * 293.3 * HOUR);
       const days = instants.map((instant) => [onward.startOf(instant), onward.endOf(instant)]);
@@ -247,7 +247,7 @@ describe('fixedWindow on a calendar', () => {
     });
   }
 
-  test('counts on UTC’s calendar unless told otherwise', () => {
+  test('uses the UTC calendar by default', () => {
     const clock = manualClock(Date.parse('2024-05-05T23:59:59Z'));
     const limiter = createLimiter(fixedWindow({ limit: 1, align: 'day' }), { store: memory({ clock }) });
     expect(limiter.take('k')).toMatchObject({ allowed: true, resetAfter: 1000 });

@@ -56,7 +56,7 @@ const steps = (longest: number, most: number) =>
     { maxLength: 80 },
   );
 
-describe('gcra is equal to a model in whole numbers', () => {
+describe('gcra equals a model in whole numbers', () => {
   for (const [name, limit, per] of [
     ['1 a year', 1, YEAR],
     ['3 a year', 3, YEAR],
@@ -80,7 +80,7 @@ describe('gcra is equal to a model in whole numbers', () => {
     });
   }
 
-  test('a million single takes at a million a second are a million, and not one more', () => {
+  test('allows exactly a million single takes at a million per second', () => {
     const clock = manualClock(START);
     const limiter = createLimiter(gcra({ limit: 1_000_000, per: '1s' }), { store: memory({ clock }) });
     let passed = 0;
@@ -92,7 +92,7 @@ describe('gcra is equal to a model in whole numbers', () => {
   });
 });
 
-test('the leaky bucket is equal to a bucket that drips one drip at a time', () => {
+test('the leaky bucket equals a bucket that drips one drip at a time', () => {
   const shape = fc.record({
     size: fc.integer({ min: 1, max: 9 }),
     dripSize: fc.integer({ min: 1, max: 4 }),

@@ -21,7 +21,7 @@ const STORES: Readonly<Record<string, (clock: ManualClock) => Store>> = {
 
 describe.each(Object.entries(STORES))('on %s', (storeName, make) => {
   test.each(Object.entries(CASES))(
-    '%s: used during the jump, a key is fresh after it',
+    '%s: a key that was used during the jump is fresh after it',
     async (name, { policies }) => {
       const clock = manualClock(START);
       const limiter = createLimiter(policies, {
@@ -56,7 +56,7 @@ describe.each(Object.entries(STORES))('on %s', (storeName, make) => {
     expect((await limiter.take('k')).retryAfter).toBeLessThanOrEqual(60_000);
   });
 
-  test('a penalty made during the jump is over after it', async () => {
+  test('a penalty from during the jump is over after it', async () => {
     const clock = manualClock(START);
     const policies = {
       rate: gcra({ limit: 1, per: '1s' }),
@@ -78,7 +78,7 @@ describe.each(Object.entries(STORES))('on %s', (storeName, make) => {
     expect((await limiter.peek('k')).retryAfter).toBe(week * 1000);
   });
 
-  test('two processes whose clocks differ by 20 ms mint nothing, though the window is 10 ms', async () => {
+  test('two processes whose clocks differ by 20 ms admit no extra units with a window of 10 ms', async () => {
     const clock = manualClock(START);
     const limiter = createLimiter('100/s burst 1', {
       store: make(clock),
@@ -96,7 +96,7 @@ describe.each(Object.entries(STORES))('on %s', (storeName, make) => {
   });
 });
 
-test('after the jump, the memory store forgets rows that were written during it', () => {
+test('after the jump, the memory store drops rows that were written during it', () => {
   const clock = manualClock(START);
   const store = memory({ clock, maxKeys: 100 });
   const limiter = createLimiter('10/min', { store });
@@ -108,7 +108,7 @@ test('after the jump, the memory store forgets rows that were written during it'
   expect(denied.every(({ allowed }) => !allowed)).toBe(true);
 });
 
-test('waiting makes no strike: neither acquire nor reserve counts for a penalty', async () => {
+test('waiting is not a strike: neither acquire nor reserve counts for a penalty', async () => {
   const clock = manualClock(START);
   const policies = {
     rate: gcra({ limit: 1, per: '1s' }),

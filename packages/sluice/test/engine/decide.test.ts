@@ -38,7 +38,7 @@ describe('a partial take', () => {
     expect(limiter.take('k', { cost: 8, mode: 'partial' })).toMatchObject({ allowed: false, taken: 0 });
   });
 
-  test('never charges a cost that a whole take would be denied, also where rounding gains a unit', () => {
+  test('never charges a cost that would be denied in whole mode, even if rounding gains a unit', () => {
     // A unit takes a tenth of a microsecond, of which half a microsecond is forgiven: 49 − 17 + 5, and a rounding error.
     const open = (): Limiter => {
       const limiter = createLimiter(gcra({ limit: 10_000, per: '1ms', burst: 49 }), {
@@ -73,7 +73,7 @@ describe('a sliding log', () => {
     expect(row.length).toBeLessThanOrEqual(log.variableLength?.maxWidth(params) as number);
   });
 
-  test('still counts what it has merged, until the newest part of it has expired', () => {
+  test('still counts merged entries until the newest of them has expired', () => {
     const row = taken(450);
     const last = START + 1000 * 449;
     expect(log.available(params, row, 0, last)).toBeCloseTo(0.5);

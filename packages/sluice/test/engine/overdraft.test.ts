@@ -119,7 +119,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
     expect((await limiter.peek('k')).retryAfter).toBeCloseTo(9991 * 6000, 0);
   });
 
-  test('maxDelay bounds the debt as said', async () => {
+  test('maxDelay bounds the debt', async () => {
     const { limiter } = open('10/min', store);
     for (let i = 0; i < 100; i++) await limiter.take('k', { mode: 'always', maxDelay: '5m' });
     expect((await limiter.peek('k')).retryAfter).toBe(5 * MINUTE);
@@ -136,7 +136,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
     expect(hour.remaining).toBe(900);
   });
 
-  test('a refund of what denied attempts took mints nothing', async () => {
+  test('a refund of what denied attempts took creates no units', async () => {
     const { limiter } = open('10/min', store);
     const passed = await limiter.take('k', 10);
     const taken: number[] = [];
@@ -170,7 +170,7 @@ test('100,000 reserves on 10/s lock the key for a second, not for 2.78 hours', (
   expect(limiter.peek('k').retryAfter).toBeLessThanOrEqual(1100.001);
 });
 
-test('the longest window of several policies is how far ahead is booked', () => {
+test('reserve books as far ahead as the longest window of several policies', () => {
   const { limiter } = openHere({
     second: gcra({ limit: 10, per: '1s' }),
     minute: gcra({ limit: 20, per: '1m' }),
@@ -181,13 +181,13 @@ test('the longest window of several policies is how far ahead is booked', () => 
   expect(Math.max(...delays.filter((delay) => delay < Infinity))).toBeCloseTo(MINUTE, -3);
 });
 
-test('maxDelay is refused in the other modes of take', () => {
+test('maxDelay is rejected in the other modes of take', () => {
   const { limiter } = openHere('10/min');
   expect(() => limiter.take('k', { maxDelay: Infinity })).toThrow(/maxDelay.*only with mode: 'always'/);
 });
 
 describe('partial takes above two million a second', () => {
-  test.each([2e6, 3e6, 1e7, 1e9])('%d a second: a fresh key gives its whole burst', (limit) => {
+  test.each([2e6, 3e6, 1e7, 1e9])('%d per second: a fresh key allows its whole burst', (limit) => {
     const { limiter } = openHere(gcra({ limit, per: '1s', burst: 100 }));
     expect(limiter.take('k', { cost: 1000, mode: 'partial' })).toMatchObject({ allowed: true, taken: 100 });
   });

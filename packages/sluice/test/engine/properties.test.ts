@@ -62,7 +62,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('is denied at every point before the announced instant and allowed at it', () => {
+    test('denies at every point before the announced instant and allows at it', () => {
       fc.assert(
         fc.property(trace, cost, fc.double({ min: 0, max: 1, noNaN: true }), (steps, asked, part) => {
           const { limiter, clock } = open(policies);
@@ -90,7 +90,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('is as good as new when it said it would be', () => {
+    test('is fully replenished when it said it would be', () => {
       fc.assert(
         fc.property(trace, (steps) => {
           const { limiter, clock } = open(policies);
@@ -137,7 +137,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('what was taken and given back leaves nobody better off', () => {
+    test('taking and giving back never makes more units available', () => {
       fc.assert(
         fc.property(trace, trace, cost, (before, after, given) => {
           const plain = open(policies);
@@ -162,7 +162,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('a refund never gives more than a new key has', () => {
+    test('a refund never makes more available than a new key has', () => {
       fc.assert(
         fc.property(trace, cost, (steps, given) => {
           const { limiter, clock } = open(policies);
@@ -178,7 +178,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('forgetting a row that is clear changes nothing', () => {
+    test('dropping a fully replenished row changes nothing', () => {
       fc.assert(
         fc.property(trace, (steps) => {
           const kept = open(policies);
@@ -195,7 +195,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('a clock that goes back by up to one window mints nothing, and blocks no longer than it went back', () => {
+    test('a clock that goes back by up to one window creates no units, and denies no longer than it went back', () => {
       const part = fc.double({ min: 0, max: 1, noNaN: true });
       fc.assert(
         fc.property(trace, part, trace, (before, share, during) => {
@@ -218,7 +218,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('a clock that jumps ahead and back blocks at most one window longer than a window', () => {
+    test('a clock that jumps ahead and back denies for at most two windows', () => {
       fc.assert(
         fc.property(trace, jump, trace, cost, (before, ahead, during, asked) => {
           const { limiter, clock } = open(policies);
@@ -245,7 +245,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('a clock that jumps ahead and back lets at most twice the bound pass', () => {
+    test('a clock that jumps ahead and back admits at most twice the bound', () => {
       const long = fc.integer({ min: 200_000_000, max: 40 * DAY });
       fc.assert(
         fc.property(trace, long, trace, trace, (before, ahead, during, after) => {

@@ -182,7 +182,7 @@ describe('lines between processes', () => {
     span: fc.oneof(fc.constant(Infinity), fc.double({ min: 0, max: 1e300, noNaN: true })),
   });
 
-  test('hits arrive as they were sent, in however many pieces', () => {
+  test('hits arrive as they were sent, whatever the number of pieces', () => {
     fc.assert(
       fc.property(fc.array(hit, { minLength: 1, maxLength: 5 }), fc.array(fc.nat()), (hits, cuts) => {
         const line = `${JSON.stringify(

@@ -69,7 +69,7 @@ describe('errors of Redis', () => {
     odd,
   );
 
-  test.each(['gcra', 'calendar'])('%s: whatever it says, it is asked a few times at most', async (kind) => {
+  test.each(['gcra', 'calendar'])('%s: cause at most a few retries, whatever they say', async (kind) => {
     const policy =
       kind === 'gcra' ? gcra({ limit: 5, per: '1s' }) : fixedWindow({ limit: 5, align: 'month' });
     await fc.assert(
@@ -104,7 +104,7 @@ describe('rows of Postgres', () => {
     odd.map((rows): unknown => ({ rows })),
   );
 
-  test('whatever they hold, a decision comes of it or a StoreUnavailable', async () => {
+  test('lead to a decision or a StoreUnavailable, whatever they contain', async () => {
     let answered = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(reply, { minLength: 1, maxLength: 4 }), async (replies) => {
@@ -120,7 +120,7 @@ describe('rows of Postgres', () => {
   });
 });
 
-describe('answers of whoever serves a socket', () => {
+describe('answers of the process that serves a socket', () => {
   const number = fc.oneof(
     fc.integer(),
     fc.double().map((value) => (Number.isFinite(value) ? value : null)),
@@ -150,7 +150,7 @@ describe('answers of whoever serves a socket', () => {
       .map((answers) => JSON.stringify(answers)),
   );
 
-  test('whatever they say, a decision comes of it or a StoreUnavailable', async () => {
+  test('lead to a decision or a StoreUnavailable, whatever they say', async () => {
     const path = join(folder, 'limits.sock');
     let next = '';
     const server = createServer((socket) => {

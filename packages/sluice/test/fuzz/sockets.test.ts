@@ -12,7 +12,7 @@ import { postgres } from '../../src/stores/postgres/index.ts';
 const folder = mkdtempSync(join(tmpdir(), 'sluice-sockets-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('whatever is written to the socket, it goes on deciding for others', async () => {
+test('the server keeps deciding for others, whatever is written to its socket', async () => {
   const path = join(folder, 'limits.sock');
   const store = ipc({ onFailure: 'throw', path, deadline: '30s' });
   const limiter = createLimiter('1000000/h fixed-window', { store, name: 'others' });
@@ -58,7 +58,7 @@ test('whatever is written to the socket, it goes on deciding for others', async 
   await store.close();
 });
 
-test('any name of a table is one that needs no quotes, or refused', () => {
+test('any table name that needs quotes is rejected', () => {
   const query = () => Promise.reject(new Error('not asked'));
   const name = fc.oneof(
     fc.string({ unit: 'binary' }),

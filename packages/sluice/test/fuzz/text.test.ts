@@ -33,7 +33,7 @@ describe('policies', () => {
     'month',
   ];
 
-  test('any text is a policy or one typed error', () => {
+  test('any text is a policy or a typed error', () => {
     const count = fc.constantFrom('1', '10', '1_000', '2.5', '0', '9'.repeat(400), '-1', '');
     const words = fc.constantFrom(
       '',
@@ -67,7 +67,7 @@ describe('policies', () => {
     expect(good).toBeGreaterThan(100);
   });
 
-  test('what is written is what is meant, whatever the case and the blanks', () => {
+  test('a policy means the same in any case and with any blanks', () => {
     const units = { ms: 1, s: 1000, min: 60_000, hour: 3_600_000, day: 86_400_000 };
     const blank = fc.constantFrom('', ' ', '  ', '\t');
     fc.assert(
@@ -93,7 +93,7 @@ describe('policies', () => {
     );
   });
 
-  test('no name of a policy is lost', () => {
+  test('no policy name is lost', () => {
     const name = fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor', 'toString', '1', ''));
     fc.assert(
       fc.property(fc.uniqueArray(name, { minLength: 1, maxLength: 5 }), (names) => {
@@ -109,7 +109,7 @@ describe('policies', () => {
 });
 
 describe('durations', () => {
-  test('any text is a positive span or one typed error', () => {
+  test('any text is a positive duration or a typed error', () => {
     const signs = fc.array(
       fc.constantFrom(...'0159.- '.split(''), 'ms', 's', 'm', 'h', 'd', 'w', 'min', 'e9'),
     );
@@ -128,7 +128,7 @@ describe('durations', () => {
     );
   });
 
-  test('parts add up', () => {
+  test('the parts of a duration add up', () => {
     const part = fc.tuple(
       fc.integer({ min: 1, max: 999 }),
       fc.constantFrom(['ms', 1], ['s', 1000], ['m', 60_000], ['h', 3_600_000], ['d', 86_400_000] as const),
@@ -182,7 +182,7 @@ describe('names of keys', () => {
     );
   });
 
-  test('Redis: a subject that looks like what another becomes is another', () => {
+  test('Redis: a subject that looks like the encoded form of another one is a different subject', () => {
     for (const subject of ['\ud83d', '\0', 'x'.repeat(300)]) {
       const becomes = keyOf('', subject).slice(0, -1);
       expect(keyOf('', becomes)).not.toBe(keyOf('', subject));
@@ -206,7 +206,7 @@ describe('names of keys', () => {
     );
   });
 
-  test('key(): parts can be told again', () => {
+  test('key(): the parts can be told apart', () => {
     const parts = fc.array(fc.string({ unit: fc.constantFrom('a', ':', '\\', '"', '\n') }), { minLength: 1 });
     const told = (whole: string): string[] => {
       const found: string[] = [''];

@@ -85,7 +85,7 @@ describe('policies', () => {
     [
       'a store',
       () => create(memory()),
-      `${POLICY} (a store belongs into the options: createLimiter('100/min', { store })); got an object [ERR_POLICY]`,
+      `${POLICY} (a store belongs in the options: createLimiter('100/min', { store })); got an object [ERR_POLICY]`,
     ],
     [
       'an empty list',

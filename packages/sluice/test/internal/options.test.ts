@@ -57,7 +57,7 @@ for (const [name, make, good, numbers, durations] of FACTORIES) {
     const wrong = (option: string, value: unknown) =>
       errorOf(() => (make as (o: object) => unknown)({ ...good, [option]: value }));
 
-    test('takes good options', () => {
+    test('accepts valid options', () => {
       expect((make as (o: object) => unknown)(good)).toHaveProperty('algorithm');
     });
     for (const option of numbers) {
@@ -94,7 +94,7 @@ for (const [name, make, good, numbers, durations] of FACTORIES) {
         });
       }
     }
-    test('refuses an unknown option, a missing one, and no options', () => {
+    test('rejects an unknown option, a missing one, and no options', () => {
       expect(wrong('lmit', 3)).toMatchObject({
         code: 'ERR_UNKNOWN_OPTION',
         option: `${name}.lmit`,

@@ -1,7 +1,7 @@
 /**
- * How many hold a place at the same time: a sliding log of leases. What was taken comes back by `release` or `refund`, or
- * when its lease ends. A place is known by the instant at which it was taken, so that its holder can release or renew just
- * this one. A release that does not say which place it means frees the oldest: no lease that is left ends too early.
+ * Limits how many callers hold a place at the same time, with a sliding log of leases. A place becomes free by `release` or
+ * `refund`, or when its lease ends. The instant at which a place was taken identifies it, so that its holder can release or
+ * renew exactly this one. A release that does not say which place it means frees the oldest: no lease ends too early.
  */
 import type { Algorithm, Policy } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
@@ -12,6 +12,7 @@ import {
   slidingLogAlgorithm,
   type SlidingLogParams,
 } from '../sliding-log/sliding-log.ts';
+import type { AlgorithmEntry } from '../entry.ts';
 
 export interface ConcurrencyOptions {
   /** The most places that are held at the same time. */
@@ -23,9 +24,8 @@ export interface ConcurrencyOptions {
 export const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
   ...slidingLogAlgorithm,
   name: 'concurrency',
-  holds: true,
   lease: undefined,
-  takenAt: (_, row, at) => newestTime(row, at),
+  hold: { takenAt: (_, row, at) => newestTime(row, at) },
 };
 
 /** Limits how many run at the same time: a place is held until it is released, or until its lease ends. */
@@ -40,3 +40,5 @@ export function concurrency(options: ConcurrencyOptions): Policy {
   };
   return { algorithm: concurrencyAlgorithm, params, limit, window: params.per };
 }
+
+export const concurrencyEntry: AlgorithmEntry = { factory: concurrency, algorithms: [concurrencyAlgorithm] };

@@ -1,4 +1,4 @@
-/** Days, weeks, months and years as a time zone's calendar has them: leap years, and days of 23 or 25 hours. */
+/** Days, weeks, months and years in a time zone, including leap years and days of 23 or 25 hours. */
 import type { Millis } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 
@@ -6,16 +6,16 @@ export const CALENDAR_UNITS = ['day', 'week', 'month', 'year'] as const;
 export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
 
 export interface Calendar {
-  /** The start of the unit that holds this instant. */
+  /** The start of the unit that contains this instant. */
   startOf(instant: Millis): Millis;
-  /** The end of the unit that holds this instant: the start of the next. */
+  /** The end of the unit that contains this instant, which is the start of the next one. */
   endOf(instant: Millis): Millis;
 }
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** Remembers the unit it last answered for: nearly every question is about the current one. */
+/** Caches the last unit that was computed, because nearly every call is about the current one. */
 export function calendar(unit: CalendarUnit, timeZone: string): Calendar {
   const offset = offsetIn(timeZone);
   let start = Number.NaN;
@@ -26,11 +26,11 @@ export function calendar(unit: CalendarUnit, timeZone: string): Calendar {
     const local = new Date(instant + offset(instant));
     start = edge(local, 0);
     end = edge(local, 1);
-    // Where a clock set back repeats the last hour of a day, the new day has begun already.
+    // If the clocks go back across midnight, the last hour of the day repeats although the new day has already begun.
     if (instant >= end) [start, end] = [end, edge(local, 2)];
   }
 
-  /** The first instant of the unit `ahead` of the one that holds this local date. */
+  /** The first instant of the unit that is `ahead` units after the one that contains this local date. */
   function edge(local: Date, ahead: number): Millis {
     const [year, month, day] = [local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()];
     if (unit === 'year') return instantOf(Date.UTC(year + ahead, 0, 1));
@@ -45,7 +45,7 @@ export function calendar(unit: CalendarUnit, timeZone: string): Calendar {
     const before = local - offset(local - DAY);
     const after = local - offset(local + DAY);
     if (before === after) return before;
-    // A change of offset within a day of it: search the whole seconds between.
+    // The offset changes within a day of this instant: find the change by binary search over whole seconds.
     let [low, high] = [Math.min(before, after) - HOUR, Math.max(before, after)];
     while (high - low > 1000) {
       const middle = Math.floor((low + high) / 2000) * 1000;

@@ -1,5 +1,5 @@
 /**
- * A count that starts anew with each window.
+ * A count that starts from 0 with each window.
  *
  * Cells: start (of the window counted in), count.
  */
@@ -16,18 +16,19 @@ import { type Duration, windowOf } from '../../internal/duration.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { checkOptionNames, oneOf, perWindow, positive } from '../../internal/options.ts';
 import { CALENDAR_UNITS, type Calendar, type CalendarUnit, calendar } from './calendar.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface FixedWindowOptions {
-  /** The most that passes in a window, at least 1. */
+  /** The most that is allowed in a window, at least 1. */
   readonly limit: number;
-  /** Not with a calendar unit, which brings its own length. */
+  /** The length of a window. Not allowed with a calendar unit, which has its own length. */
   readonly per?: Duration | undefined;
   /**
    * 'epoch' (default): windows are multiples of `per` since 1970. 'first': a window opens with the first request.
    * A calendar unit: days, weeks (from Monday), months or years of `timeZone`.
    */
   readonly align?: 'epoch' | 'first' | 'day' | 'week' | 'month' | 'year' | undefined;
-  /** IANA name; default UTC. Only with a calendar unit. */
+  /** IANA time zone name; default UTC. Allowed only with a calendar unit. */
   readonly timeZone?: string | undefined;
 }
 
@@ -36,7 +37,7 @@ export type FixedWindowParams = {
   readonly per: Millis;
   /**
    * 0: windows are multiples of `per`. Otherwise a window opens with the first request and lasts this long: `per`, or
-   * another span where several plans open windows in the same rows.
+   * another duration if several plans open windows in the same rows.
    */
   readonly first: Millis;
 };
@@ -47,7 +48,7 @@ export type CalendarWindowParams = {
   readonly timeZone: string;
 };
 
-/** The rule, given where windows start and end, and which starts only a wrong clock can have written. */
+/** The algorithm for windows with these starts and ends. `isWrong`: whether only a wrong clock can have written a start. */
 function windows<P extends { readonly limit: number } & Params>(
   name: string,
   startAt: (params: P, now: Millis) => Millis,
@@ -85,7 +86,7 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
   'fixed-window',
   (p, now) => (p.first > 0 ? now + (p.first - p.per) : Math.floor((now + TIME_EPSILON) / p.per) * p.per),
   (p, start) => start + p.per,
-  // Where several plans open windows of other lengths, none of them knows how far ahead a window may start.
+  // If several plans open windows of different lengths, none of them knows how far ahead a window may start.
   (p, start, now) => p.first <= p.per && isFarAhead(start, now, p.per),
 );
 
@@ -97,7 +98,7 @@ export const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
     (p, start, now) => start > calendarOf(p).endOf(now + TIME_EPSILON),
   ),
   redis: {
-    /** A server without calendars gets the edges around now: two units back, and two ahead. */
+    /** A server has no calendar, so it receives the edges around now: two units back and two units ahead. */
     args(p, now) {
       const calendar = calendarOf(p);
       const start = calendar.startOf(now);
@@ -124,7 +125,7 @@ const NOMINAL: Readonly<Record<CalendarUnit, Duration>> = {
   year: '365d',
 };
 
-/** A count that starts anew with each window: of a fixed length, from the first request on, or of the calendar. */
+/** A count that starts from 0 with each window: aligned to the epoch, to the first request, or to the calendar. */
 export function fixedWindow(options: FixedWindowOptions): Policy {
   const {
     limit,
@@ -161,3 +162,18 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
   calendarOf(params);
   return { algorithm: calendarWindowAlgorithm, params, limit, window };
 }
+
+const TEXT_UNITS = ['month', 'year'] as const;
+
+export const fixedWindowEntry: RatedEntry = {
+  factory: fixedWindow,
+  algorithms: [fixedWindowAlgorithm, calendarWindowAlgorithm],
+  text: {
+    burst: false,
+    calendarUnits: TEXT_UNITS,
+    policy({ limit, per }) {
+      const align = TEXT_UNITS.find((unit) => unit === per);
+      return fixedWindow(align === undefined ? { limit, per } : { limit, align });
+    },
+  },
+};

@@ -15,32 +15,32 @@ import {
 } from '../../engine/contract.ts';
 import { type Duration, windowOf } from '../../internal/duration.ts';
 import { atLeastOne, checkOptionNames, positive } from '../../internal/options.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface GcraOptions {
   /** Units per `per`, sustained. Below 1, a unit takes longer than `per`: 0.5 per second is one every 2 seconds. */
   readonly limit: number;
-  /** The span of the rate. */
+  /** The duration that the rate refers to. */
   readonly per: Duration;
-  /** The most that passes simultaneously, at least 1; default: `limit`, or 1 if that is more. */
+  /** The most that is allowed simultaneously, at least 1. Default: `limit`, but at least 1. */
   readonly burst?: number | undefined;
 }
 
 export type GcraParams = {
   /** Milliseconds that one unit costs. */
   readonly interval: Millis;
-  /** Units that pass at once, and their price. */
+  /** Units that are allowed simultaneously, and what all of them cost. */
   readonly burst: number;
   readonly credit: Millis;
-  /** 1 / interval: a division would be much of a check. */
+  /** 1 / interval, because a division would take a large part of a check. */
   readonly rate: number;
 };
 
 export const gcraAlgorithm: Algorithm<GcraParams> = {
   name: 'gcra',
-  bookable: true,
   width: () => 2,
   available(p, row, at, now) {
-    // Above two million a second, what is forgiven is more than a unit.
+    // Above two million units per second, TIME_EPSILON is worth more than one unit.
     const free = (p.credit - debt(p, row, at, now) + TIME_EPSILON) * p.rate;
     return free < p.burst ? free : p.burst;
   },
@@ -53,20 +53,25 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
     row[at] = debt(p, row, at, now) + cost * p.interval;
     row[at + 1] = now;
   },
-  overdraft(p, row, at, now, cost, span) {
-    return Math.min(cost, Math.max(0, (p.credit + span - p.interval - debt(p, row, at, now)) * p.rate));
-  },
   give(p, row, at, now, cost) {
     row[at] = Math.max(0, debt(p, row, at, now) - cost * p.interval);
     row[at + 1] = now;
   },
   clearIn: (p, row, at, now) => debt(p, row, at, now),
   refill: (p, limit, window) => (limit === p.burst && window === p.credit ? 'even' : undefined),
+  booking: {
+    overdraft(p, row, at, now, cost, span) {
+      return Math.min(cost, Math.max(0, (p.credit + span - p.interval - debt(p, row, at, now)) * p.rate));
+    },
+  },
   inherit: { cells: [0], full: (p) => p.credit, unit: (p) => p.interval },
-  lease: { reduced: (p, span) => evenly(p.interval, Math.floor(p.burst - leak(p, span) / 2)), leak },
+  lease: {
+    reduced: (p, span) => continuousRefill(p.interval, Math.floor(p.burst - leak(p, span) / 2)),
+    leak,
+  },
 };
 
-/** A clock that goes back raises the debt by as much, up to one window: nothing is minted. */
+/** The debt at this instant. A clock that goes back raises it by as much, up to one window, so no units are created. */
 function debt(p: GcraParams, row: Cells, at: number, now: Millis): Millis {
   const left = row[at] - (now - row[at + 1]);
   return left > 0 && !isFarAhead(row[at + 1], now, p.credit) ? left : 0;
@@ -82,12 +87,18 @@ export function gcra(options: GcraOptions): Policy {
   const span = windowOf('gcra.per', per);
   const interval = span / positive('gcra.limit', limit);
   const most = burst === undefined ? Math.max(1, limit) : atLeastOne('gcra.burst', burst);
-  return { ...evenly(interval, most), per: span };
+  return { ...continuousRefill(interval, most), per: span };
 }
 
-/** One unit per interval, `burst` at once. */
-export function evenly(interval: Millis, burst: number): Policy {
+/** A policy with one unit per interval and at most `burst` units simultaneously. */
+export function continuousRefill(interval: Millis, burst: number): Policy {
   const credit = burst * interval;
   const params: GcraParams = { interval, burst, credit, rate: 1 / interval };
   return { algorithm: gcraAlgorithm, params, limit: burst, window: credit };
 }
+
+export const gcraEntry: RatedEntry = {
+  factory: gcra,
+  algorithms: [gcraAlgorithm],
+  text: { burst: true, policy: ({ limit, per, burst }) => gcra({ limit, per, burst }) },
+};

@@ -13,9 +13,10 @@ import {
 } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
 import { atLeastOne, checkOptionNames, positive } from '../../internal/options.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface LeakyBucketOptions {
-  /** Units that the bucket holds: the most that passes simultaneously, at least 1. */
+  /** Units that the bucket holds: the most that is allowed simultaneously, at least 1. */
   readonly size: number;
   /** Units that leave with each drip; default 1. */
   readonly dripSize?: number | undefined;
@@ -31,7 +32,6 @@ export type LeakyBucketParams = {
 
 export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   name: 'leaky-bucket',
-  bookable: true,
   width: () => 2,
   available: (p, row, at, now) => p.size - level(p, row, at, dripsBy(p, row, at, now)),
   waitFor(p, row, at, now, cost) {
@@ -46,10 +46,6 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     drain(p, row, at, now);
     row[at] += cost;
   },
-  overdraft(p, row, at, now, cost, span) {
-    const back = Math.floor((span + TIME_EPSILON) / p.dripRate) * p.dripSize;
-    return Math.min(cost, Math.max(0, p.size - 1 + back - level(p, row, at, dripsBy(p, row, at, now))));
-  },
   give(p, row, at, now, cost) {
     drain(p, row, at, now);
     row[at] = Math.max(0, row[at] - cost);
@@ -58,25 +54,31 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     const passed = dripsBy(p, row, at, now);
     const full = level(p, row, at, passed);
     if (full === 0) return 0;
-    // With fractions the quotient may be rounded down to a whole number: never too early.
+    // With fractional costs the quotient may be rounded down to a whole number; the row must not be dropped too early.
     let drips = passed + Math.ceil(full / p.dripSize);
     if (row[at] - drips * p.dripSize > 0) drips += 1;
     return row[at + 1] + drips * p.dripRate - now;
   },
-  // With drips of one unit the next drip is the next unit, also when parts of units were taken.
+  // With drips of one unit the next drip brings the next unit, even after fractional costs.
   refill: (p, limit, window) =>
     p.dripSize === 1 && Number.isInteger(p.size) && limit === p.size && window === p.size * p.dripRate
       ? 'even'
       : undefined,
+  booking: {
+    overdraft(p, row, at, now, cost, span) {
+      const back = Math.floor((span + TIME_EPSILON) / p.dripRate) * p.dripSize;
+      return Math.min(cost, Math.max(0, p.size - 1 + back - level(p, row, at, dripsBy(p, row, at, now))));
+    },
+  },
   inherit: { cells: [0], full: (p) => p.size },
   lease: {
     reduced: (p, span) =>
-      steps(Math.floor(p.size - (leak(p, span) + p.dripSize) / 2), p.dripSize, p.dripRate),
+      steppedRefill(Math.floor(p.size - (leak(p, span) + p.dripSize) / 2), p.dripSize, p.dripRate),
     leak,
   },
 };
 
-/** Infinity where only a wrong clock can have written the row: the bucket is empty then. */
+/** Drips since the row was written; Infinity if only a wrong clock can have written it, so that the bucket is empty. */
 function dripsBy(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
   if (row[at + 1] > now && isFarAhead(row[at + 1], now, windowOf(p.size, p.dripSize, p.dripRate)))
     return Infinity;
@@ -103,19 +105,19 @@ function drain(p: LeakyBucketParams, row: Cells, at: number, now: Millis): void 
   else row[at + 1] = row[at] === 0 ? Math.max(now, row[at + 1]) : row[at + 1] + passed * p.dripRate;
 }
 
-/** Of the drips in a time that is longer by the span, at most so many are more. */
+/** Units of the drips by which a duration that is longer by `span` can exceed the original one. */
 function leak({ dripSize, dripRate }: LeakyBucketParams, span: Millis): number {
   return Math.ceil(span / dripRate) * dripSize;
 }
 
-/** A bucket that fills with what is taken and empties in drips. It counts, it does not queue. */
+/** A bucket that fills with what is taken and empties in drips. It is a meter, not a queue. */
 export function leakyBucket(options: LeakyBucketOptions): Policy {
   const {
     size,
     dripSize = 1,
     dripRate = 1000,
   } = checkOptionNames('leakyBucket', options, ['size', 'dripSize', 'dripRate']);
-  return steps(
+  return steppedRefill(
     atLeastOne('leakyBucket.size', size),
     positive('leakyBucket.dripSize', dripSize),
     duration('leakyBucket.dripRate', dripRate),
@@ -123,7 +125,7 @@ export function leakyBucket(options: LeakyBucketOptions): Policy {
 }
 
 /** `dripSize` units come back every `dripRate`, up to `size`. */
-export function steps(size: number, dripSize: number, dripRate: Millis): Policy {
+export function steppedRefill(size: number, dripSize: number, dripRate: Millis): Policy {
   const params: LeakyBucketParams = { size, dripSize, dripRate };
   return {
     algorithm: leakyBucketAlgorithm,
@@ -136,3 +138,13 @@ export function steps(size: number, dripSize: number, dripRate: Millis): Policy 
 function windowOf(size: number, dripSize: number, dripRate: Millis): Millis {
   return Math.ceil(size / dripSize) * dripRate;
 }
+
+export const leakyBucketEntry: RatedEntry = {
+  factory: leakyBucket,
+  algorithms: [leakyBucketAlgorithm],
+  text: {
+    burst: true,
+    policy: ({ limit, millis, burst }) =>
+      leakyBucket({ size: burst ?? Math.max(1, limit), dripRate: millis / limit }),
+  },
+};

@@ -13,6 +13,7 @@ import {
 } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
 import { checkOptionNames } from '../../internal/options.ts';
+import type { AlgorithmEntry } from '../entry.ts';
 
 export interface MinIntervalOptions {
   /** The least time between two actions. */
@@ -37,7 +38,7 @@ export const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
   refill: () => 'whole',
 };
 
-/** 0 where only a wrong clock can have written the row. */
+/** The wait until the next action; 0 if only a wrong clock can have written the row. */
 function left(p: MinIntervalParams, row: Cells, at: number, now: Millis): Millis {
   const wait = row[at] - now;
   return wait > TIME_EPSILON && !isFarAhead(row[at] - p.every, now, p.every) ? wait : 0;
@@ -49,3 +50,5 @@ export function minInterval(options: MinIntervalOptions): Policy {
   const params: MinIntervalParams = { every: duration('minInterval.every', every) };
   return { algorithm: minIntervalAlgorithm, params, limit: 1, window: params.every };
 }
+
+export const minIntervalEntry: AlgorithmEntry = { factory: minInterval, algorithms: [minIntervalAlgorithm] };

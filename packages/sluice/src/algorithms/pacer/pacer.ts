@@ -1,5 +1,5 @@
 /**
- * Smooth outflow: whoever comes passes when the last one is paid for, and its own cost delays the next.
+ * Smooth outflow: a request is allowed once the previous one is paid off, and its own cost delays the next one.
  * Idle time is stored and spent first; with a warm-up, stored permits cost more the longer the pause was.
  *
  * Cells: spent (of the stored permits), next (the instant from which the next one passes), since (when that was true).
@@ -16,19 +16,20 @@ import {
 import { type Duration, duration, windowOf } from '../../internal/duration.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { cost as checkCost, checkOptionNames, notNegative, oneOf, positive } from '../../internal/options.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface PacerOptions {
   /** Permits per `per`, evenly spaced. Below 1, a permit takes longer than `per`. */
   readonly limit: number;
-  /** The span of the rate. */
+  /** The duration that the rate refers to. */
   readonly per: Duration;
-  /** How long the pace takes from cold to full after a pause. */
+  /** How long it takes to reach the full rate after a pause. */
   readonly warmup?: Duration | undefined;
-  /** How many times slower the first one is after a long pause; default 3. */
+  /** How many times slower the first permit is after a long pause; default 3. */
   readonly coldFactor?: number | undefined;
   /** Permits that idle time may store, to be spent without delay; default 0. Not with a warm-up. */
   readonly maxBurst?: number | undefined;
-  /** What a key that was never seen has stored: 'full' (default) or, as in Guava, 'empty'. */
+  /** Whether a new key has its permits stored: 'full' (default) or, as in Guava, 'empty'. */
   readonly fresh?: 'full' | 'empty' | undefined;
   /**
    * 'exact' (default), or, as in Guava, 'microseconds': what a grant delays the next by is cut to whole ones, so that
@@ -49,7 +50,7 @@ export type PacerParams = {
   readonly slope: number;
   /** Ticks in which an idle key stores one permit. */
   readonly refill: number;
-  /** A stored permit that is not cold costs so many ticks. */
+  /** The ticks that a stored permit costs when it is not cold. */
   readonly warm: number;
   readonly freshEmpty: boolean;
   /** Ticks per millisecond: 1, or 1000 where only whole ones count. Cells are in milliseconds either way. */
@@ -60,16 +61,11 @@ export type PacerParams = {
 
 export const pacerAlgorithm: Algorithm<PacerParams> = {
   name: 'pacer',
-  bookable: true,
   width: () => 3,
   available: (p, row, at, now) => (nextOf(p, row, at, now) - now <= TIME_EPSILON ? Infinity : 0),
   waitFor(p, row, at, now) {
     const wait = nextOf(p, row, at, now) - now;
     return wait <= TIME_EPSILON ? 0 : wait;
-  },
-  overdraft(p, row, at, now, cost, span) {
-    const dearest = Math.max(p.interval, p.interval + (p.stored - p.threshold) * p.slope);
-    return Math.min(cost, Math.max(0, ((now + span - nextOf(p, row, at, now)) * p.scale) / dearest));
   },
   take(p, row, at, now, cost) {
     const missing = spent(p, row, at, now);
@@ -96,6 +92,12 @@ export const pacerAlgorithm: Algorithm<PacerParams> = {
     const next = nextOf(p, row, at, now);
     if (p.freshEmpty && p.stored > 0) return next === 0 ? 0 : Infinity;
     return Math.max(0, next - now) + (spent(p, row, at, now) * p.refill) / p.scale;
+  },
+  booking: {
+    overdraft(p, row, at, now, cost, span) {
+      const dearest = Math.max(p.interval, p.interval + (p.stored - p.threshold) * p.slope);
+      return Math.min(cost, Math.max(0, ((now + span - nextOf(p, row, at, now)) * p.scale) / dearest));
+    },
   },
 };
 
@@ -129,10 +131,10 @@ function price(p: PacerParams, stored: number, amount: number): number {
   return whole(p, (fromCold * edges) / 2) + whole(p, (amount - fromCold) * p.warm);
 }
 
-/** A rate next to nothing still has an interval that can be added up. */
+/** The longest interval, so that sums stay finite even for extremely low rates. */
 const SLOWEST = 1e200;
 
-/** A smooth outflow: each passes once the one before is paid for, and its own cost delays the next. */
+/** A smooth outflow: a request is allowed once the previous one is paid off, and its own cost delays the next one. */
 export function pacer(options: PacerOptions): Policy {
   const {
     limit,
@@ -171,13 +173,13 @@ export function pacer(options: PacerOptions): Policy {
   if (warmup === undefined && coldFactor !== undefined) {
     throw new SluiceError('ERR_UNKNOWN_OPTION', 'pacer.coldFactor', coldFactor, 'only with a warm-up');
   }
-  // What is announced is at least one permit: 0.5 per second reads as 1 per 2 seconds.
+  // Announce at least one permit: 0.5 per second becomes 1 per 2 seconds.
   const announced = limit < 1 ? { limit: 1, window: window / limit } : { limit, window };
   const params: PacerParams = { interval, ...store, freshEmpty, scale, window: announced.window };
   return { algorithm: pacerAlgorithm, params, ...announced };
 }
 
-/** At least one, and whole where only whole ones count. */
+/** A duration in ticks: at least one and, with a resolution of microseconds, a whole number. */
 function inTicks(span: Millis, scale: number): number {
   return scale === 1 ? span : Math.max(1, Math.round(span * scale));
 }
@@ -195,3 +197,9 @@ function warming(interval: number, warmup: number, coldFactor: number): StorePar
   const slope = (cold - interval) / (stored - threshold);
   return { stored, threshold, slope, refill: warmup / stored, warm: interval };
 }
+
+export const pacerEntry: RatedEntry = {
+  factory: pacer,
+  algorithms: [pacerAlgorithm],
+  text: { burst: true, policy: ({ limit, per, burst }) => pacer({ limit, per, maxBurst: burst }) },
+};

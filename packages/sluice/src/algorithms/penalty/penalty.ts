@@ -1,6 +1,6 @@
 /**
- * Denials lead to a block that grows. It watches the limiter's other policies: each denial is a strike, and so many
- * strikes block the key. Attempts during the block do not count, so the announced end is honoured.
+ * Blocks a key after repeated denials, longer each time. It watches the limiter's other policies: each denial is a strike,
+ * and `after` strikes block the key. Attempts during the block do not count, so the announced end is exact.
  *
  * Cells: strikes, since (the first of them, or the end of the last block), until (end of the block), length (of it).
  */
@@ -15,15 +15,16 @@ import {
 import { type Duration, duration } from '../../internal/duration.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { atLeastOne, checkOptionNames, whole } from '../../internal/options.ts';
+import type { AlgorithmEntry } from '../entry.ts';
 
 export interface PenaltyOptions {
-  /** So many denials … */
+  /** The number of denials that block the key. */
   readonly after: number;
-  /** … in this span … */
+  /** The duration in which these denials must happen. */
   readonly within: Duration;
-  /** … block the key for so long. */
+  /** How long the first block lasts. */
   readonly block: Duration;
-  /** Each further block is so many times longer, until `within` has passed without a new one; default 2. */
+  /** How many times longer each further block is, until `within` has passed without a new one; default 2. */
   readonly factor?: number | undefined;
   /** The longest block; default one day, or `block` when that is longer. */
   readonly max?: Duration | undefined;
@@ -54,7 +55,7 @@ export const penaltyAlgorithm: Algorithm<PenaltyParams> = {
     row[at + 1] = row[at + 2];
     row[at] = 0;
   },
-  /** A refund pays for no strike. */
+  /** A refund does not remove strikes. */
   give() {},
   clearIn: (p, row, at, now) =>
     row[at + 1] === 0 || quiet(p, row, at, now) ? 0 : row[at + 1] + p.within - now,
@@ -65,7 +66,7 @@ function blockLeft(p: PenaltyParams, row: Cells, at: number, now: Millis): Milli
   return wait > TIME_EPSILON && !isWrong(p, row, at, now) ? wait : 0;
 }
 
-/** So long without a strike or a block that all is forgiven, or written when the clock was wrong. */
+/** Whether the last strike or block is so old that everything is forgiven, or only a wrong clock can have written the row. */
 function quiet(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
   return row[at + 1] + p.within <= now + TIME_EPSILON || isWrong(p, row, at, now);
 }
@@ -76,7 +77,7 @@ function isWrong(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean
   return isFarAhead(written, now, p.within);
 }
 
-/** Denials by the policies beside it lead to a block, which grows each time. */
+/** Blocks a key after repeated denials by the limiter's other policies, longer each time. */
 export function penalty(options: PenaltyOptions): Policy {
   const {
     after,
@@ -96,6 +97,8 @@ export function penalty(options: PenaltyOptions): Policy {
     factor: atLeastOne('penalty.factor', factor),
     max: longest,
   };
-  // It is no quota: nothing of it can be left over.
+  // It is not a quota, so it has no units that could be left.
   return { algorithm: penaltyAlgorithm, params, limit: Infinity, window: params.within };
 }
+
+export const penaltyEntry: AlgorithmEntry = { factory: penalty, algorithms: [penaltyAlgorithm] };

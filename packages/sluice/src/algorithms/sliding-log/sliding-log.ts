@@ -1,6 +1,6 @@
 /**
- * A log of what was taken when. Exact, or with times rounded up to the end of their sub-window, so that entries merge
- * and nothing is ever forgotten too early.
+ * A log of when each unit was taken. Exact, or with times rounded up to the end of their sub-window, so that entries can be
+ * merged and never expire too early.
  *
  * Cells: head, tail (entry numbers: the live ones, and maybe some expired, lie between), base, then entries of
  * (time, sum of all costs up to and including this one). Used = last sum − base, so any question is a binary search:
@@ -16,31 +16,32 @@ import {
 } from '../../engine/contract.ts';
 import { type Duration, windowOf } from '../../internal/duration.ts';
 import { checkOptionNames, perWindow, positive, whole } from '../../internal/options.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface SlidingLogOptions {
-  /** The most that passes in any window, at least 1. */
+  /** The most that is allowed in any window, at least 1. */
   readonly limit: number;
   /** The length of a window. */
   readonly per: Duration;
-  /** 'exact' (default), or into how many sub-windows `per` is cut: at most that many entries + 1 per key. */
+  /** 'exact' (default), or the number of sub-windows in `per`: a key then has at most that many entries + 1. */
   readonly resolution?: 'exact' | number | undefined;
 }
 
 export type SlidingLogParams = {
   readonly limit: number;
   readonly per: Millis;
-  /** Length of a sub-window; 0: exact. */
+  /** The length of a sub-window; 0 if exact. */
   readonly step: Millis;
-  /** Entries kept at most; beyond that the two oldest are merged into the newer, which forgets nothing. */
+  /** The most entries that are kept. Beyond that, the two oldest are merged at the newer one's time, so nothing is lost early. */
   readonly entries: number;
 };
 
 const HEADER = 3;
-/** Beyond this, sums are made smaller: added to a sum near 2^53, a cost of 1 would be lost. */
+/** Sums beyond this are rebased, because a cost of 1 would be lost when added to a sum near 2^53. */
 const LARGEST_BASE = 2 ** 32;
-/** At least this many entries are kept apart, for costs that are parts of a unit. */
+/** At least this many entries are kept, because fractional costs need more entries than units. */
 export const FEWEST_ENTRIES = 100;
-/** Float error of sums of fractional costs; far less than any cost. */
+/** The float error that sums of fractional costs may have; far less than any cost. */
 const NEAR = 1e-9;
 
 export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
@@ -77,7 +78,7 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     put(row, at, tail, stamp, before + cost);
     row[at + 1] = tail + 1;
   },
-  /** Unless told which, the oldest go first: what stays expires later, so a refund never lets more through than it gave back. */
+  /** By default the oldest entries are given back: the others expire later, so a refund never admits more than it returned. */
   give(p, row, at, now, cost, takenAt) {
     dropExpired(p, row, at, now);
     if (takenAt === undefined) row[at + 2] = Math.min(row[at + 2] + cost, lastSum(row, at));
@@ -126,7 +127,7 @@ function lastSum(row: Cells, at: number): number {
   return row[at + 1] > row[at] ? sum(row, at, row[at + 1] - 1) : row[at + 2];
 }
 
-/** The first entry that still counts; tail when none does. */
+/** The first entry that still counts; `tail` if none does. */
 function firstLive(p: SlidingLogParams, row: Cells, at: number, now: Millis): number {
   const head = row[at];
   const tail = row[at + 1];
@@ -143,7 +144,7 @@ function firstLive(p: SlidingLogParams, row: Cells, at: number, now: Millis): nu
   return low;
 }
 
-/** The sum of all that has left before this entry. */
+/** The sum of all costs before this entry. */
 function baseOf(row: Cells, at: number, first: number): number {
   return first > row[at] ? sum(row, at, first - 1) : row[at + 2];
 }
@@ -196,7 +197,7 @@ export function newestTime(row: Cells, at: number): Millis {
   return time(row, at, row[at + 1] - 1);
 }
 
-/** Sums start from 0 again. */
+/** Rebases all sums so that they start from 0. */
 function rebase(row: Cells, at: number): void {
   for (let entry = row[at]; entry < row[at + 1]; entry++) row[at + HEADER + 2 * entry + 1] -= row[at + 2];
   row[at + 2] = 0;
@@ -206,7 +207,7 @@ function forgetEmpty(row: Cells, at: number): void {
   if (row[at] === row[at + 1]) row[at] = row[at + 1] = row[at + 2] = 0;
 }
 
-/** A log of what was taken when: never more than the limit in any window. */
+/** A log of every take: never allows more than the limit in any window. */
 export function slidingLog(options: SlidingLogOptions): Policy {
   const {
     limit,
@@ -225,3 +226,9 @@ export function slidingLog(options: SlidingLogOptions): Policy {
   };
   return { algorithm: slidingLogAlgorithm, params, limit, window };
 }
+
+export const slidingLogEntry: RatedEntry = {
+  factory: slidingLog,
+  algorithms: [slidingLogAlgorithm],
+  text: { burst: false, policy: ({ limit, per }) => slidingLog({ limit, per }) },
+};

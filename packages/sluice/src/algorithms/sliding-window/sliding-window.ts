@@ -14,9 +14,10 @@ import {
 } from '../../engine/contract.ts';
 import { type Duration, windowOf } from '../../internal/duration.ts';
 import { checkOptionNames, perWindow, positive } from '../../internal/options.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface SlidingWindowOptions {
-  /** The most that passes in a window, by the estimate of two counters; at least 1. */
+  /** The most that is allowed in a window, as estimated from two counters; at least 1. */
   readonly limit: number;
   /** The length of a window. */
   readonly per: Duration;
@@ -38,7 +39,7 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
     const older = previous(p, row, at, start);
     if (estimate(p, now, start, counted, older) + cost <= p.limit) return 0;
     const room = p.limit - cost;
-    // While this window lasts the older counter fades; after it, the present one does.
+    // During this window the older counter fades; after it, the current one fades.
     if (counted <= room) return start + p.per * (1 - (room - counted) / older) - now;
     return start + p.per + p.per * (1 - room / counted) - now;
   },
@@ -58,11 +59,11 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
     return previous(p, row, at, start) > 0 ? start + p.per - now : 0;
   },
   inherit: { cells: [1, 2], full: (p) => p.limit },
-  // Clear after the current window and the next: the current one ends `per` earlier.
+  // The row is fully replenished at the end of the next window; if `count` is 0, at the end of the current one.
   lease: { lasts: (p, resetAfter) => resetAfter - p.per },
 };
 
-/** Not before the window already written, unless only a wrong clock can have written it: the row is fresh then. */
+/** The start of the current window: never before the one in the row, unless only a wrong clock can have written that. */
 function windowStart(p: SlidingWindowParams, row: Cells, at: number, now: Millis): Millis {
   const start = Math.floor((now + TIME_EPSILON) / p.per) * p.per;
   return row[at] > start && !isFarAhead(row[at], now, p.per) ? row[at] : start;
@@ -99,7 +100,7 @@ function roll(p: SlidingWindowParams, row: Cells, at: number, now: Millis): void
   row[at] = start;
 }
 
-/** Two counters, the older one fading: a window without a jump at its edge. */
+/** Two counters, of which the older one fades, so that there is no jump at the edge of a window. */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
   const { limit, per } = checkOptionNames('slidingWindow', options, ['limit', 'per']);
   positive('slidingWindow.limit', limit);
@@ -107,3 +108,9 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
   const params: SlidingWindowParams = { limit: perWindow('slidingWindow.limit', limit, window), per: window };
   return { algorithm: slidingWindowAlgorithm, params, limit, window };
 }
+
+export const slidingWindowEntry: RatedEntry = {
+  factory: slidingWindow,
+  algorithms: [slidingWindowAlgorithm],
+  text: { burst: false, policy: ({ limit, per }) => slidingWindow({ limit, per }) },
+};

@@ -1,25 +1,26 @@
 /**
- * The token bucket: what is missing from a full bucket is the level of gcra (continuous refill)
- * or of a leaky bucket (stepped refill), so it needs no algorithm of its own.
+ * The token bucket needs no algorithm of its own: the tokens missing from a full bucket are the level of gcra (continuous
+ * refill) or of a leaky bucket (stepped refill).
  */
 import type { Policy } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
 import { atLeastOne, checkOptionNames, oneOf, positive } from '../../internal/options.ts';
-import { evenly } from '../gcra/gcra.ts';
-import { steps } from '../leaky-bucket/leaky-bucket.ts';
+import { continuousRefill, gcraAlgorithm } from '../gcra/gcra.ts';
+import { leakyBucketAlgorithm, steppedRefill } from '../leaky-bucket/leaky-bucket.ts';
+import type { RatedEntry } from '../entry.ts';
 
 export interface TokenBucketOptions {
-  /** Tokens that the bucket holds: the most that passes simultaneously, at least 1. */
+  /** Tokens that the bucket holds: the most that is allowed simultaneously, at least 1. */
   readonly capacity: number;
-  /** Tokens that come back `every` so often. */
+  /** The number of tokens that come back in each `every`. */
   readonly refill: number;
   /** How often `refill` tokens come back. */
   readonly every: Duration;
-  /** true (default): tokens trickle in evenly. false: all `refill` tokens at once, at the end of each `every`. */
+  /** true (default): tokens come back one by one. false: all `refill` tokens come back together, at the end of each `every`. */
   readonly continuous?: boolean | undefined;
 }
 
-/** Tokens that come back, evenly or in steps, up to what the bucket holds. */
+/** A bucket whose tokens come back continuously or in steps, up to its capacity. */
 export function tokenBucket(options: TokenBucketOptions): Policy {
   const {
     capacity,
@@ -31,5 +32,18 @@ export function tokenBucket(options: TokenBucketOptions): Policy {
   positive('tokenBucket.refill', refill);
   const span = duration('tokenBucket.every', every);
   oneOf('tokenBucket.continuous', String(continuous), ['true', 'false']);
-  return { ...(continuous ? evenly(span / refill, capacity) : steps(capacity, refill, span)), per: span };
+  return {
+    ...(continuous ? continuousRefill(span / refill, capacity) : steppedRefill(capacity, refill, span)),
+    per: span,
+  };
 }
+
+export const tokenBucketEntry: RatedEntry = {
+  factory: tokenBucket,
+  algorithms: [gcraAlgorithm, leakyBucketAlgorithm],
+  text: {
+    burst: true,
+    policy: ({ limit, per, burst }) =>
+      tokenBucket({ capacity: burst ?? Math.max(1, limit), refill: limit, every: per }),
+  },
+};

@@ -1,5 +1,6 @@
 /** What a client remembers between calls: until when each server asked it to wait, and how many retries are left. */
 import { type Clock, type Decision, TIME_EPSILON, type Millis } from '../../engine/contract.ts';
+import { declareDecision } from '../../engine/decision.ts';
 
 interface Closures {
   /** The remaining wait that the key's server has announced; 0 if none. */
@@ -69,17 +70,7 @@ export function retryBudget(ratio: number): RetryBudget {
 
 /** A denial that stands for a wait announced by the server. */
 export function announcedDenial(wait: Millis): Decision {
-  return {
-    allowed: false,
-    taken: 0,
-    limit: 0,
-    remaining: 0,
-    retryAfter: wait,
-    resetAfter: wait,
-    policy: 'announced',
-    policies: [],
-    source: 'deny-cache',
-  };
+  return declareDecision('announced', false, 0, wait, 'deny-cache');
 }
 
 /** Waits `wait` milliseconds. If aborted, it clears the timer and rejects with the signal's reason. */

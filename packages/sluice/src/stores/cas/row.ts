@@ -9,7 +9,8 @@
  */
 import type { Cells, Decision, Hit, Millis, Plan } from '../../engine/contract.ts';
 import { digest } from '../../internal/hash.ts';
-import { clearIn, decide } from '../../engine/decide.ts';
+import { decide } from '../../engine/decide.ts';
+import { clearIn } from '../../engine/row.ts';
 import { RowHeap } from '../table/variable-length-rows.ts';
 
 /** The first number of every value. A value that starts with another number is ignored, and the key is fresh. */

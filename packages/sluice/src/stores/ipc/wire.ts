@@ -13,6 +13,7 @@
  */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import type { Decision, Hit, Mode, Params, Plan, Refill, Verb } from '../../engine/contract.ts';
+import { heldDecision, makeDecision, policyState } from '../../engine/decision.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { type Inherit, inheriting } from '../../policy/inherit.ts';
 import { type Place, planInRow, signatureOf } from '../../policy/layout.ts';
@@ -157,26 +158,21 @@ export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {
   const number = (i: number): number => (line[i] ?? Infinity) as number;
   const members = membersOf(line, plan);
   const at = line[STATES + members * plan.policies.length] as number | undefined;
-  return {
-    allowed: line[0] as boolean,
-    taken: number(1),
+  const numbers = {
+    name: line[6] as string,
     limit: number(2),
     remaining: number(3),
     retryAfter: number(4),
     resetAfter: number(5),
-    policy: line[6] as string,
-    source: line[7] as Decision['source'],
-    policies: plan.policies.map(({ name, limit, window, refill }, i) => ({
-      name,
-      limit,
-      window,
-      remaining: number(STATES + members * i),
-      retryAfter: number(STATES + 1 + members * i),
-      resetAfter: number(STATES + 2 + members * i),
-      refill: members === 3 ? refill : refillFrom(line[STATES + 3 + members * i]),
-    })),
-    ...(at === undefined ? undefined : { at }),
   };
+  const states = plan.policies.map((policy, i) => {
+    const from = STATES + members * i;
+    const refill = members === 3 ? policy.refill : refillFrom(line[from + 3]);
+    return policyState(policy, number(from), number(from + 1), number(from + 2), refill);
+  });
+  const source = line[7] as Decision['source'];
+  const decision = makeDecision(numbers, states, line[0] as boolean, number(1), source);
+  return at === undefined ? decision : heldDecision(decision, at);
 }
 
 function refillFrom(value: DecisionLine[number]): Refill | undefined {

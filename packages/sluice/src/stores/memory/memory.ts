@@ -1,11 +1,11 @@
-/** All rows in this process; answers come synchronously. */
+/** The memory store: all rows are in this process, and answers are synchronous. */
 import { clockOf, type GivenClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../../engine/contract.ts';
 import { bound, checkOptionNames } from '../../internal/options.ts';
 import type { Space } from './space.ts';
 import { Spaces } from './spaces.ts';
 
-/** Without a bound, whoever invents keys decides how much memory a limiter takes: 5 million of them took 381 MB. */
+/** Without a bound, an attacker who invents keys decides how much memory a limiter uses: 5 million keys used 381 MB. */
 const MAX_KEYS = 1_000_000;
 
 export interface MemoryOptions {
@@ -28,7 +28,7 @@ export interface Inside {
   now(): Millis;
   apply(hit: Hit, now: Millis): Decision;
   spaces(): Spaces;
-  /** Forgets everything. Fingerprints are made with this seed from here on. */
+  /** Drops all rows. From then on, fingerprints are computed with this seed. */
   restart(seed: Int32Array): Spaces;
 }
 

@@ -1,10 +1,10 @@
-/** The rows of a store as plain data, for a copy of it in another process. No keys: only their fingerprints. */
+/** The rows of a store as plain data, for a copy in another process. It contains no keys, only their fingerprints. */
 import type { Millis, Plan } from '../../engine/contract.ts';
 import { blockTable, NOTE, type Space } from './space.ts';
 import type { Spaces } from './spaces.ts';
 
 export interface Saved {
-  /** Of the fingerprints. */
+  /** The seed of the fingerprints. */
   readonly seed: readonly number[];
   readonly tables: readonly SavedTable[];
   /** Manual blocks: until when, by fingerprint. */
@@ -13,14 +13,14 @@ export interface Saved {
 
 export interface SavedTable {
   readonly plans: readonly Plan[];
-  /** Cells of a row. */
+  /** The number of cells in a row. */
   readonly width: number;
   readonly rows: Float64Array;
-  /** Rows. */
+  /** The number of rows. */
   readonly count: number;
 }
 
-/** Everything that is in use. */
+/** Copies every row and manual block that is in use. */
 export function save(spaces: Spaces, now: Millis): Saved {
   const tables: SavedTable[] = [];
   const blocks: Saved['blocks'][number][] = [];
@@ -39,7 +39,7 @@ export function save(spaces: Spaces, now: Millis): Saved {
   return { seed: [...spaces.seed], tables, blocks };
 }
 
-/** Only for a store without rows, which has the seed of the one that was saved. */
+/** Only for an empty store with the same seed as the one that was saved. */
 export function restore(spaces: Spaces, { tables, blocks }: Saved, now: Millis): void {
   for (const { plans, width, rows, count } of tables) {
     const [space] = plans.map((plan) => spaces.of(plan, now));
@@ -60,31 +60,32 @@ export function restore(spaces: Spaces, { tables, blocks }: Saved, now: Millis):
   }
 }
 
-function saveRows({ table, width, plans, grown }: Space, now: Millis): Written {
+function saveRows({ table, width, plans, variableRows }: Space, now: Millis): Written {
   const out = new CellWriter();
   const pointers = pointersOf(plans[0]);
   table.each(now, (low, high, at) => {
     const { cells } = table;
     out.tag(low, high);
     out.put(cells, at, width);
-    for (const offset of pointers) out.row(cells[at + offset] === 0 ? [] : grown.get(cells[at + offset]));
+    for (const offset of pointers)
+      out.row(cells[at + offset] === 0 ? [] : variableRows.get(cells[at + offset]));
   });
   return out.written();
 }
 
-function restoreRows({ table, width, plans, grown }: Space, rows: Float64Array, now: Millis): void {
+function restoreRows({ table, width, plans, variableRows }: Space, rows: Float64Array, now: Millis): void {
   const pointers = pointersOf(plans[0]);
   for (const from = new CellReader(rows); from.hasMore; ) {
     const at = table.addAs(...from.tag(), now);
     table.cells.set(from.take(width), at);
     for (const offset of pointers) {
       const row = from.row();
-      table.cells[at + offset] = row.length === 0 ? 0 : grown.put(0, row);
+      table.cells[at + offset] = row.length === 0 ? 0 : variableRows.put(0, row);
     }
   }
 }
 
-/** Offsets of the cells that point to a row of their own. */
+/** Offsets of the cells that point to variable-length rows. */
 function pointersOf({ policies }: Plan): number[] {
   return policies.filter(({ grows }) => grows).map(({ offset }) => offset);
 }
@@ -94,14 +95,14 @@ interface Written {
   readonly count: number;
 }
 
-/** Rows one after the other: fingerprint, cells, then each row that grew, with its length before it. */
+/** Rows one after the other: fingerprint, cells, then each variable-length row, with its length before it. */
 class CellWriter {
   #cells = new Float64Array(1024);
   #tags = new Int32Array(this.#cells.buffer);
   #length = 0;
   #count = 0;
 
-  /** As two integers: a fingerprint read as a float64 may be a NaN, whose bits can change on the way. */
+  /** As two integers: a fingerprint read as a float64 may be a NaN, whose bits can change in transit. */
   tag(low: number, high: number): void {
     this.#room(1);
     this.#tags[2 * this.#length] = low;
@@ -135,7 +136,7 @@ class CellWriter {
   }
 }
 
-/** Reads what a CellWriter wrote. Throws where it ends too early. */
+/** Reads what a CellWriter wrote. Throws if the data ends too early. */
 class CellReader {
   readonly #cells: Float64Array;
   readonly #tags: Int32Array;

@@ -1,10 +1,11 @@
-/** The rows of one table: of all plans that have a name and a signature in common, and so read each other's rows. */
+/** The rows of one table: those of all plans with the same name and signature, which read each other's rows. */
 import type { Cells, Decision, Hit, Millis, Plan } from '../../engine/contract.ts';
-import { clearIn, decide, worth } from '../../engine/decide.ts';
+import { decide } from '../../engine/decide.ts';
+import { clearIn, evictionWeight } from '../../engine/row.ts';
 import { RowHeap } from '../table/variable-length-rows.ts';
 import { type RowKind, Table } from '../table/table.ts';
 
-/** What all limiters of a name share. */
+/** What all limiters with the same name share. */
 export interface Group {
   readonly name: string;
   /** By signature. */
@@ -13,26 +14,30 @@ export interface Group {
   blocks: Table | undefined;
 }
 
-const BLOCK: RowKind = { width: 1, worth: (cells, at, now) => Math.min(0, now - cells[at]), forget() {} };
+const BLOCK: RowKind = {
+  width: 1,
+  evictionWeight: (cells, at, now) => Math.min(0, now - cells[at]),
+  forget() {},
+};
 
 export function blockTable(maxKeys: number, seed: Int32Array): Table {
   return new Table(BLOCK, maxKeys, seed);
 }
 
-/** Up to this many plans are asked one by one whether a row may be forgotten. With more of them, each row says it itself. */
+/** Up to this many plans are asked in turn whether a row may be dropped. With more plans, each row carries a note. */
 const ASKED = 4;
-/** Cells behind a row that says it itself: until when it is needed, and its eviction weight per millisecond until then. */
+/** Cells of a note, behind the row: until when the row is needed, and its eviction weight per millisecond until then. */
 export const NOTE = 2;
-/** Weights must stay finite, in milliseconds. */
+/** The longest duration that a weight is computed from, in milliseconds: weights must stay finite. */
 const LONGEST = 1e15;
 
 export class Space implements RowKind {
   width: number;
   readonly table: Table;
-  /** The first plans that were seen here, at most ASKED. */
+  /** The first plans that joined, at most ASKED. */
   readonly plans: Plan[];
   #hasNotes = false;
-  readonly grown: RowHeap = new RowHeap();
+  readonly variableRows: RowHeap = new RowHeap();
   readonly #group: Group;
   readonly #maxKeys: number;
   readonly #seed: Int32Array;
@@ -66,7 +71,7 @@ export class Space implements RowKind {
     this.beginNotes();
   }
 
-  /** From here on each row says how long it is needed. */
+  /** From now on each row carries a note. */
   beginNotes(): void {
     this.#hasNotes = true;
     this.width += NOTE;
@@ -76,26 +81,25 @@ export class Space implements RowKind {
   apply(hit: Hit, now: Millis): Decision {
     const { verb, key } = hit;
     const { table } = this;
-    const until = this.#blockedUntil(hit, now);
-
-    // A reset reaches every version of the limiter, as a manual block does.
-    if (verb === 'reset') for (const space of this.#group.spaces.values()) space.#clear(key, now);
+    if (verb === 'block') this.#block(key, now, now + hit.span);
+    else if (verb === 'reset') this.#reset(key, now);
+    const until = this.#blockedUntil(key);
     let at = this.#find(key, now);
     if (at < 0 && (verb === 'take' || verb === 'reserve' || verb === 'renew')) {
       this.#onAdd(this, now);
       at = table.add(now);
     }
-    // A hit that takes nothing, and has nothing to give back, leaves no row.
-    if (at < 0) return decide(hit, new Float64Array(this.width), 0, now, until, this.grown);
+    // A hit that takes nothing and has nothing to give back does not add a row.
+    if (at < 0) return decide(hit, new Float64Array(this.width), 0, now, until, this.variableRows);
     if (this.#hasNotes) return this.#decideAndNote(hit, at, now, until);
-    return decide(hit, table.cells, at, now, until, this.grown);
+    return decide(hit, table.cells, at, now, until, this.variableRows);
   }
 
   #find(key: string, now: Millis): number {
     return this.#hasNotes ? this.table.findWide(key, now) : this.table.find(key);
   }
 
-  /** Makes the key's row one of zeros. */
+  /** Fills the key's row with zeros. */
   #clear(key: string, now: Millis): void {
     const at = this.#find(key, now);
     if (at < 0) return;
@@ -106,64 +110,78 @@ export class Space implements RowKind {
 
   #decideAndNote(hit: Hit, at: number, now: Millis, until: Millis): Decision {
     const { cells } = this.table;
-    const decision = decide(hit, cells, at, now, until, this.grown);
+    const decision = decide(hit, cells, at, now, until, this.variableRows);
     if (hit.verb !== 'peek') this.#note(hit.plan, cells, at, now);
     return decision;
   }
 
-  /** When a manual block ends, after the hit has changed it. */
-  #blockedUntil({ verb, key, span }: Hit, now: Millis): Millis {
-    const group = this.#group;
-    if (verb === 'block') group.blocks ??= blockTable(this.#maxKeys, this.#seed);
-    const table = group.blocks;
+  /** When the key's manual block ends; 0: it has none. */
+  #blockedUntil(key: string): Millis {
+    const table = this.#group.blocks;
     if (table === undefined) return 0;
-    let at = table.find(key);
-    if (verb === 'block') {
-      // To unblock a key (span 0) must not evict another key's block.
-      if (at < 0 && span > 0) at = table.add(now);
-      if (at >= 0) table.cells[at] = now + span;
-    }
-    if (at >= 0 && verb === 'reset') table.cells[at] = 0;
+    const at = table.find(key);
     return at < 0 ? 0 : table.cells[at];
   }
 
-  /** Notes that a plan wrote the row: it is needed at least until it is fully replenished by this plan. */
-  #note(plan: Plan, cells: Cells, at: number, now: Millis): void {
-    const clear = clearIn(plan, cells, at, now, this.grown);
-    if (clear > 0) this.#write(cells, at, now, clear, worth(plan, cells, at, now, this.grown));
+  #block(key: string, now: Millis, until: Millis): void {
+    const group = this.#group;
+    group.blocks ??= blockTable(this.#maxKeys, this.#seed);
+    const table = group.blocks;
+    let at = table.find(key);
+    // Unblocking a key that has no block must not evict another key's block.
+    if (at < 0 && until <= now) return;
+    if (at < 0) at = table.add(now);
+    table.cells[at] = until;
   }
 
-  /** The row is needed for as long as the plan needs it that needs it longest; it weighs what it weighs by the last one. */
+  /** Ends a manual block and clears the key's rows. Like a block, a reset applies to every version of the limiter. */
+  #reset(key: string, now: Millis): void {
+    const { blocks, spaces } = this.#group;
+    const at = blocks?.find(key) ?? -1;
+    if (blocks !== undefined && at >= 0) blocks.cells[at] = 0;
+    for (const space of spaces.values()) space.#clear(key, now);
+  }
+
+  /** Notes that a plan wrote the row, which is needed at least until it is fully replenished under this plan. */
+  #note(plan: Plan, cells: Cells, at: number, now: Millis): void {
+    const clear = clearIn(plan, cells, at, now, this.variableRows);
+    if (clear > 0)
+      this.#write(cells, at, now, clear, evictionWeight(plan, cells, at, now, this.variableRows));
+  }
+
+  /** A row is needed until the last of its plans no longer needs it. Its weight is that of the plan that wrote it last. */
   #write(cells: Cells, at: number, now: Millis, clear: Millis, weight: number): void {
     const note = at + this.width - NOTE;
     cells[note] = Math.max(cells[note], now + clear);
     cells[note + 1] = weight / Math.min(clear, LONGEST);
   }
 
-  /** A row from before there were notes may have been written by any of the first plans. */
+  /** Any of the first plans may have written a row that has no note yet. */
   extend(cells: Cells, at: number, now: Millis): void {
     let longest = 0;
-    for (const plan of this.plans) longest = Math.max(longest, clearIn(plan, cells, at, now, this.grown));
-    if (longest > 0) this.#write(cells, at, now, longest, this.#worthToPlans(cells, at, now));
+    for (const plan of this.plans)
+      longest = Math.max(longest, clearIn(plan, cells, at, now, this.variableRows));
+    if (longest > 0) this.#write(cells, at, now, longest, this.#weightForPlans(cells, at, now));
   }
 
-  worth(cells: Cells, at: number, now: Millis, width: number): number {
-    if (width === this.plans[0].width) return this.#worthToPlans(cells, at, now);
+  evictionWeight(cells: Cells, at: number, now: Millis, width: number): number {
+    if (width === this.plans[0].width) return this.#weightForPlans(cells, at, now);
     const note = at + width - NOTE;
     const left = cells[note] - now;
     return left > 0 ? cells[note + 1] * Math.min(left, LONGEST) : 0;
   }
 
-  #worthToPlans(cells: Cells, at: number, now: Millis): number {
+  #weightForPlans(cells: Cells, at: number, now: Millis): number {
     let most = 0;
     for (const plan of this.plans) {
-      const own = worth(plan, cells, at, now, this.grown);
+      const own = evictionWeight(plan, cells, at, now, this.variableRows);
       if (Math.abs(own) > Math.abs(most)) most = own;
     }
     return most;
   }
 
   forget(cells: Cells, at: number): void {
-    for (const { grows, offset } of this.plans[0].slots) if (grows) this.grown.forget(cells[at + offset]);
+    for (const { grows, offset } of this.plans[0].slots)
+      if (grows) this.variableRows.forget(cells[at + offset]);
   }
 }

@@ -1,17 +1,17 @@
 /**
- * The tables of a store. Where there are many, unused ones must not stay: while tables or rows are added, the store looks
- * at some slots of its other tables, and drops a table once all of its rows are fully replenished.
+ * The tables of a store. If there are many, unused ones must be dropped: while tables or rows are added, the store examines
+ * some slots of its other tables, and drops a table once all of its rows are fully replenished.
  */
 import type { Millis, Plan } from '../../engine/contract.ts';
 import { randomSeed } from '../table/fingerprint.ts';
 import { type Group, Space } from './space.ts';
 
-/** A store with no more tables than this drops none: these are a program's own limiters. */
+/** A store with at most this many tables drops none of them: they are most likely the program's permanent limiters. */
 const FEW = 8;
-/** Slots looked at with each new table, and as often as ROWS rows are new. */
+/** Slots examined with each new table, and with every ROWS new rows. */
 const SLOTS = 512;
 const ROWS = 64;
-/** To visit a table at all takes as long as to look at this many of its slots. */
+/** Visiting a table costs as much as examining this many of its slots. */
 const VISIT = 8;
 
 export class Spaces {
@@ -19,28 +19,28 @@ export class Spaces {
   readonly #onDrop: () => void;
   #seed: Int32Array | undefined;
   readonly groups: Map<string, Group> = new Map();
-  /** Tables, without those of manual blocks. */
+  /** The number of tables, without those of manual blocks. */
   #count = 0;
-  /** Rows that were added since slots were looked at. */
+  /** Rows that were added since the last sweep. */
   #rows = 0;
-  /** Goes around all groups; `#visited` is the one that it is at, if there is more to look at. */
+  /** Iterates over all groups. `#visited` is the current one, if some of its slots are not examined yet. */
   #round: Iterator<Group> = this.groups.values();
   #visited: Group | undefined;
 
-  /** `onDrop` is called when tables were dropped: `of` may answer differently for any plan from then on. */
+  /** `onDrop` is called after tables were dropped: results of `of` are then outdated. */
   constructor(maxKeys: number, onDrop: () => void, seed?: Int32Array) {
     this.maxKeys = maxKeys;
     this.#seed = seed;
     this.#onDrop = onDrop;
   }
 
-  /** Of all fingerprints. Drawn when it is first needed: while modules load, Workers have no random numbers to give. */
+  /** The seed of all fingerprints. Created on first use, because Workers provide no random numbers while modules load. */
   get seed(): Int32Array {
     this.#seed ??= randomSeed();
     return this.#seed;
   }
 
-  /** Where the plan's rows are. */
+  /** The table of the plan's rows. */
   of(plan: Plan, now: Millis): Space {
     const known = this.groups.get(plan.name)?.spaces.get(plan.signature);
     if (known !== undefined) {
@@ -76,7 +76,7 @@ export class Spaces {
     this.#sweep(now, space);
   };
 
-  /** `asking`: a table that is about to get a row. */
+  /** `asking`: a table that is about to get a row, which must not be dropped. */
   #sweep(now: Millis, asking?: Space): void {
     const before = this.#count;
     let slots = SLOTS;
@@ -88,7 +88,7 @@ export class Spaces {
     if (this.#count < before) this.#onDrop();
   }
 
-  /** There is at least one group. */
+  /** The next group, in a circle. There must be at least one. */
   #next(): Group {
     const { value, done } = this.#round.next();
     if (done !== true) return value;
@@ -96,7 +96,7 @@ export class Spaces {
     return this.#next();
   }
 
-  /** Returns how many slots it looked at. */
+  /** Returns how many slots it examined. */
   #visit(group: Group, now: Millis, slots: number, asking: Space | undefined): number {
     let looked = 0;
     for (const [signature, space] of group.spaces) {

@@ -2,15 +2,16 @@
  * Turns the script's reply into decisions. The reply has the cells after each hit, and the engine computes what is left of
  * them, as it does for the memory store: this spares the server, and both stores agree. `lua/main.lua` has the layout.
  */
-import type { Decision, GrownRows, Hit, Plan } from '../../engine/contract.ts';
-import { decisionOf, describe, hasMore, unitsOf } from '../../engine/decide.ts';
+import type { Decision, VariableRows, Hit, Plan } from '../../engine/contract.ts';
+import { describe, hasMore } from '../../engine/decide.ts';
+import { bookedDecision, decisionOf, heldDecision, policyState, unitsOf } from '../../engine/decision.ts';
 import { StoreError } from '../../internal/errors.ts';
 
 const PASSED = '1'.charCodeAt(0);
 const DETAILED = '2'.charCodeAt(0);
 
 /** Variable-length rows stay on the server. */
-const NO_ROWS: GrownRows = { get: () => new Float64Array(), put: () => 0 };
+const NO_ROWS: VariableRows = { get: () => new Float64Array(), put: () => 0 };
 
 /** Returns a function that reads the reply hit by hit, in the order in which the hits were sent. */
 export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision {
@@ -18,7 +19,7 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const { policies, slots, width } = plan;
   const grows = slots.some((policy) => policy.grows);
-  const isDated = policies.some(({ algorithm }) => algorithm.takenAt !== undefined);
+  const isDated = policies.some(({ algorithm }) => algorithm.hold !== undefined);
   const cells = new Float64Array(width);
   let at = 0;
   const double = (): number => {
@@ -41,26 +42,21 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
         const wait = double();
         return { remaining, retryAfter: allowed ? 0 : wait, resetAfter: double() };
       });
-      const states = policies.map(({ name, limit, window, refill }, i) => {
-        const { remaining } = numbers[i];
-        const more = refill ?? double();
-        return {
-          name,
-          limit,
-          window,
-          ...numbers[i],
-          refill: refill === undefined && !hasMore(remaining, limit) ? Infinity : more,
-        };
+      const states = policies.map((policy, i) => {
+        const { remaining, retryAfter, resetAfter } = numbers[i];
+        const more = policy.refill ?? double();
+        const refill = policy.refill === undefined && !hasMore(remaining, policy.limit) ? Infinity : more;
+        return policyState(policy, remaining, retryAfter, resetAfter, refill);
       });
       decision = decisionOf(states, block, allowed, taken);
       const takenAt = isDated ? double() : 0;
-      if (isDated && taken > 0) decision = { ...decision, at: takenAt };
+      if (isDated && taken > 0) decision = heldDecision(decision, takenAt);
     } else {
       for (let i = 0; i < width; i++) cells[i] = double();
       decision = describe(policies, cells, 0, now, NO_ROWS, block, allowed, taken, asked(hit));
     }
     // A turn that was booked for later: the wait is until that turn.
-    return delay > 0 ? { ...decision, retryAfter: delay } : decision;
+    return delay > 0 ? bookedDecision(decision, delay) : decision;
   };
 }
 

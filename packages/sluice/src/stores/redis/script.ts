@@ -102,9 +102,9 @@ function described(
   const flags = {
     is_variable: grows,
     is_refill_unknown: isVariable && refill === undefined,
-    bookable: algorithm.bookable,
+    bookable: algorithm.booking !== undefined,
     counts_denials: algorithm.countsDenials,
-    holds: algorithm.holds,
+    holds: algorithm.hold !== undefined,
   };
   const fields = [
     ...(code === undefined ? [] : [`algorithm = ${nameInLua(algorithm.name)}`]),

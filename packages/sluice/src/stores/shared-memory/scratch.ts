@@ -3,14 +3,14 @@
  * In the buffer, the cell of a variable-length policy holds the length of its row, and the row itself follows all cells.
  * Zeros at the end are left out.
  */
-import type { Cells, GrownRows, Plan } from '../../engine/contract.ts';
+import type { Cells, VariableRows, Plan } from '../../engine/contract.ts';
 import { INLINE, type Layout, ROW_CELL } from './layout.ts';
 import { cellsIn, readChain } from './units.ts';
 
 /** The row behind a pointer of 0. It is too short for an entry, so the first take grows it and gets a copy. */
 const NONE: Cells = new Float64Array(3);
 
-export class Scratch implements GrownRows {
+export class Scratch implements VariableRows {
   /** The cells of the row, with pointers to variable-length rows. */
   cells: Cells = new Float64Array(INLINE);
   /** The row to write; valid after `changed` returned true. */

@@ -1,7 +1,8 @@
 /** One table for all threads of a process, in a SharedArrayBuffer. It answers synchronously. */
 import { clockOf, type GivenClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, PlacedPolicy, Plan, Store } from '../../engine/contract.ts';
-import { decide, lossOf } from '../../engine/decide.ts';
+import { decide } from '../../engine/decide.ts';
+import { lossOf } from '../../engine/row.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { checkOptionNames, whole } from '../../internal/options.ts';
 import { fingerprint, high, low } from '../table/fingerprint.ts';

@@ -1,6 +1,6 @@
 /**
  * A keyed 64-bit fingerprint of a string: HalfSipHash-1-3 over UTF-16 code units, two to a word, so that any two
- * different strings, lone surrogates included, are different input. Who does not know the seed cannot aim at a collision.
+ * different strings, lone surrogates included, are different input. Without the seed, an attacker cannot construct a collision.
  */
 
 /** The two halves of the last fingerprint, as 32-bit integers; `low` is never 0, which marks a free slot. */
@@ -10,10 +10,10 @@ export let low = 0;
 let last = '';
 let lastSeed: Int32Array | undefined;
 
-/** Sets `high` and `low`. A key asked for again at once is not hashed again. The seed: two words that never change. */
+/** Sets `high` and `low`. The same key twice in a row is hashed once. `seed`: two words that must not change. */
 export function fingerprint(key: string, seed: Int32Array): void {
   const length = key.length;
-  // To compare a key that was cut from a longer text takes longer than to hash it: its last letter first.
+  // Comparing a substring of a longer string takes longer than hashing it, so the last character is compared first.
   const isLast =
     length === last.length &&
     key.charCodeAt(length - 1) === last.charCodeAt(length - 1) &&
@@ -26,7 +26,7 @@ export function fingerprint(key: string, seed: Int32Array): void {
   let v3 = 0x74656462 ^ v1;
   const even = length & ~1;
   for (let i = 0; i <= even; i += 2) {
-    // The last word holds the length and the odd unit: a string and its longer twin with NULs differ.
+    // The last word holds the length and the odd code unit, so that a string padded with NULs has a different hash.
     const word =
       i < even
         ? key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16)
@@ -63,14 +63,14 @@ export function fingerprint(key: string, seed: Int32Array): void {
   lastSeed = seed;
 }
 
-/** Sets `high` and `low` to a fingerprint that was made before, with whatever seed. */
+/** Sets `high` and `low` to a fingerprint that was computed before, with any seed. */
 export function recall(recalledLow: number, recalledHigh: number): void {
   low = recalledLow;
   high = recalledHigh;
   lastSeed = undefined;
 }
 
-/** A random seed, so that nobody outside can aim at a collision. */
+/** A random seed, so that an attacker cannot construct a collision. */
 export function randomSeed(): Int32Array {
   return crypto.getRandomValues(new Int32Array(2));
 }

@@ -11,27 +11,27 @@ import { fingerprint, high, low, randomSeed, recall } from './fingerprint.ts';
 
 /** What the table must know about the rows it keeps. */
 export interface RowKind {
-  /** Cells of a row. May grow while the table lives; `widen` must be called then. */
+  /** The number of cells in a row. When it increases, `widen` must be called. */
   readonly width: number;
   /**
-   * Eviction weight: 0 if the row is fully replenished and may be forgotten. Of several rows the one nearest to 0 is
-   * evicted; the sign is negative while the key is denied. `width`: cells of this row, which may be from before `widen`.
+   * 0 if the row is fully replenished and may be dropped. Among several rows, the one nearest to 0 is evicted; the sign is
+   * negative while the key is denied. `width`: the cells of this row, which may be older than the last `widen`.
    */
-  worth(cells: Cells, at: number, now: Millis, width: number): number;
-  /** Called before a row is forgotten. */
+  evictionWeight(cells: Cells, at: number, now: Millis, width: number): number;
+  /** Called before a row is dropped. */
   forget(cells: Cells, at: number): void;
-  /** Fills in the cells that a row from before `widen` did not have. */
+  /** Fills in the cells that a row did not have before `widen`. */
   extend?(cells: Cells, at: number, now: Millis): void;
 }
 
-/** A slot is looked for from `position(high)` on, to the next free one. `low` 0 marks a free slot. */
+/** A search starts at the slot `position(high)` and ends at the next free one. A `low` of 0 marks a free slot. */
 interface Generation {
   readonly capacity: number;
   /** Cells of a slot: the fingerprint and the row. */
   readonly stride: number;
   readonly cells: Float64Array;
   readonly tags: Int32Array;
-  /** Slots that are not free: rows, and marks of evicted ones. */
+  /** Slots that are not free: rows, and marks of evicted rows. */
   used: number;
   /** Slots before this one have moved to the current generation. */
   moved: number;
@@ -46,7 +46,7 @@ function generationOf(capacity: number, stride: number): Generation {
 }
 
 const SMALLEST = 32;
-/** A table that was larger does not become smaller than this: a new generation every few keys would cost more. */
+/** A table does not shrink below this capacity: a new generation every few keys would cost more. */
 const SHRUNK = 512;
 /** A generation is full at three quarters, and starts at half full. */
 const FULL = 0.75;
@@ -56,18 +56,18 @@ const STEP = 16;
 const SAMPLE = 128;
 /** Rows compared to choose the one to evict. */
 const CANDIDATES = 16;
-/** Slots looked at, at most, while the best candidate is a key that is denied. */
+/** The most slots that are examined while the best candidate is a key that is denied. */
 const FAR = 512;
 /** After a search of FAR slots that found only denied keys, this many evictions compare CANDIDATES rows and no more. */
 const RESPITE = 32;
-/** `low` of a slot whose row was evicted; as a fingerprint it would need `high` to be the same, too. */
+/** Both `low` and `high` of a slot whose row was evicted. */
 const EVICTED = -1;
 
-/** Of tables that were given none: one for the process. */
+/** The seed of all tables that were given none. */
 let ownSeed: Int32Array | undefined;
 
 export class Table {
-  /** The array that holds the row last found or added. */
+  /** The array that contains the row that was last found or added. */
   cells: Float64Array;
   readonly #kind: RowKind;
   readonly #maxKeys: number;
@@ -82,9 +82,9 @@ export class Table {
   /** `sweep` has found no row in use before this slot. */
   #swept = 0;
 
-  /** `seed`: of the fingerprints. Tables with the same seed can exchange rows. */
+  /** `seed`: the seed of the fingerprints. Tables with the same seed can exchange rows. */
   constructor(kind: RowKind, maxKeys: number, seed?: Int32Array) {
-    // Not earlier: while modules load, Workers have no random numbers to give.
+    // Not at module level, because Workers provide no random numbers while modules load.
     ownSeed ??= randomSeed();
     this.#seed = seed ?? ownSeed;
     this.#kind = kind;
@@ -115,9 +115,9 @@ export class Table {
     return slot * generation.stride + 1;
   }
 
-  /** As `find`, in a table that was widened: the row has all cells. */
+  /** Same as `find`, for a table that was widened: the row has all cells. */
   findWide(key: string, now: Millis): number {
-    // Not only with new keys: the narrow generation shall not stay where there are none.
+    // Rows also move without new keys, so that the narrow generation does not stay forever.
     if (this.old !== undefined) this.#move(now);
     const at = this.find(key);
     const current = this.#current;
@@ -132,7 +132,7 @@ export class Table {
     return target;
   }
 
-  /** Adds a row of zeros for the key that was just looked for in vain, and says where it starts in `cells`. */
+  /** Adds a row of zeros for the key that `find` just did not find. Returns where the row starts in `cells`. */
   add(now: Millis): number {
     if (this.#size >= this.#maxKeys) this.#evict(now);
     if (this.old !== undefined) this.#move(now);
@@ -149,12 +149,12 @@ export class Table {
     const current = this.#current;
     this.cells = current.cells;
     for (let slot = 0, at = 0; slot < current.capacity; slot++, at += current.stride) {
-      if (!isRow(current, slot) || this.#worth(current, slot, now) === 0) continue;
+      if (!isRow(current, slot) || this.#weight(current, slot, now) === 0) continue;
       visit(current.tags[2 * at], current.tags[2 * at + 1], at + 1);
     }
   }
 
-  /** Makes room for this many rows. Only for a table without rows: those of `each` come in order, and would crowd a small one. */
+  /** Makes room for this many rows. Only for an empty table: rows from `each` are sorted by position and would crowd a small one. */
   reserve(rows: number): void {
     this.#current = generationOf(Math.ceil(rows / ROOMY) + SMALLEST, this.#kind.width + 1);
   }
@@ -176,8 +176,8 @@ export class Table {
   }
 
   /**
-   * Forgets fully replenished rows, in order, up to the first row that is in use. The next call goes on from there, or
-   * starts again. Looks at `count` slots at most and returns how many it looked at.
+   * Drops fully replenished rows, in order, up to the first row that is in use. The next call continues from there, or
+   * starts again. Examines at most `count` slots and returns how many it examined.
    */
   sweep(now: Millis, count: number): number {
     let looked = 0;
@@ -187,7 +187,7 @@ export class Table {
     const end = Math.min(current.capacity, this.#swept + count - looked);
     for (let slot = this.#swept; slot < end; slot++, looked++) {
       if (!isRow(current, slot)) continue;
-      if (this.#worth(current, slot, now) !== 0) {
+      if (this.#weight(current, slot, now) !== 0) {
         this.#swept = 0;
         return looked;
       }
@@ -202,7 +202,7 @@ export class Table {
     for (let one = this.old; one !== undefined; one = one.older) yield one;
   }
 
-  /** Starts a generation that will be half full once all rows in use have moved, and the keys that come meanwhile. */
+  /** Starts a generation that will be half full once all rows in use, and the new keys until then, are in it. */
   #turnOver(now: Millis): void {
     const full = this.#current;
     const { capacity } = full;
@@ -219,12 +219,12 @@ export class Table {
     let living = 0;
     for (let i = 0; i < samples; i++) {
       const slot = Math.floor((i * generation.capacity) / samples);
-      if (isRow(generation, slot) && this.#worth(generation, slot, now) !== 0) living++;
+      if (isRow(generation, slot) && this.#weight(generation, slot, now) !== 0) living++;
     }
     return (living / samples) * generation.capacity;
   }
 
-  /** Moves the next slots of the oldest generation; all of them at once should the new one ever fill up before. */
+  /** Moves the next slots of the oldest generation, or all of them if the new one is about to be full. */
   #move(now: Millis): void {
     const { used, capacity } = this.#current;
     const crowded = used + STEP > capacity * FULL;
@@ -235,9 +235,9 @@ export class Table {
       const end = Math.min(from.capacity, crowded ? from.capacity : from.moved + STEP);
       for (let slot = from.moved; slot < end; slot++) {
         if (!isRow(from, slot)) continue;
-        // A row becomes wider because somebody new is about to read it: it stays, for now, even if it is fully replenished.
+        // A row is widened because a new plan is about to read it, so it is kept even if it is fully replenished.
         const isNarrow = from.stride < this.#current.stride;
-        if (isNarrow || this.#worth(from, slot, now) !== 0) this.#copy(from, slot, now);
+        if (isNarrow || this.#weight(from, slot, now) !== 0) this.#copy(from, slot, now);
         else this.#forget(from, slot);
       }
       from.moved = end;
@@ -245,14 +245,14 @@ export class Table {
     } while (crowded && this.old !== undefined);
   }
 
-  /** Gives up the oldest generation, which has no rows any more. */
+  /** Drops the oldest generation, which has no rows left. */
   #drop(empty: Generation): void {
     const old = this.old as Generation;
     if (old === empty) this.old = undefined;
     else old.older = undefined;
   }
 
-  /** The sample was wrong by far: a new generation in place of the current one, large enough for everything. */
+  /** The estimate was far too low: replaces the current generation by one that is large enough for all rows. */
   #makeRoom(now: Millis): void {
     const crowded = this.#current;
     this.#current = generationOf(Math.ceil(this.#size / ROOMY) + SMALLEST, crowded.stride);
@@ -261,7 +261,7 @@ export class Table {
     }
   }
 
-  /** Copies a row to the current generation and says where it starts there. */
+  /** Copies a row to the current generation and returns where it starts there. */
   #copy({ tags, cells, stride }: Generation, slot: number, now: Millis): number {
     const at = slot * stride;
     const to = this.#current;
@@ -271,7 +271,7 @@ export class Table {
     return target + 1;
   }
 
-  /** Of some neighbors, in all generations, evicts the row worth least: what denies outlives any flood of new keys. */
+  /** Evicts the row with the least weight among some neighbors in all generations. Keys that are denied survive any flood. */
   #evict(now: Millis): void {
     const { capacity } = this.#current;
     const generations = this.old === undefined ? [this.#current] : [this.#current, ...this.#older()];
@@ -287,11 +287,11 @@ export class Table {
         const slot = Math.floor(this.#hand * (generation.capacity / capacity));
         if (slot < generation.moved || !isRow(generation, slot)) continue;
         seen++;
-        const worth = this.#worth(generation, slot, now);
-        if (Math.abs(worth) > Math.abs(least)) continue;
+        const weight = this.#weight(generation, slot, now);
+        if (Math.abs(weight) > Math.abs(least)) continue;
         home = generation;
         victim = slot;
-        least = worth;
+        least = weight;
       }
     }
     this.#respite = least < 0 && far > 0 ? RESPITE : Math.max(0, this.#respite - 1);
@@ -304,12 +304,12 @@ export class Table {
     this.#size--;
   }
 
-  #worth({ cells, stride }: Generation, slot: number, now: Millis): number {
-    return this.#kind.worth(cells, slot * stride + 1, now, stride - 1);
+  #weight({ cells, stride }: Generation, slot: number, now: Millis): number {
+    return this.#kind.evictionWeight(cells, slot * stride + 1, now, stride - 1);
   }
 }
 
-/** The slot of the fingerprint just made; −1 if it has none. */
+/** The slot of the current fingerprint; −1 if there is none. */
 function search({ tags, capacity, stride }: Generation): number {
   const step = 2 * stride;
   let slot = position(high, capacity);
@@ -321,7 +321,7 @@ function search({ tags, capacity, stride }: Generation): number {
   }
 }
 
-/** Takes the first free slot for a fingerprint that is not in this generation. */
+/** Claims the first free slot for a fingerprint that is not in this generation. */
 function claim(generation: Generation, tagHigh: number, tagLow: number): number {
   const { tags, capacity, stride } = generation;
   const step = 2 * stride;

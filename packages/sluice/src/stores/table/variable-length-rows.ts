@@ -1,10 +1,10 @@
-/** The rows that outgrew the table, by number; numbers of forgotten ones are used again. */
-import type { Cells, GrownRows } from '../../engine/contract.ts';
+/** Variable-length rows by number. The numbers of dropped rows are used again. */
+import type { Cells, VariableRows } from '../../engine/contract.ts';
 
-/** What a pointer of 0 points to. Too short to be written to: a first take asks for room and gets a copy. */
+/** The row of pointer 0. It is too short to be written to, so the first take makes a copy with room for an entry. */
 const NONE: Cells = new Float64Array(3);
 
-export class RowHeap implements GrownRows {
+export class RowHeap implements VariableRows {
   readonly #rows: Cells[] = [NONE];
   readonly #free: number[] = [];
 

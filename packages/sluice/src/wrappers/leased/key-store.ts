@@ -1,7 +1,7 @@
 /** The store as one key of a node sees it: what to ask it, and what it answered last. */
 import type { Decision, Hit, MaybePromise, Millis, Plan, Store } from '../../engine/contract.ts';
 import { chain, ignoreFailure } from '../../internal/maybe-promise.ts';
-import { leaseDecision } from './decision.ts';
+import { localDecision } from '../../engine/decision.ts';
 import type { Lease } from './lease.ts';
 import type { Terms } from './terms.ts';
 import { ROUND_TRIP_WEIGHT } from './tuning.ts';
@@ -87,6 +87,6 @@ export class KeyStore {
     const age = now - this.askedAt;
     const isAllowed = denyUntil === undefined;
     const wait = isAllowed ? 0 : Math.max(denyUntil - now, answer.retryAfter - age);
-    return leaseDecision(answer, isAllowed, taken, units, age, wait);
+    return localDecision(answer, isAllowed, taken, units, age, wait, isAllowed ? undefined : 0);
   }
 }

@@ -1,5 +1,6 @@
 /** The answers that `onFailure` selects for hits that the store cannot decide. All of them have `source: 'fallback'`. */
 import type { Decision, Hit, MaybePromise } from '../../engine/contract.ts';
+import { fallbackDecision } from '../../engine/decision.ts';
 import type { GivenClock } from '../../internal/clock.ts';
 import { type StoreFault, StoreUnavailable, SluiceError } from '../../internal/errors.ts';
 import type { AnyLimiter } from '../../limiter/api.ts';
@@ -157,29 +158,8 @@ function stillHeld(hit: Hit): Decision {
 
 /** A decision without a store: the numbers of an unused key, or a denial until the next probe. */
 function declaredDecision({ plan, verb, cost }: Hit, allowed: boolean): Decision {
-  const retryAfter = allowed ? 0 : PROBE_EVERY;
-  const policies = plan.policies.map(({ name, limit, window }) => ({
-    name,
-    limit,
-    window,
-    remaining: allowed ? limit : 0,
-    retryAfter,
-    resetAfter: retryAfter,
-    refill: 'whole' as const,
-  }));
-  const [first] = policies;
   const taken = allowed && (verb === 'take' || verb === 'reserve') ? cost : 0;
-  return {
-    allowed,
-    taken,
-    limit: first.limit,
-    remaining: first.remaining,
-    retryAfter,
-    resetAfter: retryAfter,
-    policy: first.name,
-    policies,
-    source: 'fallback',
-  };
+  return fallbackDecision(plan.policies, allowed, taken, allowed ? 0 : PROBE_EVERY);
 }
 
 function askLimiter(limiter: Substitute, { verb, key, cost, mode, span }: Hit): MaybePromise<Decision> {

@@ -38,7 +38,7 @@ function refundable(plan: Plan, { taken, policies }: Decision, age: Millis): num
   let least = taken;
   let rates = 0;
   for (const [i, { algorithm, params }] of plan.policies.entries()) {
-    if (algorithm.holds || algorithm.countsDenials) continue;
+    if (algorithm.hold !== undefined || algorithm.countsDenials) continue;
     rates++;
     const { lease } = algorithm;
     // It is not known when these units are replenished, so they are not refunded.

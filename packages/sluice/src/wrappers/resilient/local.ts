@@ -59,9 +59,11 @@ function withShare(policy: PlacedPolicy, share: number): PlacedPolicy {
       take: (params, row, at, now, cost) => algorithm.take(params, row, at, now, cost * price),
       give: (params, row, at, now, cost, takenAt) =>
         algorithm.give(params, row, at, now, cost * price, takenAt),
-      ...(algorithm.overdraft && {
-        overdraft: (params, row, at, now, cost, span) =>
-          (algorithm.overdraft?.(params, row, at, now, cost * price, span) ?? 0) / price,
+      ...(algorithm.booking && {
+        booking: {
+          overdraft: (params, row, at, now, cost, span) =>
+            (algorithm.booking?.overdraft(params, row, at, now, cost * price, span) ?? 0) / price,
+        },
       }),
     },
   };

@@ -32,37 +32,40 @@ const only: Readonly<Record<string, Policies>> = {
   pacer: pacer({ limit: 5, per: '1s' }),
 };
 
-test('an unknown way is an error that lists those there are', () => {
+test('rejects an unknown value of inherit and lists the accepted ones', () => {
   const error = errorOf(() => createLimiter('5/s', { name: 'api', inherit: 'double' as 'reset' }));
   expect(error).toMatchObject({ code: 'ERR_CHOICE', option: 'createLimiter.inherit', value: 'double' });
   expect(error.message).toContain('as-is, proportional, additive, reset');
 });
 
-test('without a name nothing could be inherited, and that is an error', () => {
+test('requires a name, without which nothing could be inherited', () => {
   const error = errorOf(() => createLimiter('5/s', { inherit: 'additive' }));
   expect(error).toMatchObject({ code: 'ERR_MISSING_OPTION', option: 'createLimiter.name' });
 });
 
 describe.each(Object.entries(only))('%s', (algorithm, policies) => {
-  test.each(['as-is', 'proportional'] as const)('cannot convert %s, and says what it can', (inherit) => {
-    for (const act of [
-      () => createLimiter(policies, { name: 'api', inherit }),
-      () => createLimiter({ rate: '5/s', own: policies as never }, { name: 'api', inherit }),
-      () => createLimiter('5/s', { name: 'api', inherit, tiers: { other: policies } }),
-      () => createLimiter(() => policies, { name: 'api', inherit }).take('k'),
-    ]) {
-      const error = errorOf(act);
-      expect(error).toMatchObject({ code: 'ERR_CHOICE', option: 'createLimiter.inherit', value: inherit });
-      expect(error.message).toContain(`${algorithm} has only 'additive' and 'reset'`);
-    }
-  });
+  test.each(['as-is', 'proportional'] as const)(
+    'does not support %s, and the error lists what it supports',
+    (inherit) => {
+      for (const act of [
+        () => createLimiter(policies, { name: 'api', inherit }),
+        () => createLimiter({ rate: '5/s', own: policies as never }, { name: 'api', inherit }),
+        () => createLimiter('5/s', { name: 'api', inherit, tiers: { other: policies } }),
+        () => createLimiter(() => policies, { name: 'api', inherit }).take('k'),
+      ]) {
+        const error = errorOf(act);
+        expect(error).toMatchObject({ code: 'ERR_CHOICE', option: 'createLimiter.inherit', value: inherit });
+        expect(error.message).toContain(`${algorithm} has only 'additive' and 'reset'`);
+      }
+    },
+  );
 
   test.each(['additive', 'reset'] as const)('takes %s', (inherit) => {
     expect(createLimiter(policies, { name: 'api', inherit }).take('k').allowed).toBe(true);
   });
 });
 
-test('a penalty has nothing to convert, and goes with every way', () => {
+test('a penalty has nothing to convert and accepts every value of inherit', () => {
   const policies = { rate: '2/s', lockout: penalty({ after: 2, within: '1h', block: '1h' }) };
   const longer = { rate: '9/s', lockout: penalty({ after: 2, within: '1h', block: '2h' }) };
   for (const inherit of ['as-is', 'proportional', 'additive', 'reset'] as const) {
@@ -75,7 +78,7 @@ test('a penalty has nothing to convert, and goes with every way', () => {
   }
 });
 
-test('a state that knows no numbers is not taken over, and not disturbed', () => {
+test('state without a signature is neither converted nor changed', () => {
   const store = memory({ clock: manualClock(0) });
   const limiter = (inherit?: LimiterOptions['inherit']) =>
     createLimiter(gcra({ limit: 10, per: '1s' }), { store: another(store), name: 'api', inherit });
@@ -86,7 +89,7 @@ test('a state that knows no numbers is not taken over, and not disturbed', () =>
   expect(limiter('additive').peek('k').remaining).toBe(7);
 });
 
-test('keys with policies of their own inherit when these change', () => {
+test('keys with their own policies inherit when these policies change', () => {
   const limits = new Map([['alice', '10/s']]);
   const limiter = createLimiter((key) => limits.get(key) ?? '1/s', {
     store: memory({ clock: manualClock(0) }),
@@ -100,7 +103,7 @@ test('keys with policies of their own inherit when these change', () => {
   expect(limiter.peek('alice').remaining).toBe(20);
 });
 
-test('a reset of a key resets it for all tiers, and a block holds for all', () => {
+test('a reset and a manual block apply to all tiers of a key', () => {
   for (const inherit of ['as-is', 'proportional', 'additive', 'reset'] as const) {
     const tiers = { more: '20/s', other: '20/s fixed-window' };
     const limiter = createLimiter('10/s', {

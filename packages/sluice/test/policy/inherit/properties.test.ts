@@ -131,7 +131,7 @@ const sum = (grants: readonly Grant[], worth: (grant: Grant) => number): number 
 
 for (const [name, pairs] of Object.entries(PAIRS)) {
   describe(name, () => {
-    test.each(INHERIT)('%s: no version lets more pass than its limit and what comes back', (inherit) => {
+    test.each(INHERIT)('%s: no version admits more than its limit and what comes back', (inherit) => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
           for (const { length, inside } of spans(admitted(pair, inherit, steps))) {
@@ -149,7 +149,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
       );
     });
 
-    test('additive: what both use adds up to no more than the higher limit and what comes back', () => {
+    test('additive: both versions together use no more than the higher limit and what comes back', () => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
           for (const { length, inside } of spans(admitted(pair, 'additive', steps))) {
@@ -162,7 +162,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
       );
     });
 
-    test('proportional: the shares that both use add up to no more than the whole and what comes back', () => {
+    test('proportional: the shares that both versions use add up to no more than the whole and what comes back', () => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
           for (const { length, inside } of spans(admitted(pair, 'proportional', steps))) {
@@ -175,7 +175,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
       );
     });
 
-    test.each(INHERIT)('%s: a version that comes and goes leaves nobody better off', (inherit) => {
+    test.each(INHERIT)('%s: a temporary version never makes more units available', (inherit) => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
           const { limiters, clock } = open(
@@ -203,7 +203,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
 const seen = ({ allowed, taken, policy, policies }: Decision) => ({ allowed, taken, policy, policies });
 
 describe.each(Object.entries(VERSIONS))('%s', (_, versions) => {
-  test.each(INHERIT)('%s: as long as the numbers stay, nothing is different', (inherit) => {
+  test.each(INHERIT)('%s: changes nothing while the limits stay the same', (inherit) => {
     fc.assert(
       fc.property(trace, (steps) => {
         const inheriting = open(versions.slice(0, 1), inherit);

@@ -30,7 +30,7 @@ describe('on a server, by its own clock', () => {
     createLimiter(gcra({ limit, per: '1h' }), { store: another(store), name, inherit });
   const keys = (): Promise<string[]> => client.keys(`${name}*`);
 
-  test('as-is: a row that is clear by one version is kept while another needs it', async () => {
+  test('as-is: a row that is fully replenished for one version is kept while another needs it', async () => {
     await limiter(200, 'as-is').take('k', 50);
     await limiter(100, 'as-is').take('k');
     expect(await limiter(100, 'as-is').refund('k')).toMatchObject({ remaining: 100, resetAfter: 0 });
@@ -39,14 +39,17 @@ describe('on a server, by its own clock', () => {
     expect((await limiter(200, 'as-is').peek('k')).remaining).toBe(100);
   });
 
-  test.each(['additive', 'proportional'] as const)('%s: a row that is clear is deleted', async (inherit) => {
-    await limiter(200, inherit).take('k', 50);
-    expect(await keys()).toHaveLength(1);
-    await limiter(100, inherit).refund('k', 50);
-    expect(await keys()).toEqual([]);
-  });
+  test.each(['additive', 'proportional'] as const)(
+    '%s: a fully replenished row is deleted',
+    async (inherit) => {
+      await limiter(200, inherit).take('k', 50);
+      expect(await keys()).toHaveLength(1);
+      await limiter(100, inherit).refund('k', 50);
+      expect(await keys()).toEqual([]);
+    },
+  );
 
-  test('the versions before and after the option do not wipe out each other', async () => {
+  test('versions with and without the option do not erase each other’s state', async () => {
     await limiter(100, undefined).take('k', 60);
     await limiter(100, 'additive').take('k', 30);
     await limiter(100, 'reset').take('k', 20);
@@ -55,7 +58,7 @@ describe('on a server, by its own clock', () => {
     expect((await limiter(100, 'reset').peek('k')).remaining).toBe(80);
   });
 
-  test('another algorithm under the same name does not wipe out the one before, if it resets', async () => {
+  test('with reset, another algorithm under the same name does not erase the state of the previous one', async () => {
     const policy = fixedWindow({ limit: 100, per: '1h', align: 'first' });
     const after = createLimiter(policy, { store, name, inherit: 'reset' });
     await limiter(100, undefined).take('k', 60);
@@ -65,7 +68,7 @@ describe('on a server, by its own clock', () => {
   });
 });
 
-test('as-is, in memory: a row that is clear by one version survives the growth of the table', () => {
+test('as-is, in memory: a row that is fully replenished for one version survives the growth of the table', () => {
   const clock = manualClock(1_700_000_000_000);
   const store = memory({ clock });
   const [before, after] = [100, 200].map((limit) =>

@@ -12,11 +12,11 @@ describe('table', () => {
   /** Rows of one cell, the instant at which they are clear. */
   const kind = {
     width: 1,
-    worth: (cells: Float64Array, at: number, now: number) => Math.max(0, cells[at] - now),
+    evictionWeight: (cells: Float64Array, at: number, now: number) => Math.max(0, cells[at] - now),
     forget() {},
   };
 
-  test('is equal to a Map, whatever comes and goes', () => {
+  test('equals a Map, whatever keys are added and dropped', () => {
     const op = fc.record({ key: fc.integer({ min: 0, max: 3000 }), wait: fc.integer({ min: 1, max: 5000 }) });
     fc.assert(
       fc.property(fc.array(op, { maxLength: 5000, minLength: 100 }), (ops) => {
@@ -43,11 +43,11 @@ describe('table', () => {
     );
   });
 
-  test('survives samples that are wrong by far', () => {
+  test('survives estimates that are far too low', () => {
     // A sample is taken before there is an old generation: all of it looks dead, so the next one starts far too small.
     const migrates = () => (table as unknown as { old: unknown }).old !== undefined;
     const table = new Table(
-      { ...kind, worth: (cells, at, now) => (migrates() ? Math.max(0, cells[at] - now) : 0) },
+      { ...kind, evictionWeight: (cells, at, now) => (migrates() ? Math.max(0, cells[at] - now) : 0) },
       Infinity,
     );
     for (let i = 0; i < 20_000; i++) {
@@ -70,7 +70,7 @@ describe('fingerprint', () => {
     return `${high}:${low}`;
   };
 
-  test('differs for strings that differ, lone surrogates and NULs included', () => {
+  test('differs for different strings, including lone surrogates and NULs', () => {
     const keys = [
       '',
       'a',
@@ -98,13 +98,13 @@ describe('fingerprint', () => {
     );
   });
 
-  test('differs for seeds that differ, also of the key that was asked for last', () => {
+  test('differs for different seeds, even for the key that was hashed last', () => {
     fingerprint('a', Int32Array.of(3, 4));
     const other = `${high}:${low}`;
     expect(of('a')).not.toBe(other);
   });
 
-  test('spreads a million keys that are alike without a collision, and evenly', () => {
+  test('spreads a million similar keys evenly and without a collision', () => {
     const seen = new Set<string>();
     const buckets = new Uint32Array(1024);
     for (let i = 0; i < 1_000_000; i++) {
@@ -117,10 +117,10 @@ describe('fingerprint', () => {
     expect(Math.min(...buckets)).toBeGreaterThan(977 - 6 * 32);
   });
 
-  test('is another one in another process', () => {
+  test('differs between processes', () => {
     const script = `
       const { Table } = await import('./dist/stores/table/table.js');
-      new Table({ width: 1, worth: () => 0, forget() {} }, Infinity).find('a');
+      new Table({ width: 1, evictionWeight: () => 0, forget() {} }, Infinity).find('a');
       const { high, low } = await import('./dist/stores/table/fingerprint.js');
       console.log(high, low);`;
     const runs = [1, 2, 3].map(() =>
@@ -133,7 +133,7 @@ describe('fingerprint', () => {
 });
 
 describe('memory', () => {
-  test('keeps a million keys apart', () => {
+  test('keeps a million keys separate', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter(gcra({ limit: 2, per: '1h' }), { store });
@@ -145,7 +145,7 @@ describe('memory', () => {
     expect(store.size).toBe(300_000);
   });
 
-  test('forgets what is clear as new keys come, and shrinks', () => {
+  test('drops fully replenished rows as new keys arrive, and shrinks', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter('1/s', { store });
@@ -160,7 +160,7 @@ describe('memory', () => {
     expect(store.size).toBeLessThan(10_000);
   });
 
-  test('logs grow with what is recorded and are given back when clear', () => {
+  test('logs grow with what they record, and are freed when fully replenished', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter(slidingLog({ limit: 10_000, per: '10s' }), { store });
@@ -178,7 +178,7 @@ describe('memory', () => {
     expect(limiter.take('busy', 2).allowed).toBe(false);
   });
 
-  test('bounds its keys, and a flood of new ones frees no blocked one', () => {
+  test('bounds its keys, and a flood of new keys evicts no blocked one', () => {
     const clock = manualClock(START);
     const store = memory({ clock, maxKeys: 10_000 });
     const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store });
@@ -195,7 +195,7 @@ describe('memory', () => {
     expect(limiter.take('by hand').allowed).toBe(false);
   });
 
-  test('5 million invented keys free no denied or blocked key, with nothing configured', {
+  test('5 million invented keys evict no denied or blocked key by default', {
     timeout: 240_000,
   }, () => {
     const limiter = createLimiter('5/h');
@@ -224,13 +224,13 @@ describe('memory', () => {
     expect(sizes).toEqual([1_000_000, 1_000_500]);
   });
 
-  test('where every key is denied, an eviction looks at 16 rows most of the time', () => {
+  test('if every key is denied, most evictions examine 16 rows', () => {
     let looked = 0;
-    const worth = () => {
+    const evictionWeight = () => {
       looked++;
       return -1;
     };
-    const table = new Table({ width: 1, worth, forget() {} }, 10_000);
+    const table = new Table({ width: 1, evictionWeight, forget() {} }, 10_000);
     const add = (from: number, to: number) => {
       for (let i = from; i < to; i++) {
         table.find(`key ${i}`);
@@ -258,7 +258,7 @@ describe('memory', () => {
     expect(limiter.take('blocked').allowed).toBe(false);
   });
 
-  test('evicts logs and gives their rows to others', () => {
+  test('evicts logs and reuses their rows', () => {
     const store = memory({ maxKeys: 100 });
     const limiter = createLimiter(concurrency({ limit: 2, lease: '1h' }), { store });
     for (let i = 0; i < 5000; i++) expect(limiter.take(`key ${i}`).remaining).toBe(1);
@@ -266,7 +266,7 @@ describe('memory', () => {
     expect(limiter.take('key 4999').remaining).toBe(0);
   });
 
-  test('limiters of one name share their keys and take over a changed limit; others do not', async () => {
+  test('limiters with the same name share keys, even after a limit changes; others do not', async () => {
     const store = memory({ clock: manualClock(START) });
     const first = createLimiter('10/s', { store, name: 'api' });
     first.take('k', 4);
@@ -279,7 +279,7 @@ describe('memory', () => {
     expect(createLimiter('20/s', { store }).take('k').remaining).toBe(19);
   });
 
-  test('a tier with a faster limit does not make a slower one forget', () => {
+  test('a tier with a faster limit does not cause rows of a slower one to be dropped', () => {
     const clock = manualClock(START);
     const limiter = createLimiter('10/h', { store: memory({ clock }), tiers: { pro: '10000000/h' } });
     limiter.take('free', 10);
@@ -290,7 +290,7 @@ describe('memory', () => {
     expect(limiter.take('free').allowed).toBe(false);
   });
 
-  test('policies by key are many, and each is judged by its own', () => {
+  test('each key is limited by its own policies when there are many', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter((key) => `${key.length}/h`, { store });
@@ -303,7 +303,7 @@ describe('memory', () => {
     for (const key of keys) expect(limiter.take(key).allowed).toBe(false);
   });
 
-  test('a block and a reset hold for all tiers of a limiter', () => {
+  test('a manual block and a reset apply to all tiers of a limiter', () => {
     const limiter = createLimiter('10/min', {
       tiers: { pro: '10/min fixed-window' },
       store: memory({ clock: manualClock(START) }),
@@ -317,13 +317,13 @@ describe('memory', () => {
     expect(limiter.take('k', { tier: 'pro' }).remaining).toBe(9);
   });
 
-  test('limiters made anew with the same limits share their rows, however many', () => {
+  test('any number of limiters created with the same limits share their rows', () => {
     const store = memory({ clock: manualClock(START) });
     for (let i = 0; i < 40; i++)
       expect(createLimiter('100/min', { store, name: 'api' }).take('k').remaining).toBe(99 - i);
   });
 
-  test('keeps no process alive', () => {
+  test('does not keep the process alive', () => {
     const script = `
       const { createLimiter } = await import('./dist/index.js');
       const limiter = createLimiter('1/min');

@@ -13,7 +13,7 @@ const START = 1_700_000_000_000;
 class Kind implements RowKind {
   width = 1;
   extended = 0;
-  worth(cells: Float64Array, at: number, now: number, width: number): number {
+  evictionWeight(cells: Float64Array, at: number, now: number, width: number): number {
     if (width === 2 && cells[at + 1] !== 2 * cells[at]) throw new Error('a row lost its second cell');
     return Math.max(0, cells[at] - now);
   }
@@ -26,7 +26,7 @@ class Kind implements RowKind {
 }
 
 describe('a table that is widened', () => {
-  test('is equal to a Map, whenever that happens and whatever comes and goes', () => {
+  test('equals a Map, whenever it is widened and whatever keys are added and dropped', () => {
     const op = fc.record({ key: fc.integer({ min: 0, max: 3000 }), wait: fc.integer({ min: 1, max: 5000 }) });
     const ops = fc.array(op, { maxLength: 5000, minLength: 100 });
     const maxKeys = fc.constantFrom(Infinity, 10_000);
@@ -65,7 +65,7 @@ describe('a table that is widened', () => {
     );
   });
 
-  test('moves a few rows with each check, and gives up the narrow generations when all have moved', () => {
+  test('moves a few rows with each check, and drops the narrow generations once all rows have moved', () => {
     const kind = new Kind();
     const table = new Table(kind, Infinity);
     for (let i = 0; i < 100_000; i++) {
@@ -87,7 +87,7 @@ describe('a table that is widened', () => {
     expect(table.size).toBe(100_000);
   });
 
-  test('evicts the row worth least from all generations', () => {
+  test('evicts the row with the least weight from all generations', () => {
     const kind = new Kind();
     const table = new Table(kind, 1000);
     const put = (key: string, until: number, isWide: boolean): void => {
@@ -176,7 +176,7 @@ describe('a store', () => {
     expect(other.take('other').allowed).toBe(false);
   });
 
-  test('lets limiters go on that outlive their table', () => {
+  test('keeps serving limiters that outlive their table', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiters = [1, 2].map(() => createLimiter('10/s', { store, name: 'api' }));
@@ -201,7 +201,7 @@ describe('a store', () => {
     }
   });
 
-  test('holds no memory for 100,000 sets of numbers that came and went', { timeout: 120_000 }, () => {
+  test('frees the memory of 100,000 sets of limits that are no longer used', { timeout: 120_000 }, () => {
     const script = `
       import { createLimiter, gcra, memory } from './dist/index.js';
       import { manualClock } from './dist/testing/index.js';

@@ -1,0 +1,34 @@
+/** What the registry knows about an algorithm. */
+import type { Algorithm, Millis, Policy } from '../engine/contract.ts';
+
+export interface AlgorithmEntry {
+  /** Makes a policy from options, which it validates. */
+  readonly factory: (options: never) => Policy;
+  /** What decides for its policies: one algorithm, or one for each way in which the factory can be used. */
+  readonly algorithms: readonly Algorithm[];
+  /** How its policies are written as text. Missing: a rate does not describe them completely. */
+  readonly text?: TextForm | undefined;
+}
+
+/** An algorithm whose policies can be written as text. */
+export interface RatedEntry extends AlgorithmEntry {
+  readonly text: TextForm;
+}
+
+export interface TextForm {
+  /** Whether `burst` may follow the rate. */
+  readonly burst: boolean;
+  /** Calendar units that are accepted in place of a duration. */
+  readonly calendarUnits?: readonly string[] | undefined;
+  policy(rate: Rate): Policy;
+}
+
+/** The parts of `'100/min burst 20'`. */
+export interface Rate {
+  readonly limit: number;
+  /** As written: a duration, or one of the calendar units. */
+  readonly per: string;
+  /** The duration in milliseconds; NaN for a calendar unit. */
+  readonly millis: Millis;
+  readonly burst: number | undefined;
+}

@@ -1,0 +1,40 @@
+/**
+ * Every algorithm by its name in texts and configurations. The text form, ipc, the server and the playground read it from
+ * here, so a new algorithm needs one line.
+ */
+import { concurrencyEntry } from './concurrency/concurrency.ts';
+import type { AlgorithmEntry, RatedEntry } from './entry.ts';
+import { fixedWindowEntry } from './fixed-window/fixed-window.ts';
+import { gcraEntry } from './gcra/gcra.ts';
+import { leakyBucketEntry } from './leaky-bucket/leaky-bucket.ts';
+import { minIntervalEntry } from './min-interval/min-interval.ts';
+import { pacerEntry } from './pacer/pacer.ts';
+import { penaltyEntry } from './penalty/penalty.ts';
+import { slidingLogEntry } from './sliding-log/sliding-log.ts';
+import { slidingWindowEntry } from './sliding-window/sliding-window.ts';
+import { tokenBucketEntry } from './token-bucket/token-bucket.ts';
+
+export type Registry = Readonly<Record<string, AlgorithmEntry>>;
+
+/** The algorithms that have a text form. They are listed apart so that `createLimiter` does not load the others. */
+export const ratedAlgorithms: Readonly<Record<string, RatedEntry>> = {
+  gcra: gcraEntry,
+  'token-bucket': tokenBucketEntry,
+  'leaky-bucket': leakyBucketEntry,
+  'fixed-window': fixedWindowEntry,
+  'sliding-window': slidingWindowEntry,
+  'sliding-log': slidingLogEntry,
+  pacer: pacerEntry,
+};
+
+/** All algorithms by name, such as `algorithms['sliding-log'].factory`. */
+export const algorithms: Registry = /* @__PURE__ */ joined(ratedAlgorithms, {
+  concurrency: concurrencyEntry,
+  'min-interval': minIntervalEntry,
+  penalty: penaltyEntry,
+});
+
+/** A call and not a spread, because bundlers can drop an unused call that is marked as pure. */
+function joined(first: Registry, second: Registry): Registry {
+  return { ...first, ...second };
+}

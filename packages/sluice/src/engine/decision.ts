@@ -1,0 +1,187 @@
+/**
+ * Every decision is made here: built from a row's numbers, merged with others, brought up to date, or declared without a
+ * store. So all of them have the same members in the same order, and one rule names the limiting policy.
+ */
+import {
+  type Decision,
+  MANUAL_BLOCK,
+  type Millis,
+  type PlacedPolicy,
+  type PolicyState,
+  type Refill,
+  moreAfter,
+} from './contract.ts';
+
+type Source = Decision['source'];
+
+/** The numbers that a decision shows of its limiting policy. */
+type LimitingNumbers = Pick<PolicyState, 'name' | 'limit' | 'remaining' | 'retryAfter' | 'resetAfter'>;
+
+export function policyState(
+  { name, limit, window }: Pick<PolicyState, 'name' | 'limit' | 'window'>,
+  remaining: number,
+  retryAfter: Millis,
+  resetAfter: Millis,
+  refill: Refill | undefined,
+): PolicyState {
+  return { name, limit, window, remaining, retryAfter, resetAfter, refill };
+}
+
+/** A decision whose limiting policy is known. Arguments instead of an object: every check passes through here. */
+export function makeDecision(
+  { name, limit, remaining, retryAfter, resetAfter }: LimitingNumbers,
+  policies: readonly PolicyState[],
+  allowed: boolean,
+  taken: number,
+  source: Source,
+): Decision {
+  return { allowed, taken, limit, remaining, retryAfter, resetAfter, policy: name, policies, source };
+}
+
+/** The one rule: the policy with the longest wait limits; among equal waits, the one with the least remaining. */
+function isMoreLimiting(
+  a: Pick<LimitingNumbers, 'retryAfter' | 'remaining'>,
+  b: Pick<LimitingNumbers, 'retryAfter' | 'remaining'>,
+): boolean {
+  return a.retryAfter > b.retryAfter || (a.retryAfter === b.retryAfter && a.remaining < b.remaining);
+}
+
+/** The decision of all policies of a plan. `block`: how much longer a manual block lasts; 0: there is none. */
+export function decisionOf(
+  states: readonly PolicyState[],
+  block: Millis,
+  allowed: boolean,
+  taken: number,
+  source: Source = 'store',
+): Decision {
+  let limiting = states[0];
+  for (const state of states) if (isMoreLimiting(state, limiting)) limiting = state;
+  if (block <= limiting.retryAfter) return makeDecision(limiting, states, allowed, taken, source);
+  const { limit, resetAfter } = limiting;
+  const blocked = {
+    name: MANUAL_BLOCK,
+    limit,
+    remaining: 0,
+    retryAfter: block,
+    resetAfter: Math.max(block, resetAfter),
+  };
+  return makeDecision(blocked, states, allowed, taken, source);
+}
+
+/** A charge that waits for its turn: `retryAfter` is the delay until then, not the wait of another charge like it. */
+export function bookedDecision(decision: Decision, delay: Millis): Decision {
+  return { ...decision, retryAfter: delay };
+}
+
+/** A charge that is held until it is released. `at`: the instant that identifies it. */
+export function heldDecision(decision: Decision, at: Millis | undefined): Decision {
+  return { ...decision, at };
+}
+
+/** The decision that limits all of them. If any is a denial, only denials are compared. */
+export function limitingDecision(decisions: readonly Decision[]): Decision {
+  const denials = decisions.filter(({ allowed }) => !allowed);
+  const compared = denials.length > 0 ? denials : decisions;
+  return compared.reduce((a, b) => (isMoreLimiting(b, a) ? b : a));
+}
+
+/** Several decisions on one request as one: the limiting one, with every policy under a name of its own. */
+export function mergeDecisions(decisions: readonly Decision[]): Decision {
+  const [first] = decisions;
+  if (decisions.length === 1) return first;
+  const policies: PolicyState[] = [];
+  for (const state of decisions.flatMap((decision) => decision.policies)) {
+    let name = state.name;
+    for (let i = 2; policies.some((other) => other.name === name); i++) name = `${state.name}-${i}`;
+    policies.push(name === state.name ? state : { ...state, name });
+  }
+  return { ...limitingDecision(decisions), policies };
+}
+
+/** A denial that is remembered, `age` after the store made it. */
+export function agedDenial(denial: Decision, age: Millis): Decision {
+  const left = (duration: Millis): Millis => Math.max(0, duration - age);
+  return {
+    ...denial,
+    retryAfter: left(denial.retryAfter),
+    resetAfter: left(denial.resetAfter),
+    policies: denial.policies.map((state) => ({
+      ...state,
+      retryAfter: left(state.retryAfter),
+      resetAfter: left(state.resetAfter),
+      refill: typeof state.refill === 'number' ? left(state.refill) : state.refill,
+    })),
+    source: 'deny-cache',
+  };
+}
+
+/**
+ * What a node decides without the store, from the store's last answer. `age`: since that answer. `units`: what the node
+ * has beyond what the store said is left; negative if it let units pass that the store has not counted yet. `wait`: 0
+ * when allowed. `remaining`: what the decision shows, if not these units.
+ */
+export function localDecision(
+  answer: Decision,
+  allowed: boolean,
+  taken: number,
+  units: number,
+  age: Millis,
+  wait: Millis,
+  remaining: number = unitsOf(answer.remaining + units, answer.limit),
+): Decision {
+  const { policies, limit, resetAfter, policy: name } = answer;
+  // Most limiters have one policy, and with leases most decisions are made here: no closure for it.
+  const states = [localState(policies[0], units, age, wait)];
+  for (let i = 1; i < policies.length; i++) states.push(localState(policies[i], units, age, wait));
+  const limiting = {
+    name,
+    limit,
+    remaining,
+    retryAfter: wait,
+    resetAfter: Math.max(wait, resetAfter - age),
+  };
+  return makeDecision(limiting, states, allowed, taken, 'lease');
+}
+
+function localState(state: PolicyState, units: number, age: Millis, wait: Millis): PolicyState {
+  const { limit, refill } = state;
+  return policyState(
+    state,
+    unitsOf(state.remaining + units, limit),
+    wait,
+    Math.max(wait, state.resetAfter - age),
+    // Units that only this node knows about do not change when the store gets its next one.
+    refill === 'whole' ? refill : Math.max(wait, moreAfter(state) - age),
+  );
+}
+
+/** The answer of a store that cannot be asked: a new key's numbers, or a denial for `retryAfter`. */
+export function fallbackDecision(
+  policies: readonly PlacedPolicy[],
+  allowed: boolean,
+  taken: number,
+  retryAfter: Millis,
+): Decision {
+  const states = policies.map((policy) =>
+    policyState(policy, allowed ? policy.limit : 0, retryAfter, retryAfter, 'whole'),
+  );
+  return decisionOf(states, 0, allowed, taken, 'fallback');
+}
+
+/** A decision that no policy made: unlimited, or denied for `retryAfter`. `reason` is shown as the policy's name. */
+export function declareDecision(
+  reason: string,
+  allowed: boolean,
+  taken: number,
+  retryAfter: Millis,
+  source: Source = 'store',
+): Decision {
+  const most = allowed ? Infinity : 0;
+  const numbers = { name: reason, limit: most, remaining: most, retryAfter, resetAfter: retryAfter };
+  return makeDecision(numbers, [], allowed, taken, source);
+}
+
+/** Whole units of what is available, at least 0 and at most the limit. */
+export function unitsOf(available: number, limit: number): number {
+  return Math.floor(available < 0 ? 0 : available < limit ? available : limit);
+}
