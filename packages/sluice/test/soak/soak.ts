@@ -121,10 +121,12 @@ export async function soak({ span, seed, every, print }: SoakOptions): Promise<V
   const line = (): string =>
     `${seconds(elapsed()).padStart(5)}  ${tallies.total('checked').toLocaleString('en')} checked, ${violations.length} violations, ` +
     `${tallies.total('unavailable').toLocaleString('en')} unavailable, ${faults()} faults, heap ${mega(memory.heap.last)}${waitedFor()}`;
-  const waitedFor = (): string =>
-    elapsed() < span
-      ? ''
-      : injectors.map(([store, { active }]) => (active ? `, ${store}: ${active}` : '')).join('');
+  /** After the planned duration: what the run still waits for. */
+  const waitedFor = (): string => {
+    if (elapsed() < span) return '';
+    const active = injectors.flatMap(([store, { active }]) => (active ? [`${store}: ${active}`] : []));
+    return `, waits for ${[...active, ...missing()].join('; ') || 'the fault-free period'}`;
+  };
   async function watch(): Promise<void> {
     while (!run.isOver()) {
       await sleep(Math.min(Math.max(span / SAMPLES, SAMPLE_EVERY), every));
