@@ -37,8 +37,8 @@ test('an algorithm without a script is pointed out, and opens no breaker', async
 
 test('a deadline that was met keeps no process alive', () => {
   const script = `
-    const { createLimiter } = await import('../../redis/dist/index.js');
-    const { redis } = await import('../../redis/dist/stores/redis/index.js');
+    const { createLimiter } = await import('./dist/index.js');
+    const { redis } = await import('./dist/stores/redis/index.js');
     const { Redis } = await import('ioredis');
     const client = new Redis(${inject('redisPort')});
     await createLimiter('5/s', { store: redis(client, { onFailure: 'throw', deadline: '25s' }), name: 'alive' }).take('k');
