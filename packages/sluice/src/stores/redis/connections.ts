@@ -1,4 +1,5 @@
 /** Adapters for the supported clients. Each reduces a client to what the store needs: running a script. */
+import { warnOnce } from '../../internal/warn.ts';
 import { nodeIn } from './hash-slots.ts';
 
 /** A client of your own: sends a command, such as ['EVALSHA', …], and returns the reply. */
@@ -111,8 +112,25 @@ export function bun(client: Client): Connection {
     client,
     cluster: false,
     binary: false,
-    evaluate: (command, script, keys, args) =>
-      (client['send'] as Method).call(client, command, [script, String(keys.length), ...keys, ...args]),
+    async evaluate(command, script, keys, args) {
+      try {
+        return await (client['send'] as Method).call(client, command, [
+          script,
+          String(keys.length),
+          ...keys,
+          ...args,
+        ]);
+      } catch (error) {
+        // What Bun rejects every command with once it has given up reconnecting.
+        if (/connection has failed/i.test(String(error)))
+          warnOnce(
+            'SLUICE_REDIS_GAVE_UP',
+            "Bun's Redis client has stopped reconnecting, so onFailure answers every check until the process restarts; create the client with a large maxRetries, such as new RedisClient(url, { maxRetries: 1e9 })",
+            client,
+          );
+        throw error;
+      }
+    },
   };
 }
 

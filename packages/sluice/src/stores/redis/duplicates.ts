@@ -1,7 +1,7 @@
 /**
  * How to open another connection to the server of a client that the store was given: a duplicate of that client, with
  * the settings that the store needs. A duplicate never sends a command twice, and those of a single server never
- * reconnect: `renewed.ts` opens the next one.
+ * reconnect: `reconnect.ts` opens the next one.
  */
 import {
   type Client,
@@ -41,7 +41,7 @@ function method(client: Client, name: string): Method {
   return (client[name] as Method).bind(client);
 }
 
-/** What is common to all duplicates. `isEnded` and `close` are told of the client's own way to say and do it. */
+/** What all duplicates have in common. `isEnded` and `close` say how this kind of client reports its end and is closed. */
 function linkTo(
   own: Client,
   connection: Connection,

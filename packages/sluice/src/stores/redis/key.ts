@@ -15,7 +15,7 @@ export function keyOf(prefix: string, subject: string): string {
 
 /**
  * The hash tag ends at the first closing brace, so a subject with one would move to the slot of what comes before it.
- * A NUL in front marks an escaped subject, so a subject that starts with a NUL has to be escaped, too.
+ * A NUL in front marks an escaped subject, so a subject that starts with a NUL must also be escaped.
  */
 function isPlain(subject: string): boolean {
   return (

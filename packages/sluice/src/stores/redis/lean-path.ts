@@ -3,11 +3,11 @@ import { SHELL } from './lua.ts';
 import type { Layout, Slot } from './script-layout.ts';
 
 export interface LeanPath {
-  /** What is done once per call. */
+  /** Runs once per call. */
   readonly setup: string;
-  /** What is done with a word that differs from the one before. */
+  /** Runs if a hit's word differs from the one before it. */
   readonly word: string;
-  /** What is done per hit. */
+  /** Runs once per hit. */
   readonly lean: string;
 }
 

@@ -30,7 +30,7 @@ interface Queue {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** Most hits per call: the server does nothing else meanwhile. */
+/** Most hits per call: the server does nothing else until the call returns. */
 const BATCH = 64;
 /** While this many calls are in flight, further hits wait for one to return and are then sent as a batch. */
 const MAX_IN_FLIGHT = 2;

@@ -67,7 +67,7 @@ describe('whoever is called or calls', () => {
     }
   });
 
-  test('no verb leaves a rejection behind that nobody can catch', async () => {
+  test('no verb leaves an unhandled rejection', async () => {
     const unhandled = rejections();
     const client = fickle(() => 'fail');
     try {

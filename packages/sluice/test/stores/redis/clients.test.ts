@@ -90,7 +90,7 @@ describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
     expect(third.delay).toBeLessThanOrEqual(second.delay);
   });
 
-  test('blocks by hand, until reset', async () => {
+  test('blocks a key manually until it is reset', async () => {
     const limiter = limiterFor(gcra({ limit: 5, per: '1h' }));
     await limiter.take('a');
     expect(await limiter.block('a', '10m')).toMatchObject({ allowed: false, policy: 'block' });
@@ -213,7 +213,7 @@ describe('keys', () => {
     }
   });
 
-  test('start fresh under every other set of algorithms', async () => {
+  test('count separately for every other set of algorithms', async () => {
     const kinds = {
       gcra: gcra({ limit: 9, per: '1h' }),
       leaky: leakyBucket({ size: 9, dripRate: '1h' }),

@@ -87,7 +87,7 @@ export async function startCluster(): Promise<Cluster> {
         const node = nodes.find(({ id }) => id === line[0]);
         if (served && node !== undefined) return node;
       }
-      throw new Error(`nobody serves slot ${slot}`);
+      throw new Error(`no node serves slot ${slot}`);
     },
     async stop() {
       for (const { control } of nodes) control.disconnect();

@@ -1,4 +1,4 @@
-/** What somebody else left at a key, or in the policies. */
+/** Values that another program stored at a key, and algorithms that have no script. */
 import { execFileSync } from 'node:child_process';
 import { Redis } from 'ioredis';
 import { afterAll, expect, inject, test } from 'vitest';

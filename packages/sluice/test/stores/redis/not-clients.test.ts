@@ -113,3 +113,17 @@ test("the types of Bun's client fit", () => {
   // Without onconnect it would be called as an object with send(command).
   expectTypeOf<Pick<BunClient, 'send'>>().not.toExtend<RedisClient>();
 });
+
+test("warns once when Bun's client has stopped reconnecting", async () => {
+  const given: (string | undefined)[] = [];
+  const listen = (warning: Error & { code?: string }) => void given.push(warning.code);
+  process.on('warning', listen);
+  // What Bun's client does then.
+  const send = () => Promise.reject(new Error('ERR_REDIS_CONNECTION_CLOSED: Connection has failed'));
+  const store = redis({ send, onconnect: null }, { onFailure: 'allow', onEvent() {} });
+  const limiter = createLimiter('3/h', { store, name: 'bun' });
+  for (const key of ['a', 'b']) expect((await limiter.take(key)).allowed).toBe(true);
+  await until(() => given.length > 0);
+  process.off('warning', listen);
+  expect(given).toEqual(['SLUICE_REDIS_GAVE_UP']);
+});

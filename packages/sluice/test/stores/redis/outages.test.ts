@@ -261,7 +261,7 @@ test.each(['ioredis', 'node-redis'])(
 );
 
 describe('a breaker that opens', () => {
-  test('warns once if nobody listens', async () => {
+  test('warns once if there is no listener', async () => {
     const server = await serverFor();
     const warnings: Error[] = [];
     const listener = (warning: Error): unknown => warnings.push(warning);

@@ -175,7 +175,7 @@ describe('a process', () => {
   );
 
   test.each(['node-redis', 'node-redis 3', 'node-redis 4'])(
-    'survives a lost connection although nobody listens for errors, and is warned: %s',
+    'survives a lost connection without an error listener, and warns: %s',
     async (kind) => {
       const flaky = await redisServer();
       const child = await start(flaky.port, kind, 'stay');

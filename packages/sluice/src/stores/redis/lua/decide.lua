@@ -25,7 +25,7 @@ local function charge(asked, cost, span)
   return least
 end
 
--- Each verb returns: whether the hit passed, what was charged, whether the row has changed, the delay of a booked turn.
+-- Each verb returns: passed (a boolean), the units charged, changed (whether the row was), and the delay of a booked turn.
 
 -- How much of the cost passes in mode 'partial': all of it, or as many whole units as every policy has.
 local function fitting(cost)

@@ -36,7 +36,7 @@ local function is_only_version()
   return not frame
 end
 
--- cells: what was reported. lasts: the stored expiry is late enough. Returns the server's error, if there is one.
+-- cells: the result of report(). lasts: whether the stored expiry is late enough. Returns the server's error, if there is one.
 local function save(key, cells, lasts, is_block)
   local result
   if lasts and not frame and blocked_until == 0 then

@@ -32,7 +32,7 @@ local hex, distinct = false, false
 if given ~= '' then
   if sub(given, 1, 1) == 'x' then hex, given = true, sub(given, 2) end
   if sub(given, 1, 1) == 'd' then distinct, given = true, sub(given, 2) end
-  -- Another clock may stand still or go back while the server's goes on.
+  -- An injected clock may stand still or go back, but values expire by the server's.
   if given ~= '' then now, keep = given + 0, 86400000 end
 end
 
