@@ -1,4 +1,4 @@
-// How a stranger's project uses the package. Only compiled, by each TypeScript of packages/sluice/test/packaging/typescripts.test.ts.
+// How a user's project uses the package. Only compiled, by each TypeScript version of packages/sluice/test/packaging/typescripts.test.ts.
 import { createServer } from 'node:http';
 import {
   casStore,
@@ -32,7 +32,7 @@ import { attachSharedMemory, sharedMemory } from 'sluice/shared-memory';
 import { conformance, manualClock } from 'sluice/testing';
 import { rateLimit as trpc, TooManyRequests } from 'sluice/trpc';
 
-// Answers come at once, or later: the store says which.
+// The store determines whether answers are synchronous or promises.
 const here: Limiter = createLimiter({
   second: '10/s burst 20',
   day: fixedWindow({ limit: 5000, per: '1d' }),
@@ -44,9 +44,9 @@ const there: Limiter<Promise<Decision>> = createLimiter(gcra({ limit: 100, per: 
   tiers: { pro: '1000/min' },
 });
 const later: Promise<Decision> = there.take('alice', { tier: 'pro' });
-// @ts-expect-error what comes later is not there yet
+// @ts-expect-error a promise is not a decision
 const wrong: Decision = there.take('alice');
-// @ts-expect-error a misspelt option
+// @ts-expect-error a misspelled option
 gcra({ limit: 10, per: '1s', brust: 20 });
 
 const length: Promise<number> = createLimiter(concurrency({ limit: 2, lease: '30s' })).run(
@@ -93,7 +93,7 @@ const result: boolean = createGcraRateLimiter({ quota: { maxRate: perMin(20), ma
 ).limited;
 const points: Promise<RateLimiterRes> = new RateLimiterMemory({ points: 5, duration: 1 }).consume('k');
 
-// Tests of one's own.
+// Tests in the user's project.
 const clock = manualClock();
 const slow = createLimiter(
   { rate: '1/s', lockout: penalty({ after: 3, within: '1m', block: '5m' }) },
