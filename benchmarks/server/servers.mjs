@@ -54,7 +54,9 @@ export async function startSluice() {
 async function portsOf(child) {
   const ports = {};
   for await (const chunk of child.stdout) {
-    for (const [, listener, port] of String(chunk).matchAll(/"door":"(\w+)","address":"127\.0\.0\.1:(\d+)"/g)) {
+    for (const [, listener, port] of String(chunk).matchAll(
+      /"door":"(\w+)","address":"127\.0\.0\.1:(\d+)"/g,
+    )) {
       ports[listener] = Number(port);
       if (Object.keys(ports).length === 3) return ports;
     }

@@ -37,7 +37,9 @@ const ROUNDS = 3;
 export async function run({ quick }) {
   const sizes = quick ? { sets: 1, turns: 1, scale: 0.01 } : { sets: 5, turns: 6, scale: 1 };
   const { resp, version } = await measureResp(sizes);
-  const listeners = await takeTurns('listeners', ['http', 'grpc'], ROUNDS, (listener) => askListener(listener, sizes.scale));
+  const listeners = await takeTurns('listeners', ['http', 'grpc'], ROUNDS, (listener) =>
+    askListener(listener, sizes.scale),
+  );
   return describe({ resp, listeners, sizes, rounds: ROUNDS, connections: CONNECTIONS, version });
 }
 

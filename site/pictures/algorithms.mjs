@@ -75,7 +75,7 @@ export const PICTURES = {
     ],
   },
   'fixed-window': {
-    title: 'A count that starts anew with each window',
+    title: 'A count that starts again with each window',
     lanes: [
       {
         label: "fixedWindow({ limit: 10, per: '10s' })",

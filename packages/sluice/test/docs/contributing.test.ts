@@ -107,7 +107,10 @@ describe('the import rules', () => {
   test.each([
     ['wrappers/leased/leased.ts', `export * from '../../engine/decide.ts';\n`],
     ['wrappers/resilient/local.ts', `export * from '../../stores/memory/memory.ts';\n`],
-    ['stores/redis/redis.ts', `import 'node:crypto';\nimport type { Redis } from 'ioredis';\nexport type Client = Redis;\n`],
+    [
+      'stores/redis/redis.ts',
+      `import 'node:crypto';\nimport type { Redis } from 'ioredis';\nexport type Client = Redis;\n`,
+    ],
   ])('accept what they allow in %s', (file, code) => {
     expect(lint(file, code)).not.toContain('lint/');
   });
