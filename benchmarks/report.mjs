@@ -4,7 +4,7 @@ import os from 'node:os';
 
 const RESULTS = new URL('RESULTS.md', import.meta.url);
 const TITLE =
-  '# What was measured\n\nWritten by `npm run bench`; not by hand. Read ratios: absolute figures move with the machine.\n';
+  '# Benchmark results\n\nWritten by `npm run bench`; do not edit. Compare ratios, because absolute figures depend on the machine.\n';
 
 /** Includes the load, because a busy machine explains odd figures. */
 export function machine(command) {

@@ -1,7 +1,6 @@
 // @ts-check
-// Fails on phrases that make readers stumble, in documentation, comments, messages and test names. The list holds the worst
-// patterns only: docs/contributing/glossary.md says how Sluice is written.
-// Run: node scripts/check-prose.mjs [file…]
+// Fails on phrases that make readers stumble, in documentation, comments, messages and test names. Finds only the worst patterns;
+// docs/contributing/glossary.md describes the style. Run: node scripts/check-prose.mjs [file…]
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -14,11 +13,8 @@ const verbs =
 /** A pattern, and what to write instead. @type {readonly (readonly [RegExp, string])[]} */
 const rules = [
   [new RegExp(`(?<!\\bthere )\\b(is|are|was|were) no (${nouns})\\b`, 'i'), '"is not a …" or "must be a …"'],
-  [
-    new RegExp(`(^|[.:;*/|>#] |['"\`(])(Who|Whoever|What) (${verbs})\\b[^?]*[.;]`),
-    'name the actor: "A caller that …"',
-  ],
-  [new RegExp(`[;:] (who|what) (${verbs})\\b(?!.*\\?)`), 'name the actor: "a caller that …"'],
+  [new RegExp(`(^|[.:;*/|>#] |['"\`(])(Who|Whoever|What) (${verbs})\\b[^?]*[.;]`), '"A caller that …"'],
+  [new RegExp(`[;:] (who|what) (${verbs})\\b(?!.*\\?)`), '"a caller that …"'],
   [/\b(nobody|somebody)\b/i, '"no caller", "no test", "someone"'],
   [/\banew\b/i, '"again" or "from scratch"'],
   [/\bby hand\b/i, '"manual", "manually"'],
@@ -29,15 +25,9 @@ const rules = [
   [/\bas good as (new|zeros|clear)\b/i, '"fully replenished"'],
   [/\b(a|the|its|both|three|these) doors?\b/i, '"listener"'],
   [/\bmade-up traffic\b/i, '"synthetic traffic"'],
-  [
-    /\b(stands?|stood) (beside|before|behind|among|there|alone|for all)\b/i,
-    'say what it does or where it is',
-  ],
+  [/\b(stands?|stood) (beside|before|behind|among|there|alone|for all)\b/i, '"is", "applies"'],
   [/\b(tells?|told) (its|the) time\b/i, '"provides the time"'],
-  [
-    /\bOf (the|these|those|all|its|what) [a-z]+ (alone|only|is|are)\b/,
-    'ordinary word order: subject, verb, object',
-  ],
+  [/\bOf (the|these|those|all|its|what) [a-z]+ (alone|only|is|are)\b/, 'subject, verb, object'],
   [/\bfor the moment\b/i, '"temporarily", "currently"'],
   [/\bthere is the same\b/i, '"the same … applies"'],
 ];
@@ -46,12 +36,9 @@ const rules = [
 const skipped =
   /^(scripts\/check-prose\.mjs|docs\/contributing\/glossary\.md|benchmarks\/RESULTS\.md|package-lock\.json)$|\/vectors\//;
 
-const files =
-  process.argv.length > 2
-    ? process.argv.slice(2)
-    : execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
-        encoding: 'utf8',
-      }).split('\n');
+const list = ['ls-files', '--cached', '--others', '--exclude-standard'];
+const named = process.argv.slice(2);
+const files = named.length > 0 ? named : execFileSync('git', list, { encoding: 'utf8' }).split('\n');
 let count = 0;
 for (const file of files.filter((name) => /\.(tsx?|m?js|md|lua|ya?ml|jsonc?|vue|html)$/.test(name))) {
   if (skipped.test(file) || !existsSync(file)) continue;

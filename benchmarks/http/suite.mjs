@@ -81,7 +81,7 @@ function describe(found, { sets, turns, requests }) {
     ];
   });
   return [
-    `CPU µs per request: hello world, 64 connections, ${turns} turns of ${requests} requests, median of ${sets} sets of fresh processes. All limit by address in memory, deny nobody and write their headers. "Added" is against the bare framework.`,
+    `CPU µs per request: hello world, 64 connections, ${turns} turns of ${requests} requests, median of ${sets} sets of new processes. All limit by address in memory, deny no request and write their headers. "Adds" is relative to the bare framework.`,
     '',
     table(
       [

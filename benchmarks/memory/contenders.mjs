@@ -77,7 +77,7 @@ const peers = {
     },
   },
   map: {
-    label: 'a bare Map of numbers, GCRA by hand',
+    label: 'a bare Map of numbers, handwritten GCRA',
     make({ limit, rate, window }) {
       const arrivals = new Map();
       const interval = window / rate;

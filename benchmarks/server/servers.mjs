@@ -25,19 +25,19 @@ export async function startSluice() {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
   const file = join(folder, 'limits.yaml');
   writeFileSync(file, LIMITS);
-  const doors = ['http', 'grpc', 'resp'].flatMap((door) => [`--${door}`, '127.0.0.1:0']);
-  const args = [COMMAND, 'serve', '--config', file, '--log-format', 'json', ...doors];
+  const listeners = ['http', 'grpc', 'resp'].flatMap((listener) => [`--${listener}`, '127.0.0.1:0']);
+  const args = [COMMAND, 'serve', '--config', file, '--log-format', 'json', ...listeners];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const ports = await portsOf(child);
   return {
     ports,
     cpu: () => cpuOf(child.pid),
     /** What the server itself counted, by listener. */
-    async answered(door) {
+    async answered(listener) {
       const text = await (await fetch(`http://127.0.0.1:${ports.http}/metrics`)).text();
       const lines = text
         .split('\n')
-        .filter((line) => line.startsWith(`sluice_requests_total{door="${door}"`));
+        .filter((line) => line.startsWith(`sluice_requests_total{door="${listener}"`));
       const sum = (of) => of.reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
       const good = lines.filter((line) => /code="(ok|OK|200)"/.test(line));
       return { good: sum(good), bad: sum(lines) - sum(good) };
@@ -54,8 +54,10 @@ export async function startSluice() {
 async function portsOf(child) {
   const ports = {};
   for await (const chunk of child.stdout) {
-    for (const [, door, port] of String(chunk).matchAll(/"door":"(\w+)","address":"127\.0\.0\.1:(\d+)"/g)) {
-      ports[door] = Number(port);
+    for (const [, listener, port] of String(chunk).matchAll(
+      /"door":"(\w+)","address":"127\.0\.0\.1:(\d+)"/g,
+    )) {
+      ports[listener] = Number(port);
       if (Object.keys(ports).length === 3) return ports;
     }
   }

@@ -37,8 +37,10 @@ const ROUNDS = 3;
 export async function run({ quick }) {
   const sizes = quick ? { sets: 1, turns: 1, scale: 0.01 } : { sets: 5, turns: 6, scale: 1 };
   const { resp, version } = await measureResp(sizes);
-  const doors = await takeTurns('doors', ['http', 'grpc'], ROUNDS, (door) => askDoor(door, sizes.scale));
-  return describe({ resp, doors, sizes, rounds: ROUNDS, connections: CONNECTIONS, version });
+  const listeners = await takeTurns('listeners', ['http', 'grpc'], ROUNDS, (listener) =>
+    askListener(listener, sizes.scale),
+  );
+  return describe({ resp, listeners, sizes, rounds: ROUNDS, connections: CONNECTIONS, version });
 }
 
 /** Medians by pipeline and call. */
@@ -92,19 +94,19 @@ function mapped(object, change) {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]));
 }
 
-async function askDoor(door, scale) {
+async function askListener(listener, scale) {
   const server = await startSluice();
-  const port = server.ports[door];
+  const port = server.ports[listener];
   const ask = (share) =>
-    door === 'http'
+    listener === 'http'
       ? wrk(port, { seconds: Math.max(1, Math.round(4 * share * scale)), connections: CONNECTIONS })
       : h2load(port, { requests: Math.ceil(40_000 * share * scale), connections: 10, streams: 10 });
   try {
     await ask(0.5);
-    const [before, earlier] = [server.cpu(), await server.answered(door)];
+    const [before, earlier] = [server.cpu(), await server.answered(listener)];
     const found = await ask(1);
-    const { good, bad } = await server.answered(door);
-    if (bad > 0) throw new Error(`${door}: ${bad} answers were errors`);
+    const { good, bad } = await server.answered(listener);
+    if (bad > 0) throw new Error(`${listener}: ${bad} answers were errors`);
     return { ...found, cpu: (server.cpu() - before) / (good - earlier.good) };
   } finally {
     await server.stop();

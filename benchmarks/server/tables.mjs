@@ -4,15 +4,15 @@ import { table } from '../report.mjs';
 const thousands = (value) => `${(value / 1000).toFixed(1)}k`;
 const ratio = (value) => `${value.toFixed(2)}×`;
 
-export function describe({ resp, doors, sizes, rounds, connections, version }) {
+export function describe({ resp, listeners, sizes, rounds, connections, version }) {
   return [
     `${connections} connections of redis-benchmark, 10k keys in random order: requests per second, p99 in ms, CPU µs of the server per\nrequest. EVALSHA is a minimal GCRA script (gcra.lua) on redis-server ${version}; INCR no limit at all.\n`,
     respTable(resp),
-    `\nThe other doors: ${connections} connections of wrk, one take a request; 10 connections of h2load with 10 calls under way on each.\n`,
-    doorTable(doors, resp[1].EVALSHA),
+    `\nThe other listeners: ${connections} connections of wrk, one take a request; 10 connections of h2load with 10 concurrent calls on each.\n`,
+    listenerTable(listeners, resp[1].EVALSHA),
     '\nGoals\n',
     table(['goal', 'measured', ''], goals(resp)),
-    `\nRESP: medians of ${sizes.sets} sets of ${sizes.turns} short turns, contenders side by side in processes of their own; goals: medians of the\nratios within a turn. Other doors: medians of ${rounds} rounds, fresh processes for each. Client and server share the machine.\nAll in memory, nobody is denied but where it says so, and the server's metrics are on.`,
+    `\nRESP: medians of ${sizes.sets} sets of ${sizes.turns} short turns, contenders side by side in separate processes; goals: medians of the\nratios within a turn. Other listeners: medians of ${rounds} rounds, new processes for each. Client and server share the machine.\nAll in memory, no request is denied unless noted, and the server's metrics are on.`,
   ].join('\n');
 }
 
@@ -31,9 +31,9 @@ function respTable(resp) {
   );
 }
 
-function doorTable(doors, evalsha) {
-  const rows = Object.entries(doors).map(([door, { perSecond, p99, cpu }]) => [
-    door === 'http' ? 'HTTP /v1/take' : 'gRPC ShouldRateLimit',
+function listenerTable(listeners, evalsha) {
+  const rows = Object.entries(listeners).map(([listener, { perSecond, p99, cpu }]) => [
+    listener === 'http' ? 'HTTP /v1/take' : 'gRPC ShouldRateLimit',
     thousands(perSecond),
     p99.toFixed(2),
     cpu.toFixed(1),

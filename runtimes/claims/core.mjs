@@ -1,4 +1,4 @@
-// The core by its own clock: timers, signals, errors, text and time zones as the runtime has them.
+// The core on its own clock, with the timers, signals, errors, text functions and time zones of the runtime.
 import {
   casStore,
   concurrency,

@@ -1,6 +1,6 @@
-// Every entry of the package, loaded by the runtime: the test writes the file that imports them.
+// Claims that the runtime loads every entry of the package. The test writes the file that imports them.
 
-/** What is in a module, and what should be. @param {Record<string, readonly [module: object, names: readonly string[]]>} entries @returns {readonly import('./run.mjs').Claim[]} */
+/** Claims that each module exports exactly the listed names. @param {Record<string, readonly [module: object, names: readonly string[]]>} entries @returns {readonly import('./run.mjs').Claim[]} */
 export const claimsOf = (entries) =>
   Object.entries(entries).map(([name, [module, names]]) => ({
     name,

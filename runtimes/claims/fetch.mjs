@@ -1,4 +1,4 @@
-// Handlers of the web standard, and calls one makes oneself, with the runtime's own Request, Response and streams.
+// Web-standard handlers and outgoing calls with the runtime's own Request, Response and streams.
 import { concurrency, createLimiter, memory } from 'sluice';
 import { withRateLimit } from 'sluice/fetch';
 import { key, limitedFetch } from 'sluice/http';
@@ -46,7 +46,7 @@ export const FETCH = [
       const handler = withRateLimit(
         {
           limiter: createLimiter('1/h'),
-          key: ({ request }) => key(request.method, request.headers.get('x-api-key') ?? 'nobody'),
+          key: ({ request }) => key(request.method, request.headers.get('x-api-key') ?? 'anonymous'),
         },
         hello,
       );

@@ -1,4 +1,4 @@
-// Runs claims where no test framework is: each is a name and a function that throws when the claim is false.
+// Runs claims without a test framework. A claim is a name and a function that throws if the claim is false.
 
 /**
  * @typedef {{ readonly name: string, readonly run: () => unknown }} Claim
@@ -30,7 +30,7 @@ export function matches(text, pattern) {
   if (!pattern.test(String(text))) throw new Error(`${String(text)} does not match ${pattern}`);
 }
 
-/** What was thrown, now or later. @param {() => unknown} call @returns {Promise<any>} */
+/** The error that a call throws or rejects with. @param {() => unknown} call @returns {Promise<any>} */
 export async function thrown(call) {
   try {
     await call();

@@ -1,5 +1,5 @@
-// The claims of every store over node:sqlite, by way of the example, and those of several who write. Only on Node, from
-// 22.5 on.
+// The claims of every store over node:sqlite, by way of the example, and claims about several writers. Only on Node
+// 22.5 and newer.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Where nothing prints: asked once, answers with what was found.
+// For runtimes without a console: answers a request with the results.
 import { CLAIMS } from './claims.mjs';
 import { judged } from './run.mjs';
 

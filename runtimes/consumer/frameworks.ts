@@ -1,4 +1,4 @@
-// The entries whose types are their framework's. Only compiled.
+// The entries that use types of their framework. Only compiled, never run.
 import Fastify from 'fastify';
 import { Hono } from 'hono';
 import { createLimiter } from 'sluice';
@@ -13,7 +13,7 @@ app.register(fastify, { limiter, key: (request) => request.ip, hook: 'preHandler
 app.get('/', { config: { rateLimit: false } }, (request) => request.rateLimit?.remaining ?? 0);
 
 const edge = new Hono();
-edge.use(hono({ limiter, key: (context) => context.req.header('x-api-key') ?? 'nobody' }));
+edge.use(hono({ limiter, key: (context) => context.req.header('x-api-key') ?? 'anonymous' }));
 
 @SkipRateLimit()
 class Health {

@@ -1,5 +1,5 @@
 // @ts-check
-/** Pages stay where they are in the repository; lib/pages.mjs says which they are and where they lie here. */
+/** Pages stay where they are in the repository. lib/pages.mjs selects them and maps them to addresses. */
 
 import { defineConfig } from 'vitepress';
 import { summaryOf, writeLlms } from '../lib/llms.mjs';
@@ -57,14 +57,14 @@ export default defineConfig({
     search: {
       provider: 'local',
       options: {
-        // Only text is looked for: no colours for code.
+        // The search index needs only text, so code is not highlighted.
         _render(text, env, md) {
           md.options.highlight = (code) => `<pre>${md.utils.escapeHtml(code)}</pre>`;
           return md.render(text, env);
         },
       },
     },
-    docFooter: { prev: 'Before', next: 'Next' },
+    docFooter: { prev: 'Previous', next: 'Next' },
     footer: { message: 'MIT license' },
   },
 });

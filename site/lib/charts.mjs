@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Bar charts of the tables that the benchmarks write: `section | column | unit`. `column + column` puts bars beside each
- * other, and so does a column whose cells say `before → after`; a fourth part is what the names of the rows begin with.
+ * Draws bar charts from the tables that the benchmarks write. A marker is `section | column | unit`. `column + column` draws both
+ * columns side by side, and so does a column whose cells are `before → after`. A fourth part selects the rows whose names begin with it.
  */
 
 import { textOf } from './pages.mjs';
@@ -9,7 +9,7 @@ import { textOf } from './pages.mjs';
 /** @type {Record<string, number>} */
 const UNITS = { k: 1e3, M: 1e6 };
 
-/** Names of rows that are ours: itself, and the ways in which several machines share a limit. */
+/** Rows that measure Sluice: by its name, or by the way in which several machines share a limit. */
 const OWN = /sluice|leased|synced|denyCache|direct/i;
 
 /** @typedef {{ name: string, series: string, value: number, text: string }} Bar */
@@ -39,7 +39,7 @@ export function barsOf(results, section, columns) {
   throw new Error(`benchmarks/RESULTS.md has no column ${columns.join(', ')} in section ${section}`);
 }
 
-/** Of `before → after` both, or none if one was not measured. @param {string} name @param {string} cell @param {string} series @returns {Bar[]} */
+/** Both bars of `before → after`, or none if one was not measured. @param {string} name @param {string} cell @param {string} series @returns {Bar[]} */
 function barsIn(name, cell, series) {
   const [before = '', after] = cell.split(' → ');
   const parts =
@@ -70,15 +70,15 @@ const cellsOf = (line) =>
 function draw(bars, title, unit) {
   const sorted = bars.map(({ value }) => value).sort((a, b) => a - b);
   const middle = sorted[sorted.length >> 1] ?? 0;
-  // One that is far out would make all others alike: it is cut, and its label says so.
+  // An outlier would make all other bars look alike, so it is cut and its label says so.
   const full = sorted.findLast((value) => value <= middle * 8) ?? middle;
   const isOneRow = bars.every(({ name }) => name === bars[0]?.name);
   const kinds = bars.map(kindOf);
-  // Where nobody else is shown, all are ours.
+  // If no other library is shown, all bars are ours.
   const isAlone = !kinds.includes('own');
   const lines = bars.map(({ name, series, value, text }, i) => {
     const label = isOneRow ? series || name : bars[i - 1]?.name === name ? '' : name;
-    // What stands in brackets is shown where the caption says what it is.
+    // The figure in brackets is shown only if the caption explains it.
     const figure = /in brackets/.test(unit) ? text : text.replace(/ \(.*$/, '');
     const shown = `${figure}${value > full ? ' … cut' : ''}`;
     const part = (Math.min(value, full) / full).toFixed(4);
@@ -91,7 +91,7 @@ function draw(bars, title, unit) {
   return `<figure class="chart"><div class="bars" role="img" aria-label="${escaped(title)}">${lines.join('')}</div><figcaption>${escaped(unit)}</figcaption></figure>\n`;
 }
 
-/** Ours, somebody else's, or what no limiter can be faster than. @param {Bar} bar */
+/** Ours, another library's, or a lower bound that no limiter can beat. @param {Bar} bar */
 function kindOf({ name, series }) {
   if (series === 'after' || OWN.test(series === 'before' ? '' : `${name} ${series}`)) return 'own';
   return /^(a bare|nothing but|PING|redis-server INCR)/.test(name) ? 'bare' : 'peer';

@@ -1,5 +1,5 @@
 // @ts-check
-/** For machines that read: every page as Markdown beside its HTML, llms.txt as their index, llms-full.txt as one text. */
+/** Writes every page as Markdown beside its HTML, an index of them (llms.txt), and all of them as one file (llms-full.txt). */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -27,11 +27,11 @@ export function writeLlms({ outDir, base, pages, sections, title, summary }) {
   write(join(outDir, 'llms-full.txt'), order.join('\n\n---\n\n'));
 }
 
-/** Shorter than this, a sentence says little by itself: 'Koa 2 and 3.' */
+/** A shorter sentence, such as 'Koa 2 and 3.', says too little by itself, in characters. */
 const SHORT = 25;
 
 /**
- * What a page is about, without Markdown: the first sentence below its heading, or what the heading says after a colon.
+ * The summary of a page as plain text: the first sentence below its heading, or the part of the heading after a colon.
  * @param {string} text
  */
 export function summaryOf(text) {
@@ -43,7 +43,7 @@ export function summaryOf(text) {
   return firstSentence(paragraph ?? '');
 }
 
-/** The first paragraph that is no heading, list, table, quotation, picture or code. @param {string} text */
+/** The first paragraph that is not a heading, list, table, quotation, picture or code block. @param {string} text */
 function proseOf(text) {
   const paragraphs = text.split(/\n\s*\n/).map((part) => part.replace(/^\s*\n/, ''));
   return paragraphs.map((part) => part.replace(/^#.*\n?/, '')).find((part) => /^[^\s#>|!<\-*\d]/.test(part));
@@ -51,7 +51,7 @@ function proseOf(text) {
 
 /** @param {string} markdown */
 function firstSentence(markdown) {
-  /** What stands in code ends no sentence. @type {string[]} */
+  /** Code is replaced by placeholders, because a period in it does not end a sentence. @type {string[]} */
   const codes = [];
   const plain = markdown
     .replaceAll(/`([^`]+)`/g, (_, code) => `\0${codes.push(code) - 1}\0`)
@@ -59,7 +59,7 @@ function firstSentence(markdown) {
     .replaceAll('*', '')
     .replaceAll(/\s+/g, ' ')
     .trim()
-    // What a list or a table was to follow.
+    // The sentence introduced a list or a table.
     .replace(/:$/, '.');
   const sentences = plain.match(/.+?[.?!](?= |$)/g) ?? [plain];
   const [first = '', second = ''] = sentences;
@@ -67,9 +67,9 @@ function firstSentence(markdown) {
   return summary.replaceAll(/\0(\d+)\0/g, (_, i) => codes[i] ?? '');
 }
 
-/** With links that hold on the site. @param {string} page @param {string} base */
+/** The text of a page, with links that work on the site. @param {string} page @param {string} base */
 function markdownOf(page, base) {
-  // Pictures have no copy in text.
+  // Pictures are not copied.
   return textOf(page).replaceAll(/(?<!!\[[^\]]*)\]\(([^)\s]+)\)/g, (all, href) => {
     const target = targetOf(page, href);
     return target === undefined ? all : `](${base}${target.href.slice(1)})`;

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Pages are written for readers on GitHub: links are paths between files, headings are named as GitHub names them. Here
- * they become addresses of the site. A link to a file that is no page leads to a copy of it, as text; one to a folder, to a
- * list of what is in it.
+ * Pages are written for readers on GitHub: links are paths between files, and anchors are GitHub's. This module turns them into
+ * addresses of the site. A link to a file that is not a page leads to a copy of it as text, and a link to a folder leads to a list
+ * of its files.
  */
 
 import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { addressOf, root } from './pages.mjs';
 
 /** @typedef {Parameters<NonNullable<import('vitepress').MarkdownOptions['config']>>[0]} Renderer */
 
-/** As GitHub names a heading. @param {string} heading */
+/** The anchor that GitHub gives to a heading. @param {string} heading */
 export function slugOf(heading) {
   return heading
     .trim()
@@ -21,18 +21,18 @@ export function slugOf(heading) {
     .replaceAll(' ', '-');
 }
 
-/** Where a link of a page leads; undefined: it stays as it is. @param {string} page @param {string} href */
+/** The target of a link in a page, or undefined if the link stays unchanged. @param {string} page @param {string} href */
 export function targetOf(page, href) {
   if (/^([a-z]+:|\/|#)/i.test(href)) return undefined;
   const [path = '', anchor] = href.split('#');
   const file = relative(root, resolve(root, dirname(page), path)).replaceAll('\\', '/');
   const suffix = anchor === undefined ? '' : `#${anchor}`;
   if (file.endsWith('.md')) return { file, href: `/${addressOf(file)}${suffix}`, isPage: true };
-  if (!existsSync(join(root, file))) throw new Error(`${page} links to ${href}, which is not there`);
+  if (!existsSync(join(root, file))) throw new Error(`${page} links to ${href}, which does not exist`);
   return { file, href: `/files/${file}.txt`, isPage: false };
 }
 
-/** @param {Renderer} md @param {Set<string>} files gets the files that are linked to but no pages */
+/** @param {Renderer} md @param {Set<string>} files receives the linked files that are not pages */
 export function repositoryMarkdown(md, files) {
   md.core.ruler.push('repository-links', (state) => {
     const page = pageOf(state.env);
@@ -64,7 +64,7 @@ export function copyFiles(files, outDir) {
   }
 }
 
-/** The file that is rendered: for a page its real path, for the search index the only one. @param {Record<string, string>} env */
+/** The file that is being rendered. Pages have a real path; the search index has only one path. @param {Record<string, string>} env */
 function pageOf(env) {
   return relative(root, env['realPath'] ?? env['path'] ?? '').replaceAll('\\', '/');
 }

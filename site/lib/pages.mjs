@@ -1,5 +1,5 @@
 // @ts-check
-/** Which Markdown of the repository is a page, where it lies on the site, and its place in the sidebar. */
+/** Which Markdown files of the repository are pages, their addresses on the site, and their order in the sidebar. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,9 +7,11 @@ import { fileURLToPath } from 'node:url';
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** Not pages: written for those who have the folder before them. */
+/** Not pages: they are for readers who have the repository. */
 export const EXCLUDED = [
   'packages/sluice/README.md',
+  '.github/**',
+  '.changeset/**',
   'packages/*/test/**',
   'packages/*/test-artefacts/**',
   'benchmarks/*/**',
@@ -17,7 +19,7 @@ export const EXCLUDED = [
   'coverage/**',
 ];
 
-/** From a file to its page; the first that fits. Both end in .md. */
+/** Maps a file to its page. The first match counts, and both end in .md. */
 const ADDRESSES = /** @type {const} */ ([
   [/^site\/index\.md$/, 'index.md'],
   [/^site\/generated\/(.+)$/, '$1'],
@@ -25,6 +27,7 @@ const ADDRESSES = /** @type {const} */ ([
   [/^CONTRIBUTING\.md$/, 'contributing/index.md'],
   [/^CHANGELOG\.md$/, 'changes.md'],
   [/^SECURITY\.md$/, 'security.md'],
+  [/^CODE_OF_CONDUCT\.md$/, 'contributing/code-of-conduct.md'],
   [/^docs\/(.+\/)?README\.md$/, '$1index.md'],
   [/^docs\/(.+)$/, '$1'],
   [/^benchmarks\/RESULTS\.md$/, 'results.md'],
@@ -67,7 +70,7 @@ function filesIn(folder, pattern) {
     .map((name) => `${folder}/${name}`);
 }
 
-/** What stands in a folder: first those named, in this order, then the others. @param {string} folder @param {readonly string[]} first */
+/** The pages of a folder: first the named ones, in this order, then the others. @param {string} folder @param {readonly string[]} first */
 function folder(folder, first, pattern = /^(?!README)[\w-]+\.md$/) {
   const files = filesIn(folder, pattern);
   const named = first.map((name) => `${folder}/${name}.md`);
@@ -90,7 +93,7 @@ const GUIDES = [
 
 const REFERENCE = ['verbs', 'decision', 'policies', 'options', 'errors'];
 
-const OTHERS = ['examples/README.md', 'SECURITY.md', 'CHANGELOG.md', 'CONTRIBUTING.md'];
+const OTHERS = ['examples/README.md', 'SECURITY.md', 'CHANGELOG.md'];
 
 /** @param {readonly string[]} reference the generated pages */
 export function sidebar(reference) {
@@ -154,6 +157,15 @@ export function sidebar(reference) {
         ...folder('docs', ['benchmarks', 'comparison'], /^(?!start|choose|how-it-works)[\w-]+\.md$/),
         entry('benchmarks/RESULTS.md'),
         ...OTHERS.filter((file) => existsSync(join(root, file))).map((file) => entry(file)),
+      ],
+    },
+    {
+      text: 'Contributing',
+      collapsed: true,
+      items: [
+        entry('CONTRIBUTING.md'),
+        ...folder('docs/contributing', ['architecture', 'algorithms', 'stores', 'tests']),
+        entry('CODE_OF_CONDUCT.md'),
       ],
     },
     {

@@ -1,7 +1,7 @@
 // @ts-check
-/** What a reader of the reference would miss: a name, the entry of a type, the comment of a property. */
+/** Finds what is missing in the reference: an exported name, the entry of a type, the comment of a property. */
 
-/** Types of the language, of platforms and of the packages that Sluice works with. They have their own references. */
+/** Types of the language, of platforms and of other packages. They are documented elsewhere. */
 const FOREIGN = new Set(
   `AbortSignal Date Error Float64Array Headers Map Promise RangeError Request Response SharedArrayBuffer Uint8Array
   Exclude Extract NoInfer Omit Parameters Partial Pick Readonly ReadonlyMap Record Required ReturnType ClassDecorator MethodDecorator
@@ -21,9 +21,9 @@ export function faultsOf(pages, exported) {
     if (page === undefined) return [`${entry} has no page`];
     const places = new Set([...entriesOf(page), ...listedIn(page)]);
     return [
-      ...names.filter((name) => !places.has(name)).map((name) => `${entry} does not tell of ${name}`),
+      ...names.filter((name) => !places.has(name)).map((name) => `${entry} does not document ${name}`),
       ...strangersIn(page, known).map((name) => `${entry} mentions ${name}, which has no entry`),
-      ...cutOff(page).map((line) => `${entry} leaves out what a type is: ${line}`),
+      ...cutOff(page).map((line) => `${entry} abbreviates a type: ${line}`),
       ...bareRows(page).map((name) => `${entry} has no comment for ${name}`),
     ];
   });
@@ -32,10 +32,10 @@ export function faultsOf(pages, exported) {
 /** @param {string} page */
 const entriesOf = (page) => matches(page.replaceAll('\\_', '_'), /^## (\w+)(?:\(\))? \{#/gm);
 
-/** Those whose entry is on another page. @param {string} page */
+/** Names whose entry is on another page. @param {string} page */
 const listedIn = (page) => matches(page, /^- \[(\w+)\]\(/gm);
 
-/** Names of types, in code or unlinked in a table or a line of its own. @param {string} page @param {ReadonlySet<string>} known */
+/** Names of types without an entry, in code blocks, or without a link in a table or on their own line. @param {string} page @param {ReadonlySet<string>} known */
 function strangersIn(page, known) {
   const codes = matches(page, /^```ts\n([\s\S]*?)^```$/gm).map((code) =>
     code.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*|'[^'\n]*'|"[^"\n]*"/g, ''),
@@ -52,7 +52,7 @@ function strangersIn(page, known) {
   return [...new Set([...inCode, ...inTypes].filter((name) => !isForeign(name)))];
 }
 
-/** Where a type stands with links: cells, and what is returned. @param {string} page */
+/** The places where typedoc links types: table cells and return types. @param {string} page */
 function typesIn(page) {
   const lines = page.replaceAll(/^```[\s\S]*?^```$/gm, '').split('\n');
   return lines.flatMap((line, i) => {

@@ -1,9 +1,9 @@
 // @ts-check
-/** How pages of the reference look. */
+/** The options of typedoc, and the format of the reference pages. */
 
 import { cellsOf } from './reference-check.mjs';
 
-/** Of typedoc and its Markdown. */
+/** Options of typedoc and its Markdown plugin. */
 export const OPTIONS = {
   plugin: ['typedoc-plugin-markdown'],
   router: 'module',
@@ -37,7 +37,7 @@ export const OPTIONS = {
   groupOrder: ['Functions', 'Classes', 'Interfaces', 'Type Aliases', 'Variables'],
 };
 
-/** @param {string} page @param {ReadonlyMap<string, string>} aliases as their sources have them, by name */
+/** @param {string} page @param {ReadonlyMap<string, string>} aliases the source text of type aliases, by name */
 export function tidied(page, aliases) {
   const code = page.replaceAll(/^```ts\n([\s\S]*?)\n```$/gm, (_, block) => {
     const [, alias = ''] = /^type (\w+)/.exec(block) ?? [];
@@ -47,11 +47,11 @@ export function tidied(page, aliases) {
   return compactReexports(withoutNoDefaults(withoutRepeats(code)));
 }
 
-/** Of a function, a method or a constructor. */
+/** The signature of a function, a method or a constructor. */
 const CALL = /^(?:(?:function|new|static|optional) )*\w*(?:<.*?>)?\(/s;
 const LONGEST = 100;
 
-/** In one line; if that is too long, a line per parameter. @param {string} block */
+/** Formats a signature on one line, or with one line per parameter if it would be too long. @param {string} block */
 function inLines(block) {
   const line = block
     .replaceAll(/\s+/g, ' ')
@@ -64,22 +64,22 @@ function inLines(block) {
   let depth = 0;
   let i = start;
   for (; i < line.length; i++) {
-    const sign = line[i] ?? '';
-    if (sign === ')' && depth === 0) break;
-    if (/[([{<]/.test(sign)) depth++;
-    if (/[)\]}]/.test(sign) || (sign === '>' && line[i - 1] !== '=')) depth--;
-    if (sign === ',' && depth === 0) parameters.push('');
-    else parameters[parameters.length - 1] += sign;
+    const character = line[i] ?? '';
+    if (character === ')' && depth === 0) break;
+    if (/[([{<]/.test(character)) depth++;
+    if (/[)\]}]/.test(character) || (character === '>' && line[i - 1] !== '=')) depth--;
+    if (character === ',' && depth === 0) parameters.push('');
+    else parameters[parameters.length - 1] += character;
   }
   return `${line.slice(0, start)}\n${parameters.map((one) => `  ${one.trim()},\n`).join('')}${line.slice(i)}`;
 }
 
-/** Members of a type that is written out in the line above, where there is nothing more to say. @param {string} page */
+/** Removes the members of an inline type that have no comment, because the row above already shows them. @param {string} page */
 function withoutRepeats(page) {
   return page.replaceAll(/^\| `[^`|]+\.[^`|]+` \| (?:\\\||[^|\n])* \|(?: - \|)?\n/gm, '');
 }
 
-/** Where other rows of a table have a default value, those without one say 'undefined'. @param {string} page */
+/** Removes 'undefined', which typedoc writes if only other rows of a table have a default value. @param {string} page */
 function withoutNoDefaults(page) {
   return page.replaceAll(/^\|[^\n]*\| Default value \|[^\n]*\n(?:\|.*\n)+/gm, (table) => {
     const place = cellsOf(table.split('\n')[0] ?? '').indexOf(' Default value ');
@@ -91,7 +91,7 @@ function withoutNoDefaults(page) {
   });
 }
 
-/** What has its entry on another page: one list instead of a section each. @param {string} page */
+/** Lists the names whose entry is on another page, instead of a section for each. @param {string} page */
 function compactReexports(page) {
   const section = /^## .+\n\nRe-exports (\[.+\]\(.+\))\n(?:\n\*\*\*\n\n)?/gm;
   const links = [...page.matchAll(section)].map(([, link]) => `- ${link}`);

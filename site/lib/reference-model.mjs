@@ -1,5 +1,5 @@
 // @ts-check
-/** What typedoc has found, made what people read. */
+/** Adjusts typedoc's model before the pages are written. */
 
 import {
   Comment,
@@ -18,8 +18,7 @@ import ts from 'typescript';
 /** @typedef {import('typedoc').Reflection} Reflection */
 
 /**
- * typedoc asks the checker what a type is, and the checker forgets names: `Millis` becomes number. Where a type is
- * written down, that is what is shown.
+ * Shows types as they are written. typedoc asks the type checker, which replaces aliases: `Millis` would become number.
  * @param {import('typedoc').Converter} converter
  */
 export function keepNames(converter) {
@@ -33,7 +32,7 @@ export function keepNames(converter) {
 }
 
 /**
- * The texts of type aliases, by module and name, as the conversion goes on.
+ * The source text of type aliases, by module and name. The map is filled during the conversion.
  * @param {import('typedoc').Converter} converter
  */
 export function aliasTexts(converter) {
@@ -50,7 +49,7 @@ export function aliasTexts(converter) {
 }
 
 /**
- * The node says all: it depends on no type parameter, and nothing has changed the type since it was written.
+ * Whether the node describes the type completely: it depends on no type parameter, and inference has not changed the type.
  * @param {ts.TypeChecker} checker @param {ts.TypeNode} node @param {ts.Type} type
  */
 function isWhole(checker, node, type) {
@@ -59,7 +58,7 @@ function isWhole(checker, node, type) {
     (part) =>
       ts.isThisTypeNode(part) ||
       ts.isTypePredicateNode(part) ||
-      // `keyof typeof TABLE` says nothing to who does not see the table.
+      // `keyof typeof TABLE` is meaningless without the table.
       ts.isTypeQueryNode(part) ||
       (ts.isTypeReferenceNode(part) &&
         ((checker.getSymbolAtLocation(part.typeName)?.flags ?? 0) & ts.SymbolFlags.TypeParameter) !== 0),
@@ -71,7 +70,7 @@ function isWhole(checker, node, type) {
 const contains = (node, is) => is(node) || ts.forEachChild(node, (part) => contains(part, is)) === true;
 
 /**
- * Comments: a file's head belongs to its page alone, and options without a word say whose they are.
+ * Fixes comments: the comment at the top of a file belongs to its page only, and undocumented options link to their functions.
  * @param {Project} project @param {ReadonlyMap<string, string>} heads of entries
  */
 export function describe(project, heads) {
@@ -108,7 +107,7 @@ const TOLD =
   ReflectionKind.Method |
   ReflectionKind.Accessor;
 
-/** What has no comment. Members of a type that is written out belong to what is said of it. @param {Project} project */
+/** Names without a comment. Members of an inline type are covered by the comment of what has this type. @param {Project} project */
 export function silent(project) {
   return project
     .getReflectionsByKind(TOLD)
@@ -129,7 +128,7 @@ function isTold(one) {
   return [...signatures, ...inType, ...(getSignature ? [getSignature] : [])].some((two) => two.hasComment());
 }
 
-/** By a type named Options, the functions and classes that take it. @param {Project} project */
+/** The functions and classes that take an options type, by that type. @param {Project} project */
 function takersOf(project) {
   /** @type {Map<Reflection, Set<Reflection>>} */
   const takers = new Map();
@@ -151,8 +150,8 @@ function takersOf(project) {
 }
 
 /**
- * A member is told of in full wherever it is: without where it comes from, and without a base that has no entry. Types of
- * other packages are named without their many arguments.
+ * Removes details that do not help readers: where a member is inherited from, base types without an entry, and long lists of
+ * type arguments of other packages' types.
  * @param {Project} project
  */
 export function plain(project) {
@@ -179,10 +178,10 @@ export function plain(project) {
 /** @param {import('typedoc').SomeType} type */
 const hasEntry = (type) => !(type instanceof ReferenceType) || type.reflection !== undefined;
 
-/** Of another package, or of the language. @param {import('typedoc').SomeType} type */
-const isForeign = (type) => type instanceof ReferenceType && !/^sluice(-server)?$/.test(type.package ?? '');
+/** Whether a type belongs to another package or to the language. @param {import('typedoc').SomeType} type */
+const isForeign = (type) => type instanceof ReferenceType && !/^sluice(-\w+)?$/.test(type.package ?? '');
 
-/** Names by the alphabet; their members stay as they are written. @param {Project} project */
+/** Sorts names alphabetically; their members keep the order of the source. @param {Project} project */
 export function order(project) {
   for (const module of project.children ?? [])
     for (const group of module.groups ?? [])

@@ -1,5 +1,5 @@
 // @ts-check
-/** The reference: a page per entry point of the packages, from their types and comments. */
+/** Generates the reference from types and comments: one page per entry point of the packages. */
 
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,12 +10,12 @@ import { faultsOf } from './reference-check.mjs';
 import { OPTIONS, tidied } from './reference-form.mjs';
 import { aliasTexts, describe, keepNames, order, plain, silent } from './reference-model.mjs';
 
-/** Outside version control; the site finds pages here, tests of pages do not look. */
+/** Ignored by git. The site includes these pages; the tests of the documentation do not. */
 const FOLDER = 'site/generated/reference';
 
-/** @typedef {Map<string, string>} Entries names such as 'sluice/redis', and the source that each stands for */
+/** @typedef {Map<string, string>} Entries source files by entry point, such as 'sluice/redis' */
 
-/** The pages, from the root. Written anew if a source has changed. */
+/** Paths of the pages from the root. Generates them again only if a source has changed. */
 export async function writeReference() {
   const packages = publicPackages();
   const entries = new Map(packages.flatMap(entryPoints));
@@ -32,20 +32,18 @@ export async function writeReference() {
 /** @param {string} entry */
 const pageOf = (entry) => `${FOLDER}/${entry}.md`;
 
-/** The folders of the published packages, in the order of their names. */
-function publicPackages() {
-  return readdirSync(join(root, 'packages'))
-    .filter((folder) => existsSync(join(root, `packages/${folder}/exports.json`)))
-    .sort((a, b) => (npmName(a) < npmName(b) ? -1 : 1));
-}
+/** @param {string} folder @returns {{ name: string, private?: boolean, exports: Record<string, string | { default: string }> }} */
+const manifestOf = (folder) => JSON.parse(textOf(`packages/${folder}/package.json`));
 
-/** @param {string} folder @returns {string} */
-const npmName = (folder) => JSON.parse(textOf(`packages/${folder}/package.json`)).name;
+/** The folders of the packages that users can install. `sluice` comes first, because it owns the shared types. */
+function publicPackages() {
+  const folders = readdirSync(join(root, 'packages')).filter((folder) => !manifestOf(folder).private);
+  return ['sluice', ...folders.filter((folder) => folder !== 'sluice')];
+}
 
 /** @param {string} folder @returns {[string, string][]} */
 function entryPoints(folder) {
-  /** @type {{ exports: Record<string, string | { default: string }>, name: string }} */
-  const { exports, name } = JSON.parse(textOf(`packages/${folder}/package.json`));
+  const { name, exports } = manifestOf(folder);
   return Object.entries(exports).flatMap(([path, target]) => {
     if (typeof target === 'string') return [];
     const source = target.default.replace('./dist/', `packages/${folder}/src/`).replace(/\.js$/, '.ts');
@@ -53,11 +51,11 @@ function entryPoints(folder) {
   });
 }
 
-/** The names that check-exports lists. @param {string} folder @returns {[string, string[]][]} */
+/** The names in exports.json, by entry point. @param {string} folder @returns {[string, string[]][]} */
 function exportedNames(folder) {
+  const { name } = manifestOf(folder);
   /** @type {Record<string, { values: string[], types: string[] }>} */
   const exports = JSON.parse(textOf(`packages/${folder}/exports.json`));
-  const name = npmName(folder);
   return Object.entries(exports).map(([path, { values, types }]) => [
     path.replace('.', name),
     [...values, ...types],
@@ -65,7 +63,7 @@ function exportedNames(folder) {
 }
 
 /**
- * Fails where a type is mentioned that has no entry, or where something has no comment.
+ * Fails if a type is mentioned that has no entry, or if a name has no comment.
  * @param {readonly string[]} packages @param {Entries} entries
  */
 async function generate(packages, entries) {
@@ -76,7 +74,7 @@ async function generate(packages, entries) {
       ...OPTIONS,
       entryPoints: [...entries.values()],
       tsconfig: join(root, 'site/tsconfig.reference.json'),
-      // From one package to another by its source: a type has one place.
+      // Packages import each other's sources, so that each type has one entry.
       compilerOptions: {
         paths: Object.fromEntries([...entries].map(([name, file]) => [name, [file]])),
       },
@@ -89,17 +87,17 @@ async function generate(packages, entries) {
   const names = [...entries.keys()];
   const points = (app.getEntryPoints() ?? [])
     .map((point) => ({ ...point, displayName: files.get(point.sourceFile.fileName) ?? point.displayName }))
-    // The first one that exports a type has its entry, the others lead there.
+    // The entry of a type is on the page of the first entry point that exports it; the others link to it.
     .sort((a, b) => names.indexOf(a.displayName) - names.indexOf(b.displayName));
   const project = app.converter.convert(points);
   describe(project, new Map([...entries].map(([name, file]) => [name, headOf(file)])));
-  for (const name of packages) {
-    project.packageName = npmName(name); // typedoc looks at what belongs to this one
+  for (const folder of packages) {
+    project.packageName = manifestOf(folder).name; // typedoc validates only the names of this package
     app.validate(project);
   }
   const unsaid = silent(project);
-  if (unsaid.length > 0) app.logger.error(`without a comment: ${unsaid.join(', ')}`);
-  if (app.logger.hasErrors() || app.logger.hasWarnings()) throw new Error('the reference is not whole');
+  if (unsaid.length > 0) app.logger.error(`no comment: ${unsaid.join(', ')}`);
+  if (app.logger.hasErrors() || app.logger.hasWarnings()) throw new Error('the reference is incomplete');
   plain(project);
   order(project);
   await app.generateOutputs(project);
@@ -111,7 +109,7 @@ async function generate(packages, entries) {
     pages.set(name, page);
   }
   const faults = faultsOf(pages, new Map(packages.flatMap(exportedNames)));
-  if (faults.length > 0) throw new Error(`the reference is not whole:\n${faults.join('\n')}`);
+  if (faults.length > 0) throw new Error(`the reference is incomplete:\n${faults.join('\n')}`);
   writeFileSync(join(out, 'index.md'), indexOf(names));
 }
 
@@ -121,7 +119,7 @@ function indexOf(names) {
   return [
     '# Reference',
     '',
-    'Every name that the packages export, with its type and its comment, a page for each path that can be imported.',
+    'Every exported name with its type and description, one page per import path.',
     '',
     '| import | |',
     '|---|---|',
@@ -130,13 +128,13 @@ function indexOf(names) {
   ].join('\n');
 }
 
-/** What a file says about itself in its first lines. @param {string} file */
+/** The comment at the top of a file. @param {string} file */
 function headOf(file) {
   const [, comment = ''] = /^\/\*\*([\s\S]*?)\*\//.exec(readFileSync(file, 'utf8')) ?? [];
   return comment.replaceAll(/^ *\* ?/gm, '').trim();
 }
 
-/** When the youngest file of a folder was written, in ms. @param {string} folder */
+/** The modification time of the newest file in a folder, in milliseconds. @param {string} folder */
 function newest(folder) {
   let latest = 0;
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))

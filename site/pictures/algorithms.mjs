@@ -1,6 +1,6 @@
 // @ts-check
-// Draws what each algorithm admits: one fixed traffic through the real limiter on a manual clock, as an SVG beside the
-// algorithm's README. `node site/pictures/algorithms.mjs` writes the files (needs a build), `--check` compares them.
+// Draws what each algorithm admits: the same traffic passes through the real limiter on a manual clock. The SVG is saved beside the
+// algorithm's README. `node site/pictures/algorithms.mjs` writes the files (needs a build); `--check` compares them.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,22 +8,22 @@ import { fileURLToPath } from 'node:url';
 
 /** @typedef {typeof import('sluice') & typeof import('sluice/testing')} Library */
 /**
- * One limiter under the traffic.
+ * One limiter that gets the traffic.
  * @typedef {object} Lane
  * @property {string} label what the caller would write
  * @property {(library: Library) => import('sluice').Policies} policies
  * @property {number} top where the curve's axis ends
- * @property {'free' | 'wait'} [curve] what could be taken now (default), or the seconds until one passes
- * @property {(nth: number) => number} [holdFor] how long the nth admitted one holds its place; Infinity: it never returns
+ * @property {'free' | 'wait'} [curve] the units available now (default), or the seconds until one is admitted
+ * @property {(nth: number) => number} [holdFor] milliseconds until the nth admitted request releases its unit; Infinity if never
  */
 /** @typedef {{ title: string, lanes: Lane[] }} Picture */
 
 const SECOND = 1000;
-/** The span shown, and the window that every lane's limit speaks of. */
+/** The duration shown, and the window of every lane's limit. */
 const END = 40 * SECOND;
 const PER = 10 * SECOND;
 
-/** A burst on either side of the window edge at 10 s, a pause, then twice what is allowed, steadily. */
+/** A burst on either side of the window boundary at 10 s, a pause, then a steady rate of twice the limit. */
 const TRAFFIC = [...every(150, 8000, 12), ...every(150, 10_100, 12), ...every(500, 20_050, 36)];
 
 /** @type {Readonly<Record<string, Picture>>} by the algorithm's folder */
@@ -75,7 +75,7 @@ export const PICTURES = {
     ],
   },
   'fixed-window': {
-    title: 'A count that starts anew with each window',
+    title: 'A count that starts again with each window',
     lanes: [
       {
         label: "fixedWindow({ limit: 10, per: '10s' })",
@@ -183,7 +183,7 @@ function every(gap, from, count) {
   return Array.from({ length: count }, (_, i) => from + i * gap);
 }
 
-// ── What happens ─────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Simulation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** @typedef {{ admitted: number[], denied: number[], curve: [at: number, value: number][] }} Course */
 
@@ -196,7 +196,7 @@ function play(lane, library) {
   const measure = () => course.curve.push([clock.now(), lane.curve === 'wait' ? waitNow() : freeNow()]);
   const waitNow = () => limiter.peek('key').retryAfter / SECOND;
 
-  /** The largest cost that passes, fractions included: what `remaining` would be without rounding. */
+  /** The largest cost that is admitted, including fractions: `remaining` without rounding. */
   function freeNow() {
     let [low, high] = [0, lane.top];
     if (limiter.peek('key', high).allowed) return high;
@@ -224,7 +224,7 @@ function play(lane, library) {
   }
 
   const arrivals = new Set(TRAFFIC);
-  // Also just before each round instant, so that a step is drawn upright.
+  // Also just before each round instant, so that a step is drawn as a vertical line.
   const instants = new Set([...TRAFFIC, ...every(50, 0, END / 50 + 1), ...every(50, 49, END / 50)]);
   for (const instant of [...instants].sort((a, b) => a - b)) {
     clock.set(instant);
@@ -234,7 +234,7 @@ function play(lane, library) {
   return course;
 }
 
-/** The most that was admitted in a window, and where: the first such. @param {number[]} admitted */
+/** The first window with the most admitted requests. @param {number[]} admitted */
 function busiest(admitted) {
   let most = { from: 0, count: 0 };
   for (const from of admitted) {
@@ -244,7 +244,7 @@ function busiest(admitted) {
   return most;
 }
 
-// ── How it looks ─────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const LEFT = 28;
 const WIDTH = 720;
@@ -344,7 +344,7 @@ function drawLegend({ lanes }, y) {
 }
 
 /**
- * Without the points that lie on a straight line between those kept.
+ * Removes the points on a straight line between two others.
  * @param {[number, number][]} points
  */
 function straightened(points) {
@@ -358,7 +358,7 @@ function straightened(points) {
   return [...kept, ...points.slice(-1)];
 }
 
-/** Within an eighth of a pixel. @param {[number, number]} a @param {[number, number]} b @param {[number, number]} c */
+/** Whether `b` is on the line from `a` to `c`, within an eighth of a pixel. @param {[number, number]} a @param {[number, number]} b @param {[number, number]} c */
 function isBetween(a, b, c) {
   const [run, rise] = [c[0] - a[0], c[1] - a[1]];
   const along = (b[0] - a[0]) * run + (b[1] - a[1]) * rise;
@@ -372,9 +372,9 @@ function escaped(text) {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-// ── The command ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Command ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Where a picture lies. @param {string} name */
+/** The path of a picture. @param {string} name */
 export function fileOf(name) {
   const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
   return join(root, 'packages/sluice/src/algorithms', name, `${name}.svg`);
@@ -389,7 +389,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     );
     if (stale.length > 0) {
       console.error(
-        `pictures: not current: ${stale.join(', ')}\nIf meant: node site/pictures/algorithms.mjs`,
+        `pictures: not current: ${stale.join(', ')}\nIf the change is intended, run: node site/pictures/algorithms.mjs`,
       );
       process.exitCode = 1;
     } else console.log(`pictures: ${names.length} are current`);

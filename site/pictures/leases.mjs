@@ -1,6 +1,6 @@
 // @ts-check
-// Draws what leases and eventual sync cost, by the number of nodes: the simulation of the tests, as docs/leases.svg.
-// `node site/pictures/leases.mjs` writes the file, `--check` compares it.
+// Draws the cost of leases and eventual sync by the number of nodes, from the simulation that the tests use, as docs/leases.svg.
+// `node site/pictures/leases.mjs` writes the file; `--check` compares it.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -56,7 +56,7 @@ function panel(rows, title, left, height, ticks) {
     ...nodes.map((count) => `<text x="${x(count)}" y="${FLOOR + 16}" text-anchor="middle">${count}</text>`),
     ...SCHEMES.flatMap((scheme, i) => {
       const points = rows.filter((row) => row.scheme === scheme).map((row) => [x(row.nodes), y(height(row))]);
-      // Where lines lie on each other, all are seen.
+      // Dashes keep lines visible that lie on top of each other.
       const dash = ['', ' stroke-dasharray="8 4"', ' stroke-dasharray="3 3"'][i];
       return [
         `<path class="${scheme}"${dash} d="M${points.map((point) => point.join(' ')).join('L')}"/>`,
@@ -70,7 +70,7 @@ function panel(rows, title, left, height, ticks) {
 export function render(rows) {
   const most = Math.max(...rows.map((row) => row.over));
   const top = Math.ceil(most / 1000) * 1000;
-  /** Of a scale from a ten-thousandth to one. @param {number} calls */
+  /** Maps 0.0001 to 0 and 1 to 1 on a logarithmic scale. @param {number} calls */
   const power = (calls) => Math.max(0, 1 + Math.log10(Math.min(1, calls)) / 4);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img">`,
@@ -100,7 +100,7 @@ export function render(rows) {
 
 export const FILE = join(dirname(fileURLToPath(import.meta.url)), '../../docs/leases.svg');
 
-/** The simulation is TypeScript, which Node 20 does not run; the tests' own loader does. */
+/** The simulation is TypeScript, which Node 20 cannot run, so Vite loads it. */
 async function measure() {
   const { createViteServer } = await import('vitest/node');
   const root = join(dirname(FILE), '..');
@@ -124,7 +124,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     writeFileSync(FILE, picture);
     console.log('leases: wrote docs/leases.svg');
   } else if (!existsSync(FILE) || readFileSync(FILE, 'utf8') !== picture) {
-    console.error('leases: docs/leases.svg is not current\nIf meant: node site/pictures/leases.mjs');
+    console.error(
+      'leases: docs/leases.svg is not current\nIf the change is intended, run: node site/pictures/leases.mjs',
+    );
     process.exitCode = 1;
   } else console.log('leases: the picture is current');
 }

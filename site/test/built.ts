@@ -1,4 +1,4 @@
-/** The site, built once per file of tests into a folder of its own, and served without network. */
+/** Builds the site into a temporary folder, once per test file, and serves it locally. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -61,7 +61,7 @@ export async function builtSite(): Promise<BuiltSite> {
   };
 }
 
-/** A process of its own: as `npm run docs` builds it, and untouched by what the tests' runner does to modules. */
+/** Builds in a separate process, as `npm run docs` does, so that the test runner's module loader has no influence. */
 function run(args: readonly string[]): Promise<void> {
   const { NODE_OPTIONS: _, NODE_V8_COVERAGE: __, VITEST: ___, NODE_ENV: ____, ...env } = process.env;
   const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -20,14 +20,14 @@ const RESULTS = `
 <!-- speed:end -->
 `;
 
-test('a bar is what the table says, whole numbers, thousands and millions', () => {
+test('reads whole numbers, thousands and millions from a table', () => {
   expect(barsOf(RESULTS, 'speed', ['fast'])).toEqual([
     { name: 'sluice', series: '', value: 12_500, text: '12.5k (1.0×)' },
     { name: 'other, 1.2', series: '', value: 1200, text: '1,200 (0.1×)' },
   ]);
 });
 
-test('an empty cell is no bar, and two columns stand beside each other', () => {
+test('draws two columns side by side and skips empty cells', () => {
   expect(barsOf(RESULTS, 'speed', ['fast', 'slow']).map(({ series, value }) => [series, value])).toEqual([
     ['fast', 12_500],
     ['slow', 3_500_000],
@@ -35,14 +35,14 @@ test('an empty cell is no bar, and two columns stand beside each other', () => {
   ]);
 });
 
-test('before and after are two bars, and none where one of them was not measured', () => {
+test('draws two bars for before and after, and none if one was not measured', () => {
   expect(barsOf(RESULTS, 'speed', ['µs a call'])).toEqual([
     { name: 'one', series: 'before', value: 1.5, text: '1.50' },
     { name: 'one', series: 'after', value: 0.25, text: '0.25' },
   ]);
 });
 
-test('ours are drawn as ours, beside others and alone', () => {
+test('marks the bars of Sluice, with and without others beside them', () => {
   const kinds = (marker: string) =>
     [...chartOf(marker).matchAll(/class="bar (\w+)"/g)].map((match) => match[1] ?? '');
   expect(kinds('server | one by one | requests')).toEqual(['own', 'own', 'peer', 'bare', 'own', 'peer']);
@@ -51,7 +51,7 @@ test('ours are drawn as ours, beside others and alone', () => {
   expect(kinds('compat | CPU, µs a call | µs').slice(0, 2)).toEqual(['peer', 'own']);
 });
 
-test('what stands in brackets is shown if the caption says what it is, and only then', () => {
+test('shows figures in brackets only if the caption explains them', () => {
   const figures = (marker: string) =>
     [...chartOf(marker).matchAll(/class="figure">([^<]*)/g)].map((match) => match[1] ?? '');
   const measured = textOf('docs/benchmarks.md').match(/(?<=<!-- chart: ).+(?= -->)/g) ?? [];
@@ -63,12 +63,12 @@ test('what stands in brackets is shown if the caption says what it is, and only 
     ]);
 });
 
-test('a row by itself is named by its columns', () => {
+test('labels the bars of a single row by its columns', () => {
   const chart = chartOf('memory | 1,000 + 10,000 | ns | sluice');
   expect([...chart.matchAll(/class="name">([^<]*)/g)].map((match) => match[1])).toEqual(['1,000', '10,000']);
 });
 
-test('what was measured has a chart, every section of it', () => {
+test('every section of the results has a chart', () => {
   const sections = [...textOf('benchmarks/RESULTS.md').matchAll(/<!-- (\w+):start -->/g)].map(
     (match) => match[1],
   );
@@ -77,7 +77,7 @@ test('what was measured has a chart, every section of it', () => {
   expect(new Set(charts)).toEqual(new Set(sections));
 });
 
-test('a column that is not there ends the build', () => {
+test('fails on an unknown column or row', () => {
   expect(() => barsOf(RESULTS, 'speed', ['hit'])).toThrow('no column hit in section speed');
   expect(() => chartOf('memory | no such column | ns')).toThrow('no such column');
   expect(() => chartOf('memory | hot key | ns | no such row')).toThrow('no such row');

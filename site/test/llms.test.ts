@@ -19,7 +19,7 @@ test.each([
     'The generic cell rate algorithm of Sluice.',
   ],
   [
-    'does not announce what is left out',
+    'does not end with a colon',
     'Three attacks, and no limit stops all:\n\n- a',
     'Three attacks, and no limit stops all.',
   ],
@@ -32,13 +32,13 @@ test.each([
   expect(summaryOf(`# Title\n\n${text}\n`)).toBe(summary);
 });
 
-test('a page that begins with code is about what its heading says', () => {
+test('a page that begins with code is summarized by its heading', () => {
   expect(summaryOf('# gcra: an even rate\n\n```ts\na\n```\n\n## Rule\n\n    a = b\n\nMore.')).toBe(
     'An even rate.',
   );
 });
 
-test('without a word below the heading, a section speaks for the page', () => {
+test('a page without an introduction is summarized by its first section', () => {
   expect(summaryOf('# Contributing\n\n## Setup\n\nNode 20 or newer is needed.')).toBe(
     'Node 20 or newer is needed.',
   );

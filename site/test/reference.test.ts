@@ -1,4 +1,4 @@
-/** The reference's own checks: each fault that once was there is found again. */
+/** The checks of the reference find every kind of fault that has occurred. */
 import { expect, test } from 'vitest';
 import { faultsOf } from '../lib/reference-check.mjs';
 import { tidied } from '../lib/reference-form.mjs';
@@ -33,21 +33,21 @@ function createLimiter<R>(policies: string, options?: LimiterOptions): Promise<R
 `;
 const NAMES = ['createLimiter', 'LimiterOptions'];
 
-/** What is wrong with the page once these words are others. */
+/** The faults of the page after replacing some words. */
 function faultsWith(words: string, others: string, names = NAMES): string[] {
   expect(PAGE).toContain(words);
   return faultsOf(new Map([['sluice', PAGE.replace(words, others)]]), new Map([['sluice', names]]));
 }
 
-test('a whole page has no fault', () => {
+test('a complete page has no fault', () => {
   expect(faultsWith('', '')).toEqual([]);
 });
 
-test('an exported name without a place is a fault', () => {
-  expect(faultsWith('', '', [...NAMES, 'gcra'])).toEqual(['sluice does not tell of gcra']);
+test('an exported name without an entry is a fault', () => {
+  expect(faultsWith('', '', [...NAMES, 'gcra'])).toEqual(['sluice does not document gcra']);
 });
 
-test('a name whose entry is on another page has its place in a list', () => {
+test('a name whose entry is on another page may be in a list', () => {
   const page = `${PAGE}\n## Also exported here {#also-exported-here}\n\n- [gcra](sluice.md#gcra)\n`;
   expect(faultsOf(new Map([['sluice', page]]), new Map([['sluice', [...NAMES, 'gcra']]]))).toEqual([]);
 });
@@ -61,12 +61,12 @@ test('an entry point without a page is a fault', () => {
 test.each([
   ['in a signature', 'options?: LimiterOptions)', 'options?: Taker)'],
   ['in a table', '`string` \\|', '`Taker` \\|'],
-  ['in what is returned', '`Promise`\\', '`Taker`\\'],
+  ['in a return type', '`Promise`\\', '`Taker`\\'],
 ])('a type without an entry is a fault, %s', (_, words, others) => {
   expect(faultsWith(words, others)).toEqual(['sluice mentions Taker, which has no entry']);
 });
 
-test('a type that is left out is a fault', () => {
+test('an abbreviated type is a fault', () => {
   expect(faultsWith('(#limiteroptions) |', '(#limiteroptions) & `object` |')).toHaveLength(1);
 });
 
@@ -81,7 +81,7 @@ test('a table of properties without comments is a fault', () => {
 const block = (code: string) => `\`\`\`ts\n${code}\n\`\`\``;
 const shown = (code: string, aliases = new Map<string, string>()) => tidied(block(code), aliases);
 
-test('a signature stands in one line, or has a line per parameter', () => {
+test('a signature is on one line or has one line per parameter', () => {
   expect(shown('function f(options: \n  | A<B>\n| C): D;')).toBe(block('function f(options: A<B> | C): D;'));
   const name = 'x'.repeat(60);
   expect(shown(`${name}(\n   call: (a: A, b: B) => Map<K, V>, \n   other: B\n): void;`)).toBe(
@@ -89,19 +89,19 @@ test('a signature stands in one line, or has a line per parameter', () => {
   );
 });
 
-test('a type alias stands as it is written', () => {
+test('a type alias is shown as it is written', () => {
   const written = "type A = ('a' | B) & { readonly c: C };";
   expect(shown("type A = \n  | 'a'\n  | B & {\n  c: C;\n};", new Map([['A', written]]))).toBe(block(written));
 });
 
-test('rows that repeat the line above them are gone, and others stay', () => {
+test('removes rows that repeat the line above them and keeps the others', () => {
   const table = '| `a` | \\{ `b`: `C` \\| `D`; \\} | About a. |\n';
   expect(tidied(`${table}| \`a.b\` | \`C\` \\| \`D\` | - |\n`, new Map())).toBe(table);
   const told = `${table}| \`a.b\` | \`C\` | About b. |\n`;
   expect(tidied(told, new Map())).toBe(told);
 });
 
-test('no default is no word', () => {
+test('leaves the cell empty if there is no default', () => {
   const table = '| Parameter | Type | Default value |\n| --- | --- | --- |\n';
   expect(tidied(`${table}| \`a\` | \`A\` | \`undefined\` |\n| \`b\` | \`B\` | \`429\` |\n`, new Map())).toBe(
     `${table}| \`a\` | \`A\` | |\n| \`b\` | \`B\` | \`429\` |\n`,

@@ -1,4 +1,4 @@
-/** The site as it would be put on a server: what is there, that its links hold, and how it looks. */
+/** The built site: its pages, its links, and its layout in a browser. */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
@@ -43,6 +43,8 @@ describe('the site', () => {
     'reference/policies',
     'reference/options',
     'reference/errors',
+    'contributing/index',
+    'contributing/glossary',
     'reference/sluice',
     'reference/sluice/redis',
     'reference/sluice-compat/guava',
@@ -60,7 +62,7 @@ describe('the site', () => {
     expect(forgotten).toEqual([]);
   });
 
-  it('has a reference that tells of verbs, options and their comments', () => {
+  it('has a reference with verbs, options and their comments', () => {
     const reference = site.read('reference/sluice.md');
     for (const words of [
       'createLimiter',
@@ -104,27 +106,27 @@ describe('the site', () => {
     expect(silent).toEqual([]);
   });
 
-  it('finds guides, errors and the reference by its search', () => {
+  it('includes guides, errors and the reference in the search index', () => {
     const index = site.files.find((file) => /@localSearchIndexroot\..*\.js$/.test(file)) ?? '';
     for (const address of ['/guides/llm-tokens.html', '/errors/ERR_COST.html', '/reference/sluice.html'])
       expect(site.read(index)).toContain(address);
   });
 
-  it('has charts of what was measured', () => {
+  it('has a chart for every marker', () => {
     const html = site.read('benchmarks.html');
     const asked = readFileSync(join(root, 'docs/benchmarks.md'), 'utf8').match(/^<!-- chart: /gm);
     expect(html.match(/<figure class="chart">/g)?.length).toBe(asked?.length);
     expect(html).not.toContain('NaN');
   });
 
-  it('loads nothing from elsewhere', () => {
+  it('loads nothing from other hosts', () => {
     const foreign = pages().flatMap((page) => [
       ...site.read(page).matchAll(/<(?:script|img|link|iframe)\b[^>]*(?:src|href)="(?:https?:)?\/\/[^"]*"/g),
     ]);
     expect(foreign.map(([tag]) => tag)).toEqual([]);
   });
 
-  it('has no link that leads nowhere', () => {
+  it('has no broken link', () => {
     const ids = new Map(pages().map((page) => [page, idsOf(page)]));
     const broken = pages().flatMap((page) =>
       linksOf(page)
@@ -157,7 +159,7 @@ describe('llms.txt', () => {
     expect(lines.filter((line) => !isWhole(line))).toEqual([]);
   });
 
-  it('has the whole text beside it', () => {
+  it('has the full text in llms-full.txt', () => {
     for (const words of ['# Start in five minutes', '# ERR_COST', '## createLimiter()'])
       expect(site.read('llms-full.txt')).toContain(words);
   });
@@ -181,12 +183,12 @@ describe('in a browser', () => {
       if (message.type() === 'error') expect.soft(message.text()).toBe('');
     });
     await page.goto(site.url + path);
-    // From here on the page is alive: its switch of colours has been drawn by its script.
+    // The page is interactive once its script has drawn the navigation.
     await page.locator('html:has(.VPNav)').waitFor();
     return page;
   }
 
-  /** Kept for people to look at. */
+  /** Saves a screenshot for manual inspection. */
   async function shot(page: Page, name: string): Promise<void> {
     const folder = join(root, 'site/test-artefacts');
     mkdirSync(folder, { recursive: true });
@@ -210,8 +212,8 @@ describe('in a browser', () => {
     await page.context().close();
   });
 
-  /** One page gets the bodies of all, without scripts: a fraction of the time that loading each of them takes. */
-  test('no page scrolls sideways on a telephone', { timeout: 60_000 }, async () => {
+  /** One browser page shows the bodies of all pages in turn, without scripts, which is much faster than loading each. */
+  test('no page scrolls sideways on a phone', { timeout: 60_000 }, async () => {
     const page = await browser.newPage({ viewport: { width: 360, height: 740 }, javaScriptEnabled: false });
     await page.goto(`${site.url}start.html`);
     const wide: string[] = [];
@@ -250,7 +252,7 @@ interface Link {
   readonly anchor: string;
 }
 
-/** Links within the site, and the files that they lead to. */
+/** The links within the site and their target files. */
 function linksOf(page: string): Link[] {
   return [...site.read(page).matchAll(/<a\b[^>]*\bhref="([^"]+)"/g)]
     .map((match) => match[1].replaceAll('&amp;', '&'))

@@ -1,4 +1,4 @@
-/** "Start in five minutes", as a newcomer goes through it: in an empty folder, with the packed package. */
+/** Follows "Start in five minutes" as a newcomer would: in an empty folder, with the packed package. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { freePort } from 'sluice-test-support/redis/server.ts';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const page = readFileSync(join(root, 'docs/start.md'), 'utf8');
 
-/** The block that follows these words. */
+/** The first code block after these words. */
 function blockAfter(words: string): string {
   const [, code] = /```\w* ?.*\n([\s\S]*?)\n```/.exec(page.slice(page.indexOf(words))) ?? [];
   expect(page).toContain(words);
@@ -30,7 +30,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the first limit prints what the page says', () => {
+test('the first example prints the output that the page shows', () => {
   const code = blockAfter('Save this as `first.mjs`');
   writeFileSync(join(folder, 'first.mjs'), code);
   const printed = execFileSync(process.execPath, ['first.mjs'], { cwd: folder, encoding: 'utf8' });
@@ -59,7 +59,7 @@ test('the server answers as the page shows', async () => {
   const shown = blockAfter('The last command shows what a client is told');
   for (const name of ['RateLimit-Policy', 'RateLimit', 'Retry-After', 'Content-Type']) {
     const [, value = ''] = new RegExp(`^${name}: (.*)$`, 'm').exec(shown) ?? [];
-    // Seconds depend on when one looks.
+    // The number of seconds depends on the time of the request.
     const still = (text: string) =>
       text
         .replaceAll(/t=\d+/g, 't=…')
