@@ -119,9 +119,9 @@ describe('fingerprint', () => {
 
   test('differs between processes', () => {
     const script = `
-      const { Table } = await import('../../dist/stores/table/table.js');
+      const { Table } = await import('./dist/stores/table/table.js');
       new Table({ width: 1, evictionWeight: () => 0, forget() {} }, Infinity).find('a');
-      const { high, low } = await import('../../dist/stores/table/fingerprint.js');
+      const { high, low } = await import('./dist/stores/table/fingerprint.js');
       console.log(high, low);`;
     const runs = [1, 2, 3].map(() =>
       execFileSync(process.execPath, ['--input-type=module', '-e', script], {
@@ -325,7 +325,7 @@ describe('memory', () => {
 
   test('does not keep the process alive', () => {
     const script = `
-      const { createLimiter } = await import('../../dist/index.js');
+      const { createLimiter } = await import('./dist/index.js');
       const limiter = createLimiter('1/min');
       for (let i = 0; i < 1000; i++) limiter.take('key ' + i);
       limiter.block('x', '1h');

@@ -203,8 +203,8 @@ describe('a store', () => {
 
   test('frees the memory of 100,000 sets of limits that are no longer used', { timeout: 120_000 }, () => {
     const script = `
-      import { createLimiter, gcra, memory } from '../../plans/dist/index.js';
-      import { manualClock } from '../../plans/dist/testing/index.js';
+      import { createLimiter, gcra, memory } from './dist/index.js';
+      import { manualClock } from './dist/testing/index.js';
       const clock = manualClock(1_700_000_000_000);
       const store = memory({ clock });
       let limit = 0;
