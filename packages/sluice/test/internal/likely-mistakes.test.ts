@@ -81,7 +81,7 @@ describe('policies', () => {
       () => (create(() => {}) as typeof limiter).take('alice'),
       `${POLICY} (${FUNCTION}); got undefined [ERR_POLICY]`,
     ],
-    ['a limiter', () => create(limiter), `${POLICY} (this is a limiter already); got an object [ERR_POLICY]`],
+    ['a limiter', () => create(limiter), `${POLICY} (this is already a limiter); got an object [ERR_POLICY]`],
     [
       'a store',
       () => create(memory()),

@@ -55,7 +55,7 @@ describe.each(Object.entries(only))('%s', (algorithm, policies) => {
       ]) {
         const error = errorOf(act);
         expect(error).toMatchObject({ code: 'ERR_CHOICE', option: 'createLimiter.inherit', value: inherit });
-        expect(error.message).toContain(`${algorithm} has only 'additive' and 'reset'`);
+        expect(error.message).toContain(`${algorithm} supports only 'additive' and 'reset'`);
       }
     },
   );
