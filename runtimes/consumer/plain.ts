@@ -47,9 +47,9 @@ const wrong: Decision = there.take('alice');
 gcra({ limit: 10, per: '1s', brust: 20 });
 
 // Tier names are inferred from the literal; tiers that are known only at run time accept any name.
-there.take('alice', { tier: undefined });
+void there.take('alice', { tier: undefined });
 // @ts-expect-error: a misspelled tier.
-there.take('alice', { tier: 'porr' });
+void there.take('alice', { tier: 'porr' });
 const tiered = createLimiter('10/s', { tiers: { pro: '100/s', team: ['1000/s', '1000000/day'] } });
 tiered.take('alice', { tier: 'team', cost: 2 });
 void tiered.acquire('alice', { tier: 'pro', timeout: 0 });

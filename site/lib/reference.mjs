@@ -1,7 +1,7 @@
 // @ts-check
 /** Generates the reference from types and comments: one page per entry point of the packages. */
 
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Application } from 'typedoc';
 import { summaryOf } from './llms.mjs';
@@ -101,10 +101,18 @@ async function generate(packages, entries) {
   plain(project);
   order(project);
   await app.generateOutputs(project);
+  // typedoc numbers a page if its path differs from that of a type only by case: sluice/store, and Store of sluice.
+  const numbered = names.filter((name) => !existsSync(join(root, pageOf(name))));
+  for (const name of numbered) renameSync(join(root, pageOf(`${name}-1`)), join(root, pageOf(name)));
+  const unnumbered = (/** @type {string} */ page) =>
+    numbered.reduce(
+      (text, name) => text.replaceAll(`${name.split('/').at(-1)}-1.md`, `${name.split('/').at(-1)}.md`),
+      page,
+    );
   /** @type {Map<string, string>} */
   const pages = new Map();
   for (const name of names) {
-    const page = tidied(textOf(pageOf(name)), aliases.get(name) ?? new Map());
+    const page = tidied(unnumbered(textOf(pageOf(name))), aliases.get(name) ?? new Map());
     writeFileSync(join(root, pageOf(name)), page);
     pages.set(name, page);
   }

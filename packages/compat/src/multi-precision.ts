@@ -21,6 +21,7 @@ import { answer, type Callback } from './shared/callback.ts';
 import { storeOf, type StoreOptions } from './shared/store-of.ts';
 
 export type { Callback } from './shared/callback.ts';
+export type { StoreOptions } from './shared/store-of.ts';
 
 /** A rule in seconds, as a tuple or, as in ratelimit.js, with names. */
 export type Rule =

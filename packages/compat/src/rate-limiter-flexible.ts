@@ -47,6 +47,7 @@ export type {
   RateLimiterValkeyOptions as IRateLimiterValkeyOptions,
 } from './shared/flexible.ts';
 export { RateLimiterRes } from './shared/flexible.ts';
+export type { StoreOptions } from './shared/store-of.ts';
 export type { PointLimiter as RateLimiterAbstract, StoreLimiter as RateLimiterStoreAbstract };
 
 const OPTIONS = [

@@ -21,6 +21,8 @@ import { wholeUnits } from './shared/rounding.ts';
 import { storeOf, type StoreOptions } from './shared/store-of.ts';
 
 export type { Callback } from './shared/callback.ts';
+export type { StoreOptions } from './shared/store-of.ts';
+export type { RollingRateLimiter };
 
 /** A limit on the actions in any interval of a given length. */
 export interface RollingLimit {
@@ -186,6 +188,7 @@ export interface RateLimitInfo {
 
 const OPTIONS = ['interval', 'maxInInterval', 'minDifference', 'store', 'clock'] as const;
 
+/** What both classes have in common. */
 class RollingRateLimiter {
   readonly #limiter: AnyLimiter;
 

@@ -36,7 +36,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     return { server, limiter, errors };
   }
 
-  test('the limit passes, one more is refused, and headers say until when', async () => {
+  test('allows the limit, denies one more, and announces the wait in headers', async () => {
     const { server, errors } = app({ store: asTheirs(), standardHeaders: 'draft-7' });
     const url = await listen(server);
     const first = await drained(fetch(url));
@@ -48,7 +48,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     expect(errors).toEqual([]);
   });
 
-  test('with the window the limit comes back', async () => {
+  test('allows the full limit again after the window', async () => {
     const clock = manualClock();
     const { server } = app({ store: asTheirs({ clock }) });
     const url = await listen(server);
@@ -70,14 +70,14 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);
   });
 
-  test('requests that are not to count are taken back', async () => {
+  test('subtracts requests that are configured not to count', async () => {
     const failing = app({ store: asTheirs(), skipFailedRequests: true }, 500);
     expect(await statuses(await listen(failing.server), 5)).toEqual([500, 500, 500, 500, 500]);
     const fine = app({ store: asTheirs(), skipSuccessfulRequests: true });
     expect(await statuses(await listen(fine.server), 5)).toEqual([200, 200, 200, 200, 200]);
   });
 
-  test('two instances on one Redis admit the limit once, however many ask at once', async () => {
+  test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
     const prefix = freshPrefix();
     const instances = [0, 1].map(() => app({ limit: 25, store: asTheirs({ store: ownRedis(), prefix }) }));
     const urls = await Promise.all(instances.map(({ server }) => listen(server)));
@@ -104,7 +104,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
   });
 });
 
-describe('when Redis cannot be asked', () => {
+describe('while Redis is unavailable', () => {
   async function answers(onFailure: 'throw' | 'allow' | 'deny', passOnStoreError: boolean) {
     const server = express();
     const logger = { error: vi.fn(), warn: vi.fn() };
@@ -119,7 +119,7 @@ describe('when Redis cannot be asked', () => {
     return { seen, complaints: logger.error.mock.calls.length };
   }
 
-  test('the middleware decides, or the store as it was told', async () => {
+  test('follows onFailure of the store, or leaves the decision to the middleware', async () => {
     expect(await answers('throw', false)).toEqual({ seen: [503, 503, 503], complaints: 0 });
     expect(await answers('throw', true)).toEqual({ seen: [200, 200, 200], complaints: 3 });
     expect(await answers('allow', false)).toEqual({ seen: [200, 200, 200], complaints: 0 });

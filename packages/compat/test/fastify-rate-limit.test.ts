@@ -75,17 +75,17 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await incr(2, 5000)).toEqual({ current: 2, ttl: 4900 });
   });
 
-  test('in a window without length every hit is the first', async () => {
+  test('every hit is the first in a window without length', async () => {
     const { incr, read } = opened();
     for (let i = 0; i < 3; i++) expect(await incr(2, 0)).toEqual({ current: 1, ttl: 0 });
     expect(await read(2, 0)).toEqual({ current: 0, ttl: 0 });
   });
 
-  test('a window that is no number is an error of the call', async () => {
+  test('rejects a call whose window is not a number', async () => {
     await expect(opened().incr(2, Number.NaN)).rejects.toMatchObject({ code: 'ERR_DURATION' });
   });
 
-  test('continueExceeding: who comes again while limited waits a whole window anew', async () => {
+  test('continueExceeding: each request while limited restarts the whole window', async () => {
     const { clock, incr, read } = opened({ continueExceeding: true });
     for (let i = 0; i < 2; i++) await incr();
     for (let current = 3; current < 8; current++) {
@@ -100,7 +100,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await incr()).toEqual({ current: 1, ttl: 1000 });
   });
 
-  test('exponentialBackoff: each time the wait is twice as long, and what was announced is held', async () => {
+  test('exponentialBackoff: doubles the wait each time, and keeps announced waits', async () => {
     const { clock, incr, read } = opened({ exponentialBackoff: true });
     for (let i = 0; i < 2; i++) await incr();
     expect(await incr()).toEqual({ current: 3, ttl: 1000 });
@@ -131,7 +131,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await incr()).toEqual({ current: 3, ttl: wait - month });
   });
 
-  test('of hits at once each gets a number of its own', async () => {
+  test('concurrent hits each get their own number', async () => {
     const { incr } = opened();
     const all = await Promise.all(Array.from({ length: 200 }, () => incr()));
     expect(all.map((hit) => hit?.current ?? 0).sort((a, b) => a - b)).toEqual(
@@ -177,7 +177,7 @@ test('each registration has a memory of its own, and shares one that is given', 
   expect(await counts(sluiceStore({ store: memory() }))).toEqual([1, 2]);
 });
 
-test('a hit is one question to the store; of those who come while limited, a few more', async () => {
+test('a hit is one store call; a hit while limited needs a few more', async () => {
   const asked = async (params: object) => {
     const store = counted(memory());
     const route = new (sluiceStore({ store }))(params);
@@ -194,7 +194,7 @@ test('a hit is one question to the store; of those who come while limited, a few
   expect(await asked({ continueExceeding: true })).toEqual([1, 1, 4, 3]);
 });
 
-test('when Redis cannot be asked, the store says what it was told to say, and asks no more than once', async () => {
+test('follows onFailure of its store while Redis is unavailable, with one store call', async () => {
   const answer = async (onFailure: 'throw' | 'allow' | 'deny') => {
     const store = counted(unreachable(onFailure));
     const seen = await hits(new (sluiceStore({ store }))({ continueExceeding: true }), 'key', 60_000, 2);
@@ -205,7 +205,7 @@ test('when Redis cannot be asked, the store says what it was told to say, and as
   await expect(answer('throw')).rejects.toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
 });
 
-test('a misspelt option is told when the class is made', () => {
+test('rejects a misspelled option when the class is created', () => {
   expect(() => sluiceStore({ perfix: 'a' } as object)).toThrow(
     expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION' }),
   );
@@ -230,7 +230,7 @@ describe('with Fastify, over a socket', () => {
     return `${await app.listen({ port: 0, host: '127.0.0.1' })}/`;
   }
 
-  test('the limit passes, one more is refused, and headers say until when', async () => {
+  test('allows the limit, denies one more, and announces the wait in headers', async () => {
     const clock = manualClock();
     const url = await start({ max: 2, timeWindow: '1 minute', store: asTheirs({ clock }) });
     const first = await drained(fetch(url));
@@ -256,7 +256,7 @@ describe('with Fastify, over a socket', () => {
     expect(await statuses(url, 1)).toEqual([200]);
   });
 
-  test('after so many refusals a client is banned', async () => {
+  test('bans a client after the configured number of denials', async () => {
     const url = await start({
       max: 1,
       ban: 2,
@@ -267,7 +267,7 @@ describe('with Fastify, over a socket', () => {
     expect(await statuses(url, 5)).toEqual([200, 429, 429, 403, 403]);
   });
 
-  test('two instances on one Redis admit the limit once, however many ask at once', async () => {
+  test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
     const prefix = freshPrefix();
     const urls = await Promise.all(
       [0, 1].map(() =>

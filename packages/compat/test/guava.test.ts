@@ -158,7 +158,7 @@ describe('the API', () => {
     ]);
   });
 
-  test('a call books its turn before it waits, so two at once wait one after the other', async () => {
+  test('a call books its turn before it waits, so two concurrent calls wait one after the other', async () => {
     const { clock, limiter } = open(10);
     const waits = Promise.all([limiter.acquire(), limiter.acquire(), limiter.acquire()]);
     clock.advance(200);
@@ -186,7 +186,7 @@ describe('the API', () => {
     expect(performance.now() - start).toBeGreaterThan(4);
   });
 
-  test('a clock that goes back mints nothing', () => {
+  test('a clock that goes back does not mint units', () => {
     const { clock, limiter } = open(10);
     clock.advance(1000);
     expect(limiter.reserve(11)).toBe(0);
@@ -256,7 +256,7 @@ describe('the API', () => {
     expect(() => RateLimiter.create(5, options)).toThrow(RangeError);
   });
 
-  test('a timeout that is no number is refused', async () => {
+  test('rejects a timeout that is not a number', async () => {
     await expect(open(5).limiter.tryAcquire(1, Number.NaN)).rejects.toThrow(RangeError);
   });
 });
@@ -306,7 +306,7 @@ describe.each(['memory', 'redis 7'])('distributed, on %s', (name) => {
     expect(await limiter.tryAcquire(1000)).toBe(true);
   });
 
-  test('giving back to a key that is as never seen stores nothing', async () => {
+  test('giving back to a fully replenished key stores nothing', async () => {
     const clock = manualClock(1_700_000_000_000);
     const policy = pacer({ limit: 10, per: 1000, maxBurst: 5, fresh: 'empty' });
     const limiter = createLimiter(policy, { store: makeStore(clock), name: 'refund' });

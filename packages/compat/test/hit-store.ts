@@ -61,7 +61,7 @@ export function hitStoreClaims(
       expect(await store.increment('a')).toEqual({ totalHits: 1, resetTime: new Date(START + 2 * MINUTE) });
     });
 
-    test('get counts nothing, and knows nothing of a client that never came', async () => {
+    test('get counts nothing, and returns undefined for an unknown client', async () => {
       const { store } = opened();
       expect(await store.get('a')).toBeUndefined();
       await store.increment('a');
@@ -70,7 +70,7 @@ export function hitStoreClaims(
       expect((await store.increment('a')).totalHits).toBe(2);
     });
 
-    test('decrement takes one hit back, never below none, and leaves the window where it is', async () => {
+    test('decrement subtracts one hit, down to 0, and keeps the end of the window', async () => {
       const { clock, store } = opened();
       await store.increment('a');
       await store.increment('a');
@@ -91,7 +91,7 @@ export function hitStoreClaims(
       expect((await store.increment('a')).totalHits).toBe(1);
     });
 
-    test('resetKey forgets one client and no other', async () => {
+    test('resetKey clears one client and no other', async () => {
       const { store } = opened();
       await store.increment('a');
       await store.increment('b');
@@ -101,7 +101,7 @@ export function hitStoreClaims(
       expect((await store.increment('b')).totalHits).toBe(2);
     });
 
-    test('of increments at once each gets a number of its own', async () => {
+    test('concurrent increments each get their own number', async () => {
       const { store } = opened();
       const hits = await Promise.all(Array.from({ length: 200 }, () => store.increment('a')));
       expect(hits.map(({ totalHits }) => totalHits).sort((a, b) => a - b)).toEqual(
@@ -116,7 +116,7 @@ export function hitStoreClaims(
       expect(first.totalHits).toBe(1);
     });
 
-    test('in a window without length every hit is the first', async () => {
+    test('every hit is the first in a window without length', async () => {
       for (const windowMs of [0, -1]) {
         const { store } = opened(windowMs);
         await store.increment('a');
@@ -128,7 +128,7 @@ export function hitStoreClaims(
     });
   });
 
-  test('resetAll and shutdown forget every count in memory, and the store can be used on', async () => {
+  test('resetAll and shutdown clear every count in memory, and the store stays usable', async () => {
     const store = make();
     store.init({ windowMs: MINUTE });
     for (const forget of [() => store.resetAll?.(), () => store.shutdown()]) {
@@ -142,7 +142,7 @@ export function hitStoreClaims(
     }
   });
 
-  test('a store that was given is not closed, and nobody can reset all of it', async () => {
+  test('does not close a given store, and has no resetAll for it', async () => {
     const shared = memory();
     const store = make({ store: shared });
     store.init({ windowMs: MINUTE });
@@ -176,7 +176,7 @@ export function hitStoreClaims(
     expect(resetTime.getTime()).toBeLessThanOrEqual(Date.now() + MINUTE);
   });
 
-  test('a hit is one question to the store', async () => {
+  test('a hit is one store call', async () => {
     const counting = counted(memory());
     const store = make({ store: counting });
     store.init({ windowMs: MINUTE });
@@ -184,7 +184,7 @@ export function hitStoreClaims(
     expect(counting.asked()).toBe(5);
   });
 
-  test('a misspelt option, and a hit before init, are told', async () => {
+  test('rejects a misspelled option, and a hit before init', async () => {
     const misspelt = { perfix: 'a' } as SluiceStoreOptions;
     expect(() => make(misspelt)).toThrow(
       expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION', option: 'sluiceStore.perfix' }),

@@ -36,7 +36,7 @@ function app(config: Config, status: 200 | 500 = 200): Promise<string> {
   return listen((request, response) => void listener(request, response));
 }
 
-test('the limit passes, one more is refused, and headers say until when', async () => {
+test('allows the limit, denies one more, and announces the wait in headers', async () => {
   const url = await app({ store: asTheirs() });
   const first = await drained(fetch(url));
   expect(first.headers.get('ratelimit-remaining')).toBe('1');
@@ -47,7 +47,7 @@ test('the limit passes, one more is refused, and headers say until when', async 
   expect(refused.headers.get('retry-after')).toBe('60');
 });
 
-test('with the window the limit comes back', async () => {
+test('allows the full limit again after the window', async () => {
   const clock = manualClock();
   const url = await app({ store: asTheirs({ clock }) });
   expect(await statuses(url, 3)).toEqual([200, 200, 429]);
@@ -64,14 +64,14 @@ test('getKey and resetKey of the context reach the store', async () => {
   expect(await statuses(url, 4)).toEqual([200, 200, 200, 429]);
 });
 
-test('requests that are not to count are taken back', async () => {
+test('subtracts requests that are configured not to count', async () => {
   const failing = await app({ store: asTheirs(), skipFailedRequests: true }, 500);
   expect(await statuses(failing, 5)).toEqual([500, 500, 500, 500, 500]);
   const fine = await app({ store: asTheirs(), skipSuccessfulRequests: true });
   expect(await statuses(fine, 5)).toEqual([200, 200, 200, 200, 200]);
 });
 
-test('two instances on one Redis admit the limit once, however many ask at once', async () => {
+test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
   const prefix = freshPrefix();
   const urls = await Promise.all(
     [0, 1].map(() => app({ limit: 25, store: asTheirs({ store: ownRedis(), prefix }) })),

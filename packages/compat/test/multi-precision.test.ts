@@ -69,7 +69,7 @@ for (const store of ['memory', 'redis 7']) {
       });
     }
 
-    test('what one identifier is refused, none has counted', async () => {
+    test('counts for no identifier if one is denied', async () => {
       const limiter = createMultiPrecision([[60, 3, 1]], { store: makeStore(manualClock()) });
       expect(await limiter.incr('a', 2)).toBe(false);
       expect(await limiter.incr(['b', 'a'], 2)).toBe(true);
@@ -78,7 +78,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(await limiter.incr('c', 2)).toBe(false);
     });
 
-    test('what one rule refuses, no rule has counted', async () => {
+    test('counts for no rule if one denies', async () => {
       const clock = manualClock();
       const limiter = createMultiPrecision(
         [
@@ -161,7 +161,7 @@ describe('RateLimit of ratelimit.js', () => {
       ]);
     }));
 
-  test('tells a callback of a fault', async () => {
+  test('passes a fault to the callback', async () => {
     const limiter = new RateLimit({ send: () => Promise.reject(new Error('down')) }, [[60, 1]]);
     const [error] = await heard((callback) => limiter.check('a', callback));
     expect(error).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
@@ -190,7 +190,7 @@ describe('RateLimit of ratelimit.js', () => {
       expect(keys).toEqual([`${prefix} ratelimit 1x3600000:{a}`]);
     }));
 
-  describe('four clients at once', () => {
+  describe('four concurrent clients', () => {
     const storm = async (ids: readonly string[]) => {
       const prefix = ownName();
       const four = clients.map((one) =>
@@ -220,7 +220,7 @@ describe('RateLimit of ratelimit.js', () => {
   });
 });
 
-describe('mistakes', () => {
+describe('invalid arguments', () => {
   const make = (rules: unknown, options?: object) => () => new RateLimit(undefined, rules as Rule[], options);
 
   test.each([
@@ -243,7 +243,7 @@ describe('mistakes', () => {
     expect(construct).toThrow(expect.objectContaining({ code, option }));
   });
 
-  test('no identifiers, or a weight that is no number, reject and count nothing', async () => {
+  test('rejects an empty list of identifiers and a weight that is not a number, and counts nothing', async () => {
     const limiter = createMultiPrecision([[60, 1]], { clock: manualClock() });
     await expect(limiter.incr([])).rejects.toMatchObject({ code: 'ERR_OPTIONS', option: 'ids' });
     await expect(limiter.incr('a', Number.NaN)).rejects.toMatchObject({ code: 'ERR_COST' });

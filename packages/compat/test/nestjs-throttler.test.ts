@@ -49,7 +49,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await hit(2500, 2, 2500)).toMatchObject({ totalHits: 2, timeToExpire: 1 });
   });
 
-  test('one hit too many blocks for blockDuration, and knocking does not prolong it', async () => {
+  test('one hit too many blocks for blockDuration, and further hits do not prolong it', async () => {
     const { clock, hit } = opened();
     await hit(1000, 1, 5000);
     expect(await hit(1000, 1, 5000)).toMatchObject({ totalHits: 2, isBlocked: true, timeToBlockExpire: 5 });
@@ -65,7 +65,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     });
   });
 
-  test('after a block that is shorter than the ttl the count starts anew', async () => {
+  test('the count starts from zero after a block that is shorter than the ttl', async () => {
     const { clock, hit } = opened();
     await hit(60_000, 2, 1000);
     await hit(60_000, 2, 1000);
@@ -88,7 +88,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await hit(10_000, 2, 0)).toMatchObject({ totalHits: 2, isBlocked: false });
   });
 
-  test('a limit of none blocks everybody, a ttl of none nobody', async () => {
+  test('a limit of 0 blocks everyone, and a ttl of 0 no one', async () => {
     const { hit } = opened();
     expect(await hit(1000, 0, 0)).toMatchObject({ isBlocked: true, timeToBlockExpire: 1 });
     expect(await hit(1000, 0, 3000)).toMatchObject({ isBlocked: true, timeToBlockExpire: 3 });
@@ -108,7 +108,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     });
   });
 
-  test('of hits at once exactly the limit passes', async () => {
+  test('exactly the limit of concurrent hits passes', async () => {
     const { hit } = opened();
     const records = await Promise.all(Array.from({ length: 200 }, () => hit(60_000, 50, 60_000)));
     const passed = records.filter(({ isBlocked }) => !isBlocked);
@@ -118,7 +118,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
   });
 });
 
-test('a ttl made up for each request does not make a limiter each: lengths are rounded up by an eighth at most', async () => {
+test('a new ttl per request does not create a limiter each: lengths are rounded up by at most an eighth', async () => {
   const clock = manualClock();
   const kept = memory({ clock });
   const plans = new Set<string>();
@@ -135,7 +135,7 @@ test('a ttl made up for each request does not make a limiter each: lengths are r
   expect(plans.size).toBeLessThan(50);
 });
 
-test('a hit is one question to the store, also when it blocks; a block shorter than the ttl asks once more', async () => {
+test('a hit is one store call, also when it blocks; a block shorter than the ttl needs one more', async () => {
   const store = counted(memory());
   const storage = sluiceStore({ store });
   for (const block of [1000, 0, 500]) {
@@ -144,7 +144,7 @@ test('a hit is one question to the store, also when it blocks; a block shorter t
   expect(store.asked()).toBe(4 + 4 + 4 + 1);
 });
 
-test('when Redis cannot be asked, the storage says what its store was told to say', async () => {
+test('follows onFailure of its store while Redis is unavailable', async () => {
   const answer = (onFailure: 'throw' | 'allow' | 'deny') =>
     sluiceStore({ store: unreachable(onFailure) }).increment('key', 60_000, 2, 1000, 'default');
   expect(await answer('allow')).toMatchObject({ totalHits: 1, isBlocked: false });
@@ -152,7 +152,7 @@ test('when Redis cannot be asked, the storage says what its store was told to sa
   await expect(answer('throw')).rejects.toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
 });
 
-test('a misspelt option is told', () => {
+test('rejects a misspelled option', () => {
   expect(() => sluiceStore({ perfix: 'a' } as object)).toThrow(
     expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION' }),
   );
@@ -243,7 +243,7 @@ describe('with Nest, over a socket', () => {
     return `${await app.getUrl()}/`;
   }
 
-  test('the limit passes, one more is refused, and headers say until when', async () => {
+  test('allows the limit, denies one more, and announces the wait in headers', async () => {
     const clock = manualClock();
     const url = await start([{ ttl: 60_000, limit: 2 }], asTheirs({ clock }));
     const first = await drained(fetch(url));
@@ -269,7 +269,7 @@ describe('with Nest, over a socket', () => {
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);
   });
 
-  test('several throttlers hold at once', async () => {
+  test('several throttlers apply together', async () => {
     const clock = manualClock();
     const throttlers = [
       { name: 'short', ttl: 1000, limit: 1 },
@@ -285,7 +285,7 @@ describe('with Nest, over a socket', () => {
     expect(refused.headers.get('retry-after-long')).toBe('60');
   });
 
-  test('two instances on one Redis admit the limit once, however many ask at once', async () => {
+  test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
     const prefix = freshPrefix();
     const urls = await Promise.all(
       [0, 1].map(() => start([{ ttl: 60_000, limit: 25 }], asTheirs({ store: ownRedis(), prefix }))),

@@ -32,7 +32,7 @@ for (const name of ['memory', 'redis 7'] as const) {
     const make = (options: RateLimiterOptions): RateLimiterMemory =>
       new RateLimiterMemory({ ...options, store: STORES[name](clock) });
 
-    test('a reward mints nothing, also for a key that consumed nothing', async () => {
+    test('a reward does not mint points, even for a key that consumed nothing', async () => {
       const limiter = make({ points: 3, duration: 10 });
       expect(await limiter.reward('a', 5)).toMatchObject({ remainingPoints: 3, consumedPoints: 0 });
       expect(await limiter.get('a')).toBeNull();
@@ -63,7 +63,7 @@ for (const name of ['memory', 'redis 7'] as const) {
       expect(await limiter.consume('a')).toMatchObject({ consumedPoints: 1, msBeforeNext: 250 });
     });
 
-    test('what lasts for ever is not shortened by the calls that follow', async () => {
+    test('later calls do not shorten a block that lasts forever', async () => {
       const limiter = make({ points: 2, duration: 10 });
       await limiter.block('a', 0);
       await expect(limiter.consume('a')).rejects.toMatchObject({ msBeforeNext: -1, consumedPoints: 4 });
@@ -146,7 +146,7 @@ describe('RateLimiterRedis', () => {
       await new RateLimiterRedis({ ...options, keyPrefix: freshPrefix() }).consume('a');
     }));
 
-  test('100 calls at once pass as often as there are points', async () => {
+  test('exactly as many of 100 concurrent calls pass as there are points', async () => {
     const store = redis(client, { onFailure: 'throw', deadline: '30s' });
     const limiter = new RateLimiterRedis({ points: 7, duration: 100, store, keyPrefix: freshPrefix() });
     const answers = await Promise.allSettled(Array.from({ length: 100 }, () => limiter.consume('a')));
@@ -226,7 +226,7 @@ describe('RateLimiterRedis', () => {
     expect(await insured.delete('a')).toBe(true);
   });
 
-  test('a mistake is not insured', async () => {
+  test('does not ask the insurance limiter about invalid arguments', async () => {
     // The original's would accept it.
     const insuranceLimiter = new original.RateLimiterMemory({ points: 1, duration: 5 });
     const insured = new RateLimiterRedis({ points: 5, duration: 10, store: failing, insuranceLimiter });
@@ -234,7 +234,7 @@ describe('RateLimiterRedis', () => {
     await insured.consume('a');
   });
 
-  test('rejectIfRedisNotReady rejects at once while the client is not connected', async () => {
+  test('rejectIfRedisNotReady rejects immediately while the client is not connected', async () => {
     const idle = new Redis(inject('redisPort'), '127.0.0.1', { lazyConnect: true });
     const limiter = new RateLimiterRedis({
       points: 1,
@@ -264,7 +264,7 @@ describe('RateLimiterUnion', () => {
     expect(reason).toEqual({ a: new RateLimiterRes(0, 10_000, 2, false) });
   });
 
-  test('what one limiter refuses, no other has charged', async () => {
+  test('charges no limiter if one denies', async () => {
     const [a, b] = two();
     const union = new RateLimiterUnion(a, b);
     await union.consume('k');
@@ -321,7 +321,7 @@ describe('RateLimiterQueue', () => {
     ]);
   });
 
-  test('who finds others waiting joins them without asking the store', async () => {
+  test('a caller that finds others waiting joins the queue without asking the store', async () => {
     const clock = manualClock();
     const store = watched(memory({ clock }));
     const queue = new RateLimiterQueue(new RateLimiterMemory({ points: 1, duration: 1, store }), { clock });
@@ -344,7 +344,7 @@ describe('RateLimiterQueue', () => {
     expect(await queue.getTokensRemaining('c')).toBe(1);
   });
 
-  test('rejects more than may wait, more than there are, and who waited too long', async () => {
+  test('rejects calls beyond the queue size, calls that ask for too much, and calls that expired', async () => {
     const clock = manualClock(1_000_000);
     const limiter = new RateLimiterMemory({ points: 2, duration: 60, clock });
     const queue = new RateLimiterQueue(limiter, { maxQueueSize: 2, clock });
@@ -378,7 +378,7 @@ describe('RateLimiterQueue', () => {
     expect(at).toEqual([0, 0, 1000, 2000]);
   });
 
-  test('a key that is blocked for ever is asked for again once a second', async () => {
+  test('asks again once a second for a key that is blocked forever', async () => {
     const clock = manualClock();
     const store = watched(memory({ clock }));
     const limiter = new RateLimiterMemory({ points: 1, duration: 1, store });
@@ -398,7 +398,7 @@ describe('RateLimiterQueue', () => {
     expect(await turn).toBe(0);
   });
 
-  test('who passes in time leaves no alarm behind', async () => {
+  test('a waiter that passes in time leaves no alarm behind', async () => {
     const clock = manualClock(1_000_000);
     const alarms = new Set<() => void>();
     const counted = {

@@ -128,7 +128,7 @@ test.each([
   expect(call).toThrow(`CL.THROTTLE: ${message}`);
 });
 
-test('a key that is no string and an option that is not known are refused', () => {
+test('rejects a key that is not a string and an unknown option', () => {
   expect(() => createClThrottle()(7 as unknown as string, 1, 1, 1)).toThrow('ERR_KEY');
   expect(() => createClThrottle({ clok: 1 } as object)).toThrow('createClThrottle.clok');
 });

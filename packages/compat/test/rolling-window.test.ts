@@ -84,7 +84,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(await limiter('u')).toMatchObject({ acknowledged: 1, wait: 10_000 });
     });
 
-    test('uniform counts far past the limit, and a batch that is too large waits for ever', async () => {
+    test('uniform counts far beyond the limit, and a batch that is too large waits forever', async () => {
       const clock = manualClock();
       const options = { interval: 1000, maxInInterval: 3, mode: 'uniform' } as const;
       const limiter = rateLimiterFactory({ ...options, store: makeStore(clock) });
@@ -102,7 +102,7 @@ for (const store of ['memory', 'redis 7']) {
       });
     });
 
-    test('one who keeps trying stays blocked, for an interval after the last attempt that counts', async () => {
+    test('a client that keeps trying stays blocked for an interval after the last attempt that counts', async () => {
       const clock = manualClock();
       const limiter = new InMemoryRateLimiter({
         interval: 100,
@@ -127,7 +127,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(await limiter.limit(7)).toBe(false);
     });
 
-    test('float error makes no millisecond', async () => {
+    test('float error does not add a millisecond', async () => {
       const clock = manualClock();
       const limiter = new InMemoryRateLimiter({ interval: 10.1, maxInInterval: 1, store: makeStore(clock) });
       for (let micros = 0; micros < 100; micros++) {
@@ -194,7 +194,7 @@ describe('how a limiter of rateLimiterFactory is called', () => {
     expect(await limiter(7 as unknown as string, 2)).toEqual(left(2, 0, 1_000_000));
   });
 
-  test('the same with a callback, which alone hears of it', async () => {
+  test('passes them only to the callback if there is one', async () => {
     const limiter = rateLimiterFactory(options);
     const heard = (call: (callback: (...args: unknown[]) => void) => unknown): Promise<unknown[]> =>
       new Promise((resolve) => {
@@ -261,7 +261,7 @@ test('a check with three limits and a gap is one command', async () => {
   expect(sent).toEqual(['EVALSHA']);
 });
 
-describe('four clients at once on one key', () => {
+describe('four concurrent clients on one key', () => {
   const storeOf = (one: Redis) => redis(one, { onFailure: 'throw', deadline: '30s' });
   const calls = async <T>(make: (one: Redis) => () => Promise<T>): Promise<T[]> => {
     const callers = clients.map(make);
@@ -318,12 +318,12 @@ test('RedisRateLimiter keeps its state in the Redis of its client, by namespace'
     expect(await make(here).wouldLimit('u')).toBe(false);
   }));
 
-test('two InMemoryRateLimiters have nothing in common', async () => {
+test('two InMemoryRateLimiters do not share state', async () => {
   const make = () => new InMemoryRateLimiter({ interval: 60_000, maxInInterval: 1 });
   expect([await make().limit('u'), await make().limit('u')]).toEqual([false, false]);
 });
 
-describe('mistakes in the options', () => {
+describe('invalid options', () => {
   const good = { interval: 1000, maxInInterval: 5 };
   const factory = (options: object) => () => rateLimiterFactory(options as RateLimiterFactoryOptions);
   const inMemory = (options: object) => () => new InMemoryRateLimiter(options as RateLimiterOptions);

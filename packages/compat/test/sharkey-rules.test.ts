@@ -92,7 +92,7 @@ test.each<[string, object, unknown]>([
   expect((await exempt.limit(limit, 'a')).remaining).toBe(Number.MAX_SAFE_INTEGER);
 });
 
-test('what is negative but not used is not looked at', () => {
+test('ignores negative numbers that are not used', () => {
   expect(translateLimit({ key: 'k', max: 5, duration: 1000, minInterval: -9 }, 1)).toEqual(
     scaled([5, 200, 1], 1),
   );

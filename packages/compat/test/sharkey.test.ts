@@ -101,7 +101,7 @@ function service(options: SkRateLimiterOptions = {}) {
 }
 
 describe('a factor', () => {
-  test('is asked once by all who wait for it', async () => {
+  test('is requested once for all concurrent calls', async () => {
     const asked: Actor[] = [];
     const { limit } = service({
       factor: async (actor) => {
@@ -141,7 +141,7 @@ describe('a factor', () => {
     expect(asked).toBe(2);
   });
 
-  test('is asked again by a clock that went back', async () => {
+  test('is requested again when the clock went back', async () => {
     let asked = 0;
     const { clock, limit } = service({ factor: () => ++asked });
     await limit(TEN, 'a');
@@ -158,7 +158,7 @@ describe('a factor', () => {
     expect((await limit(TEN, 'u')).remaining).toBe(8);
   });
 
-  test('that could not be found out is asked for again', async () => {
+  test('that failed to load is requested again', async () => {
     let asked = 0;
     const { limit } = service({
       factor: () => (++asked === 1 ? Promise.reject(new Error('no database')) : Promise.resolve(1)),
@@ -266,7 +266,7 @@ describe('the state', () => {
   });
 });
 
-describe('what is no limit', () => {
+describe('invalid limits', () => {
   const bad: readonly unknown[] = [
     { key: 'k', type: 'bucket' },
     { key: 'k', type: 'bucket', size: NaN },
@@ -282,14 +282,14 @@ describe('what is no limit', () => {
     expect(translateLimit(limit as RateLimit, 0)).toBe(null);
   });
 
-  test('without a key or an actor is refused', async () => {
+  test('is rejected without a key or an actor', async () => {
     const { limit } = service();
     await expect(limit({ type: 'bucket', size: 1 } as RateLimit, 'a')).rejects.toThrow('limit.key');
     await expect(limit(TEN, null as unknown as string)).rejects.toThrow('actor');
     await expect(limit(TEN, {} as { id: string })).rejects.toThrow('[ERR_KEY]');
   });
 
-  test('a misspelt option is refused', () => {
+  test('rejects a misspelled option', () => {
     expect(() => createSkRateLimiterService({ factors: () => 1 } as object)).toThrow('[ERR_UNKNOWN_OPTION]');
     expect(() => createSkRateLimiterService({ factor: 2 } as object)).toThrow('[ERR_OPTIONS]');
   });

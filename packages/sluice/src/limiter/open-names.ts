@@ -6,11 +6,11 @@ import type { Store } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
 import { type BoundedCache, boundedCache } from '../internal/bounded-cache.ts';
 
-/** What limiters of one name must have in common. */
+/** What limiters with the same name must have in common. */
 export interface Shape {
   /** The signatures of the limiter's rows, and the source of its policy function. */
   readonly rows: string;
-  /** The names that its policies were given; undefined if some were derived from the policies. */
+  /** The names of its policies; undefined if some were derived from the policies themselves. */
   readonly names: string | undefined;
   /** The policies, for an error message. */
   readonly shown: string;
@@ -22,7 +22,7 @@ interface Entry {
   open: number;
 }
 
-/** Names remembered per store: a program that creates limiters and never closes them must not fill the memory. */
+/** The most names remembered per store, so that a program that never closes its limiters does not fill the memory. */
 const MOST_NAMES = 2000;
 
 /**
@@ -31,7 +31,7 @@ const MOST_NAMES = 2000;
  */
 const byStore = new WeakMap<Store, BoundedCache<Entry>>();
 
-/** Throws if a limiter of this name and another shape is open on the store. Returns what frees the name again. */
+/** Throws if a limiter with this name and another shape is open on the store. Returns a function that frees the name. */
 export function openName(store: Store, name: string, shape: Shape): () => void {
   const names = byStore.get(store) ?? boundedCache<Entry>(MOST_NAMES);
   byStore.set(store, names);

@@ -1,4 +1,4 @@
-/** The plans of a limiter: which policies a key has, in which tier. */
+/** The plans of a limiter: the policies of each tier, and those that a policy function returns for a key. */
 import type { Plan } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
 import type { Inherit } from '../policy/inherit.ts';
@@ -9,10 +9,10 @@ import { type Policies, namesIn, planOf, plansFor } from '../policy/named-polici
 import { signatureOf } from '../policy/layout.ts';
 import type { Plans } from './verbs.ts';
 
-/** Policies, or a function that says which ones a key has. */
+/** Policies, or a function that returns the policies of a key. */
 export type PolicySource = Policies | ((key: string) => Policies);
 
-/** Limiters so far whose policies depend on the key and that have no name: each gets one of its own. */
+/** Number of unnamed limiters with a policy function so far. Each gets a name of its own. */
 let unnamed = 0;
 
 export function plansOf(
@@ -30,7 +30,7 @@ export function plansOf(
   const tierPlans = isByKey ? plans : plans.slice(1);
   const byTier = new Map(Object.keys(tiers).map((tier, i) => [tier, tierPlans[i]]));
   return {
-    /** All but those of a policy function. */
+    /** All plans except those of a policy function. */
     fixed: plans,
     shape: shapeOf(isByKey ? policies : undefined, fixed, plans, inherit),
     of(key, tier) {
@@ -39,7 +39,7 @@ export function plansOf(
       if (plan !== undefined) return plan;
       throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...byTier.keys()].join(', ') || 'none'}`);
     },
-    /** Plans with another signature have rows of their own. */
+    /** Plans with other signatures have their own rows. */
     all(key) {
       const first = own(key);
       const apart = ({ signature }: Plan) => signature !== first.signature;
@@ -48,14 +48,14 @@ export function plansOf(
   };
 }
 
-/** What limiters of one name must have in common, so that they read each other's rows. */
+/** What limiters with the same name must have in common to share rows. */
 function shapeOf(
   byKey: ((key: string) => Policies) | undefined,
   fixed: readonly Policies[],
   plans: readonly Plan[],
   inherit: Inherit | undefined,
 ): Shape {
-  // With 'reset', other numbers count apart, as their owner wants it.
+  // With 'reset', limiters with other numbers are meant to count separately.
   const rows = new Set(plans.map((plan) => (inherit === 'reset' ? signatureOf(plan.slots) : plan.signature)));
   const names = fixed.map(namesIn);
   const slots = plans.flatMap((plan) => plan.slots);
@@ -79,10 +79,10 @@ function sorted(texts: Iterable<string>): string[] {
 const ANSWER =
   'a policy function must return one synchronously; load limits before, or choose a tier per call';
 
-/** Plans kept ready for texts that a policy function returns. A plan that was dropped is made again. */
+/** Cached plans of texts that a policy function returned. An evicted plan is created again. */
 const READY = 1000;
 
-/** Plans for what the function returns, made once for each object, and for each text while it is used. */
+/** Returns the plan of what the function returns. It is created once per object, and once per text while it is cached. */
 function plansByKey(
   policiesOf: (key: string) => Policies,
   name: string,

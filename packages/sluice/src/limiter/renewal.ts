@@ -1,6 +1,6 @@
 /**
- * Renews places that are held, so that their leases do not end while their holders run. A lease then says only how soon the
- * place of a holder that crashed is free again.
+ * Renews held places, so that their leases do not end while their holders run. A lease then only determines how soon the
+ * place of a crashed holder is free again.
  */
 import type { Clock, Decision, MaybePromise, Millis } from '../engine/contract.ts';
 import { chain, isPromise } from '../internal/maybe-promise.ts';
@@ -9,20 +9,20 @@ import { chain, isPromise } from '../internal/maybe-promise.ts';
 const PER_LEASE = 3;
 
 export interface Keeper {
-  /** Renews what the decision took until all of it is given back. */
+  /** Renews the place that the decision took until all of it is given back. */
   keep(of: Decision, cost: number, lease: Millis, renew: Renew): void;
-  /** The decision that identifies the place now. `cost` is about to be given back, so it is not renewed any more. */
+  /** Returns the decision that identifies the place now. `cost` is about to be given back, so it is no longer renewed. */
   latest(of: Decision, cost: number): MaybePromise<Decision>;
 }
 
 type Renew = (cost: number, of: Decision) => MaybePromise<Decision>;
 
 interface Place {
-  /** Not given back yet. */
+  /** Units that are not given back yet. */
   left: number;
-  /** The answer to the last renewal; undefined: there was none. */
+  /** The answer to the last renewal; undefined if there was none. */
   latest: Decision | undefined;
-  /** Settles when the renewal that is under way has an answer. */
+  /** Resolves when the renewal in progress has an answer. */
   renewing: Promise<void> | undefined;
   cancel: (() => void) | undefined;
 }
@@ -31,7 +31,7 @@ export function keeper(clock: Pick<Clock, 'after'>): Keeper {
   const places = new WeakMap<Decision, Place>();
 
   function keep(of: Decision, cost: number, lease: Millis, renew: Renew): void {
-    // Without an instant the store could not tell which place is meant.
+    // Without an instant the store cannot tell which place is meant.
     if (of.at === undefined || !(cost > 0)) return;
     const known = places.get(of);
     if (known !== undefined) {
@@ -40,7 +40,7 @@ export function keeper(clock: Pick<Clock, 'after'>): Keeper {
     }
     const place: Place = { left: cost, latest: undefined, renewing: undefined, cancel: undefined };
     places.set(of, place);
-    // Whoever releases a place passes its decision. When that has been collected, nobody will, and the lease ends it.
+    // A release passes the decision. Once it has been garbage-collected no release can come, and the lease may end.
     const original = weakTo(of);
     const every = lease / PER_LEASE;
     function arm(): void {
@@ -67,7 +67,7 @@ export function keeper(clock: Pick<Clock, 'after'>): Keeper {
   };
 }
 
-/** A renewal that fails is not repeated: the next one is due before the lease ends. */
+/** A failed renewal is not repeated, because the next one is due before the lease ends. */
 function renewOnce(place: Place, renew: () => MaybePromise<Decision>): void {
   const renewed = (decision: Decision): void => {
     if (decision.at !== undefined) place.latest = decision;
@@ -86,7 +86,7 @@ function renewOnce(place: Place, renew: () => MaybePromise<Decision>): void {
   } catch {}
 }
 
-/** Not all runtimes have weak references; then a place is renewed until it is released. */
+/** Some runtimes have no weak references. There, a place is renewed until it is released. */
 function weakTo<T extends object>(value: T): { deref(): T | undefined } {
   return typeof WeakRef === 'undefined' ? { deref: () => value } : new WeakRef(value);
 }

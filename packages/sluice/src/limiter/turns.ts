@@ -1,53 +1,53 @@
 /**
- * Taking turns with other processes. What a process gives back, its own next waiter asks for in the same moment, so that
- * waiters elsewhere would never find a free place. Therefore a process that has served its own waiters for a while pauses
- * after a release, for a little longer than the others' polls are apart.
+ * Taking turns with other processes. When a process releases a place, its own next waiter takes it immediately, so waiters
+ * in other processes would never find a free one. Therefore a process that has served its own waiters for a while pauses
+ * after a release, for slightly longer than the interval at which the others poll.
  */
 import { systemClock } from '../internal/clock.ts';
 import type { Decision, Millis } from '../engine/contract.ts';
 
-/** How often the head of a queue asks again for what a holder elsewhere may have released. */
+/** How often the head of a queue polls for a place that a holder in another process may have released. */
 const SHORTEST_POLL: Millis = 20;
 const LONGEST_POLL: Millis = 100;
-/** The same where nothing is held: only a refund, a reset or a changed limit makes room earlier than announced. */
+/** The same for policies without held places, where only a refund, a reset or a changed limit makes room early. */
 const RATE_POLL: Millis = 1000;
-/** A pause, in polls: longer than the longest of them. */
+/** The length of a pause, in poll intervals: longer than the longest of them. */
 const PAUSE = 1.5;
-/** How long a process serves its own waiters before it pauses: while others wait, and at most, while it is alone. */
+/** How long a process serves its own waiters before it pauses: while other processes wait, and at most if none do. */
 const SHORTEST_STINT: Millis = 250;
 const LONGEST_STINT: Millis = 4000;
-/** For how long a process that was seen to hold a place counts as one that waits. */
+/** How long another process that was seen to hold a place counts as waiting. */
 const RIVAL: Millis = 10_000;
-/** Keys whose turns are remembered, and their longest; others are served without pauses. */
+/** The most keys whose turns are remembered, and their longest length. Other keys are served without pauses. */
 const MOST_KEYS = 10_000;
 const LONGEST_KEY = 1024;
 
-/** What this process knows of the turns of a key. */
+/** What this process knows about the turns of a key. */
 interface Turn {
-  /** It serves its own waiters while no place stays free for others. */
+  /** Whether this process serves its own waiters and leaves no place free for others. */
   isOn: boolean;
-  /** When it is to pause. */
+  /** The instant of the next pause. */
   until: Millis;
-  /** How long it serves between two pauses. */
+  /** How long this process serves between two pauses. */
   length: Millis;
-  /** When a place was given back that no waiter here has asked for since; 0: none was. */
+  /** When a place was released that no waiter here has asked for since; 0 if none was. */
   released: Millis;
-  /** It has paused, and not heard yet whether another process has used that. */
+  /** Whether it has paused and does not know yet if another process used the pause. */
   paused: boolean;
-  /** When another process was last seen to hold a place; 0: never. */
+  /** When another process was last seen to hold a place; 0 if never. */
   rival: Millis;
 }
 
 export interface Turns {
-  /** A place was given back. */
+  /** Called when a place was released. */
   released(key: string): void;
-  /** How long to wait before asking; 0: not at all. */
+  /** How long to pause before asking the store; 0 for no pause. */
   pauseFor(key: string, queues: number): Millis;
-  /** The store has answered the head of the queue. `behind`: how many wait behind it. */
+  /** Called when the store has answered the head of the queue. `behind` is the number of waiters behind it. */
   answered(key: string, decision: Decision, behind: number): void;
 }
 
-/** How long to wait before asking again. With many queues each of them asks less often: about 1,000 times a second in all. */
+/** How long to wait before the next poll. With many queues each polls less often: about 1,000 polls a second in total. */
 export function pollAfter(isHeld: boolean, queues: number): Millis {
   return longestPoll(isHeld, queues) * (0.75 + Math.random() / 4);
 }
@@ -79,7 +79,7 @@ export function turnsOf(): Turns {
       if (turn === undefined || !turn.isOn || turn.released === 0) return 0;
       const now = systemClock.now();
       const pause = PAUSE * longestPoll(true, queues);
-      // Others have had their chance while nobody here asked.
+      // Other processes had their chance while no waiter here asked.
       if (now - turn.released > pause) turn.until = now + turn.length;
       if (now < turn.until) return 0;
       turn.paused = true;
@@ -89,7 +89,7 @@ export function turnsOf(): Turns {
       const turn = turnOf(key);
       const now = systemClock.now();
       if (!allowed) {
-        // Its own holders are no surprise while it serves; after a pause they are not the ones that took the place.
+        // While this process serves, its own holders explain a denial. After a pause, another process took the place.
         if (turn.isOn && !turn.paused) return;
         turn.rival = now;
         turn.isOn = false;

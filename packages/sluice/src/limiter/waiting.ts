@@ -13,12 +13,12 @@ import { pollAfter, type Turns, turnsOf } from './turns.ts';
 
 /** What a queue asks of its limiter. */
 export interface Desk {
-  /** Takes if it passes now. To be told to wait is not a denial. */
+  /** Takes if it passes now. An answer that says to wait does not count as a denial. */
   takeNow(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
   peek(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
-  /** `of`: the decision whose charge is given back. */
+  /** `of` is the decision whose charge is given back. */
   refund(key: string, cost: number, tier: string | undefined, of: Decision): MaybePromise<Decision>;
-  /** Whether something is held that its holder may release long before the announced instant. */
+  /** Whether the key has held places, which their holders may release long before the announced instant. */
   isHeld(key: string, tier: string | undefined): boolean;
   /** Whether other processes or threads may use the store, so that it can change without a nudge. */
   readonly isShared: boolean;
@@ -26,13 +26,13 @@ export interface Desk {
 
 /** Waiters over all keys, as a multiple of the most that one key may have. */
 const ALL_KEYS = 2;
-/** What a refusal announces when the store would have let the caller pass, had nobody been waiting before it. */
+/** The `retryAfter` of a denial when there is room, but earlier callers are waiting for it. */
 const SOON: Millis = 100;
 
-/** Faults that do not pass by themselves: a waiter is told of them. */
+/** Faults that do not go away by themselves. A waiter rejects with them. */
 const LASTING: ReadonlySet<StoreFault> = new Set(['wrong-type', 'no-permission', 'script', 'unknown']);
 
-/** In place of a decision: the store is unavailable for the moment. Whoever waits goes on waiting, and asks again. */
+/** Stands for a decision while the store is temporarily unavailable: the waiter keeps waiting and asks again. */
 const PAUSED = { allowed: false, retryAfter: 100 } as const;
 
 export interface Ticket {
@@ -54,39 +54,39 @@ interface Waiter extends Ticket {
 interface Lane {
   readonly priority: number;
   queue: Waiter[];
-  /** Who stood before this one has left. */
+  /** Index of the first waiter that has not been served; earlier entries are stale. */
   head: number;
-  /** How many in the queue have left. */
+  /** Number of entries whose waiters have left. */
   gone: number;
 }
 
 /** Waiters of one key, by priority. */
-interface Line {
+interface KeyQueue {
   readonly lanes: Lane[];
   waiting: number;
-  /** The head's question is on its way to the store. */
+  /** The store has been asked for the head and has not answered yet. */
   asking: boolean;
   cancelAlarm: (() => void) | undefined;
-  /** The alarm ends a pause in which other processes may take what this one has given back. */
+  /** Whether the alarm ends a pause in which other processes may take what this one has given back. */
   yielding?: boolean;
 }
 
 export interface WaitingRoom {
   wait(key: string, ticket: Ticket): Promise<Decision>;
-  /** Something was given back: the head may pass earlier than announced. */
+  /** The key has more room than announced, so the head asks again. */
   givenBack(key: string): void;
   close(): void;
 }
 
 export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting: number): WaitingRoom {
-  const lines = new Map<string, Line>();
+  const queues = new Map<string, KeyQueue>();
   const turns: Turns | undefined = desk.isShared ? turnsOf() : undefined;
   let waiting = 0;
 
   function wait(key: string, ticket: Ticket): Promise<Decision> {
     const { signal, timeout, cost, tier } = ticket;
     if (signal?.aborted) return Promise.reject(signal.reason);
-    const isFull = waiting >= ALL_KEYS * maxWaiting || (lines.get(key)?.waiting ?? 0) >= maxWaiting;
+    const isFull = waiting >= ALL_KEYS * maxWaiting || (queues.get(key)?.waiting ?? 0) >= maxWaiting;
     if (timeout <= 0 || isFull) return withoutWaiting(key, ticket);
     return new Promise<Decision>((resolve, reject) => {
       let cancelTimeout: (() => void) | undefined;
@@ -115,9 +115,9 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     });
   }
 
-  /** Asks once, outside the queue, unless somebody in it is waiting already: nobody is overtaken. */
+  /** Asks the store once, unless other callers already wait: they must not be overtaken. */
   async function withoutWaiting(key: string, { cost, tier, signal }: Ticket): Promise<Decision> {
-    if (lines.get(key)?.cancelAlarm !== undefined) return refusal(desk, key, cost, tier);
+    if (queues.get(key)?.cancelAlarm !== undefined) return refusal(desk, key, cost, tier);
     const decision = await desk.takeNow(key, cost, tier);
     if (decision.allowed && signal?.aborted) ignoreFailure(() => desk.refund(key, cost, tier, decision));
     signal?.throwIfAborted();
@@ -125,26 +125,31 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   }
 
   function enqueue(waiter: Waiter): void {
-    const line = lines.get(waiter.key) ?? { lanes: [], waiting: 0, asking: false, cancelAlarm: undefined };
-    lines.set(waiter.key, line);
-    line.waiting++;
-    const { lanes } = line;
+    const keyQueue = queues.get(waiter.key) ?? {
+      lanes: [],
+      waiting: 0,
+      asking: false,
+      cancelAlarm: undefined,
+    };
+    queues.set(waiter.key, keyQueue);
+    keyQueue.waiting++;
+    const { lanes } = keyQueue;
     let place = lanes.findIndex((lane) => lane.priority <= waiter.priority);
     if (place < 0) place = lanes.length;
     if (lanes[place]?.priority !== waiter.priority)
       lanes.splice(place, 0, { priority: waiter.priority, queue: [], head: 0, gone: 0 });
     lanes[place]?.queue.push(waiter);
-    if (headOf(line) === waiter) nudge(waiter.key);
+    if (headOf(keyQueue) === waiter) nudge(waiter.key);
   }
 
-  /** True: it stood at the head of its line. */
+  /** Returns whether the waiter was at the head of its queue. */
   function depart(waiter: Waiter): boolean {
-    const line = lines.get(waiter.key);
-    const isNext = line !== undefined && headOf(line) === waiter;
+    const keyQueue = queues.get(waiter.key);
+    const isNext = keyQueue !== undefined && headOf(keyQueue) === waiter;
     waiter.gone = true;
-    if (line !== undefined) line.waiting--;
-    const lane = line?.lanes.find(({ priority }) => priority === waiter.priority);
-    // Many at a time: one by one would copy the rest each time. But a line behind one who waits for long must not grow.
+    if (keyQueue !== undefined) keyQueue.waiting--;
+    const lane = keyQueue?.lanes.find(({ priority }) => priority === waiter.priority);
+    // Stale entries are removed in bulk, because each removal copies the rest. A queue behind a long wait must not grow.
     if (lane !== undefined && ++lane.gone > 1000 && 2 * lane.gone > lane.queue.length) {
       lane.queue = lane.queue.filter(({ gone }) => !gone);
       lane.head = lane.gone = 0;
@@ -153,52 +158,52 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   }
 
   function nudge(key: string): void {
-    const line = lines.get(key);
-    if (line === undefined || line.asking) return;
-    const head = headOf(line);
-    if (line.yielding && head !== undefined) return;
-    line.cancelAlarm?.();
-    line.cancelAlarm = undefined;
-    const pause = head !== undefined && isPolled(head) ? turns?.pauseFor(key, lines.size) : 0;
+    const keyQueue = queues.get(key);
+    if (keyQueue === undefined || keyQueue.asking) return;
+    const head = headOf(keyQueue);
+    if (keyQueue.yielding && head !== undefined) return;
+    keyQueue.cancelAlarm?.();
+    keyQueue.cancelAlarm = undefined;
+    const pause = head !== undefined && isPolled(head) ? turns?.pauseFor(key, queues.size) : 0;
     if (pause) {
-      line.yielding = true;
-      setAlarm(key, line, pause);
-    } else serve(key, line);
+      keyQueue.yielding = true;
+      setAlarm(key, keyQueue, pause);
+    } else serve(key, keyQueue);
   }
 
-  function setAlarm(key: string, line: Line, delay: Millis): void {
-    line.cancelAlarm = clock.after(delay, () => {
-      line.cancelAlarm = undefined;
-      line.yielding = false;
-      serve(key, line);
+  function setAlarm(key: string, keyQueue: KeyQueue, delay: Millis): void {
+    keyQueue.cancelAlarm = clock.after(delay, () => {
+      keyQueue.cancelAlarm = undefined;
+      keyQueue.yielding = false;
+      serve(key, keyQueue);
     });
   }
 
-  /** Whether room may come from a holder in another process at any time. */
+  /** Whether a holder in another process may release a place at any time. */
   function isPolled({ key, tier }: Waiter): boolean {
     return desk.isShared && desk.isHeld(key, tier);
   }
 
-  /** Asks for one head after the other, until one must wait. */
-  function serve(key: string, line: Line): void {
-    for (let head = headOf(line); head !== undefined; head = headOf(line)) {
+  /** Asks the store for each head in turn, until one must wait. */
+  function serve(key: string, keyQueue: KeyQueue): void {
+    for (let head = headOf(keyQueue); head !== undefined; head = headOf(keyQueue)) {
       const waiter = head;
-      line.asking = true;
+      keyQueue.asking = true;
       const answer = ask(waiter);
       if (isPromise(answer)) {
         void answer.then((decision) => {
-          answered(key, line, waiter, decision);
-          if (line.cancelAlarm === undefined) serve(key, line);
+          answered(key, keyQueue, waiter, decision);
+          if (keyQueue.cancelAlarm === undefined) serve(key, keyQueue);
         });
         return;
       }
-      answered(key, line, waiter, answer);
-      if (line.cancelAlarm !== undefined) return;
+      answered(key, keyQueue, waiter, answer);
+      if (keyQueue.cancelAlarm !== undefined) return;
     }
-    lines.delete(key);
+    queues.delete(key);
   }
 
-  /** Never throws and never rejects: the waiter is told of a fault that will not pass. */
+  /** Never throws or rejects. The waiter rejects with a fault that does not go away by itself. */
   function ask(waiter: Waiter): MaybePromise<Decision | typeof PAUSED | undefined> {
     const failed = (error: unknown): typeof PAUSED | undefined => {
       if (error instanceof StoreUnavailable && !LASTING.has(error.fault)) return PAUSED;
@@ -215,31 +220,31 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
 
   function answered(
     key: string,
-    line: Line,
+    keyQueue: KeyQueue,
     waiter: Waiter,
     decision: Decision | typeof PAUSED | undefined,
   ): void {
     if (decision !== undefined && 'remaining' in decision && isPolled(waiter))
-      turns?.answered(key, decision, line.waiting - 1);
+      turns?.answered(key, decision, keyQueue.waiting - 1);
     if (decision?.allowed && waiter.gone)
       ignoreFailure(() => desk.refund(key, waiter.cost, waiter.tier, decision));
     else if (isFinal(decision)) waiter.settle(decision);
-    else if (decision !== undefined && headOf(line) === waiter) {
-      const longest = desk.isShared ? pollAfter(isPolled(waiter), lines.size) : Infinity;
-      setAlarm(key, line, Math.min(decision.retryAfter, longest));
+    else if (decision !== undefined && headOf(keyQueue) === waiter) {
+      const longest = desk.isShared ? pollAfter(isPolled(waiter), queues.size) : Infinity;
+      setAlarm(key, keyQueue, Math.min(decision.retryAfter, longest));
     }
-    line.asking = false;
+    keyQueue.asking = false;
   }
 
   function close(): void {
-    for (const line of lines.values()) {
-      line.cancelAlarm?.();
-      line.asking = true;
-      for (let head = headOf(line); head !== undefined; head = headOf(line)) {
+    for (const keyQueue of queues.values()) {
+      keyQueue.cancelAlarm?.();
+      keyQueue.asking = true;
+      for (let head = headOf(keyQueue); head !== undefined; head = headOf(keyQueue)) {
         head.fail(new ClosedError());
       }
     }
-    lines.clear();
+    queues.clear();
   }
 
   function givenBack(key: string): void {
@@ -261,13 +266,13 @@ function refusal(desk: Desk, key: string, cost: number, tier: string | undefined
     ...decision,
     allowed: false,
     taken: 0,
-    // There is room, but for those who have waited longer.
+    // There is room, but callers that have waited longer get it first.
     retryAfter: decision.allowed ? SOON : decision.retryAfter,
   }));
 }
 
-/** The next waiter who has not left; those who have are dropped on the way. */
-function headOf({ lanes }: Line): Waiter | undefined {
+/** The next waiter that has not left. Skips stale entries. */
+function headOf({ lanes }: KeyQueue): Waiter | undefined {
   for (let lane = lanes[0]; lane !== undefined; lane = lanes[0]) {
     const { queue } = lane;
     while (queue[lane.head]?.gone) lane.head++;

@@ -145,7 +145,7 @@ describe('keep', () => {
     expect((await limiter.peek('k')).remaining).toBe(1);
   });
 
-  test('lets a place end with its lease when nobody is left who could release it', async () => {
+  test('lets a place end with its lease when no decision is left that could release it', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const { clock, limiter, renewals } = open(1);
@@ -191,7 +191,7 @@ describe('keep', () => {
 });
 
 describe('release', () => {
-  test("frees nobody else's place after its own lease has ended", () => {
+  test("does not free another holder's place after its own lease has ended", () => {
     const { clock, limiter } = open(2);
     const lost = limiter.take('k');
     clock.advance(LEASE);

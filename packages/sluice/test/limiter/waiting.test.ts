@@ -48,7 +48,7 @@ function open(policies: Parameters<typeof createLimiter>[0], options: { maxWaiti
 }
 
 describe('acquire', () => {
-  test('passes at once when there is room', async () => {
+  test('passes immediately when there is room', async () => {
     const { enter, woken } = open('2/s');
     await enter('a');
     await enter('b');
@@ -71,7 +71,7 @@ describe('acquire', () => {
     });
   }
 
-  test('wakes everyone at the announced instant and not later', async () => {
+  test('wakes all waiters at the announced instant and not later', async () => {
     const { enter, woken, pass } = open(gcra({ limit: 10, per: '1s', burst: 1 }));
     for (const who of ['a', 'b', 'c']) void enter(who);
     await pass(250, 1);
@@ -119,7 +119,7 @@ describe('acquire', () => {
     expect(limiter.peek('k').retryAfter).toBe(1000);
   });
 
-  test('with a timeout of 0 it passes at once or not at all', async () => {
+  test('passes immediately or not at all with a timeout of 0', async () => {
     const { enter, woken } = open('1/s');
     await enter('a', { timeout: 0 });
     await enter('b', { timeout: 0 });
@@ -161,13 +161,13 @@ describe('acquire', () => {
     await expect(limiter.acquire('k', { signal: abort.signal })).rejects.toBe(reason);
   });
 
-  test('a cost that can never pass is denied at once', async () => {
+  test('denies a cost that can never pass immediately', async () => {
     const { enter, woken } = open('2/s');
     await enter('a', 3);
     expect(woken).toEqual([['a', 0, false]]);
   });
 
-  test('more waiters than the bound are denied at once', async () => {
+  test('denies waiters beyond the bound immediately', async () => {
     const { enter, woken, pass } = open('1/s', { maxWaiting: 2 });
     await enter('a');
     void enter('b');
@@ -201,7 +201,7 @@ describe('acquire', () => {
     expect((await ends).map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'));
   });
 
-  test('a refusal never announces that there is nothing to wait for', async () => {
+  test('a denial never announces a wait of 0', async () => {
     const { limiter } = open(gcra({ limit: 10, per: '1s', burst: 5 }), { maxWaiting: 1 });
     await limiter.acquire('k', 3);
     const large = limiter.acquire('k', 5);
@@ -212,7 +212,7 @@ describe('acquire', () => {
     await expect(large).rejects.toThrow();
   });
 
-  test('who leaves from behind the head asks nothing of the store', async () => {
+  test('a waiter behind the head that leaves does not cause a store call', async () => {
     const inner = memory({ clock: manualClock(START) });
     let asked = 0;
     const store: Store<Decision> = {
@@ -237,7 +237,7 @@ describe('acquire', () => {
     await expect(patient).resolves.toMatchObject({ allowed: true });
   });
 
-  test('a line forgets who has left, also while its head waits on', async () => {
+  test('removes waiters that have left from the queue, even while its head keeps waiting', async () => {
     const { limiter } = open('1/min');
     limiter.take('k');
     const patient = limiter.acquire('k');
@@ -258,7 +258,7 @@ describe('acquire', () => {
     await expect(patient).resolves.toMatchObject({ allowed: true });
   });
 
-  test('who comes with a higher priority while the head is asked about does not wait for what the head waits for', async () => {
+  test("a caller with a higher priority that arrives while the head is asked for does not wait for the head's turn", async () => {
     const clock = manualClock(START);
     const inner = memory({ clock });
     const store: Store<Promise<Decision>> = {
@@ -280,7 +280,7 @@ describe('acquire', () => {
     await expect(large).rejects.toThrow();
   });
 
-  test('a refund or a reset lets the head pass at once', async () => {
+  test('a refund or a reset lets the head pass immediately', async () => {
     const { enter, woken, limiter } = open('1/s');
     await enter('a');
     void enter('b');
@@ -325,7 +325,7 @@ describe('acquire', () => {
     expect(performance.now() - began).toBeGreaterThanOrEqual(149);
   });
 
-  test('to be told to wait is no denial: a penalty does not count it', async () => {
+  test('does not count being told to wait as a denial for a penalty', async () => {
     const { enter, pass, limiter } = open({
       rate: '1/s',
       lockout: penalty({ after: 2, within: '1h', block: '1h' }),
@@ -346,7 +346,7 @@ describe('acquire', () => {
 });
 
 describe('reserve', () => {
-  test('books one turn after the other', () => {
+  test('books one turn after another', () => {
     const { limiter } = open(gcra({ limit: 10, per: '1s', burst: 2 }));
     expect([1, 2, 3, 4].map(() => limiter.reserve('k').delay)).toEqual([0, 0, 100, 200]);
   });
@@ -359,7 +359,7 @@ describe('reserve', () => {
     expect([1, 2, 3, 4].map(() => limiter.reserve('k').delay)).toEqual([0, 100, 200, Infinity]);
   });
 
-  test('a cancelled turn can be had again', () => {
+  test('a cancelled turn can be booked again', () => {
     const { limiter } = open(gcra({ limit: 10, per: '1s', burst: 1 }));
     limiter.reserve('k');
     const turn = limiter.reserve('k');
@@ -375,7 +375,7 @@ describe('reserve', () => {
     expect(limiter.reserve('k', 0)).toMatchObject({ delay: Infinity, decision: { allowed: false } });
   });
 
-  test('a blocked key cannot book', () => {
+  test('does not book a turn for a blocked key', () => {
     const { limiter } = open('10/s');
     limiter.block('k', '1m');
     expect(limiter.reserve('k')).toMatchObject({ delay: Infinity, decision: { allowed: false, taken: 0 } });
