@@ -143,7 +143,7 @@ describe('an inline command', () => {
   });
 });
 
-test('a parser is midway from the first byte of a command to its last', () => {
+test('isMidway is true from the first byte of a command to its last', () => {
   const parser = new RespParser(BOUNDS);
   expect(parser.isMidway).toBe(false);
   const text = command('GET', 'k');
