@@ -1,8 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 const nest11 = fileURLToPath(new URL('runtimes/nest-11/node_modules/', import.meta.url));
+
+const SOAK = 'packages/sluice/test/soak/soak.test.ts';
 
 /** Set by stryker.config.mjs: the only tests to run. */
 const mutated = process.env['MUTATE_TESTS']?.split(' ');
@@ -15,7 +17,16 @@ export default defineConfig({
         : [
             {
               extends: true,
-              test: { name: 'all', include: ['packages/*/test/**/*.test.ts', 'site/test/**/*.test.ts'] },
+              test: {
+                name: 'all',
+                include: ['packages/*/test/**/*.test.ts', 'site/test/**/*.test.ts'],
+                exclude: [...configDefaults.exclude, SOAK],
+              },
+            },
+            {
+              // Last and alone: the soak counts how many decisions each store makes while faults are injected.
+              extends: true,
+              test: { name: 'soak', include: [SOAK], sequence: { groupOrder: 1 } },
             },
             {
               // The dependencies have the newest NestJS; this project runs the same tests on the previous major version.
@@ -25,8 +36,8 @@ export default defineConfig({
             },
           ],
     reporters: ['default'],
-    // Most tests wait for servers and processes that they start, so run at least two files at a time.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Most tests wait for servers and processes that they start, so there are more workers than cores.
+    maxWorkers: availableParallelism() + 1,
     // Generous, because coverage or a busy machine makes a tight loop ten times slower; a hang is still detected.
     testTimeout: 60_000,
     hookTimeout: 60_000,

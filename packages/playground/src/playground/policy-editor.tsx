@@ -1,6 +1,6 @@
 /** Edits a limit as text and with sliders, which follow each other. Invalid text is underlined. */
 import { useId, useRef } from 'preact/hooks';
-import { ALGORITHMS, type AlgorithmName, BURSTY } from '../model/algorithms.ts';
+import { ALGORITHMS, BURSTY } from '../model/algorithms.ts';
 import { showNumber, showDuration, durationText } from '../model/format.ts';
 import { type Options, spanOf } from '../model/options-text.ts';
 import { changed, type Part, write } from '../model/policy.ts';
@@ -102,7 +102,7 @@ function PartForm({ part, isOnly, onChange, onRemove }: PartFormProps) {
         <select
           aria-label="Algorithm"
           value={part.algorithm}
-          onChange={(event) => onChange({ algorithm: event.currentTarget.value as AlgorithmName })}
+          onChange={(event) => onChange({ algorithm: event.currentTarget.value })}
         >
           {ALGORITHMS.map((name) => (
             <option key={name} value={name}>

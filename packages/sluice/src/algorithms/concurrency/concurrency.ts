@@ -21,7 +21,7 @@ export interface ConcurrencyOptions {
   readonly lease: Duration;
 }
 
-export const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
+const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
   ...slidingLogAlgorithm,
   name: 'concurrency',
   lease: undefined,

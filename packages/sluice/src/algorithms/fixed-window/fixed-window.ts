@@ -82,7 +82,7 @@ function windows<P extends { readonly limit: number } & Params>(
   };
 }
 
-export const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
+const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
   'fixed-window',
   (p, now) => (p.first > 0 ? now + (p.first - p.per) : Math.floor((now + TIME_EPSILON) / p.per) * p.per),
   (p, start) => start + p.per,
@@ -90,7 +90,7 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowParams> = windows(
   (p, start, now) => p.first <= p.per && isFarAhead(start, now, p.per),
 );
 
-export const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
+const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
   ...windows<CalendarWindowParams>(
     'calendar-window',
     (p, now) => calendarOf(p).startOf(now + TIME_EPSILON),

@@ -22,7 +22,7 @@ export interface MinIntervalOptions {
 
 export type MinIntervalParams = { readonly every: Millis };
 
-export const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
+const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
   name: 'min-interval',
   width: () => 1,
   available: (p, row, at, now) => (left(p, row, at, now) > 0 ? 0 : Infinity),

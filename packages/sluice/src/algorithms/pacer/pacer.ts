@@ -59,7 +59,7 @@ export type PacerParams = {
   readonly window: Millis;
 };
 
-export const pacerAlgorithm: Algorithm<PacerParams> = {
+const pacerAlgorithm: Algorithm<PacerParams> = {
   name: 'pacer',
   width: () => 3,
   available: (p, row, at, now) => (nextOf(p, row, at, now) - now <= TIME_EPSILON ? Infinity : 0),

@@ -25,7 +25,7 @@ export interface SlidingWindowOptions {
 
 export type SlidingWindowParams = { readonly limit: number; readonly per: Millis };
 
-export const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
+const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
   name: 'sliding-window',
   width: () => 3,
   available(p, row, at, now) {
