@@ -48,7 +48,7 @@ test('installing the packed package provides the command', async () => {
   expect([install, ...more]).toEqual(['npm install --global sluice-server']);
   const folder = mkdtempSync(join(tmpdir(), 'sluice-command-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  for (const name of ['sluice', 'sluice-server'] as const) unpack(name, folder);
+  for (const name of ['sluice', 'sluice-compat', 'sluice-server'] as const) unpack(name, folder);
   for (const name of ['@grpc/grpc-js', '@grpc/proto-loader', 'yaml']) link(name, folder);
   // Links the commands of the packages in node_modules, as an installation does.
   await shell('npm', ['rebuild', '--offline', '--ignore-scripts'], { cwd: folder });

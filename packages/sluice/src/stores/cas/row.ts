@@ -77,7 +77,8 @@ export function decideAll(
       changed = true;
     }
     if (verb === 'block') {
-      value.blockedUntil = now + hit.span;
+      // A span of 0 ends a block. The current time would still block the key if the clock went back.
+      value.blockedUntil = hit.span > 0 ? now + hit.span : 0;
       changed = true;
     }
     const section = value.sections.get(mark);

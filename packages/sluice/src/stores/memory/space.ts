@@ -81,7 +81,7 @@ export class Space implements RowKind {
   apply(hit: Hit, now: Millis): Decision {
     const { verb, key } = hit;
     const { table } = this;
-    if (verb === 'block') this.#block(key, now, now + hit.span);
+    if (verb === 'block') this.#block(key, now, hit.span);
     else if (verb === 'reset') this.#reset(key, now);
     const until = this.#blockedUntil(key);
     let at = this.#find(key, now);
@@ -123,15 +123,16 @@ export class Space implements RowKind {
     return at < 0 ? 0 : table.cells[at];
   }
 
-  #block(key: string, now: Millis, until: Millis): void {
+  /** A span of 0 ends a block. The current time would still block the key if the clock went back. */
+  #block(key: string, now: Millis, span: Millis): void {
     const group = this.#group;
     group.blocks ??= blockTable(this.#maxKeys, this.#seed);
     const table = group.blocks;
     let at = table.find(key);
     // Unblocking a key that has no block must not evict another key's block.
-    if (at < 0 && until <= now) return;
+    if (at < 0 && span === 0) return;
     if (at < 0) at = table.add(now);
-    table.cells[at] = until;
+    table.cells[at] = span > 0 ? now + span : 0;
   }
 
   /** Ends a manual block and clears the key's rows. Like a block, a reset applies to every version of the limiter. */

@@ -170,7 +170,8 @@ return function(key, word)
   local failure = load(key)
   if failure then return nil, nil, failure end
   if inherit then convert() end
-  if verb == 'b' then blocked_until = now + span end
+  -- A span of 0 ends a block. The current time would still block the key if the clock went back.
+  if verb == 'b' then blocked_until = span > 0 and now + span or 0 end
   local block = max(0, blocked_until - now)
   local apply = apply_other
   if verb == '' or verb == 'p' or verb == 'a' then apply = take end
