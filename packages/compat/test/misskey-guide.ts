@@ -17,7 +17,7 @@ export function createRateLimiterService(store: Store) {
     return limiter.take(actor, { mode: 'always' });
   }
 
-  /** null: passed. Otherwise why not, and for how many milliseconds. */
+  /** Resolves to null if the attempt passed, otherwise to the reason and the wait in milliseconds. */
   return async function limit(limitation: Limitation, actor: string, factor = 1) {
     const { key, max, duration, minInterval: interval } = limitation;
     if (interval !== undefined) {

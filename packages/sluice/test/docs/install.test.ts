@@ -24,3 +24,10 @@ describe.each([
     expect(printed).toBe(promised(first?.code ?? '').join('\n'));
   });
 });
+
+test.each([
+  ['docs/migrate/README.md', reading('docs/migrate/README.md')('sh', 'npm install')],
+  ['packages/compat/README.md', reading('packages/compat/README.md')('sh', 'npm install')],
+])('%s names the packages to install for a drop-in', (_, command) => {
+  expect(command).toBe('npm install sluice sluice-compat');
+});

@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { root } from 'sluice-test-support/packed.ts';
 
-const PUBLISHED = ['sluice', 'sluice-server'];
+const PUBLISHED = ['sluice', 'compat', 'sluice-server'];
 const url = 'git+https://git.example.org/sluice.git';
 let copy: string;
 

@@ -56,7 +56,7 @@ test('CI runs all checks on every supported Node and audits what users install',
 test('releases are published with provenance', () => {
   const { release } = (yaml('.github/workflows/release.yml') as Workflow).jobs;
   expect(release?.permissions?.['id-token']).toBe('write');
-  for (const name of ['sluice', 'sluice-server'])
+  for (const name of ['sluice', 'compat', 'sluice-server'])
     expect(JSON.parse(text(`packages/${name}/package.json`)).publishConfig.provenance).toBe(true);
 });
 

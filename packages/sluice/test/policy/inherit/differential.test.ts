@@ -75,7 +75,7 @@ const CASES: [inherit: LimiterOptions['inherit'], name: string, versions: readon
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
 
 /**
- * A limiter, asked always for the same tier. Hits of one tier travel together; a block or a reset is a hit of the base, so it
+ * A limiter, asked always for the same tier. Hits of one tier travel together; a block, its end or a reset is a hit of the base, so it
  * would arrive before or after them.
  */
 function inTier(limiter: AnyLimiter, tier: string | undefined): AnyLimiter {
@@ -90,6 +90,7 @@ function inTier(limiter: AnyLimiter, tier: string | undefined): AnyLimiter {
     release: (key, options) => limiter.release(key, withTier(options)),
     reserve: (key, options) => limiter.reserve(key, withTier(options)),
     block: (key) => limiter.take(key, { tier }),
+    unblock: (key) => limiter.take(key, { tier }),
     reset: (key) => limiter.take(key, { tier }),
   };
 }
