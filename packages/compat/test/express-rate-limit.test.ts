@@ -11,7 +11,7 @@ import { hitStoreClaims } from './hit-store.ts';
 
 hitStoreClaims(sluiceStore, () => new MemoryStore());
 
-/** It fits what the middleware asks for. */
+/** Checks that the store has the type that the middleware requires. */
 const asTheirs = (options?: Parameters<typeof sluiceStore>[0]): Store => sluiceStore(options);
 
 const frameworks = { 'Express 5': express, 'Express 4': express4 as unknown as typeof express };
@@ -59,12 +59,12 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);
   });
 
-  test('resetKey and getKey of the middleware reach the store', async () => {
+  test('the resetKey and getKey methods of the middleware call the store', async () => {
     const { server, limiter } = app({ store: asTheirs() });
     const url = await listen(server);
     await statuses(url, 3);
     expect(await limiter.getKey('client')).toMatchObject({ totalHits: 3 });
-    // Declared as void, but it hands on the store's promise.
+    // Declared as void, but it returns the store's promise.
     await Promise.resolve(limiter.resetKey('client') as unknown);
     expect(await limiter.getKey('client')).toBeUndefined();
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);
@@ -85,7 +85,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     expect(await instances[0]?.limiter.getKey('client')).toMatchObject({ totalHits: 100 });
   });
 
-  test('limiters that count one key twice for a request are found out by their prefix', async () => {
+  test('the middleware detects two limiters with the same prefix that count a request twice', async () => {
     const shared = memory();
     const twice = (second: string) => {
       const first = app({ store: asTheirs({ store: shared, prefix: 'first' }) });
@@ -119,7 +119,7 @@ describe('while Redis is unavailable', () => {
     return { seen, complaints: logger.error.mock.calls.length };
   }
 
-  test('follows onFailure of the store, or leaves the decision to the middleware', async () => {
+  test('allows or denies as onFailure says, or leaves the decision to the middleware if the store throws', async () => {
     expect(await answers('throw', false)).toEqual({ seen: [503, 503, 503], complaints: 0 });
     expect(await answers('throw', true)).toEqual({ seen: [200, 200, 200], complaints: 3 });
     expect(await answers('allow', false)).toEqual({ seen: [200, 200, 200], complaints: 0 });
