@@ -51,7 +51,7 @@ export class CellError extends RangeError {
   }
 }
 
-/** Creates the command. In memory it returns replies synchronously; on a store it returns what the store returns. */
+/** Creates the command. In memory it returns replies synchronously; on a store it returns promises if the store does. */
 export function createClThrottle(options?: ClThrottleOptions & { readonly store?: undefined }): ClThrottle;
 export function createClThrottle<R extends MaybePromise<Decision>>(
   options: ClThrottleOptions & WithStore<R>,

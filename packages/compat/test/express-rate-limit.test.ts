@@ -1,6 +1,6 @@
 import express from 'express';
 import { MemoryStore, type Options, rateLimit, type Store } from 'express-rate-limit';
-// @ts-expect-error Express 4 under another name has no types of its own.
+// @ts-expect-error Express 4 is installed under an alias, which has no types.
 import express4 from 'express4';
 import { describe, expect, test, vi } from 'vitest';
 import { sluiceStore } from '../src/express-rate-limit.ts';
@@ -36,7 +36,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     return { server, limiter, errors };
   }
 
-  test('allows the limit, denies one more, and announces the wait in headers', async () => {
+  test('allows requests up to the limit, denies the next one, and reports the wait in headers', async () => {
     const { server, errors } = app({ store: asTheirs(), standardHeaders: 'draft-7' });
     const url = await listen(server);
     const first = await drained(fetch(url));
@@ -77,7 +77,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     expect(await statuses(await listen(fine.server), 5)).toEqual([200, 200, 200, 200, 200]);
   });
 
-  test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
+  test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
     const prefix = freshPrefix();
     const instances = [0, 1].map(() => app({ limit: 25, store: asTheirs({ store: ownRedis(), prefix }) }));
     const urls = await Promise.all(instances.map(({ server }) => listen(server)));

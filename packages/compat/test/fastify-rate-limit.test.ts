@@ -75,7 +75,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await incr(2, 5000)).toEqual({ current: 2, ttl: 4900 });
   });
 
-  test('every hit is the first in a window without length', async () => {
+  test('every hit is the first in a window of length 0', async () => {
     const { incr, read } = opened();
     for (let i = 0; i < 3; i++) expect(await incr(2, 0)).toEqual({ current: 1, ttl: 0 });
     expect(await read(2, 0)).toEqual({ current: 0, ttl: 0 });
@@ -230,7 +230,7 @@ describe('with Fastify, over a socket', () => {
     return `${await app.listen({ port: 0, host: '127.0.0.1' })}/`;
   }
 
-  test('allows the limit, denies one more, and announces the wait in headers', async () => {
+  test('allows requests up to the limit, denies the next one, and reports the wait in headers', async () => {
     const clock = manualClock();
     const url = await start({ max: 2, timeWindow: '1 minute', store: asTheirs({ clock }) });
     const first = await drained(fetch(url));
@@ -267,7 +267,7 @@ describe('with Fastify, over a socket', () => {
     expect(await statuses(url, 5)).toEqual([200, 429, 429, 403, 403]);
   });
 
-  test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
+  test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
     const prefix = freshPrefix();
     const urls = await Promise.all(
       [0, 1].map(() =>

@@ -82,7 +82,7 @@ async function answer(limiter: Verbs, step: Step): Promise<unknown> {
 }
 
 describe('recorded scenarios', () => {
-  test('are 93, with 3590 steps', () => {
+  test('are 93 in number, with 3590 steps', () => {
     expect(compared).toHaveLength(93);
     expect(compared.flatMap(({ steps }) => steps.filter(isCompared))).toHaveLength(3590);
   });

@@ -116,7 +116,7 @@ export function hitStoreClaims(
       expect(first.totalHits).toBe(1);
     });
 
-    test('every hit is the first in a window without length', async () => {
+    test('every hit is the first in a window of length 0', async () => {
       for (const windowMs of [0, -1]) {
         const { store } = opened(windowMs);
         await store.increment('a');

@@ -36,7 +36,7 @@ function app(config: Config, status: 200 | 500 = 200): Promise<string> {
   return listen((request, response) => void listener(request, response));
 }
 
-test('allows the limit, denies one more, and announces the wait in headers', async () => {
+test('allows requests up to the limit, denies the next one, and reports the wait in headers', async () => {
   const url = await app({ store: asTheirs() });
   const first = await drained(fetch(url));
   expect(first.headers.get('ratelimit-remaining')).toBe('1');
@@ -71,7 +71,7 @@ test('subtracts requests that are configured not to count', async () => {
   expect(await statuses(fine, 5)).toEqual([200, 200, 200, 200, 200]);
 });
 
-test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
+test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
   const prefix = freshPrefix();
   const urls = await Promise.all(
     [0, 1].map(() => app({ limit: 25, store: asTheirs({ store: ownRedis(), prefix }) })),

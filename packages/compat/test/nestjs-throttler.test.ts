@@ -240,7 +240,7 @@ describe('with Nest, over a socket', () => {
     return `${await app.getUrl()}/`;
   }
 
-  test('allows the limit, denies one more, and announces the wait in headers', async () => {
+  test('allows requests up to the limit, denies the next one, and reports the wait in headers', async () => {
     const clock = manualClock();
     const url = await start([{ ttl: 60_000, limit: 2 }], asTheirs({ clock }));
     const first = await drained(fetch(url));
@@ -282,7 +282,7 @@ describe('with Nest, over a socket', () => {
     expect(refused.headers.get('retry-after-long')).toBe('60');
   });
 
-  test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
+  test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
     const prefix = freshPrefix();
     const urls = await Promise.all(
       [0, 1].map(() => start([{ ttl: 60_000, limit: 25 }], asTheirs({ store: ownRedis(), prefix }))),

@@ -212,7 +212,7 @@ describe('the state', () => {
     }
   });
 
-  test('of keys and actors that are equal when joined is separate', async () => {
+  test('of different keys and actors is separate, even if they are equal when joined', async () => {
     const { limit } = service();
     const one = (key: string): RateLimit => ({ type: 'bucket', key, size: 1 });
     for (let i = 0; i < 500; i++) {

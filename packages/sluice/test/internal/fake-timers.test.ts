@@ -84,7 +84,7 @@ describe('under fake timers', () => {
     await lending.close();
   });
 
-  test('a remembered denial ends in fake time, and is checked again after two seconds of it', async () => {
+  test('a cached denial ends in fake time, and is checked again after two seconds of fake time', async () => {
     vi.useFakeTimers();
     const rows = memory();
     const store: Store<Promise<Decision>> = { ...rows, apply: async (hit) => rows.apply(hit) };
@@ -203,7 +203,7 @@ describe('partial fakes', () => {
     expect(limiter.take('alice').allowed).toBe(false);
   });
 
-  test('a spy on performance.now is followed', () => {
+  test('the limiter follows a spy on performance.now', () => {
     const limiter = createLimiter('1/min');
     limiter.take('alice');
     const later = performance.now() + 60_000;
@@ -214,7 +214,7 @@ describe('partial fakes', () => {
   test('a fake performance without timeOrigin counts from the fake date', () => {
     vi.useFakeTimers({ now: Date.UTC(2026, 0, 31, 23) });
     const fake = performance;
-    // @sinonjs/fake-timers before version 14, which Jest 29 and 30 use, has a function there.
+    // In @sinonjs/fake-timers before version 14, which Jest 29 and 30 use, timeOrigin is a function.
     vi.stubGlobal('performance', { now: () => fake.now(), timeOrigin: () => {} });
     const limiter = createLimiter('1/month fixed-window');
     limiter.take('alice');
@@ -243,7 +243,7 @@ describe('partial fakes', () => {
   });
 
   test('timers that are faked without performance wake callers that wait on a clock based on Date', async () => {
-    // The mock timers of node:test fake these two and not performance.
+    // The mock timers of node:test fake these two, but not performance.
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
     const limiter = createLimiter('1/min', { store: memory({ clock: { now: () => Date.now() } }) });
     limiter.take('alice');

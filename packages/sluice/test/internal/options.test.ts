@@ -62,7 +62,7 @@ for (const [name, make, good, numbers, durations] of FACTORIES) {
     });
     for (const option of numbers) {
       for (const value of [Number.NaN, -1, 0, Infinity, '', '10', null, {}]) {
-        test(`refuses ${option}: ${typeof value === 'number' ? value : JSON.stringify(value)}`, () => {
+        test(`rejects ${option}: ${typeof value === 'number' ? value : JSON.stringify(value)}`, () => {
           const error = wrong(option, value);
           expect(error.option).toBe(`${name}.${option}`);
           expect(error.value).toBe(value);
@@ -85,7 +85,7 @@ for (const [name, make, good, numbers, durations] of FACTORIES) {
         null,
         {},
       ]) {
-        test(`refuses ${option}: ${typeof value === 'number' ? value : JSON.stringify(value)}`, () => {
+        test(`rejects ${option}: ${typeof value === 'number' ? value : JSON.stringify(value)}`, () => {
           expect(wrong(option, value)).toMatchObject({
             code: 'ERR_DURATION',
             option: `${name}.${option}`,

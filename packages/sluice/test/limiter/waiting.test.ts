@@ -59,7 +59,7 @@ describe('acquire', () => {
   });
 
   for (const [name, { policies }] of Object.entries(CASES)) {
-    test(`serves first come first served: ${name}`, async () => {
+    test(`serves callers in order of arrival: ${name}`, async () => {
       const { enter, woken, pass } = open(policies);
       for (let i = 0; i < 12; i++) void enter(String(i));
       await pass(

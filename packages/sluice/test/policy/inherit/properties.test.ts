@@ -95,7 +95,7 @@ function open(versions: readonly Policies[], inherit: Inherit): { limiters: Limi
   return { limiters: versions.map((one) => createLimiter(one, { store, name: 'deploy', inherit })), clock };
 }
 
-/** Returns what the versions admit. Peeks in between must write nothing. */
+/** Returns the units that the versions admit. Peeks in between must write nothing. */
 function admitted(
   pair: readonly [Version, Version],
   inherit: Inherit,

@@ -17,7 +17,7 @@ import { another } from '../../support/stores.ts';
 
 type Inherit = LimiterOptions['inherit'];
 
-describe('on a server, on its own clock', () => {
+describe('on a server with its own clock', () => {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   const store = redis(client, { onFailure: 'throw', deadline: '30s' });
   let names = 0;
