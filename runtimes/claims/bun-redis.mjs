@@ -1,5 +1,4 @@
-// Bun's own Redis client: the claims of every store, and those of the tests of other clients. The argument is the
-// server's port.
+// Runs the conformance suite and the tests of other Redis clients on Bun's own client. The argument is the server's port.
 import { RedisClient } from 'bun';
 import { createLimiter, gcra } from 'sluice';
 import { redis } from 'sluice/redis';
@@ -11,7 +10,7 @@ await client.send('FLUSHDB', []);
 
 const clientClaims = [
   {
-    name: 'sends the script to a server that does not know it yet',
+    name: 'sends the script to a server that has not loaded it yet',
     async run() {
       await client.send('SCRIPT', ['FLUSH']);
       const limiter = createLimiter(gcra({ limit: 3, per: '1h' }), { store: redis(client), name: 'fresh' });
@@ -20,7 +19,7 @@ const clientClaims = [
     },
   },
   {
-    name: 'keeps odd keys apart',
+    name: 'counts unusual keys separately',
     async run() {
       const store = redis(client, { deadline: '5s' });
       const limiter = createLimiter(gcra({ limit: 2, per: '1h' }), { store, name: 'odd' });
@@ -34,7 +33,7 @@ const clientClaims = [
     },
   },
   {
-    name: 'answers 500 checks of one tick, each with its own number',
+    name: 'gives each of 500 checks in the same tick its own number',
     async run() {
       const store = redis(client, { deadline: '5s' });
       const limiter = createLimiter(gcra({ limit: 300, per: '1h' }), { store, name: 'many' });

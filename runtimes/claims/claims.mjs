@@ -1,4 +1,4 @@
-// Claims about the package as it is packed, the same on every runtime.
+// The claims about the packed package that must hold on every runtime.
 import { CORE } from './core.mjs';
 import { FETCH } from './fetch.mjs';
 

@@ -1,4 +1,4 @@
-// The core on its own clock, with the timers, signals, errors, text functions and time zones of the runtime.
+// Claims about the core, which uses the runtime's timers, abort signals, errors, text functions and time zones.
 import {
   casStore,
   concurrency,
@@ -16,7 +16,7 @@ import { matches, same, thrown } from './run.mjs';
 /** @type {readonly import('./run.mjs').Claim[]} */
 const own = [
   {
-    name: 'a limiter in memory answers at once',
+    name: 'a limiter in memory returns decisions synchronously',
     run() {
       const limiter = createLimiter('2/h & 5/day fixed-window', { name: 'once' });
       same(
@@ -28,7 +28,7 @@ const own = [
     },
   },
   {
-    name: 'whoever waits is woken by a real timer, in order',
+    name: 'waiters are woken by a real timer, in order',
     async run() {
       const limiter = createLimiter('100/s burst 1');
       /** @type {string[]} */
@@ -38,7 +38,7 @@ const own = [
     },
   },
   {
-    name: 'a patience that ends is a denial, and charges nothing',
+    name: 'a timeout denies and charges nothing',
     async run() {
       const limiter = createLimiter('1/h');
       limiter.take('k');
@@ -48,7 +48,7 @@ const own = [
     },
   },
   {
-    name: 'a signal ends the waiting with its own reason',
+    name: 'a waiter that is aborted rejects with the reason of the signal',
     async run() {
       const limiter = createLimiter('1/h');
       limiter.take('k');
@@ -60,7 +60,7 @@ const own = [
     },
   },
   {
-    name: 'run holds a place while the call lasts, and throws DeniedError without one',
+    name: 'run holds a place during the call, and throws DeniedError if there is none',
     async run() {
       const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
       /** @type {(value: string) => void} */
@@ -73,7 +73,7 @@ const own = [
     },
   },
   {
-    name: 'several keys are taken all or nothing',
+    name: 'takeMany charges all keys or none',
     run() {
       const address = createLimiter('10/h', { name: 'address' });
       const user = createLimiter('1/h', { name: 'user' });
@@ -82,7 +82,7 @@ const own = [
     },
   },
   {
-    name: 'a mistake is a SluiceError with code, option and value',
+    name: 'an invalid argument throws a SluiceError with code, option and value',
     async run() {
       const error = await thrown(() => createLimiter('many/min'));
       same(
@@ -94,7 +94,7 @@ const own = [
     },
   },
   {
-    name: 'a month of Berlin ends when the summer begins',
+    name: 'a calendar month in Berlin is an hour shorter when daylight saving time begins',
     run() {
       const clock = manualClock(Date.UTC(2027, 2, 1, 0, 0) - 3_600_000);
       const limiter = createLimiter(fixedWindow({ limit: 1, align: 'month', timeZone: 'Europe/Berlin' }), {
@@ -104,7 +104,7 @@ const own = [
     },
   },
   {
-    name: 'twenty thousand keys are kept apart',
+    name: '20,000 keys have separate counts',
     run() {
       const limiter = createLimiter('1/h', { name: 'many' });
       let admitted = 0;
@@ -114,7 +114,7 @@ const own = [
     },
   },
   {
-    name: 'leases over a store that compares and swaps never admit too many',
+    name: 'leases on a compare-and-swap store never admit more than the limit',
     async run() {
       /** @type {Map<string, { value: Uint8Array, version: number }>} */
       const rows = new Map();

@@ -1,4 +1,4 @@
-// The claims of every store over Deno KV, by way of the example, and claims about several writers. Only on Deno.
+// Runs the conformance suite and the race tests on the example store for Deno KV. Only on Deno.
 import { casStore } from 'sluice';
 import { conformance } from 'sluice/testing';
 import { races } from './races.mjs';

@@ -1,4 +1,4 @@
-// Web-standard handlers and outgoing calls with the runtime's own Request, Response and streams.
+// Claims about web-standard handlers and outgoing calls with the runtime's own Request, Response and streams.
 import { concurrency, createLimiter, memory } from 'sluice';
 import { withRateLimit } from 'sluice/fetch';
 import { key, limitedFetch } from 'sluice/http';
@@ -12,7 +12,7 @@ const one = () => 'one';
 /** @type {readonly import('./run.mjs').Claim[]} */
 export const FETCH = [
   {
-    name: 'a request passes with the fields of its limit',
+    name: 'an allowed response has the RateLimit header fields',
     async run() {
       const handler = withRateLimit(
         { limiter: createLimiter({ hour: '2/h fixed-window' }), key: one },
@@ -25,7 +25,7 @@ export const FETCH = [
     },
   },
   {
-    name: 'one too many hears 429 with Retry-After and problem details, and the handler nothing',
+    name: 'a denied request gets 429 with Retry-After and problem details, and does not reach the handler',
     async run() {
       let handled = 0;
       const handler = withRateLimit({ limiter: createLimiter({ hour: '1/h' }), key: one }, () => {
@@ -41,7 +41,7 @@ export const FETCH = [
     },
   },
   {
-    name: 'requests count for the key they name',
+    name: 'requests are counted by the key that the key function returns',
     async run() {
       const handler = withRateLimit(
         {
@@ -55,7 +55,7 @@ export const FETCH = [
     },
   },
   {
-    name: 'a client is its connection, as each platform tells it',
+    name: 'clients are identified by the address of their connection on each platform',
     async run() {
       const handler = withRateLimit(createLimiter('1/h'), hello);
       const bun = { requestIP: () => ({ address: '192.0.2.1' }) };
@@ -68,13 +68,13 @@ export const FETCH = [
     },
   },
   {
-    name: 'a request that does not tell its client is a mistake, not a free pass',
+    name: 'a request without a client address throws instead of passing unlimited',
     async run() {
       same((await thrown(() => withRateLimit(createLimiter('1/h'), hello)(get()))).code, 'ERR_ADDRESS');
     },
   },
   {
-    name: 'headers that cannot be changed are copied; a body passes as a stream',
+    name: 'immutable headers are copied, and a missing body stays null',
     async run() {
       const options = { limiter: createLimiter('9/h'), key: one };
       const moved = await withRateLimit(options, () => Response.redirect('http://service.test/new', 302))(
@@ -87,7 +87,7 @@ export const FETCH = [
     },
   },
   {
-    name: 'a place is held until the body has been read to its end',
+    name: 'a place is held until the body has been read completely',
     async run() {
       const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
       const handler = withRateLimit({ limiter, key: one }, () => new Response('x'.repeat(100_000)));
@@ -98,7 +98,7 @@ export const FETCH = [
     },
   },
   {
-    name: 'what a request cost is settled once its response is out',
+    name: 'the cost of a request is settled once its response has been sent',
     async run() {
       const limiter = createLimiter('100/h fixed-window');
       const handler = withRateLimit({ limiter, key: one, cost: 10, settle: () => 3 }, hello);
@@ -109,7 +109,7 @@ export const FETCH = [
     },
   },
   {
-    name: 'a handler that throws gives its place back',
+    name: 'a handler that throws releases its place',
     async run() {
       const limiter = createLimiter(concurrency({ limit: 1, lease: '1m' }));
       const handler = withRateLimit({ limiter, key: one }, () => {
@@ -119,7 +119,7 @@ export const FETCH = [
     },
   },
   {
-    name: 'limitedFetch waits its turn and obeys what a server announces',
+    name: 'limitedFetch waits for its turn and honors Retry-After of a server',
     async run() {
       const clock = manualClock();
       /** @type {number[]} */

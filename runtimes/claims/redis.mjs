@@ -1,4 +1,4 @@
-// The claims of every store over Redis, with ioredis as the runtime loads it. The argument is the server's port.
+// Runs the conformance suite on Redis, with ioredis as the runtime loads it. The argument is the server's port.
 import { Redis } from 'ioredis';
 import { redis } from 'sluice/redis';
 import { conformance } from 'sluice/testing';

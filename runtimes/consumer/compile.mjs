@@ -1,5 +1,5 @@
-// What a compiler says about our files and the consumer's, under each tsconfig: the semantic diagnostics of these files
-// alone, which is what `tsc --noEmit` prints of them, without the minutes it takes to check the rest.
+// Prints the compiler errors in our files and the consumer's, for each tsconfig. Only these files are checked, which finds
+// the same errors in them as `tsc --noEmit` but saves the minutes that it takes to check all other files.
 //
 //   node compile.mjs <module of typescript> <project folder> <tsconfig>…
 
@@ -11,9 +11,9 @@ const ts = createRequire(import.meta.url)(compiler);
 const isOurs = (/** @type {string} */ file) =>
   /^(?!\.\.)(?!node_modules\/(?!sluice))/.test(relative(project, file));
 
-/** Parsed once, for all configurations. */
+/** Parsed source files, shared by all configurations. */
 const parsed = new Map();
-/** Those that were checked. */
+/** The files that were checked. */
 const ours = new Set();
 
 /** @param {string} config @returns {string[]} */

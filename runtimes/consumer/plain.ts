@@ -85,7 +85,7 @@ const often: Store = leased(redis({ send: async () => null }));
 const { handle } = sharedMemory({ maxKeys: 1000 });
 const shared: Limiter = createLimiter('10/s', { store: attachSharedMemory(handle), name: 'api' });
 
-// The web.
+// Web handlers and middleware.
 const handler: (request: Request, info: { remoteAddr: string }) => Promise<Response> = withRateLimit(
   { limiter: here, key: ({ request }) => key(request.method, request.url), settle: () => 3 },
   (_request, info: { remoteAddr: string }) => new Response(info.remoteAddr),
@@ -99,7 +99,7 @@ createServer(
 createServer((request, response) => express(here)(request, response, () => response.end()));
 const middlewares = [koa(here), trpc<{ user: string }>({ limiter: here, key: ({ ctx }) => ctx.user })];
 
-// Tests of one's own.
+// Helpers for the tests of an application.
 const clock = manualClock();
 const slow = createLimiter(
   { rate: '1/s', lockout: penalty({ after: 3, within: '1m', block: '5m' }) },

@@ -1,9 +1,9 @@
 /**
  * A store for @fastify/rate-limit on any store of Sluice: exact counts, one round trip per request.
  *
- * With `continueExceeding` or `exponentialBackoff`, each request while limited restarts the wait. That wait is a manual block,
- * and the number of such requests is counted in a row of its own that outlives the window. Only limited requests cost more
- * round trips.
+ * With `continueExceeding` or `exponentialBackoff`, each request made while limited restarts the wait. That wait is a manual
+ * block, and such requests are counted in a separate row that outlives the window. Only limited requests need more round
+ * trips.
  */
 import type { AnyLimiter, MaybePromise, Millis, Store } from 'sluice';
 import { chain } from 'sluice/store';
@@ -46,12 +46,11 @@ interface Params {
   };
 }
 
-/** How long repeated requests of a limited client are counted, from the first one on. */
+/** How long the count of requests made while limited is kept, starting with the first such request. */
 const MEMORY: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /**
- * Creates the class for the option `store` of the plugin. Each registration counts in memory of its own, unless a store is
- * given.
+ * Creates the class for the plugin's `store` option. Each registration counts in its own memory, unless a store is given.
  */
 export function sluiceStore(options: SluiceStoreOptions = {}): SluiceStoreClass {
   const { store: shared, prefix } = placeOf(options, 'fastify-rate-limit');
@@ -87,7 +86,7 @@ function routeStore(store: Store, name: string, params: Params): RouteStore {
     max: number,
     { count, endsIn, isBlocked }: Hits,
   ): Promise<RouteHits> {
-    // Before the key is blocked, the window's own count is the ordinal, also for concurrent requests.
+    // Until the key is blocked, the window's count numbers the requests, so concurrent requests get different numbers.
     const nth = isBlocked ? hitsOf(await returns.take(key)).count : count - max;
     const anew = params.continueExceeding === true ? span : span * 2 ** (nth - 1);
     const wait = Math.min(isBlocked ? Math.max(anew, endsIn) : anew, Number.MAX_SAFE_INTEGER);
@@ -105,7 +104,7 @@ function routeStore(store: Store, name: string, params: Params): RouteStore {
 
   function scopeOf({ groupId, routeInfo: { method, url, constraints } = {} }: Params): string {
     if (groupId) return `group ${groupId}`;
-    // `createRateLimit(options)` has no route, so these are numbered in the order of creation.
+    // Stores that `createRateLimit(options)` creates have no route, so they are numbered in the order of creation.
     if (url === undefined) return `#${++children}`;
     return `${String(method)} ${url}${constraints === undefined ? '' : ` ${JSON.stringify(constraints)}`}`;
   }

@@ -1,6 +1,6 @@
 /**
- * Guava's RateLimiter: callers wait for their turn, and the permits of one delay the next. In memory its waits equal the
- * original's to the microsecond; `distributed` applies the same rules on any store.
+ * Guava's RateLimiter: callers wait for their turn, and the permits that one call takes delay the next call. In memory, waits
+ * equal the original's to the microsecond; `distributed` applies the same rules on any store.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -23,9 +23,9 @@ import { GRAIN } from './shared/rounding.ts';
 export interface RateLimiterOptions {
   /** How long the limiter takes to reach its full rate after a pause. Without it, idle time accumulates a burst. */
   readonly warmup?: Duration | undefined;
-  /** How many times slower the first permit is after a long pause. Default 3. Only with `warmup`. */
+  /** How many times slower the first permit is after a long pause. Default 3. Only allowed with `warmup`. */
   readonly coldFactor?: number | undefined;
-  /** The most seconds of permits that idle time accumulates. Default 1. Not with `warmup`. */
+  /** The most permits that idle time accumulates, as seconds at the current rate. Default 1. Not allowed with `warmup`. */
   readonly maxBurstSeconds?: number | undefined;
   /** The clock. Default: a monotonic system clock. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
@@ -44,7 +44,7 @@ export interface RateLimiter {
   tryAcquire(permits?: number, timeout?: Millis): Promise<boolean>;
   /** Charges the permits and returns the milliseconds to wait before acting. */
   reserve(permits?: number): Millis;
-  /** Changes the rate, in permits per second. Turns that are already booked, and the wait of the next caller, stay as they are. */
+  /** Changes the rate, in permits per second. Turns that are already booked, and the next caller's wait, do not change. */
   setRate(permitsPerSecond: number): void;
   /** Returns the rate in permits per second. */
   getRate(): number;
@@ -97,12 +97,12 @@ function create(permitsPerSecond: number, options: RateLimiterOptions = {}): Rat
   };
 }
 
-/** The most seconds that a permit costs, so that sums stay finite at tiny rates. */
+/** The maximum cost of a call in seconds, so that sums stay finite at tiny rates. */
 const LONGEST = 1e12;
 
 /**
- * One pacer that admits a second per second, whatever the rate: a permit costs `1 / rate` seconds. Idle time accumulates
- * seconds, so a changed rate keeps the same share of the accumulated permits.
+ * Uses one pacer whose unit is a second and whose rate is one unit per second: a permit costs `1 / rate` units. Idle time
+ * accumulates seconds, so a changed rate keeps the same share of the accumulated permits.
  */
 function distributed(permitsPerSecond: number, options: DistributedOptions): DistributedRateLimiter {
   checkOptionNames('RateLimiter', options, [...SHARED, 'store', 'key', 'name']);
@@ -255,13 +255,13 @@ interface Pace {
   readonly rate: number;
   /** Stored permits keep their share of the maximum. Debt is unchanged. */
   setRate(rate: number, now: number): void;
-  /** Microseconds until the next caller passes, whatever it asks for. */
+  /** Microseconds until the next caller passes, however many permits it asks for. */
   waitAt(now: number): number;
   /** Charges the permits and returns the microseconds to wait. */
   book(permits: number, now: number): number;
 }
 
-/** The end of Guava's 64-bit microseconds. */
+/** The upper bound of Guava's 64-bit microsecond timestamps. */
 const END = 2 ** 63;
 
 /** Truncates to whole microseconds; NaN becomes 0. */

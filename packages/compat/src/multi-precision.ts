@@ -1,6 +1,6 @@
 /**
- * ratelimit.js, with Carlson's sliding windows: rules `[duration, limit, precision]` in seconds, over several identifiers,
- * all or nothing.
+ * ratelimit.js, with Carlson's sliding windows: rules `[duration, limit, precision]` in seconds. A call can name several
+ * identifiers, and is counted for all of them or for none.
  *
  * Time is divided into blocks of `precision`, counted from 1970. A rule covers the current block and the preceding ones that
  * make up the duration. Without a precision there is one block, which is a fixed window.
@@ -28,7 +28,7 @@ export type Rule =
   | readonly [duration: number, limit: number, precision?: number | undefined]
   | { readonly interval: number; readonly limit: number; readonly precision?: number | undefined };
 
-/** One identifier, or several. */
+/** One or more identifiers. */
 export type Ids = string | readonly string[];
 
 /** Options besides the rules. */
@@ -54,7 +54,7 @@ export function createMultiPrecision<R extends Rule>(
   return new RateLimit(client, rules, rest);
 }
 
-/** Every method promises; or calls the callback, if its last argument is one. */
+/** The class of ratelimit.js. Every method returns a promise, or calls back if its last argument is a function. */
 export class RateLimit<R extends Rule = Rule> {
   readonly #rules: readonly R[];
   readonly #limiter: AnyLimiter;
@@ -68,7 +68,7 @@ export class RateLimit<R extends Rule = Rule> {
     this.#rules = rules;
     this.#limiter = createLimiter(windows.map(policyOf), {
       store: storeOf(options, client),
-      // The name contains the windows but not the limits, so that a new limit keeps what was counted.
+      // The name contains the windows but not the limits, so that a new limit keeps the existing counts.
       name: [prefix, ...windows.map(({ blocks, block }) => `${blocks}x${block}`)].join(' '),
     });
   }
@@ -83,7 +83,7 @@ export class RateLimit<R extends Rule = Rule> {
     return answer(this.#incr(ids, Math.max(weight, 1)), callback);
   }
 
-  /** Returns whether one more would be limited for any of the identifiers. Counts nothing. */
+  /** Returns whether one more call would be limited for any of the identifiers. Counts nothing. */
   check(ids: Ids): Promise<boolean>;
   check(ids: Ids, callback: Callback<boolean>): void;
   check(ids: Ids, callback?: Callback<boolean>): Promise<boolean> | void {
@@ -91,7 +91,7 @@ export class RateLimit<R extends Rule = Rule> {
     return answer(limited, callback);
   }
 
-  /** Returns the rules that would limit one more for any of the identifiers. Counts nothing. */
+  /** Returns the rules that would limit one more call for any of the identifiers. Counts nothing. */
   violatedRules(ids: Ids): Promise<R[]>;
   violatedRules(ids: Ids, callback: Callback<R[]>): void;
   violatedRules(ids: Ids, callback?: Callback<R[]>): Promise<R[]> | void {

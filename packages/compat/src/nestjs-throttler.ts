@@ -1,9 +1,9 @@
 /**
  * A storage for @nestjs/throttler on any store of Sluice.
  *
- * As documented by @nestjs/throttler, each hit lasts for the ttl, at most `limit` of them are live, and one more blocks the
- * key for `blockDuration`, after which its count starts from zero. This is a log plus a penalty at the first denial, in one
- * round trip.
+ * As documented by @nestjs/throttler, each hit expires after the ttl, at most `limit` hits are live, and one more blocks the
+ * key for `blockDuration`, after which its count starts from zero. This is a sliding log plus a penalty at the first denial,
+ * in one round trip.
  */
 import { inMillis } from './shared/millis.ts';
 import { type AnyLimiter, type Millis, penalty, type Policies, type Policy, slidingLog } from 'sluice';
@@ -13,7 +13,7 @@ import { wholeUnits } from './shared/rounding.ts';
 
 export type { SluiceStoreOptions } from './shared/hit-counter.ts';
 
-/** What the guard puts into headers. Times are in whole seconds. */
+/** The result of a hit, which the guard puts into headers. Times are in whole seconds. */
 export interface ThrottlerRecord {
   /** Hits in the current window. */
   totalHits: number;
@@ -39,10 +39,10 @@ export interface SluiceThrottlerStorage {
   onApplicationShutdown(): void;
 }
 
-/** A limit above this is treated as this one. */
+/** Limits above this value are treated as equal to it. */
 const MOST_HITS = 2 ** 52;
 
-/** Creates the storage for the option `storage` of `ThrottlerModule`. */
+/** Creates the storage for the `storage` option of `ThrottlerModule`. */
 export function sluiceStore(options: SluiceStoreOptions = {}): SluiceThrottlerStorage {
   const { store, prefix, release } = placeOf(options, 'nestjs-throttler');
   const limiterOf = limitersOf(store);
@@ -81,10 +81,10 @@ export function sluiceStore(options: SluiceStoreOptions = {}): SluiceThrottlerSt
 function policiesOf(ttl: Millis, limit: number, block: Millis): Policies {
   const policies: Record<string, Policy> = {
     hits: slidingLog({ limit, per: inMillis(ttl) }),
-    // Only announces the end of the window, which opens with the first hit.
+    // Only reports the end of the window, which opens with the first hit; it never denies.
     window: counting(ttl),
   };
-  // `within` has no effect if the first denial blocks, and rows are kept that much longer, so it is short.
+  // The first denial already blocks, so `within` has no effect. It is short because rows are kept that much longer.
   if (block > 0)
     policies['lockout'] = penalty({ after: 1, within: '1ms', block: inMillis(block), factor: 1 });
   return policies;

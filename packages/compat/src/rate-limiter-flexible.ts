@@ -75,7 +75,7 @@ const REDIS_OPTIONS = [
 ] as const;
 const VALKEY_OPTIONS = [...STORE_OPTIONS, 'rejectIfValkeyNotReady'] as const;
 
-/** What all limiters have in common. Its numbers may be changed at run time; open windows keep their end. */
+/** The base class of all limiters. Its numbers may be changed at run time; windows that are already open keep their end. */
 class PointLimiter implements RateLimiterLike {
   /** Same as the option `points`. */
   points: number;
@@ -219,7 +219,7 @@ class PointLimiter implements RateLimiterLike {
     return this.execEvenly && !res.isFirstInDuration && res.msBeforeNext > 0 ? this.spread(res) : res;
   }
 
-  /** Blocks the key in this process if it consumed enough, and returns for how long. */
+  /** Blocks the key in this process if it has consumed enough points. Returns the duration of the block, or 0. */
   private blockHere(key: string, { consumed, left }: Tally): Millis {
     if (this.blocks === undefined || consumed < this.blocks.from) return 0;
     const span = this.blocks.length > 0 ? this.blocks.length : left;
@@ -273,7 +273,7 @@ export class RateLimiterMemory extends PointLimiter {
   }
 }
 
-/** What limiters on a server have in common. */
+/** The base class of limiters on a server. */
 class StoreLimiter extends PointLimiter {
   /** Same as the option `inMemoryBlockOnConsumed`; 0 means never. */
   readonly inMemoryBlockOnConsumed: number;
@@ -325,7 +325,7 @@ export class RateLimiterValkey extends StoreLimiter {
   }
 }
 
-/** Consumes from several limiters, all or none. Results are by `keyPrefix`. */
+/** Consumes from several limiters, all or none. Results are keyed by `keyPrefix`. */
 export class RateLimiterUnion {
   private readonly limiters: readonly RateLimiterLike[];
 
@@ -383,7 +383,7 @@ export class BurstyRateLimiter {
   }
 }
 
-/** Takes the shorter wait of the two; 0 if the burst is unused. −1 means never. */
+/** Reports the shorter wait of the two limiters; 0 if the burst is unused. −1 means never. */
 function combine(own: RateLimiterRes, burst: RateLimiterRes | null): RateLimiterRes {
   const waits = [own.msBeforeNext, burst?.msBeforeNext ?? 0].filter((ms) => ms >= 0);
   const msBeforeNext = waits.length === 0 ? -1 : Math.min(...waits);
@@ -472,7 +472,7 @@ export class RateLimiterQueue {
   }
 
   private serveAfter(key: Key, queue: Waiter[], delay: Millis): void {
-    // A key without an end is asked for again, because it may be deleted.
+    // A key that is blocked forever is checked again, because it may be deleted.
     this.alarms.after(delay < 0 ? ASK_AGAIN : Math.max(1, delay), () => void this.serve(key, queue));
   }
 
@@ -492,7 +492,7 @@ export class RateLimiterQueue {
   }
 }
 
-/** How often a key that is blocked forever is asked for again. */
+/** How often a key that is blocked forever is checked again. */
 const ASK_AGAIN: Millis = 1000;
 
 /** Removes a waiter, which may have expired already. */
@@ -580,12 +580,12 @@ async function outcome(
   }
 }
 
-/** Converts to the form of `msBeforeNext`. */
+/** Converts a remaining time to `msBeforeNext`: whole milliseconds, or −1 for never. */
 function msOf(left: Millis): Millis {
   return left > EVER / 2 ? -1 : wholeUnits(left);
 }
 
-/** Callers of the original catch a denial that is not an `Error`. */
+/** Rejects with a value that is not an `Error`, because callers of the original expect that of a denial. */
 function refuse(answer: unknown): Promise<never> {
   return Promise.reject(answer);
 }

@@ -51,7 +51,7 @@ export class CellError extends RangeError {
   }
 }
 
-/** Creates the command. In memory it returns replies synchronously; on a store it returns what the store returns. */
+/** Creates the command. In memory it returns replies synchronously; on a store it returns promises if the store does. */
 export function createClThrottle(options?: ClThrottleOptions & { readonly store?: undefined }): ClThrottle;
 export function createClThrottle<R extends MaybePromise<Decision>>(
   options: ClThrottleOptions & WithStore<R>,
@@ -88,7 +88,7 @@ function replyOf(decision: Decision, limit: number, quantity: number): ClThrottl
   return [1, limit, remaining, Math.max(1, seconds(retryAfter)), Math.max(1, reset)];
 }
 
-/** The interval of one unit, in whole nanoseconds. */
+/** The time that replenishes one unit, in whole nanoseconds. */
 function intervalOf(count: number, periodSeconds: number): number {
   return count === 0 ? 0 : Math.trunc((periodSeconds * 1e9) / count);
 }
@@ -99,7 +99,7 @@ function integer(word: unknown): number {
   return value as number;
 }
 
-/** Rounded up to seconds as in the original, after a fraction of a millisecond is dropped. */
+/** Rounds up to seconds after dropping fractions of a millisecond, as the original does. */
 function seconds(span: Millis): number {
   return Math.ceil(Math.floor(nanos(span) / 1e6) / 1000);
 }

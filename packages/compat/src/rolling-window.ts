@@ -1,6 +1,6 @@
 /**
  * RisingStack's rate-limiter and classdojo's rolling-rate-limiter: at most N actions in any interval. First comes the
- * factory of the former, then the classes of the latter, then what both share. Durations are in milliseconds, except
+ * factory of the former, then the classes of the latter, then shared code. Durations are in milliseconds, except
  * `wait`.
  */
 import { inMillis } from './shared/millis.ts';
@@ -96,7 +96,7 @@ export function rateLimiterFactory(
   const raised = uniform ? ABOVE : 0;
 
   async function attempt(id: string, n: number): Promise<RollingResult> {
-    // Both are sent in one tick and travel together. If another call comes between them, only `wait` is affected.
+    // Both are sent in the same tick, in one batch. If another call comes between them, only `wait` is affected.
     const [decision, again] = await Promise.all([
       limiter.take(id, { cost: n, mode: MODES[mode] }),
       limiter.peek(id, n + raised),
@@ -176,9 +176,9 @@ export interface RedisRateLimiterOptions extends RateLimiterOptions {
 export interface RateLimitInfo {
   /** Whether the attempt is denied. */
   readonly blocked: boolean;
-  /** Whether there were too many attempts in the interval. */
+  /** Whether the attempt is denied because there were too many in the interval. */
   readonly blockedDueToCount: boolean;
-  /** Whether the attempt came too soon after the previous one. */
+  /** Whether the attempt is denied because it came too soon after the previous one. */
   readonly blockedDueToMinDifference: boolean;
   /** Milliseconds until an attempt passes if none is made before then, rounded up. */
   readonly millisecondsUntilAllowed: Millis;
@@ -188,7 +188,7 @@ export interface RateLimitInfo {
 
 const OPTIONS = ['interval', 'maxInInterval', 'minDifference', 'store', 'clock'] as const;
 
-/** What both classes have in common. */
+/** The base class of both limiters. */
 class RollingRateLimiter {
   readonly #limiter: AnyLimiter;
 
@@ -212,8 +212,8 @@ class RollingRateLimiter {
   /** Makes an attempt; resolves with the result and its reasons. */
   async limitWithInfo(id: number | string): Promise<RateLimitInfo> {
     const key = String(id);
-    // All are sent in one tick and travel together. If another call comes between them, only the reasons and the wait are
-    // affected.
+    // All three are sent in the same tick, in one batch. If another call comes between them, only the reasons and the wait
+    // are affected.
     const [before, attempt, after] = await Promise.all([
       this.#limiter.peek(key),
       this.#limiter.take(key, { mode: 'always' }),
@@ -247,7 +247,7 @@ export class InMemoryRateLimiter extends RollingRateLimiter {
   }
 }
 
-/** A limiter whose state is shared by all with the same `namespace` in the same Redis. */
+/** A limiter that shares its state with all limiters of the same `namespace` in the same Redis. */
 export class RedisRateLimiter extends RollingRateLimiter {
   constructor(options: RedisRateLimiterOptions) {
     checkOptionNames('options', options, [...OPTIONS, 'client', 'namespace']);
@@ -265,7 +265,7 @@ function infoOf(blocked: boolean, before: Decision, after: Decision, left: numbe
   const tooSoon = blocked && waits.includes(GAP);
   return {
     blocked,
-    // Another call may have taken the last one between the peek and the take.
+    // Another call may have used the last action between the peek and the take.
     blockedDueToCount: blocked && (!tooSoon || waits.length > 1),
     blockedDueToMinDifference: tooSoon,
     millisecondsUntilAllowed: wholeUnits(after.retryAfter),
@@ -288,8 +288,8 @@ function nameOf(limits: readonly RollingLimit[], mode = 'classic'): string {
 const ABOVE = 2 ** 40;
 
 /**
- * Counts every attempt; the log itself denies none. At least `entries` are kept separately. Beyond that and beyond the limit
- * the oldest ones are merged, which only affects the size of the excess.
+ * Counts every attempt; the log itself denies none. At least `entries` attempts have their own entry. Beyond that and beyond
+ * the limit, the oldest attempts are merged, which only affects the size of the excess.
  */
 function countPast(log: Policy, entries: number): Policy {
   const limit = log.limit + ABOVE;
@@ -302,7 +302,7 @@ function countPast(log: Policy, entries: number): Policy {
 
 const GAP = 'gap';
 
-/** The logs, and the longest of the minimum times between two actions. */
+/** The logs, and one policy for the longest of the minimum times between two actions. */
 function policiesOf(logs: readonly Policy[], gaps: readonly number[]): Record<string, Policy> {
   const policies = Object.fromEntries(logs.map((log, index) => [`log ${index}`, log]));
   const every = Math.max(...gaps);

@@ -2,8 +2,8 @@
  * Sharkey's SkRateLimiterService on `leakyBucket`: the same limits, factors, results and headers, with one store call per
  * check.
  *
- * All limits with the same key share an actor's bucket, whatever their sizes and rates, so a changed factor keeps what was
- * used before.
+ * All limits with the same key share an actor's bucket, whatever their sizes and rates, so calls that were already counted
+ * still count after a factor changes.
  */
 import { digest } from './shared/digest.ts';
 import {
@@ -84,7 +84,7 @@ export interface LimitInfo {
   readonly fullResetMs: Millis;
 }
 
-/** A string such as an address, or a user. A user and a string with the same id share their buckets. */
+/** The caller: a string such as an address, or a user. A user and a string with the same id share their buckets. */
 export type Actor = string | { readonly id: string };
 
 /** Options of `createSkRateLimiterService`. */
@@ -130,7 +130,7 @@ const UNLIMITED: LimitInfo = {
   fullResetMs: 0,
 };
 
-/** Creates the service. What Sharkey injects is passed as options. */
+/** Creates the service. The dependencies that Sharkey injects are passed as options. */
 export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): SkRateLimiterService {
   checkOptionNames('createSkRateLimiterService', options, ['store', 'clock', 'factor', 'disabled']);
   const { store, clock, factor, disabled = false } = options;

@@ -64,7 +64,7 @@ export interface GcraRateLimiterOptions {
   readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
-/** Creates a limiter. In memory it returns results synchronously; on a store it returns what the store returns. */
+/** Creates a limiter. In memory it returns results synchronously; on a store it returns promises if the store does. */
 export function createGcraRateLimiter(
   options: GcraRateLimiterOptions & { readonly store?: undefined },
 ): GcraRateLimiter;

@@ -1,4 +1,4 @@
-/** What the tests of stores for others' middlewares share: real sockets, and a Redis that is theirs alone. */
+/** Helpers for the tests of stores for other projects' middleware: servers on real sockets, and stores on Redis. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,14 +13,14 @@ afterAll(() => {
   for (const client of clients) client.disconnect();
 });
 
-/** A store with a connection of its own, as another process would have. Slow is not wrong here. */
+/** A store with its own connection, as another process would have. Its deadline is long, so slow replies do not fail. */
 export function ownRedis(clock?: ManualClock): Store<Promise<Decision>> {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   clients.push(client);
   return redis(client, { onFailure: 'throw', clock, deadline: '30s' });
 }
 
-/** A store whose server is not there. */
+/** A store whose server does not exist. */
 export function unreachable(onFailure: 'throw' | 'allow' | 'deny'): Store<Promise<Decision>> {
   const client = new Redis({
     port: 1,
@@ -32,7 +32,7 @@ export function unreachable(onFailure: 'throw' | 'allow' | 'deny'): Store<Promis
   return redis(client, { onFailure });
 }
 
-/** How often a store is asked: on Redis, a round trip each. */
+/** Counts the calls of a store. On Redis, each call is a round trip. */
 export function counted<R extends MaybePromise<Decision>>(store: Store<R>): Store<R> & { asked(): number } {
   let asked = 0;
   return {
@@ -47,7 +47,7 @@ export function counted<R extends MaybePromise<Decision>>(store: Store<R>): Stor
 
 let prefixes = 0;
 
-/** The server is shared with other tests. */
+/** Returns a new prefix, because the Redis server is shared with other tests. */
 export function freshPrefix(): string {
   return `compat ${process.pid} ${++prefixes}`;
 }
@@ -61,7 +61,7 @@ afterEach(async () => {
   }
 });
 
-/** Its address. It is closed after the test. */
+/** Starts the server and returns its address. The server is closed after the test. */
 export async function listen(listener: RequestListener): Promise<string> {
   const server = createServer(listener);
   servers.push(server);
@@ -70,14 +70,14 @@ export async function listen(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-/** The statuses of so many requests, one after the other. */
+/** Sends the given number of requests one after the other and returns their statuses. */
 export async function statuses(url: string, requests: number): Promise<number[]> {
   const seen: number[] = [];
   for (let i = 0; i < requests; i++) seen.push((await drained(fetch(url))).status);
   return seen;
 }
 
-/** How many of so many requests at once, spread over the addresses, got through. */
+/** Sends the given number of concurrent requests, spread over the addresses, and returns how many were admitted. */
 export async function admitted(urls: readonly string[], requests: number): Promise<number> {
   const all = Array.from({ length: requests }, (_, i) => drained(fetch(urls[i % urls.length])));
   return (await Promise.all(all)).filter(({ ok }) => ok).length;

@@ -1,6 +1,6 @@
 /**
- * Random calls of redis-cell's and throttled's drop-ins, by a clock that now and then goes back, against their rule
- * written down once more as both have it: whole nanoseconds, here in a BigInt.
+ * Compares random calls of the drop-ins for redis-cell and throttled, on a clock that sometimes goes back, with a second
+ * implementation of their rule: whole nanoseconds, as in both originals, here in a BigInt.
  */
 import { expect, test } from 'vitest';
 import { createClThrottle } from '../src/redis-cell.ts';
@@ -11,15 +11,15 @@ import { millis } from 'sluice-test-support/vectors/gcra.ts';
 
 interface Cells {
   readonly limited: boolean;
-  /** Nanoseconds: until it passes, and until the key is as good as new. */
+  /** Nanoseconds until the call would pass (`wait`) and until the key is fully replenished (`debt`). */
   readonly wait: bigint;
   readonly debt: bigint;
   readonly interval: bigint;
-  /** What is left of the burst, as nanoseconds. */
+  /** The remaining burst, in nanoseconds. */
   readonly left: bigint;
 }
 
-/** A quantity of 0 writes nothing, which is where redis-cell differs when the clock goes back: there it does. */
+/** A quantity of 0 writes nothing. In redis-cell it does, which makes a difference when the clock goes back. */
 function rule() {
   const arrivals = new Map<string, bigint>();
   return (now: bigint, key: string, interval: bigint, limit: number, quantity: number): Cells => {
@@ -35,13 +35,13 @@ function rule() {
   };
 }
 
-/** Nanoseconds that are forgiven: so near to the next unit, it is there. */
+/** Tolerance in nanoseconds: a unit that is this close to being replenished counts as available. */
 const TIME_EPSILON = 500;
 
 const unitsOf = ({ left, interval }: Cells, more: number): number =>
   left + BigInt(more) > 0n ? Number((left + BigInt(more)) / interval) : 0;
 
-/** As redis-cell has it: an interval that is cut to microseconds is too short. */
+/** As in redis-cell, which truncates the interval to microseconds and so makes it too short. */
 const unitsByMicros = ({ left, interval }: Cells): number =>
   left > 0n ? Number(left / 1000n / (interval / 1000n)) : 0;
 
@@ -73,7 +73,7 @@ interface Call {
   readonly quantity: number;
 }
 
-/** 50 calls with one quota; of those that are `changing`, with several on the same keys. */
+/** Yields 50 calls with one quota, or with several quotas on the same keys if `changing`. */
 function* calls(seed: number, grain: number, changing: boolean): Generator<Call> {
   const draw = random(seed);
   const pick = <T>(list: readonly T[]): T => list[draw(list.length)];
@@ -82,7 +82,7 @@ function* calls(seed: number, grain: number, changing: boolean): Generator<Call>
   for (let step = 0; step < 50; step++) {
     if (changing && draw(5) === 0) [[count, period], maxBurst] = [pick(RATES), pick(BURSTS)];
     const interval = (period * 1e9) / count;
-    // Further back than ten seconds and a window, keys are fresh.
+    // If the clock went back by more than ten seconds and a window, keys would count as fresh.
     const back = draw(40) === 0 ? -Math.min(interval * draw(3), 10e9) : 0;
     const gap = pick([
       0,
@@ -99,7 +99,7 @@ function* calls(seed: number, grain: number, changing: boolean): Generator<Call>
   }
 }
 
-test('redis-cell: 60,000 random calls agree in all five integers, by a clock of milliseconds', () => {
+test('redis-cell: 60,000 random calls agree in all five integers on a millisecond clock', () => {
   const differences: string[] = [];
   const theirsAbove = [0, 0];
   for (let seed = 1; seed <= 1200; seed++) {
@@ -124,14 +124,14 @@ test('redis-cell: 60,000 random calls agree in all five integers, by a clock of 
     }
   }
   expect(differences).toEqual([]);
-  // Shortly before the next unit, theirs has it already.
+  // Shortly before the next unit is replenished, the original already counts it.
   expect(theirsAbove).toEqual([59_959, 41]);
 });
 
 test.each([
   [30_000, 'milliseconds', 1e6, 0],
   [29_959, 'nanoseconds', 1, 500],
-])('throttled: %d random calls agree in every field, by a clock of %s', (calledInAll, _, grain, off) => {
+])('throttled: %d random calls agree in every field on a clock in %s', (calledInAll, _, grain, off) => {
   let called = 0;
   const differences: string[] = [];
   const isNear = (span: number, nanos: bigint): boolean => Math.abs(span * 1e6 - Number(nanos)) <= off + 0.01;
@@ -146,7 +146,7 @@ test.each([
       });
       clock.set(millis(now));
       const cells = cellsOf(now, key, BigInt(Math.floor((period * 1e9) / count)), maxBurst + 1, quantity);
-      // A float64 of epoch milliseconds does not tell these instants apart.
+      // As float64 epoch milliseconds, these instants are equal.
       if (cells.limited && cells.wait <= BigInt(2 * off)) break;
       called++;
       const { limited, remaining, resetAfter, retryAfter } = limiter.rateLimit(key, quantity);

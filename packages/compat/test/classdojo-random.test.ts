@@ -1,4 +1,4 @@
-/** Random calls beside rolling-rate-limiter itself, whose clock and timers are held. */
+/** Compares random calls with rolling-rate-limiter itself, whose clock and timers are faked. */
 import { createRequire } from 'node:module';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { InMemoryRateLimiter, type RateLimiterOptions } from '../src/rolling-window.ts';
@@ -9,10 +9,10 @@ const require = createRequire(import.meta.url);
 const original = require('rolling-rate-limiter') as {
   InMemoryRateLimiter: new (options: RateLimiterOptions) => InMemoryRateLimiter;
 };
-/** Where it reads the time, in microseconds. */
+/** The module from which the original reads the time, in microseconds. */
 const microtime = createRequire(require.resolve('rolling-rate-limiter'))('microtime') as { now(): number };
 
-// It forgets a key after the interval by a timer, which knows nothing of the clock.
+// The original forgets a key after the interval with a real timer, which does not follow the faked clock.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => {
   vi.useRealTimers();
@@ -35,7 +35,7 @@ test.each([
     const options: RateLimiterOptions = {
       interval,
       maxInInterval: 1 + draw(most),
-      // A longer one than the interval holds here, and not there.
+      // Not above the interval, because the original then stops enforcing it.
       minDifference: Math.min(interval, pick([0, 0, 0.5, 1, 5, 20, 200])),
     };
     const span = interval * 1000;
@@ -50,7 +50,7 @@ test.each([
       const id = pick(['x', 'y']);
       const op = draw(50) === 0 ? 'clear' : pick(OPS);
       const [got, rightly] = [await ours[op](id), await theirs[op](id)];
-      // Theirs adds the attempt that was not made.
+      // The original includes the attempt that was not made.
       const part = op === 'wouldLimitWithInfo' ? { millisecondsUntilAllowed: 0 } : {};
       if (!isEqual(got, rightly, part)) differences.push({ seed, step, op, options, got, rightly });
     }

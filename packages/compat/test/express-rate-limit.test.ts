@@ -1,6 +1,6 @@
 import express from 'express';
 import { MemoryStore, type Options, rateLimit, type Store } from 'express-rate-limit';
-// @ts-expect-error Express 4 under another name has no types of its own.
+// @ts-expect-error Express 4 is installed under an alias, which has no types.
 import express4 from 'express4';
 import { describe, expect, test, vi } from 'vitest';
 import { sluiceStore } from '../src/express-rate-limit.ts';
@@ -11,7 +11,7 @@ import { hitStoreClaims } from './hit-store.ts';
 
 hitStoreClaims(sluiceStore, () => new MemoryStore());
 
-/** It fits what the middleware asks for. */
+/** Checks that the store has the type that the middleware requires. */
 const asTheirs = (options?: Parameters<typeof sluiceStore>[0]): Store => sluiceStore(options);
 
 const frameworks = { 'Express 5': express, 'Express 4': express4 as unknown as typeof express };
@@ -36,7 +36,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     return { server, limiter, errors };
   }
 
-  test('allows the limit, denies one more, and announces the wait in headers', async () => {
+  test('allows requests up to the limit, denies the next one, and reports the wait in headers', async () => {
     const { server, errors } = app({ store: asTheirs(), standardHeaders: 'draft-7' });
     const url = await listen(server);
     const first = await drained(fetch(url));
@@ -59,12 +59,12 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);
   });
 
-  test('resetKey and getKey of the middleware reach the store', async () => {
+  test('the resetKey and getKey methods of the middleware call the store', async () => {
     const { server, limiter } = app({ store: asTheirs() });
     const url = await listen(server);
     await statuses(url, 3);
     expect(await limiter.getKey('client')).toMatchObject({ totalHits: 3 });
-    // Declared as void, but it hands on the store's promise.
+    // Declared as void, but it returns the store's promise.
     await Promise.resolve(limiter.resetKey('client') as unknown);
     expect(await limiter.getKey('client')).toBeUndefined();
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);
@@ -77,7 +77,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     expect(await statuses(await listen(fine.server), 5)).toEqual([200, 200, 200, 200, 200]);
   });
 
-  test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
+  test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
     const prefix = freshPrefix();
     const instances = [0, 1].map(() => app({ limit: 25, store: asTheirs({ store: ownRedis(), prefix }) }));
     const urls = await Promise.all(instances.map(({ server }) => listen(server)));
@@ -85,7 +85,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     expect(await instances[0]?.limiter.getKey('client')).toMatchObject({ totalHits: 100 });
   });
 
-  test('limiters that count one key twice for a request are found out by their prefix', async () => {
+  test('the middleware detects two limiters with the same prefix that count a request twice', async () => {
     const shared = memory();
     const twice = (second: string) => {
       const first = app({ store: asTheirs({ store: shared, prefix: 'first' }) });
@@ -119,7 +119,7 @@ describe('while Redis is unavailable', () => {
     return { seen, complaints: logger.error.mock.calls.length };
   }
 
-  test('follows onFailure of the store, or leaves the decision to the middleware', async () => {
+  test('allows or denies as onFailure says, or leaves the decision to the middleware if the store throws', async () => {
     expect(await answers('throw', false)).toEqual({ seen: [503, 503, 503], complaints: 0 });
     expect(await answers('throw', true)).toEqual({ seen: [200, 200, 200], complaints: 3 });
     expect(await answers('allow', false)).toEqual({ seen: [200, 200, 200], complaints: 0 });

@@ -1,5 +1,5 @@
-// Required before the plugin's own tests: the plugin they load counts in a store of Sluice, unless they bring a class.
-// It runs what was built. Their tests set Date, so that is the clock in memory; REDIS_PORT is where their Redis is.
+// Loaded before the plugin's own tests. It makes the plugin count in a Sluice store, unless a test passes its own class.
+// Uses the built packages. The tests fake Date, so the clock in memory reads Date. REDIS_PORT is the port of their Redis.
 const Module = require('node:module');
 const path = require('node:path');
 const { Redis } = require('ioredis');

@@ -15,7 +15,7 @@ import { redisServer } from 'sluice-test-support/redis/server.ts';
 import { punctually } from 'sluice-test-support/redis/watch.ts';
 import { admitted, counted, drained, freshPrefix, ownRedis, statuses, unreachable } from './apps.ts';
 
-/** It fits what the plugin asks for. */
+/** Checks that the class has the type that the plugin requires. */
 const asTheirs = (options?: Parameters<typeof sluiceStore>[0]): FastifyRateLimitStoreCtor =>
   sluiceStore(options);
 
@@ -32,7 +32,7 @@ const hits = (
 
 const places = {
   'in memory': (clock: ManualClock) => sluiceStore({ clock }),
-  'over Redis': (clock: ManualClock) => sluiceStore({ store: ownRedis(clock), prefix: freshPrefix() }),
+  'on Redis': (clock: ManualClock) => sluiceStore({ store: ownRedis(clock), prefix: freshPrefix() }),
 };
 
 describe.each(Object.entries(places))('%s', (_, open) => {
@@ -68,14 +68,14 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await read()).toEqual({ current: 0, ttl: 0 });
   });
 
-  test('one key is counted in one place, whatever the window of a call', async () => {
+  test('calls with different windows share the count of a key', async () => {
     const { clock, incr } = opened();
     await incr(2, 1000);
     clock.advance(100);
     expect(await incr(2, 5000)).toEqual({ current: 2, ttl: 4900 });
   });
 
-  test('every hit is the first in a window without length', async () => {
+  test('every hit is the first in a window of length 0', async () => {
     const { incr, read } = opened();
     for (let i = 0; i < 3; i++) expect(await incr(2, 0)).toEqual({ current: 1, ttl: 0 });
     expect(await read(2, 0)).toEqual({ current: 0, ttl: 0 });
@@ -85,7 +85,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     await expect(opened().incr(2, Number.NaN)).rejects.toMatchObject({ code: 'ERR_DURATION' });
   });
 
-  test('continueExceeding: each request while limited restarts the whole window', async () => {
+  test('continueExceeding: each request made while limited restarts the whole window', async () => {
     const { clock, incr, read } = opened({ continueExceeding: true });
     for (let i = 0; i < 2; i++) await incr();
     for (let current = 3; current < 8; current++) {
@@ -100,7 +100,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await incr()).toEqual({ current: 1, ttl: 1000 });
   });
 
-  test('exponentialBackoff: doubles the wait each time, and keeps announced waits', async () => {
+  test('exponentialBackoff: doubles the wait each time and never shortens a reported wait', async () => {
     const { clock, incr, read } = opened({ exponentialBackoff: true });
     for (let i = 0; i < 2; i++) await incr();
     expect(await incr()).toEqual({ current: 3, ttl: 1000 });
@@ -112,17 +112,17 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     clock.advance(1);
     expect(await incr()).toEqual({ current: 1, ttl: 1000 });
     for (let i = 0; i < 2; i++) await incr();
-    expect(await incr(), 'the next time it starts from the beginning').toEqual({ current: 4, ttl: 2000 });
+    expect(await incr(), 'the backoff starts again after the wait').toEqual({ current: 4, ttl: 2000 });
   });
 
-  test('a backoff has an end: the largest safe integer', async () => {
+  test('a backoff never exceeds the largest safe integer', async () => {
     const { incr } = opened({ exponentialBackoff: true });
     for (let i = 0; i < 2; i++) await incr();
     for (let i = 0; i < 50; i++) await incr();
     expect(await incr()).toEqual({ current: 53, ttl: Number.MAX_SAFE_INTEGER });
   });
 
-  test('a wait is never shortened, also when it is no longer known how often a client came', async () => {
+  test('a wait is not shortened when the count of requests made while limited has expired', async () => {
     const { clock, incr } = opened({ exponentialBackoff: true });
     for (let i = 0; i < 40; i++) await incr();
     const wait = 1000 * 2 ** 37;
@@ -140,7 +140,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
   });
 
   test.each(['continueExceeding', 'exponentialBackoff'])(
-    'of hits at once no more than max pass: %s',
+    'admits at most max of the concurrent hits: %s',
     async (option) => {
       const { incr } = opened({ [option]: true });
       const all = await Promise.all(Array.from({ length: 100 }, () => incr(20)));
@@ -149,7 +149,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
   );
 });
 
-test('routes count apart, those of a group together, and limiters without a route by their order', async () => {
+test('routes have separate counts, routes of a group share one, and limiters without a route are numbered', async () => {
   const store = new (sluiceStore({ clock: manualClock() }))();
   const count = async (routeOptions: object) =>
     (await hits(store.child(routeOptions), 'key', 1000, 9))?.current;
@@ -168,7 +168,7 @@ test('routes count apart, those of a group together, and limiters without a rout
   expect(await count({ routeInfo: {} })).toBe(1);
 });
 
-test('each registration has a memory of its own, and shares one that is given', async () => {
+test('each registration has its own memory, unless a store is given', async () => {
   const counts = async (Store: ReturnType<typeof sluiceStore>) => [
     (await hits(new Store(), 7, 1000, 9))?.current,
     (await hits(new Store(), '7', 1000, 9))?.current,
@@ -177,7 +177,7 @@ test('each registration has a memory of its own, and shares one that is given', 
   expect(await counts(sluiceStore({ store: memory() }))).toEqual([1, 2]);
 });
 
-test('a hit is one store call; a hit while limited needs a few more', async () => {
+test('a hit is one store call, and a hit made while limited needs a few more', async () => {
   const asked = async (params: object) => {
     const store = counted(memory());
     const route = new (sluiceStore({ store }))(params);
@@ -190,11 +190,11 @@ test('a hit is one store call; a hit while limited needs a few more', async () =
     return seen;
   };
   expect(await asked({})).toEqual([1, 1, 1, 1]);
-  // The first time three at once, after the hit itself; then two more, one after the other.
+  // The first limited hit needs three more calls, all concurrent. Later ones need two more, one after the other.
   expect(await asked({ continueExceeding: true })).toEqual([1, 1, 4, 3]);
 });
 
-test('follows onFailure of its store while Redis is unavailable, with one store call', async () => {
+test('applies onFailure of its store while Redis is unavailable, with one store call', async () => {
   const answer = async (onFailure: 'throw' | 'allow' | 'deny') => {
     const store = counted(unreachable(onFailure));
     const seen = await hits(new (sluiceStore({ store }))({ continueExceeding: true }), 'key', 60_000, 2);
@@ -230,7 +230,7 @@ describe('with Fastify, over a socket', () => {
     return `${await app.listen({ port: 0, host: '127.0.0.1' })}/`;
   }
 
-  test('allows the limit, denies one more, and announces the wait in headers', async () => {
+  test('allows requests up to the limit, denies the next one, and reports the wait in headers', async () => {
     const clock = manualClock();
     const url = await start({ max: 2, timeWindow: '1 minute', store: asTheirs({ clock }) });
     const first = await drained(fetch(url));
@@ -248,7 +248,7 @@ describe('with Fastify, over a socket', () => {
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);
   });
 
-  test('a route has a limit of its own, and the routes of a group share theirs', async () => {
+  test('a route has its own limit, and the routes of a group share one', async () => {
     const url = await start({ max: 100, timeWindow: 60_000, store: asTheirs() });
     expect(await statuses(`${url}strict`, 2)).toEqual([200, 429]);
     expect(await statuses(`${url}otp/send`, 2)).toEqual([200, 200]);
@@ -267,7 +267,7 @@ describe('with Fastify, over a socket', () => {
     expect(await statuses(url, 5)).toEqual([200, 429, 429, 403, 403]);
   });
 
-  test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
+  test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
     const prefix = freshPrefix();
     const urls = await Promise.all(
       [0, 1].map(() =>
@@ -278,16 +278,16 @@ describe('with Fastify, over a socket', () => {
   });
 });
 
-/** A plan of theirs that a store of Sluice does not keep, and why. */
+/** Tests of the plugin that do not pass with a Sluice store, and why. */
 const DIFFERENT = {
   'With { increment: false } and exponentialBackoff the peek reports the base window without escalating it':
-    'in memory theirs forgets a wait that it has announced; on Redis it keeps it, and so do we',
+    'the plugin forgets a reported wait in memory but keeps it on Redis; Sluice always keeps it',
   'Throw on redis error':
-    'they expect the words of ioredis; ours say which store failed, and then those words',
-  'With { increment: false } it throws on redis error': 'the same',
+    'the test expects the message of ioredis; Sluice puts the name of the failed store before it',
+  'With { increment: false } it throws on redis error': 'same reason',
 };
 
-test('their own tests pass over Sluice, in memory and on Redis, but for those named here', {
+test('the tests of @fastify/rate-limit pass with Sluice in memory and on Redis, except for three', {
   timeout: 240_000,
 }, async () => {
   const theirs = join(dirname(createRequire(import.meta.url).resolve('@fastify/rate-limit')), 'test');
@@ -296,7 +296,7 @@ test('their own tests pass over Sluice, in memory and on Redis, but for those na
   );
   const found = { tests: 0, passed: 0, skippedByThem: 0 };
   for (const file of files) {
-    // They wait for real time, in windows of half a second: on a machine that stood still one may come too late.
+    // These tests wait in real time for windows of half a second, so a machine that pauses can make one fail.
     const report = await punctually(20, () => reportOf(join(theirs, file)));
     const count = (what: string) => Number(new RegExp(`^# ${what} (\\d+)$`, 'm').exec(report)?.[1]);
     found.tests += count('tests');
@@ -306,18 +306,18 @@ test('their own tests pass over Sluice, in memory and on Redis, but for those na
   expect(found).toEqual({ tests: 114, passed: 109, skippedByThem: 1 });
 });
 
-/** What a file of their tests reports, if none fails but those that are named above. */
+/** Runs one of the plugin's test files and returns its report. Fails if a test fails that is not listed above. */
 async function reportOf(file: string): Promise<string> {
   const server = await redisServer();
   const hook = fileURLToPath(new URL('./fastify-own-suite.cjs', import.meta.url));
-  // A test that fails leaves its connections open: without `force-exit` its process would never end.
+  // A failed test leaves its connections open, so without `force-exit` its process would never end.
   const args = ['--require', hook, '--test', '--test-force-exit', '--test-reporter=tap', file];
   const run = spawn(process.execPath, args, {
     env: { ...process.env, REDIS_PORT: String(server.port) },
     stdio: ['ignore', 'pipe', 'ignore'],
     detached: true,
   });
-  // It has a process of its own for the file: both, should this test run out of time.
+  // The test runner starts another process for the file, so a timeout must kill the whole process group.
   onTestFinished(() => {
     if (run.exitCode === null) process.kill(-(run.pid as number));
   });

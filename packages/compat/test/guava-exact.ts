@@ -1,9 +1,9 @@
 /**
- * Guava's documented rules in exact fractions. All of it is kept as time: a permit is 1/rate seconds, so a changed rate
- * changes no state.
+ * Guava's documented rules in exact fractions. All state is kept as time (a permit is 1/rate seconds), so a new rate does
+ * not change the state.
  */
 
-/** Of microseconds: numerator and denominator. */
+/** Microseconds, as numerator and denominator. */
 type Fraction = readonly [bigint, bigint];
 
 function reduced(n: bigint, d: bigint): Fraction {
@@ -32,14 +32,14 @@ export interface ExactPace {
   book(permits: number, now: number): number;
 }
 
-/** Whole rates and numbers; times in whole microseconds. */
+/** Rates and permits must be whole numbers. Times are in whole microseconds. */
 export function exactPace(shape: Shape, firstRate: number, created: number): ExactPace {
   const warmup = shape.warmup === undefined ? undefined : of(shape.warmup * 1000);
   const coldFactor = of(shape.coldFactor ?? 1);
   const threshold = warmup === undefined ? of(0) : over(warmup, of(2));
   const coldest = warmup === undefined ? of(1) : over(times(of(2), warmup), add(of(1), coldFactor));
   const max = warmup === undefined ? of((shape.maxBurstSeconds ?? 1) * 1e6) : add(threshold, coldest);
-  /** With a warm-up the store fills in its time, whatever its size. */
+  /** With a warm-up, stored permits reach their maximum in the warm-up time, whatever that maximum is. */
   const gain = warmup === undefined ? of(1) : over(max, warmup);
   const slope = over(sub(coldFactor, of(1)), coldest);
   let stored = warmup === undefined ? of(0) : max;

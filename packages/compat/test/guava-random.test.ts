@@ -1,15 +1,15 @@
-/** Guava's RateLimiter on random calls, against its documented rules in exact fractions. */
+/** Compares random calls of Guava's RateLimiter with its documented rules in exact fractions. */
 import { describe, expect, test } from 'vitest';
 import { RateLimiter } from '../src/guava.ts';
 import { manualClock } from 'sluice/testing';
 import { random } from 'sluice-test-support/random.ts';
 import { exactPace } from './guava-exact.ts';
 
-describe('random', () => {
+describe('random calls', () => {
   const RATES = [1, 2, 3, 5, 7, 10, 33, 100, 999, 5000];
 
   for (const warmup of [undefined, 1, 400, 3000]) {
-    test(`agrees with exact fractions, warm-up ${warmup}`, async () => {
+    test(`agree with exact fractions, warm-up ${warmup}`, async () => {
       for (let seed = 1; seed <= 40; seed++) {
         const draw = random(seed);
         const clock = manualClock(draw(1e9) / 1000);
@@ -31,7 +31,7 @@ describe('random', () => {
             const wait = limiter.reserve(permits) * 1000;
             expect(Math.abs(wait - exact.book(permits, now))).toBeLessThanOrEqual(step + 1e-6);
           } else {
-            // Not so near to the wait that a microsecond per step decides.
+            // Far enough from the wait that a rounding error of a microsecond per step makes no difference.
             const wait = exact.waitAt(now);
             const timeout = wait + (draw(2) === 0 ? -1 : 1) * (step + 1 + draw(1e5));
             const granted = await limiter.tryAcquire(permits, timeout / 1000);
@@ -43,7 +43,7 @@ describe('random', () => {
     });
   }
 
-  test('a timeout of exactly the wait is enough, a microsecond less is not', async () => {
+  test('pass with a timeout of exactly the wait, but not with a microsecond less', async () => {
     const draw = random(7);
     for (let i = 0; i < 500; i++) {
       const clock = manualClock(1_700_000_000_000 + draw(1e9) / 1000);

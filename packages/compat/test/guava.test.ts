@@ -1,4 +1,4 @@
-/** Guava's RateLimiter: all recorded steps, the API around them, and the same rules on a store. */
+/** Guava's RateLimiter: all recorded steps, the rest of the API, and the same rules on a store. */
 import { describe, expect, test } from 'vitest';
 import { createLimiter, pacer } from 'sluice';
 import { type DistributedRateLimiter, RateLimiter, type RateLimiterOptions } from '../src/guava.ts';
@@ -13,7 +13,7 @@ interface Step {
   readonly permits: number;
   readonly permitsPerSecond?: number | 'Infinity';
   readonly timeoutMs?: number;
-  /** Absent where the arguments were refused. */
+  /** Absent if the arguments were rejected. */
   readonly waitedMicros?: number;
   readonly expected: unknown;
 }
@@ -40,7 +40,7 @@ function shapeOf({ warmupMs, coldFactor, maxBurstSeconds }: Scenario): RateLimit
   return { warmup: warmupMs, coldFactor, maxBurstSeconds };
 }
 
-/** As the recorder did it: advance, then the call, which sleeps by moving the clock or by doing nothing. */
+/** Replays a scenario as it was recorded: sets the clock, then calls. Returns the differences. */
 async function differences(
   scenario: Scenario,
   clock: ManualClock,
@@ -81,15 +81,15 @@ async function answer(limiter: Verbs, step: Step): Promise<unknown> {
   }
 }
 
-describe('recorded', () => {
-  test('93 scenarios with 3590 steps run', () => {
+describe('recorded scenarios', () => {
+  test('are 93 in number, with 3590 steps', () => {
     expect(compared).toHaveLength(93);
     expect(compared.flatMap(({ steps }) => steps.filter(isCompared))).toHaveLength(3590);
   });
 
-  for (const [when, base] of Object.entries({ 'from 0': 0, 'in our days': 1_700_000_000_000 })) {
+  for (const [when, base] of Object.entries({ 'that starts at 0': 0, 'in epoch time': 1_700_000_000_000 })) {
     for (const scenario of compared) {
-      test(`${scenario.id} agrees, by a clock ${when}`, async () => {
+      test(`${scenario.id} agrees on a clock ${when}`, async () => {
         const clock = manualClock(base + scenario.startMicros / 1000);
         const make = (sleep: (ms: number) => void) =>
           RateLimiter.create(Number(scenario.permitsPerSecond), { ...shapeOf(scenario), clock, sleep });
@@ -98,7 +98,7 @@ describe('recorded', () => {
     }
   }
 
-  test('a sleep that moves the clock finds the recorded instants by itself', async () => {
+  test('reach the recorded instants if sleeping advances the clock', async () => {
     for (const scenario of compared.filter(({ sleepAdvancesClock }) => sleepAdvancesClock)) {
       const clock = manualClock(scenario.startMicros / 1000);
       const limiter = RateLimiter.create(Number(scenario.permitsPerSecond), {
@@ -125,17 +125,17 @@ describe('the API', () => {
     return { clock, limiter: RateLimiter.create(rate, { clock, ...options }) };
   };
 
-  test('reserve says milliseconds, acquire seconds', async () => {
+  test('reserve returns milliseconds, and acquire returns seconds', async () => {
     const { limiter } = open(5, { sleep: () => undefined });
     expect([limiter.reserve(), limiter.reserve(2)]).toEqual([0, 200]);
     expect(await limiter.acquire()).toBe(0.6);
   });
 
-  test('what is not used is kept for one second unless it is told', () => {
+  test('stores the unused permits of one second by default', () => {
     const { clock, limiter } = open(2);
     limiter.reserve();
     clock.advance(60_000);
-    // The two that were kept, then one every half second: the third is owed by the fourth.
+    // Two stored permits, then one every half second: the fourth call waits for what the third one took.
     expect([1, 1, 1, 1].map((permits) => limiter.reserve(permits))).toEqual([0, 0, 0, 500]);
   });
 
@@ -149,7 +149,7 @@ describe('the API', () => {
     expect(limiter.reserve()).toBe(600);
   });
 
-  test('without a timeout tryAcquire waits for nothing, however short', async () => {
+  test('tryAcquire without a timeout never waits, however short the wait would be', async () => {
     const { limiter } = open(1000);
     expect([await limiter.tryAcquire(), await limiter.tryAcquire(), limiter.reserve()]).toEqual([
       true,
@@ -165,7 +165,7 @@ describe('the API', () => {
     expect(await waits).toEqual([0, 0.1, 0.2]);
   });
 
-  test('without a sleep of its own it waits by the clock', async () => {
+  test('waits on the given clock if no sleep is given', async () => {
     const { clock, limiter } = open(10);
     limiter.reserve();
     let passed = false;
@@ -178,7 +178,7 @@ describe('the API', () => {
     expect(passed).toBe(true);
   });
 
-  test('without a clock it waits in real time', async () => {
+  test('waits in real time if no clock is given', async () => {
     const limiter = RateLimiter.create(200);
     await limiter.acquire();
     const start = performance.now();
@@ -186,7 +186,7 @@ describe('the API', () => {
     expect(performance.now() - start).toBeGreaterThan(4);
   });
 
-  test('a clock that goes back does not mint units', () => {
+  test('a clock that goes back does not create permits', () => {
     const { clock, limiter } = open(10);
     clock.advance(1000);
     expect(limiter.reserve(11)).toBe(0);
@@ -194,7 +194,7 @@ describe('the API', () => {
     expect(limiter.reserve()).toBe(1100);
   });
 
-  test('an infinite rate without a burst limits again when it is finite', () => {
+  test('limits again after an infinite rate without a burst becomes finite', () => {
     const { clock, limiter } = open(Infinity, { maxBurstSeconds: 0 });
     expect(limiter.getRate()).toBe(Infinity);
     clock.advance(1000);
@@ -204,44 +204,41 @@ describe('the API', () => {
     expect([limiter.reserve(), limiter.reserve()]).toEqual([0, 100]);
   });
 
-  test('the pause at an infinite rate leaves nothing cold', () => {
+  test('idle time at an infinite rate leaves no cold permits', () => {
     const { clock, limiter } = open(Infinity, { warmup: '10s' });
     clock.advance(10_000);
     limiter.setRate(1);
     expect([limiter.reserve(), limiter.reserve(), limiter.reserve()]).toEqual([0, 1000, 2000]);
   });
 
-  test('without a warm-up time a warm-up stores nothing, also after a pause', () => {
+  test('a warm-up of 0 stores no permits, even after a pause', () => {
     const { clock, limiter } = open(5, { warmup: 0 });
     clock.advance(10_000);
     expect([limiter.reserve(), limiter.reserve(), limiter.reserve()]).toEqual([0, 200, 400]);
   });
 
-  test('the warm-up may be text', () => {
+  test('accepts the warm-up as a string', () => {
     const first = ({ limiter }: ReturnType<typeof open>) => [limiter.reserve(3), limiter.reserve()];
     expect(first(open(5, { warmup: '4s' }))).toEqual(first(open(5, { warmup: 4000 })));
   });
 
-  test.each([0, -1, Number.NaN, -Infinity, '5', undefined])('a rate of %s is refused', (rate) => {
+  test.each([0, -1, Number.NaN, -Infinity, '5', undefined])('rejects a rate of %s', (rate) => {
     const { limiter } = open(5);
     expect(() => RateLimiter.create(rate as number)).toThrow(RangeError);
     expect(() => limiter.setRate(rate as number)).toThrow(RangeError);
     expect(limiter.getRate()).toBe(5);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, Infinity])(
-    '%s permits are refused and charge nothing',
-    async (permits) => {
-      const { limiter } = open(5);
-      const far = RateLimiter.distributed(5, { store: STORES['memory'](manualClock()) });
-      for (const one of [limiter, far]) {
-        await expect(one.acquire(permits)).rejects.toThrow(RangeError);
-        await expect(one.tryAcquire(permits, 1000)).rejects.toThrow(RangeError);
-      }
-      expect(() => limiter.reserve(permits)).toThrow(RangeError);
-      expect([limiter.reserve(), await far.reserve()]).toEqual([0, 0]);
-    },
-  );
+  test.each([0, -1, 1.5, Number.NaN, Infinity])('rejects %s permits and charges nothing', async (permits) => {
+    const { limiter } = open(5);
+    const far = RateLimiter.distributed(5, { store: STORES['memory'](manualClock()) });
+    for (const one of [limiter, far]) {
+      await expect(one.acquire(permits)).rejects.toThrow(RangeError);
+      await expect(one.tryAcquire(permits, 1000)).rejects.toThrow(RangeError);
+    }
+    expect(() => limiter.reserve(permits)).toThrow(RangeError);
+    expect([limiter.reserve(), await far.reserve()]).toEqual([0, 0]);
+  });
 
   test.each<[string, object]>([
     ['warmup', { warmup: -1 }],
@@ -252,7 +249,7 @@ describe('the API', () => {
     ['maxBurstSeconds', { warmup: 1, maxBurstSeconds: 1 }],
     ['burst', { burst: 1 }],
     ['clock', { clock: {} }],
-  ])('a bad %s is refused: %j', (_, options) => {
+  ])('rejects an invalid %s: %j', (_, options) => {
     expect(() => RateLimiter.create(5, options)).toThrow(RangeError);
   });
 
@@ -264,13 +261,13 @@ describe('the API', () => {
 describe.each(['memory', 'redis 7'])('distributed, on %s', (name) => {
   const makeStore = STORES[name];
 
-  /** Idle time counts from the first call on, and what was stored at an infinite rate is not made up. */
+  /** Leaves out idle time before the first call and infinite first rates, for which `distributed` stores nothing. */
   const there = compared.filter(
     ({ permitsPerSecond, startMicros, steps, warmupMs }) =>
       permitsPerSecond !== 'Infinity' && (warmupMs !== undefined || steps[0]?.atMicros === startMicros),
   );
 
-  test('76 scenarios with 2846 steps run', () => {
+  test('replays 76 scenarios with 2846 steps', () => {
     expect(there).toHaveLength(76);
     expect(there.flatMap(({ steps }) => steps.filter(isCompared))).toHaveLength(2846);
   });
@@ -295,7 +292,7 @@ describe.each(['memory', 'redis 7'])('distributed, on %s', (name) => {
     expect(await other.reserve()).toBe(0);
   });
 
-  test('at an infinite rate nothing is charged, but what is owed is waited for', async () => {
+  test('at an infinite rate nothing is charged, but callers still wait for earlier debt', async () => {
     const clock = manualClock(1_700_000_000_000);
     const limiter = RateLimiter.distributed(10, { store: makeStore(clock) });
     await limiter.reserve(5);
@@ -306,7 +303,7 @@ describe.each(['memory', 'redis 7'])('distributed, on %s', (name) => {
     expect(await limiter.tryAcquire(1000)).toBe(true);
   });
 
-  test('giving back to a fully replenished key stores nothing', async () => {
+  test('a refund to a fully replenished key stores nothing', async () => {
     const clock = manualClock(1_700_000_000_000);
     const policy = pacer({ limit: 10, per: 1000, maxBurst: 5, fresh: 'empty' });
     const limiter = createLimiter(policy, { store: makeStore(clock), name: 'refund' });

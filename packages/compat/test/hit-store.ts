@@ -1,4 +1,4 @@
-/** What the stores of express-rate-limit and of hono-rate-limiter both promise, as claims over memory and Redis. */
+/** Shared tests of the stores for express-rate-limit and hono-rate-limiter, in memory and on Redis. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { HitStore, SluiceStoreOptions } from '../src/express-rate-limit.ts';
@@ -9,7 +9,7 @@ import { counted, freshPrefix, ownRedis } from './apps.ts';
 const MINUTE = 60_000;
 const START = 1_700_000_000_000;
 
-/** What comes with the middleware. */
+/** The store that the middleware itself provides. */
 interface TheirStore {
   init(options: never): void;
   increment(key: string): unknown;
@@ -28,9 +28,9 @@ export function hitStoreClaims(
 ): void {
   const places = {
     'in memory': (clock: ReturnType<typeof manualClock>) => make({ clock }),
-    'over a memory that was given': (clock: ReturnType<typeof manualClock>) =>
+    'on a given memory store': (clock: ReturnType<typeof manualClock>) =>
       make({ clock, store: memory({ clock }) }),
-    'over Redis': (clock: ReturnType<typeof manualClock>) =>
+    'on Redis': (clock: ReturnType<typeof manualClock>) =>
       make({ clock, store: ownRedis(clock), prefix: freshPrefix() }),
   };
 
@@ -42,7 +42,7 @@ export function hitStoreClaims(
       return { clock, store };
     }
 
-    test('each increment counts one more, and all of a window end together', async () => {
+    test('each increment adds one hit, and all hits of a window expire together', async () => {
       const { clock, store } = opened();
       const resetTime = new Date(START + MINUTE);
       expect(await store.increment('a')).toEqual({ totalHits: 1, resetTime });
@@ -83,7 +83,7 @@ export function hitStoreClaims(
       expect((await store.increment('nobody')).totalHits).toBe(1);
     });
 
-    test('decrement after the end of a window gives nothing to the next', async () => {
+    test('decrement after the end of a window does not affect the next window', async () => {
       const { clock, store } = opened();
       await store.increment('a');
       clock.advance(MINUTE);
@@ -91,7 +91,7 @@ export function hitStoreClaims(
       expect((await store.increment('a')).totalHits).toBe(1);
     });
 
-    test('resetKey clears one client and no other', async () => {
+    test('resetKey clears only the given client', async () => {
       const { store } = opened();
       await store.increment('a');
       await store.increment('b');
@@ -109,14 +109,14 @@ export function hitStoreClaims(
       );
     });
 
-    test('an answer that was given does not change with later hits', async () => {
+    test('later hits do not change a returned result', async () => {
       const { store } = opened();
       const first = await store.increment('a');
       await store.increment('a');
       expect(first.totalHits).toBe(1);
     });
 
-    test('every hit is the first in a window without length', async () => {
+    test('every hit is the first in a window of length 0', async () => {
       for (const windowMs of [0, -1]) {
         const { store } = opened(windowMs);
         await store.increment('a');
@@ -157,7 +157,7 @@ export function hitStoreClaims(
     expect(make({ store: memory() }).localKeys).toBe(false);
   });
 
-  test('stores of one prefix share their counts, of two they do not', async () => {
+  test('stores share their counts only if they have the same prefix', async () => {
     const shared = memory();
     const [a, twin, other] = ['a', 'a', 'b'].map((prefix) => make({ store: shared, prefix }));
     for (const store of [a, twin, other]) store.init({ windowMs: MINUTE });
@@ -167,7 +167,7 @@ export function hitStoreClaims(
     expect([a.prefix, other.prefix]).toEqual(['a', 'b']);
   });
 
-  test('without a clock the announced end is that of Date', async () => {
+  test('reports the end of the window in Date time if no clock is given', async () => {
     const store = make();
     store.init({ windowMs: MINUTE });
     const before = Date.now();
@@ -194,7 +194,7 @@ export function hitStoreClaims(
     await expect(make().increment('a')).rejects.toMatchObject({ code: 'ERR_MISSING_OPTION' });
   });
 
-  describe('beside their own store', () => {
+  describe('compared with the store of the middleware', () => {
     afterEach(() => {
       vi.useRealTimers();
     });
@@ -213,7 +213,7 @@ export function hitStoreClaims(
               await theirs.resetKey(each.key);
               await ours.resetKey(each.key);
             } else {
-              // Theirs hands out the record that it goes on writing to.
+              // The middleware's store returns a record that it later changes.
               const expected = structuredClone(await theirs.increment(each.key));
               expect(await ours.increment(each.key)).toEqual(expected);
             }

@@ -15,7 +15,7 @@ import { hitStoreClaims } from './hit-store.ts';
 
 hitStoreClaims(sluiceStore, () => new MemoryStore());
 
-/** It fits what the middleware asks for. */
+/** Checks that the store has the type that the middleware requires. */
 const asTheirs = (options?: Parameters<typeof sluiceStore>[0]): Store => sluiceStore(options);
 
 type Config = Partial<Exclude<Parameters<typeof rateLimiter>[0], { binding: unknown }>>;
@@ -36,7 +36,7 @@ function app(config: Config, status: 200 | 500 = 200): Promise<string> {
   return listen((request, response) => void listener(request, response));
 }
 
-test('allows the limit, denies one more, and announces the wait in headers', async () => {
+test('allows requests up to the limit, denies the next one, and reports the wait in headers', async () => {
   const url = await app({ store: asTheirs() });
   const first = await drained(fetch(url));
   expect(first.headers.get('ratelimit-remaining')).toBe('1');
@@ -57,7 +57,7 @@ test('allows the full limit again after the window', async () => {
   expect(await statuses(url, 3)).toEqual([200, 200, 429]);
 });
 
-test('getKey and resetKey of the context reach the store', async () => {
+test('the getKey and resetKey functions of the context call the store', async () => {
   const url = await app({ store: asTheirs(), limit: 3 });
   await statuses(url, 2);
   expect(await (await fetch(`${url}used`)).json()).toMatchObject({ totalHits: 3 });
@@ -71,7 +71,7 @@ test('subtracts requests that are configured not to count', async () => {
   expect(await statuses(fine, 5)).toEqual([200, 200, 200, 200, 200]);
 });
 
-test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
+test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
   const prefix = freshPrefix();
   const urls = await Promise.all(
     [0, 1].map(() => app({ limit: 25, store: asTheirs({ store: ownRedis(), prefix }) })),
@@ -79,7 +79,7 @@ test('two instances on one Redis admit the limit once, however many requests are
   expect(await admitted(urls, 100)).toBe(25);
 });
 
-test('messages of a web socket are counted, too', async () => {
+test('counts the messages of a WebSocket', async () => {
   const store = asTheirs({ store: memory() });
   const limiter = webSocketLimiter({ limit: 2, keyGenerator: () => 'client', store });
   const echo: WSEvents = { onMessage: ({ data }, socket) => socket.send(String(data)) };
@@ -102,7 +102,7 @@ test('messages of a web socket are counted, too', async () => {
   expect([code, reason.toString()]).toEqual([1008, 'Too many requests, please try again later.']);
 });
 
-test('resetExpiryOnChange of their RedisStore restarts the window at each hit; here it is refused', async () => {
+test('rejects resetExpiryOnChange, with which the original RedisStore restarts the window at each hit', async () => {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   const prefix = freshPrefix();
   const theirs = new RedisStore({

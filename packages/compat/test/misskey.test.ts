@@ -1,4 +1,4 @@
-/** Misskey's RateLimiterService, as docs/migrate/misskey.md rebuilds it, against what was recorded from the original. */
+/** Compares Misskey's RateLimiterService, as docs/migrate/misskey.md rebuilds it, with recordings of the original. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createSkRateLimiterService } from '../src/sharkey.ts';
@@ -15,7 +15,7 @@ interface Scenario {
   readonly steps: readonly {
     readonly atMs: number;
     readonly actor: string;
-    /** null: passed. `resetMs` counts from the scenario's start. */
+    /** null if the call passed. `resetMs` counts from the start of the scenario. */
     readonly expect: { readonly code: string; readonly info: { readonly resetMs: number } } | null;
   }[];
 }
@@ -24,7 +24,7 @@ const { meta, scenarios } = load<{ meta: { baseMs: number }; scenarios: readonly
   'misskey-legacy',
 );
 
-describe.each(['memory', 'redis 7'])('the service of the guide, on %s', (name) => {
+describe.each(['memory', 'redis 7'])('the service in the guide, on %s', (name) => {
   async function differences({ limit, factor, steps }: Scenario) {
     const clock = manualClock();
     const attempt = createRateLimiterService(STORES[name](clock));
@@ -38,20 +38,20 @@ describe.each(['memory', 'redis 7'])('the service of the guide, on %s', (name) =
     return { outcomes, resets };
   }
 
-  test.each(scenarios)('$id $name passes, refuses and says why as recorded', async (scenario) => {
-    // At 4/3 calls a second theirs announces the end of the oldest of two: an instant at which it still refuses.
+  test.each(scenarios)('$id $name allows and denies with the recorded reasons', async (scenario) => {
+    // At 4/3 calls a second the original reports when the older of two hits expires, but still denies at that instant.
     const resets = scenario.id === 'misskey-11' ? 19 : 0;
     expect(await differences(scenario)).toEqual({ outcomes: 0, resets });
   });
 });
 
-test('the recording has 11 scenarios with 163 steps, 131 of them refused', () => {
+test('the recording has 11 scenarios with 163 steps, 131 of them denied', () => {
   const steps = scenarios.flatMap((scenario) => scenario.steps);
   expect([scenarios.length, steps.length]).toEqual([11, 163]);
   expect(steps.filter(({ expect }) => expect !== null)).toHaveLength(131);
 });
 
-test('the page has the code that is tested here', () => {
+test('the guide contains the code that is tested here', () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
   const code = read('misskey-guide.ts')
     .replace(/^import [^;]*;/, '')
@@ -60,7 +60,7 @@ test('the page has the code that is tested here', () => {
   expect(read('../../../docs/migrate/misskey.md')).toContain(code);
 });
 
-test('with the same limits, sluice-compat/sharkey passes or refuses as recorded at 106 of 163 steps', async () => {
+test('with the same limits, sluice-compat/sharkey decides as recorded at 106 of 163 steps', async () => {
   let agree = 0;
   for (const { limit, factor = 1, steps } of scenarios) {
     const clock = manualClock();

@@ -1,4 +1,4 @@
-/** Random calls beside ratelimit.js itself, which sends the time of its process, in whole seconds. */
+/** Compares random calls with ratelimit.js itself, which sends the time of its process in whole seconds. */
 import { Redis } from 'ioredis';
 import { createRequire } from 'node:module';
 import { afterAll, afterEach, expect, inject, test, vi } from 'vitest';
@@ -33,14 +33,14 @@ const asked = (ask: (done: Done) => void): Promise<boolean> =>
     ask((error, limited) => (error ? reject(error) : resolve(limited)));
   });
 
-test('4,000 random calls, of several rules and identifiers, are admitted and refused alike', async () => {
+test('4,000 random calls with several rules and identifiers are decided as by the original', async () => {
   let now = 0;
   vi.spyOn(Date, 'now').mockImplementation(() => now * 1000);
   const differences: unknown[] = [];
   for (let seed = 1; seed <= 100; seed++) {
     const draw = random(seed);
     const pick = <T>(list: readonly T[]): T => list[draw(list.length)];
-    // One rule an interval: the original counts those with the same interval and precision twice.
+    // One rule per interval, because the original counts rules with the same interval and precision twice.
     const intervals = [1, 2, 5, 10, 60, 100, 3600].filter(() => draw(3) === 0);
     const rules = (intervals.length === 0 ? [10] : intervals).map((interval): NamedRule => {
       const precision = pick([1, 2, 3, 5, 7, 10, 30, 60].filter((one) => one <= interval));

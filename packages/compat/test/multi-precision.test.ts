@@ -15,7 +15,7 @@ afterAll(() => {
 let names = 0;
 const ownName = (): string => `carlson ${process.pid} ${++names}`;
 
-/** Recorded from ratelimit.js 1.8.0 and from Carlson's script in it: `rules` of the one, `limits` of the other. */
+/** Recorded from ratelimit.js 1.8.0 (with `rules`) and from Carlson's script in it (with `limits`). */
 interface Scenario {
   readonly name: string;
   readonly rules?: readonly Rule[];
@@ -44,11 +44,11 @@ async function run({ rules, limits, steps }: Scenario, makeStore: MakeStore): Pr
   return ledger.differences;
 }
 
-/** Oddities of the original that Sluice does not share. Other oddities it does. */
+/** Quirks of the original that Sluice does not reproduce. It reproduces all others. */
 const NOT_SHARED: Readonly<Record<string, string>> = {
   'clock-backwards': 'the clock goes back',
-  'fractional-seconds': 'it refuses everything below a second of precision',
-  'weight-zero-then-trim': 'it fails',
+  'fractional-seconds': 'the original denies everything with a precision below a second',
+  'weight-zero-then-trim': 'the original fails',
 };
 
 const recording = sort(
@@ -94,7 +94,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(await limiter.check('a')).toBe(true);
     });
 
-    test('the rules that are violated come back as they were given', async () => {
+    test('violatedRules returns the same rule objects that were given', async () => {
       const second = { interval: 1, limit: 2 };
       const minute = { interval: 60, limit: 3, precision: 10 };
       const clock = manualClock();
@@ -110,7 +110,7 @@ for (const store of ['memory', 'redis 7']) {
       expect((await limiter.violatedRules('a'))[0]).toBe(minute);
     });
 
-    test('a precision below a second looks back as far as one above', async () => {
+    test('a precision below a second covers the whole duration', async () => {
       const clock = manualClock(700_000_000);
       // 2.1 / 0.7 is a little more than 3.
       const limiter = createMultiPrecision([[2.1, 3, 0.7]], { store: makeStore(clock) });
@@ -123,7 +123,7 @@ for (const store of ['memory', 'redis 7']) {
   });
 }
 
-test('carlson: 13 scenarios with 415 steps run, 8 of them with 231 steps must agree; 3 are left out', () => {
+test('carlson: replays 13 scenarios with 415 steps, of which 8 with 231 steps must agree, and leaves out 3', () => {
   const { scenarios } = load<{ scenarios: Scenario[] }>('carlson');
   const divides = (rule: Rule): boolean => {
     const [duration, , precision = duration] = 'interval' in rule ? [rule.interval, 0, rule.precision] : rule;
@@ -148,7 +148,7 @@ describe('RateLimit of ratelimit.js', () => {
       expect(call((...args) => resolve(args))).toBeUndefined();
     });
 
-  test('answers callbacks, with or without a weight', () =>
+  test('calls back with the result, with or without a weight', () =>
     punctually(100, async () => {
       const limiter = new RateLimit(client, [{ interval: 3600, limit: 3 }], { prefix: ownName() });
       expect(await heard((callback) => limiter.incr('127.0.0.1', callback))).toEqual([null, false]);
@@ -161,14 +161,14 @@ describe('RateLimit of ratelimit.js', () => {
       ]);
     }));
 
-  test('passes a fault to the callback', async () => {
+  test('passes an error of the store to the callback', async () => {
     const limiter = new RateLimit({ send: () => Promise.reject(new Error('down')) }, [[60, 1]]);
     const [error] = await heard((callback) => limiter.check('a', callback));
     expect(error).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
     await expect(limiter.incr('a')).rejects.toThrow('down');
   });
 
-  test('instances side by side with one prefix do not disturb each other; a new limit takes over the count', () =>
+  test('instances with one prefix and different windows count separately, and a new limit keeps the count', () =>
     punctually(100, async () => {
       const prefix = ownName();
       const hour = (limit: number): Rule => ({ interval: 3600, limit, precision: 60 });
@@ -180,7 +180,7 @@ describe('RateLimit of ratelimit.js', () => {
       expect([await raised.incr('a'), await raised.incr('a')]).toEqual([false, true]);
     }));
 
-  test('with clientPrefix the prefix is left to the client', () =>
+  test('with clientPrefix, the client adds the prefix', () =>
     punctually(100, async () => {
       const prefix = ownName();
       const prefixed = new Redis(inject('redisPort'), '127.0.0.1', { keyPrefix: `${prefix} ` });
@@ -203,14 +203,14 @@ describe('RateLimit of ratelimit.js', () => {
       return { four, admitted: limited.filter((one) => !one).length };
     };
 
-    test('admit exactly the limit of an identifier', async () => {
+    test('admit exactly the limit for one identifier', async () => {
       expect((await storm(['a'])).admitted).toBe(100);
     });
 
-    test('never admit more than the limit of two, and what a tie left uncounted is still there', async () => {
+    test('never admit more than the limit for two identifiers, and refund calls that conflicted', async () => {
       const { four, admitted } = await storm(['a', 'b']);
       expect(admitted).toBeLessThanOrEqual(100);
-      // What was given back after a tie has arrived when a later question is answered.
+      // Refunds after a conflict are sent before this check, so they have arrived once it is answered.
       await Promise.all(four.map((limiter) => limiter.check(['a', 'b'])));
       let later = 0;
       while (!(await four[0].incr(['a', 'b']))) later++;

@@ -18,12 +18,12 @@ import type { Hit } from 'sluice/store';
 import { type ManualClock, manualClock } from 'sluice/testing';
 import { admitted, counted, drained, freshPrefix, ownRedis, statuses, unreachable } from './apps.ts';
 
-/** It fits what the module asks for. */
+/** Checks that the storage has the type that the module requires. */
 const asTheirs = (options?: Parameters<typeof sluiceStore>[0]): ThrottlerStorage => sluiceStore(options);
 
 const places = {
   'in memory': (clock: ManualClock) => asTheirs({ clock }),
-  'over Redis': (clock: ManualClock) => asTheirs({ store: ownRedis(clock), prefix: freshPrefix() }),
+  'on Redis': (clock: ManualClock) => asTheirs({ store: ownRedis(clock), prefix: freshPrefix() }),
 };
 
 describe.each(Object.entries(places))('%s', (_, open) => {
@@ -37,7 +37,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     };
   }
 
-  test('hits are counted and times are whole seconds, rounded up', async () => {
+  test('counts hits and reports times in whole seconds, rounded up', async () => {
     const { clock, hit } = opened();
     expect(await hit(2500, 2, 2500)).toEqual({
       totalHits: 1,
@@ -76,7 +76,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await hit(60_000, 2, 1000)).toMatchObject({ isBlocked: true });
   });
 
-  test('without a blockDuration requests pass again as soon as the oldest hit expires', async () => {
+  test('without a blockDuration, requests pass again as soon as the oldest hit expires', async () => {
     const { clock, hit } = opened();
     await hit(10_000, 2, 0);
     clock.advance(6000);
@@ -88,7 +88,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await hit(10_000, 2, 0)).toMatchObject({ totalHits: 2, isBlocked: false });
   });
 
-  test('a limit of 0 blocks everyone, and a ttl of 0 no one', async () => {
+  test('a limit of 0 blocks every request, and a ttl of 0 blocks none', async () => {
     const { hit } = opened();
     expect(await hit(1000, 0, 0)).toMatchObject({ isBlocked: true, timeToBlockExpire: 1 });
     expect(await hit(1000, 0, 3000)).toMatchObject({ isBlocked: true, timeToBlockExpire: 3 });
@@ -96,7 +96,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await hit(1000, Infinity, 0)).toMatchObject({ totalHits: 1, isBlocked: false });
   });
 
-  test('keys and throttlers count apart', async () => {
+  test('keys and throttlers have separate counts', async () => {
     const clock = manualClock();
     const storage = open(clock);
     await storage.increment('a', 1000, 1, 1000, 'short');
@@ -108,7 +108,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     });
   });
 
-  test('exactly the limit of concurrent hits passes', async () => {
+  test('admits exactly the limit of concurrent hits', async () => {
     const { hit } = opened();
     const records = await Promise.all(Array.from({ length: 200 }, () => hit(60_000, 50, 60_000)));
     const passed = records.filter(({ isBlocked }) => !isBlocked);
@@ -118,7 +118,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
   });
 });
 
-test('a new ttl per request does not create a limiter each: lengths are rounded up by at most an eighth', async () => {
+test('rounds a ttl that changes with every request up by at most an eighth, to bound the number of limiters', async () => {
   const clock = manualClock();
   const kept = memory({ clock });
   const plans = new Set<string>();
@@ -135,7 +135,7 @@ test('a new ttl per request does not create a limiter each: lengths are rounded 
   expect(plans.size).toBeLessThan(50);
 });
 
-test('a hit is one store call, also when it blocks; a block shorter than the ttl needs one more', async () => {
+test('a hit is one store call, even when it blocks, but a block shorter than the ttl needs one more', async () => {
   const store = counted(memory());
   const storage = sluiceStore({ store });
   for (const block of [1000, 0, 500]) {
@@ -144,7 +144,7 @@ test('a hit is one store call, also when it blocks; a block shorter than the ttl
   expect(store.asked()).toBe(4 + 4 + 4 + 1);
 });
 
-test('follows onFailure of its store while Redis is unavailable', async () => {
+test('applies onFailure of its store while Redis is unavailable', async () => {
   const answer = (onFailure: 'throw' | 'allow' | 'deny') =>
     sluiceStore({ store: unreachable(onFailure) }).increment('key', 60_000, 2, 1000, 'default');
   expect(await answer('allow')).toMatchObject({ totalHits: 1, isBlocked: false });
@@ -158,7 +158,7 @@ test('rejects a misspelled option', () => {
   );
 });
 
-describe('beside their own storage', () => {
+describe('compared with the storage of @nestjs/throttler', () => {
   afterEach(() => {
     vi.useRealTimers();
   });
@@ -170,39 +170,36 @@ describe('beside their own storage', () => {
     ['a longer block', 3000, 7000],
     ['a shorter block', 3000, 1000],
     ['no block', 3000, 0],
-  ])(
-    'the same hits at the same times are admitted, counted and announced alike: %s',
-    async (_, ttl, block) => {
-      await fc.assert(
-        fc.asyncProperty(
-          fc.array(step, { maxLength: 40 }),
-          fc.integer({ min: 1, max: 4 }),
-          async (steps, limit) => {
-            vi.useFakeTimers({ now: 1_700_000_000_000 });
-            const theirs = new ThrottlerStorageService();
-            const ours = sluiceStore({ clock: { now: () => Date.now() } });
-            const wereBlocked = new Set<string>();
-            for (const { wait, key } of steps) {
-              vi.advanceTimersByTime(wait);
-              const expected = await theirs.increment(key, ttl, limit, block, 'default');
-              const record = await ours.increment(key, ttl, limit, block, 'default');
-              expect(record.isBlocked).toBe(expected.isBlocked);
-              if (record.isBlocked) {
-                wereBlocked.add(key);
-                expect(record.timeToBlockExpire).toBe(expected.timeToBlockExpire);
-              } else {
-                expect(record.totalHits).toBe(expected.totalHits);
-                // After a block, theirs counts the time from a refused hit.
-                if (!wereBlocked.has(key)) expect(record.timeToExpire).toBe(expected.timeToExpire);
-              }
+  ])('gives the same results for the same hits at the same times: %s', async (_, ttl, block) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 40 }),
+        fc.integer({ min: 1, max: 4 }),
+        async (steps, limit) => {
+          vi.useFakeTimers({ now: 1_700_000_000_000 });
+          const theirs = new ThrottlerStorageService();
+          const ours = sluiceStore({ clock: { now: () => Date.now() } });
+          const wereBlocked = new Set<string>();
+          for (const { wait, key } of steps) {
+            vi.advanceTimersByTime(wait);
+            const expected = await theirs.increment(key, ttl, limit, block, 'default');
+            const record = await ours.increment(key, ttl, limit, block, 'default');
+            expect(record.isBlocked).toBe(expected.isBlocked);
+            if (record.isBlocked) {
+              wereBlocked.add(key);
+              expect(record.timeToBlockExpire).toBe(expected.timeToBlockExpire);
+            } else {
+              expect(record.totalHits).toBe(expected.totalHits);
+              // After a block, the original counts this time from a denied hit.
+              if (!wereBlocked.has(key)) expect(record.timeToExpire).toBe(expected.timeToExpire);
             }
-            theirs.onApplicationShutdown();
-          },
-        ),
-        { numRuns: 200 },
-      );
-    },
-  );
+          }
+          theirs.onApplicationShutdown();
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
 });
 
 describe('with Nest, over a socket', () => {
@@ -243,7 +240,7 @@ describe('with Nest, over a socket', () => {
     return `${await app.getUrl()}/`;
   }
 
-  test('allows the limit, denies one more, and announces the wait in headers', async () => {
+  test('allows requests up to the limit, denies the next one, and reports the wait in headers', async () => {
     const clock = manualClock();
     const url = await start([{ ttl: 60_000, limit: 2 }], asTheirs({ clock }));
     const first = await drained(fetch(url));
@@ -257,7 +254,7 @@ describe('with Nest, over a socket', () => {
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);
   });
 
-  test('a route has limits of its own, or none', async () => {
+  test('a route can have its own limits, or none', async () => {
     const clock = manualClock();
     const url = await start([{ ttl: 60_000, limit: 2 }], asTheirs({ clock }));
     expect(await statuses(`${url}strict`, 2)).toEqual([200, 429]);
@@ -285,7 +282,7 @@ describe('with Nest, over a socket', () => {
     expect(refused.headers.get('retry-after-long')).toBe('60');
   });
 
-  test('two instances on one Redis admit the limit once, however many requests are concurrent', async () => {
+  test('two instances on one Redis together admit exactly the limit of concurrent requests', async () => {
     const prefix = freshPrefix();
     const urls = await Promise.all(
       [0, 1].map(() => start([{ ttl: 60_000, limit: 25 }], asTheirs({ store: ownRedis(), prefix }))),

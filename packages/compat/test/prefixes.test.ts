@@ -28,7 +28,7 @@ describe.each(Object.entries({ express, fastify, hono, nest }))(
       client.disconnect();
     });
 
-    test('needs none if it has a store of its own', () => {
+    test('needs no prefix if it has its own store', () => {
       sluiceStore();
       sluiceStore();
       sluiceStore({ store: memory() });
@@ -37,7 +37,7 @@ describe.each(Object.entries({ express, fastify, hono, nest }))(
   },
 );
 
-test('the default prefix is free again after a shutdown', async () => {
+test('the default prefix can be used again after a shutdown', async () => {
   const store = memory();
   await express({ store }).shutdown();
   await hono({ store }).shutdown();

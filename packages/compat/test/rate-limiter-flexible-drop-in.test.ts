@@ -1,4 +1,4 @@
-/** Calls, classes and types that code written for rate-limiter-flexible uses, beside the original. */
+/** Calls, classes and types that code written for rate-limiter-flexible uses, compared with the original. */
 import { Redis } from 'ioredis';
 import { Redis as Valkey } from 'iovalkey';
 import * as original from 'rate-limiter-flexible';
@@ -33,11 +33,11 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Keeps runs on the shared server apart. */
+/** A new prefix for each use, because the server is shared with other test runs. */
 let prefixes = 0;
 const freshPrefix = (): string => `rlf drop-in ${process.pid} ${++prefixes}`;
 
-/** An answer as plain numbers, whether it was resolved or rejected; an Error is reported as such. */
+/** Converts a result to plain numbers, whether it was resolved or rejected. An `Error` becomes 'an Error'. */
 async function answer(promise: Promise<unknown>): Promise<unknown> {
   const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
   try {
@@ -47,7 +47,7 @@ async function answer(promise: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** Both on Redis, with the same options and prefixes of their own. */
+/** The original and ours on Redis, with the same options and different prefixes. */
 function bothOnRedis(options: IRateLimiterOptions): readonly (RateLimiterLike | original.RateLimiterRedis)[] {
   const keyPrefix = freshPrefix();
   return [
@@ -60,7 +60,7 @@ function bothOnRedis(options: IRateLimiterOptions): readonly (RateLimiterLike | 
   ];
 }
 
-test('execEvenly: after the delay, msBeforeNext is what is left then, as in the original', async () => {
+test('execEvenly: msBeforeNext is the time that remains after the delay, as in the original', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
   const clock = manualClock(Date.now());
   const options = { points: 8, duration: 4, execEvenly: true, execEvenlyMinDelayMs: 1 };
@@ -83,8 +83,8 @@ test('execEvenly: after the delay, msBeforeNext is what is left then, as in the 
   expect(waits.slice(1).every((waited) => waited > 400)).toBe(true);
 });
 
-describe('both on Redis', () => {
-  test('set without a duration lasts for the duration of the limiter', async () => {
+describe('the original and ours on Redis', () => {
+  test('set without a duration uses the duration of the limiter', async () => {
     for (const limiter of bothOnRedis({ points: 5, duration: 1000 })) {
       const set: RateLimiterMemory['set'] = limiter.set.bind(limiter);
       expect(await set('a', 2)).toMatchObject({ consumedPoints: 2, msBeforeNext: 1_000_000 });
@@ -95,7 +95,7 @@ describe('both on Redis', () => {
     }
   });
 
-  test('points and durations that are text of digits are numbers', async () => {
+  test('points and durations may be strings of digits', async () => {
     for (const limiter of bothOnRedis({ points: 10, duration: 1000 })) {
       const text = '2' as unknown as number;
       expect(await limiter.consume('a', text)).toMatchObject({ consumedPoints: 2, remainingPoints: 8 });
@@ -110,13 +110,13 @@ describe('both on Redis', () => {
     }
   });
 
-  test.each(['x', '', '1.5', null, 1.5, true])('%o points are rejected with an Error', async (points) => {
+  test.each(['x', '', '1.5', null, 1.5, true])('reject %o points with an Error', async (points) => {
     for (const limiter of bothOnRedis({ points: 10, duration: 1000 }))
       expect(await answer(limiter.consume('a', points as number))).toBe('an Error');
   });
 });
 
-test('set without a duration, and text of digits, mean the same in memory', async () => {
+test('set without a duration, and strings of digits, work the same in memory', async () => {
   const clock = manualClock(1_700_000_000_000);
   const limiter = new RateLimiterMemory({ points: 10, duration: 5, clock });
   expect(await limiter.set('a', 2)).toMatchObject({ consumedPoints: 2, msBeforeNext: 5000 });
@@ -126,7 +126,7 @@ test('set without a duration, and text of digits, mean the same in memory', asyn
   await expect(limiter.consume('a', '2x' as unknown as number)).rejects.toBeInstanceOf(SluiceError);
 });
 
-test('parseKey removes what getKey adds', () => {
+test('parseKey removes the prefix that getKey adds', () => {
   for (const keyPrefix of ['login', '', 'a:b']) {
     const options = { points: 1, duration: 1, keyPrefix };
     const [theirs, ours] = [new original.RateLimiterMemory(options), new RateLimiterMemory(options)];
@@ -136,7 +136,7 @@ test('parseKey removes what getKey adds', () => {
 });
 
 describe('RateLimiterValkey', () => {
-  test('answers as the original does, over iovalkey', async () => {
+  test('gives the same results as the original with iovalkey', async () => {
     const valkey = new Valkey(inject('valkeyPort'), '127.0.0.1');
     const options = { points: 2, duration: 1000 };
     const theirs = new original.RateLimiterValkey({
@@ -160,7 +160,7 @@ describe('RateLimiterValkey', () => {
     valkey.disconnect();
   });
 
-  test('accepts a client of its own, and of ioredis', async () => {
+  test('accepts a client of iovalkey or ioredis', async () => {
     const valkey = new Valkey(port, '127.0.0.1');
     for (const storeClient of [valkey, client]) {
       const limiter = new RateLimiterValkey({
@@ -185,7 +185,7 @@ describe('RateLimiterValkey', () => {
     idle.disconnect();
   });
 
-  test('refuses the option of RateLimiterRedis', () => {
+  test('rejects the option of RateLimiterRedis', () => {
     const options = { storeClient: client, points: 2, duration: 10, rejectIfRedisNotReady: true };
     expect(() => new RateLimiterValkey(options)).toThrow(
       expect.objectContaining({ code: 'ERR_UNKNOWN_OPTION' }),
@@ -194,7 +194,7 @@ describe('RateLimiterValkey', () => {
 });
 
 describe('rejectIfRedisNotReady', () => {
-  test('knows when a client of node-redis 3 is connected', async () => {
+  test('recognizes when a client of node-redis 3 is connected', async () => {
     const storeClient = redis3.createClient({ port });
     const options = { storeClient, points: 9, duration: 10, rejectIfRedisNotReady: true };
     const limiter = new RateLimiterRedis({
@@ -207,7 +207,7 @@ describe('rejectIfRedisNotReady', () => {
     storeClient.end(true);
   });
 
-  test('knows when a client of node-redis is connected', async () => {
+  test('recognizes when a client of node-redis is connected', async () => {
     const storeClient = createClient({ socket: { port } });
     const options = { storeClient, points: 9, duration: 10, rejectIfRedisNotReady: true };
     const limiter = new RateLimiterRedis({ ...options, useRedisPackage: true, keyPrefix: freshPrefix() });
@@ -218,7 +218,7 @@ describe('rejectIfRedisNotReady', () => {
   });
 });
 
-test("the original's types name ours", async () => {
+test("our classes are assignable to the original's types", async () => {
   const plain: IRateLimiterOptions = { points: 2, duration: 10 };
   const stored: IRateLimiterStoreOptions = { ...plain, storeClient: client, inMemoryBlockOnConsumed: 3 };
   const onRedis: IRateLimiterRedisOptions = { ...stored, rejectIfRedisNotReady: false };
@@ -259,14 +259,14 @@ describe("the original's wrappers around ours", () => {
     expect(performance.now() - started).toBeGreaterThan(30);
   });
 
-  test('RateLimiterUnion, RLWrapperTimeouts and insuranceLimiter refuse it', () => {
+  test('RateLimiterUnion, RLWrapperTimeouts and insuranceLimiter reject our limiters', () => {
     expect(() => new original.RateLimiterUnion(make(), make({ keyPrefix: 'other' }))).toThrow('instance of');
     expect(() => new original.RLWrapperTimeouts({ limiter: make(), timeoutMs: 100 })).toThrow('instance of');
     const options = { storeClient: client, points: 2, duration: 10, insuranceLimiter: make() };
     expect(() => new original.RateLimiterRedis(options)).toThrow('instance of');
   });
 
-  test('BurstyRateLimiter never asks the burst limiter', async () => {
+  test('BurstyRateLimiter never calls the burst limiter', async () => {
     const burst = make({ keyPrefix: 'burst' });
     const bursty = new original.BurstyRateLimiter(make({ points: 1 }), burst);
     await bursty.consume('a');
@@ -279,7 +279,7 @@ describe("our wrappers around the original's limiters", () => {
   const make = (options: Partial<IRateLimiterOptions> = {}): original.RateLimiterMemory =>
     new original.RateLimiterMemory({ points: 1, duration: 10, ...options } as never);
 
-  test('BurstyRateLimiter asks the burst limiter', async () => {
+  test('BurstyRateLimiter calls the burst limiter', async () => {
     const bursty = new BurstyRateLimiter(make(), make({ keyPrefix: 'burst' }));
     expect(await answer(bursty.consume('a'))).toMatchObject({ consumedPoints: 1 });
     expect(await answer(bursty.consume('a'))).toMatchObject({ consumedPoints: 2 });

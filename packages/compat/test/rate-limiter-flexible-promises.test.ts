@@ -1,4 +1,4 @@
-/** What ours does otherwise, because the original's documentation promises it, and what it says of wrong options. */
+/** Where ours differs from the original because the original's documentation promises it, and errors for invalid options. */
 import { Redis } from 'ioredis';
 import * as original from 'rate-limiter-flexible';
 import { afterAll, describe, expect, inject, test } from 'vitest';
@@ -22,17 +22,17 @@ import { STORES } from './stores.ts';
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
 
-/** Keeps runs on the shared server apart. */
+/** A new prefix for each use, because the server is shared with other test runs. */
 let prefixes = 0;
 const freshPrefix = (): string => `rlf docs ${process.pid} ${++prefixes}`;
 
 for (const name of ['memory', 'redis 7'] as const) {
-  describe(`${name}: what ours does otherwise, as documented`, () => {
+  describe(`${name}: where ours differs, as the original documents`, () => {
     const clock = manualClock(1_700_000_000_000);
     const make = (options: RateLimiterOptions): RateLimiterMemory =>
       new RateLimiterMemory({ ...options, store: STORES[name](clock) });
 
-    test('a reward does not mint points, even for a key that consumed nothing', async () => {
+    test('a reward does not create points, even for a key that consumed nothing', async () => {
       const limiter = make({ points: 3, duration: 10 });
       expect(await limiter.reward('a', 5)).toMatchObject({ remainingPoints: 3, consumedPoints: 0 });
       expect(await limiter.get('a')).toBeNull();
@@ -41,7 +41,7 @@ for (const name of ['memory', 'redis 7'] as const) {
       await expect(limiter.consume('a', 4)).rejects.toMatchObject({ consumedPoints: 4 });
     });
 
-    test('a window and a block of 60 days last 60 days', async () => {
+    test('a window and a block can last 60 days', async () => {
       const limiter = make({ points: 1, duration: 60 * 86_400 });
       await limiter.consume('a');
       await limiter.block('b', 60 * 86_400);
@@ -53,7 +53,7 @@ for (const name of ['memory', 'redis 7'] as const) {
       expect(await limiter.consume('b')).toMatchObject({ isFirstInDuration: true });
     });
 
-    test('a quarter of a second lasts a quarter of a second', async () => {
+    test('a duration of a quarter of a second is exact', async () => {
       const limiter = make({ points: 1, duration: 0.25, blockDuration: 0.5 });
       expect(await limiter.consume('a')).toMatchObject({ msBeforeNext: 250 });
       await expect(limiter.consume('a')).rejects.toMatchObject({ msBeforeNext: 500 });
@@ -74,14 +74,14 @@ for (const name of ['memory', 'redis 7'] as const) {
       expect(await limiter.consume('a')).toMatchObject({ msBeforeNext: 10_000 });
     });
 
-    test('set says what remains', async () => {
+    test('set reports the remaining points', async () => {
       const limiter = make({ points: 5, duration: 10 });
       expect(await limiter.set('a', 2, 30)).toMatchObject({ remainingPoints: 3, msBeforeNext: 30_000 });
       expect(await limiter.set('a', 0, 30)).toMatchObject({ remainingPoints: 5, consumedPoints: 0 });
       expect(await limiter.get('a')).toBeNull();
     });
 
-    test('numbers may be changed while it runs; an open window keeps its end', async () => {
+    test('numbers may be changed at run time, and an open window keeps its end', async () => {
       const limiter = make({ points: 1, duration: 10 });
       await limiter.consume('a');
       limiter.points = 3;
@@ -90,7 +90,7 @@ for (const name of ['memory', 'redis 7'] as const) {
       expect(await limiter.consume('b')).toMatchObject({ remainingPoints: 2, msBeforeNext: 60_000 });
     });
 
-    test('execEvenly delays by an equal share of what is left, and no less than the minimum', async () => {
+    test('execEvenly delays by an equal share of the remaining time, and at least by the minimum', async () => {
       const delays: number[] = [];
       const after = (delay: number, wake: () => void): (() => void) => {
         delays.push(delay);
@@ -104,7 +104,7 @@ for (const name of ['memory', 'redis 7'] as const) {
       for (let i = 0; i < 3; i++) await limiter.consume('a');
       clock.advance(2);
       await limiter.consume('a');
-      // The first is not delayed. At the last, an equal share is 249: theirs would wait for 4 minima.
+      // The first call is not delayed. The equal share of the last is 249 ms; the original would wait 4 times the minimum.
       expect(delays).toEqual([250, 250, 250]);
       const least = new RateLimiterMemory({ ...options, execEvenlyMinDelayMs: 20, keyPrefix: 'least' });
       await least.consume('a', 2);
@@ -114,10 +114,10 @@ for (const name of ['memory', 'redis 7'] as const) {
   });
 }
 
-/** Longer than a reply of the server takes. */
+/** Longer than the server takes to reply. */
 const settled = (): Promise<undefined> => new Promise((resolve) => setTimeout(resolve, 5, undefined));
 
-/** Counts what reaches the store. */
+/** Counts the calls that reach the store. */
 function watched(store: Store): Store & { hits: Hit[] } {
   const hits: Hit[] = [];
   return {
@@ -137,7 +137,7 @@ const failing: Store<Promise<Decision>> = {
 };
 
 describe('RateLimiterRedis', () => {
-  test('counts on the server of its client, for all who have its prefix', () =>
+  test('counts on the server of its client, together with all limiters of the same prefix', () =>
     punctually(100, async () => {
       const options = { points: 2, duration: 100, storeClient: client, keyPrefix: freshPrefix() };
       await new RateLimiterRedis(options).consume('a');
@@ -154,7 +154,7 @@ describe('RateLimiterRedis', () => {
     expect(await limiter.get('a')).toMatchObject({ consumedPoints: 100 });
   });
 
-  test('a key with inMemoryBlockOnConsumed points is refused without asking the server', async () => {
+  test('rejects a key that consumed inMemoryBlockOnConsumed points without asking the server', async () => {
     const clock = manualClock(1_700_000_000_000);
     const store = watched(memory({ clock }));
     const limiter = new RateLimiterRedis({
@@ -196,7 +196,7 @@ describe('RateLimiterRedis', () => {
     await limiter.consume('a');
   });
 
-  test('with blockDuration, the block in memory is also one on the server', async () => {
+  test('with blockDuration, a key that is blocked in memory is also blocked on the server', async () => {
     const clock = manualClock(1_700_000_000_000);
     const store = memory({ clock });
     const options = { points: 1, duration: 10, blockDuration: 60, store, clock };
@@ -207,7 +207,7 @@ describe('RateLimiterRedis', () => {
     await expect(new RateLimiterRedis(options).consume('a')).rejects.toMatchObject({ msBeforeNext: 30_000 });
   });
 
-  test('a store that fails rejects with an Error, or the insurance limiter answers', async () => {
+  test('rejects with an Error if the store fails, unless there is an insurance limiter', async () => {
     const options = { points: 5, duration: 10, store: failing };
     const alone = new RateLimiterRedis(options);
     for (const call of [alone.consume('a'), alone.get('a'), alone.delete('a'), alone.block('a', 1)])
@@ -226,8 +226,8 @@ describe('RateLimiterRedis', () => {
     expect(await insured.delete('a')).toBe(true);
   });
 
-  test('does not ask the insurance limiter about invalid arguments', async () => {
-    // The original's would accept it.
+  test('does not call the insurance limiter for invalid arguments', async () => {
+    // The original's limiter would accept half a point.
     const insuranceLimiter = new original.RateLimiterMemory({ points: 1, duration: 5 });
     const insured = new RateLimiterRedis({ points: 5, duration: 10, store: failing, insuranceLimiter });
     await expect(insured.consume('a', 0.5)).rejects.toBeInstanceOf(SluiceError);
@@ -257,7 +257,7 @@ describe('RateLimiterUnion', () => {
     new RateLimiterMemory({ points: 5, duration: 20, keyPrefix: 'b', clock }),
   ];
 
-  test('answers by prefix, and rejects with those that refuse', async () => {
+  test('resolves with results by prefix, and rejects with the results of the limiters that deny', async () => {
     const union = new RateLimiterUnion(...two());
     expect(await union.consume('k')).toMatchObject({ a: { remainingPoints: 0 }, b: { remainingPoints: 4 } });
     const reason: unknown = await union.consume('k').catch((refused: unknown) => refused);
@@ -272,7 +272,7 @@ describe('RateLimiterUnion', () => {
     expect(await b.get('k')).toMatchObject({ consumedPoints: 1 });
   });
 
-  test('a limiter that fails has its Error in the rejection, and the others are not charged', async () => {
+  test('rejects with the Error of a limiter that fails, and does not charge the others', async () => {
     const [, b] = two();
     const broken = new RateLimiterMemory({ points: 1, duration: 1, keyPrefix: 'broken', store: failing });
     await expect(new RateLimiterUnion(broken, b).consume('k')).rejects.toEqual({
@@ -281,14 +281,14 @@ describe('RateLimiterUnion', () => {
     expect(await b.get('k')).toBeNull();
   });
 
-  test("takes the original's limiters, too", async () => {
+  test("accepts the original's limiters", async () => {
     const theirs = new original.RateLimiterMemory({ points: 1, duration: 10, keyPrefix: 'theirs' });
     const union = new RateLimiterUnion(theirs, two()[1]);
     expect(Object.keys(await union.consume('k'))).toEqual(['theirs', 'b']);
     await expect(union.consume('k')).rejects.toHaveProperty('theirs');
   });
 
-  test('needs limiters', () => {
+  test('requires limiters', () => {
     expect(() => new RateLimiterUnion()).toThrow('ERR_OPTIONS');
     expect(() => new RateLimiterUnion({} as RateLimiterMemory)).toThrow('ERR_OPTIONS');
   });
@@ -302,7 +302,7 @@ test('BurstyRateLimiter rejects with the Error of a store that fails', async () 
 });
 
 describe('RateLimiterQueue', () => {
-  test('lets calls pass in their order, as many per duration as there are points', async () => {
+  test('serves calls in order, as many per duration as there are points', async () => {
     const clock = manualClock();
     const queue = new RateLimiterQueue(new RateLimiterMemory({ points: 2, duration: 1, clock }), { clock });
     const passed: string[] = [];
@@ -398,7 +398,7 @@ describe('RateLimiterQueue', () => {
     expect(await turn).toBe(0);
   });
 
-  test('a waiter that passes in time leaves no alarm behind', async () => {
+  test('a waiter that is served in time leaves no timer behind', async () => {
     const clock = manualClock(1_000_000);
     const alarms = new Set<() => void>();
     const counted = {
@@ -428,7 +428,7 @@ describe('RateLimiterQueue', () => {
     expect(alarms.size).toBe(0);
   });
 
-  test('a store that fails rejects its caller, and the next one is served', async () => {
+  test('rejects a call whose store call fails, and serves the next one', async () => {
     const broken = new RateLimiterQueue(new RateLimiterMemory({ points: 1, duration: 1, store: failing }));
     await expect(broken.removeTokens(1)).rejects.toThrow('the server is gone');
     await expect(broken.removeTokens(1)).rejects.toThrow('the server is gone');
@@ -447,7 +447,7 @@ describe('options', () => {
     [{ points: 1, duration: 1, insuranceLimiter: null }, 'insuranceLimiter'],
     [{ points: 1, duration: 1, inMemoryBlockOnConsumed: 5 }, 'RateLimiterMemory.inMemoryBlockOnConsumed'],
     [{ points: 1, duration: 1, tableName: 'x' }, 'RateLimiterMemory.tableName'],
-  ])('RateLimiterMemory refuses %j because of %s', (options, message) => {
+  ])('RateLimiterMemory rejects %j because of %s', (options, message) => {
     expect(() => new RateLimiterMemory(options as never)).toThrow(SluiceError);
     expect(() => new RateLimiterMemory(options as never)).toThrow(message);
   });
@@ -458,13 +458,13 @@ describe('options', () => {
     ['RateLimiterRedis.customIncrTtlLuaScript', { storeClient: client, customIncrTtlLuaScript: '' }],
     ['inMemoryBlockOnConsumed', { storeClient: client, inMemoryBlockOnConsumed: 1 }],
     ['inMemoryBlockOnConsumed', { storeClient: client, inMemoryBlockDuration: 1 }],
-  ])('RateLimiterRedis refuses options because of %s', (message, options) => {
+  ])('RateLimiterRedis rejects options because of %s', (message, options) => {
     const all = { points: 2, duration: 1, ...options };
     expect(() => new RateLimiterRedis(all as never)).toThrow(SluiceError);
     expect(() => new RateLimiterRedis(all as never)).toThrow(message);
   });
 
-  test('a call with no key, parts of points, or less than none rejects, and changes nothing', async () => {
+  test('rejects calls without a key and with fractional or negative points, and changes nothing', async () => {
     const limiter = new RateLimiterMemory({ points: 2, duration: 10 });
     await expect(limiter.consume(undefined as unknown as string)).rejects.toThrow('ERR_KEY');
     for (const points of [-1, 0.5, Number.NaN]) {
@@ -475,7 +475,7 @@ describe('options', () => {
     expect(await limiter.consume('a', 0)).toMatchObject({ remainingPoints: 2, consumedPoints: 0 });
   });
 
-  test('a number is a key, the same as its digits', async () => {
+  test('a numeric key is the same as its digits', async () => {
     const limiter = new RateLimiterMemory({ points: 2, duration: 10 });
     await limiter.consume(7);
     expect(await limiter.get('7')).toMatchObject({ consumedPoints: 1 });

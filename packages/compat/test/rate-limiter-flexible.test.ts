@@ -1,4 +1,4 @@
-/** Against rate-limiter-flexible itself, side by side: the same random calls, the same answers. */
+/** Makes the same random calls to rate-limiter-flexible itself and to ours, and compares the results. */
 import { Redis } from 'ioredis';
 import * as original from 'rate-limiter-flexible';
 import { afterAll, afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
@@ -16,7 +16,7 @@ import { STORES } from './stores.ts';
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
 
-/** Keeps runs on the shared server apart. */
+/** A new prefix for each use, because the server is shared with other test runs. */
 let prefixes = 0;
 const freshPrefix = (): string => `rlf ${process.pid} ${++prefixes}`;
 
@@ -29,7 +29,7 @@ interface Numbers {
 
 type Answer = { readonly rejected: boolean; readonly value: Numbers | boolean | null };
 
-/** A refusal is no Error. */
+/** A denial rejects with a value that is not an `Error`. */
 async function outcome(promise: Promise<Numbers | boolean | null>): Promise<Answer> {
   try {
     return { rejected: false, value: plain(await promise) };
@@ -42,7 +42,7 @@ async function outcome(promise: Promise<Numbers | boolean | null>): Promise<Answ
 const plain = (value: Numbers | boolean | null): Numbers | boolean | null =>
   typeof value === 'object' && value !== null ? (JSON.parse(JSON.stringify(value)) as Numbers) : value;
 
-/** Park and Miller's numbers: the same sequence in every run. */
+/** Park and Miller's random numbers: the same sequence in every run. */
 function dice(seed: number): (sides: number) => number {
   let state = seed;
   return (sides) => {
@@ -65,7 +65,7 @@ const CALLS = [
   'delete',
 ] as const;
 
-/** One random call. Rewards leave at least a point: below that, theirs mints. */
+/** One random call. A reward leaves at least one consumed point, because the original would create points below that. */
 function randomCall(roll: (sides: number) => number, consumed: number, second = 1) {
   const call = CALLS[roll(CALLS.length)];
   const key = 'ab'[roll(2)];
@@ -86,7 +86,7 @@ function randomCall(roll: (sides: number) => number, consumed: number, second = 
   };
 }
 
-/** Theirs says 0 of what remains after `set`, and of the call that blocks that it is the first. */
+/** Removes known differences: after `set` the original reports 0 remaining points, and `isFirstInDuration` when it blocks. */
 function comparable(name: string, { rejected, value }: Answer, blocks: boolean): unknown {
   if (typeof value !== 'object' || value === null) return { rejected, value };
   const { msBeforeNext: _, ...rest } = value;
@@ -97,7 +97,7 @@ function comparable(name: string, { rejected, value }: Answer, blocks: boolean):
 const msOf = ({ value }: Answer): number =>
   typeof value === 'object' && value !== null ? value.msBeforeNext : 0;
 
-describe('against the original in memory, on a clock that both share', () => {
+describe('compared with the original in memory, on a shared clock', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
   });
@@ -107,7 +107,7 @@ describe('against the original in memory, on a clock that both share', () => {
 
   for (const store of ['memory', 'redis 7'] as const) {
     const sequences = store === 'memory' ? 200 : 25;
-    test(`${store}: ${sequences} random sequences of 60 calls have equal answers`, async () => {
+    test(`${store}: ${sequences} random sequences of 60 calls have equal results`, async () => {
       let compared = 0;
       const differences: unknown[] = [];
       for (let seed = 1; seed <= sequences; seed++) {
@@ -142,7 +142,7 @@ describe('against the original in memory, on a clock that both share', () => {
   }
 });
 
-test('against the original on Redis 7: 30 random sequences of 40 calls have equal answers, but for the time between', async () => {
+test('compared with the original on Redis 7, 30 random sequences of 40 calls have equal results except for elapsed time', async () => {
   const differences: unknown[] = [];
   let compared = 0;
   for (let seed = 1; seed <= 30; seed++) {
@@ -159,7 +159,7 @@ test('against the original on Redis 7: 30 random sequences of 40 calls have equa
     for (let i = 0; i < 40; i++) {
       const consumed = (await theirs.get('a'))?.consumedPoints ?? 0;
       const others = (await theirs.get('b'))?.consumedPoints ?? 0;
-      // Spans of 1000 seconds and more: none ends while this runs.
+      // Durations of at least 1000 seconds, so that none ends during the test.
       const call = randomCall(roll, Math.min(consumed, others), 1000);
       const [a, b] = [await outcome(call.run(theirs)), await outcome(call.run(ours))];
       const blocks = options.blockDuration > 0;
@@ -174,7 +174,7 @@ test('against the original on Redis 7: 30 random sequences of 40 calls have equa
   expect(compared).toBe(1200);
 });
 
-test('BurstyRateLimiter answers as the original does, at all 50 calls', async () => {
+test('BurstyRateLimiter gives the same results as the original in all 50 calls', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
   const clock = manualClock(Date.now());
   const first = { points: 2, duration: 4 };

@@ -1,7 +1,7 @@
 /**
- * redis-cell's recordings, and what its command says of wrong arguments. Compared: the five integers, up to the first
- * step that is limited with a retry time of 0, where theirs drops the last millisecond. Left out: scenarios recorded as
- * quirks, and those whose interval is below a millisecond.
+ * Replays the recordings of redis-cell, and tests the errors for invalid arguments. All five integers are compared, up to the
+ * first step that is limited with a retry time of 0, where the original drops the last millisecond. Scenarios that were
+ * recorded as quirks, and those whose interval is below a millisecond, are left out.
  */
 import { describe, expect, test } from 'vitest';
 import { CellError, type ClThrottleArgs, createClThrottle } from '../src/redis-cell.ts';
@@ -26,7 +26,7 @@ interface Scenario {
 
 const { scenarios } = load<{ scenarios: Scenario[] }>('redis-cell');
 
-/** Nanoseconds that one unit costs. */
+/** The time that replenishes one unit, in nanoseconds. */
 const intervalOf = ({ args: [, , count, period] }: Step): number => (Number(period) * 1e9) / Number(count);
 
 function why({ quirk, steps }: Scenario): string | undefined {
@@ -66,12 +66,12 @@ for (const name of STORE_NAMES) {
       const clock = manualClock(1_700_000_000_000);
       const throttle = createClThrottle({ store: makeStore(clock) });
       for (let burst = 0; burst < 50; burst++) await throttle('k', burst, 1, 1);
-      // 50 sets of parameters took 50 seconds together, as many as the last of them allows.
+      // The 50 parameter sets used 50 seconds in total, which is all that the last of them allows.
       expect(await throttle('k', 49, 1, 1, 0)).toEqual([0, 50, 0, -1, 50]);
       expect(await throttle('k', 49, 2, 1, 0)).toEqual([1, 50, 0, 25, 50]);
     });
 
-    test('a negative quantity gives back, and never above full', async () => {
+    test('a negative quantity refunds, and never beyond the full burst', async () => {
       const throttle = createClThrottle({ store: makeStore(manualClock(1000)) });
       expect(await throttle('k', 3, 2, 1, 4)).toEqual([0, 4, 0, -1, 2]);
       expect(await throttle('k', 3, 2, 1, -1)).toEqual([0, 4, 1, -1, 2]);
@@ -89,12 +89,12 @@ for (const name of STORE_NAMES) {
   });
 }
 
-test('34 scenarios with 1442 steps run, 9 are left out', () => {
+test('replays 34 scenarios with 1442 steps and leaves out 9', () => {
   const steps = run.reduce((sum, scenario) => sum + compared(scenario).length, 0);
   expect([run.length, steps, scenarios.length - run.length]).toEqual([34, 1442, 9]);
 });
 
-test('a wait below a millisecond is announced as a second, not as 0', () => {
+test('reports a wait below a millisecond as one second, not as 0', () => {
   const clock = manualClock();
   const throttle = createClThrottle({ clock });
   throttle('k', 0, 1, 10);
@@ -104,7 +104,7 @@ test('a wait below a millisecond is announced as a second, not as 0', () => {
   expect(throttle('k', 0, 1, 10)).toEqual([0, 1, 0, -1, 10]);
 });
 
-test('two commands over one store share keys, two stores do not', () => {
+test('two commands share keys only if they have the same store', () => {
   const store = memory({ clock: manualClock() });
   createClThrottle({ store })('k', 1, 1, 1);
   expect(createClThrottle({ store })('k', 1, 1, 1)[2]).toBe(0);
@@ -121,7 +121,7 @@ test.each([
   [['k', 1, 0, 1], 'a rate of zero lets nothing pass'],
   [['k', 1, 1, 0], 'a rate of zero lets nothing pass'],
   [['k', 1, 2_000_000_000, 1], 'a rate of zero lets nothing pass'],
-])('cl.throttle %j is refused, and says why', (args, message) => {
+])('cl.throttle rejects %j with a message that explains why', (args, message) => {
   const throttle = createClThrottle();
   const call = (): unknown => throttle(...(args as unknown as ClThrottleArgs));
   expect(call).toThrow(CellError);

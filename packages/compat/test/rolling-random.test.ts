@@ -1,4 +1,4 @@
-/** Random calls of rateLimiterFactory against the rule of its readme, written down once more over a plain list. */
+/** Compares random calls of rateLimiterFactory with the rule in its readme, implemented again on a plain list. */
 import { describe, expect, test } from 'vitest';
 import { rateLimiterFactory, type RateLimiterFactoryOptions } from '../src/rolling-window.ts';
 import { manualClock } from 'sluice/testing';
@@ -13,7 +13,7 @@ interface Limit {
 
 type RollingMode = 'binary' | 'nary' | 'uniform';
 
-/** Times in microseconds, so that all sums are exact. */
+/** Times are in microseconds, so that all sums are exact. */
 function rule(limits: readonly Limit[], mode: RollingMode) {
   const log: { readonly at: number; readonly n: number }[] = [];
   const gap = Math.max(...limits.map(({ minDifference }) => minDifference)) * 1000;

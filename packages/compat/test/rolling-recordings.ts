@@ -1,6 +1,6 @@
 /**
- * What was recorded from RisingStack's rate-limiter 1.0.4 and from classdojo's rolling-rate-limiter 0.4.2, through the
- * drop-in API. At a step with `readme` the original broke what its readme promises: the promised answer counts.
+ * Replays the recordings of RisingStack's rate-limiter 1.0.4 and classdojo's rolling-rate-limiter 0.4.2 through the drop-in
+ * API. At a step with `readme`, the original broke a promise of its readme, so the promised result is expected instead.
  */
 import { rateLimiterFactory, InMemoryRateLimiter } from '../src/rolling-window.ts';
 import { manualClock } from 'sluice/testing';
@@ -28,7 +28,7 @@ async function runExact(scenario: RisingStackScenario, makeStore: MakeStore): Pr
   return ledger.differences;
 }
 
-/** At each step. */
+/** The number of acknowledged actions at each step. */
 export async function acknowledgedIn(
   scenario: RisingStackScenario,
   makeStore: MakeStore,

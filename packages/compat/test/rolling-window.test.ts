@@ -34,7 +34,7 @@ for (const store of ['memory', 'redis 7']) {
       });
     }
 
-    test('on coarse grids at least 99 % of what the original acknowledged is acknowledged', async () => {
+    test('with coarse sub-windows, acknowledges at least 99 % of what the original acknowledged', async () => {
       let [ours, theirs] = [0, 0];
       for (const scenario of risingstackScenarios.filter(isCoarse)) {
         for (const n of await acknowledgedIn(scenario, makeStore)) ours += n;
@@ -43,7 +43,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(ours / theirs).toBeGreaterThan(0.99);
     });
 
-    test('a log longer than its buckets keeps the limit in any interval, and uses nine tenths of it', async () => {
+    test('a log with more entries than buckets never exceeds the limit, and still admits nine tenths of it', async () => {
       const clock = manualClock();
       const [interval, maxInInterval] = [1000, 2000];
       const limiter = rateLimiterFactory({ interval, maxInInterval, buckets: 10, store: makeStore(clock) });
@@ -73,7 +73,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(await limiter('u', 3)).toMatchObject({ acknowledged: 3, actionsRemaining: 0 });
     });
 
-    test('a wait is honoured to the microsecond', async () => {
+    test('a wait is exact to the microsecond', async () => {
       const clock = manualClock(1_763_229_000_123.456);
       const limiter = rateLimiterFactory({ interval: 10, maxInInterval: 1, store: makeStore(clock) });
       const { wait } = await limiter('u');
@@ -84,7 +84,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(await limiter('u')).toMatchObject({ acknowledged: 1, wait: 10_000 });
     });
 
-    test('uniform counts far beyond the limit, and a batch that is too large waits forever', async () => {
+    test('mode uniform counts far beyond the limit, and a batch that is too large has an infinite wait', async () => {
       const clock = manualClock();
       const options = { interval: 1000, maxInInterval: 3, mode: 'uniform' } as const;
       const limiter = rateLimiterFactory({ ...options, store: makeStore(clock) });
@@ -102,7 +102,7 @@ for (const store of ['memory', 'redis 7']) {
       });
     });
 
-    test('a client that keeps trying stays blocked for an interval after the last attempt that counts', async () => {
+    test('a client that keeps trying stays blocked until its attempts have left the interval', async () => {
       const clock = manualClock();
       const limiter = new InMemoryRateLimiter({
         interval: 100,
@@ -127,7 +127,7 @@ for (const store of ['memory', 'redis 7']) {
       expect(await limiter.limit(7)).toBe(false);
     });
 
-    test('float error does not add a millisecond', async () => {
+    test('a float rounding error does not add a millisecond', async () => {
       const clock = manualClock();
       const limiter = new InMemoryRateLimiter({ interval: 10.1, maxInInterval: 1, store: makeStore(clock) });
       for (let micros = 0; micros < 100; micros++) {
@@ -139,7 +139,7 @@ for (const store of ['memory', 'redis 7']) {
       }
     });
 
-    test('too soon and too many are told apart, and both can be', async () => {
+    test('reports whether an attempt came too soon, was one too many, or both', async () => {
       const limiter = new InMemoryRateLimiter({
         interval: 100,
         maxInInterval: 2,
@@ -159,7 +159,7 @@ for (const store of ['memory', 'redis 7']) {
   });
 }
 
-test('risingstack: 70 scenarios with 3238 steps run, 26 of them with 927 steps exactly; 22 are left out', () => {
+test('risingstack: replays 70 scenarios with 3238 steps, 26 of them with 927 steps exactly, and leaves out 22', () => {
   const exact = risingstackScenarios.filter(({ exactLog }) => exactLog);
   expect(risingstack.vectors).toHaveLength(70);
   expect(risingstack.vectors.reduce((sum, { steps }) => sum + steps, 0)).toBe(3238);
@@ -168,13 +168,13 @@ test('risingstack: 70 scenarios with 3238 steps run, 26 of them with 927 steps e
   expect(Object.values(risingstack.leftOut).flat()).toHaveLength(22);
 });
 
-test('classdojo: 32 scenarios with 1300 steps run; 34 of the old API and 2 with a clock that goes back are left out', () => {
+test('classdojo: replays 32 scenarios with 1300 steps, without 34 of the old API and 2 whose clock goes back', () => {
   expect(classdojo.vectors).toHaveLength(32);
   expect(classdojo.vectors.reduce((sum, { steps }) => sum + steps, 0)).toBe(1300);
   expect(Object.values(classdojo.leftOut).map((names) => names.length)).toEqual([34, 2]);
 });
 
-describe('how a limiter of rateLimiterFactory is called', () => {
+describe('a limiter of rateLimiterFactory', () => {
   const options = { interval: 1000, maxInInterval: 5, clock: manualClock() };
   const left = (acknowledged: number, actionsRemaining: number, wait: number): RollingResult => ({
     acknowledged,
@@ -183,7 +183,7 @@ describe('how a limiter of rateLimiterFactory is called', () => {
     wait,
   });
 
-  test('with an id, a number, both or neither, for a promise', async () => {
+  test('accepts an id, a number, both or neither, and returns a promise', async () => {
     const limiter = rateLimiterFactory(options);
     expect(await limiter()).toEqual(left(1, 4, 0));
     expect(await limiter(2)).toEqual(left(2, 2, 0));
@@ -194,7 +194,7 @@ describe('how a limiter of rateLimiterFactory is called', () => {
     expect(await limiter(7 as unknown as string, 2)).toEqual(left(2, 0, 1_000_000));
   });
 
-  test('passes them only to the callback if there is one', async () => {
+  test('passes results only to the callback if there is one', async () => {
     const limiter = rateLimiterFactory(options);
     const heard = (call: (callback: (...args: unknown[]) => void) => unknown): Promise<unknown[]> =>
       new Promise((resolve) => {
@@ -206,7 +206,7 @@ describe('how a limiter of rateLimiterFactory is called', () => {
     expect(await heard((callback) => limiter('u', 4, callback))).toEqual([null, left(4, 0, 1_000_000)]);
   });
 
-  test('the factory hands the limiter to a callback, too', async () => {
+  test('is also passed to the callback of the factory', async () => {
     const heard: unknown[] = [];
     const limiter = rateLimiterFactory({ interval: 1000, maxInInterval: 5 }, (...args) =>
       heard.push(...args),
@@ -216,7 +216,7 @@ describe('how a limiter of rateLimiterFactory is called', () => {
     expect(heard).toEqual([null, limiter]);
   });
 
-  test('a fault reaches the callback as its first argument, and otherwise rejects', async () => {
+  test('passes an error to the callback as the first argument, or rejects if there is no callback', async () => {
     const limiter = rateLimiterFactory({
       ...options,
       redis: { send: () => Promise.reject(new Error('down')) },
@@ -226,13 +226,13 @@ describe('how a limiter of rateLimiterFactory is called', () => {
     expect(error).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
   });
 
-  test.each([0, -3, 1.5, Number.NaN, '2'])('%s actions are a mistake, thrown at once', (n) => {
+  test.each([0, -3, 1.5, Number.NaN, '2'])('throws synchronously for %s actions', (n) => {
     const limiter = rateLimiterFactory(options);
     expect(() => limiter('u', n as number)).toThrow('n must be a whole number, 1 or more');
   });
 });
 
-test('limiters of one namespace share keys, others do not', async () => {
+test('limiters share keys only if they have the same namespace', async () => {
   const [here, there] = [ownName(), ownName()];
   const make = (namespace: string) =>
     rateLimiterFactory({ interval: 60_000, maxInInterval: 5, namespace, redis: client });
@@ -241,7 +241,7 @@ test('limiters of one namespace share keys, others do not', async () => {
   expect((await make(there)('u', 2)).actionsRemaining).toBe(3);
 });
 
-test('a check with three limits and a gap is one command', async () => {
+test('a check with three limits and a minimum difference is one command', async () => {
   const sent: string[] = [];
   const counting = {
     send: (command: readonly string[]) => {
@@ -281,7 +281,7 @@ describe('four concurrent clients on one key', () => {
     expect(results.reduce((sum, { acknowledged }) => sum + acknowledged, 0)).toBe(100);
   });
 
-  test('batches of nary fill the limit to the last action', async () => {
+  test('batches in mode nary use the limit to the last action', async () => {
     const namespace = ownName();
     const results = await calls((one) => {
       const options = { interval: 60_000, maxInInterval: 100, mode: 'nary', namespace } as const;
@@ -291,7 +291,7 @@ describe('four concurrent clients on one key', () => {
     expect(results.reduce((sum, { acknowledged }) => sum + acknowledged, 0)).toBe(100);
   });
 
-  test('RedisRateLimiter lets exactly the limit pass', async () => {
+  test('RedisRateLimiter admits exactly the limit', async () => {
     const namespace = ownName();
     const results = await calls((one) => {
       const limiter = new RedisRateLimiter({

@@ -1,4 +1,4 @@
-/** The headers of sluice-compat/sharkey, as real servers send them. */
+/** The headers of sluice-compat/sharkey, as sent by real servers. */
 import express from 'express';
 import Fastify from 'fastify';
 import { createServer, type RequestListener, type Server } from 'node:http';

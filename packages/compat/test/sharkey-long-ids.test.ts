@@ -1,4 +1,4 @@
-/** Ids of actors come from clients, and some are very long. What a process remembers of them must stay small. */
+/** The ids of actors come from clients and can be very long, so a process must not use much memory for them. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { createSkRateLimiterService } from '../src/sharkey.ts';
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** In megabytes. */
+/** The size of the heap in megabytes. */
 function heap(): number {
   collect();
   return process.memoryUsage().heapUsed / 1e6;

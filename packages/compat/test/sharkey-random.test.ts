@@ -1,4 +1,4 @@
-/** Random calls against the rules of a Sharkey limit, written down once more: a counter and the time of its last drip. */
+/** Compares random calls with a second implementation of a Sharkey limit: a counter and the time of its last drip. */
 import { describe, expect, test } from 'vitest';
 import {
   type Actor,
@@ -18,7 +18,7 @@ interface Bucket {
 
 const seconds = (span: number): number => Math.ceil(span / 1000);
 
-/** A blocked call writes nothing; an empty bucket counts its drips from the next call. */
+/** A blocked call writes nothing. The drips of an empty bucket are counted from the next call. */
 function rules(): (limit: RateLimit, factor: number, actor: string, now: number) => LimitInfo {
   const buckets = new Map<string, Bucket>();
   return (limit, factor, actor, now) => {
@@ -62,7 +62,7 @@ const ACTORS: readonly Actor[] = ['u0', 'u1', { id: 'u1' }, { id: 'u2' }];
 function limitsFrom(draw: (below: number) => number): readonly RateLimit[] {
   const oneOf = <T>(list: readonly T[]): T => list[draw(list.length)];
   return Array.from({ length: 3 }, (_, i): RateLimit => {
-    // Some share their bucket.
+    // Some limits share a bucket.
     const key = draw(3) === 0 ? 'k' : `k${i}`;
     const max = 1 + draw(30);
     const duration = oneOf([500, 1000, 5000, 60_000, 3_600_000]);

@@ -1,4 +1,4 @@
-/** The rules of Sharkey's limits one by one, and their formulas written down once more. */
+/** Tests the rules of Sharkey's limits one by one, and compares them with a second implementation of the formulas. */
 import { describe, expect, test } from 'vitest';
 import {
   type BucketRateLimit,
@@ -15,7 +15,7 @@ import { STORES } from './stores.ts';
 
 const { ceil, max: most, round } = Math;
 
-/** As a legacy limit, in the words of the rules: size, drip rate and drip size; null is unlimited. */
+/** Translates a legacy limit by the documented rules to size, drip rate and drip size; null means unlimited. */
 function legacy({ max, duration, minInterval }: LegacyRateLimit): readonly [number, number, number] | null {
   if (typeof max === 'number' && typeof duration === 'number') {
     if (duration === 0) return null;
@@ -36,7 +36,7 @@ function scaled([size, dripRate, dripSize]: readonly [number, number, number], f
   return { ...bucket, fullResetMs, fullResetSec: ceil(fullResetMs / 1000) };
 }
 
-test('10,000 random limits are translated by the formulas', () => {
+test('translates 10,000 random limits as the formulas do', () => {
   const draw = random(5);
   const oneOf = <T>(list: readonly T[]): T => list[draw(list.length)];
   const number = (): number =>
@@ -83,7 +83,7 @@ test.each<[string, object, unknown]>([
   ['max', { max: 0, duration: 1000 }, 0],
   ['duration', { max: 1, duration: -1 }, -1],
   ['minInterval', { minInterval: -1 }, -1],
-])('a bad %s is refused by its name: %j', async (name, numbers, value) => {
+])('rejects an invalid %s by name: %j', async (name, numbers, value) => {
   const limit = { key: 'k', ...numbers } as RateLimit;
   const refusal = { code: 'ERR_NUMBER', option: `limit k: ${name}`, value };
   expect(() => translateLimit(limit, 2)).toThrow(expect.objectContaining(refusal));
@@ -101,14 +101,14 @@ test('ignores negative numbers that are not used', () => {
   expect(translateLimit({ key: 'k', duration: -5 }, 1)).toBe(null);
 });
 
-test('without a factor it is 1', () => {
+test('uses a factor of 1 by default', () => {
   expect(translateLimit({ type: 'bucket', key: 'k', size: 5 })).toEqual(scaled([5, 1000, 1], 1));
 });
 
 test.each([
   [{ size: 0 }, 'size must be a finite number above 0 (at least 1); got 0'],
   [{ minInterval: -1 }, 'minInterval must be a finite number above 0; got -1'],
-])('a refusal says what would do: %j', (numbers, message) => {
+])('the error says which values are valid: %j', (numbers, message) => {
   const type = 'size' in numbers ? 'bucket' : undefined;
   expect(() => translateLimit({ key: 'k', type, ...numbers } as RateLimit)).toThrow(message);
 });
@@ -123,7 +123,7 @@ const UNLIMITED = {
 };
 
 test.each([{ disabled: true, factor: () => -1 }, { factor: () => 0 }, { factor: async () => 0 }])(
-  'unlimited says so each time, and nothing is counted: %o',
+  'reports an unlimited call as such each time and counts nothing: %o',
   async (options) => {
     const store = STORES['memory'](manualClock());
     const { limit } = createSkRateLimiterService({ store, ...options });
@@ -134,8 +134,8 @@ test.each([{ disabled: true, factor: () => -1 }, { factor: () => 0 }, { factor: 
   },
 );
 
-describe.each(['memory', 'redis 7'])('an answer, on %s', (name) => {
-  test('of a bucket of one: the call that fills it says when the next one passes', async () => {
+describe.each(['memory', 'redis 7'])('a result, on %s', (name) => {
+  test('of the call that fills a bucket of size 1 shows when the next call passes', async () => {
     const clock = manualClock(1_700_000_000_000);
     const { limit } = createSkRateLimiterService({ store: STORES[name](clock), clock });
     const one: RateLimit = { type: 'bucket', key: 'one', size: 1, dripRate: 1500 };
@@ -148,7 +148,7 @@ describe.each(['memory', 'redis 7'])('an answer, on %s', (name) => {
     expect(await limit(one, 'a')).toEqual({ blocked: false, ...full });
   });
 
-  test('with drips of several: a full reset is as many drips as empty it', async () => {
+  test('with a drip size above 1 has a full reset after the number of drips that empties the bucket', async () => {
     const clock = manualClock(1_700_000_000_000);
     const { limit } = createSkRateLimiterService({ store: STORES[name](clock), clock });
     const five: RateLimit = { type: 'bucket', key: 'five', size: 5, dripRate: 1000, dripSize: 2 };
@@ -170,7 +170,7 @@ describe.each(['memory', 'redis 7'])('an answer, on %s', (name) => {
     expect(await limit(five, 'a')).toMatchObject({ blocked: false, remaining: 1, fullResetMs: 2000 });
   });
 
-  test('by an asynchronous factor of a half: twice the size at twice the pace', async () => {
+  test('with an asynchronous factor of 0.5 has twice the size and twice the rate', async () => {
     const clock = manualClock(1_700_000_000_000);
     const factor = async (): Promise<number> => 0.5;
     const { limit } = createSkRateLimiterService({ store: STORES[name](clock), clock, factor });
@@ -181,7 +181,7 @@ describe.each(['memory', 'redis 7'])('an answer, on %s', (name) => {
   });
 });
 
-test('the state of 400 keys, each under 4 factors, is one bucket per key and actor in nearly all', async () => {
+test('at least 98 % of calls with 400 keys and 4 factors find the one bucket of their key and actor', async () => {
   const clock = manualClock(1_700_000_000_000);
   let factor = 1;
   const { limit } = createSkRateLimiterService({ clock, factor: () => factor });
@@ -199,7 +199,7 @@ test('the state of 400 keys, each under 4 factors, is one bucket per key and act
   expect(shared).toBeGreaterThan(0.98 * 400 * factors.length);
 });
 
-test('headers come in order, the last two only when blocked', () => {
+test('headers are in order, and the last two are only sent when blocked', () => {
   const info = { remaining: 0, resetSec: 2, resetMs: 1001, fullResetSec: 3, fullResetMs: 2050 };
   const open = [
     ['X-RateLimit-Clear', '2.050'],

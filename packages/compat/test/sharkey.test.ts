@@ -1,4 +1,4 @@
-/** All of what was recorded from Sharkey's SkRateLimiterService, and what the recordings cannot show. */
+/** Replays all recordings of Sharkey's SkRateLimiterService, and tests behavior that the recordings cannot show. */
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, inject, test } from 'vitest';
 import {
@@ -20,10 +20,10 @@ import { load } from 'sluice-test-support/vectors/vector.ts';
 interface Scenario {
   readonly id: string;
   readonly name: string;
-  /** 'test': everything is unlimited. */
+  /** With 'test', every limit is disabled. */
   readonly env?: string;
   readonly baseMs: number;
-  /** Factors; a string has the default. */
+  /** The factors of users. A string has the default factor. */
   readonly policies: { readonly default: number; readonly users?: Readonly<Record<string, number>> };
   readonly limits: readonly RateLimit[];
   readonly steps: readonly {
@@ -32,7 +32,7 @@ interface Scenario {
     /** Index in `limits`; default 0. */
     readonly limit?: number;
     readonly expect?: LimitInfo;
-    /** The call is refused. */
+    /** The error, if the call is rejected. */
     readonly error?: string;
   }[];
 }
@@ -48,14 +48,14 @@ const recorded = load<{
   headers: readonly { readonly info: LimitInfo; readonly headers: readonly [string, string][] }[];
 }>('sharkey');
 
-/** Any store, or none: the service's own. */
+/** The stores that are tested. Without a given store, the service creates its own. */
 const stores: readonly [string, (clock: ManualClock) => Store | undefined][] = [
   ['memory', STORES['memory']],
   ['redis 7', STORES['redis 7']],
   ['its own store', () => undefined],
 ];
 
-describe.each(stores)('recorded, on %s', (_, makeStore) => {
+describe.each(stores)('recorded scenarios, on %s', (_, makeStore) => {
   test.each(recorded.scenarios)('$id $name agrees in every field', async (scenario) => {
     const { baseMs, env, limits, policies, steps } = scenario;
     const clock = manualClock(baseMs);
@@ -114,7 +114,7 @@ describe('a factor', () => {
     expect(answers.filter(({ blocked }) => !blocked)).toHaveLength(20);
   });
 
-  test('that has changed is seen after 60 seconds, and keeps what was used', async () => {
+  test('that has changed takes effect after 60 seconds and keeps the calls in the bucket', async () => {
     let factor = 1;
     const { clock, limit } = service({ factor: () => factor });
     for (let i = 0; i < 10; i++) await limit(TEN, 'a');
@@ -122,7 +122,7 @@ describe('a factor', () => {
     clock.advance(59_999);
     expect((await limit(TEN, 'a')).blocked).toBe(true);
     clock.advance(2);
-    // One has dripped by the old rate or two by the new one, in either case from the same ten.
+    // By the new rate, two of the ten calls have dripped out, and this call is added: 20 - 8 - 1 = 11.
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: false, remaining: 11 });
     factor = 2;
     clock.advance(60_001);
@@ -151,7 +151,7 @@ describe('a factor', () => {
     expect(asked).toBe(2);
   });
 
-  test('of a user is not that of a string, though they share the bucket', async () => {
+  test('of a user does not apply to a string with the same id, although they share the bucket', async () => {
     const { limit } = service({ factor: (actor) => (typeof actor === 'string' ? 1 : 10) });
     expect((await limit(TEN, 'u')).remaining).toBe(9);
     expect((await limit(TEN, { id: 'u' })).blocked).toBe(true);
@@ -167,11 +167,11 @@ describe('a factor', () => {
     expect((await limit(TEN, 'a')).remaining).toBe(9);
   });
 
-  test.each([-1, NaN, Infinity])('of %d is refused', async (factor) => {
+  test.each([-1, NaN, Infinity])('of %d is rejected', async (factor) => {
     await expect(service({ factor: () => factor }).limit(TEN, 'a')).rejects.toThrow('[ERR_NUMBER]');
   });
 
-  test('is remembered of the last 10,000 actors, and of 20,000 at most', async () => {
+  test('is remembered for the last 10,000 actors, and for at most 20,000', async () => {
     let asked = 0;
     const { limit } = service({
       factor() {
@@ -191,7 +191,7 @@ describe('a factor', () => {
     expect(asked).toBe(40_001);
   });
 
-  test.each([null, '2'])('of %o is refused', async (factor) => {
+  test.each([null, '2'])('of %o is rejected', async (factor) => {
     await expect(service({ factor: () => factor as unknown as number }).limit(TEN, 'a')).rejects.toThrow(
       '[ERR_NUMBER]',
     );
@@ -199,7 +199,7 @@ describe('a factor', () => {
 });
 
 describe('the state', () => {
-  test('of 20 keys and 5 factors is that of one bucket per key and actor', async () => {
+  test('of 20 keys and 5 factors is one bucket per key and actor', async () => {
     let factor = 1;
     const { clock, limit } = service({ factor: () => factor });
     for (factor of [1, 0.5, 0.25, 2, 5]) {
@@ -212,7 +212,7 @@ describe('the state', () => {
     }
   });
 
-  test('of keys and actors that read the same when joined is kept apart', async () => {
+  test('of different keys and actors is separate, even if they are equal when joined', async () => {
     const { limit } = service();
     const one = (key: string): RateLimit => ({ type: 'bucket', key, size: 1 });
     for (let i = 0; i < 500; i++) {
@@ -221,7 +221,7 @@ describe('the state', () => {
     }
   });
 
-  test('of keys made up per file is one row each, and outlives the limiter that wrote it', async () => {
+  test('of keys that clients invent is one row each, and outlives the limiter that wrote it', async () => {
     const store = memory({ clock: manualClock() });
     const { limit } = service({ store });
     for (let i = 0; i < 2000; i++) await limit({ type: 'bucket', key: `/files/${i}`, size: 1 + i }, 'a');
@@ -229,7 +229,7 @@ describe('the state', () => {
     expect((await limit({ type: 'bucket', key: '/files/0', size: 1 }, 'a')).blocked).toBe(true);
   });
 
-  test('mints nothing and charges no blocked call when the clock goes back', async () => {
+  test('does not replenish, or charge blocked calls, when the clock goes back', async () => {
     const { clock, limit } = service();
     for (let i = 0; i < 10; i++) await limit(TEN, 'a');
     clock.advance(-5000);
@@ -239,7 +239,7 @@ describe('the state', () => {
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: false, remaining: 0, resetMs: 60_000 });
   });
 
-  test('announces the full reset of what it holds, also when the clock went back or the bucket became smaller', async () => {
+  test('has a full reset for the calls it holds, even when the clock went back or the bucket shrank', async () => {
     let factor = 1;
     const { clock, limit } = service({ factor: () => factor });
     const five: RateLimit = { type: 'bucket', key: 'five', size: 5, dripSize: 2, dripRate: 1000 };
@@ -248,25 +248,25 @@ describe('the state', () => {
     expect(await limit(five, 'a')).toMatchObject({ blocked: true, resetMs: 8500, fullResetMs: 3000 });
     clock.advance(7500);
     factor = 2;
-    // Of five, three drips of two seconds; three would fit.
+    // The five calls need three drips of two seconds each, although the bucket now holds only three.
     expect(await limit(five, { id: 'a' })).toMatchObject({ blocked: true, resetMs: 4000, fullResetMs: 6000 });
   });
 
-  test('is told in whole milliseconds by a clock that is finer', async () => {
+  test('is reported in whole milliseconds on a clock with a finer resolution', async () => {
     const { clock, limit } = service();
     for (let i = 0; i < 10; i++) await limit(TEN, 'a');
     clock.advance(0.3);
     expect(await limit(TEN, 'a')).toMatchObject({ resetMs: 60_000, fullResetMs: 600_000 });
     clock.advance(59_999.2);
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: true, resetMs: 1, fullResetMs: 600_000 });
-    // A quarter of a microsecond early is on time, and no millisecond more for the next one.
+    // A quarter of a microsecond early counts as on time, and does not add a millisecond to the next wait.
     clock.advance(0.5 - 2 ** -12);
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: false, resetMs: 60_000, fullResetMs: 600_000 });
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: true, resetMs: 60_000, fullResetMs: 600_000 });
   });
 });
 
-describe('invalid limits', () => {
+describe('invalid arguments', () => {
   const bad: readonly unknown[] = [
     { key: 'k', type: 'bucket' },
     { key: 'k', type: 'bucket', size: NaN },
@@ -277,12 +277,12 @@ describe('invalid limits', () => {
     { key: 'k', minInterval: -0.1 },
     { key: 'k', minInterval: Infinity },
   ];
-  test.each(bad)('is refused: %o', (limit) => {
+  test.each(bad)('rejects the limit %o', (limit) => {
     expect(() => translateLimit(limit as RateLimit, 1)).toThrow('[ERR_NUMBER]');
     expect(translateLimit(limit as RateLimit, 0)).toBe(null);
   });
 
-  test('is rejected without a key or an actor', async () => {
+  test('rejects a limit without a key and a call without an actor', async () => {
     const { limit } = service();
     await expect(limit({ type: 'bucket', size: 1 } as RateLimit, 'a')).rejects.toThrow('limit.key');
     await expect(limit(TEN, null as unknown as string)).rejects.toThrow('actor');
@@ -307,7 +307,7 @@ describe('on Redis', () => {
   }
   const fresh = (): RateLimit => ({ ...TEN, key: `${process.pid} ${performance.now()}` });
 
-  test('exactly 10 of 64 concurrent calls pass at a limit of 10', async () => {
+  test('admits exactly 10 of 64 concurrent calls at a limit of 10', async () => {
     const services = Array.from({ length: 4 }, () =>
       createSkRateLimiterService({ store: redis(connect(), { onFailure: 'throw', deadline: '30s' }) }),
     );
@@ -319,7 +319,7 @@ describe('on Redis', () => {
     expect(answers.filter(({ remaining }) => remaining === 0)).toHaveLength(55);
   });
 
-  test('a check is one command, and a second factor finds what the first has used', async () => {
+  test('a check is one command, and calls with another factor use the same bucket', async () => {
     const client = connect();
     const commands: string[] = [];
     const store: Store = redis(

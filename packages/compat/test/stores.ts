@@ -1,4 +1,4 @@
-/** Every store, from the build of the library. */
+/** All stores, imported from the built library. */
 import { memory } from 'sluice';
 import { ipc } from 'sluice/ipc';
 import { redis } from 'sluice/redis';

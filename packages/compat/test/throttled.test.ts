@@ -1,8 +1,8 @@
 /**
- * throttled's recordings through its own names. Compared: limited, limit, remaining (within 2 µs of a whole unit, one
- * more or less is the same), reset and retry times within 1 µs, and the headers. Left out: scenarios whose interval is
- * below 0.1 ms, or that keep only the keys used last; what follows a negative quantity; denials whose wait is at most
- * 2 µs; and what remains, and the reset, of a quantity above the limit, where theirs forgets what was used.
+ * Replays the recordings of throttled through its drop-in API. Compared are limited, limit, remaining (where one more or less
+ * is accepted within 2 µs of a whole unit), reset and retry times within 1 µs, and the headers. Left out are scenarios whose
+ * interval is below 0.1 ms or that keep only the most recent keys, steps after a negative quantity, denials whose wait is at
+ * most 2 µs, and the remaining units and reset for a quantity above the limit, where the original forgets earlier use.
  */
 import { describe, expect, test } from 'vitest';
 import {
@@ -85,19 +85,19 @@ function compared({ steps }: Scenario): readonly Step[] {
     steps
       .slice(0, negative < 0 ? steps.length : negative)
       .filter(({ expected }) => expected.retryAfterNs < 0 || expected.retryAfterNs > FINEST_STEP_NS)
-      // Where the clock goes back by 100 s, with a window of 2 s: theirs denies for as long, ours is fresh.
+      // The clock goes back by 100 s, with a window of 2 s. The original then denies for 100 s; ours counts the key as fresh.
       .filter(({ atNanos }) => atNanos > -10e9)
   );
 }
 
-/** Go writes each word of a name with one capital. */
+/** Go capitalizes only the first letter of each word in a header name. */
 function inGo(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.replace('RateLimit', 'Ratelimit'), value]),
   );
 }
 
-/** Of a response, those that tell of limits. */
+/** The headers of a response that describe limits. */
 const limitsOnly = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => /Ratelimit|Retry/.test(name)));
 
@@ -139,7 +139,7 @@ for (const name of ['memory', 'redis 7'] as const) {
       });
     }
 
-    test('a negative quantity gives back, and never above full', async () => {
+    test('a negative quantity refunds, and never beyond the full burst', async () => {
       const quota = { maxRate: perSec(2), maxBurst: 3 };
       const limiter = createGcraRateLimiter({ quota, store: makeStore(manualClock(1000)) });
       await limiter.rateLimit('k', 4);
@@ -153,7 +153,7 @@ for (const name of ['memory', 'redis 7'] as const) {
   });
 }
 
-/** A header rounds up to seconds, so there a microsecond makes a difference. */
+/** Headers are rounded up to seconds, so a microsecond makes a difference near a whole second. */
 const isNearWholeSecond = (span: number): boolean =>
   span > 0 && Math.abs(span - 1000 * Math.round(span / 1000)) <= MICROSECOND && span % 1000 !== 0;
 
@@ -162,12 +162,12 @@ function inOrder(headers: Readonly<Record<string, string>>): string {
   return JSON.stringify(Object.fromEntries(names.filter((n) => n in headers).map((n) => [n, headers[n]])));
 }
 
-test('52 scenarios with 2096 steps run, 5 are left out', () => {
+test('replays 52 scenarios with 2096 steps and leaves out 5', () => {
   const steps = run.reduce((sum, scenario) => sum + compared(scenario).length, 0);
   expect([run.length, steps, recorded.scenarios.length - run.length]).toEqual([52, 2096, 5]);
 });
 
-test('all 28 recorded responses have our headers', () => {
+test('our headers equal those of all 28 recorded responses', () => {
   expect(recorded.httpResponses).toHaveLength(28);
   for (const { headers, limit, remaining, resetAfterNs, retryAfterNs } of recorded.httpResponses) {
     const result = { limit, remaining, resetAfter: resetAfterNs / 1e6, retryAfter: retryAfterNs / 1e6 };
@@ -175,7 +175,7 @@ test('all 28 recorded responses have our headers', () => {
   }
 });
 
-test('all 30 recorded quotas are accepted or refused as recorded, with the same interval', () => {
+test('accepts or rejects all 30 recorded quotas as recorded, with the same interval', () => {
   expect(recorded.constructors).toHaveLength(30);
   for (const { result, emissionIntervalNs, ...quota } of recorded.constructors) {
     const make = () =>
@@ -192,11 +192,11 @@ test.each([
   [{ quota: { maxRate: perSec(1), maxBurst: 1 }, key: 1 }, 'createGcraRateLimiter.key'],
   [{ quota: { maxRate: perSec(1), maxBurst: 1 }, maxKeys: 5, store: memory() }, 'maxKeys'],
   [{}, 'quota'],
-])('%j is refused because of %s', (options, option) => {
+])('rejects %j because of %s', (options, option) => {
   expect(() => createGcraRateLimiter(options as never)).toThrow(option);
 });
 
-test('a rate is the same by either name, and not by both', () => {
+test('the rate may be named rate or maxRate, but not both', () => {
   const clock = manualClock();
   const byName = { rate: perMin(20), maxBurst: 5 };
   const asInGo = { maxRate: perMin(20), maxBurst: 5 };
@@ -206,7 +206,7 @@ test('a rate is the same by either name, and not by both', () => {
   expect(() => take({ ...byName, rate: perMin(0) })).toThrow('quota.rate.count');
 });
 
-test('limiters with another prefix keep other keys', () => {
+test('limiters with different prefixes have separate keys', () => {
   const store = memory({ clock: manualClock() });
   const quota = { maxRate: perSec(1), maxBurst: 0 };
   createGcraRateLimiter({ quota, store }).rateLimit('k');
@@ -214,7 +214,7 @@ test('limiters with another prefix keep other keys', () => {
   expect(createGcraRateLimiter({ quota, store, prefix: 'other' }).rateLimit('k').limited).toBe(false);
 });
 
-test('maxKeys bounds what the store in memory keeps', () => {
+test('maxKeys limits how many keys the default store keeps', () => {
   const clock = manualClock();
   const limiter = createGcraRateLimiter({ quota: { maxRate: perSec(1), maxBurst: 9 }, maxKeys: 2, clock });
   limiter.rateLimit('much', 9);

@@ -1,6 +1,6 @@
 /**
- * GCRA as redis-cell and throttled count it: a key has one arrival time, and each call brings the rate and burst under
- * which it is read. So there is no limiter per quota; every call is a hit with its own plan.
+ * GCRA as redis-cell and throttled count it: a key has one arrival time, and each call specifies the rate and burst by which
+ * that time is interpreted. So there is no limiter per quota; every call is a hit with its own plan.
  */
 import { inMillis } from './millis.ts';
 import {

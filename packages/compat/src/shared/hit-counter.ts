@@ -77,7 +77,7 @@ export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Pla
 
 /**
  * Returns the window length to use for a given one. The first few lengths are used as given. Further ones are rounded up by
- * at most an eighth, so that a new length per request does not create more than a few hundred limiters.
+ * at most an eighth, so that requests which each pass a new length create at most a few hundred limiters.
  */
 export function roundedSpans(): (span: Millis) => Millis {
   const exact = new Set<Millis>();

@@ -13,7 +13,7 @@ export interface ClientHits {
 
 /** The store that the middleware calls. */
 export interface HitStore {
-  /** Called by the middleware with its options before any other method. */
+  /** The middleware calls this with its options before any other method. */
   init(options: { readonly windowMs: Millis }): void;
   /** Resolves with the hits, or `undefined` if there are none in the current window. Counts nothing. */
   get(key: string): Promise<ClientHits | undefined>;
@@ -37,7 +37,7 @@ export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): Hi
   const { store, prefix, now, release } = placeOf(options, defaultPrefix);
   const isOwn = options.store === undefined;
   const counterOf = countersOf(store, prefix);
-  /** The counter for the window that `init` received. `null` if the window has no length, so that each hit stands alone. */
+  /** The counter for the window that `init` received. `null` if the window has no length: then every hit is the first. */
   let known: AnyLimiter | null | undefined;
 
   function counter(): AnyLimiter | null {

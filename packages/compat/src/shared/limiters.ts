@@ -1,8 +1,8 @@
-/** For APIs whose calls bring their own limits: a limiter per name and numbers, each created once. */
+/** For APIs that pass the limits with every call: one cached limiter per name and set of numbers. */
 import { type AnyLimiter, createLimiter, type Policies, type Store } from 'sluice';
 import { boundedCache } from './bounded-cache.ts';
 
-/** Cached limiters. A limiter that was evicted is created again and finds its state in the store. */
+/** The cache keeps at least this many limiters. A limiter that was evicted is created again and finds its state in the store. */
 const READY = 1000;
 
 export function limitersOf(

@@ -1,13 +1,13 @@
-/** For APIs whose calls bring their own limits: a plan per pair of numbers, all of which read the same rows. */
+/** For APIs that pass the limits with every call: one cached plan per pair of numbers. All plans read the same rows. */
 import type { Policy } from 'sluice';
 import type { Plan } from 'sluice/store';
 import { boundedCache } from './bounded-cache.ts';
 
-/** Cached plans. A plan that was evicted is created again. */
+/** The cache keeps at least this many plans. A plan that was evicted is created again. */
 const READY = 1000;
 
 /**
- * Creates a plan for each pair of numbers, once. All plans have the same id, so that any number of them may share the rows of
+ * Creates the plan of each pair once. All plans have the same id, so that any number of them may share the rows of
  * `name`. Therefore the instant at which a row is fully replenished must not depend on the numbers.
  */
 export function plansFor(

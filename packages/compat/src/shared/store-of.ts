@@ -8,13 +8,13 @@ import { redis, type RedisClient } from 'sluice/redis';
 export interface StoreOptions {
   /** A store of Sluice. It has its own clock, so `clock` is ignored. */
   readonly store?: Store<MaybePromise<Decision>> | undefined;
-  /** The clock, for tests. Default: that of the process, or of the Redis server. */
+  /** The clock, for tests. Default: the clock of the process, or of the Redis server. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
 export function storeOf({ store, clock }: StoreOptions, client?: object): Store<MaybePromise<Decision>> {
   if (store !== undefined) return storeIn('options.store', store);
   if (client === undefined) return memory({ clock });
-  // The original APIs report a failing Redis, and their callers handle that.
+  // The original APIs reject when Redis fails, and their callers handle that.
   return redis(client as RedisClient, { clock, onFailure: 'throw' });
 }

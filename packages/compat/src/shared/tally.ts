@@ -5,7 +5,7 @@ import { plansFor } from './plans.ts';
 
 export interface Tally {
   readonly consumed: number;
-  /** Milliseconds until they expire; 0 if there are none, and about `EVER` if never. */
+  /** Milliseconds until the points expire: 0 if there are none, and about `EVER` if they never expire. */
   readonly left: Millis;
 }
 
@@ -17,7 +17,7 @@ export interface Points {
   /** Sets the points, in a new window. */
   put(key: string, points: number, length: Millis): Promise<Tally>;
   read(key: string): Promise<Tally>;
-  /** Clears the key and returns what it had. */
+  /** Clears the key and returns the points it had. */
   remove(key: string): Promise<Tally>;
 }
 
@@ -28,7 +28,7 @@ export const EVER: Millis = 1e15;
 
 export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Points {
   const planOf = plansFor(name, openFor);
-  /** The plan that reads rows. Any plan would do. */
+  /** The plan that reads rows; any plan can read any row. */
   const reading = planOf(1);
 
   async function ask(verb: Verb, key: string, points: number, plan = reading): Promise<Tally> {
@@ -40,7 +40,7 @@ export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Po
   return {
     add: (key, points, length) => ask(points === 0 ? 'peek' : 'take', key, points, planOf(length)),
     subtract: (key, points) => ask('refund', key, points),
-    // Two hits of one tick and plan travel together, so on a single server no other hit comes between them.
+    // Two hits of one plan in the same tick are sent in one batch, so on a single server no other hit comes between them.
     async put(key, points, length) {
       const plan = planOf(length);
       const emptied = ask('reset', key, 0, plan);

@@ -1,4 +1,4 @@
-/** Clocks that a store is given. */
+/** Stores with a given clock: invalid times are rejected, and a time of 0 is valid. */
 import { expect, test } from 'vitest';
 import { createLimiter, memory } from '../../src/index.ts';
 import { type CasService, casStore } from '../../src/stores/cas/cas.ts';
@@ -25,10 +25,10 @@ const EVERY: Readonly<Record<string, MakeStore>> = {
 };
 
 for (const [name, make] of Object.entries(EVERY)) {
-  // Over a socket the other process reads the clock, and its error arrives as a failure of the store.
+  // With ipc, another process reads the clock, and its error arrives as a failure of the store.
   const code = name === 'ipc' ? /ERR_(CLOCK|STORE)/ : /ERR_CLOCK/;
 
-  test.each([-5, -1e12, Number.NaN, Infinity])(`${name} refuses a clock that tells %s`, async (instant) => {
+  test.each([-5, -1e12, Number.NaN, Infinity])(`${name} rejects a clock that returns %s`, async (instant) => {
     const limiter = createLimiter('2/s', { store: make(manualClock(instant)), name: `clock ${instant}` });
     await expect(async () => limiter.take('k')).rejects.toThrow(code);
   });

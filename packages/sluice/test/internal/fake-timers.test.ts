@@ -84,7 +84,7 @@ describe('under fake timers', () => {
     await lending.close();
   });
 
-  test('a remembered denial ends in fake time, and is checked again after two seconds of it', async () => {
+  test('a cached denial ends in fake time, and is checked again after two seconds of fake time', async () => {
     vi.useFakeTimers();
     const rows = memory();
     const store: Store<Promise<Decision>> = { ...rows, apply: async (hit) => rows.apply(hit) };
@@ -108,7 +108,7 @@ describe('under fake timers', () => {
     expect(await long.take('alice')).toMatchObject({ allowed: false, source: 'store' });
   });
 
-  test('the deadline of a store ends, and its breaker opens once, in fake time', async () => {
+  test('the deadline of a store expires, and its circuit breaker opens once, in fake time', async () => {
     vi.useFakeTimers();
     const events: string[] = [];
     const client = { send: () => new Promise<never>(() => {}) };
@@ -122,7 +122,7 @@ describe('under fake timers', () => {
       (await Promise.all([limiter.take('alice'), limiter.take('bob')])).every(
         ({ source }) => source === 'fallback',
       );
-    // A store has two seconds for its first answer.
+    // The deadline for the first answer of a store is two seconds.
     for (const span of [2000, 1000, 1000, 1000]) {
       expect(events).toEqual([]);
       let settled = false;
@@ -137,7 +137,7 @@ describe('under fake timers', () => {
     expect(events).toEqual(['open']);
   });
 
-  test('a breaker opens at the first instant of fake time', async () => {
+  test('a circuit breaker can open at the first instant of fake time', async () => {
     vi.useFakeTimers();
     const events: string[] = [];
     const client = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
@@ -155,13 +155,13 @@ describe('switching between real and fake time', () => {
     const real = limiter.take('alice').retryAfter;
     vi.useFakeTimers();
     const fake = limiter.take('alice').retryAfter;
-    // Date has whole milliseconds, so fake time starts up to two of them off.
+    // Date has whole milliseconds, so fake time can start up to two milliseconds off.
     expect(Math.abs(fake - real)).toBeLessThan(100);
     vi.advanceTimersByTime(60_100);
     expect(limiter.take('alice').allowed).toBe(true);
   });
 
-  test('going back to real time by less than a window denies a key no longer than that, and mints nothing', () => {
+  test('going back to real time by less than a window denies a key at most that much longer and adds no units', () => {
     vi.useFakeTimers();
     const limiter = createLimiter('2/min');
     vi.advanceTimersByTime(30_000);
@@ -183,12 +183,12 @@ describe('switching between real and fake time', () => {
     expect(limiter.take('alice')).toMatchObject({ allowed: true, remaining: 1 });
   });
 
-  test('a store that was asked under fake timers keeps its deadlines afterwards', async () => {
+  test('a store that was called under fake timers still enforces its deadlines afterwards', async () => {
     const client = { send: () => new Promise<never>(() => {}) };
     const store = redis(client, { deadline: 20, onFailure: 'deny' });
     const limiter = createLimiter('1/min', { store, name: 'api' });
     vi.useFakeTimers();
-    void limiter.take('alice'); // Its timer is dropped with the fake timers.
+    void limiter.take('alice'); // Its timer is lost when real timers are restored.
     vi.useRealTimers();
     expect((await limiter.take('alice')).source).toBe('fallback');
   });
@@ -203,7 +203,7 @@ describe('partial fakes', () => {
     expect(limiter.take('alice').allowed).toBe(false);
   });
 
-  test('a spy on performance.now is followed', () => {
+  test('the limiter follows a spy on performance.now', () => {
     const limiter = createLimiter('1/min');
     limiter.take('alice');
     const later = performance.now() + 60_000;
@@ -214,7 +214,7 @@ describe('partial fakes', () => {
   test('a fake performance without timeOrigin counts from the fake date', () => {
     vi.useFakeTimers({ now: Date.UTC(2026, 0, 31, 23) });
     const fake = performance;
-    // @sinonjs/fake-timers before version 14, which Jest 29 and 30 use, has a function there.
+    // In @sinonjs/fake-timers before version 14, which Jest 29 and 30 use, timeOrigin is a function.
     vi.stubGlobal('performance', { now: () => fake.now(), timeOrigin: () => {} });
     const limiter = createLimiter('1/month fixed-window');
     limiter.take('alice');
@@ -223,7 +223,7 @@ describe('partial fakes', () => {
     expect(limiter.take('alice').allowed).toBe(true);
   });
 
-  test('a module that is loaded under fake timers follows them, and real time afterwards', async () => {
+  test('a module that is loaded under fake timers follows fake time, and real time afterwards', async () => {
     vi.useFakeTimers();
     const fake = performance;
     vi.stubGlobal('performance', { now: () => fake.now(), timeOrigin: () => {} });
@@ -242,8 +242,8 @@ describe('partial fakes', () => {
     expect(retryAfter).toBeLessThanOrEqual(60_000);
   });
 
-  test('timers that are faked without performance wake callers who wait on a clock over Date', async () => {
-    // The mock timers of node:test fake these two and not performance.
+  test('timers that are faked without performance wake callers that wait on a clock based on Date', async () => {
+    // The mock timers of node:test fake these two, but not performance.
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
     const limiter = createLimiter('1/min', { store: memory({ clock: { now: () => Date.now() } }) });
     limiter.take('alice');

@@ -1,4 +1,4 @@
-/** The likeliest mistakes of a new user, each with the whole message: what is wrong, what was given, what to do. */
+/** The most likely errors of new users, with the full message: the problem, the received value and the fix. */
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { createClient } from 'redis';
@@ -13,7 +13,7 @@ import { ipc } from '../../src/stores/ipc/index.ts';
 import { postgres } from '../../src/stores/postgres/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 
-/** The same calls as from JavaScript: no type stops them. */
+/** Called as from JavaScript, where no types prevent invalid calls. */
 type Untyped = (...args: unknown[]) => unknown;
 const create = createLimiter as Untyped;
 const limiter = createLimiter('5/min');
@@ -131,7 +131,7 @@ describe('the store', () => {
     ],
     ['null', withStore(null), `createLimiter.store ${STORE}; got null [ERR_OPTIONS]`],
     [
-      'in place of the options',
+      'a store in place of the options',
       () => create('10/s', memory()),
       'createLimiter must be an object with options (put the store into it: { store }); got an object [ERR_OPTIONS]',
     ],
@@ -202,12 +202,12 @@ describe('a verb', () => {
       'options must be an object with options; got null [ERR_OPTIONS]',
     ],
     [
-      'a cost that is text, among options',
+      'an option cost that is text',
       () => verbs['take']('alice', { cost: '2' }),
       'cost must be a finite number, 0 or more; got "2" [ERR_COST]',
     ],
     [
-      'a misspelt option',
+      'a misspelled option',
       () => verbs['take']('alice', { costs: 2 }),
       'options.costs is not an option here (known: cost, tier, mode, maxDelay); got 2 [ERR_UNKNOWN_OPTION]',
     ],
@@ -217,13 +217,13 @@ describe('a verb', () => {
       "call must be a function (run('alice', () => work())); got undefined [ERR_OPTIONS]",
     ],
     [
-      'run with the call already made',
+      'run with the result of a call instead of a function',
       () => verbs['run']('alice', Promise.resolve()),
       "call must be a function (run('alice', () => work())); got a promise [ERR_OPTIONS]",
     ],
     ['run without a key', () => verbs['run'](() => {}), `${KEY}; got a function [ERR_KEY]`],
     [
-      'takeMany with keys alone',
+      'takeMany with keys instead of objects',
       () => verbs['takeMany'](['alice']),
       `takeMany needs an object for each key ({ key: 'alice' }); got "alice" [ERR_OPTIONS]`,
     ],
@@ -297,7 +297,7 @@ describe('a middleware', () => {
         `'vercel', 'nginx' or { header }; got "10.0.0" [ERR_TRUST_PROXY]`,
     ],
     [
-      'options of clientAddress in an object of their own',
+      'options of clientAddress in a nested object',
       () => rateLimit({ limiter, clientAddress: { trustProxy: 1 } }),
       'rateLimit.clientAddress is not an option here (trustProxy and ipv6Prefix are options of rateLimit itself); ' +
         'got an object [ERR_UNKNOWN_OPTION]',

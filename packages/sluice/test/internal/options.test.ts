@@ -62,7 +62,7 @@ for (const [name, make, good, numbers, durations] of FACTORIES) {
     });
     for (const option of numbers) {
       for (const value of [Number.NaN, -1, 0, Infinity, '', '10', null, {}]) {
-        test(`refuses ${option}: ${typeof value === 'number' ? value : JSON.stringify(value)}`, () => {
+        test(`rejects ${option}: ${typeof value === 'number' ? value : JSON.stringify(value)}`, () => {
           const error = wrong(option, value);
           expect(error.option).toBe(`${name}.${option}`);
           expect(error.value).toBe(value);
@@ -85,7 +85,7 @@ for (const [name, make, good, numbers, durations] of FACTORIES) {
         null,
         {},
       ]) {
-        test(`refuses ${option}: ${typeof value === 'number' ? value : JSON.stringify(value)}`, () => {
+        test(`rejects ${option}: ${typeof value === 'number' ? value : JSON.stringify(value)}`, () => {
           expect(wrong(option, value)).toMatchObject({
             code: 'ERR_DURATION',
             option: `${name}.${option}`,
@@ -150,7 +150,7 @@ describe('options that exclude each other', () => {
   });
 });
 
-describe('a bare number below a second, which is most likely meant in seconds', () => {
+describe('a bare number below 1000, which is probably meant in seconds', () => {
   const given = 60 as const;
   test.each<[option: string, make: (duration: Duration) => Policy]>([
     ['gcra.per', (per) => gcra({ limit: 5, per })],
@@ -158,7 +158,7 @@ describe('a bare number below a second, which is most likely meant in seconds', 
     ['slidingWindow.per', (per) => slidingWindow({ limit: 5, per })],
     ['slidingLog.per', (per) => slidingLog({ limit: 5, per })],
     ['pacer.per', (per) => pacer({ limit: 5, per })],
-  ])('is refused as %s, and accepted with a unit', (option, make) => {
+  ])('is rejected as %s, and accepted with a unit', (option, make) => {
     const error = errorOf(() => make(given));
     expect(error).toMatchObject({ code: 'ERR_DURATION', option, value: 60 });
     expect(String(error)).toContain("write '60s' or '60ms'");
@@ -177,7 +177,7 @@ describe('a bare number below a second, which is most likely meant in seconds', 
     make(given);
   });
 
-  test('is a drip rate of a leaky bucket, which has always been in milliseconds', () => {
+  test('is accepted as the drip rate of a leaky bucket, in milliseconds', () => {
     expect(leakyBucket({ size: 5, dripRate: 100 }).window).toBe(500);
   });
 });
@@ -186,7 +186,7 @@ describe('limiter', () => {
   const limiter = createLimiter('5/s', { tiers: { pro: '10/s' } });
 
   test.each([Number.NaN, -1, Infinity, -0.5, 2 ** 53 + 2, 1e300])(
-    'refuses a cost of %s for every verb',
+    'rejects a cost of %s for every verb',
     (cost) => {
       for (const act of [
         () => limiter.take('k', cost),
@@ -234,7 +234,7 @@ describe('limiter', () => {
     expect(errorOf(act)).toMatchObject({ code, option });
   });
 
-  test('says what is wrong, with the option and the value, in one line', () => {
+  test('names the problem, the option and the value in a one-line message', () => {
     expect(errorOf(() => gcra({ limit: -1, per: '1s' })).message).toBe(
       'gcra.limit must be a finite number above 0; got -1 [ERR_NUMBER]',
     );
@@ -243,7 +243,7 @@ describe('limiter', () => {
     );
   });
 
-  test('every code has a page', () => {
+  test('every error code has a documentation page', () => {
     const pages = readdirSync(new URL('../../../../docs/errors', import.meta.url)).filter((file) =>
       file.startsWith('ERR_'),
     );
@@ -275,7 +275,7 @@ describe('durations', () => {
   });
 });
 
-describe('policies in text', () => {
+describe('policies as text', () => {
   const clock = manualClock(1_700_000_000_000);
   const first = (text: string) => createLimiter(text, { store: memory({ clock }) }).peek('k').policies[0];
 
@@ -303,7 +303,7 @@ describe('policies in text', () => {
   });
 
   test.each(['0.5/s', '0.5/s token-bucket', '0.5/s leaky-bucket', '0.5/s pacer'])(
-    '%s lets one unit pass every 2 seconds',
+    '%s admits one unit every 2 seconds',
     (text) => {
       const clock = manualClock(60_000);
       const limiter = createLimiter(text, { store: memory({ clock }) });
@@ -324,13 +324,13 @@ describe('policies in text', () => {
     ['10/s burst 0.5', 'at least 1'],
     ['10/s token-bucket burst 0.5', 'at least 1'],
     ['10/s leaky-bucket burst 0.5', 'at least 1'],
-  ])('refuses %s, which would never let a unit pass', (text, hint) => {
+  ])('rejects %s, which would never admit a unit', (text, hint) => {
     const error = errorOf(() => createLimiter(text));
     expect(error).toMatchObject({ code: 'ERR_POLICY_TEXT' });
     expect((error as Error).message).toContain(hint);
   });
 
-  test('several are joined by &, each named by its text', () => {
+  test('may be joined by &, and are then named by their text', () => {
     const names = createLimiter('100/min & 5000/day  sliding-log')
       .peek('k')
       .policies.map(({ name }) => name);
@@ -354,7 +354,7 @@ describe('policies in text', () => {
     '100/min &',
     '100/min & 100/min',
     '1e9/min',
-  ])('refuses %j', (text) => {
+  ])('rejects %j', (text) => {
     expect(errorOf(() => createLimiter(text))).toMatchObject({
       code: 'ERR_POLICY_TEXT',
       option: 'policy',
@@ -369,7 +369,7 @@ describe('policies in every form', () => {
       .take(key)
       .policies.map(({ name, limit }) => [name, limit]);
 
-  test('one, a list, and by name', () => {
+  test('may be a single policy, a list, or an object of named policies', () => {
     expect(names(gcra({ limit: 3, per: '1ms' }))).toEqual([['default', 3]]);
     expect(names([gcra({ limit: 3, per: '1ms' }), '5/s', fixedWindow({ limit: 4, per: '1ms' })])).toEqual([
       ['gcra', 3],
@@ -383,7 +383,7 @@ describe('policies in every form', () => {
     ]);
   });
 
-  test('as a function of the key', () => {
+  test('may be a function of the key', () => {
     const vip = { fast: gcra({ limit: 100, per: '1s' }) };
     const limiter = createLimiter((key) => (key.startsWith('vip') ? vip : '2/s'), {
       store: memory({ clock: manualClock(0) }),

@@ -17,7 +17,7 @@ test('emits a process warning with its code, once for each object', () => {
   ]);
 });
 
-test('uses the console where there is no process', () => {
+test('writes to the console if there is no process', () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
   vi.stubGlobal('process', undefined);
   try {

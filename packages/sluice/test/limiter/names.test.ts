@@ -11,7 +11,7 @@ import { denyCache } from '../../src/wrappers/deny-cache.ts';
 import { resilient } from '../../src/wrappers/resilient/resilient.ts';
 
 describe('unnamed limiters on one memory store', () => {
-  test('count apart when their policies have different names, even if the numbers are equal', () => {
+  test('count separately when their policies have different names, even if the numbers are equal', () => {
     const store = memory();
     createLimiter({ login: '5/min' }, { store }).take('alice', 5);
     expect(createLimiter({ search: '5/min' }, { store }).take('alice').remaining).toBe(4);
@@ -23,13 +23,13 @@ describe('unnamed limiters on one memory store', () => {
     expect(createLimiter({ login: '5/min' }, { store }).take('alice').allowed).toBe(false);
   });
 
-  test('count apart when only the order of names differs', () => {
+  test('count separately when only the order of names differs', () => {
     const store = memory();
     createLimiter({ a: '5/min', b: '9/min' }, { store }).take('alice', 5);
     expect(createLimiter({ b: '5/min', a: '9/min' }, { store }).take('alice').remaining).toBe(4);
   });
 
-  test('count apart when a function gives their policies', () => {
+  test('count separately when a function returns their policies', () => {
     const store = memory();
     const policies = (): string => '5/min';
     const first = createLimiter(policies, { store, tiers: { pro: '10/min' } });
@@ -53,7 +53,7 @@ describe('a store that outlives the process or is shared', () => {
     casStore: () => casStore(service),
     sharedMemory: () => sharedMemory({ maxKeys: 10 }),
     ipc: () => ipc({ path: join(tmpdir(), `sluice-names-${process.pid}.sock`), serve: false }),
-    'a store of somebody else': () => foreign,
+    'a third-party store': () => foreign,
     'metered over redis': () => metered(redis(client), { decided() {} }),
     'leased over redis': () => leased(redis(client), { nodes: 2 }),
     'synced over redis': () => synced(redis(client), { every: '1s' }),
@@ -75,7 +75,7 @@ describe('a store that outlives the process or is shared', () => {
   });
 });
 
-test('a store around memory needs no name', async () => {
+test('a wrapper of the memory store needs no name', async () => {
   const rows = memory();
   const later: Store<Promise<never>> = {
     clock: rows.clock,

@@ -1,4 +1,4 @@
-/** Limiters that are open at the same time under one name on one store: they must read each other's rows. */
+/** Limiters that are open at the same time with one name on one store must be able to read each other's rows. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import {
@@ -21,14 +21,14 @@ const conflict = expect.objectContaining({ code: 'ERR_NAME', option: 'createLimi
 
 const CONFLICTS: Readonly<Record<string, Both>> = {
   'another algorithm': ['10/min', '100/day fixed-window'],
-  'one policy more': ['10/h', '10/h & 100/day fixed-window'],
+  'an additional policy': ['10/h', '10/h & 100/day fixed-window'],
   'other policy names': [{ login: '5/min' }, { search: '5/min' }],
   'a policy function and fixed policies': [() => '5/min', '5/min'],
   'two policy functions': [() => '5/min', (key) => (key === 'alice' ? '9/min' : '5/min')],
 };
 
 describe.each(Object.entries(CONFLICTS))('%s', (_, [first, second]) => {
-  test('is an error at construction, until the first limiter is closed', async () => {
+  test('throws at construction until the first limiter is closed', async () => {
     const name = newName();
     const store = redis(client, { deadline: '30s' });
     const open = createLimiter(first, { store, name });
@@ -59,7 +59,7 @@ const SHARED: Readonly<Record<string, readonly [Policies, Policies]>> = {
   ],
 };
 
-test.each(Object.entries(SHARED))('%s under one name are allowed', (_, [first, second]) => {
+test.each(Object.entries(SHARED))('limiters with one name may have %s', (_, [first, second]) => {
   for (const inherit of [undefined, 'additive', 'reset'] as LimiterOptions['inherit'][]) {
     const options = { store: memory(), name: 'api', inherit };
     createLimiter(first, options);
@@ -67,7 +67,7 @@ test.each(Object.entries(SHARED))('%s under one name are allowed', (_, [first, s
   }
 });
 
-test('limiters that are created again and again with an equal policy function are allowed', () => {
+test('limiters may be created repeatedly with equal policy functions', () => {
   const store = memory();
   for (let i = 0; i < 3; i++)
     createLimiter((key) => (key === 'a' ? '5/min' : '9/min'), { store, name: 'api' });
@@ -81,7 +81,7 @@ test('limiters without a name never conflict', () => {
   createLimiter(() => '9/min fixed-window', { store });
 });
 
-test('limiters of two stores on one client may differ, and count apart', async () => {
+test('limiters with one name on two stores of one client may differ, and count separately', async () => {
   const name = newName();
   const [first, second] = [redis(client, { deadline: '30s' }), redis(client, { deadline: '30s' })];
   const old = createLimiter('2/h', { store: first, name });
@@ -101,7 +101,7 @@ test('closing a limiter twice frees its name once', async () => {
   createLimiter('10/min fixed-window', { store, name: 'api' });
 });
 
-test('a name is remembered although hundreds of other limiters are created', () => {
+test('a name is still in use after hundreds of other limiters were created', () => {
   const store = memory();
   createLimiter('10/min', { store, name: 'api' });
   for (let i = 0; i < 900; i++) createLimiter('10/min', { store, name: `other ${i}` });

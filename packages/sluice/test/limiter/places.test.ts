@@ -1,4 +1,4 @@
-/** Places of `concurrency`: who holds which, and for how long. */
+/** Places of `concurrency`: which decision holds which place, and for how long. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
@@ -54,7 +54,7 @@ describe('run', () => {
     expect(most).toBe(2);
   });
 
-  test('stops renewing when the job is done, also when it throws', async () => {
+  test('stops renewing the lease when the job is done, even if it throws', async () => {
     const { clock, limiter, renewals } = open(2);
     await limiter.run('k', () => clock.advance(LEASE));
     await expect(limiter.run('k', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
@@ -77,7 +77,7 @@ describe('keep', () => {
     expect(limiter.take('k').allowed).toBe(true);
   });
 
-  test('keeps what is left when a part was given back', () => {
+  test('keeps the remaining places after some were refunded', () => {
     const { clock, limiter, renewals } = open(5);
     const decision = limiter.take('k', 3);
     limiter.keep('k', { cost: 3, of: decision });
@@ -119,11 +119,11 @@ describe('keep', () => {
     fail(false);
     clock.advance(LEASE);
     limiter.release('k', { of: decision });
-    // The other one, which nobody renewed, has ended as well.
+    // The lease of the other place was never renewed, so it has ended as well.
     expect([limiter.peek('k').remaining, inner.size]).toEqual([1, 1]);
   });
 
-  test('releases the renewed place when the release is called while a renewal is under way', async () => {
+  test('releases the renewed place when it is released during a renewal', async () => {
     const clock = manualClock(START);
     const inner = memory({ clock });
     const answers: (() => void)[] = [];
@@ -145,7 +145,7 @@ describe('keep', () => {
     expect((await limiter.peek('k')).remaining).toBe(1);
   });
 
-  test('lets a place end with its lease when no decision is left that could release it', async () => {
+  test('lets the lease of a place end when its decision was garbage-collected', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const { clock, limiter, renewals } = open(1);
@@ -161,7 +161,7 @@ describe('keep', () => {
     expect(renewals()).toBe(before);
   });
 
-  test('does nothing on a limiter that holds nothing, and needs a decision', () => {
+  test('does nothing on a limiter without places, and requires a decision', () => {
     const limiter = createLimiter('5/s');
     const decision = limiter.take('k');
     limiter.keep('k', { of: decision });
@@ -172,7 +172,7 @@ describe('keep', () => {
     expect(() => limiter.renew('k')).toThrow('of must be the decision that took the place');
   });
 
-  test('does not keep a process alive', async () => {
+  test('does not keep the process alive', async () => {
     let isQuiet: boolean | undefined;
     const limiter = createLimiter(concurrency({ limit: 1, lease: '1h' }), {
       store: memory({
@@ -201,7 +201,7 @@ describe('release', () => {
     expect(limiter.take('k').allowed).toBe(false);
   });
 
-  test('tells apart more holders with parts of a unit than there are units', () => {
+  test('distinguishes more holders than there are units if each holds a fraction of a unit', () => {
     const { clock, limiter } = open(1);
     const decisions = Array.from({ length: 10 }, () => {
       clock.advance(1);

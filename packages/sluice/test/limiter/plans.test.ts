@@ -1,4 +1,4 @@
-/** Any number of sets of numbers under one name: what they share, and for how long a row is kept. */
+/** Any number of plans with different numbers under one name: which state they share, and how long a row is kept. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import {
@@ -32,7 +32,7 @@ type AnyLimiter = Limiter<MaybePromise<Decision>>;
 let names = 0;
 const nameOf = (): string => `plans ${process.pid} ${++names}`;
 
-/** A limiter for a store of either kind. */
+/** Creates a limiter on a store that answers synchronously or with promises. */
 function limiterOn(store: AnyStore, policies: PolicySource, options: LimiterOptions): AnyLimiter {
   return createLimiter(policies, { ...options, store });
 }
@@ -47,8 +47,8 @@ const STORES: Readonly<Record<string, (clock: ManualClock) => AnyStore>> = {
   },
 };
 
-describe.each(Object.entries(STORES))('%s, as Redis', (_, make) => {
-  test('admits no more with 40 tiers of 100 to 139 a minute than with their limits', async () => {
+describe.each(Object.entries(STORES))('%s, compared with Redis', (_, make) => {
+  test('40 tiers of 100 to 139 a minute together admit no more than the highest limit', async () => {
     const clock = manualClock(START);
     const tiers = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`t${i}`, `${100 + i}/min`]));
     const options = { name: nameOf(), tiers };
@@ -66,7 +66,7 @@ describe.each(Object.entries(STORES))('%s, as Redis', (_, make) => {
     expect(passed).toBeLessThanOrEqual(139);
   });
 
-  test('keeps what 20 customers have used when each limit is raised by 1,000', async () => {
+  test('keeps the used units of 20 customers when each limit is raised by 1,000', async () => {
     const clock = manualClock(START);
     const limits = new Map(Array.from({ length: 20 }, (_, i) => [`customer ${i}`, 1000 + 10 * i]));
     const policies = (key: string): Policies => fixedWindow({ limit: limits.get(key) ?? 0, per: '1h' });
@@ -85,7 +85,7 @@ describe.each(Object.entries(STORES))('%s, as Redis', (_, make) => {
   });
 });
 
-/** Numbers that change in all ways, but not how long it takes until a key is fully replenished. */
+/** All numbers vary, except for the time in which a key is fully replenished. */
 const FAMILIES: Readonly<Record<string, (i: number) => Policies>> = {
   gcra: (i) => gcra({ limit: 5 + (i % 97), per: 1000, burst: 3 + (i % 31) }),
   'fixed window': (i) => fixedWindow({ limit: 5 + i, per: '900ms' }),
@@ -93,7 +93,7 @@ const FAMILIES: Readonly<Record<string, (i: number) => Policies>> = {
 };
 const INHERITED = [undefined, 'additive', 'proportional', 'as-is'] as const;
 
-describe.each([40, 1200])('no decision of memory and Redis differs, among %i sets of numbers', (count) => {
+describe.each([40, 1200])('memory and Redis decide equally with %i sets of numbers', (count) => {
   for (const [family, versionOf] of Object.entries(FAMILIES)) {
     test.each(INHERITED)(`${family}, inherit: %s`, { timeout: 120_000 }, async (inherit) => {
       const clock = manualClock(START);
@@ -120,25 +120,25 @@ describe.each([40, 1200])('no decision of memory and Redis differs, among %i set
 });
 
 describe('a row in memory', () => {
-  /** Each key by a window of its own length: 1 s, 2 s, and so on. */
+  /** Each key has a window of a different length: 1 s, 2 s, and so on. */
   const seconds = (key: string): Policies =>
     fixedWindow({ limit: 2, per: 1000 * (1 + Number.parseInt(key, 10)), align: 'first' });
 
-  test('is kept for as long as the plan that wrote it counts it, whatever the other 999 plans say', () => {
+  test('is kept until it expires for the plan that wrote it, whatever the other 999 plans are', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter(seconds, { store });
     for (let i = 0; i < 1000; i++) limiter.take(`${i} key`, 2);
     for (let second = 1; second < 1000; second++) {
       clock.advance(1000);
-      // Rows of a second, which come and go: the table turns over.
+      // Rows that expire after a second, so that the table replaces its rows.
       for (let i = 0; i < 50; i++) limiter.take(`0 other ${second} ${i}`);
       for (let i = second; i < 1000; i += 37) expect(limiter.peek(`${i} key`).allowed).toBe(false);
     }
     expect(store.size).toBeLessThan(2000);
   });
 
-  test('is kept while any plan that wrote it counts it, also when another one wrote last', () => {
+  test('is kept until it has expired for every plan that wrote it, even if another plan wrote last', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     let per = 1;
@@ -155,7 +155,7 @@ describe('a row in memory', () => {
     per = 3600;
     expect(limiter.peek('k').remaining).toBe(0);
     per = 1;
-    // Rows are dropped when the table turns over, so a few thousand replenished ones may still be counted.
+    // Rows are only dropped when the table needs their space, so a few thousand replenished ones may still be in it.
     for (let round = 0; round < 5; round++) {
       clock.advance(3600_000);
       for (let i = 0; i < 5000; i++) limiter.take(`another ${round} ${i}`);
@@ -163,7 +163,7 @@ describe('a row in memory', () => {
     expect(store.size).toBeLessThan(12_500);
   });
 
-  test('from before the fifth set of numbers is found again, and kept', () => {
+  test('written before the fifth set of numbers is found again and kept', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     let limit = 10;
@@ -176,10 +176,10 @@ describe('a row in memory', () => {
     expect(store.size).toBe(3001);
   });
 
-  test('of a key that is denied outlives a flood of new keys with other numbers', () => {
+  test('of a denied key is not evicted by a flood of new keys with other numbers', () => {
     const clock = manualClock(START);
     const store = memory({ clock, maxKeys: 5000 });
-    // Victims have 100 to 199 an hour, the flood has 1,000 to 1,999.
+    // The denied keys have limits of 100 to 199 an hour, the flood has 1,000 to 1,999.
     const limiter = createLimiter(
       (key) => {
         const number = Number.parseInt(key, 10);
@@ -197,7 +197,7 @@ describe('a row in memory', () => {
     expect(victims.filter((victim) => limiter.take(victim).allowed)).toEqual([]);
   });
 
-  test('of a log is found again and given back, with any number of plans', () => {
+  test('of a log is found again, and its space is freed, with any number of plans', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     let limit = 10;

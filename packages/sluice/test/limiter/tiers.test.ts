@@ -1,4 +1,4 @@
-/** Tiers of a limiter share one count per key, whichever policies they have. */
+/** The tiers of a limiter share one count per key, whatever policies they have. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { concurrency, createLimiter, gcra, type Limiter, memory, type Policies } from '../../src/index.ts';
@@ -10,7 +10,7 @@ import { STORES } from '../support/stores.ts';
 const DAY = 86_400_000;
 const START = 1_700_000_000_000 - (1_700_000_000_000 % DAY);
 
-/** Valkey in wasm needs a tenth of a second per answer, and runs the same script as Redis. */
+/** Without Valkey in wasm, which takes a tenth of a second per answer and runs the same script as Redis. */
 const { valkey: _, ...stores } = STORES;
 
 describe.each(Object.entries(stores))('on %s', (_, make) => {
@@ -19,14 +19,14 @@ describe.each(Object.entries(stores))('on %s', (_, make) => {
     return { clock, limiter: createLimiter(policies, { store: make(clock), name: 'api', tiers }) };
   };
 
-  test('an upgrade is felt immediately, and the units that were used stay used', async () => {
+  test('an upgrade takes effect immediately, and used units stay used', async () => {
     const { limiter } = open('100/day', { pro: '1000/min' });
     await limiter.take('alice', 50);
     expect(await limiter.take('alice', { tier: 'pro' })).toMatchObject({ allowed: true, remaining: 949 });
     expect((await limiter.peek('alice')).remaining).toBe(49);
   });
 
-  test('a downgrade forgives nothing', async () => {
+  test('a downgrade keeps used units', async () => {
     const { limiter } = open('100/day', { pro: '1000/min' });
     await limiter.take('alice', { tier: 'pro', cost: 70 });
     expect((await limiter.peek('alice')).remaining).toBe(30);
@@ -37,8 +37,8 @@ describe.each(Object.entries(stores))('on %s', (_, make) => {
   test.each<[string, Policies]>([
     ['of the same name', { second: '5/s', default: '20/day fixed-window' }],
     ['of the same window', { second: '5/s', day: '20/day fixed-window' }],
-    ['in a text', '5/s & 20/day fixed-window'],
-  ])('alternating between 10 and 20 a day admits 20, not 30: the limit %s', async (_, pro) => {
+    ['in a policy string', '5/s & 20/day fixed-window'],
+  ])('alternating between tiers of 10 and 20 a day admits 20, not 30, with a policy %s', async (_, pro) => {
     const { clock, limiter } = open('10/day fixed-window', { pro });
     const admitted = [0, 0];
     for (let i = 0; i < 120; i++) {
@@ -50,7 +50,7 @@ describe.each(Object.entries(stores))('on %s', (_, make) => {
     expect(admitted[0]).toBeLessThanOrEqual(10);
   });
 
-  test('a policy that a tier does not have is neither asked nor charged in it', async () => {
+  test('a tier neither checks nor charges a policy that it does not have', async () => {
     const { limiter } = open('100/day fixed-window', {
       strict: { day: '100/day fixed-window', second: '2/s', jobs: concurrency({ limit: 2, lease: '1h' }) },
     });
@@ -71,7 +71,7 @@ describe.each(Object.entries(stores))('on %s', (_, make) => {
   });
 });
 
-test('a policy function inherits what was used, without a name as well', () => {
+test('a policy function inherits used units, even without a name', () => {
   const plans = new Map([['alice', '100/day']]);
   const limiter = createLimiter((key) => plans.get(key) ?? '1/s', {
     store: memory({ clock: manualClock(START) }),
@@ -81,7 +81,7 @@ test('a policy function inherits what was used, without a name as well', () => {
   expect(limiter.take('alice')).toMatchObject({ allowed: true, remaining: 949 });
 });
 
-test('inherit needs a name only where a limiter could inherit from nothing but another one', () => {
+test('inherit requires a name only if a limiter has neither tiers nor a policy function', () => {
   createLimiter('5/s', { inherit: 'proportional', tiers: { pro: '10/s' } });
   createLimiter(() => '5/s', { inherit: 'as-is' });
   expect(() => createLimiter('5/s', { inherit: 'additive' })).toThrow('createLimiter.name is required');
@@ -103,7 +103,7 @@ describe('the layout of a row', () => {
       Object.fromEntries(policies.map(({ name, offset }) => [name, offset])),
     ]);
 
-  test('does not depend on the order in which policies or tiers were written', () => {
+  test('does not depend on the order of policies or tiers', () => {
     const rates = [
       '10/s',
       '100/min',
@@ -136,7 +136,7 @@ describe('the layout of a row', () => {
     );
   });
 
-  test('gives every policy of a plan cells of its own', () => {
+  test('gives every policy of a plan its own cells', () => {
     const policy = (name: string, limit: number, per: number) => ({ ...gcra({ limit, per }), name });
     const slots = slotsOf([
       [policy('default', 10, DAY)],
@@ -151,7 +151,7 @@ describe('the layout of a row', () => {
   });
 });
 
-test('policies that are written in another order keep their counts', () => {
+test('policies keep their counts if their order changes', () => {
   const store = memory({ clock: manualClock(START) });
   const limiter = (policies: Policies): Limiter => createLimiter(policies, { store, name: 'api' });
   limiter({ second: '10/s', day: '100/day' }).take('alice', 10);

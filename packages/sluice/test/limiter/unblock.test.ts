@@ -1,4 +1,4 @@
-/** Ends of manual blocks. That every store keeps what was used is a claim of the conformance suite. */
+/** Ending manual blocks early. The conformance suite checks that every store keeps the used units. */
 import { describe, expect, test } from 'vitest';
 import {
   type AnyLimiter,
@@ -26,18 +26,21 @@ const WRAPPED: Readonly<Record<string, () => Store>> = {
   resilient: () => resilient(remote(), { onFailure: 'throw' }),
 };
 
-test.each(Object.entries(WRAPPED))('ends a block through %s and keeps what was used', async (_, make) => {
-  const limiter: AnyLimiter = createLimiter('100/h fixed-window', { store: make(), name: 'api' });
-  await limiter.take('alice', 60);
-  await limiter.block('alice', '1h');
-  expect(await limiter.take('alice')).toMatchObject({ allowed: false, policy: 'block' });
-  await limiter.unblock('alice');
-  expect(await limiter.take('alice', 50)).toMatchObject({ allowed: false, policy: 'default' });
-  expect(await limiter.take('alice', 40)).toMatchObject({ allowed: true, remaining: 0 });
-  await limiter.close();
-});
+test.each(Object.entries(WRAPPED))(
+  'ends a manual block through %s and keeps the used units',
+  async (_, make) => {
+    const limiter: AnyLimiter = createLimiter('100/h fixed-window', { store: make(), name: 'api' });
+    await limiter.take('alice', 60);
+    await limiter.block('alice', '1h');
+    expect(await limiter.take('alice')).toMatchObject({ allowed: false, policy: 'block' });
+    await limiter.unblock('alice');
+    expect(await limiter.take('alice', 50)).toMatchObject({ allowed: false, policy: 'default' });
+    expect(await limiter.take('alice', 40)).toMatchObject({ allowed: true, remaining: 0 });
+    await limiter.close();
+  },
+);
 
-test('ends a block of the limiter that decides while the store is unavailable', async () => {
+test('ends a manual block of the fallback limiter while the store is unavailable', async () => {
   const local = createLimiter('5/h');
   const broken: Store<Promise<Decision>> = {
     ...remote(),
@@ -62,7 +65,7 @@ describe('callers that wait for a blocked key', () => {
   });
 });
 
-test('does not evict the block of another key', () => {
+test('does not evict the manual block of another key', () => {
   const limiter = createLimiter('5/h', { store: memory({ maxKeys: 2, clock: manualClock() }) });
   limiter.block('alice', '1h');
   for (let i = 0; i < 1000; i++) limiter.unblock(`unknown ${i}`);

@@ -36,7 +36,7 @@ function open(policies: Parameters<typeof createLimiter>[0], options: { maxWaiti
     limiter
       .acquire('k', ...rest)
       .then((decision) => void woken.push([who, clock.now() - START, decision.allowed]));
-  /** Moves on one stop at a time, so that what happens in between is seen in order. */
+  /** Advances the clock in steps and lets callers run after each, so that they are recorded in order. */
   async function pass(ms: number, stride = ms) {
     await settled();
     for (let done = 0; done < ms; done += stride) {
@@ -59,7 +59,7 @@ describe('acquire', () => {
   });
 
   for (const [name, { policies }] of Object.entries(CASES)) {
-    test(`serves first come first served: ${name}`, async () => {
+    test(`serves callers in order of arrival: ${name}`, async () => {
       const { enter, woken, pass } = open(policies);
       for (let i = 0; i < 12; i++) void enter(String(i));
       await pass(
@@ -71,7 +71,7 @@ describe('acquire', () => {
     });
   }
 
-  test('wakes all waiters at the announced instant and not later', async () => {
+  test('wakes all waiters at the reported instant and not later', async () => {
     const { enter, woken, pass } = open(gcra({ limit: 10, per: '1s', burst: 1 }));
     for (const who of ['a', 'b', 'c']) void enter(who);
     await pass(250, 1);
@@ -94,7 +94,7 @@ describe('acquire', () => {
     ]);
   });
 
-  test('serves the higher priority first, also one that comes later', async () => {
+  test('serves a higher priority first, even if it arrives later', async () => {
     const { enter, woken, pass } = open(gcra({ limit: 10, per: '1s', burst: 1 }));
     await enter('now');
     void enter('low');
@@ -126,7 +126,7 @@ describe('acquire', () => {
     expect(woken.map(([, , allowed]) => allowed)).toEqual([true, false]);
   });
 
-  test('with a timeout of 0 a store that answers later is asked before it is a denial', async () => {
+  test('with a timeout of 0, waits for the answer of an asynchronous store before it denies', async () => {
     const own = memory({ clock: manualClock(START) });
     const later = { ...own, apply: async (hit: Parameters<typeof own.apply>[0]) => own.apply(hit) };
     const limiter = createLimiter('2/s', { store: later });
@@ -134,7 +134,7 @@ describe('acquire', () => {
     expect(asked.map(({ allowed }) => allowed)).toEqual([true, true, false]);
   });
 
-  test('with a timeout of 0 an abort while the store is asked charges nothing', async () => {
+  test('with a timeout of 0, an abort during the store call charges nothing', async () => {
     const own = memory({ clock: manualClock(START) });
     const later = { ...own, apply: async (hit: Parameters<typeof own.apply>[0]) => own.apply(hit) };
     const limiter = createLimiter('2/s', { store: later });
@@ -145,7 +145,7 @@ describe('acquire', () => {
     expect((await limiter.peek('k')).remaining).toBe(2);
   });
 
-  test('an abort rejects with its reason, charges nothing, and lets the next one move up', async () => {
+  test('an abort rejects with its reason, charges nothing, and lets the next waiter move up', async () => {
     const { enter, woken, pass, limiter } = open(gcra({ limit: 10, per: '1s', burst: 5 }));
     await enter('first', 5);
     const abort = new AbortController();
@@ -161,13 +161,13 @@ describe('acquire', () => {
     await expect(limiter.acquire('k', { signal: abort.signal })).rejects.toBe(reason);
   });
 
-  test('denies a cost that can never pass immediately', async () => {
+  test('immediately denies a cost that can never pass', async () => {
     const { enter, woken } = open('2/s');
     await enter('a', 3);
     expect(woken).toEqual([['a', 0, false]]);
   });
 
-  test('denies waiters beyond the bound immediately', async () => {
+  test('immediately denies waiters beyond maxWaiting', async () => {
     const { enter, woken, pass } = open('1/s', { maxWaiting: 2 });
     await enter('a');
     void enter('b');
@@ -178,7 +178,7 @@ describe('acquire', () => {
     expect(woken.map(([who]) => who)).toEqual(['a', 'd', 'b', 'c']);
   });
 
-  test('a full queue neither denies nor delays a fresh key, and announces a wait that is true', async () => {
+  test('a full queue neither denies nor delays a fresh key, and reports a correct wait', async () => {
     const { clock, limiter } = open('1/s', { maxWaiting: 3 });
     const waiting = Array.from({ length: 4 }, () => limiter.acquire('busy'));
     await settled();
@@ -189,7 +189,7 @@ describe('acquire', () => {
     expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true, true, true]);
   });
 
-  test('over all keys twice as many may wait as for one; beyond that the store is asked once', async () => {
+  test('twice as many callers may wait over all keys as for one key; beyond that, the store is called once', async () => {
     const { limiter } = open('1/s', { maxWaiting: 5 });
     const keys = Array.from({ length: 11 }, (_, i) => `key ${i}`);
     for (const key of keys) await limiter.acquire(key);
@@ -201,7 +201,7 @@ describe('acquire', () => {
     expect((await ends).map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'));
   });
 
-  test('a denial never announces a wait of 0', async () => {
+  test('a denial never reports a wait of 0', async () => {
     const { limiter } = open(gcra({ limit: 10, per: '1s', burst: 5 }), { maxWaiting: 1 });
     await limiter.acquire('k', 3);
     const large = limiter.acquire('k', 5);
@@ -258,7 +258,7 @@ describe('acquire', () => {
     await expect(patient).resolves.toMatchObject({ allowed: true });
   });
 
-  test("a caller with a higher priority that arrives while the head is asked for does not wait for the head's turn", async () => {
+  test("a caller with a higher priority that arrives during the head's store call does not wait for the head's turn", async () => {
     const clock = manualClock(START);
     const inner = memory({ clock });
     const store: Store<Promise<Decision>> = {
@@ -311,21 +311,21 @@ describe('acquire', () => {
         ),
       );
       expect(order).toEqual(Array.from({ length: 10_000 }, (_, i) => i));
-      // Each wake-up serves all whose time has come.
+      // Each wake-up serves all waiters that can pass.
       expect(timers).toBeLessThan(200);
     } finally {
       globalThis.setTimeout = real;
     }
   });
 
-  test('waits in real time when nothing else is given', async () => {
+  test('waits in real time by default', async () => {
     const limiter = createLimiter(gcra({ limit: 20, per: '1s', burst: 1 }));
     const began = performance.now();
     for (let i = 0; i < 4; i++) await limiter.acquire('k');
     expect(performance.now() - began).toBeGreaterThanOrEqual(149);
   });
 
-  test('does not count being told to wait as a denial for a penalty', async () => {
+  test('waiting does not count as a denial for a penalty', async () => {
     const { enter, pass, limiter } = open({
       rate: '1/s',
       lockout: penalty({ after: 2, within: '1h', block: '1h' }),
@@ -335,7 +335,7 @@ describe('acquire', () => {
     expect(limiter.take('k')).toMatchObject({ allowed: false, policy: 'rate' });
   });
 
-  test('close ends all waiting with an error', async () => {
+  test('close rejects all waiters', async () => {
     const { limiter } = open('1/s');
     await limiter.acquire('k');
     const waiting = limiter.acquire('k');
@@ -351,7 +351,7 @@ describe('reserve', () => {
     expect([1, 2, 3, 4].map(() => limiter.reserve('k').delay)).toEqual([0, 0, 100, 200]);
   });
 
-  test('one policy that cannot be booked does not stop another from being', () => {
+  test('a policy that does not support reservations does not prevent another from being booked', () => {
     const { limiter } = open({
       rate: gcra({ limit: 10, per: '1s', burst: 1 }),
       day: fixedWindow({ limit: 3, per: '1d' }),
@@ -368,7 +368,7 @@ describe('reserve', () => {
     expect(limiter.reserve('k').delay).toBe(100);
   });
 
-  test('a cost of 0 books nothing and says whether the key is free', () => {
+  test('a cost of 0 books nothing and reports whether the key is blocked', () => {
     const { limiter } = open('10/s');
     expect(limiter.reserve('k', 0)).toMatchObject({ delay: 0, decision: { allowed: true, taken: 0 } });
     limiter.block('k', '1m');
@@ -383,7 +383,7 @@ describe('reserve', () => {
 });
 
 describe('run', () => {
-  test('never has more in flight than allowed, and frees the place when the call fails', async () => {
+  test('never has more calls in flight than allowed, and frees the place when a call fails', async () => {
     const limiter = createLimiter(concurrency({ limit: 3, lease: '1m' }));
     let [inFlight, most] = [0, 0];
     const jobs = Array.from({ length: 20 }, (_, i) =>
@@ -401,7 +401,7 @@ describe('run', () => {
     expect(limiter.peek('k').remaining).toBe(3);
   });
 
-  test('gives back only what is held, not what a rate has charged', async () => {
+  test('releases only held places, and does not refund units of a rate', async () => {
     const { limiter } = open({
       rate: slidingLog({ limit: 5, per: '1m' }),
       slots: concurrency({ limit: 1, lease: '1m' }),

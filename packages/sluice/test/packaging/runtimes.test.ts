@@ -43,12 +43,12 @@ const { judged, same } = (await import(
 /** The project of an application that installs the packages. */
 const project = mkdtempSync(join(tmpdir(), 'sluice-runtimes-'));
 const own = `node ${process.versions.node}`;
-/** Node 20 is the oldest supported release of it. */
+/** Node 20 means the oldest supported release, 20.19. */
 const others = hasOtherNodes ? ['20', '22', '24', '26'] : [];
-/** The versions that have node:sqlite. */
+/** The versions of Node that have node:sqlite. */
 const withSqlite = others.filter((major) => Number(major) >= 22);
 
-/** The command of each runtime, without the file. */
+/** The command line of each runtime, without the file. */
 const COMMANDS: Record<string, readonly string[]> = {
   [own]: [process.execPath],
   ...Object.fromEntries(others.map((major) => [`node ${major}`, [nodeBinary(major)]])),
@@ -76,7 +76,7 @@ async function on(runtime: string, file: string, ...args: readonly string[]): Pr
   return JSON.parse(stdout) as Results;
 }
 
-/** With the flag 'nodejs_compat', workerd has modules of Node. */
+/** Runs a module on workerd. With the flag 'nodejs_compat', workerd has Node's modules. */
 async function onWorkerd(file: string, flags: readonly string[] = []): Promise<Results> {
   const { outputFiles } = await build({
     entryPoints: [join(project, 'claims', file)],
@@ -115,7 +115,7 @@ function entriesOf(name: Packed): (readonly [entry: string, values: readonly str
 const LISTED = [...entriesOf('sluice'), ...entriesOf('sluice-compat')];
 /** NestJS runs only on Node. */
 const NEST = 'sluice/nest';
-/** These import modules of Node, which workerd has only with a flag. */
+/** These entries import Node's modules, which workerd has only with a flag. */
 const OF_NODE = [
   'sluice/redis',
   'sluice/ipc',
@@ -174,7 +174,7 @@ describe('the packed packages', { timeout: 60_000 }, () => {
     },
   );
 
-  it('every runtime checks the same claims', () => {
+  it('all runtimes check the same claims', () => {
     const expected = seen.get(own)?.passed ?? [];
     expect(expected.length).toBeGreaterThan(ofStores + 15);
     for (const [runtime, { passed }] of seen)
@@ -191,11 +191,14 @@ describe('the packed packages', { timeout: 60_000 }, () => {
   it.each([
     ['without-node.mjs', [], 1 + OF_NODE.length],
     ['all-but-nest.mjs', ['nodejs_compat'], 1],
-  ])('the entries load on workerd: %s, flags %j, all but %i', async (file, flags, missing) => {
-    const { passed, failed } = await onWorkerd(file, flags);
-    expect(failed).toEqual([]);
-    expect(passed.length).toBe(LISTED.length - missing);
-  });
+  ])(
+    'the entries in %s load on workerd with flags %j (all entries except %i)',
+    async (file, flags, missing) => {
+      const { passed, failed } = await onWorkerd(file, flags);
+      expect(failed).toEqual([]);
+      expect(passed.length).toBe(LISTED.length - missing);
+    },
+  );
 
   it.each(Object.keys(COMMANDS))('the Redis store passes the conformance suite on %s', async (runtime) => {
     const { passed, failed } = await on(runtime, 'redis.mjs', String(inject('redisPort')));
@@ -216,11 +219,14 @@ it('the example store on Deno KV passes the conformance suite and the race tests
   expect(passed.length).toBe(ofStores + ofRaces);
 });
 
-it.each(withSqlite)('the example store on SQLite passes them with node:sqlite of Node %s', async (major) => {
-  const { passed, failed } = await on(`node ${major}`, 'sqlite.mjs');
-  expect(failed).toEqual([]);
-  expect(passed.length).toBe(ofStores + ofRaces);
-});
+it.each(withSqlite)(
+  'the example store on SQLite passes the conformance suite and the race tests on Node %s',
+  async (major) => {
+    const { passed, failed } = await on(`node ${major}`, 'sqlite.mjs');
+    expect(failed).toEqual([]);
+    expect(passed.length).toBe(ofStores + ofRaces);
+  },
+);
 
 it('reports a claim that does not hold as failed', async () => {
   const claims = [

@@ -10,7 +10,7 @@ const folders = readdirSync(join(src, 'algorithms'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map((entry) => entry.name);
 
-/** The algorithms that the bundle contains code of. */
+/** Returns the algorithms whose code is in the bundle. */
 async function algorithmsWith(name: string): Promise<string[]> {
   const { metafile } = await build({
     stdin: { contents: `import { ${name} } from './index.ts'; console.log(${name});`, resolveDir: src },
@@ -49,7 +49,7 @@ describe('importing one name', () => {
     },
   );
 
-  it('createLimiter and gcra keep only the algorithms that a text can name', async () => {
+  it('createLimiter and gcra keep only the algorithms that a policy string can name', async () => {
     const kept = await algorithmsWith('createLimiter, gcra');
     expect(kept).toContain('gcra');
     for (const folder of ['concurrency', 'min-interval', 'penalty']) expect(kept).not.toContain(folder);

@@ -47,7 +47,7 @@ const CONFIGS = {
     files: ['frameworks.ts', 'framework-names.ts'],
   },
 };
-/** A reduced set for the versions between two that compile everything. */
+/** A reduced set of configurations, for versions that lie between more thoroughly tested ones. */
 const inBetween = ['nodenext.json', 'browser.json'];
 const withoutFrameworks = Object.keys(CONFIGS).filter((config) => config !== 'frameworks.json');
 
@@ -102,7 +102,7 @@ it.each([
   const { stdout } = await promisify(execFile)(process.execPath, args);
   const found = JSON.parse(stdout) as { version: string; files: number; complaints: readonly string[] };
   expect(found.version.startsWith(version)).toBe(true);
-  // That many files show that the declarations of all entries were compiled.
+  // This number of files shows that the declarations of all entries were compiled.
   expect(found.files).toBeGreaterThan(100);
   expect(found.complaints).toEqual([]);
 });

@@ -1,11 +1,11 @@
 // @ts-check
-/** Four workers with a limiter each, on the default store or with STORE=memory on one of their own choice. Prints what they say. */
+/** Four workers create limiters on the default store, or on memory() with STORE=memory. Prints the codes of their warnings. */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { createLimiter, memory } from '../../../dist/index.js';
 
 if (cluster.isPrimary) {
-  createLimiter('100/min'); // The primary is not one of several.
+  createLimiter('100/min'); // The primary does not warn, because there is only one.
   const workers = Array.from({ length: 4 }, () => cluster.fork());
   const said = await Promise.all(workers.map((worker) => once(worker, 'message')));
   console.log(JSON.stringify(said.map(([message]) => message)));

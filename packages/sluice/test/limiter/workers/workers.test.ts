@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 
-/** The codes of the warnings in each worker, and what the primary wrote to stderr. */
+/** Returns the codes of the warnings in each worker. */
 function workers(env: Record<string, string>): string[][] {
   const file = new URL('./cluster.mjs', import.meta.url);
   const out = execFileSync(process.execPath, [file.pathname], {
@@ -11,7 +11,7 @@ function workers(env: Record<string, string>): string[][] {
   return JSON.parse(out.toString()) as string[][];
 }
 
-/** What a process with this environment warns of when it creates a limiter without a store. */
+/** Returns the codes of the warnings in a process with this environment that creates a limiter without a store. */
 function warned(env: Record<string, string>): string {
   const script = `
     process.on('warning', ({ code }) => console.log(code));
@@ -31,11 +31,11 @@ test('each of four cluster workers warns once that the default store counts per 
   expect(workers({})).toEqual([once, once, once, once]);
 });
 
-test('workers that were given memory() do not warn', { timeout: 90_000 }, () => {
+test('workers with an explicit memory() store do not warn', { timeout: 90_000 }, () => {
   expect(workers({ STORE: 'memory' })).toEqual([[], [], [], []]);
 });
 
-test('the second instance of PM2 warns, a single one does not', { timeout: 90_000 }, () => {
+test('the second instance of PM2 warns, but a single one does not', { timeout: 90_000 }, () => {
   expect(warned({ NODE_APP_INSTANCE: '1', pm_id: '1' })).toBe('SLUICE_WORKER_MEMORY\n');
   expect(warned({ NODE_APP_INSTANCE: '0', pm_id: '0' })).toBe('');
   expect(warned({})).toBe('');

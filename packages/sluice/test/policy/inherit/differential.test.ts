@@ -1,4 +1,4 @@
-/** The same random hits by changing versions on the memory store and on others: equal decisions, to the last bit. */
+/** Makes the same random hits, with changing versions, on memory and on other stores. All decisions must be equal. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, inject, test } from 'vitest';
 import {
@@ -23,13 +23,13 @@ const START = 1_700_000_000_000;
 
 type AnyStore = Store<MaybePromise<Decision>>;
 
-/** Valkey in wasm answers once in a tenth of a second: fewer hits, more at once. */
+/** Valkey in wasm takes a tenth of a second per batch, so it gets fewer hits, in larger batches. */
 const OTHERS: Readonly<
   Record<string, { make: (clock: ManualClock) => AnyStore; hits: number; atOnce: number; back: boolean }>
 > = {
   'redis 7': { make: onServer('redisPort'), hits: 2500, atOnce: 6, back: true },
   valkey: { make: onServer('valkeyPort'), hits: 400, atOnce: 60, back: true },
-  // Here a refund writes nothing to a fresh row, and elsewhere when it was: which only a clock that goes back can tell.
+  // On a fresh row, a refund writes nothing here but the time elsewhere, which only shows when the clock goes back.
   'shared memory': {
     make: (clock) => sharedMemory({ clock, maxKeys: 1000 }),
     hits: 2500,
@@ -45,7 +45,7 @@ function onServer(port: 'redisPort' | 'valkeyPort'): (clock: ManualClock) => Any
   return (clock) => redis(client, { onFailure: 'throw', clock, deadline: '30s' });
 }
 
-/** A map that can only be swapped. */
+/** A store on a map that supports only compare-and-swap. */
 function swapped(clock: ManualClock): AnyStore {
   const rows = new Map<string, { value: Uint8Array; version: number }>();
   let version = 0;
@@ -75,8 +75,8 @@ const CASES: [inherit: LimiterOptions['inherit'], name: string, versions: readon
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
 
 /**
- * A limiter, asked always for the same tier. Hits of one tier travel together; a block, its end or a reset is a hit of the base, so it
- * would arrive before or after them.
+ * Makes every call with the same tier. Hits of one tier are sent in one batch. A block, its end or a reset is a hit of the base tier,
+ * so it would arrive before or after that batch.
  */
 function inTier(limiter: AnyLimiter, tier: string | undefined): AnyLimiter {
   if (tier === undefined) return limiter;
@@ -107,11 +107,11 @@ const TIER_CASES: [inherit: LimiterOptions['inherit'], name: string, tiers: (typ
 ];
 
 for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
-  describe.concurrent(`tiers, memory against ${store}`, () => {
+  describe.concurrent(`tiers on memory and ${store}`, () => {
     for (const [index, [inherit, name, [base, ...others]]] of TIER_CASES.entries()) {
-      test(`no decision differs: ${name}, ${inherit ?? 'the default'}`, { timeout: 120_000 }, async ({
-        expect,
-      }) => {
+      test(`have equal decisions: ${name}, inherit: ${inherit ?? 'the default'}`, {
+        timeout: 120_000,
+      }, async ({ expect }) => {
         const clock: ManualClock = manualClock(START);
         const draw = random(100 + index);
         const tiers = Object.fromEntries(others.map((policies, i) => [`tier ${i}`, policies]));
@@ -136,9 +136,9 @@ for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
 }
 
 for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
-  describe.concurrent(`memory against ${store}`, () => {
+  describe.concurrent(`versions on memory and ${store}`, () => {
     for (const [index, [inherit, name, versions]] of CASES.entries()) {
-      test(`no decision differs: ${name}, ${inherit ?? 'read as it is'}`, { timeout: 120_000 }, async ({
+      test(`have equal decisions: ${name}, inherit: ${inherit ?? 'not set'}`, { timeout: 120_000 }, async ({
         expect,
       }) => {
         const clock: ManualClock = manualClock(START);
@@ -152,7 +152,7 @@ for (const [store, { make, hits, atOnce, back }] of Object.entries(OTHERS)) {
         for (let done = 0; done < hits; ) {
           const gap = someGap(draw);
           clock.set(clock.now() + (back ? gap : Math.max(0, gap)));
-          // Those of one version travel together.
+          // The hits of one version are sent in one batch.
           const version = draw(versions.length);
           const asks = Array.from({ length: 1 + draw(atOnce) }, () => someVerb(draw));
           const expected: unknown[] = [];

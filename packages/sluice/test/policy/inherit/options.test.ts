@@ -60,7 +60,7 @@ describe.each(Object.entries(only))('%s', (algorithm, policies) => {
     },
   );
 
-  test.each(['additive', 'reset'] as const)('takes %s', (inherit) => {
+  test.each(['additive', 'reset'] as const)('supports %s', (inherit) => {
     expect(createLimiter(policies, { name: 'api', inherit }).take('k').allowed).toBe(true);
   });
 });
@@ -78,7 +78,7 @@ test('a penalty has nothing to convert and accepts every value of inherit', () =
   }
 });
 
-test('state without a signature is neither converted nor changed', () => {
+test('limiters with inherit neither convert nor change state that was written without it', () => {
   const store = memory({ clock: manualClock(0) });
   const limiter = (inherit?: LimiterOptions['inherit']) =>
     createLimiter(gcra({ limit: 10, per: '1s' }), { store: another(store), name: 'api', inherit });

@@ -1,11 +1,11 @@
-/** A rolling deploy: two processes, of the version before and the one after, hammer the same keys of a real Redis. */
+/** A rolling deploy: two processes, one with the old limit and one with the new, check the same keys on a real Redis. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Blow, type Damage, type Hammer, hammer } from '../../stores/redis/hammer.ts';
 import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
 
 const ROUNDS = 50;
 const LANES = 32;
-/** More than either limit: both hear denials in the end. */
+/** More than either limit, so that both processes are denied in the end. */
 const CHECKS = 256;
 const BEFORE = 100;
 const AFTER = 200;
@@ -37,7 +37,7 @@ async function round(
   return damages.map(({ admitted }: Damage) => admitted) as [number, number];
 }
 
-/** What the two admitted in each round, and whether they did so side by side at all. */
+/** Returns what each process admitted in each round. Fails if they never both admitted in the same round. */
 async function rounds(policies: Blow['policies'], inherit: Blow['inherit']): Promise<[number, number][]> {
   const all: [number, number][] = [];
   for (let i = 0; i < ROUNDS; i++) all.push(await round(policies, inherit, `round ${i}`));
@@ -48,7 +48,7 @@ async function rounds(policies: Blow['policies'], inherit: Blow['inherit']): Pro
 const KINDS = ['gcra', 'fixedWindow', 'slidingWindow', 'two policies'] as const;
 
 test.each(KINDS)(
-  `additive: together exactly the higher limit, and the lower never more than its own, ${ROUNDS} times: %s`,
+  `additive: both admit exactly the higher limit in total, and neither more than its own, ${ROUNDS} times: %s`,
   async (policies) => {
     for (const [before, after] of await rounds(policies, 'additive')) {
       expect(before + after).toBe(AFTER);
@@ -59,7 +59,7 @@ test.each(KINDS)(
 );
 
 test.each(KINDS)(
-  `proportional: the shares of both are exactly the whole, ${ROUNDS} times: %s`,
+  `proportional: the shares that both admit add up to exactly 1, ${ROUNDS} times: %s`,
   async (policies) => {
     for (const [before, after] of await rounds(policies, 'proportional'))
       expect((AFTER / BEFORE) * before + after).toBe(AFTER);
@@ -68,7 +68,7 @@ test.each(KINDS)(
 );
 
 test.each(KINDS)(
-  `as-is: neither admits more than its limit, nor both together more than the higher, ${ROUNDS} times: %s`,
+  `as-is: neither admits more than its limit, nor both more than the higher limit in total, ${ROUNDS} times: %s`,
   async (policies) => {
     for (const [before, after] of await rounds(policies, 'as-is')) {
       expect(before).toBeLessThanOrEqual(BEFORE);
@@ -79,11 +79,11 @@ test.each(KINDS)(
   60_000,
 );
 
-test(`reset: each admits exactly its own limit, and neither wipes the other's count, ${ROUNDS} times`, async () => {
+test(`reset: each admits exactly its own limit, and neither erases the other's count, ${ROUNDS} times`, async () => {
   for (const admitted of await rounds('gcra', 'reset')) expect(admitted).toEqual([BEFORE, AFTER]);
 }, 60_000);
 
-test(`read as it is: a window keeps what was used, gcra the share while the span stays, ${ROUNDS} times`, async () => {
+test(`without inherit: a window keeps the used units, and gcra keeps the used share, ${ROUNDS} times`, async () => {
   for (const [before, after] of await rounds('fixedWindow', undefined)) expect(before + after).toBe(AFTER);
   for (const [before, after] of await rounds('gcra', undefined))
     expect((AFTER / BEFORE) * before + after).toBe(AFTER);

@@ -35,7 +35,7 @@ const step = fc.record({
 const trace = fc.array(step, { minLength: 1, maxLength: 80 });
 const RUNS = { numRuns: 200 };
 
-/** A version, and what holds for it: units that come back in a span, at most. */
+/** A version of a limit, and the most units that are replenished in a duration. */
 interface Version {
   readonly policy: Policy;
   readonly limit: number;
@@ -44,7 +44,7 @@ interface Version {
 
 const limit = fc.integer({ min: 1, max: 20 });
 
-/** Two versions of each algorithm, any numbers. Windows keep their length: with another, another one is counted in. */
+/** Two versions of each algorithm with any numbers. Windows have the same length, because other lengths are other windows. */
 const PAIRS: Readonly<Record<string, fc.Arbitrary<readonly [Version, Version]>>> = {
   gcra: pairOf(
     fc
@@ -76,7 +76,7 @@ function pairOf(version: fc.Arbitrary<Version>): fc.Arbitrary<readonly [Version,
   return fc.tuple(version, version);
 }
 
-/** A span of a window's length may see two windows. */
+/** A duration of one window can overlap two windows. */
 function windowed(policy: Policy, units: number): Version {
   return { policy, limit: units, comesBack: (span) => Math.ceil(span / 900) * units };
 }
@@ -95,7 +95,7 @@ function open(versions: readonly Policies[], inherit: Inherit): { limiters: Limi
   return { limiters: versions.map((one) => createLimiter(one, { store, name: 'deploy', inherit })), clock };
 }
 
-/** What the versions let pass. Hits that should write nothing come in between. */
+/** Returns the units that the versions admit. Peeks in between must write nothing. */
 function admitted(
   pair: readonly [Version, Version],
   inherit: Inherit,
@@ -115,7 +115,7 @@ function admitted(
   return grants;
 }
 
-/** Every span that begins and ends with a grant. */
+/** Yields every duration that begins and ends with a grant. */
 function* spans(grants: readonly Grant[]): Generator<{ length: number; inside: readonly Grant[] }> {
   for (let from = 0; from < grants.length; from++) {
     for (let to = from + 1; to <= grants.length; to++) {
@@ -131,13 +131,13 @@ const sum = (grants: readonly Grant[], worth: (grant: Grant) => number): number 
 
 for (const [name, pairs] of Object.entries(PAIRS)) {
   describe(name, () => {
-    test.each(INHERIT)('%s: no version admits more than its limit and what comes back', (inherit) => {
+    test.each(INHERIT)('%s: no version admits more than its limit plus replenished units', (inherit) => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
           for (const { length, inside } of spans(admitted(pair, inherit, steps))) {
             for (const [version, { limit: most }] of pair.entries()) {
               const own = sum(inside, (grant) => (grant.version === version ? grant.units : 0));
-              // Of a proportion, what comes back to the other comes back to both.
+              // With 'proportional', a share that one version replenishes is replenished for both.
               const share = Math.max(...pair.map((one) => one.comesBack(length) / one.limit));
               const units = Math.max(...pair.map((one) => one.comesBack(length)));
               const back = inherit === 'proportional' ? share * most : units;
@@ -149,7 +149,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
       );
     });
 
-    test('additive: both versions together use no more than the higher limit and what comes back', () => {
+    test('additive: both versions together use no more than the higher limit plus replenished units', () => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
           for (const { length, inside } of spans(admitted(pair, 'additive', steps))) {
@@ -162,7 +162,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
       );
     });
 
-    test('proportional: the shares that both versions use add up to no more than the whole and what comes back', () => {
+    test('proportional: the shares that both versions use add up to no more than 1 plus the replenished share', () => {
       fc.assert(
         fc.property(pairs, trace, (pair, steps) => {
           for (const { length, inside } of spans(admitted(pair, 'proportional', steps))) {
@@ -187,7 +187,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
             clock.advance(pause);
             limiters[version].take('k', { cost, mode });
             const before = one.peek('k');
-            // Writes the row by its own numbers, and changes nothing.
+            // Writes the row with the numbers of the other version, but releases nothing.
             other.release('k');
             const after = one.peek('k');
             if (inherit === 'as-is') expect(after.remaining).toBeLessThanOrEqual(before.remaining);
@@ -228,7 +228,7 @@ describe.each(Object.entries(VERSIONS))('%s', (_, versions) => {
           limiters[version].take('k', { cost, mode });
           const before = seen(one.peek('k'));
           other.peek('k', cost);
-          // A penalty counts denials.
+          // 'several' contains a penalty, which counts denials.
           if (versions !== VERSIONS['several']) other.take('k', 1000);
           expect(seen(one.peek('k'))).toEqual(before);
         }

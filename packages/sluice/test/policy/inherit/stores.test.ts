@@ -1,4 +1,4 @@
-/** What stores and wrappers have to do with it: rows that are kept long enough, and plans that are derived from others. */
+/** How stores and wrappers support inherit: rows are kept long enough, and leases work across versions. */
 import { Redis } from 'ioredis';
 import { afterAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import {
@@ -17,7 +17,7 @@ import { another } from '../../support/stores.ts';
 
 type Inherit = LimiterOptions['inherit'];
 
-describe('on a server, by its own clock', () => {
+describe('on a server with its own clock', () => {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   const store = redis(client, { onFailure: 'throw', deadline: '30s' });
   let names = 0;
@@ -77,7 +77,7 @@ test('as-is, in memory: a row that is fully replenished for one version survives
   after.take('k', 50);
   before.take('k');
   before.refund('k');
-  // A table that grows leaves behind what is as good as new.
+  // A table that grows drops rows that are fully replenished.
   for (let i = 0; i < 5000; i++) before.take(`other ${i}`);
   expect(after.peek('k').remaining).toBe(100);
   clock.advance(15 * 60_000);
@@ -85,7 +85,7 @@ test('as-is, in memory: a row that is fully replenished for one version survives
 });
 
 test.each(['as-is', 'proportional', 'additive'] as const)(
-  '%s: versions that lease never admit more than their limits',
+  '%s: versions with leases never admit more than their limits',
   async (inherit) => {
     const clock = manualClock(1_700_000_000_000);
     const rows = memory({ clock });
@@ -108,7 +108,7 @@ test.each(['as-is', 'proportional', 'additive'] as const)(
     }
     const [before, after] = versions.map(({ admitted }) => admitted) as [number, number];
     expect(local).toBeGreaterThan(3000);
-    // Six seconds bring back next to nothing.
+    // Six seconds replenish almost nothing.
     expect(before).toBeLessThanOrEqual(1001);
     expect(after).toBeLessThanOrEqual(2001);
     expect(before + after).toBeGreaterThan(900);

@@ -1,4 +1,4 @@
-/** Versions of a limit that read each other's rows: each algorithm that can convert, with numbers that change in all ways. */
+/** Versions of a limit that read each other's rows, for each algorithm that can convert state. All numbers vary. */
 import {
   concurrency,
   fixedWindow,
@@ -81,7 +81,7 @@ export const TIERS: Readonly<Record<string, readonly [Policies, ...Policies[]]>>
   ],
 };
 
-/** The same with policies whose numbers are only additive. */
+/** Tiers with policies that support only 'additive' and 'reset'. */
 export const ADDITIVE_TIERS: typeof TIERS = {
   'a log in one tier': [
     gcra({ limit: 7, per: 1000 }),
@@ -94,7 +94,7 @@ export const ADDITIVE_TIERS: typeof TIERS = {
   ],
 };
 
-/** Those whose numbers are only additive. */
+/** Versions of policies that support only 'additive' and 'reset'. */
 export const ADDITIVE: Readonly<Record<string, readonly Policies[]>> = {
   'sliding log': [slidingLog({ limit: 5, per: '900ms' }), slidingLog({ limit: 8, per: '900ms' })],
   'several with a log': [
