@@ -42,10 +42,10 @@ function compare(figures, columns, recordedAs) {
 
 const notes = (
   rounds,
-) => `Median of ${rounds} rounds, a fresh process and a fresh server for each figure, the two sides in turn, calls one after the other through
-ioredis, none refused. Round trips: how often the client sends after an answer. The server’s CPU is its main thread’s, user
-and system (INFO cpu), sockets included; bytes are the difference of used_memory without the buffers of connections, in memory that of
-the heap and typed arrays.
-CPU in memory is the whole process’s, with what the garbage collector’s threads take. The log of rolling-rate-limiter on
-Redis was filled by one ZADD. Also recorded, with Redis 7.0.15: Sharkey’s service sends 9 to 18 commands a check;
-rolling-rate-limiter holds the server for 9,200 µs at 10,000 actions, in 1.45 MB.`;
+) => `Median of ${rounds} rounds. Each figure comes from a new process and a new server; the two sides take turns. Calls are made one at a
+time through ioredis, and none is denied. Round trips: how often the client sends something after an answer. The server’s CPU time
+is that of its main thread, user and system (INFO cpu), including sockets. Bytes are the increase of used_memory without the
+buffers of connections or, in memory, the increase of the heap and typed arrays. CPU time in memory is that of the whole process,
+including the threads of the garbage collector. The log of rolling-rate-limiter on Redis was filled by one ZADD. Also recorded,
+with Redis 7.0.15: Sharkey’s service sends 9 to 18 commands per check; rolling-rate-limiter occupies the server for 9,200 µs at
+10,000 actions, in 1.45 MB.`;

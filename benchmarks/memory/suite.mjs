@@ -41,11 +41,11 @@ export async function run({ quick }) {
   }
 
   return [
-    'Nanoseconds per check and, in brackets, how many times Sluice’s; bytes held per key at 1M keys and, in\nbrackets, the most on the way there from 500k.\n',
+    'Nanoseconds per check and, in brackets, the multiple of Sluice’s time; bytes held per key at 1M keys and, in\nbrackets, the maximum between 500k and 1M keys.\n',
     speedTable(speed, bytes),
-    '\nWhile 2M keys come in two waves, each clear after a second: the longest check, the one in 10,000 and the event loop’s longest delay.\n',
+    '\nWhile 2M keys arrive in two waves, each fully replenished after a second: the longest check, the 99.99th percentile, and the longest\ndelay of the event loop.\n',
     pauseTable(pauses),
-    '\nAll keys present, asked for in random order: nanoseconds per check.\n',
+    '\nAll keys exist and are checked in random order: nanoseconds per check.\n',
     flatTable(flat),
     '\nGoals\n',
     table(['goal', 'measured', ''], goals({ speed, bytes, pauses, flat })),
@@ -53,13 +53,13 @@ export async function run({ quick }) {
   ].join('\n');
 }
 
-const NOTES = `Median of 3 rounds (Sluice’s bytes 5; peers’ bytes and pauses, 10M keys 1), a process per figure, contenders in turn; time spent
-waiting for a core that other processes had is not counted. Keys are 12 characters. A key is one string object throughout
-(hot and denied keys: many), and V8 remembers the hash of a string object, so a Map hashes it once where Sluice hashes it
-at every check: a server, where each request brings a new string, is less kind to Maps. @fastify/rate-limit forgets live
-keys beyond 5,000 unless told otherwise; here it has room for all. limiter, the bare Map and @fastify/rate-limit never
-forget, so they have no pause of expiry. @nestjs/throttler remembers every hit of a key, so its hot figure depends on how
-many there have been.`;
+const NOTES = `Median of 3 rounds (5 for Sluice’s bytes; 1 for peers’ bytes and pauses, and for 10M keys). Each figure comes from its own
+process, and contenders take turns. Time spent waiting for a core that other processes used is not counted. Keys are 12
+characters. Each key is a single string object (hot and denied keys: many). V8 caches the hash of a string object, so a Map
+hashes it once, while Sluice hashes it at every check. On a server, where each request brings a new string, Maps are slower
+than shown here. By default, @fastify/rate-limit drops live keys beyond 5,000; here it has room for all. limiter, the bare Map
+and @fastify/rate-limit never drop keys, so expiry causes no pause. @nestjs/throttler records every hit of a key, so its hot
+figure depends on the number of earlier hits.`;
 
 function speedTable(speed, bytes) {
   const head = ['', ...Object.values(workloads).map(({ label }) => label), 'bytes/key'];

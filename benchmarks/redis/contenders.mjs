@@ -1,7 +1,8 @@
 /**
- * Who is measured. `make` gets the most that passes at once (`limit`), how much comes back in a `window` of
- * milliseconds (`rate`), and the server's port; it imports only its own library. `check` is what a user would call,
- * `passed` reads its answer. All but one speak through ioredis. `through`: a round trip to inject, in milliseconds.
+ * The limiters that are measured. `make` gets the burst (`limit`), the number of units replenished in a `window` of
+ * milliseconds (`rate`), and the server's port; it imports only its own library. `check` is the call that a user would
+ * make, and `passed` interprets its answer. All but one use ioredis. `through` is the latency to inject into each round
+ * trip, in milliseconds.
  */
 import { delayedPort } from './delay.mjs';
 
@@ -15,10 +16,10 @@ async function nodeRedis(port) {
   return createClient({ socket: { host: '127.0.0.1', port } }).connect();
 }
 
-/** A stall of the machine is no failure of the store. */
+/** Generous, so that a stall of the machine does not count as a failure of the store. */
 const PATIENT = { deadline: 5000 };
 
-/** Contenders so far: each has a name of its own, so that none counts with another. */
+/** Number of contenders created so far. Each gets its own name, so that no two share a count. */
 let made = 0;
 
 async function sluice(client, policies, options = {}) {
@@ -36,7 +37,7 @@ async function gcraOf({ limit, rate, window }) {
   return gcra({ limit: rate, per: window, burst: limit });
 }
 
-/** What is compared with Sluice. */
+/** The limiters that are compared with Sluice. */
 const peers = {
   'rate-limiter-flexible': {
     label: 'rate-limiter-flexible 11.2',
@@ -76,8 +77,8 @@ const peers = {
     async make({ limit, rate, window, port }) {
       const { Ratelimit } = await import('@upstash/ratelimit');
       const client = await ioredis(port);
-      // It speaks HTTP to Upstash's service; here its script goes to the same server as everyone's, without the first
-      // line, which only theirs knows, and so by another digest.
+      // The original uses HTTP to reach Upstash's service. Here its script runs on the same server as the others, without
+      // its first line, which only Upstash supports, and therefore with another digest.
       let digest;
       const evalsha = (sha, keys, args) => client.evalsha(digest ?? sha, keys.length, ...keys, ...args);
       const redis = {
@@ -102,7 +103,7 @@ const peers = {
       return {
         check: (key) => limiter.limit(key),
         passed: (blocked) => !blocked,
-        // Its checks take longer the more there is: 10,000 of them would take a minute.
+        // Its checks get slower as the log grows: 10,000 of them would take a minute.
         async record(key, count) {
           const now = Date.now() * 1000;
           const id = (i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
@@ -116,7 +117,7 @@ const peers = {
 
 export const peerNames = Object.keys(peers);
 
-/** As little as a limiter can do: the clock is the client's, the state a number, the answer another. */
+/** The minimum that a limiter can do: it uses the client's clock, stores one number, and returns one number. */
 const BARE = `
 local now, tat = tonumber(ARGV[1]), tonumber(redis.call('GET', KEYS[1]) or 0)
 if tat < now then tat = now end
@@ -160,7 +161,7 @@ export const contenders = {
   },
   ...peers,
   bare: {
-    label: 'a bare EVALSHA, GCRA by hand',
+    label: 'a bare EVALSHA, handwritten GCRA',
     async make({ limit, rate, window, port }) {
       const client = await ioredis(port);
       const sha = await client.script('LOAD', BARE);

@@ -1,17 +1,19 @@
-/** Injected round trips: a proxy in a process of its own that passes requests on after a delay. */
+/** Injects latency: a proxy in a separate process that forwards requests after a delay. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
-/** A port that leads to `target`, `roundTrip` milliseconds away, as long as this process lives. */
+/**
+ * Returns a port that forwards to `target` with a latency of `roundTrip` milliseconds, for as long as this process lives.
+ */
 export async function delayedPort(target, roundTrip) {
   const proxy = fork(fileURLToPath(import.meta.url), [String(target), String(roundTrip)]);
   const [port] = await once(proxy, 'message');
   return port;
 }
 
-/** Passes on what arrives after the delay, in order. */
+/** Forwards what arrives after the delay, in order. */
 function later(delay, write) {
   const queue = [];
   function pass() {

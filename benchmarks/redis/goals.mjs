@@ -1,8 +1,8 @@
-/** The goals as rows: what was promised, what was measured, reached or missed. */
+/** The goals as rows: the target, the measured figure, and whether it was reached. */
 import { contenders, peerNames } from './contenders.mjs';
 
 const verdict = (isReached) => (isReached ? 'reached' : 'missed');
-/** The server's clock, which Sluice reads. */
+/** Extra microseconds for reading the server's clock, as Sluice does. */
 const CLOCK = 1;
 
 export function goals({ load, bytes, log, flood, spent }) {
@@ -39,7 +39,7 @@ export function goals({ load, bytes, log, flood, spent }) {
     [
       '≤ 120 bytes a key',
       `${bytes.sluice.bytes.toFixed(0)}; ${bytes.sluice.held.toFixed(0)} of used_memory`,
-      // The goal counts used_memory, which has the expiry's entry, too.
+      // The goal refers to used_memory, which includes the entry for the expiry.
       verdict(bytes.sluice.held <= 120),
     ],
     [
@@ -48,7 +48,7 @@ export function goals({ load, bytes, log, flood, spent }) {
       verdict(Math.max(three.alone, three.many) <= 1.5),
     ],
     ['sliding log at 10,000 actions ≤ 60 µs', slowest.toFixed(1), verdict(slowest <= 60)],
-    ['denyCache: ≤ 1 denial asked for per retryAfter', asked.toFixed(2), verdict(asked <= 1)],
+    ['denyCache: the store denies ≤ once per retryAfter', asked.toFixed(2), verdict(asked <= 1)],
     ...Object.entries(spent).map(([roundTrip, { sluice: direct, 'sluice-deny': cached }]) => {
       const times = cached.perSecond / direct.perSecond;
       return [

@@ -1,10 +1,13 @@
-/** A Redis server of our own, so that nobody else's keys or load are measured; and what it says about itself. */
+/** A separate Redis server, so that other programs' keys and load are not measured, and the statistics that it reports. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { Redis } from 'ioredis';
 
-/** What clients send. A script's own calls are listed by the server, too, and are part of its time. */
+/**
+ * The commands that clients send. The server also lists the calls that a script makes, but their time is already part of
+ * the script's.
+ */
 const SENT = ['evalsha', 'eval', 'multi', 'exec', 'ping'];
 const SAMPLE = 1000;
 
@@ -31,7 +34,7 @@ export async function startServer() {
     port,
     control,
     version: (await control.info('server')).match(/redis_version:(\S+)/)[1],
-    /** Commands and microseconds since the last CONFIG RESETSTAT. */
+    /** Number of commands and microseconds since the last CONFIG RESETSTAT. */
     async spent() {
       const stats = await control.info('commandstats');
       const all = SENT.map((name) => new RegExp(`cmdstat_${name}:calls=(\\d+),usec=(\\d+)`).exec(stats));
@@ -39,7 +42,7 @@ export async function startServer() {
       return { calls: sum(1), usec: sum(2) };
     },
     usedMemory: async () => Number((await control.info('memory')).match(/used_memory:(\d+)/)[1]),
-    /** MEMORY USAGE, on average over some keys. */
+    /** MEMORY USAGE, averaged over some keys. */
     async keySize() {
       const [, keys] = await control.scan(0, 'COUNT', SAMPLE);
       const sizes = await Promise.all(keys.map((key) => control.memory('USAGE', key, 'SAMPLES', 0)));

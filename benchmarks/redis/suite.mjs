@@ -1,6 +1,6 @@
 /**
- * Redis, a server of our own: checks per second, latency, the server's microseconds per check, bytes per key. Every
- * figure comes from fresh processes on an empty database; contenders take turns, and the median of the rounds counts.
+ * On a separate Redis server: checks per second, latency, CPU microseconds of the server per check, bytes per key. Every
+ * figure comes from new processes on an empty database. Contenders take turns, and the median of the rounds counts.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ const SLUICES = ['sluice', 'sluice-node', 'sluice-three'];
 const limiters = [...SLUICES, ...peerNames, 'bare'];
 const everyone = [...limiters, 'ping'];
 const MANY = 256;
-/** Milliseconds that are injected between a client and the server. */
+/** Milliseconds of latency injected between a client and the server. */
 const ROUND_TRIPS = [0, 2, 5];
 
 export async function run({ quick }) {
@@ -61,7 +61,7 @@ async function measureAll(server, scale, rounds) {
   return describe({ ...found, goals: goals(found), version: server.version, rounds });
 }
 
-/** Medians by contender and figure, round after round. */
+/** Medians by contender and figure. Every contender runs once per round. */
 async function takeTurns(task, names, rounds) {
   const found = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = 1; round <= rounds; round++) {
@@ -78,12 +78,12 @@ async function takeTurns(task, names, rounds) {
   return Object.fromEntries(names.map((name) => [name, medianOf(found[name])]));
 }
 
-/** One line that changes, for those who watch. */
+/** A single progress line that is overwritten. */
 function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
-/** Processes start together once all are ready; the server counts from there. */
+/** All processes start together once all are ready, and the server's counters are reset at that moment. */
 async function measureOne({ server, scale, scenario, rest, processes }, name) {
   await server.control.flushall();
   const before = await server.usedMemory();

@@ -1,4 +1,4 @@
-/** The section of RESULTS.md. */
+/** Formats the section of RESULTS.md. */
 import { table } from '../report.mjs';
 import { contenders } from './contenders.mjs';
 
@@ -8,15 +8,15 @@ const ratio = (value) => `${value.toFixed(2)}×`;
 
 export function describe({ load, two, bytes, log, flood, spent, goals, version, rounds }) {
   return [
-    `Redis ${version}, 10k keys in random order. Checks per second with 256 in flight (in brackets, times the bare EVALSHA’s);\nmedian latency of a check alone, µs (in brackets, times the bare EVALSHA’s).\n`,
+    `Redis ${version}, 10k keys in random order. Checks per second with 256 in flight, and median latency in µs with one check\nin flight. In brackets: as a multiple of the bare EVALSHA.\n`,
     loadTable(load.live, two),
-    '\nMicroseconds of the server per check (INFO commandstats), one check in flight · 256 in flight. Bytes of a key\n(MEMORY USAGE), and used_memory per key at 100k keys.\n',
+    '\nServer time per check in microseconds (INFO commandstats), one check in flight · 256 in flight. Bytes of a key\n(MEMORY USAGE), and used_memory per key at 100k keys.\n',
     serverTable(load, bytes),
-    '\nOne key with 10,000 recorded actions: microseconds of the server per check, and the key’s bytes.\n',
+    '\nOne key with 10,000 recorded actions: server time per check in microseconds, and the bytes of the key.\n',
     logTable(log),
-    '\nA flood on one key that passes a check in 100 ms, with denyCache: per 100 ms, and of the first wave, which is on its way\nbefore anything is known of the key.\n',
+    '\nA flood on one key that admits one check per 100 ms, with denyCache: figures per 100 ms, and denials of the first wave, which is\nsent before any denial is known.\n',
     floodTable(flood),
-    '\nA flood of 256 callers on one key that passes 1,000 checks a second, whose burst is spent, with milliseconds injected into\neach round trip: decisions a second, the share of the rate that passed, the median and the 99.9th percentile of the\nlatency in milliseconds, and script calls for each check that passed.\n',
+    '\nA flood of 256 callers on one key that admits 1,000 checks per second, after its burst is used up, with latency injected into\neach round trip: decisions per second, the share of the rate that was admitted, the median and the 99.9th percentile of the\nlatency in milliseconds, and script calls per admitted check.\n',
     spentTable(spent),
     '\nGoals\n',
     table(['goal', 'measured', ''], goals),
@@ -26,11 +26,12 @@ export function describe({ load, two, bytes, log, flood, spent, goals, version, 
 
 const notes = (
   rounds,
-) => `Median of ${rounds} rounds for live keys with one process and for the log, all else 1; fresh processes on an empty database for each,
-contenders in turn; client and server share the machine. live: the key is there; idle: a key never seen before; denied: nothing passes. Keys are 12
-characters, and each library adds its prefix. The bare EVALSHA takes the client’s time; Sluice asks the server for it.
-The peers but @upstash/ratelimit and rolling-rate-limiter count in fixed windows: less work than GCRA. rolling-rate-limiter
-records denied checks, too, so its denied figure rises with their number; its log was filled by one ZADD.`;
+) => `Live keys with one process and the log: median of ${rounds} rounds; all other figures: one round. Each figure comes from new processes
+on an empty database. Contenders take turns; client and server share the machine. live: the key exists; idle: a key never seen
+before; denied: every check is denied. Keys are 12 characters, and each library adds its prefix. The bare EVALSHA uses the
+client’s clock; Sluice reads the server’s. All peers except @upstash/ratelimit and rolling-rate-limiter count in fixed windows,
+which is less work than GCRA. rolling-rate-limiter also records denied checks, so its denied figure rises with their number;
+its log was filled by one ZADD.`;
 
 function loadTable({ alone, many }, two) {
   const cells = (figures, name, figure, format) => {

@@ -1,6 +1,6 @@
 /**
- * A process that measures one thing of one contender: worker.mjs <scenario> <contender> <port> <scale> <argument…>
- * It says when it is ready, starts when told to, and sends what it found.
+ * A process that measures one figure of one contender: worker.mjs <scenario> <contender> <port> <scale> <argument…>
+ * It reports that it is ready, starts when it is told to, and sends its figures.
  */
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -11,7 +11,10 @@ const [scenario, name, port, scaleText, ...rest] = process.argv.slice(2);
 const scale = Number(scaleText);
 const [roundTrip, inFlight = 1] = rest.map(Number);
 
-/** Milliseconds of a measurement, after half as many to warm up: less would measure how the client's code is compiled. */
+/**
+ * Duration of a measurement in milliseconds, after a warm-up of half that time. A shorter one would measure how the
+ * client's code is compiled.
+ */
 const PATIENCE = 1000 * Math.max(scale, 0.1);
 const scenarios = {
   load: () => load(workloads[rest[0]].make(scale)),
@@ -27,7 +30,7 @@ async function ready() {
   await once(process, 'message');
 }
 
-/** Checks until `count` are done or the time is up, so many at once. */
+/** Keeps `lanes` checks in flight until `count` are done or the time is up. */
 async function checkAll({ check, passed }, next, { lanes = 1, count = Infinity, patience = PATIENCE }) {
   const started = performance.now();
   const spans = [];
@@ -66,7 +69,7 @@ async function load({ limits, first, times, next, open }) {
   await checkAll(contender, next, { lanes: inFlight, patience: PATIENCE / 2 });
   await ready();
   const { checks, allowed, ...found } = await checkAll(contender, next, { lanes: inFlight });
-  // A figure of a limiter that did not limit is worth nothing.
+  // A figure of a limiter that did not limit is worthless.
   const expected = open || contender.limitless ? checks : 0;
   if (allowed !== expected) throw new Error(`${name} allowed ${allowed} of ${checks}, not ${expected}`);
   return { checks, ...found };
@@ -79,7 +82,7 @@ async function fill() {
   return checkAll(contender, next, { ...ALL, count });
 }
 
-/** One at a time: actions of one call have one time, and would be one entry. */
+/** One check at a time: actions of one call have the same time and would be stored as one entry. */
 async function checkLog() {
   const { limits, key, actions } = log(rest[0] === 'room', scale);
   const contender = await made(limits);
@@ -90,8 +93,8 @@ async function checkLog() {
 }
 
 /**
- * Hits that reached the store and were denied, and how many times they would have had to wait out a denial. Those of the
- * first wave, which is on its way before anything is known of the key, are counted apart.
+ * Counts the hits that reached the store and were denied, and the number of retryAfter periods that passed. Hits of the
+ * first wave, which is sent before any denial is known, are counted separately.
  */
 async function floodOne() {
   const { limits, key } = flood();
@@ -117,8 +120,8 @@ async function floodOne() {
 }
 
 /**
- * A flood on a key whose burst is spent, at an injected round trip: decisions a second, the share of the rate that passes,
- * and the longest wait in round trips. After each answer a lane gives way to the event loop, as a server does between
+ * A flood on a key whose burst is used up, with injected latency: decisions per second, the share of the rate that is
+ * admitted, and percentiles of the latency. After each answer a lane yields to the event loop, as a server does between
  * requests.
  */
 async function floodSpent() {

@@ -1,8 +1,8 @@
-/** Keys, limits, and what is done before the clock starts. The same in every process. */
+/** Keys, limits, and the checks made before the clock starts. The same in every process. */
 import { keyOf } from '../memory/workloads.mjs';
 
 const DAY = 86_400_000;
-/** Never denies, and a key that was seen stays live longer than any run: nobody saves work by forgetting. */
+/** Never denies. A key stays live longer than any run, so no contender saves work by dropping keys. */
 const OPEN = { limit: 1e9, rate: 1000, window: DAY };
 const SHUT = { limit: 10, rate: 10, window: DAY };
 
@@ -12,13 +12,15 @@ const inTurn = (keys) => {
   let at = 0;
   return () => keys[at++ % keys.length];
 };
-/** Two processes never bring the same new key. */
+/** Creates new keys that differ between processes. */
 function everNew() {
   let at = process.pid * 1_000_000;
   return () => keyOf(at++);
 }
 
-/** By name. `first` is checked before: `times` each key; then `next` gives a key for each check. */
+/**
+ * Workloads by name. Each key of `first` is checked `times` times beforehand; then `next` returns the key of each check.
+ */
 export const workloads = {
   live: {
     label: 'live',
@@ -43,14 +45,14 @@ export const bytes = (scale) => ({
   count: 100_000 * scale,
 });
 
-/** One key with so many actions recorded; with room for more or without. */
+/** One key with a number of recorded actions, below or at its limit. */
 export const log = (room, scale) => {
   const actions = 10_000 * scale;
   return { limits: { limit: room ? actions * 10 : actions, rate: 1, window: DAY }, key: keyOf(0), actions };
 };
 
-/** Passes one check in 100 ms. */
+/** Admits one check per 100 ms. */
 export const flood = () => ({ limits: { limit: 1, rate: 10, window: 1000 }, key: keyOf(0) });
 
-/** One unit a millisecond: less than the longer round trips take. */
+/** One unit per millisecond, which is less than the longer round trips take. */
 export const spent = () => ({ limits: { limit: 1000, rate: 1000, window: 1000 }, key: keyOf(0) });

@@ -17,17 +17,17 @@ const { burst, limit } = twice.limits;
 export function describe(found) {
   const { load, hurry, stores, peers, threads, bytes, versions, rounds } = found;
   return [
-    `${versions}. Nodes with a client, a store and a limiter each, in two processes, on one key: at most ${number(burst)} at once. Paced:\n${number(limit)} a second come back; the nodes are asked for ${number(half.perSecond)} (half) or ${number(twice.perSecond)} (twice) a second. Store calls per decision (in\nbrackets, script calls, which carry several); units above the bound, in the worst window; what passed, of what could have.\n`,
+    `${versions}. Nodes with their own client, store and limiter, in two processes, on one key with a burst of ${number(burst)}. Paced load:\n${number(limit)} units are replenished per second, and the nodes make ${number(half.perSecond)} (half) or ${number(twice.perSecond)} (twice) checks per second. Columns: store calls per\ndecision (in brackets, script calls, each of which carries several); units above the bound in the worst window; admitted units\nas a share of those that could have been admitted.\n`,
     loadTable(load),
-    `\nAs fast as it goes, ${flood.inFlight} checks in flight: decisions per second (in brackets, times those of direct checks) and store calls per\ndecision. Flood: ${number(flood.limits.limit)} a second come back, so the burst passes, then little. All pass: the limit is out of reach.\n`,
+    `\nAt full speed, ${flood.inFlight} checks in flight: decisions per second (in brackets, as a multiple of direct checks) and store calls per\ndecision. Flood: ${number(flood.limits.limit)} units are replenished per second, so few checks are admitted after the burst. All pass: the limit is never\nreached.\n`,
     hurryTable(hurry),
-    `\nStores that processes share, directly: decisions per second, ${flood.inFlight} checks in flight; one key in a flood, and ${number(phases.keys.keys)} keys of which\nall pass.\n`,
+    `\nDirect checks on stores that processes share: decisions per second, ${flood.inFlight} checks in flight, on one key in a flood, and on ${number(phases.keys.keys)} keys\nwhose checks are all admitted.\n`,
     storesTable(stores),
-    '\nOn one Postgres, decisions per second: 1,000 keys with 256 checks in flight, and one check after the other.\n',
+    '\nOn one Postgres, decisions per second: 1,000 keys with 256 checks in flight, and one check at a time.\n',
     peersTable(peers),
-    '\nThreads of one process: decisions per second in all (in brackets, times those of memory in one thread).\n',
+    '\nThreads of one process: decisions per second in total (in brackets, as a multiple of the memory store in one thread).\n',
     threadsTable(threads),
-    '\nsharedMemory, bytes a key at 1M keys of one gcra policy: taken at the start, and in use once all keys are there.\n',
+    '\nsharedMemory, bytes per key at 1M keys of one gcra policy: allocated at the start, and in use once all keys exist.\n',
     bytesTable(bytes),
     '\nGoals, at 16 nodes\n',
     table(['goal', 'measured', ''], goals(found)),
@@ -37,15 +37,15 @@ export function describe(found) {
 
 const notes = (
   rounds,
-) => `Median of ${rounds} rounds with 16 nodes and for threads, all else 1; of units above a limit, the most in any round. Fresh processes
-on an empty store for each, warmed up with other keys and other nodes; contenders in turn. One node is one process. Nodes,
-server and harness share the machine: more nodes are not more cores. Direct checks that are under way at once travel
-together, so a script call carries several. A decision that passed lies somewhere between question and answer: units are
-above the bound only if they were asked for and answered within a window that allows fewer. What could have passed is the
-burst and what comes back, or all that was asked for if that is less. Leases keep back an eighth of the burst, once, and last
-a quarter of the time in which it comes back: under half the load, each of 16 nodes makes some 78 decisions in that time. At
-${number(limit)} a second a denial lasts 0.1 ms: little for denyCache to remember. ipc: one of the processes decides for all.
-Postgres: an unlogged table, fsync off, 8 connections a process.`;
+) => `16 nodes and threads: median of ${rounds} rounds; all other figures: one round. For units above a limit, the worst round counts. Each figure
+comes from new processes on an empty store, warmed up with other keys and other nodes; contenders take turns. A single node runs
+in one process. Nodes, server and harness share the machine, so more nodes do not mean more cores. Concurrent direct checks are
+batched, so a script call carries several. A check is decided at some time between its request and its answer, so units count as
+above the bound only if they were requested and answered within a window that allows fewer. The units that could have been
+admitted are the burst and what is replenished, or all requested units if that is less. Leases hold back an eighth of the
+burst, once, and last a quarter of the time in which the burst is replenished: at half the load, each of 16 nodes makes about 78
+decisions in that time. At ${number(limit)} units per second a denial lasts 0.1 ms, which leaves denyCache little to remember. ipc: one of the
+processes decides for all. Postgres: an unlogged table, fsync off, 8 connections per process.`;
 
 function byNodes(found, cells) {
   return Object.entries(found).flatMap(([nodes, figures]) =>

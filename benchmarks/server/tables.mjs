@@ -6,9 +6,9 @@ const ratio = (value) => `${value.toFixed(2)}×`;
 
 export function describe({ resp, listeners, sizes, rounds, connections, version }) {
   return [
-    `${connections} connections of redis-benchmark, 10k keys in random order: requests per second, p99 in ms, CPU µs of the server per\nrequest. EVALSHA is a minimal GCRA script (gcra.lua) on redis-server ${version}; INCR no limit at all.\n`,
+    `${connections} connections of redis-benchmark, 10k keys in random order: requests per second, p99 in ms, CPU µs of the server per\nrequest. EVALSHA is a minimal GCRA script (gcra.lua) on redis-server ${version}; INCR does not limit anything.\n`,
     respTable(resp),
-    `\nThe other listeners: ${connections} connections of wrk, one take a request; 10 connections of h2load with 10 concurrent calls on each.\n`,
+    `\nThe other listeners: ${connections} connections of wrk, one take per request; 10 connections of h2load with 10 concurrent calls on each.\n`,
     listenerTable(listeners, resp[1].EVALSHA),
     '\nGoals\n',
     table(['goal', 'measured', ''], goals(resp)),

@@ -112,12 +112,12 @@ export function sidebar(reference) {
     {
       text: 'Middlewares',
       items: [
-        entry('docs/middleware/README.md', 'What all can do'),
+        entry('docs/middleware/README.md', 'Common features'),
         ...folder('docs/middleware', ['express']),
       ],
     },
     {
-      text: 'Server and page',
+      text: 'Server and playground',
       items: [
         entry('packages/sluice-server/README.md', 'The server'),
         entry('packages/playground/README.md'),

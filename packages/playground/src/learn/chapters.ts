@@ -119,7 +119,7 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'pacer',
     title: 'Waiting instead of denying',
     text: [
-      'If you are the one who calls, a denial does not help: you want to send requests at the right pace. A pacer gives each request a turn. The first one passes immediately, and its cost delays the next.',
+      'If your program makes the calls, a denial does not help: it should send requests at the right pace. A pacer gives each request a turn. The first one passes immediately, and its cost delays the next.',
       'Requests arrive below the line and pass above it; the length of a slanted line shows how long a request waits. However unevenly requests arrive, they pass evenly. Only those that would wait too long are denied.',
     ],
     code: "pacer({ limit: 2, per: '1s' })",

@@ -1,6 +1,6 @@
 /**
  * A running limiter: its clock advances while the picture is visible, its traffic repeats, and readers can add requests.
- * It starts with a past, so that there is something to see.
+ * It starts with some history, so that the picture is not empty.
  */
 import { createLimiter, memory, type Millis, type Policies } from 'sluice';
 
@@ -28,7 +28,7 @@ export interface Instance {
   readonly now: Millis;
   readonly limit: number;
   readonly window: Millis;
-  /** What the tank shows: what is left, or how many requests are waiting. */
+  /** The level of the tank: the remaining units, or the number of waiting requests. */
   readonly level: number;
   readonly shows: 'left' | 'waiting';
   /** The requests that a picture can show, oldest first. */

@@ -1,4 +1,4 @@
-/** What a block must do that has a process of its own, beside printing what it promises. */
+/** Additional checks for code blocks that run in their own process, besides the output that they promise. */
 import { connect } from 'node:net';
 import { expect } from 'vitest';
 import { createLimiter } from '../../src/index.ts';
@@ -6,9 +6,12 @@ import { ipc } from '../../src/stores/ipc/index.ts';
 import { until } from 'sluice-test-support/redis/watch.ts';
 import type { Place } from './machine.ts';
 
-/** Passes as many as its policy says, and more only for the time that this takes. */
+/**
+ * Expects the server to admit at least as many requests as its policy allows, and then to answer 429 with Retry-After.
+ * Units that are replenished during the test may be admitted as well.
+ */
 export async function refusesInTheEnd(port: number): Promise<void> {
-  // As Cloudflare's front sends it; others do not look at it.
+  // Cloudflare's proxy sends this header; other servers ignore it.
   const headers = { 'cf-connecting-ip': '192.0.2.1' };
   const ask = () => fetch(`http://127.0.0.1:${port}/`, { headers });
   let response = await ask();
@@ -24,7 +27,7 @@ export async function refusesInTheEnd(port: number): Promise<void> {
   expect(passed).toBeGreaterThanOrEqual(limit);
 }
 
-/** Whether somebody listens. The file alone says that somebody is about to. */
+/** Whether a server accepts connections. The socket file alone does not prove that. */
 function isServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path, () => resolve(true));
@@ -33,7 +36,7 @@ function isServed(path: string): Promise<boolean> {
   });
 }
 
-/** What certain blocks must do. By their page, and their name if they have one. */
+/** Checks of specific blocks, by the page and, if the block has one, its file name. */
 export const CHECKS: Readonly<Record<string, (place: Place) => Promise<void>>> = {
   async 'docs/guides/metrics.md'({ port }) {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
@@ -42,7 +45,7 @@ export const CHECKS: Readonly<Record<string, (place: Place) => Promise<void>>> =
     );
     expect(text).toMatch(/^sluice_decisions_total\{limiter="api",policy="default",outcome="denied"\} 1$/m);
   },
-  /** It decides for processes that do not decide themselves. */
+  /** The block serves processes that do not decide themselves. */
   async 'packages/sluice/src/stores/ipc/README.md limits'({ socket }) {
     await until(() => isServed(socket));
     const stores = [ipc({ path: socket, serve: false }), ipc({ path: socket, serve: false })];

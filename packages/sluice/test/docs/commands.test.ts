@@ -1,6 +1,6 @@
 /**
- * What readers are told to type. Commands of the repository must exist, down to their flags; all others are run by the
- * test that reads their page (reading.ts). And no block is of a kind that nobody looks at.
+ * Commands that the pages tell readers to run. Commands of this repository must exist, including their flags. All other
+ * commands are run by the test that reads their page (reading.ts). Every kind of block must be covered by some test.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -25,7 +25,7 @@ interface Manifest {
 }
 
 const manifestOf = (folder: string): Manifest => JSON.parse(textOf(join(folder, 'package.json'))) as Manifest;
-/** Folders of the lock's workspaces, and the root. */
+/** Folders of the workspaces in package-lock.json, and the root. */
 const locked = (JSON.parse(textOf('package-lock.json')) as { packages: Record<string, Manifest> }).packages;
 const folders = Object.keys(locked).filter((path) => !path.includes('node_modules/'));
 
@@ -37,7 +37,7 @@ function workspace(name: string): string {
   return folder;
 }
 
-/** The script is there, and so is each program, file or script that it names. */
+/** Expects the script to exist, and each program, file or script that it names. */
 function checkScript(name: string, folder = ''): void {
   const script = manifestOf(folder).scripts?.[name];
   if (script === undefined) throw new Error(`${folder}/package.json has no script ${name}`);
@@ -51,7 +51,7 @@ function checkScript(name: string, folder = ''): void {
   }
 }
 
-/** With one flag more, which nobody knows: it is the first that is refused, if the others are good. */
+/** Adds an unknown flag. If the other arguments are valid, the error is about that flag. */
 function checkArguments(file: string, args: string): void {
   const { stderr } = spawnSync(process.execPath, [file, ...args.split(' '), '--nobody-knows-it'], {
     cwd: root,
@@ -71,7 +71,7 @@ function checkSoak(args: string): void {
   duration('--for', /--for (\S+)/.exec(args)?.[1] ?? '1s');
 }
 
-/** The configuration throws for an unknown target; its files are those that the target names. */
+/** The configuration throws for an unknown target. The files that it lists for the target must exist. */
 function checkMutate(target: string): void {
   const program = `const { default: { mutate } } = await import('./stryker.config.mjs');
     console.log([...mutate, ...process.env.MUTATE_TESTS.split(' ')].join(' '));`;
@@ -85,7 +85,7 @@ function checkMutate(target: string): void {
     expect(existsSync(join(root, file.replace(/\*\.ts$/, ''))), file).toBe(true);
 }
 
-/** Some test lies there, and one of those has the words in a title. Pages are titles of docs.test.ts. */
+/** Expects a test at the path, and the title in one of the tests there. docs.test.ts also has a test for each page. */
 function checkTests(path = '', title = ''): void {
   const there = tests.filter((file) => file === path || file.startsWith(path === '' ? '' : `${path}/`));
   expect(there, path).not.toEqual([]);
@@ -97,14 +97,14 @@ function checkTests(path = '', title = ''): void {
   ).not.toEqual([]);
 }
 
-/** The lock says what the manifests say; otherwise `npm ci` refuses. */
+/** Expects package-lock.json to match the manifests; otherwise `npm ci` would fail. */
 function checkLock(): void {
   for (const folder of folders)
     for (const field of ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'])
       expect(locked[folder]?.[field], `${folder} ${field}`).toEqual(manifestOf(folder)[field]);
 }
 
-/** Every command of the repository is of one of these forms. */
+/** Every command of this repository has one of these forms. */
 const FORMS: readonly (readonly [RegExp, (...groups: string[]) => void])[] = [
   [/^npm ci$/, checkLock],
   [/^npm (?:run )?([\w:]+)$/, (script) => checkScript(script)],
@@ -129,20 +129,20 @@ function check(command: string): void {
       const match = form.exec(part);
       return match === null ? [] : [() => look(...match.slice(1))];
     });
-    expect(fits.length, `a form of command that nobody has dealt with: ${part}`).toBeGreaterThan(0);
+    expect(fits.length, `no check covers this form of command: ${part}`).toBeGreaterThan(0);
     fits[0]?.();
   }
 }
 
 const commands = blocks.filter(({ language }) => language === 'sh').flatMap(({ code }) => commandsIn(code));
-/** In the middle of a sentence. */
+/** Commands mentioned within a sentence. */
 const mentioned = pages
   .flatMap((page) => [...textOf(page).matchAll(/`([^`\n]+)`/g)].map((match) => match[1] ?? ''))
   .filter((code) => isOfRepository(code));
 
 test.each([...new Set([...commands.filter(isOfRepository), ...mentioned])])('exists: %s', check);
 
-test('a command that is not there, or has another flag, is noticed', () => {
+test('reports a command that does not exist or has an unknown flag', () => {
   for (const wrong of [
     'npm run tset',
     'npm run build -w sluice-playgroud',
@@ -173,7 +173,7 @@ test.each([
     'packages/sluice-server/src/cli/serve.ts',
     '{ http: 8080, grpc: 8081, resp: 6380 }',
   ],
-])('%s: what is said beside a command is so: %s', (page, words, file, proof) => {
+])('%s: the description next to a command is correct: %s', (page, words, file, proof) => {
   expect(textOf(page)).toContain(words);
   expect(textOf(file)).toContain(proof);
 });
@@ -183,12 +183,12 @@ test.each([
 const placeOf = ({ page, line }: Block): string => `${page}:${line}`;
 
 describe('a block', () => {
-  test('is in a language that tests know, or shows an output or a drawing', () => {
+  test('is in a language that the tests cover, or shows output or a drawing', () => {
     const known = ['', 'ts', 'js', 'sh', 'yaml', 'json', 'lua'];
     expect(blocks.filter(({ language }) => !known.includes(language)).map(placeOf)).toEqual([]);
   });
 
-  test('that is neither code nor a command of the repository belongs to a test that reads its page', () => {
+  test('that is neither code nor a command of this repository is covered by a test that reads its page', () => {
     const read = tests
       .map(textOf)
       .flatMap((text) => [...text.matchAll(/\breading\('(.+?)'\)/g)].map((match) => match[1]));

@@ -1,4 +1,7 @@
-/** What pages owe: links that lead somewhere, and a page, a picture or a line in a table for all that should have one. */
+/**
+ * Completeness of the documentation: links resolve, and everything that needs a page, a picture or a row in a table has
+ * one.
+ */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,7 +13,7 @@ import { blocksOf, markdownIn, pages, promised, root, textOf } from 'sluice-test
 const algorithmsFolder = join(root, 'packages/sluice/src/algorithms');
 
 describe('a link', () => {
-  /** As GitHub names a heading. */
+  /** The anchor that GitHub gives to a heading. */
   const anchorOf = (heading: string) =>
     heading
       .toLowerCase()
@@ -37,11 +40,11 @@ describe('an error code', () => {
   const codes = Object.keys(sluice.ERRORS);
   const documented = markdownIn('docs/errors').map((page) => page.replace(/^.*\/|\.md$/g, ''));
 
-  it('has a page, and each page a code', () => {
+  it('has a page, and every page has an error code', () => {
     expect(documented.toSorted()).toEqual(codes.toSorted());
   });
 
-  it.each(documented)('is explained with what causes it and what to do: %s', (code) => {
+  it.each(documented)('is explained with its causes and what to do: %s', (code) => {
     const page = `docs/errors/${code}.md`;
     expect(textOf(page)).toMatch(new RegExp(`^# ${code}\n`));
     expect(textOf(page)).toMatch(/^## What to do$/m);
@@ -56,7 +59,8 @@ describe('an algorithm', () => {
   );
   const names = folders.map((entry) => entry.name);
   const headings = ['Rule', 'Picture', 'When to use it', 'At worst', 'Numbers', 'Cells'];
-  // By a path that the type check does not follow: the script is JavaScript and belongs to another project.
+  // Imported by a computed path, because the script is JavaScript, belongs to another project, and must not be type-checked
+  // here.
   const script = pathToFileURL(join(root, 'site/pictures/algorithms.mjs')).href;
   const drawing = import(/* @vite-ignore */ script) as Promise<{
     readonly PICTURES: Record<string, unknown>;
@@ -69,7 +73,7 @@ describe('an algorithm', () => {
     expect(text).toContain(`](${name}.svg)`);
   });
 
-  it.each(names)('has a picture that is current and small: %s', async (name) => {
+  it.each(names)('has a picture that is up to date and small: %s', async (name) => {
     const { render } = await drawing;
     const file = join(algorithmsFolder, name, `${name}.svg`);
     expect(
@@ -79,11 +83,11 @@ describe('an algorithm', () => {
     expect(statSync(file).size).toBeLessThan(15_000);
   });
 
-  it('has its folder for each picture', async () => {
+  it('has a folder for each picture', async () => {
     expect(Object.keys((await drawing).PICTURES).toSorted()).toEqual(names.toSorted());
   });
 
-  it.each(names)('stands in the table of the README: %s', (name) => {
+  it.each(names)('is listed in the table of the README: %s', (name) => {
     expect(textOf('README.md')).toContain(`](packages/sluice/src/algorithms/${name}/README.md)`);
   });
 });
@@ -121,7 +125,7 @@ describe('a decision record', () => {
     expect(records.map((name) => Number(name.slice(0, 4)))).toEqual(records.map((_, i) => i + 1));
   });
 
-  it.each(records)('says context, decision and consequences, and is listed: %s', (name) => {
+  it.each(records)('has context, decision and consequences, and is listed: %s', (name) => {
     const text = textOf(`docs/decisions/${name}`);
     expect([...text.matchAll(/^## (.+)$/gm)].map((match) => match[1])).toEqual([
       'Context',

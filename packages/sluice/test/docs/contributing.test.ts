@@ -24,7 +24,7 @@ const typescript = guide('ts', 'const lifetimeAlgorithm');
 const page = reading('packages/playground/README.md');
 const parts = page('', 'src/model/');
 
-/** Files and folders: the names at the start of a line or after a gap. */
+/** The files and folders in a drawing: names at the start of a line or after a gap. */
 const namesIn = (drawing: string): string[] =>
   [...drawing.matchAll(/(?:^|\s{2,})([\w/-]+(?:\.ts|\/))(?=\s|$)/gm)].map((match) => match[1] ?? '');
 const sources = 'packages/sluice/src';
@@ -69,7 +69,7 @@ function treeWith(copied: readonly string[], files: Readonly<Record<string, stri
 describe('the import rules', () => {
   const configuration = 'biome.imports.jsonc';
 
-  /** What Biome prints about a tree that has only this file. */
+  /** What Biome prints about a tree that contains only this file. */
   function lint(file: string, code: string): string {
     const tree = treeWith(['biome.json', configuration], { [`${sources}/${file}`]: code });
     const biome = join(root, 'node_modules/.bin/biome');

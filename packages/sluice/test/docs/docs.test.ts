@@ -1,16 +1,16 @@
 /**
- * The documentation is run, not believed. Every ```ts and ```js block of every page is a module that must load, and every
- * ts block must pass the type check. There is no word that spares a block.
+ * Runs the documentation. Every ```ts and ```js block of every page is a module that must load, and every ts block must
+ * pass the type check. No block can opt out.
  *
- *   // → text            what the block prints, in order; comment lines right below continue it; spaces do not matter
- *   // name.ts           as the first line: the block is a file of this name, beside the other blocks of its page. One
- *                        that another block starts as `new URL('./name.js', …)` runs there and not by itself
- *   ```ts throws         the block ends with an error; its text is printed last
- *   ```ts process        it has a process of its own, which is stopped in the end; lines are printed in any order
- *   ```ts serves         so has this one. It answers GET / with hello until it has had enough, then with 429
- *   ```ts bun            so has this one, on that runtime, and not on Node: bun, deno, workerd; on each of several
+ *   // → text            expected output, in order; comment lines directly below continue it; whitespace is ignored
+ *   // name.ts           on the first line: the block is a file with this name, in the same folder as the other blocks of its
+ *                        page. If another block starts it with `new URL('./name.js', …)`, it runs only there
+ *   ```ts throws         the block ends with an error, whose message counts as the last line of output
+ *   ```ts process        runs in its own process, which is stopped at the end; lines may be printed in any order
+ *   ```ts serves         runs in its own process, and answers GET / with hello until the limit is reached, then with 429
+ *   ```ts bun            runs in its own process on this runtime (bun, deno, workerd) instead of Node; several may be named
  *
- * Servers and paths of a reader's machine are replaced by real ones: docs/machine.ts.
+ * docs/machine.ts replaces the servers and paths of a reader's machine with real ones.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,10 +25,10 @@ import { RUNTIMES, type Runtime, start } from './running.ts';
 import { listening } from 'sluice-test-support/redis/server.ts';
 import { punctually, until } from 'sluice-test-support/redis/watch.ts';
 
-/** Where blocks become files: outside version control and the formatter's reach, and no other run's. */
+/** Blocks are written to this folder, which Git and the formatter ignore, and which no other run uses. */
 const workshop = join(root, `.build/docs-${process.pid}`);
 
-/** As much of the other runtimes as blocks use; their own types are not installed. */
+/** Declares the globals of other runtimes that blocks use, because the types of those runtimes are not installed. */
 const GLOBALS = `
 type Answer = Response | Promise<Response>;
 declare const Bun: {
@@ -39,21 +39,21 @@ declare const Deno: {
 };`;
 
 /**
- * Milliseconds. Readers have the usual deadlines, and so have the blocks. Where this process was late by some, the threads
- * and processes that blocks wait for were by more.
+ * In milliseconds. Blocks use the default deadlines, as readers do. If this process was delayed by more than this, the
+ * threads and processes that blocks wait for were delayed even longer.
  */
 const LATE = 20;
 
 const blocks = pages.flatMap(blocksOf).filter(({ language }) => /^(ts|js)$/.test(language));
 
-/** Those that need a process of their own. */
+/** Kinds of blocks that run in their own process. */
 const APART: readonly string[] = ['process', 'serves', ...RUNTIMES];
 
 const isApart = ({ words }: Block) => words.some((word) => APART.includes(word));
 const has = ({ words }: Block, word: string) => words.includes(word);
 const checkOf = ({ page, name }: Block) => CHECKS[name === undefined ? page : `${page} ${name}`];
 
-/** The files that it starts by their names. */
+/** The files that a block starts by name. */
 function startedBy({ page, code }: Block): Block[] {
   return blocks.filter(
     ({ page: its, name }) => its === page && name !== undefined && code.includes(`new URL('./${name}.js'`),
@@ -77,7 +77,7 @@ function fileOf(block: Block): string {
   return join(folderOf(block), `${block.name ?? block.line}.${block.language === 'ts' ? 'ts' : 'mjs'}`);
 }
 
-/** As a module that finds the sources where a reader's would find the package. */
+/** Writes a block as a module whose imports of the package resolve to the sources. */
 function write(block: Block, code: string): void {
   const linked = code.replaceAll(/(?<=from )'(sluice(?:\/[\w/-]+)?)'/g, (_, entry: string) => {
     const path = relative(folderOf(block), sourceOf(entry));
@@ -97,7 +97,7 @@ async function printedBy(block: Block): Promise<string[]> {
     .spyOn(console, 'log')
     .mockImplementation((...values: unknown[]) => void printed.push(format(...values)));
   try {
-    // A module runs once: each time it has another name.
+    // A module runs only once per URL, so each import gets a different one.
     imports += 1;
     await import(/* @vite-ignore */ `${pathToFileURL(fileOf(block)).href}?${imports}`);
     expect(block.words, 'should have thrown').not.toContain('throws');
@@ -112,7 +112,7 @@ async function printedBy(block: Block): Promise<string[]> {
 
 const promisedApart = (block: Block) => [block, ...startedBy(block)].flatMap(({ code }) => promised(code));
 
-/** In a process of its own. Those who print side by side do so in any order, so it is the alphabetical one. */
+/** Runs a block in its own process. Concurrent output has no fixed order, so its lines are sorted. */
 async function printedApart(block: Block, runtime: Runtime): Promise<string[]> {
   const place = await newPlace();
   const others = startedBy(block);
@@ -128,7 +128,7 @@ async function printedApart(block: Block, runtime: Runtime): Promise<string[]> {
     await until(() => running.isOver() || running.failure() !== undefined || running.lines().length >= lines);
   } finally {
     await running.stop();
-    // If it failed, then this says more about it than what was thrown here.
+    // If the process failed, its own error says more than the one thrown here.
     expect(running.failure()).toBeUndefined();
   }
   return running.lines().toSorted();
@@ -145,7 +145,7 @@ beforeAll(() => {
     noEmit: true,
     allowImportingTsExtensions: true,
     noUnusedLocals: false,
-    // Nest.
+    // Required by Nest.
     experimentalDecorators: true,
   };
   const config = { extends: '../../tsconfig.base.json', compilerOptions: options, include: ['**/*.ts'] };
@@ -175,7 +175,7 @@ describe('a code block', () => {
     }),
   );
 
-  it.each(apart)('runs: %s, in a process of its own, on %s', (_, runtime, block) =>
+  it.each(apart)('runs: %s, in its own process, on %s', (_, runtime, block) =>
     punctually(LATE, async () => {
       const printed = await printedApart(block, runtime);
       const promises = promisedApart(block);
@@ -183,7 +183,7 @@ describe('a code block', () => {
     }),
   );
 
-  it('in a process of its own serves, is checked, or promises something', () => {
+  it('in its own process serves requests, has a check, or promises output', () => {
     const idle = apart.filter(
       ([, , block]) =>
         !has(block, 'serves') && checkOf(block) === undefined && promisedApart(block).length === 0,
@@ -191,16 +191,16 @@ describe('a code block', () => {
     expect(idle.map(([title]) => title)).toEqual([]);
   });
 
-  it.each(Object.entries(CHECKS))('is there for the check of %s', (_, check) => {
+  it.each(Object.entries(CHECKS))('exists for the check of %s', (_, check) => {
     expect(apart.map(([, , block]) => checkOf(block))).toContain(check);
   });
 
-  it('has no word but those that are explained above', () => {
+  it('uses only the keywords that are explained above', () => {
     const words = new Set(blocks.flatMap((block) => block.words));
     expect([...words].filter((word) => word !== 'throws' && !APART.includes(word))).toEqual([]);
   });
 
-  it('does not hide behind another name of its language', () => {
+  it('does not avoid being run by using another name for its language', () => {
     const languages = new Set(pages.flatMap(blocksOf).map(({ language }) => language));
     const scripts = [...languages].filter((name) => /^([cm]?[jt]sx?|\w*script|node)$/i.test(name));
     expect(scripts.toSorted()).toEqual(['js', 'ts']);

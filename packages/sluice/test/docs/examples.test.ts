@@ -1,7 +1,7 @@
 /**
- * Every example is started as a reader would start it, with the built packages. One that reads PORT serves: it prints
- * `listening on <url>` and is asked by the first curl line at its top until it refuses. Any other ends by itself, and
- * prints what its comments promise (`// → text`).
+ * Starts every example as a reader would, with the built packages. An example that reads PORT is a server: it prints
+ * `listening on <url>`, and the test sends the first curl request in its header comment until the server rejects it. Any
+ * other example exits by itself and prints what its comments promise (`// → text`).
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import {
@@ -26,10 +26,10 @@ const examples = readdirSync(folder).filter((file) => file.endsWith('.mjs'));
 const servers = examples.filter((file) => textOf(file).includes("process.env['PORT']"));
 const stories = examples.filter((file) => !servers.includes(file) && file !== 'demo.mjs');
 
-/** More than any example admits before it refuses. */
+/** More requests than any example admits before it starts to deny. */
 const ENOUGH = 100;
 
-/** The request of a curl line, as far as the examples need curl. */
+/** The request of a curl command, limited to the options that the examples use. */
 function requestOf(line: string, origin: string): Request {
   const words = [...line.matchAll(/'([^']*)'|[^\s;&']+/g)].map((match) => match[1] ?? match[0]);
   const after = (flag: string) => words.flatMap((word, i) => (word === flag ? [words[i + 1] ?? ''] : []));
@@ -45,7 +45,7 @@ function requestOf(line: string, origin: string): Request {
 
 describe('an example', () => {
   let child: ChildProcess | undefined;
-  /** Where examples put what is temporary. */
+  /** Folder for temporary files of the examples. */
   const TMPDIR = mkdtempSync(join(tmpdir(), 'sluice-examples-'));
   afterEach(() => child?.kill('SIGTERM'));
   afterAll(() => rmSync(TMPDIR, { recursive: true, force: true }));
@@ -65,7 +65,7 @@ describe('an example', () => {
       };
       server.stdout.on('data', read);
       server.stderr.on('data', read);
-      server.on('exit', () => reject(new Error(`${file} ended, having printed:\n${printed}`)));
+      server.on('exit', () => reject(new Error(`${file} exited after printing:\n${printed}`)));
     });
   }
 
@@ -74,24 +74,28 @@ describe('an example', () => {
       expect(existsSync(join(root, 'packages', name, 'dist/index.js'))).toBe(true);
   });
 
-  it.each(servers)('serves, and refuses what is too much: %s', { timeout: 60_000 }, async (file) => {
-    const origin = await started(file);
-    const [line = ''] = /curl .*/.exec(textOf(file)) ?? [];
-    const statuses: number[] = [];
-    let last: Response;
-    do {
-      last = await fetch(requestOf(line, origin));
-      statuses.push(last.status);
-      await last.arrayBuffer();
-    } while (last.status !== 429 && statuses.length < ENOUGH);
-    // A login that is guessed at hears 401 first.
-    expect([200, 401]).toContain(statuses[0]);
-    expect(new Set(statuses.slice(0, -1)).size).toBe(1);
-    expect(statuses.at(-1)).toBe(429);
-    expect(last.headers.get('retry-after')).toMatch(/^\d+$/);
-  });
+  it.each(servers)(
+    'serves requests, and denies those above the limit: %s',
+    { timeout: 60_000 },
+    async (file) => {
+      const origin = await started(file);
+      const [line = ''] = /curl .*/.exec(textOf(file)) ?? [];
+      const statuses: number[] = [];
+      let last: Response;
+      do {
+        last = await fetch(requestOf(line, origin));
+        statuses.push(last.status);
+        await last.arrayBuffer();
+      } while (last.status !== 429 && statuses.length < ENOUGH);
+      // A login with a wrong password first gets a 401.
+      expect([200, 401]).toContain(statuses[0]);
+      expect(new Set(statuses.slice(0, -1)).size).toBe(1);
+      expect(statuses.at(-1)).toBe(429);
+      expect(last.headers.get('retry-after')).toMatch(/^\d+$/);
+    },
+  );
 
-  it.each(stories)('prints what it promises, and ends: %s', { timeout: 60_000 }, async (file) => {
+  it.each(stories)('prints what it promises, and exits: %s', { timeout: 60_000 }, async (file) => {
     const before = readdirSync(TMPDIR);
     const redis = `redis://127.0.0.1:${inject('redisPort')}/13`;
     const env = { ...process.env, NO_COLOR: '1', REDIS_URL: redis, TMPDIR };
@@ -105,7 +109,7 @@ describe('an example', () => {
     expect(readdirSync(TMPDIR)).toEqual(before);
   });
 
-  it('the demo shows every algorithm, and ends', { timeout: 60_000 }, async () => {
+  it('the demo shows every algorithm, and exits', { timeout: 60_000 }, async () => {
     const env = { ...process.env, NO_COLOR: '1' };
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'demo.mjs')], { env });
     expect(stdout.match(/^.* [.x#]{60,} +\d+ of 31$/gm)).toHaveLength(11);
@@ -121,8 +125,8 @@ describe('an example', () => {
     expect(textOf(file)).toMatch(new RegExp(`(import|export) .* from '\\./stores/${file}'`)),
   );
 
-  describe('without what it needs says so in one line, and fails', () => {
-    /** What it prints, and its exit code. */
+  describe('that has requirements', () => {
+    /** The output and exit code of an example that fails. */
     async function failure(file: string, env: NodeJS.ProcessEnv) {
       const options = { env: { TMPDIR, ...env }, timeout: 50_000 };
       const started = promisify(execFile)(process.execPath, [file], options);
@@ -136,9 +140,9 @@ describe('an example', () => {
     const one = (part: string) => expect.stringMatching(new RegExp(`^[^\\n]*${part}[^\\n]*\\n$`));
 
     it.each([
-      ['nobody listens', 'redis://127.0.0.1:1', '127.0.0.1:1'],
-      ['there is no such machine', 'redis://:secret@no-redis.invalid:7000', 'no-redis.invalid:7000'],
-    ])('a Redis: %s', async (_, REDIS_URL, address) => {
+      ['no server is listening', 'redis://127.0.0.1:1', '127.0.0.1:1'],
+      ['the host does not exist', 'redis://:secret@no-redis.invalid:7000', 'no-redis.invalid:7000'],
+    ])('prints one line and fails without Redis: %s', async (_, REDIS_URL, address) => {
       const { code, stdout, stderr } = await failure(join(folder, 'redis.mjs'), { REDIS_URL });
       expect({ code, stdout, stderr }).toEqual({
         code: 1,
@@ -149,12 +153,12 @@ describe('an example', () => {
       expect(stderr).not.toContain('secret');
     });
 
-    it('a memcached', async () => {
+    it('prints one line and fails without memcached', async () => {
       const found = await failure(join(folder, 'memcached.mjs'), { PATH: TMPDIR });
       expect(found).toEqual({ code: 1, stdout: '', stderr: one('apt-get install') });
     });
 
-    it('a Deno', async () => {
+    it('prints one line and fails without Deno', async () => {
       const elsewhere = join(TMPDIR, 'elsewhere/examples');
       cpSync(folder, elsewhere, { recursive: true });
       mkdirSync(join(TMPDIR, 'elsewhere/node_modules'));
@@ -163,7 +167,7 @@ describe('an example', () => {
       expect(found).toEqual({ code: 1, stdout: '', stderr: one('npm ci') });
     });
 
-    it('stands among the needs', () => {
+    it('is listed in the README with its requirements', () => {
       const needs = /\| needs \|.*?\n\n/s.exec(textOf('README.md'))?.[0] ?? '';
       const named = [...needs.matchAll(/^\| (\S+\.mjs) \|/gm)].map((match) => match[1]);
       const needy = examples.filter((file) => /process\.env\['\w+_URL'\]|spawn\('/.test(textOf(file)));
@@ -171,9 +175,11 @@ describe('an example', () => {
     });
   });
 
-  it.each(servers)('says how to ask it: %s', (file) => expect(textOf(file)).toMatch(/^\/\/.*\bcurl /m));
+  it.each(servers)('says how to send a request to it: %s', (file) =>
+    expect(textOf(file)).toMatch(/^\/\/.*\bcurl /m),
+  );
 
-  it('stands in the list', () => {
+  it('is listed in the README', () => {
     const listed = [...textOf('README.md').matchAll(/\| \[([^\]]+)\]\(\1\) (?=\|)/g)].map(
       (match) => match[1],
     );

@@ -1,4 +1,4 @@
-/** What a stranger sees first, on the page of the repository and on that of the package. Needs the build. */
+/** What newcomers see first on the page of the repository and on that of the package. Needs the build. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ describe.each([
   ['README.md', reading('README.md')('sh', 'npm install')],
   ['packages/sluice/README.md', reading('packages/sluice/README.md')('sh', 'npm install')],
 ])('%s', (page, command) => {
-  test('says what to type, and the first lines then run', () => {
+  test('says how to install the package, and its first example runs', () => {
     expect(command).toBe('npm install sluice');
     const [first] = blocksOf(page).filter(({ language }) => language === 'ts');
     writeFileSync(join(folder, 'first.mjs'), first?.code ?? 'throw');

@@ -1,6 +1,6 @@
 /**
- * What a reader has at hand, and the tests have in its place: a real one each time, started for the first block that
- * names it. `stopMachine` ends all of them.
+ * Replaces the servers and paths of a reader's machine with real ones for the tests. Each server is started for the first
+ * block that names it. `stopMachine` stops all of them.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { startCluster } from '../stores/redis/cluster.ts';
 import { freePort } from 'sluice-test-support/redis/server.ts';
 import { type Block, root } from 'sluice-test-support/docs/blocks.ts';
 
-/** Of one run of a block. */
+/** The resources for one run of a block. */
 export interface Place {
   readonly port: number;
   readonly socket: string;
@@ -25,7 +25,7 @@ export async function stopMachine(): Promise<void> {
   for (const end of ended.splice(0).reverse()) await end();
 }
 
-/** If it did not start, the next block tries again. */
+/** Caches the result of `start`. If it fails, the next block tries again. */
 function once<T>(start: () => Promise<T>): () => Promise<T> {
   let started: Promise<T> | undefined;
   return () =>
@@ -46,7 +46,7 @@ export async function newPlace(): Promise<Place> {
   return { port: await freePort(), socket: join(await folder(), `${++sockets}.sock`) };
 }
 
-/** A database of its own, since the server is shared with other tests. */
+/** A separate database, because other tests use the same server. */
 const redisUrl = `redis://127.0.0.1:${inject('redisPort')}/15`;
 const redis = once(async () => {
   const client = new Redis(redisUrl);
@@ -66,7 +66,7 @@ const database = once(async () => {
   return started;
 });
 
-/** By a path that the type check does not follow: the server is another project. */
+/** Imported by a computed path, because the server is another project and must not be type-checked here. */
 const serverSources = pathToFileURL(join(root, 'packages/sluice-server/src/index.ts')).href;
 
 interface SluiceServer {
@@ -74,7 +74,7 @@ interface SluiceServer {
   drain(options: { timeout: number }): Promise<void>;
 }
 
-/** redis-cell's command, answered by Sluice's own server. */
+/** The command of redis-cell, served by Sluice's own server. */
 async function cell(): Promise<string> {
   const { createLog, startServer } = (await import(/* @vite-ignore */ serverSources)) as {
     readonly createLog: (write: (line: string) => void) => unknown;
@@ -91,10 +91,10 @@ async function cell(): Promise<string> {
   return `redis://127.0.0.1:${server.addresses.resp.port}`;
 }
 
-/** Text of blocks, and what it becomes. */
+/** Text in blocks, and its replacement. */
 const STAND_INS: Readonly<Record<string, (place: Place) => string | Promise<string>>> = {
   async "'redis://localhost'"() {
-    // Each block finds it empty.
+    // Each block starts with an empty database.
     await (await redis()).flushdb();
     return `'${redisUrl}'`;
   },
@@ -103,19 +103,22 @@ const STAND_INS: Readonly<Record<string, (place: Place) => string | Promise<stri
     `host: '127.0.0.1', port: ${(await cluster()).nodes[0].server.port}`,
   async "process.env['DATABASE_URL']"() {
     const started = await database();
-    // Readers have to make the table.
+    // Readers have to create the table themselves.
     await started.pool().query('DROP TABLE IF EXISTS sluice');
     return `'${started.url}'`;
   },
   "'/run/api/limits.sock'": ({ socket }) => `'${socket}'`,
   'listen(3000)': ({ port }) => `listen(${port})`,
   'port: 3000': ({ port }) => `port: ${port}`,
-  // It cannot be installed any more; the drop-in is called as it was.
+  // The original package cannot be installed any more. The drop-in is called in the same way.
   "import rateLimiterFactory from '@risingstack/rate-limiter'": () =>
     "import { rateLimiterFactory } from 'sluice-compat/rolling-window'",
 };
 
-/** Services that Nest hands over as `this.rateLimiterService`, by page: what the page offers instead, called alike. */
+/**
+ * Services that Nest injects as `this.rateLimiterService`, by page: the replacement that the page offers, with the same
+ * interface.
+ */
 const INJECTED: Readonly<Record<string, string>> = {
   'docs/migrate/sharkey.md': `
     import { createSkRateLimiterService } from 'sluice-compat/sharkey';
@@ -132,7 +135,7 @@ const INJECTED: Readonly<Record<string, string>> = {
     };`,
 };
 
-/** The block's code on this machine. */
+/** The code of a block, adapted to this machine. */
 export async function onThisMachine({ page, code }: Block, place: Place): Promise<string> {
   let here = code;
   for (const [text, standIn] of Object.entries(STAND_INS))

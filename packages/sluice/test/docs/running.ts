@@ -1,4 +1,4 @@
-/** Blocks in a process of their own, on the runtime that they are written for. */
+/** Runs blocks in their own process, on the runtime that they are written for. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join, parse } from 'node:path';
@@ -6,22 +6,22 @@ import { type BuildOptions, build } from 'esbuild';
 import { Miniflare } from 'miniflare';
 import { root } from 'sluice-test-support/docs/blocks.ts';
 
-/** Beside Node. */
+/** Runtimes other than Node. */
 export const RUNTIMES = ['bun', 'deno', 'workerd'] as const;
 export type Runtime = 'node' | (typeof RUNTIMES)[number];
 
 export interface Running {
-  /** workerd is not ours to look at. */
+  /** Undefined for workerd, whose process is not accessible. */
   readonly child: ChildProcess | undefined;
-  /** What it has printed. */
+  /** The lines that it has printed. */
   lines(): string[];
   isOver(): boolean;
-  /** What it said when it, or a process that it started, ended in an error. */
+  /** The error output, if this process or one that it started has failed. */
   failure(): string | undefined;
   stop(): Promise<void>;
 }
 
-/** A server among them finds that it should listen on the port. `others` are files that the first one starts by itself. */
+/** Starts a block. If it is a server, it should listen on `port`. `others` are files that the block itself starts. */
 export async function start(
   runtime: Runtime,
   file: string,
@@ -32,7 +32,7 @@ export async function start(
   if (runtime === 'workerd') return onWorkerd(file, port);
   if (runtime === 'bun') return spawned(port, command, 'run', file);
   if (runtime === 'deno') return spawned(port, command, 'run', '--no-check', '--allow-all', file);
-  // Node 20 runs no TypeScript.
+  // Node 20 cannot run TypeScript.
   const outdir = join(dirname(file), 'built');
   await bundled({ entryPoints: [file, ...others], outdir, platform: 'node', packages: 'external' });
   return spawned(port, process.execPath, join(outdir, `${parse(file).name}.js`));
@@ -45,7 +45,7 @@ function bundled(options: BuildOptions) {
 function spawned(port: number, command: string, ...args: readonly string[]): Running {
   const env = {
     ...process.env,
-    // Where Bun, and Deno, listen unless the code says it.
+    // Tells Bun and Deno where to listen if the code does not specify it.
     PORT: String(port),
     DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
     NO_COLOR: '1',
@@ -64,7 +64,8 @@ function spawned(port: number, command: string, ...args: readonly string[]): Run
     child,
     lines: () => printed.split('\n').slice(0, -1),
     isOver: () => child.exitCode !== null || child.signalCode !== null,
-    // Without a code it runs, or was stopped. Node signs what it says of an error that nobody caught.
+    // There is no exit code while the process runs and after it was stopped. Node ends the report of an uncaught error
+    // with its version.
     failure: () => (child.exitCode || /^Node\.js v\d/m.test(errors) ? errors || 'it failed' : undefined),
     async stop() {
       child.kill('SIGKILL');
@@ -77,7 +78,7 @@ async function onWorkerd(file: string, port: number): Promise<Running> {
   const { outputFiles } = await bundled({
     entryPoints: [file],
     write: false,
-    // What is not there on Workers must not be asked for.
+    // Fails the build if the block imports a module that Workers do not have.
     platform: 'neutral',
     mainFields: ['module', 'main'],
   });

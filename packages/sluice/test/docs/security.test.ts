@@ -1,4 +1,4 @@
-/** Claims of SECURITY.md that no other test makes. */
+/** Claims of SECURITY.md that no other test covers. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
@@ -28,7 +28,7 @@ const HOSTILE = [
 
 describe('script injection', () => {
   test('no key, name or tier becomes part of a script', async () => {
-    // One that nobody else gives scripts to.
+    // A separate server, to which no other test sends scripts.
     const server = await redisServer();
     const client = new Redis(server.port, '127.0.0.1');
     onTestFinished(async () => {
@@ -44,7 +44,7 @@ describe('script injection', () => {
       name: `${own} warm`,
       tiers,
     });
-    // A take, a block and a reset.
+    // Calls take, block and reset.
     await first.take('k', { tier: HOSTILE[0] });
     await first.block('k', '1s');
     await first.reset('k');
@@ -68,7 +68,7 @@ describe('script injection', () => {
 });
 
 describe('key floods', () => {
-  test('keys of a megabyte take no more room than others', async () => {
+  test('keys of a megabyte use no more memory than others', async () => {
     const long = 'x'.repeat(1_000_000);
     const limiter = createLimiter('2/h', {
       store: redis(client, { onFailure: 'throw', deadline: '10s' }),
@@ -84,7 +84,7 @@ describe('key floods', () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1e6);
   });
 
-  test('callers that wait are bounded', async () => {
+  test('the number of waiting callers is bounded', async () => {
     const limiter = createLimiter('1/h', { store: memory({ clock: manualClock() }), maxWaiting: 10 });
     limiter.take('k');
     const waiting = Array.from({ length: 10 }, () =>
@@ -97,7 +97,7 @@ describe('key floods', () => {
 });
 
 describe('guessing', () => {
-  test('a lockout holds for the address that guesses, and not for whom it guesses', () => {
+  test('a lockout applies to the address that guesses, and not to the account it tries', () => {
     const policies = { tries: '3/h', lockout: penalty({ after: 3, within: '1h', block: '1d' }) };
     const limiter = createLimiter(policies, { store: memory({ clock: manualClock() }) });
     for (let i = 0; i < 50; i++) limiter.take('alice from 6.6.6.6');
@@ -106,7 +106,7 @@ describe('guessing', () => {
   });
 });
 
-test('a message about an option shows at most a hundred characters of what it got', () => {
+test('an error message about an option shows at most a hundred characters of the value', () => {
   const secret = 'x'.repeat(100_000);
   const error = new SluiceError('ERR_POLICY', 'policy', secret);
   expect(error.message.length).toBeLessThan(400);
@@ -118,21 +118,21 @@ test('a message about an option shows at most a hundred characters of what it go
 describe('dependencies', () => {
   const root = new URL('../../', import.meta.url);
 
-  test('there are none', () => {
+  test('the package has none', () => {
     const manifest = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as Record<
       string,
       object
     >;
     expect(Object.keys(manifest['dependencies'] ?? {})).toEqual([]);
     expect(Object.keys(manifest['optionalDependencies'] ?? {})).toEqual([]);
-    // A peer that need not be there is never installed by itself.
+    // An optional peer dependency is never installed automatically.
     const optional = Object.keys(manifest['peerDependenciesMeta'] ?? {});
     expect(
       Object.keys(manifest['peerDependencies'] ?? {}).filter((peer) => !optional.includes(peer)),
     ).toEqual([]);
   });
 
-  test('what was built evaluates no text as code', () => {
+  test('the built code does not evaluate text as code', () => {
     const built = readdirSync(new URL('dist/', root), { recursive: true, encoding: 'utf8' });
     for (const file of built.filter((name) => name.endsWith('.js'))) {
       const code = readFileSync(new URL(`dist/${file}`, root), 'utf8');
@@ -145,7 +145,7 @@ describe('the page', () => {
   const root = new URL('../../../../', import.meta.url);
   const page = readFileSync(new URL('SECURITY.md', root), 'utf8');
   const FOLDERS = ['packages/sluice/test/', 'packages/sluice-server/test/', 'packages/playground/test/'];
-  /** A row of a table: the claim, what is done, the tests. */
+  /** A row of a table: the threat, the protection, the tests. */
   const rows = page
     .split('\n')
     .filter((line) => line.startsWith('| **'))
@@ -171,7 +171,10 @@ describe('the page', () => {
       .filter((file) => file.endsWith('.test.ts')),
   );
 
-  /** The sources of all tests with this file name, of a folder if the name ends with a slash; `.test.ts` may be left out. */
+  /**
+   * The sources of all tests with this file name, or in this folder if the name ends with a slash. `.test.ts` may be
+   * omitted.
+   */
   function textsOf(name: string): string[] {
     const ending = name.endsWith('.ts') ? name : `${name}.test.ts`;
     return files

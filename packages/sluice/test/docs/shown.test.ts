@@ -1,4 +1,4 @@
-/** What pages show without a language: pictures of rows and values, headers, questions to Prometheus. */
+/** Checks blocks without a language: drawings of rows and values, headers, Prometheus queries. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import {
@@ -25,7 +25,7 @@ describe('docs/how-it-works.md', () => {
   const block = reading('docs/how-it-works.md');
   const drawing = block('', `row of 'alice'`);
 
-  test('the policies of the drawing have the cells of the drawing', async () => {
+  test('the policies in the drawing have the cells that it shows', async () => {
     const [, text = ''] = /createLimiter\((.*)\)/.exec(drawing) ?? [];
     const pairs = [...text.matchAll(/(\w+): '(.+?)'/g)].map(([, name = '', policy = '']) => [name, policy]);
     const widths: Record<string, number> = {};
@@ -41,7 +41,7 @@ describe('docs/how-it-works.md', () => {
     const [, ...cells] = /│(.*)│(.*)│/.exec(drawing) ?? [];
     expect(Object.keys(widths)).toEqual(wordsOf(/\n\n(.*)\n/.exec(drawing)?.[1] ?? ''));
     expect(Object.values(widths)).toEqual(cells.map((part) => wordsOf(part).length));
-    // As their own pages call them.
+    // The names that the pages of the algorithms use.
     expect(cells.map(wordsOf)).toEqual([
       ['debt', 'since'],
       ['start', 'count'],
@@ -54,7 +54,7 @@ describe('packages/sluice/src/stores/cas/README.md', () => {
   const block = reading('packages/sluice/src/stores/cas/README.md');
   const drawing = block('', 'format  blocked-until');
 
-  test('the value is as drawn', async () => {
+  test('the value matches the drawing', async () => {
     const values = new Map<string, Uint8Array>();
     const service: CasService<Uint8Array> = {
       get: (key) => {
@@ -63,7 +63,7 @@ describe('packages/sluice/src/stores/cas/README.md', () => {
       },
       put: (key, value) => Boolean(values.set(key, value)),
     };
-    // With a clock of one's own, rows are kept a day longer.
+    // With a custom clock, rows are kept a day longer.
     const clock = { now: () => 1e12 };
     const limiter = createLimiter(gcra({ limit: 10, per: 1000 }), {
       store: casStore(service, { clock, deadline: '30s' }),
@@ -84,7 +84,7 @@ describe('packages/sluice/src/stores/cas/README.md', () => {
     expect(fields).toEqual(['mark', 'length', 'expires']);
     const [, length, expires, ...cells] = Array.from(numbers).slice(names.length);
     expect([length, expires]).toEqual([cells.length + 1, 1e12 + 300 + 86_400_000]);
-    // The cells of a gcra: what it owes, and since when.
+    // The cells of a gcra: its debt, and the time of that debt.
     expect(cells).toEqual([300, 1e12]);
   });
 });
@@ -103,7 +103,7 @@ describe('packages/sluice/src/stores/redis/README.md', () => {
     ['log beside a window', both, true],
   ];
 
-  test('each value that is drawn has a case here', () => {
+  test('every value in the drawing has a case here', () => {
     expect(
       drawing
         .trim()
@@ -112,7 +112,7 @@ describe('packages/sluice/src/stores/redis/README.md', () => {
     ).toEqual(cases.map(([label]) => label));
   });
 
-  test.each(cases)('the value is as drawn: %s', async (label, policies, isBlocked, before) => {
+  test.each(cases)('the value matches the drawing: %s', async (label, policies, isBlocked, before) => {
     const name = `drawn ${process.pid} ${label}`;
     const store = redis(client, { deadline: '10s' });
     if (before !== undefined) {
@@ -124,7 +124,7 @@ describe('packages/sluice/src/stores/redis/README.md', () => {
     await limiter.take('a', 2);
     if (isBlocked) await limiter.block('a', '1h');
     const value = (await client.getBuffer(`${name}:{a}`)) ?? Buffer.alloc(0);
-    // A number each, but for the mark, the sign of a block, and entries of two numbers.
+    // One number each, except for the marker, the sign of a block, and entries of two numbers.
     const line = drawing.split('\n').find((text) => text.startsWith(`${label}  `)) ?? '';
     const places: Record<string, number> = {};
     let length = 0;
@@ -149,12 +149,12 @@ describe('docs/guides/headers.md', () => {
   const block = reading('docs/guides/headers.md');
   const shown = block('', 'Access-Control-Expose-Headers');
 
-  test('a browser is shown all headers that a refusal has', async () => {
+  test('browsers may read all headers of a denied response', async () => {
     const handler = withRateLimit({ limiter: createLimiter('1/h'), key: () => 'a' }, () => new Response());
     await handler(new Request('http://localhost/'));
     const { status, headers } = await handler(new Request('http://localhost/'));
     expect(status).toBe(429);
-    // What every script may read, whoever is asked.
+    // Headers that every script may read, even across origins.
     const own = [...headers.keys()].filter((name) => !['content-type', 'cache-control'].includes(name));
     expect(shown.trim().split(': ')[1]?.toLowerCase().split(', ').toSorted()).toEqual(own.toSorted());
   });
@@ -164,7 +164,7 @@ describe('docs/guides/metrics.md', () => {
   const block = reading('docs/guides/metrics.md');
   const questions = block('', 'sum by (limiter)');
 
-  test('what Prometheus is asked for is there, with these labels', async () => {
+  test('the metrics and labels in the Prometheus queries exist', async () => {
     const metrics = prometheusMetrics();
     const rows = memory();
     let isDown = false;

@@ -1,4 +1,4 @@
-/** Commands that readers type on a machine of their own, typed here. */
+/** Runs commands that readers type on their own machine. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,13 +17,13 @@ import { commandsIn, reading } from 'sluice-test-support/docs/reading.ts';
 
 const run = promisify(execFile);
 
-/** What it prints. */
+/** Runs shell commands and returns what they print. */
 async function typed(lines: string, cwd?: string): Promise<string> {
   const { stdout } = await run('sh', ['-ec', lines], { cwd, encoding: 'utf8' });
   return stdout;
 }
 
-/** The commands, with a server of ours for the one that they name. */
+/** The commands, with a test server in place of the one that they name. */
 function addressed(lines: string, theirs: string, port: number): string {
   expect(lines).toContain(theirs);
   return lines.replaceAll(theirs, `http://127.0.0.1:${port}/`);
@@ -33,7 +33,7 @@ describe('decision 13', () => {
   const block = reading('docs/decisions/0013-the-clock-is-read-once-per-check.md');
   const line = block('sh', 'node -e');
 
-  test('what a reading of the clock costs is printed', async () => {
+  test('the cost of reading the clock is printed', async () => {
     expect(await typed(line)).toMatch(/^\d+\.\d+ ns\n$/);
   });
 });
@@ -48,23 +48,23 @@ describe('start in five minutes', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-typed-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test('what is installed is what the first steps import', async () => {
+  test('the installed packages are those that the first steps import', async () => {
     const commands = commandsIn(install);
     const [, packages = ''] = /^npm install (.*)$/.exec(commands.pop() ?? '') ?? [];
     await typed(commands.join('\n'), folder);
     const steps = page.split('\n## 4.')[0] ?? '';
     const imported = [...steps.matchAll(/^import .* from '([\w-]+)/gm)].map((match) => match[1]);
     expect(new Set(packages.split(' '))).toEqual(new Set(imported));
-    // As if they had been fetched.
+    // Links the packages as if they had been downloaded.
     for (const name of packages.split(' ')) link(name, join(folder, 'limits'));
   });
 
-  /** What differs from one moment to the next: seconds until something. */
+  /** Replaces what depends on the time of the request: the number of seconds until an event. */
   const still = (text: string): string =>
     text.replaceAll(/;t=\d+/g, ';t=…').replace(/^(Retry-After: )\d+$/, '$1…');
 
   test('the server answers as the page shows', () =>
-    // Whoever is slow finds a request more.
+    // If the test runs slowly, one more request has been replenished.
     punctually(500, async () => {
       writeFileSync(join(folder, 'limits/server.mjs'), server);
       const port = await freePort();
@@ -92,7 +92,7 @@ describe('behind proxies', () => {
   const page = textOf('docs/guides/behind-proxies.md');
   const lie = block('sh', 'X-Forwarded-For: 6.6.6.6');
 
-  /** Addresses of this machine: its own one, and the proxy's. */
+  /** Two addresses of this machine: the client's and the proxy's. */
   const [client, proxy] = ['127.0.0.2', '127.0.0.3'];
 
   async function listening(listener: RequestListener): Promise<number> {
@@ -102,10 +102,10 @@ describe('behind proxies', () => {
     return (server.address() as AddressInfo).port;
   }
 
-  /** Of a line for nginx. */
+  /** The header named in the page's line for nginx. */
   const [, header = ''] = /`proxy_set_header (\S+) \$remote_addr;`/.exec(page) ?? [];
 
-  /** Adds to one header and overwrites the other. */
+  /** A proxy that appends to one header and overwrites the other. */
   const forwardTo =
     (port: number): RequestListener =>
     ({ headers, socket: { remoteAddress = '' }, url }, response) => {
@@ -119,7 +119,7 @@ describe('behind proxies', () => {
       ).end();
     };
 
-  /** The key that a server logs. */
+  /** The key that a server behind the proxy determines. */
   async function keyOf(trustProxy?: TrustProxy): Promise<string> {
     const server = await listening((asked, response) =>
       response.end(clientAddress(asked, trustProxy === undefined ? {} : { trustProxy })),
@@ -136,13 +136,13 @@ describe('behind proxies', () => {
     [{ header: 'x-real-ip', from: [proxy] }],
   ];
   test.each(right)(
-    "a header that lies is not believed, the key is one's own address: %j",
+    'ignores a forged header and uses the address of the client as the key: %j',
     async (trustProxy) => {
       expect(await keyOf(trustProxy)).toBe(client);
     },
   );
 
-  test('the check finds out who believes too little, and too much', async () => {
+  test('the check on the page detects settings that trust too little or too much', async () => {
     expect(await keyOf()).toBe(proxy);
     expect(await keyOf(2)).toBe('6.6.6.6');
     expect(page).toContain('It must be your own address: not 6.6.6.6, and not a proxy');

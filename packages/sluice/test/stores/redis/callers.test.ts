@@ -10,14 +10,14 @@ import { outcome, rejections, until } from 'sluice-test-support/redis/watch.ts';
 const DEADLINE = 50;
 const MANY = gcra({ limit: 1e9, per: '1d' });
 
-describe('whoever is called or calls', () => {
+describe('callers, clients and listeners that misbehave', () => {
   let server: Server;
   beforeAll(async () => {
     server = await redisServer();
   });
   afterAll(() => server.stop());
 
-  /** A client whose calls can be made to fail, one by one. */
+  /** A client whose calls can be made to fail, one at a time. */
   function fickle(fate: (call: readonly string[], index: number) => 'pass' | 'fail' | 'hang') {
     const client = ioredis(server.port);
     let calls = 0;
@@ -31,7 +31,7 @@ describe('whoever is called or calls', () => {
     };
   }
 
-  test('a call that never returns holds up none after it', async () => {
+  test('a call that never returns does not delay the calls after it', async () => {
     const client = fickle((_, index) => (index >= 1 && index <= 4 ? 'hang' : 'pass'));
     try {
       const limiter = createLimiter(MANY, {
@@ -47,7 +47,7 @@ describe('whoever is called or calls', () => {
     }
   });
 
-  test('ioredis without autoResendUnfulfilledCommands, which forgets calls, is well again after a cut', async () => {
+  test('ioredis without autoResendUnfulfilledCommands, which drops pending calls, recovers after a lost connection', async () => {
     const proxy = await proxyTo(server.port);
     const client = ioredis(proxy.port, { autoResendUnfulfilledCommands: false });
     try {
@@ -87,7 +87,7 @@ describe('whoever is called or calls', () => {
         () => limiter.block('a', 10),
         () => limiter.reset('a'),
         () => limiter.takeMany([{ key: 'a' }, { key: 'b' }]),
-        // The second is refused at once, while the first is on its way.
+        // The second item is rejected immediately, while the first call is in flight.
         () => limiter.takeMany([{ key: 'a' }, { key: undefined as never }]),
         () => limiter.takeMany([{ key: 'a' }, { key: 'a', tier: 'none' }]),
       ];
@@ -104,14 +104,14 @@ describe('whoever is called or calls', () => {
     expect(unhandled.seen).toEqual([]);
   });
 
-  test('what takeMany or acquire give back in vain rejects nowhere', async () => {
+  test('a refund of takeMany or acquire that fails causes no unhandled rejection', async () => {
     const unhandled = rejections();
     const client = fickle((call) => (call.at(-1)?.startsWith('f') ? 'fail' : 'pass'));
     try {
       const store = redis(client, { onFailure: 'throw', deadline: '5s' });
       const wide = createLimiter(gcra({ limit: 100, per: '1h' }), { store, name: 'wide' });
       const narrow = createLimiter(gcra({ limit: 1, per: '1h' }), { store, name: 'narrow' });
-      // All peek before any takes, so all but one have to give back.
+      // All calls peek before any of them takes, so all but one have to refund.
       const many = await Promise.all(
         Array.from({ length: 10 }, () => wide.takeMany([{ key: 'a' }, { limiter: narrow, key: 'a' }])),
       );
@@ -129,7 +129,7 @@ describe('whoever is called or calls', () => {
     expect(unhandled.seen).toEqual([]);
   });
 
-  test('takeMany gives back what it took when a part of it fails', async () => {
+  test('takeMany refunds what it took when one of its calls fails', async () => {
     const client = fickle((call) => (call.includes('w1') && call.join().includes('frail') ? 'fail' : 'pass'));
     try {
       const store = redis(client, { onFailure: 'throw', deadline: '5s' });
@@ -143,7 +143,7 @@ describe('whoever is called or calls', () => {
     }
   });
 
-  test('a listener that throws harms no check', async () => {
+  test('a listener that throws does not affect any check', async () => {
     const unhandled = rejections();
     const uncaught: unknown[] = [];
     const listener = (error: unknown): void => {

@@ -1,4 +1,7 @@
-/** What every store promises, through each client: strings and bytes, promises and callbacks must make no difference. */
+/**
+ * Runs the conformance tests of every store through each client. Strings or bytes, promises or callbacks must
+ * make no difference.
+ */
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Decision, Store } from '../../../src/index.ts';
 import { redis } from '../../../src/stores/redis/index.ts';

@@ -28,7 +28,7 @@ let server: Server;
 describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
   let connected: Connected;
   beforeAll(async () => {
-    // One of its own, which knows no script yet.
+    // A separate server that has not cached any script yet.
     server = await redisServer();
     connected = await connect(server.port);
   });
@@ -44,7 +44,7 @@ describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
       name: `${name} ${limiters++}`,
     });
 
-  test('takes up to the limit, then says when to come back', async () => {
+  test('admits up to the limit, then reports when to retry', async () => {
     const limiter = limiterFor(gcra({ limit: 3, per: '1h' }));
     for (const remaining of [2, 1, 0]) {
       expect(await limiter.take('a')).toMatchObject({
@@ -64,7 +64,7 @@ describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
     expect(await limiter.take('b')).toMatchObject({ allowed: true, remaining: 2 });
   });
 
-  test('peeks, takes a part, counts always, refunds and resets', async () => {
+  test('supports peek, partial and always modes, refund and reset', async () => {
     const limiter = limiterFor(fixedWindow({ limit: 10, per: '1h', align: 'first' }));
     expect(await limiter.peek('a')).toMatchObject({ allowed: true, taken: 0, remaining: 10 });
     expect(await limiter.take('a', { cost: 12, mode: 'partial' })).toMatchObject({
@@ -78,7 +78,7 @@ describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
     expect(await limiter.reset('a')).toMatchObject({ remaining: 10 });
   });
 
-  test('books a turn and gives it back', async () => {
+  test('reserves a turn and cancels it', async () => {
     const limiter = limiterFor(gcra({ limit: 1, per: '1h' }));
     expect((await limiter.reserve('a')).delay).toBe(0);
     const second = await limiter.reserve('a');
@@ -101,7 +101,7 @@ describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
     expect(await limiter.take('a')).toMatchObject({ allowed: true, remaining: 4 });
   });
 
-  test('keeps a log beside a count, and leases of what is in flight', async () => {
+  test('combines a log with a counter, and tracks leases of calls in flight', async () => {
     const limiter = limiterFor({
       log: slidingLog({ limit: 20, per: '1h' }),
       count: fixedWindow({ limit: 30, per: '1h', align: 'first' }),
@@ -114,7 +114,7 @@ describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
     const gate = limiterFor(concurrency({ limit: 2, lease: '1m' }));
     const results = await Promise.all([1, 2].map((value) => gate.run('a', () => value)));
     expect(results).toEqual([1, 2]);
-    // Nobody waits for the release, and through a pool it may be overtaken.
+    // The release is not awaited, and with a connection pool the next call may overtake it.
     await expect.poll(() => gate.peek('a')).toMatchObject({ remaining: 2 });
   });
 
@@ -127,7 +127,7 @@ describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
     expect(denied.retryAfter).toBeLessThanOrEqual(31 * 86_400_000 + 3_600_000);
   });
 
-  test('keeps odd keys apart', async () => {
+  test('keeps keys with unusual characters distinct', async () => {
     const limiter = limiterFor(gcra({ limit: 2, per: '1h' }));
     const short = ['', '__proto__', 'constructor', '{a}{b}', '{a}', '}', '{', '{}', 'a', ' a', 'a ', '%7b'];
     const odd = ['a\nb', 'a\r\nb', '\0', '\0\0', '\0a', '😀', '\ud83d', '\ude00', '\ude00\ud83d', '\ufffd'];
@@ -140,24 +140,24 @@ describe.each(Object.entries(CLIENTS))('through %s', (name, connect) => {
     expect(second.map(({ allowed }) => allowed)).toEqual(keys.map(() => false));
   });
 
-  test('answers 500 checks of one tick, each with its own number', async () => {
+  test('answers each of 500 concurrent checks with its own decision', async () => {
     const limiter = limiterFor(gcra({ limit: 300, per: '1h' }));
     const decisions = await Promise.all(Array.from({ length: 500 }, () => limiter.take('a')));
     const remaining = decisions.filter(({ allowed }) => allowed).map((decision) => decision.remaining);
     expect(remaining.sort((a, b) => b - a)).toEqual(Array.from({ length: 300 }, (_, i) => 299 - i));
 
-    // Each key twice, in no certain order: a pool has several connections.
+    // Each key occurs twice. The order is not deterministic because a pool has several connections.
     const spread = await Promise.all(Array.from({ length: 500 }, (_, i) => limiter.take(`k${i % 250}`, 150)));
     for (let i = 0; i < 250; i++)
       expect([spread[i].remaining, spread[i + 250].remaining].sort((a, b) => b - a)).toEqual([150, 0]);
   });
 
-  test('forgets what is clear by itself', async () => {
+  test('lets fully replenished keys expire', async () => {
     const limiter = limiterFor(gcra({ limit: 2, per: '100ms' }));
     let last: Decision;
     do last = await limiter.take('a', 2);
     while (last.allowed);
-    // A timer may be early by a millisecond.
+    // A timer may fire up to a millisecond early.
     await sleep(last.retryAfter + 2);
     expect((await limiter.take('a', 2)).allowed).toBe(true);
   });
@@ -169,7 +169,7 @@ describe('keys', () => {
   });
   afterAll(() => server.stop());
 
-  test('that were chosen to look like the digest of another stay distinct', async () => {
+  test('stay distinct even if one is chosen to look like the digest of another', async () => {
     const connected = await CLIENTS['ioredis'](server.port);
     try {
       const limiter = createLimiter(gcra({ limit: 1, per: '1h' }), {
@@ -188,7 +188,7 @@ describe('keys', () => {
     }
   });
 
-  test('of tiers with other algorithms hold rows of their own', async () => {
+  test('of tiers with different algorithms have separate rows', async () => {
     const connected = await CLIENTS['ioredis'](server.port);
     try {
       const limiter = createLimiter(gcra({ limit: 3, per: '1h' }), {
@@ -213,7 +213,7 @@ describe('keys', () => {
     }
   });
 
-  test('count separately for every other set of algorithms', async () => {
+  test('are counted separately for each set of algorithms', async () => {
     const kinds = {
       gcra: gcra({ limit: 9, per: '1h' }),
       leaky: leakyBucket({ size: 9, dripRate: '1h' }),
@@ -243,7 +243,7 @@ describe('keys', () => {
       );
       await Promise.all(pairs.map(({ before, key }) => limiters[before].take(key)));
       const wrong: string[] = [];
-      // One by one, so that none is blamed for another.
+      // One at a time, so that a failure points at the right pair.
       for (const { before, after, key } of pairs) {
         const { value, error } = await outcome(() => limiters[after].take(key));
         const isFresh = value?.allowed && value.remaining === fresh[after].remaining;

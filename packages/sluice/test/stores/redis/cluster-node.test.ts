@@ -1,4 +1,4 @@
-/** One node of a cluster hangs. Keys on the other nodes must not notice. */
+/** One node of a cluster hangs. Keys on the other nodes must not be affected. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLimiter, type Decision } from '../../../src/index.ts';
@@ -15,17 +15,17 @@ afterAll(() => cluster.stop());
 
 const KEYS = Array.from({ length: 60 }, (_, i) => `key ${i}`);
 
-test('slots are counted as Redis counts them', async () => {
+test('slots are computed as Redis computes them', async () => {
   const [{ control }] = cluster.nodes;
   for (const key of ['', 'a', 'api:{alice}', 'api:{}', '{a}{b}', 'a{b', 'api:{Grüße 🙂}'])
     expect(slotOf(key)).toBe(Number(await control.cluster('KEYSLOT', key)));
 });
 
 test.each(['ioredis', 'iovalkey', 'node-redis', 'valkey-glide'])(
-  'checks on healthy nodes are decided by the store while one node hangs: %s',
+  'the store still decides checks on healthy nodes while one node hangs: %s',
   { timeout: 60_000 },
   (name) =>
-    // A replica takes over after five seconds without an answer.
+    // A replica takes over after five seconds without an answer from its master.
     punctually(50, async () => {
       await until(() => cluster.isWell(), 30_000);
       const masters = await cluster.masters();
@@ -57,7 +57,7 @@ test.each(['ioredis', 'iovalkey', 'node-redis', 'valkey-glide'])(
         expect(healthy.filter(({ value }) => value === undefined || !isStores(value))).toEqual([]);
         expect(others.every(({ value }) => value?.source === 'fallback')).toBe(true);
         if (name === 'valkey-glide') return;
-        // Only this node's breaker is open, and its keys are answered without delay.
+        // Only the breaker of this node is open, and checks of its keys are answered without delay.
         expect(events).toMatchObject([
           { type: 'open', node: expect.stringContaining(`:${hung.server.port}`) },
         ]);

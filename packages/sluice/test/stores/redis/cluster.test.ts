@@ -48,7 +48,7 @@ function limiterBy(
 }
 
 describe.each(NAMES)('a cluster, through %s', (client) => {
-  test('takes keys of all slots at once, and never crosses them', async () => {
+  test('checks keys of all slots concurrently, and never mixes them up', async () => {
     const limiter = limiterBy(client, gcra({ limit: 2, per: '1h' }), `spread ${client}`);
     const log = limiterBy(client, slidingLog({ limit: 2, per: '1h' }), `log ${client}`);
     for (const remaining of [1, 0]) {
@@ -88,7 +88,7 @@ describe.each(NAMES)('a cluster, through %s', (client) => {
     }
   });
 
-  test('takes many across slots all or nothing', async () => {
+  test('takeMany across slots takes everything or nothing', async () => {
     const wide = limiterBy(client, gcra({ limit: 50, per: '1d' }), `wide ${client}`);
     const narrow = limiterBy(client, gcra({ limit: 30, per: '1d' }), `narrow ${client}`);
     const items = [{ key: 'user' }, { limiter: narrow, key: 'address' }, { key: 'tenant', cost: 1 }];
@@ -96,7 +96,8 @@ describe.each(NAMES)('a cluster, through %s', (client) => {
     await inFlight(16, 64, async () => {
       if ((await wide.takeMany(items)).allowed) admitted++;
     });
-    // Two at a time may each hold what the other lacks; alone, the rest passes.
+    // Two concurrent calls may each hold what the other one needs. Run one at a time, the remaining calls are
+    // admitted.
     while ((await wide.takeMany(items)).allowed) admitted++;
     expect(admitted).toBe(30);
     await until(async () => (await wide.peek('user')).remaining === 20);
@@ -120,7 +121,7 @@ test('all clients together are admitted exactly the limit', async () => {
 });
 
 test('no check fails while a slot is being moved', async () => {
-  // One slot, several keys: the subject is the hash tag.
+  // All keys are in one slot, because the subject is the hash tag.
   const subject = 'moving';
   const slot = Number(await cluster.nodes[0].control.cluster('KEYSLOT', `{${subject}}`));
   const source = await cluster.masterOf(`{${subject}}`);
@@ -141,9 +142,9 @@ test('no check fails while a slot is being moved', async () => {
       let passed = 0;
       await Promise.all(
         Array.from({ length: 16 }, async () => {
-          // Until it has moved, and for long enough to come to the limit.
+          // Runs until the slot has moved, and then long enough to reach the limit.
           for (let after = 0; after < LIMIT / 8; after += moved ? 1 : 0) {
-            // New keys come, too: they are not at the source any more.
+            // New keys are used as well: after the move, they do not exist on the source node.
             if (++checks % 50 === 0)
               await check(client, limiterBy(client, gcra({ limit: 5, per: '1d' }), `new ${checks}`));
             if (await check(client, limiter)) passed++;
@@ -174,7 +175,7 @@ test('no check fails while a slot is being moved', async () => {
   expect(Object.fromEntries(admitted)).toEqual(Object.fromEntries(NAMES.map((client) => [client, LIMIT])));
 }, 60_000);
 
-test('a master that is killed while checks run costs no more than what its replica had not heard', async () => {
+test('a master that is killed while checks run loses only what its replica had not received', async () => {
   const DEADLINE = 50;
   const LIMIT = 5000;
   const unhandled = rejections();
@@ -195,7 +196,10 @@ test('a master that is killed while checks run costs no more than what its repli
       client,
       limiter: limiterBy(client, policy, `orphan ${client}`, options),
       events,
-      /** When each was admitted until the breakers had opened; those of which nothing is known; and those admitted after. */
+      /**
+       * Times of admissions until the breakers opened, checks with an unknown outcome, and admissions after
+       * that.
+       */
       before: [] as number[],
       unknown: 0,
       refused: 0,
@@ -232,19 +236,19 @@ test('a master that is killed while checks run costs no more than what its repli
   const known = performance.now();
   await replicated(master.control, replica.control);
   await master.server.stop('SIGKILL');
-  // Not before: on a busy machine a node may well be silent for as long.
+  // Not earlier: on a busy machine a node may be silent for that long without having failed.
   for (const { id, control } of cluster.nodes)
     if (id !== master.id) await control.config('SET', 'cluster-node-timeout', '1500');
   await until(() => rows.every(({ refused }) => refused > 100));
   running = false;
   await Promise.all(checking);
   const lateness = late.stop();
-  // After a stall, checks get as much more time as it took.
+  // After a stall of this process, checks are allowed as much extra time as the stall took.
   expect(slowest).toBeLessThanOrEqual(DEADLINE + 10 + 2 * lateness);
   expect(errors.every((error) => error instanceof StoreUnavailable)).toBe(true);
   for (const { events } of rows) expect(events[0]?.type).toBe('open');
 
-  // For a moment, nobody may.
+  // For a short time, no node accepts writes for the slot.
   await until(async () => {
     const { value } = await outcome(() => cluster.masterOf(`{${subject}}`));
     return value !== undefined && value.id !== master.id;
@@ -263,7 +267,7 @@ test('a master that is killed while checks run costs no more than what its repli
     const counted = LIMIT - (await generous.peek(subject)).remaining;
     const before = row.before.length;
     const lost = Math.max(0, before - counted);
-    // Counted at most once each; and what the replica had heard is not forgotten.
+    // Each check is counted at most once, and what the replica had received is not lost.
     expect(counted).toBeLessThanOrEqual(before + row.unknown);
     expect(lost).toBeLessThanOrEqual(row.before.filter((at) => at > known).length);
     await inFlight(64, LIMIT, async () => {

@@ -1,4 +1,7 @@
-/** A Redis Cluster of three masters with a replica each, on free ports, and the clients that know clusters. */
+/**
+ * A Redis Cluster of three masters with one replica each, on free ports, and the clients that support
+ * clusters.
+ */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { GlideClusterClient, Logger } from '@valkey/valkey-glide';
@@ -18,10 +21,10 @@ export interface Node {
 
 export interface Cluster {
   readonly nodes: readonly Node[];
-  /** The node that answers for a key now, as its own view of the cluster has it. */
+  /** The node that currently serves a key, according to its own view of the cluster. */
   masterOf(key: string): Promise<Node>;
   masters(): Promise<Node[]>;
-  /** Whether all slots are served, and everybody who is alive knows by whom. */
+  /** Whether all slots are served, and all nodes that are alive agree on which node serves each. */
   isWell(): Promise<boolean>;
   stop(): Promise<void>;
 }
@@ -101,12 +104,12 @@ function gone({ process: { exitCode, signalCode } }: Server): boolean {
 }
 
 function startNode(): Promise<Server> {
-  // On a busy machine a node may well be silent for a second.
+  // On a busy machine a node may be silent for a second without having failed.
   const args = '--cluster-enabled yes --cluster-node-timeout 5000 --repl-diskless-sync-delay 0'.split(' ');
   return redisServer({ args });
 }
 
-/** Every client that knows clusters, with its default settings. */
+/** Every client that supports clusters, with its default settings. */
 export const CLUSTER_CLIENTS: Readonly<Record<string, (ports: readonly number[]) => Promise<Connected>>> = {
   async ioredis(ports) {
     const nodes = ports.map((port) => ({ host: '127.0.0.1', port }));

@@ -35,7 +35,7 @@ beforeEach(async () => {
   await other.config('RESETSTAT');
 });
 
-/** Script calls that reached the server since the last test. */
+/** Number of script calls that have reached the server since the last test. */
 async function calls(): Promise<number> {
   const stats = await other.info('commandstats');
   const counts = [...stats.matchAll(/cmdstat_(?:eval|evalsha):calls=(\d+).*?rejected_calls=(\d+)/g)];
@@ -56,11 +56,11 @@ function cached(
 
 const HOURLY = gcra({ limit: 10, per: '1h' });
 
-/** A denial is answered from memory for so long at most, in milliseconds. */
+/** Longest time for which a denial is answered from memory, in milliseconds. */
 const LONGEST = 2000;
 
 describe('a flood on a denied key', () => {
-  test('costs the store one call in two seconds', async () => {
+  test('costs the store one call per two seconds', async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 10);
     const start = performance.now();
@@ -83,7 +83,7 @@ describe('a flood on a denied key', () => {
 
   const FLOOD = 1000;
 
-  /** Floods, one at a time. Returns what the store decided, in order of the answers. */
+  /** Sends checks one at a time. Returns the decisions that the store made, in the order of the answers. */
   async function flood(): Promise<Dated[]> {
     const limiter = cached(slidingLog({ limit: 1, per: '200ms' }));
     const start = performance.now();
@@ -100,14 +100,17 @@ describe('a flood on a denied key', () => {
     return decided;
   }
 
-  test('asks the store once per retryAfter', async () => {
+  test('calls the store once per retryAfter', async () => {
     const decided = await flood();
     expect(await calls()).toBe(decided.length);
     for (const [i, { sent, retryAfter }] of decided.slice(0, -1).entries())
       expect(decided[i + 1].answered - sent).toBeGreaterThanOrEqual(retryAfter);
   });
 
-  /** What reached the store during a flood of 256 at once, and when. Ends not before it saw enough. */
+  /**
+   * Keeps 256 checks in flight and returns the decisions that reached the store, with their times. Runs until
+   * it has seen enough of them.
+   */
   async function crowd(
     policies: Policies,
     before: number,
@@ -120,7 +123,7 @@ describe('a flood on a denied key', () => {
       async apply(hit) {
         const sent = performance.now();
         const decision = await store.apply(hit);
-        // A peek travels with a take, in the same call.
+        // A peek is sent together with a take, in the same call.
         if (hit.verb === 'take') decided.push({ ...decision, sent, answered: performance.now() });
         return decision;
       },
@@ -139,12 +142,13 @@ describe('a flood on a denied key', () => {
     return decided;
   }
 
-  // Spent beforehand, or not: then the first wave is on its way before anything is known.
+  // The limit is used up beforehand or not. If not, the first checks are in flight before any denial is
+  // known.
   test.each([
     ['one at a time', gcra({ limit: 1, per: '100ms' }), 1],
     ['five at a time', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 5],
-    ['five at a time, and nothing known', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 0],
-  ])('of 256 at once asks for one denial per retryAfter: %s', async (_, policy, before) => {
+    ['five at a time, with no denial known yet', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 0],
+  ])('of 256 concurrent checks makes the store deny once per retryAfter: %s', async (_, policy, before) => {
     const deniedOf = (decided: readonly Dated[]): Dated[] => decided.filter(({ allowed }) => !allowed);
     const steadyOf = (denied: readonly Dated[]): Dated[] => {
       const known = before === 0 ? (denied[0]?.answered ?? Infinity) : 0;
@@ -155,12 +159,12 @@ describe('a flood on a denied key', () => {
       return steadyOf(denied).length >= 2 && sofar.length - denied.length >= 2 * policy.limit;
     });
     const steady = steadyOf(deniedOf(decided));
-    // The cache's own time was taken a moment before.
+    // The cache read its clock slightly earlier.
     for (const [i, { sent, retryAfter }] of steady.slice(0, -1).entries())
       expect(steady[i + 1].sent - sent).toBeGreaterThan(retryAfter - 2);
   });
 
-  test('does not wait in line for a store that fails', async () => {
+  test('does not wait in a queue for a store that fails', async () => {
     let well = true;
     const inner = redis(client, { onFailure: 'throw', deadline: '5s' });
     const apply: typeof inner.apply = async (hit) => {
@@ -178,12 +182,12 @@ describe('a flood on a denied key', () => {
     const late = unpunctuality();
     const answers = await Promise.allSettled(Array.from({ length: 64 }, () => limiter.take('a')));
     expect(answers.every(({ status }) => status === 'rejected')).toBe(true);
-    // In line they would need 3,200 ms.
+    // One after another, they would need 3,200 ms.
     expect(performance.now() - start - late.total()).toBeLessThan(500);
     late.stop();
   });
 
-  test('is told how long it still lasts', async () => {
+  test('is told the remaining duration of the denial', async () => {
     const limiter = cached(HOURLY);
     const plain = createLimiter(HOURLY, {
       store: redis(other, { onFailure: 'throw', deadline: '5s' }),
@@ -207,8 +211,8 @@ describe('a flood on a denied key', () => {
         source: 'deny-cache',
       });
       expect(cachedDenial.retryAfter).toBeLessThan(last);
-      // Not longer than the server would say, but for the time that the denial was on its way; the half millisecond is
-      // between the two clocks.
+      // At most what the server would report, plus the time that the denial was in flight. The half
+      // millisecond allows for the difference between the two clocks.
       expect(cachedDenial.retryAfter).toBeLessThanOrEqual(truth + underway + 0.5);
       expect(cachedDenial.policies[0].retryAfter).toBe(cachedDenial.retryAfter);
       expect(cachedDenial.resetAfter).toBeLessThan(first.resetAfter);
@@ -216,7 +220,7 @@ describe('a flood on a denied key', () => {
     }
   });
 
-  test('ends when it was announced to', async () => {
+  test('ends when retryAfter has passed', async () => {
     const limiter = cached(gcra({ limit: 1, per: '150ms' }));
     await limiter.take('a');
     const start = performance.now();
@@ -227,7 +231,7 @@ describe('a flood on a denied key', () => {
 });
 
 describe('costs', () => {
-  test('a greater one is answered too, a smaller one asks', async () => {
+  test('a higher cost is also denied from memory, a lower cost asks the store', async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 7);
     expect(await limiter.take('a', 5)).toMatchObject({ allowed: false, source: 'store' });
@@ -238,14 +242,14 @@ describe('costs', () => {
     expect(await limiter.take('a', 4)).toMatchObject({ allowed: false, source: 'deny-cache' });
   });
 
-  test('one that can never pass is still told so', async () => {
+  test('a cost that can never be admitted is still reported as such', async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 10);
     await limiter.take('a');
     expect((await limiter.take('a', 11)).retryAfter).toBe(Infinity);
   });
 
-  test('peeks are answered too, and a peek is remembered', async () => {
+  test('a peek is also answered from memory, and a denied peek is remembered', async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 10);
     expect(await limiter.peek('a')).toMatchObject({ allowed: false, source: 'store' });
@@ -254,28 +258,28 @@ describe('costs', () => {
   });
 });
 
-describe('what gives something back ends a denial', () => {
+describe('a remembered denial', () => {
   const denied = async (limiter: Limiter<Promise<Decision>>): Promise<void> => {
     await limiter.take('a', 10);
     await limiter.take('a');
     expect((await limiter.take('a')).source).toBe('deny-cache');
   };
 
-  test('reset', async () => {
+  test('is forgotten after a reset', async () => {
     const limiter = cached(HOURLY);
     await denied(limiter);
     await limiter.reset('a');
     expect(await limiter.take('a')).toMatchObject({ allowed: true, remaining: 9, source: 'store' });
   });
 
-  test('refund', async () => {
+  test('is forgotten after a refund', async () => {
     const limiter = cached(HOURLY);
     await denied(limiter);
     await limiter.refund('a');
     expect(await limiter.take('a')).toMatchObject({ allowed: true, source: 'store' });
   });
 
-  test('a cancelled reservation', async () => {
+  test('is forgotten after a canceled reservation', async () => {
     const limiter = cached(gcra({ limit: 10, per: '1m' }));
     const turn = await limiter.reserve('a', 10);
     expect((await limiter.take('a', 10)).source).toBe('store');
@@ -283,7 +287,7 @@ describe('what gives something back ends a denial', () => {
     expect(await limiter.take('a', 10)).toMatchObject({ allowed: true, source: 'store' });
   });
 
-  test('block, which may be shorter', async () => {
+  test('is forgotten after a manual block, which may be shorter', async () => {
     const limiter = cached(HOURLY);
     await limiter.block('a', '1h');
     expect(await limiter.take('a')).toMatchObject({ allowed: false, policy: 'block', source: 'store' });
@@ -292,7 +296,7 @@ describe('what gives something back ends a denial', () => {
     await until(async () => (await limiter.take('a')).allowed);
   });
 
-  test('a denial on its way is not remembered after a reset', async () => {
+  test('is not stored if the key is reset while the denial is in flight', async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 10);
     const [late] = await Promise.all([limiter.take('a'), limiter.reset('a')]);
@@ -300,7 +304,7 @@ describe('what gives something back ends a denial', () => {
     expect(await limiter.take('a')).toMatchObject({ allowed: true, remaining: 9 });
   });
 
-  test('another key, limiter name or policy is another matter', async () => {
+  test('applies only to its own key, limiter name and policy', async () => {
     const limiter = cached(HOURLY);
     await denied(limiter);
     expect((await limiter.take('b')).allowed).toBe(true);
@@ -310,13 +314,14 @@ describe('what gives something back ends a denial', () => {
     await tiered.take('b', 10);
     await tiered.take('b', 10);
     expect((await tiered.take('b', 10)).source).toBe('deny-cache');
-    // A minute's worth is less than what the hourly policy took, but it is not this denial.
+    // A minute's worth costs less than what the hourly policy took, but the denial was made by another
+    // policy.
     expect((await tiered.take('b', { cost: 10, tier: 'pro' })).source).toBe('store');
     expect((await createLimiter(HOURLY, { store, name: 'else' }).take('a')).allowed).toBe(true);
   });
 });
 
-describe('what another process gives back is seen within two seconds', () => {
+describe('what another process gives back is noticed within two seconds', () => {
   const elsewhere = (): Limiter<Promise<Decision>> =>
     createLimiter(HOURLY, { store: redis(other, { deadline: '5s' }), name: 'denied' });
 
@@ -337,8 +342,8 @@ describe('what another process gives back is seen within two seconds', () => {
   });
 });
 
-describe('is not asked', () => {
-  test("in modes 'always' and 'partial', where each attempt counts or another amount may fit", async () => {
+describe('the cache is not used', () => {
+  test("in modes 'always' and 'partial', where each attempt counts or a smaller amount may still be admitted", async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 10);
     await limiter.take('a');
@@ -350,7 +355,7 @@ describe('is not asked', () => {
     expect((await limiter.take('a')).source).toBe('deny-cache');
   });
 
-  test('where a penalty has to see every denial', async () => {
+  test('with a penalty, which has to see every denial', async () => {
     const limiter = cached({
       base: gcra({ limit: 1, per: '1h' }),
       strikes: penalty({ after: 3, within: '1h', block: '2h' }),
@@ -361,7 +366,7 @@ describe('is not asked', () => {
   });
 });
 
-test('remembers as many denials as it may, and forgets the oldest', async () => {
+test('remembers denials up to its capacity, and forgets the oldest first', async () => {
   const limiter = cached(HOURLY, { maxKeys: 10 });
   for (let i = 0; i < 20; i++) {
     await limiter.take(`k${i}`, 10);
@@ -371,7 +376,7 @@ test('remembers as many denials as it may, and forgets the oldest', async () => 
   for (let i = 0; i < 10; i++) expect((await limiter.take(`k${i}`)).source).toBe('store');
 });
 
-test('an answer of the failure policy is not a denial to remember', async () => {
+test('a denial by the failure policy is not remembered', async () => {
   let well = false;
   const send = ([name, ...args]: readonly string[]): Promise<unknown> =>
     well ? client.call(name, ...args) : Promise.reject(new Error('ECONNREFUSED'));

@@ -24,7 +24,9 @@ const evictions = (): string[] => warnings.filter(({ code }) => code === CODE).m
 
 type Connect = (port: number, control: Redis) => Promise<Connected>;
 
-/** Checks on a server with these settings, until the server has been asked for its policy. */
+/**
+ * Runs checks on a server with these settings until the store has asked the server for its eviction policy.
+ */
 async function check(args: string, connect: Connect = CLIENTS['ioredis']): Promise<void> {
   const server = await redisServer({ args: args.split(' ').filter((word) => word !== '') });
   const control = ioredis(server.port);
@@ -36,7 +38,7 @@ async function check(args: string, connect: Connect = CLIENTS['ioredis']): Promi
     });
     const decisions = [await limiter.take('a'), await limiter.take('a'), await limiter.take('a')];
     expect(decisions.map(({ remaining }) => remaining)).toEqual([9, 8, 7]);
-    // The first EVAL teaches the script, and the second one asks for the policy.
+    // The first EVAL loads the script, and the second one asks for the policy.
     await until(async () => /cmdstat_eval:calls=2/.test(await control.info('commandstats')));
     expect((await limiter.take('a')).remaining).toBe(6);
   } finally {
@@ -47,14 +49,14 @@ async function check(args: string, connect: Connect = CLIENTS['ioredis']): Promi
 }
 
 describe('a server that evicts keys', () => {
-  test.each(Object.entries(CLIENTS))('is warned about once, with %s', async (_, connect) => {
+  test.each(Object.entries(CLIENTS))('causes one warning, with %s', async (_, connect) => {
     await check('--maxmemory 100mb --maxmemory-policy allkeys-lru', connect);
     await until(() => evictions().length > 0);
     expect(evictions()).toHaveLength(1);
     expect(evictions()[0]).toContain('maxmemory-policy allkeys-lru');
   });
 
-  test.each(Object.entries(CLUSTER_CLIENTS))('is warned about in a cluster, with %s', async (_, connect) => {
+  test.each(Object.entries(CLUSTER_CLIENTS))('causes a warning in a cluster, with %s', async (_, connect) => {
     await check(
       '--cluster-enabled yes --maxmemory 100mb --maxmemory-policy volatile-ttl',
       async (port, control) => {
@@ -69,15 +71,15 @@ describe('a server that evicts keys', () => {
   });
 
   test.each([
-    ['no bound on its memory', '--maxmemory-policy allkeys-lru'],
+    ['no memory limit', '--maxmemory-policy allkeys-lru'],
     ['the policy noeviction', '--maxmemory 100mb --maxmemory-policy noeviction'],
     ['default settings', ''],
-  ])('is not warned about with %s', async (_, args) => {
+  ])('causes no warning with %s', async (_, args) => {
     await check(args);
     expect(evictions()).toEqual([]);
   });
 
-  test('is not warned about, and nothing fails, if the user may not ask', async () => {
+  test('causes no warning and no failure if the user may not read the configuration', async () => {
     await check('--maxmemory 100mb --maxmemory-policy allkeys-lru', async (port, control) => {
       await control.acl('SETUSER', 'limited', 'on', '>secret', '~*', '+@all', '-info', '-config');
       const client = createClient({ url: `redis://limited:secret@127.0.0.1:${port}` });

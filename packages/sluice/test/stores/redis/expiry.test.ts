@@ -1,4 +1,7 @@
-/** When values expire: not before they are clear, and not much later. The server's clock is this machine's. */
+/**
+ * Values expire when they are fully replenished, and not much later. The server uses the clock of this
+ * machine.
+ */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { createLimiter, type Decision, gcra, type Limiter, type Policies } from '../../../src/index.ts';
@@ -27,13 +30,13 @@ function limiterOf(policies: Policies): {
 const clearIn = ({ policies }: Decision): number =>
   Math.min(CENTURY, Math.max(...policies.map(({ resetAfter }) => resetAfter)));
 
-/** Gone is fine if the time is over: the machine may have been busy. */
+/** A missing value is accepted if its time is over, because the machine may have been busy. */
 function expectToLast(expires: number, since: number, clear: number): void {
   expect(expires === GONE ? Date.now() : expires).toBeGreaterThanOrEqual(Math.floor(since + clear));
 }
 
 describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
-  test('a value lasts until it is clear, and at most half as long again', async () => {
+  test('a value lives until it is fully replenished, and at most half as long again', async () => {
     const { limiter, expiry } = limiterOf(policies);
     let last = 0;
     for (let i = 0; i < 60; i++) {
@@ -49,7 +52,7 @@ describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
     }
   });
 
-  test('a value that was written once lasts just until it is clear', async () => {
+  test('a value that was written once expires as soon as it is fully replenished', async () => {
     const { limiter, expiry } = limiterOf(policies);
     const before = Date.now();
     const clear = clearIn(await limiter.take('a'));
@@ -59,7 +62,7 @@ describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
     expect(expires).toBeLessThanOrEqual(after + clear + 2);
   });
 
-  test('a block lasts as long as it was told to, and what was taken before it is still known after it', async () => {
+  test('a manual block lasts as long as requested, and earlier charges are still known afterwards', async () => {
     const { limiter, expiry } = limiterOf(policies);
     const { remaining } = await limiter.take('a', 2);
     const before = Date.now();
@@ -75,13 +78,13 @@ describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
   });
 });
 
-test('a value is gone when it is clear', async () => {
+test('a value is gone once it is fully replenished', async () => {
   const { limiter, expiry } = limiterOf(gcra({ limit: 1, per: '30ms' }));
   await limiter.take('a');
   await until(async () => (await expiry()) === GONE);
 });
 
-test('a key in use is seldom given another expiry', async () => {
+test('the expiry of a key in use is rarely updated', async () => {
   const { limiter, expiry } = limiterOf(gcra({ limit: 1000, per: '1h' }));
   const given = new Set<number>();
   for (let i = 0; i < 200; i++) {

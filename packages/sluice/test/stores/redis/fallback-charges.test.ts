@@ -24,7 +24,7 @@ describe('a charge', () => {
     await server.stop();
   });
 
-  /** Nothing passes to the server or back while this runs. */
+  /** Nothing passes to the server or back while `during` runs. */
   async function cutOff<T>(during: () => Promise<T>): Promise<T> {
     proxy.paused = true;
     try {
@@ -55,7 +55,7 @@ describe('a charge', () => {
   const view = { addressed: (request: RequestLike) => request, identity: (request: RequestLike) => request };
   const out = { status: 200, aborted: false };
 
-  /** What lets 200 units pass and gives them back, by each way in which Sluice does that itself. */
+  /** Each way in which Sluice itself charges 200 units and gives them back. */
   const WAYS: Readonly<Record<string, (limiter: Async, wait: () => Promise<void>) => Promise<unknown>>> = {
     'reserve and cancel': async (limiter, wait) => {
       const turn = await limiter.reserve('a', 200);
@@ -84,7 +84,7 @@ describe('a charge', () => {
     },
     'acquire that is aborted': async (limiter, wait) => {
       await outcome(() => limiter.acquire('a', { cost: 200, signal: AbortSignal.timeout(DEADLINE / 2) }));
-      // Until the fallback has answered the caller who is gone.
+      // Waits until the fallback has answered the caller that gave up.
       await sleep(2 * DEADLINE);
       await wait();
     },
@@ -94,17 +94,17 @@ describe('a charge', () => {
         { key: 'a', cost: 200 },
         { limiter: full as never, key: 'a' },
       ]);
-      // Between its questions and its takes.
+      // Runs between its peeks and its takes.
       full.take('a');
       await taken;
       await wait();
     },
   };
 
-  describe.each(['allow', 'limiter'] as const)('of the fallback, %s,', (kind) => {
+  describe.each(['allow', 'limiter'] as const)('made by the fallback, %s,', (kind) => {
     const made = () => (kind === 'allow' ? 'allow' : createLimiter(DAY));
 
-    test.each(Object.entries(WAYS))('is not given back to Redis by %s', async (_, way) =>
+    test.each(Object.entries(WAYS))('is not refunded to Redis by %s', async (_, way) =>
       withStore({ onFailure: made() }, async (store, direct) => {
         const name = `used up ${Math.random()}`;
         const limiter = createLimiter(DAY, { store, name });
@@ -123,7 +123,7 @@ describe('a charge', () => {
       }),
     );
 
-    /** What takes a place, calls, and then gives the place back. */
+    /** Each way to take a place, make a call, and release the place. */
     const HOLDERS: Readonly<Record<string, (limiter: Async, call: () => Promise<void>) => Promise<unknown>>> =
       {
         run: (limiter, call) => limiter.run('a', call),
@@ -161,7 +161,7 @@ describe('a charge', () => {
         const limiter = createLimiter(slots, { store, name });
         const witness = createLimiter(slots, { store: direct, name });
         await isBack(limiter);
-        // Others hold all five places.
+        // Other callers hold all five places.
         await outcomes(5, () => witness.take('a'));
         let end = (): void => {};
         const ended = new Promise<void>((resolve) => (end = resolve));
@@ -186,8 +186,11 @@ describe('a charge', () => {
     });
   });
 
-  describe('of Redis', () => {
-    /** Opens the breaker of one limiter with releases owed, lets others take the places, and then lets it reach Redis. */
+  describe('made by Redis', () => {
+    /**
+     * Opens the breaker of one limiter while releases are pending, lets other callers take the places, and
+     * then lets the limiter reach Redis.
+     */
     async function placesLeft(
       lease: number,
       meanwhile: (limiter: Async, witness: Async) => Promise<unknown>,
@@ -228,7 +231,7 @@ describe('a charge', () => {
     });
   });
 
-  test('that Redis made is not given back to the fallback while Redis is away', () => {
+  test('made by Redis is not refunded to the fallback while Redis is unreachable', () => {
     const local = createLimiter(concurrency({ limit: 5, lease: '60s' }));
     return withStore({ onFailure: local }, async (store) => {
       const limiter = createLimiter(concurrency({ limit: 5, lease: '60s' }), { store, name: 'both' });
@@ -242,7 +245,7 @@ describe('a charge', () => {
     });
   });
 
-  test('of a fallback that has a fallback goes back to the one that made it', () =>
+  test('made by the fallback of a fallback is refunded to the limiter that made it', () =>
     withStore({}, async (_, direct) => {
       let isAway = false;
       const client = ioredis(server.port);

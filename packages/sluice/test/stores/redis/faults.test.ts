@@ -29,13 +29,13 @@ import {
   until,
 } from 'sluice-test-support/redis/watch.ts';
 
-/** The deadline of all checks here, and what they may take beyond it when the machine is punctual. */
+/** Deadline of all checks here, and how much later they may end if timers of this machine fire on time. */
 const DEADLINE = 50;
 const SLACK = 10;
 
 const MANY = gcra({ limit: 1e9, per: '1d' });
 
-/** Each answer that can be declared, and whether an outcome is it. */
+/** Each declared failure answer, and a predicate that recognizes it. */
 const DECLARED: readonly (readonly [string, () => OnFailure, (outcome: Outcome<Decision>) => boolean])[] = [
   ['throw', () => 'throw', ({ error }) => error instanceof StoreUnavailable],
   ['allow', () => 'allow', ({ value }) => value?.source === 'fallback' && value.allowed],
@@ -72,7 +72,7 @@ describe.each([
   },
 ])('a server that is $fault while checks run', ({ stop, start }) => {
   test.each(DECLARED)(
-    'is answered for in time, by %s',
+    'does not delay any check beyond its deadline, with onFailure %s',
     async (_, onFailure, isDeclared) => {
       const unhandled = rejections();
       let server = await redisServer();
@@ -90,14 +90,15 @@ describe.each([
         await inFlight(64, 1000, () => check('warm'));
         const before = bytesInUse();
 
-        // 12,500 checks, eight times: 100,000.
+        // 12,500 checks in each of eight runs: 100,000 in total.
         const late = unpunctuality();
         let [slowest, answered, declared, other] = [0, 0, 0, 0];
         let [stopped, firstFailure] = [Infinity, Infinity];
         await Promise.all(
           Array.from({ length: 128 }, async () => {
             while (answered < 4000 || declared < 8500) {
-              // On a busy machine the breaker may have opened without our doing: it has to be closed to open.
+              // On a busy machine the breaker may already be open. It must be closed now so that the fault
+              // can open it.
               if (answered >= 4000 && stopped === Infinity && !isOpen()) {
                 stopped = performance.now();
                 void stop(server);
@@ -119,7 +120,7 @@ describe.each([
         );
         const lateness = late.stop();
         expect(other).toBe(0);
-        // After a stall, checks get as much more time as it took.
+        // After a stall of this process, checks are allowed as much extra time as the stall took.
         expect(slowest).toBeLessThanOrEqual(DEADLINE + SLACK + 2 * lateness);
         expect(late.busiest()).toBeLessThan(1000);
 
@@ -135,7 +136,7 @@ describe.each([
           spent.push(result.took);
           await immediate();
         }
-        // The slowest are those that the machine interrupted.
+        // The slowest checks are those that the machine interrupted.
         const usual = spent.sort((a, b) => a - b).slice(0, 450);
         expect(usual.reduce((sum, took) => sum + took, 0) / usual.length).toBeLessThan(1);
         expect(bytesInUse() - before).toBeLessThan(20e6);
@@ -163,7 +164,7 @@ describe('a bad network', () => {
   });
   afterAll(() => server.stop());
 
-  /** A limiter whose way to the server leads through a proxy. */
+  /** A limiter that reaches the server through a proxy. */
   async function through<T>(
     options: RedisOptions,
     run: (limiter: Limiter<Promise<Decision>>, events: BreakerEvent[]) => Promise<T>,
@@ -203,7 +204,7 @@ describe('a bad network', () => {
     return [times[Math.floor(0.99 * times.length)], late.stop()];
   }
 
-  test('with 5 s of latency and 1 % lost replies keeps 99 % of checks within the deadline', () =>
+  test('with 5 s of latency and 1 % lost replies answers 99 % of checks within the deadline', () =>
     through({ onFailure: 'allow' }, async (limiter) => {
       proxy.latency = 5000;
       proxy.loss = 0.01;
@@ -211,7 +212,7 @@ describe('a bad network', () => {
       expect(slow).toBeLessThanOrEqual(DEADLINE + SLACK + 2 * lateness);
     }));
 
-  test('with 10 ms of latency and 1 % lost replies does so too, and mends itself each time', () =>
+  test('with 10 ms of latency and 1 % lost replies does the same, and recovers each time', () =>
     through({ onFailure: 'allow' }, async (limiter) => {
       proxy.latency = 10;
       proxy.loss = 0.01;
@@ -221,12 +222,12 @@ describe('a bad network', () => {
       await until(async () => (await limiter.take('after')).source === 'store', 1000);
     }));
 
-  test('that swallows everything is asked ten times a second, and nothing else leaves the process', () =>
+  test('that drops everything is probed ten times a second, and nothing else is sent', () =>
     through({ onFailure: 'deny' }, async (limiter, events) => {
       proxy.paused = true;
       for (let i = 0; i < 5; i++) await Promise.all(Array.from({ length: 4 }, () => limiter.take('a')));
       expect(events).toMatchObject([{ type: 'open', fault: 'deadline' }]);
-      // What a busy machine delivers late is of before.
+      // Packets that a busy machine delivers late were sent earlier.
       let sent: number;
       do {
         sent = proxy.sent;
@@ -246,7 +247,7 @@ describe('a bad network', () => {
       expect(events).toMatchObject([{ type: 'open' }, { type: 'close' }]);
     }));
 
-  test('never holds more checks than maxInFlight, and none for longer than the deadline', () =>
+  test('never has more than maxInFlight checks pending, and none for longer than the deadline', () =>
     through({ maxInFlight: 100, onFailure: 'throw' }, async (limiter) => {
       proxy.paused = true;
       const late = unpunctuality();
@@ -264,7 +265,7 @@ describe('a bad network', () => {
       }, 5000);
     }));
 
-  test('that cuts the connection repeatedly fails only the checks in flight', () =>
+  test('that repeatedly cuts the connection fails only the checks in flight', () =>
     through({ onFailure: 'allow' }, async (limiter) => {
       let [well, ill] = [0, 0];
       const cutting = setInterval(() => proxy.cut(), 100);
@@ -287,7 +288,7 @@ describe('a bad network', () => {
     ['gcra', gcra({ limit: 100_000, per: '365d' })],
     ['slidingLog', slidingLog({ limit: 100_000, per: '365d' })],
   ])(
-    'no check fails while the server keeps forgetting scripts: %s',
+    'no check fails while the server keeps losing its scripts: %s',
     async (name, policy) => {
       const control = ioredis(server.port);
       try {
@@ -323,7 +324,7 @@ describe('a bad network', () => {
   );
 });
 
-test('a process that computes for longer than the deadline still hears what was answered meanwhile', async () => {
+test('a process that blocks its event loop for longer than the deadline still uses answers that arrived in time', async () => {
   const server = await redisServer();
   const client = ioredis(server.port);
   const events: BreakerEvent[] = [];
@@ -337,11 +338,12 @@ test('a process that computes for longer than the deadline still hears what was 
   events.length = 0;
   for (let round = 0; round < 5; round++) {
     const answers = Array.from({ length: 10 }, () => limiter.take('a'));
-    // By then they have left.
+    // By now, the checks have been sent.
     await immediate();
     const end = performance.now() + 4 * DEADLINE;
     while (performance.now() < end);
-    // On a busy machine the server may need longer: whom it answers last, it has answered all before.
+    // On a busy machine the server may need longer. Once it has answered this PING, it has answered
+    // everything before it.
     execFileSync('redis-cli', ['-p', String(server.port), 'PING']);
     expect((await Promise.all(answers)).every(({ allowed }) => allowed)).toBe(true);
   }

@@ -10,7 +10,7 @@ afterAll(() => client.disconnect());
 const name = `foreign ${process.pid}`;
 
 test.each(['!!', '!!short', '!!12345678', 'x', '', 'abc', 'a longer text that is no row at all'])(
-  'a string that is no row is no state, and harms none of its neighbours: %j',
+  'a string that is not a row is ignored, and does not affect other keys: %j',
   async (text) => {
     for (const policies of ['5/s', '5/s sliding-log']) {
       const limiter = createLimiter(policies, {
@@ -26,7 +26,7 @@ test.each(['!!', '!!short', '!!12345678', 'x', '', 'abc', 'a longer text that is
   },
 );
 
-test('an algorithm without a script is pointed out, and opens no breaker', async () => {
+test('an algorithm without a script is reported, and does not open the breaker', async () => {
   const store = redis(client, { onFailure: 'throw', deadline: '5s' });
   const policy = gcra({ limit: 5, per: '1s' });
   const strange: Policy = { ...policy, algorithm: { ...policy.algorithm, name: 'strange' } };
@@ -35,7 +35,7 @@ test('an algorithm without a script is pointed out, and opens no breaker', async
   expect((await createLimiter('5/s', { store, name: `${name} well` }).take('k')).source).toBe('store');
 });
 
-test('a deadline that was met keeps no process alive', () => {
+test('the timer of a deadline that was met does not keep the process alive', () => {
   const script = `
     const { createLimiter } = await import('./dist/index.js');
     const { redis } = await import('./dist/stores/redis/index.js');

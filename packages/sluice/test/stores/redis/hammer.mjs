@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * A process of its own that hammers a Redis or a Postgres: started by tests with `hammer.ts`, told what to do by messages.
- * It runs what was built, because Node 20 runs no TypeScript.
+ * A separate process that sends many checks to Redis or Postgres. Tests start it with `hammer.ts` and control
+ * it by messages. It imports the built package, because Node 20 cannot run TypeScript.
  *
- * argv: port, client (a Kind of hammer.ts), how far this process's clock is off in milliseconds.
+ * argv: port, client (a Kind of hammer.ts), clock offset of this process in milliseconds.
  * Message and answer: Blow and Damage of hammer.ts.
  */
 const [port, kind, skew] = process.argv.slice(2).map((arg, i) => (i === 1 ? arg : Number(arg)));
@@ -21,7 +21,7 @@ const { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow } = await im
 const { postgres } = await import('../../../dist/stores/postgres/index.js');
 const { redis } = await import('../../../dist/stores/redis/index.js');
 
-/** Named here, as a policy is a function and cannot be sent. */
+/** Selected by name, because a policy is a function and cannot be sent in a message. */
 const POLICIES = {
   gcra: (limit) => gcra({ limit, per: '1d' }),
   slidingLog: (limit) => slidingLog({ limit, per: '1d' }),

@@ -1,4 +1,4 @@
-/** Processes that hammer one server together. */
+/** Processes that send many checks to one server concurrently. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 
@@ -8,20 +8,20 @@ export interface Blow {
   readonly name: string;
   readonly inherit?: 'as-is' | 'proportional' | 'additive' | 'reset' | undefined;
   readonly key: string;
-  /** Number of keys that start with `key` and are checked in turn; undefined: only `key` itself. */
+  /** Number of keys, each starting with `key`, that are checked in turn; if undefined, only `key` itself. */
   readonly keys?: number | undefined;
-  /** Checks in flight at once, and in all. */
+  /** Number of concurrent checks, and of checks in total. */
   readonly lanes: number;
   readonly checks: number;
 }
 
 export interface Damage {
   readonly admitted: number;
-  /** What the last denial announced. */
+  /** `retryAfter` of the last denial. */
   readonly retryAfter: number;
 }
 
-/** The client that it has, and so the store. */
+/** The client that the process uses, which also determines the store. */
 export type Kind = 'ioredis' | 'iovalkey' | 'node-redis' | 'pg' | 'postgres';
 
 export interface Hammer {
@@ -29,14 +29,14 @@ export interface Hammer {
   stop(): Promise<void>;
 }
 
-/** Starts a process over a client of this kind; `skew` is how far its clock is off, in milliseconds. */
+/** Starts a process with this kind of client. `skew` is the offset of its clock in milliseconds. */
 export async function hammer(port: number, kind: Kind = 'ioredis', skew = 0): Promise<Hammer> {
   const child = fork(new URL('./hammer.mjs', import.meta.url), [String(port), kind, String(skew)]);
-  // A message to one that has ended; whoever waits for its answer is told.
+  // Ignores messages to a process that has ended; a pending answer rejects.
   child.on('error', () => {});
   const gone = once(child, 'exit');
   const answer = async (): Promise<unknown> => {
-    const failed = gone.then(() => Promise.reject(new Error('the hammer ended by itself')));
+    const failed = gone.then(() => Promise.reject(new Error('the hammer process exited unexpectedly')));
     const [message] = (await Promise.race([once(child, 'message'), failed])) as unknown[];
     return message;
   };

@@ -1,4 +1,4 @@
-/** What processes that share a store must find, whichever it is. */
+/** Tests for processes that share a store, independent of the kind of store. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Hammer, hammer, type Kind } from './hammer.ts';
 
@@ -10,7 +10,7 @@ interface Server {
   stop(): Promise<void>;
 }
 
-/** `processes`: each one's client and, if it is off, by how much its clock is. */
+/** `processes`: the client of each process and, optionally, the offset of its clock. */
 export function admitExactlyTheLimit(
   rounds: number,
   serve: () => Promise<Server>,
@@ -35,7 +35,8 @@ export function admitExactlyTheLimit(
       let over = 0;
       let under = 0;
       for (let round = 0; round < rounds; round++) {
-        // All hear of a round before any of them is done with it: it takes a few round trips.
+        // Every process receives the message for a round before any of them finishes it, because a round
+        // takes several round trips.
         const damages = await Promise.all(
           hammers.map((one) => one.strike({ ...blow, key: `round ${round}` })),
         );
@@ -48,7 +49,7 @@ export function admitExactlyTheLimit(
     60_000,
   );
 
-  test('every one of 50 keys that all processes check at the same time admits exactly its limit', async () => {
+  test('each of 50 keys that all processes check at the same time admits exactly its limit', async () => {
     const blow = {
       policies: 'gcra',
       limit: 10,

@@ -25,7 +25,10 @@ describe('a Redis that stalls', () => {
   });
   afterAll(() => server.stop());
 
-  /** A limiter over a server that can be stalled, and one over a connection of its own that sees what the server has. */
+  /**
+   * A limiter over a server that can be stalled, and a second limiter, on its own connection, that shows what
+   * the server has stored.
+   */
   async function withLimiter<T>(
     policies: Policies,
     options: RedisOptions,
@@ -50,7 +53,7 @@ describe('a Redis that stalls', () => {
     }
   }
 
-  /** The server does not run during the call, nor for half a second in all. */
+  /** Stops the server during the call, and for half a second in total. */
   async function stalled<T>(during: () => Promise<T>): Promise<T> {
     server.process.kill('SIGSTOP');
     const resumed = sleep(500).then(() => server.process.kill('SIGCONT'));
@@ -62,7 +65,7 @@ describe('a Redis that stalls', () => {
   }
 
   test.each(['throw', 'deny', 'allow', 'limiter'] as const)(
-    'frees every slot that it took after the deadline, with onFailure %s',
+    'frees every slot that was taken after the deadline, with onFailure %s',
     (kind) => {
       const onFailure = kind === 'limiter' ? createLimiter(SLOTS) : kind;
       return withLimiter(SLOTS, { onFailure }, async (limiter, witness) => {
@@ -72,7 +75,7 @@ describe('a Redis that stalls', () => {
     },
   );
 
-  test('frees the slots of callers who gave up waiting', () =>
+  test('frees the slots of callers that stopped waiting', () =>
     withLimiter(SLOTS, {}, async (limiter, witness) => {
       await stalled(() => outcomes(8, () => limiter.acquire('a', { signal: AbortSignal.timeout(50) })));
       expect(await until(async () => (await witness.peek('a')).remaining === 20, 5000)).toBeLessThan(1000);
@@ -87,7 +90,7 @@ describe('a Redis that stalls', () => {
         ).toBe(true);
         expect((await witness.peek('a')).remaining).toBe(0);
         await stalled(async () => {
-          // The first ones reach the deadline, which opens the breaker; the others are not sent.
+          // The first calls reach the deadline, which opens the breaker. The others are not sent.
           await outcomes(8, () => limiter.release('a'));
           await outcomes(12, () => limiter.release('a'));
         });
@@ -102,7 +105,7 @@ describe('a Redis that stalls', () => {
       const runs = outcomes(20, () => limiter.run('a', () => ended));
       await until(async () => (await witness.peek('a')).remaining === 0);
       await stalled(async () => {
-        // The breaker is open: the releases are not sent.
+        // The breaker is open, so the releases are not sent.
         await breakerOpen(() => limiter.peek('a'));
         end();
         await runs;
@@ -110,13 +113,13 @@ describe('a Redis that stalls', () => {
       expect(await until(async () => (await witness.peek('a')).remaining === 20, 5000)).toBeLessThan(1000);
     }));
 
-  test('frees one place, not two, for a caller who repeats a release that failed', () =>
+  test('frees one place, not two, for a caller that repeats a failed release', () =>
     withLimiter(SLOTS, {}, async (limiter, witness) => {
       await limiter.take('a');
       await outcomes(10, () => witness.take('a'));
       await stalled(async () => {
         await breakerOpen(() => limiter.peek('a'));
-        // The breaker is open: neither is sent.
+        // The breaker is open, so neither release is sent.
         for (let i = 0; i < 2; i++)
           expect((await outcome(() => limiter.release('a'))).error).toMatchObject({ fault: 'circuit-open' });
       });
@@ -125,29 +128,32 @@ describe('a Redis that stalls', () => {
       expect((await witness.peek('a')).remaining).toBe(10);
     }));
 
-  test('ends a remembered denial when it gives back in the background', () =>
+  test('forgets a remembered denial when units are refunded in the background', () =>
     withLimiter(concurrency({ limit: 4, lease: '60s' }), { denyCache: true }, async (limiter, witness) => {
       await stalled(() => outcomes(4, () => limiter.take('a')));
       await until(async () => (await witness.peek('a')).remaining === 4);
       await until(async () => (await outcome(() => limiter.take('a'))).value?.allowed === true, 1000);
     }));
 
-  test.each(['throw', 'limiter'] as const)('gives back what a window charged too late, with %s', (kind) => {
-    const policy = fixedWindow({ limit: 100, per: '1d' });
-    return withLimiter(
-      policy,
-      { onFailure: kind === 'limiter' ? createLimiter(policy) : kind },
-      async (limiter, witness) => {
-        await stalled(() => outcomes(4, () => limiter.take('a')));
-        await until(async () => (await witness.peek('a')).remaining === 100);
-        await sleep(200);
-        await limiter.take('a');
-        expect((await witness.peek('a')).remaining).toBe(99);
-      },
-    );
-  });
+  test.each(['throw', 'limiter'] as const)(
+    'refunds what was charged to a window after the deadline, with %s',
+    (kind) => {
+      const policy = fixedWindow({ limit: 100, per: '1d' });
+      return withLimiter(
+        policy,
+        { onFailure: kind === 'limiter' ? createLimiter(policy) : kind },
+        async (limiter, witness) => {
+          await stalled(() => outcomes(4, () => limiter.take('a')));
+          await until(async () => (await witness.peek('a')).remaining === 100);
+          await sleep(200);
+          await limiter.take('a');
+          expect((await witness.peek('a')).remaining).toBe(99);
+        },
+      );
+    },
+  );
 
-  test('keeps what was charged too late for callers who passed by allow, and for those of mode always', () =>
+  test("keeps late charges for callers admitted by 'allow' and for mode 'always'", () =>
     withLimiter(fixedWindow({ limit: 100, per: '1d' }), { onFailure: 'allow' }, async (allowing, witness) => {
       await stalled(() => outcomes(4, () => allowing.take('a')));
       await sleep(300);

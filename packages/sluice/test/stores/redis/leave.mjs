@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A process of its own that makes one check and is then expected to end by itself, or not to end. It runs what was built,
- * because Node 20 runs no TypeScript.
+ * A separate process that makes one check and is then expected to exit by itself, or to keep running. It
+ * imports the built package, because Node 20 cannot run TypeScript.
  *
  * argv: port, client, what the process does after its check.
  */
@@ -12,7 +12,7 @@ const [port, kind, what] = process.argv.slice(2);
 const url = `redis://127.0.0.1:${port}`;
 const nodes = [{ host: '127.0.0.1', port: Number(port) }];
 
-/** Each with the way in which its owner closes it. */
+/** Each client with the function that closes it. */
 const CLIENTS = {
   async ioredis() {
     const { Redis } = await import('ioredis');

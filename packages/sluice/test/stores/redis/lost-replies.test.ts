@@ -11,8 +11,8 @@ const DEADLINE = 50;
 
 describe.each(Object.entries(ROWS))('a reply lost after the write, with %s', (name, connect) => {
   /**
-   * Makes hits whose replies are lost, cuts the connection when they have left so many of 100, waits for the client, and
-   * returns what is left then.
+   * Sends calls whose replies are lost, cuts the connection when `left` of 100 units are left, waits for the
+   * client to reconnect, and returns how many units are left then.
    */
   async function lose(
     before: number,
@@ -39,7 +39,7 @@ describe.each(Object.entries(ROWS))('a reply lost after the write, with %s', (na
       proxy.mute = true;
       const results = await Promise.all(hits(limiter).map((hit) => outcome(() => hit)));
       expect(results.every(({ error }) => error instanceof StoreUnavailable)).toBe(true);
-      // On a busy machine they may be on their way for longer than anybody waits.
+      // On a busy machine the calls may be in flight for longer than their deadline.
       await until(async () => (await truth.peek('a')).remaining === left);
       proxy.mute = false;
       proxy.cut();
@@ -55,11 +55,11 @@ describe.each(Object.entries(ROWS))('a reply lost after the write, with %s', (na
     }
   }
 
-  test('no take is sent again, so none is counted twice', async () => {
+  test('no take is resent, so none is counted twice', async () => {
     expect(await lose(1, 89, (limiter) => Array.from({ length: 10 }, () => limiter.take('a')))).toBe(89);
   });
 
-  test('no refund is sent again, so nothing is minted', async () => {
+  test('no refund is resent, so no units are created', async () => {
     expect(await lose(100, 3, (limiter) => [limiter.refund('a', 3)])).toBe(3);
   });
 });

@@ -1,4 +1,4 @@
-/** The Lua files, as any Lua tool sees them, and the scripts that are made of them. */
+/** The Lua files, checked with standard Lua tools, and the scripts that are assembled from them. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
   encoding: 'utf8',
 });
 
-/** What Debian's lua5.1 says about a text that it cannot parse; empty if it can. */
+/** What Debian's lua5.1 prints about a text that it cannot parse; empty if it can. */
 function syntaxErrors(...args: readonly string[]): string {
   return spawnSync('luac5.1', ['-p', ...args], { cwd: root, encoding: 'utf8' }).stderr;
 }
@@ -40,7 +40,7 @@ describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
     expect(spawnSync('luac5.1', ['-p', '-'], { input: source, encoding: 'utf8' }).stderr).toBe('');
   });
 
-  test('declares the params and cells that the TypeScript has', () => {
+  test('declares the same params and cells as the TypeScript code', () => {
     for (const { algorithm, params } of plan.policies) {
       const declared = ALGORITHMS[algorithm.name];
       expect(declared?.cells).toHaveLength(algorithm.width(params));
@@ -50,7 +50,7 @@ describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
   });
 });
 
-test('writes out the functions that the lean path needs of every algorithm with rows of fixed size', () => {
+test('contains the functions that the lean path needs, for every algorithm with fixed-size rows', () => {
   for (const [name, algorithm] of algorithmsByName('algorithms')) {
     const inlined = Object.keys(ALGORITHMS[name]?.inlined ?? {});
     if (algorithm.variableLength === undefined)

@@ -1,4 +1,7 @@
-/** Lua allows 200 locals in a function. Plans that would need more have no lean path, and decide the same. */
+/**
+ * Lua allows 200 local variables per function. Plans that would need more do not use the lean path, and must
+ * decide the same.
+ */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import {
@@ -21,7 +24,7 @@ const onRedis = (clock: ManualClock) => redis(client, { onFailure: 'throw', cloc
 interface Many {
   readonly policy: (i: number) => Policy;
   readonly inherit?: LimiterOptions['inherit'];
-  /** Around some of these counts the lean path is left out. */
+  /** Policy counts to test. Some of them are close to the number above which the lean path is not used. */
   readonly counts: readonly number[];
 }
 
@@ -51,13 +54,13 @@ describe.each(Object.entries(MANY))('%s', (kind, { policy, inherit, counts }) =>
   const policies = (count: number) => Array.from({ length: count }, (_, i) => policy(i));
 
   test.each(counts)('%d policies decide as in memory', async (count) => {
-    // Plans of one name would share manual blocks.
+    // Plans with the same name would share manual blocks.
     const name = `many ${process.pid} ${kind} ${count}`;
     await compare(policies(count), onRedis, { name, inherit }, { hits: 100, atOnce: 6 }, count);
   });
 });
 
-test('one of each algorithm, side by side, decide as in memory', async () => {
+test('policies of all algorithms combined decide as in memory', async () => {
   const all = Object.entries(CASES).filter(([, { policies }]) => 'algorithm' in (policies as object));
   const policies = Object.fromEntries(all.map(([name, one]) => [name, one.policies as Policy]));
   expect(all.length).toBeGreaterThan(15);

@@ -1,4 +1,4 @@
-/** Values that look like a client but could not decide anything are refused when the store is created. */
+/** Values that look like a client but cannot be used as one are rejected when the store is created. */
 import { Batch, GlideClient, Logger } from '@valkey/valkey-glide';
 import { Redis } from 'ioredis';
 import * as iovalkey from 'iovalkey';
@@ -15,7 +15,10 @@ const at = { port: inject('redisPort'), lazyConnect: true };
 const unconnected = new Redis(at);
 const nodeRedis = createClient();
 
-/** Has the methods by which @upstash/redis differs from other clients; like it, it cannot send just any command. */
+/**
+ * Has the methods that distinguish @upstash/redis from other clients. Like @upstash/redis, it cannot send
+ * arbitrary commands.
+ */
 const upstash = { evalsha: async () => [], createScript() {}, autoPipeline() {}, pipeline() {} };
 
 const IS_NO_CLIENT = 'must be a client of ioredis, iovalkey, node-redis, valkey-glide or Bun';
@@ -44,7 +47,7 @@ test.each<[string, unknown, string]>([
     'pass the client itself, not client.legacy() or client.multi()',
   ],
   ['a client of @upstash/redis', upstash, 'is a client of @upstash/redis, which sends commands over HTTP'],
-])('refuses %s', (_, client, words) => {
+])('rejects %s', (_, client, words) => {
   expect(() => redis(client as RedisClient)).toThrow(SluiceError);
   expect(() => redis(client as RedisClient)).toThrow(
     expect.objectContaining({ code: 'ERR_OPTIONS', option: 'redis.client' }),
@@ -61,7 +64,7 @@ describe('a closed connection', () => {
 
   const refusal = 'redis.client is closed; pass a client that is connected or still connecting';
 
-  test.each(['ioredis', 'iovalkey', 'ioredis 4', 'ioredis 5'])('of %s is refused', async (name) => {
+  test.each(['ioredis', 'iovalkey', 'ioredis 4', 'ioredis 5'])('of %s is rejected', async (name) => {
     const connected = await CLIENTS[name](server.port);
     const { client } = connected;
     redis(client);
@@ -70,14 +73,14 @@ describe('a closed connection', () => {
     expect(() => redis(client)).toThrow(refusal);
   });
 
-  test('of node-redis 3 is refused', () => {
+  test('of node-redis 3 is rejected', () => {
     const client = redis3.createClient({ port: server.port });
     redis(client);
     client.end(true);
     expect(() => redis(client)).toThrow(refusal);
   });
 
-  test('of valkey-glide is refused', async () => {
+  test('of valkey-glide is rejected', async () => {
     Logger.setLoggerConfig('off');
     const addresses = [{ host: '127.0.0.1', port: server.port }];
     const client = await GlideClient.createClient({ addresses, ...PATIENT });
@@ -93,7 +96,7 @@ describe('a closed connection', () => {
     client.disconnect();
   });
 
-  test('that node-redis has not opened yet is accepted: connect() may follow', async () => {
+  test('that node-redis has not opened yet is accepted, because connect() may follow', async () => {
     const client = createClient({ socket: { port: server.port } });
     client.on('error', () => {});
     const limiter = createLimiter('3/h', { store: redis(client, { deadline: '5s' }), name: 'not yet' });
@@ -103,14 +106,14 @@ describe('a closed connection', () => {
   });
 });
 
-test("the types of Bun's client fit", () => {
-  /** As Bun declares it. */
+test("the type of Bun's client is accepted", () => {
+  /** The client as Bun declares it. */
   interface BunClient {
     send(command: string, args: string[]): Promise<unknown>;
     onconnect: ((this: BunClient) => void) | null;
   }
   expectTypeOf<BunClient>().toExtend<RedisClient>();
-  // Without onconnect it would be called as an object with send(command).
+  // Without `onconnect`, the store would treat it as an object with send(command).
   expectTypeOf<Pick<BunClient, 'send'>>().not.toExtend<RedisClient>();
 });
 
@@ -118,7 +121,7 @@ test("warns once when Bun's client has stopped reconnecting", async () => {
   const given: (string | undefined)[] = [];
   const listen = (warning: Error & { code?: string }) => void given.push(warning.code);
   process.on('warning', listen);
-  // What Bun's client does then.
+  // What Bun's client does after it has stopped reconnecting.
   const send = () => Promise.reject(new Error('ERR_REDIS_CONNECTION_CLOSED: Connection has failed'));
   const store = redis({ send, onconnect: null }, { onFailure: 'allow', onEvent() {} });
   const limiter = createLimiter('3/h', { store, name: 'bun' });

@@ -1,4 +1,7 @@
-/** What callers get who did not set anything: before Redis has answered once, while it is gone, and when it is back. */
+/**
+ * Behavior with default options: before Redis has answered for the first time, while it is unreachable, and
+ * after it has returned.
+ */
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from 'redis';
@@ -33,7 +36,7 @@ function clientFor(port: number, options: object = ONCE): RedisClient {
   return client;
 }
 
-/** Checks until the breaker has opened. */
+/** Runs checks until the breaker has opened. */
 async function opened(events: readonly BreakerEvent[], check: () => Promise<unknown>): Promise<void> {
   await until(async () => {
     await outcome(check);
@@ -44,7 +47,7 @@ async function opened(events: readonly BreakerEvent[], check: () => Promise<unkn
 const isStores = ({ value }: { readonly value?: Decision }): boolean => value?.source === 'store';
 
 describe('an open breaker without traffic', () => {
-  test('lets 100 concurrent checks be decided by Redis once it is back', async () => {
+  test('sends 100 concurrent checks to Redis as soon as it is back', async () => {
     const server = await serverFor();
     const events: BreakerEvent[] = [];
     const store = redis(clientFor(server.port), {
@@ -88,7 +91,7 @@ describe('an open breaker without traffic', () => {
     }));
 });
 
-describe('without any option, a limiter whose Redis is gone', () => {
+describe('with default options, a limiter that cannot reach Redis', () => {
   async function down(options: RedisOptions = {}) {
     const server = await serverFor();
     const client = clientFor(server.port);
@@ -98,7 +101,7 @@ describe('without any option, a limiter whose Redis is gone', () => {
     return { store, server };
   }
 
-  test('keeps each limit of its own: a login limit of 5 admits 5, an enterprise tier its 100', async () => {
+  test('enforces each limit locally: a login limit of 5 admits 5, an enterprise tier its 100', async () => {
     const { store } = await down();
     const logins = createLimiter('5/day', { store, name: 'login' });
     const api = createLimiter('10/day', { store, name: 'api', tiers: { enterprise: '100/day' } });
@@ -112,7 +115,7 @@ describe('without any option, a limiter whose Redis is gone', () => {
     expect(await admitted(() => api.take('acme', { tier: 'enterprise' }))).toBe(100);
   });
 
-  test('uses a share of each limit, of at least one unit, if it is one of several processes', async () => {
+  test('enforces a share of each limit, at least one unit, if it is one of several processes', async () => {
     const { store } = await down({ onFailure: { local: 1 / 4 } });
     const api = createLimiter({ minute: '100/day', burst: '10/day fixed-window' }, { store, name: 'api' });
     const first = await api.take('a');
@@ -132,7 +135,7 @@ describe('without any option, a limiter whose Redis is gone', () => {
     expect((await single.take('a')).allowed).toBe(false);
   });
 
-  test('takes back what it charged itself, and Redis is not told of it', async () => {
+  test('refunds its own charges without telling Redis', async () => {
     const { store, server } = await down();
     const limiter = createLimiter(fixedWindow({ limit: 10, per: '1d' }), { store, name: 'api' });
     const charged = await limiter.take('a', 8);
@@ -151,7 +154,7 @@ describe('without any option, a limiter whose Redis is gone', () => {
     expect(await limiter.peek('a')).toMatchObject({ source: 'store', remaining: 0 });
   });
 
-  test('grants no second burst when Redis comes and goes', async () => {
+  test('grants no second burst when Redis repeatedly returns and disappears', async () => {
     const { store, server } = await down();
     const limiter = createLimiter(fixedWindow({ limit: 10, per: '1d' }), { store, name: 'api' });
     expect((await limiter.take('a', 10)).source).toBe('fallback');
@@ -161,7 +164,7 @@ describe('without any option, a limiter whose Redis is gone', () => {
     expect(await limiter.take('a')).toMatchObject({ allowed: false, source: 'fallback' });
   });
 
-  test('honors blocks and resets that are made meanwhile', async () => {
+  test('honors manual blocks and resets made during the outage', async () => {
     const { store } = await down();
     const limiter = createLimiter('10/day', { store, name: 'api' });
     await limiter.block('a', '1h');
@@ -206,7 +209,7 @@ describe('before the first answer', () => {
     (_, connect) =>
       punctually(50, async () => {
         const server = await serverFor();
-        // Connections are made, but nothing is answered on them.
+        // Connections are accepted, but nothing is answered on them.
         server.process.kill('SIGSTOP');
         const events: BreakerEvent[] = [];
         const store = redis(connect(server.port), {
@@ -228,7 +231,7 @@ describe('before the first answer', () => {
       }),
   );
 
-  test('a server that never answers is given up after two seconds', async () => {
+  test('a server that never answers is given up on after two seconds', async () => {
     const server = await serverFor();
     server.process.kill('SIGSTOP');
     const store = redis(clientFor(server.port), { deadline: 50, onEvent() {} });
@@ -242,7 +245,7 @@ describe('before the first answer', () => {
 });
 
 test.each(['ioredis', 'node-redis'])(
-  'no check fails when the event loop stalls just after %s was given it',
+  'no check fails when the event loop stalls just after the check was passed to %s',
   async (name) => {
     const server = await serverFor();
     const connected = await CLIENTS[name](server.port);
@@ -253,7 +256,7 @@ test.each(['ioredis', 'node-redis'])(
     for (let round = 0; round < 3; round++) {
       const checks = outcomes(200, () => limiter.take('a'));
       await Promise.resolve();
-      // Nothing runs meanwhile. On a busy machine, the server gets its turn, too.
+      // Blocks this process. On a busy machine, it also gives the server time to run.
       execFileSync('sleep', ['0.3']);
       expect((await checks).filter(isStores)).toHaveLength(200);
     }
@@ -261,7 +264,7 @@ test.each(['ioredis', 'node-redis'])(
 );
 
 describe('a breaker that opens', () => {
-  test('warns once if there is no listener', async () => {
+  test('emits one warning if there is no listener', async () => {
     const server = await serverFor();
     const warnings: Error[] = [];
     const listener = (warning: Error): unknown => warnings.push(warning);

@@ -1,4 +1,4 @@
-/** The store works on a connection of its own, which its owner's client configures, opens and closes. */
+/** The store uses its own connection, which the application's client configures, opens and closes. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -27,7 +27,7 @@ function limiterOn(client: RedisClient, name: string) {
   return { store, limiter: createLimiter('10/h', { store, name }) };
 }
 
-/** Connections to the server besides the one that asks. */
+/** Number of connections to the server, not counting the one that asks. */
 async function connections(): Promise<number> {
   return (
     String(await control.client('LIST'))
@@ -37,7 +37,7 @@ async function connections(): Promise<number> {
 }
 
 describe('the connection of the store', () => {
-  test('keeps the key prefix and the database of ioredis, also one selected later', async () => {
+  test('uses the key prefix and the database of ioredis, even if the database is selected later', async () => {
     const client = new Redis({ port: server.port, keyPrefix: 'shop:', db: 3 });
     await client.select(5);
     await limiterOn(client, 'prefixed').limiter.take('a');
@@ -47,7 +47,7 @@ describe('the connection of the store', () => {
     client.disconnect();
   });
 
-  test('keeps the database and the user of node-redis', async () => {
+  test('uses the database and the user of node-redis', async () => {
     await control.acl('SETUSER', 'app', 'on', '>secret', '~mine:*', '+@all');
     const client = createClient({ url: `redis://app:secret@127.0.0.1:${server.port}/4` });
     expect((await limiterOn(client, 'mine').limiter.take('a')).remaining).toBe(9);
@@ -59,7 +59,7 @@ describe('the connection of the store', () => {
     await control.select(0);
   });
 
-  test('serves a client that subscribes, and one that refuses commands while it is offline', async () => {
+  test('works with a client that subscribes, and with one that rejects commands while it is offline', async () => {
     const subscriber = ioredis(server.port);
     await subscriber.subscribe('news');
     expect((await limiterOn(subscriber, 'subscriber').limiter.take('a')).remaining).toBe(9);
@@ -70,7 +70,7 @@ describe('the connection of the store', () => {
     eager.disconnect();
   });
 
-  test('is not opened before the first check, is shared by stores, and is closed with the last of them', async () => {
+  test('is opened by the first check, shared by stores, and closed with the last of them', async () => {
     const before = await connections();
     const client = new Redis({ port: server.port, lazyConnect: true });
     const [first, second] = [limiterOn(client, 'first'), limiterOn(client, 'second')];
@@ -84,16 +84,19 @@ describe('the connection of the store', () => {
     await until(async () => (await connections()) === before);
   });
 
-  test.each(Object.entries(CLIENTS))('is closed when its owner closes the client: %s', async (_, connect) => {
-    const before = await connections();
-    const connected = await connect(server.port);
-    const { limiter } = limiterOn(connected.client, 'closed');
-    await limiter.take('a');
-    await connected.close();
-    await until(async () => (await connections()) <= before);
-    expect((await outcome(() => limiter.take('a'))).error).toMatchObject({ fault: 'connection' });
-    expect(await connections()).toBeLessThanOrEqual(before);
-  });
+  test.each(Object.entries(CLIENTS))(
+    'is closed when the application closes the client: %s',
+    async (_, connect) => {
+      const before = await connections();
+      const connected = await connect(server.port);
+      const { limiter } = limiterOn(connected.client, 'closed');
+      await limiter.take('a');
+      await connected.close();
+      await until(async () => (await connections()) <= before);
+      expect((await outcome(() => limiter.take('a'))).error).toMatchObject({ fault: 'connection' });
+      expect(await connections()).toBeLessThanOrEqual(before);
+    },
+  );
 
   test('is not used any more once quit() of ioredis has returned', async () => {
     const client = ioredis(server.port);
@@ -103,7 +106,7 @@ describe('the connection of the store', () => {
     expect((await outcome(() => limiter.take('a'))).error).toMatchObject({ fault: 'connection' });
   });
 
-  test('is opened again with a client that is', async () => {
+  test('is reopened when its client is', async () => {
     const client = createClient({ url: `redis://127.0.0.1:${server.port}` }).on('error', () => {});
     await client.connect();
     const { limiter } = limiterOn(client, 'again');
@@ -115,7 +118,7 @@ describe('the connection of the store', () => {
     client.destroy();
   });
 
-  test('is needed where the settings of ioredis would send a command twice', () => {
+  test('is required if the settings of ioredis would send a command twice', () => {
     const client = ioredis(server.port);
     onTestFinished(() => client.disconnect());
     const wrapped = (options: object): RedisClient =>
@@ -142,7 +145,7 @@ describe('a process', () => {
   }
 
   test.each(['ioredis', 'node-redis', 'node-redis 3', 'node-redis 4', 'valkey-glide'])(
-    'ends when it has closed its client: %s',
+    'exits after it has closed its client: %s',
     async (kind) => {
       await control.flushall();
       const child = await start(server.port, kind, 'close the client');
@@ -151,7 +154,7 @@ describe('a process', () => {
   );
 
   test.each(['a cluster of ioredis', 'a cluster of node-redis'])(
-    'ends when it has closed its client: %s',
+    'exits after it has closed its client: %s',
     async (kind) => {
       const node = await redisServer({ args: ['--cluster-enabled', 'yes'] });
       onTestFinished(() => node.stop());
@@ -175,7 +178,7 @@ describe('a process', () => {
   );
 
   test.each(['node-redis', 'node-redis 3', 'node-redis 4'])(
-    'survives a lost connection without an error listener, and warns: %s',
+    'survives a lost connection without an error listener, and emits a warning: %s',
     async (kind) => {
       const flaky = await redisServer();
       const child = await start(flaky.port, kind, 'stay');

@@ -25,14 +25,14 @@ async function runner(): Promise<ChildProcess> {
   return child;
 }
 
-/** Two limiters over one Redis, as two processes have them. */
+/** Two limiters over one Redis, as two processes would have them. */
 function twoLimiters(policies: Policies, name: string) {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   const open = () => createLimiter(policies, { store: redis(client, { deadline: '20s' }), name });
   return { here: open(), there: open(), end: () => client.disconnect() };
 }
 
-/** The same work in all processes. */
+/** Runs the same work in all processes. */
 function runAll(work: Work): Promise<{ turns: number; most: number }[]> {
   return Promise.all(
     runners.map(async (child) => {
@@ -51,7 +51,7 @@ afterAll(() => {
 });
 
 describe('two processes', () => {
-  test('never run more jobs than there are places, though a job takes four leases', {
+  test('never run more jobs than there are places, even if a job takes four lease durations', {
     timeout: 30_000,
   }, async () => {
     const name = `long jobs ${process.pid}`;
@@ -65,7 +65,7 @@ describe('two processes', () => {
     { limit: 1, lanes: 3 },
     { limit: 4, lanes: 12 },
   ])(
-    'get between a quarter and three quarters of the turns: $limit places, $lanes callers each',
+    'each get between a quarter and three quarters of the turns: $limit places, $lanes callers each',
     { timeout: 30_000 },
     async ({ limit, lanes }) => {
       const name = `turns ${limit} ${lanes} ${process.pid}`;
@@ -79,7 +79,7 @@ describe('two processes', () => {
 });
 
 describe('a waiter', () => {
-  test('notices within a second or so what another process has refunded', { timeout: 20_000 }, async () => {
+  test('notices within about a second what another process has refunded', { timeout: 20_000 }, async () => {
     const { here, there, end } = twoLimiters(gcra({ limit: 1, per: '1h' }), `refund ${process.pid}`);
     const charge = await there.take('k');
     const began = performance.now();
@@ -90,7 +90,7 @@ describe('a waiter', () => {
     end();
   });
 
-  test('notices soon what another process has released', { timeout: 20_000 }, async () => {
+  test('notices quickly what another process has released', { timeout: 20_000 }, async () => {
     const { here, there, end } = twoLimiters(
       concurrency({ limit: 1, lease: '1h' }),
       `release ${process.pid}`,
@@ -103,7 +103,7 @@ describe('a waiter', () => {
   });
 });
 
-test('a release after the lease has ended frees no place of another process', async () => {
+test('a release after the lease has ended does not free a place of another process', async () => {
   const { here, there, end } = twoLimiters(concurrency({ limit: 2, lease: 1000 }), `lost ${process.pid}`);
   const lost = await here.take('k');
   await sleep(1100);

@@ -1,11 +1,11 @@
-/** What tests of faults stand on: a network that fails as networks do. */
+/** Tests of the proxy that other tests use to inject network faults. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { proxyTo } from './proxy.ts';
 
-test('bytes arrive in order, however long each is on its way', async () => {
+test('bytes arrive in order, whatever the delay of each', async () => {
   const echo = createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1');
   await once(echo, 'listening');
   onTestFinished(() => void echo.close());

@@ -1,31 +1,33 @@
 /**
- * A TCP proxy between a client and its server, with the faults of a network.
+ * A TCP proxy between a client and its server that injects network faults.
  *
- * A reply is never lost alone: TCP has no holes, so a client that misses one hears nothing more on that connection.
- * What is lost here is therefore a reply and all that follow it, until the connection is cut.
+ * TCP never loses a single reply: a client that misses one receives nothing more on that connection. So the
+ * proxy drops a reply and everything after it, until the connection is cut.
  */
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface Middleman {
   readonly port: number;
-  /** Added on the way there, in milliseconds. */
+  /** Delay added to requests, in milliseconds. */
   latency: number;
-  /** Chance of a connection, with each reply, to be silent from then on and cut a little later. */
+  /** Probability, for each reply, that its connection becomes silent and is cut a little later. */
   loss: number;
-  /** Nothing passes, in either direction, until told otherwise: then all that was held back does. */
+  /**
+   * While true, nothing passes in either direction. Held-back bytes are delivered when this becomes false.
+   */
   paused: boolean;
-  /** Requests pass, their replies do not, and never will. */
+  /** Requests pass, but their replies are dropped. */
   mute: boolean;
   /** Connections are refused. */
   closed: boolean;
-  /** Packets that clients sent, passed on or not. */
+  /** Number of packets that clients sent, whether they were forwarded or not. */
   readonly sent: number;
-  /** Ends all connections. */
+  /** Closes all connections. */
   cut(): void;
   stop(): Promise<void>;
 }
 
-/** How long a connection that lost a reply stays silent before it is cut. */
+/** How long a connection that lost a reply stays silent before it is cut, in milliseconds. */
 const SILENCE = 100;
 
 export async function proxyTo(target: number): Promise<Middleman> {
@@ -69,7 +71,10 @@ export async function proxyTo(target: number): Promise<Middleman> {
     });
   });
 
-  /** Passes bytes on after a while, never out of order: of two timers, the later may ring first, so one serves all. */
+  /**
+   * Forwards bytes after a delay, never out of order. Uses a single timer, because of two timers the later
+   * one may fire first.
+   */
   function inOrder(write: (bytes: Buffer) => unknown): (bytes: Buffer, delay: number) => void {
     const line: { readonly bytes: Buffer; readonly due: number }[] = [];
     function pass(): void {

@@ -23,22 +23,22 @@ import { CLIENTS, type Connected, ioredis } from 'sluice-test-support/redis/clie
 import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
 import { outcome, rejections, unpunctuality, until } from 'sluice-test-support/redis/watch.ts';
 
-/** The deadline of all checks here, and what they may take beyond it when the machine is punctual. */
+/** Deadline of all checks here, and how much later they may end if timers of this machine fire on time. */
 const DEADLINE = 50;
 const SLACK = 10;
-/** How long a store has for its first answer, if its client waits for the server instead of asking it. */
+/** How long a store waits for its first answer if the client itself waits for the server, in milliseconds. */
 const START = 2000;
 
-/** A server that refuses. */
+/** A server that rejects commands. */
 interface Sulk {
   readonly port: number;
-  /** Makes it refuse; clients are connected already. */
+  /** Makes the server reject commands. Clients are already connected. */
   refuse(): Promise<unknown>;
   relent(): Promise<unknown>;
   stop(): Promise<unknown>;
 }
 
-/** A server that refuses when told so by a command, and relents by another. */
+/** A server that one command makes reject commands, and another command makes accept them again. */
 async function told(
   args: readonly string[],
   refuse: (control: ReturnType<typeof ioredis>) => Promise<unknown>,
@@ -110,12 +110,12 @@ const SULKS: readonly (readonly [string, StoreFault, () => Promise<Sulk>])[] = [
   ],
 ];
 
-/** Loads a file for as long as it is told to: each of its keys takes a while. */
+/** A server that is loading a file for as long as needed, because loading each key is delayed. */
 async function loading(): Promise<Sulk> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-loading-'));
   let server = await redisServer({ args: ['--enable-debug-command', 'yes', '--rdbcompression', 'no'] });
   const { port } = server;
-  // 10 ms for each of 8,000 keys; it listens after each of them.
+  // Loading takes 10 ms for each of 8,000 keys; the server handles requests after each of them.
   const args = ['--dir', dir, '--key-load-delay', '10000', '--loading-process-events-interval-bytes', '1024'];
   const control = ioredis(port, { enableReadyCheck: false });
   return {
@@ -138,7 +138,7 @@ async function loading(): Promise<Sulk> {
   };
 }
 
-/** How each of the other clients puts it. */
+/** The other clients, which report the same error differently. */
 const OTHERS = Object.entries(CLIENTS).filter(([name]) => name !== 'ioredis');
 
 describe.each(SULKS)('%s', (_, fault, sulkOf) => {
@@ -153,7 +153,7 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
     others = await Promise.all(OTHERS.map(([, connect]) => connect(sulk.port)));
     await Promise.all(clients.map((client) => client.ping()));
     await sulk.refuse();
-    // A client that lost its connection on the way has another one.
+    // A client that lost its connection has reconnected.
     await until(() => clients.every(({ status }) => status === 'ready'));
   }, 60_000);
   afterAll(async () => {
@@ -173,10 +173,13 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
     return createLimiter(gcra({ limit: 10, per: '1h' }), { store, name: 'api' });
   }
 
-  /** Takes until the server itself has refused: a busy machine may be too late to hear of it. All in time. */
+  /**
+   * Takes until the server itself has rejected a check. All checks end in time, but on a busy machine a
+   * rejection may arrive too late.
+   */
   async function refused(client: RedisClient, welcome: readonly StoreFault[]): Promise<void> {
     await until(async () => {
-      // A new one each time: the breaker of the last one may be open.
+      // A new limiter each time, because the breaker of the last one may be open.
       const limiter = limiterWith(client, 'throw');
       const late = unpunctuality();
       const results = await Promise.all(['a', 'b', 'c'].map((key) => outcome(() => limiter.take(key))));
@@ -194,11 +197,11 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
     });
   }
 
-  test(`is a StoreUnavailable with fault '${fault}', in time`, () => refused(clients[0], [fault]));
+  test(`becomes a StoreUnavailable with fault '${fault}', in time`, () => refused(clients[0], [fault]));
 
-  test.each(OTHERS)(`is the same through %s`, (name) => {
+  test.each(OTHERS)(`is reported in the same way through %s`, (name) => {
     const { client } = others[OTHERS.findIndex(([other]) => other === name)];
-    // Those that wait for a loading server in their own way have not asked it at the deadline.
+    // Clients that wait until the server has loaded have not sent anything by the deadline.
     const welcome: StoreFault[] =
       fault === 'loading'
         ? [fault, 'deadline', 'connection']
@@ -225,7 +228,7 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
     }
   });
 
-  test('opens the breaker at most once, and no longer than it lasts', async () => {
+  test('opens the breaker at most once, and not for longer than the fault lasts', async () => {
     const events: BreakerEvent[] = [];
     const limiter = limiterWith(clients[4], 'deny', (event) => events.push(event));
     const start = performance.now();
@@ -233,9 +236,9 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
       expect((await limiter.take('a')).source).toBe('fallback');
       await sleep(2);
     }
-    // A server that refuses at once may also be asked on.
+    // A server that rejects immediately may also be asked again without opening the breaker.
     expect(['', 'open']).toContain(events.map(({ type }) => type).join(' '));
-    // A busy machine may be too late to hear why, five times in a row.
+    // On a busy machine, the rejection may arrive too late five times in a row.
     if (events.length > 0) expect([fault, 'deadline']).toContain((events[0] as { fault: StoreFault }).fault);
     await sulk.relent();
     const took = await until(async () => (await limiter.take('a')).source === 'store');
@@ -244,7 +247,7 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
   });
 });
 
-describe('another type at the key', () => {
+describe('a value of another type at the key', () => {
   let server: Server;
   let client: ReturnType<typeof ioredis>;
   beforeAll(async () => {

@@ -15,7 +15,7 @@ const PAGE = new URL(
   '../../../../../docs/decisions/0017-evalsha-and-not-redis-functions.md',
   import.meta.url,
 );
-/** What the page says that a user needs. */
+/** The permissions that a user needs, according to the page. */
 const RIGHTS = /needs the right to run ([^.]*)\./
   .exec(readFileSync(PAGE, 'utf8'))![1]
   .match(/\b[A-Z]{3,}\b/g)!
@@ -24,7 +24,7 @@ const RIGHTS = /needs the right to run ([^.]*)\./
 /** The statement that an operator copies from the page about the error. */
 const GRANT = reading('docs/errors/ERR_PERMISSION.md')('', 'ACL SETUSER');
 
-/** Its ready check would ask for INFO. */
+/** The ready check is disabled because it would need permission for INFO. */
 const LOGIN = { username: 'sluice', password: 'secret', enableReadyCheck: false };
 
 let server: Server;
@@ -57,7 +57,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-describe('a user with the rights that the page names', () => {
+describe('a user with the permissions that the page lists', () => {
   let stores = 0;
   const claims = conformance((clock) => {
     const store = redis(user, { onFailure: 'throw', clock, deadline: '30s' });
@@ -71,7 +71,7 @@ describe('a user with the rights that the page names', () => {
   });
   for (const { name, run } of claims) test(name, run);
 
-  test('is what the statement on the page of the error makes', async () => {
+  test('is what the statement on the error page creates', async () => {
     const statement = GRANT.trim().replace('<user>', 'copied').replace('<name of the limiter>', 'paged');
     await admin.call('ACL', 'SETUSER', 'copied', 'on', '>secret');
     const [command, ...words] = statement.split(' ');
@@ -82,7 +82,7 @@ describe('a user with the rights that the page names', () => {
     client.disconnect();
   });
 
-  test('may let keys travel together', async () => {
+  test('may use batched calls', async () => {
     const limiter = createLimiter('5/h', {
       store: redis(user, { onFailure: 'throw', deadline: '30s' }),
       name: 'together',
@@ -92,7 +92,7 @@ describe('a user with the rights that the page names', () => {
   });
 });
 
-describe('a missing right is a configuration error, whatever onFailure says', () => {
+describe('a missing permission is a configuration error, whatever onFailure is', () => {
   const without = (right: string): string[] => RIGHTS.filter((other) => other !== right);
   const limiterOn = (client: RedisClient, onFailure: OnFailure = 'allow'): Limiter<Promise<Decision>> =>
     createLimiter('10/min', { store: redis(client, { deadline: '10s', onFailure }), name: 'missing' });
@@ -114,7 +114,7 @@ describe('a missing right is a configuration error, whatever onFailure says', ()
     ['get', '+get +mget +set'],
     ['set', '+get +mget +set'],
     ['time', '+get +mget +set'],
-  ])('says what to allow without %s', async (right, advice) => {
+  ])('says what to allow if %s is missing', async (right, advice) => {
     await admin.script('FLUSH');
     await allow(without(right));
     const { error } = await outcome(() => limiterOn(user).take(`without ${right}`));
@@ -122,7 +122,7 @@ describe('a missing right is a configuration error, whatever onFailure says', ()
     expect(error?.message).toContain(advice);
   });
 
-  test('says so when the keys are not allowed', async () => {
+  test('says what to allow if the user may not access the keys', async () => {
     await allow(RIGHTS);
     await admin.call('ACL', 'SETUSER', 'sluice', 'resetkeys', '~other:*');
     const { error } = await outcome(() => limiterOn(user).take('a'));
@@ -130,7 +130,7 @@ describe('a missing right is a configuration error, whatever onFailure says', ()
     expect(error?.message).toContain('~<name of the limiter>:*');
   });
 
-  test('passes again as soon as the right is granted', async () => {
+  test('stops failing checks as soon as the permission is granted', async () => {
     await allow(without('evalsha'));
     const limiter = limiterOn(user);
     expect((await outcome(() => limiter.take('granted'))).error).toMatchObject({ code: 'ERR_PERMISSION' });
@@ -157,7 +157,7 @@ describe('a missing right is a configuration error, whatever onFailure says', ()
   test.each<[string, (port: number) => RedisClient]>([
     ['ioredis', (port) => ioredis(port, { username: 'sluice', password: 'wrong' })],
     ['node-redis', (port) => createClient({ url: `redis://sluice:wrong@127.0.0.1:${port}` })],
-  ])('a wrong password of %s is one, too', async (_, make) => {
+  ])('includes a wrong password of %s', async (_, make) => {
     const client = make(server.port);
     const { error } = await outcome(() => limiterOn(client).take('a'));
     expect(error).toMatchObject({ code: 'ERR_PERMISSION' });
@@ -165,7 +165,7 @@ describe('a missing right is a configuration error, whatever onFailure says', ()
     (client as { disconnect?(): void }).disconnect?.();
   });
 
-  test('a breaker that an outage has opened does not hide it', async () => {
+  test('is not hidden by a breaker that an outage has opened', async () => {
     let flaky = await redisServer();
     const client = ioredis(flaky.port);
     try {

@@ -5,7 +5,7 @@ import { SENTINEL_CLIENTS, startSentinel } from './sentinel.ts';
 import type { Server } from 'sluice-test-support/redis/server.ts';
 import { until } from 'sluice-test-support/redis/watch.ts';
 
-/** Connects a client whose way to the server leads through a port. */
+/** Connects a client that reaches the server through this port. */
 type Connect = (port: number, server: Server) => Promise<Connected>;
 
 export const ROWS: Readonly<Record<string, Connect>> = {

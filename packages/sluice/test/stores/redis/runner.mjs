@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A process of its own that runs jobs in the places of a limiter on Redis: started by places.test.ts, told what to do by
- * messages. It runs what was built, because Node 20 runs no TypeScript.
+ * A separate process that runs jobs in the places of a limiter on Redis. places.test.ts starts it and
+ * controls it by messages. It imports the built package, because Node 20 cannot run TypeScript.
  *
  * argv: the port of Redis.
  * Message: { name, limit, lease, job, lanes, span }: for `span` milliseconds, `lanes` callers run jobs of `job` milliseconds.

@@ -21,7 +21,7 @@ beforeAll(async () => {
   await until(async () => (await copy.info('replication')).includes('master_link_status:up'));
   copy.disconnect();
   sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(master.port, 2)));
-  // They have found each other and the replica.
+  // The sentinels have found each other and the replica.
   for (const { port } of sentinels) {
     const control = ioredis(port);
     await until(async () => {
@@ -37,7 +37,7 @@ afterAll(async () => {
   await Promise.all([...sentinels, master, replica].map((one) => one.stop()));
 });
 
-/** A later answer: until the old master is a replica, the breaker may open once more. */
+/** Retries, because the breaker may open once more until the old master has become a replica. */
 async function answered(limiter: Limiter<Promise<Decision>>): Promise<Decision> {
   let decision: Decision | undefined;
   await until(async () => {
@@ -51,7 +51,10 @@ interface Row {
   readonly connected: Connected;
   readonly limiter: Limiter<Promise<Decision>>;
   readonly events: BreakerEvent[];
-  /** When each was admitted; those of which nothing is known; when the first was admitted by the successor. */
+  /**
+   * Times of admissions, number of checks with an unknown outcome, and the time of the first admission by the
+   * new master.
+   */
   readonly admitted: number[];
   unknown: number;
   back: number;
@@ -65,9 +68,9 @@ describe('a master that is killed while checks run', () => {
   const LIMIT = 1_000_000;
   const rows = new Map<string, Row>();
   const unhandled = rejections();
-  /** What was admitted until then, the replica had heard of before the master was killed. */
+  /** The replica had received everything that was admitted before this time. */
   let known = Infinity;
-  /** When the sentinels had named another. */
+  /** When the sentinels had announced a new master. */
   let succeeded = Infinity;
   let lateness = 0;
 
@@ -135,7 +138,7 @@ describe('a master that is killed while checks run', () => {
   });
 
   test.each(Object.keys(SENTINEL_CLIENTS))(
-    'has a successor, and nothing hangs in between: %s',
+    'is replaced by its replica, and no check hangs in between: %s',
     async (name) => {
       const row = rows.get(name)!;
       expect(row.slowest).toBeLessThanOrEqual(DEADLINE + 10 + 2 * lateness);
@@ -143,7 +146,7 @@ describe('a master that is killed while checks run', () => {
       expect(row.back, 'back after').toBeGreaterThan(0);
       expect(row.back, 'back after').toBeLessThan(10_000);
       expect(row.events[0].type).toBe('open');
-      // It may open once more while the old master is made a replica.
+      // The breaker may open once more while the old master becomes a replica.
       expect(row.events.map(({ type }) => type)).toContain('close');
 
       const counted = LIMIT - (await answered(row.limiter)).remaining;

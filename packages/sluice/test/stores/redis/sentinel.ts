@@ -1,4 +1,4 @@
-/** Sentinels, which tell clients who the master is, and the clients that ask them. */
+/** Sentinels, which tell clients which server is the master, and the clients that ask them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,8 +27,8 @@ export async function startSentinel(master: number, quorum: number): Promise<Sen
       `dir ${dir}`,
       'bind 127.0.0.1',
       `sentinel monitor ${NAME} 127.0.0.1 ${master} ${quorum}`,
-      // On a busy machine a master may well be silent for a second. After two in which it stood still itself, a sentinel
-      // does nothing for thirty: so nobody is deposed before he is killed.
+      // On a busy machine a master may be silent for a second. A sentinel that was itself stopped for two
+      // seconds does nothing for thirty. With this value, no master is replaced before a test kills it.
       `sentinel down-after-milliseconds ${NAME} 2500`,
       `sentinel failover-timeout ${NAME} 3000`,
     ].join('\n'),
@@ -46,7 +46,7 @@ export async function startSentinel(master: number, quorum: number): Promise<Sen
   };
 }
 
-/** Every client that knows sentinels, with its default settings. */
+/** Every client that supports sentinels, with its default settings. */
 export const SENTINEL_CLIENTS: Readonly<
   Record<string, (sentinels: readonly number[]) => Promise<Connected>>
 > = {

@@ -19,7 +19,7 @@ function limiterOf(client: RedisClient) {
 const isAnswered = async (limiter: ReturnType<typeof limiterOf>): Promise<boolean> =>
   (await outcome(() => limiter.take('a'))).value?.source === 'store';
 
-// An object with send has to find that out by itself.
+// Excluded, because an object with send() has to detect this itself.
 describe.each(Object.entries(ROWS).filter(([name]) => name !== 'an object with send'))(
   'a connection that is silent and never closed, with %s',
   (name, connect) => {
@@ -32,7 +32,8 @@ describe.each(Object.entries(ROWS).filter(([name]) => name !== 'an object with s
       try {
         const limiter = limiterOf(connected.client);
         await until(() => isAnswered(limiter));
-        // No connection that is open now hears anything from its next reply on. New connections do.
+        // Connections that are open now receive neither their next reply nor anything after it. New connections
+        // work.
         proxy.mute = true;
         const { error } = await outcome(() => limiter.take('a'));
         expect((error as StoreUnavailable).fault).toBe('deadline');
@@ -47,13 +48,13 @@ describe.each(Object.entries(ROWS).filter(([name]) => name !== 'an object with s
   },
 );
 
-describe.concurrent('a cluster’s master that hangs is left for its successor', () => {
+describe.concurrent('a cluster’s master that hangs is replaced by its replica', () => {
   const CLIENTS = {
     ioredis: (nodes: { host: string; port: number }[]) => new RedisCluster(nodes),
     iovalkey: (nodes: { host: string; port: number }[]) => new ValkeyCluster(nodes),
   };
 
-  test.each(Object.entries(CLIENTS))('by %s', async (_, make) => {
+  test.each(Object.entries(CLIENTS))('for clients of %s', async (_, make) => {
     const args = ['--cluster-enabled', 'yes', '--repl-diskless-sync-delay', '0'];
     const [master, replica] = await Promise.all([redisServer({ args }), redisServer({ args })]);
     const [first, second] = [ioredis(master.port), ioredis(replica.port)];
@@ -64,7 +65,8 @@ describe.concurrent('a cluster’s master that hangs is left for its successor',
       await second.cluster('MEET', '127.0.0.1', String(master.port));
       await until(async () => (await outcome(() => second.cluster('REPLICATE', id))).value === 'OK');
       await until(async () => (await second.info('replication')).includes('master_link_status:up'));
-      // Only who knows of the replica can ask it, and one that has not replicated anything is not told of.
+      // A client can only use a replica that it knows, and a cluster does not list a replica that has not
+      // replicated anything yet.
       await until(async () => (await outcome(() => first.set('a', 'a'))).value === 'OK');
       await until(async () => JSON.stringify(await first.cluster('SLOTS')).includes(`,${replica.port},`));
       client = make([master, replica].map(({ port }) => ({ host: '127.0.0.1', port })));

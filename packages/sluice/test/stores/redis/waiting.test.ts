@@ -1,4 +1,4 @@
-/** Waiting for one's turn when the line goes through several processes. */
+/** Waiting for a turn when several processes share the queue. */
 import { Redis } from 'ioredis';
 import { afterAll, expect, inject, test } from 'vitest';
 import { concurrency, createLimiter, gcra, type Policies } from '../../../src/index.ts';
@@ -10,7 +10,7 @@ afterAll(() => {
   for (const client of clients) client.disconnect();
 });
 
-/** A limiter on a connection of its own, as another process would have. */
+/** A limiter on its own connection, as another process would have. */
 function open(policies: Policies, name: string) {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   clients.push(client);
@@ -20,7 +20,7 @@ function open(policies: Policies, name: string) {
   });
 }
 
-test('acquire waits for the announced instant, in order', async () => {
+test('acquire waits for the announced time, in order', async () => {
   const limiter = open(gcra({ limit: 20, per: '1s', burst: 1 }), 'in order');
   const order: number[] = [];
   const began = performance.now();
@@ -29,15 +29,15 @@ test('acquire waits for the announced instant, in order', async () => {
   expect(performance.now() - began).toBeGreaterThan(190);
 });
 
-test('two processes that wait for the same key get no more between them than one would', async () => {
+test('two processes that wait for the same key together get no more than one would', async () => {
   const [a, b] = [open('50/s burst 5', 'shared'), open('50/s burst 5', 'shared')];
   const began = performance.now();
   await Promise.all(Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? a : b).acquire('k')));
-  // 5 at once, 25 at 20 ms each.
+  // 5 immediately, then 25 at 20 ms each.
   expect(performance.now() - began).toBeGreaterThan(490);
 });
 
-test('what another process releases is had long before its lease would have ended', async () => {
+test('a place that another process releases is available long before its lease would have ended', async () => {
   const [a, b] = [
     open(concurrency({ limit: 1, lease: '1h' }), 'lease'),
     open(concurrency({ limit: 1, lease: '1h' }), 'lease'),
@@ -48,7 +48,7 @@ test('what another process releases is had long before its lease would have ende
   expect((await waiting).allowed).toBe(true);
 });
 
-test('a caller that gives up while it is being served gets its charge back', async () => {
+test('a caller that stops waiting while it is being served gets its charge refunded', async () => {
   const limiter = open(gcra({ limit: 1, per: '1h', burst: 10 }), 'gives up');
   const abort = new AbortController();
   const waiting = limiter.acquire('k', { cost: 10, signal: abort.signal });
@@ -64,7 +64,7 @@ test('run holds a place over Redis, and frees it', async () => {
     Array.from({ length: 8 }, () =>
       limiter.run('k', async () => {
         most = Math.max(most, ++inFlight);
-        // The first waits for the second.
+        // The first job waits for the second.
         await until(() => most > 1);
         await new Promise((resolve) => setTimeout(resolve, 20));
         inFlight--;
