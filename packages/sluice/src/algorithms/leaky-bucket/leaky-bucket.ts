@@ -78,7 +78,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   },
 };
 
-/** Drips since the row was written; Infinity if only a wrong clock can have written it, so that the bucket is empty. */
+/** Drips since the row was written; Infinity if a wrong clock must have written it, so that the bucket counts as empty. */
 function dripsBy(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
   if (row[at + 1] > now && isFarAhead(row[at + 1], now, windowOf(p.size, p.dripSize, p.dripRate)))
     return Infinity;
@@ -105,7 +105,7 @@ function drain(p: LeakyBucketParams, row: Cells, at: number, now: Millis): void 
   else row[at + 1] = row[at] === 0 ? Math.max(now, row[at + 1]) : row[at + 1] + passed * p.dripRate;
 }
 
-/** Units of the drips by which a duration that is longer by `span` can exceed the original one. */
+/** The most units that drips can return during the span. */
 function leak({ dripSize, dripRate }: LeakyBucketParams, span: Millis): number {
   return Math.ceil(span / dripRate) * dripSize;
 }
