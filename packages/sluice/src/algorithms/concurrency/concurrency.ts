@@ -35,7 +35,7 @@ export function concurrency(options: ConcurrencyOptions): Policy {
     limit: whole('concurrency.limit', limit),
     per: duration('concurrency.lease', lease),
     step: 0,
-    // Entries must never be merged, because merged places could not be released separately.
+    // Enough for all places: merged entries could not be released separately.
     entries: Math.max(limit + 1, FEWEST_ENTRIES),
   };
   return { algorithm: concurrencyAlgorithm, params, limit, window: params.per };

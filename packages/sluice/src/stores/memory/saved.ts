@@ -39,7 +39,7 @@ export function save(spaces: Spaces, now: Millis): Saved {
   return { seed: [...spaces.seed], tables, blocks };
 }
 
-/** Only for an empty store with the same seed as the one that was saved. */
+/** Adds the saved rows to a store, which must be empty and have the same seed as the one that was saved. */
 export function restore(spaces: Spaces, { tables, blocks }: Saved, now: Millis): void {
   for (const { plans, width, rows, count } of tables) {
     const [space] = plans.map((plan) => spaces.of(plan, now));
