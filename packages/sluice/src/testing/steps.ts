@@ -7,7 +7,7 @@ export type Step = readonly [at: number, ask: (limiter: AnyLimiter) => unknown, 
 export interface ClaimSteps {
   readonly name: string;
   readonly policies: PolicySource;
-  /** Default: no options, and two tiers that the claims about verbs use. */
+  /** Default: no options except two tiers, which the claims about verbs use. */
   readonly options?: Pick<LimiterOptions, 'inherit' | 'tiers'>;
   readonly steps: readonly Step[];
 }

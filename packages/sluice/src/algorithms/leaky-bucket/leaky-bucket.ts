@@ -91,7 +91,7 @@ function level(p: LeakyBucketParams, row: Cells, at: number, passed: number): nu
 
 /**
  * The number of drips after which the cost fits, given an estimate. With fractional costs the quotient behind the estimate
- * may be rounded across a whole number, so it is corrected by what the check will compare at that drip.
+ * may be rounded across a whole number, so the estimate is corrected with the comparison that the check makes at that drip.
  */
 function dripsUntil(p: LeakyBucketParams, row: Cells, at: number, estimate: number, cost: number): number {
   if (level(p, row, at, estimate) + cost - p.size > 0) return estimate + 1;

@@ -2,7 +2,7 @@
  * Blocks a key after repeated denials, longer each time. It watches the limiter's other policies: each denial is a strike,
  * and `after` strikes block the key. Attempts during the block do not count, so the announced end is exact.
  *
- * Cells: strikes, since (the first of them, or the end of the last block), until (end of the block), length (of it).
+ * Cells: strikes, since (the first strike, or the end of the last block), until (the block's end), length (of the block).
  */
 import {
   type Algorithm,

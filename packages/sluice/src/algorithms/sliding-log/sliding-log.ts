@@ -23,7 +23,7 @@ export interface SlidingLogOptions {
   readonly limit: number;
   /** The length of a window. */
   readonly per: Duration;
-  /** 'exact' (default), or the number of sub-windows in `per`: a key then has at most that many entries + 1. */
+  /** 'exact' (default), or the number of sub-windows in `per`: a key then has at most one entry more than that. */
   readonly resolution?: 'exact' | number | undefined;
 }
 
@@ -54,7 +54,7 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     if (cost > p.limit) return Infinity;
     const first = firstLive(p, row, at, now);
     if (used(row, at, first) + cost <= p.limit) return 0;
-    // The earliest entry after whose end the cost fits. Sums rise, so this is a binary search. It compares exactly what
+    // Finds the earliest entry after whose expiry the cost fits. Sums rise, so this is a binary search. It compares exactly what
     // the check above compares once that entry has expired: with fractional costs, any other form rounds differently.
     const last = lastSum(row, at);
     let [low, high] = [first, row[at + 1] - 1];

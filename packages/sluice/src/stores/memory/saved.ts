@@ -7,7 +7,7 @@ export interface Saved {
   /** The seed of the fingerprints. */
   readonly seed: readonly number[];
   readonly tables: readonly SavedTable[];
-  /** Manual blocks: until when, by fingerprint. */
+  /** The ends of manual blocks, by fingerprint. */
   readonly blocks: readonly { readonly name: string; readonly rows: Float64Array; readonly count: number }[];
 }
 
@@ -102,7 +102,7 @@ class CellWriter {
   #length = 0;
   #count = 0;
 
-  /** As two integers: a fingerprint read as a float64 may be a NaN, whose bits can change in transit. */
+  /** Writes the fingerprint as two integers: a fingerprint read as a float64 may be a NaN, whose bits can change in transit. */
   tag(low: number, high: number): void {
     this.#room(1);
     this.#tags[2 * this.#length] = low;

@@ -8,7 +8,7 @@ import { type RowKind, Table } from '../table/table.ts';
 /** What all limiters with the same name share. */
 export interface Group {
   readonly name: string;
-  /** By signature. */
+  /** The tables of this name, by the signature of their plans. */
   readonly spaces: Map<string, Space>;
   /** Manual blocks are rare, so they have a table of their own instead of a cell in every row. */
   blocks: Table | undefined;
