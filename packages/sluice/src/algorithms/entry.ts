@@ -1,12 +1,12 @@
-/** What the registry knows about an algorithm. */
+/** The types of the registry's entries. */
 import type { Algorithm, Millis, Policy } from '../engine/contract.ts';
 
 export interface AlgorithmEntry {
   /** Makes a policy from options, which it validates. */
   readonly factory: (options: never) => Policy;
-  /** What decides for its policies: one algorithm, or one for each way in which the factory can be used. */
+  /** The algorithms that its policies can have: usually one, but `fixedWindow` has another one for calendar units. */
   readonly algorithms: readonly Algorithm[];
-  /** How its policies are written as text. Missing: a rate does not describe them completely. */
+  /** How its policies are written as text. Missing if a rate does not describe them completely. */
   readonly text?: TextForm | undefined;
 }
 

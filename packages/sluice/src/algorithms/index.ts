@@ -1,4 +1,4 @@
-// The folder is the registry: one line per algorithm, checked by the documentation tests.
+// The factories and the types of their options, one line per algorithm. registry.ts lists the algorithms by name.
 export { type ConcurrencyOptions, concurrency } from './concurrency/concurrency.ts';
 export { type FixedWindowOptions, fixedWindow } from './fixed-window/fixed-window.ts';
 export { type GcraOptions, gcra } from './gcra/gcra.ts';

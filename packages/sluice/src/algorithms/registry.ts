@@ -16,7 +16,7 @@ import { tokenBucketEntry } from './token-bucket/token-bucket.ts';
 
 export type Registry = Readonly<Record<string, AlgorithmEntry>>;
 
-/** The algorithms that have a text form. They are listed apart so that `createLimiter` does not load the others. */
+/** The algorithms that have a text form. They are listed separately so that `createLimiter` does not load the others. */
 export const ratedAlgorithms: Readonly<Record<string, RatedEntry>> = {
   gcra: gcraEntry,
   'token-bucket': tokenBucketEntry,

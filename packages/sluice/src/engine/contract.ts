@@ -6,7 +6,7 @@ export type Millis = number;
 /** A table of rows. A row starts at an offset; a row of zeros is a fresh key. */
 export type Cells = Float64Array;
 
-/** A value, or a promise of it: what a store that may or may not be synchronous returns. */
+/** A value or a promise of it, as returned by a store that may or may not be synchronous. */
 export type MaybePromise<T> = T | Promise<T>;
 
 /** `T` if the store answers synchronously, `Promise<T>` if it answers with promises. */
@@ -38,10 +38,10 @@ export const MANUAL_BLOCK = 'block';
 
 /**
  * The arithmetic of one kind of limit, over one policy's part of a row. The required members are all that most algorithms
- * need; each optional member is a capability that some algorithms have and others lack.
+ * need. Each optional member is a capability that only some algorithms have.
  */
 export interface Algorithm<P extends Params = Params> {
-  /** As in a policy's text: 'gcra', 'fixed-window'. */
+  /** The name that a policy's text uses, such as 'gcra' or 'fixed-window'. */
   readonly name: string;
   /** The number of float64 cells in a fresh row. */
   width(params: P): number;
@@ -60,21 +60,21 @@ export interface Algorithm<P extends Params = Params> {
   clearIn(params: P, row: Cells, at: number, now: Millis): Millis;
 
   /**
-   * How units come back, if that is the same for every row; undefined: the engine asks `waitFor` for each row. `limit` and
-   * `window` are the policy's, which may announce more than its params admit.
+   * How units come back, if that is the same for every row; if undefined, the engine calls `waitFor` for each row. `limit`
+   * and `window` are the policy's, which may announce more than its params admit.
    */
   refill?(params: P, limit: number, window: Millis): 'even' | 'whole' | undefined;
 
   /** True if the algorithm is charged once for each denial by another policy, and never for a cost that is allowed. */
   readonly countsDenials?: boolean;
 
-  /** For algorithms whose overdraft lasts until it is paid off: a turn in the future can be booked by taking it now. */
+  /** For algorithms whose overdraft lasts until it is paid off, so that a future turn can be booked by taking it now. */
   readonly booking?: {
-    /** How much of a cost that does not fit may be charged, so that one unit is allowed at most `span` from now. */
+    /** How much of a cost that does not fit may be charged so that one unit is allowed again within `span`. */
     overdraft(params: P, row: Cells, at: number, now: Millis, cost: number, span: Millis): number;
   };
 
-  /** For algorithms whose units are held only for a while, and are given back by `release` or when their lease ends. */
+  /** For algorithms whose units are held until they are given back by `release`, or until their lease ends. */
   readonly hold?: {
     /** The instant under which the last take was recorded; `give` accepts it as `takenAt`. */
     takenAt(params: P, row: Cells, at: number): Millis;
@@ -107,7 +107,7 @@ export interface Algorithm<P extends Params = Params> {
           span: Millis,
           short: Millis,
         ): Pick<Policy, 'params'> & Partial<Pick<Policy, 'limit' | 'window'>>;
-        /** Units that come back by themselves within the span; default 0. Returned with a lease, they would come back twice. */
+        /** Units that come back by themselves within the span; default 0. Leases do not return them a second time. */
         leak?(params: P, span: Millis): number;
         /** How long the units of a debit may be spent, given the row's `resetAfter` after the debit; default: the whole span. */
         lasts?(params: P, resetAfter: Millis): Millis;
@@ -127,7 +127,7 @@ export interface Algorithm<P extends Params = Params> {
     maxWidth(params: P): number;
   };
 
-  /** For algorithms whose Redis script needs other numbers than the values of their params, in order. */
+  /** For algorithms whose Redis script needs numbers other than the values of their params, in order. */
   readonly redis?: {
     args(params: P, now: Millis): readonly number[];
   };
@@ -135,15 +135,15 @@ export interface Algorithm<P extends Params = Params> {
 
 /** An algorithm with its numbers, and the two numbers that headers announce. */
 export interface Policy {
-  /** The rules. */
+  /** The arithmetic that decides. */
   readonly algorithm: Algorithm;
-  /** The numbers of these rules. */
+  /** The algorithm's numbers, in the form that it expects. */
   readonly params: Params;
   /** The most that is allowed simultaneously. */
   readonly limit: number;
   /** The duration in which the whole limit comes back. */
   readonly window: Millis;
-  /** The duration that the rate was given for, where it is not `window`: a burst smaller than the rate comes back sooner. */
+  /** The duration of the rate, if it is not `window`: a burst smaller than the rate comes back sooner. */
   readonly per?: Millis | undefined;
 }
 
@@ -190,7 +190,7 @@ export function leaseOf({ policies }: Plan): Millis {
   return shortest;
 }
 
-/** Variable-length rows live outside the table; their single cell in it is a pointer. Pointer 0: a row of zeros. */
+/** Variable-length rows are kept outside the table, where a single cell points to each of them. Pointer 0 is a row of zeros. */
 export interface VariableRows {
   /** The row that a cell points to. */
   get(pointer: number): Cells;
@@ -200,7 +200,7 @@ export interface VariableRows {
 
 /** How a plan converts rows that were written under other limits. */
 export interface Inheritance {
-  /** What is kept: the units that were used, the units that were left, or the share of the limit that was used. */
+  /** Keeps the used units ('additive'), the remaining units ('as-is'), or the used share of the limit ('proportional'). */
   readonly keeps: 'additive' | 'as-is' | 'proportional';
   /**
    * Where the signatures start in a row. A signature holds the numbers under which a slot was written: for 'additive' its
@@ -309,7 +309,7 @@ export interface Decision {
   readonly at?: Millis | undefined;
 }
 
-/** Tells the time and runs timers. */
+/** Provides the time and runs timers. */
 export interface Clock {
   /** Milliseconds since 1970, or since any other fixed instant; never below 0. */
   now(): Millis;
@@ -328,7 +328,7 @@ export interface WithStore<R extends MaybePromise<Decision> = MaybePromise<Decis
 
 /** Owns atomicity, expiry and the clock. `R`: `Decision` if it answers synchronously, else `Promise<Decision>`. */
 export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
-  /** The timers by which callers wait for what the store announced. */
+  /** The timers with which callers wait until an instant that the store announced. */
   readonly clock: Pick<Clock, 'after'>;
   /**
    * True if the state lives only in this process, as in `memory()`. Limiters without a `name` are accepted only on such a

@@ -1,5 +1,5 @@
 /**
- * Every verb, written once over the functions of an algorithm. Time is an argument, and the store owns the row.
+ * Implements every verb once, for all algorithms. Time is an argument, and the store owns the row.
  *
  * Most functions below take the same arguments: the policies, the cells, where in them the row starts, the time, and the
  * variable-length rows. They are separate arguments instead of an object because every check passes through here.
@@ -100,7 +100,7 @@ function decideOnRow(
     const decision = describe(policies, cells, at, now, rows, block, delay === 0, booked ? cost : 0, cost);
     return booked ? bookedDecision(decision, delay) : decision;
   }
-  // A fresh row has nothing to give back and stays fresh: a timestamp in it would count against a clock that goes back.
+  // A fresh row has nothing to give back and stays fresh: with a timestamp in it, the key could be denied if the clock goes back.
   if ((verb === 'refund' || verb === 'release' || verb === 'renew') && !isFresh(hit.plan, cells, at))
     give(policies, cells, at, now, rows, cost, verb !== 'refund', hit.of?.at);
   const holding = verb === 'renew' ? policies.filter(({ algorithm }) => algorithm.hold !== undefined) : [];

@@ -1,6 +1,6 @@
 /**
- * Every decision is made here: built from a row's numbers, merged with others, brought up to date, or declared without a
- * store. So all of them have the same members in the same order, and one rule names the limiting policy.
+ * Creates every decision: from a row's numbers, by merging others, by updating an earlier one, or without a store. So all
+ * decisions have the same members in the same order, and one rule determines the limiting policy.
  */
 import {
   type Decision,
@@ -38,7 +38,7 @@ export function makeDecision(
   return { allowed, taken, limit, remaining, retryAfter, resetAfter, policy: name, policies, source };
 }
 
-/** The one rule: the policy with the longest wait limits; among equal waits, the one with the least remaining. */
+/** The rule: the limiting policy is the one with the longest wait or, among equal waits, with the least remaining. */
 function isMoreLimiting(
   a: Pick<LimitingNumbers, 'retryAfter' | 'remaining'>,
   b: Pick<LimitingNumbers, 'retryAfter' | 'remaining'>,
@@ -68,7 +68,7 @@ export function decisionOf(
   return makeDecision(blocked, states, allowed, taken, source);
 }
 
-/** A charge that waits for its turn: `retryAfter` is the delay until then, not the wait of another charge like it. */
+/** A charge that waits for its turn: `retryAfter` is the delay until that turn, not the wait for another charge. */
 export function bookedDecision(decision: Decision, delay: Millis): Decision {
   return { ...decision, retryAfter: delay };
 }
@@ -78,14 +78,14 @@ export function heldDecision(decision: Decision, at: Millis | undefined): Decisi
   return { ...decision, at };
 }
 
-/** The decision that limits all of them. If any is a denial, only denials are compared. */
+/** The most limiting of these decisions. If any of them is a denial, only denials are compared. */
 export function limitingDecision(decisions: readonly Decision[]): Decision {
   const denials = decisions.filter(({ allowed }) => !allowed);
   const compared = denials.length > 0 ? denials : decisions;
   return compared.reduce((a, b) => (isMoreLimiting(b, a) ? b : a));
 }
 
-/** Several decisions on one request as one: the limiting one, with every policy under a name of its own. */
+/** Merges several decisions on one request: the limiting one, with the policies of all, renamed where names collide. */
 export function mergeDecisions(decisions: readonly Decision[]): Decision {
   const [first] = decisions;
   if (decisions.length === 1) return first;
@@ -98,7 +98,7 @@ export function mergeDecisions(decisions: readonly Decision[]): Decision {
   return { ...limitingDecision(decisions), policies };
 }
 
-/** A denial that is remembered, `age` after the store made it. */
+/** A cached denial as it reads `age` after the store made it. */
 export function agedDenial(denial: Decision, age: Millis): Decision {
   const left = (duration: Millis): Millis => Math.max(0, duration - age);
   return {
@@ -116,9 +116,9 @@ export function agedDenial(denial: Decision, age: Millis): Decision {
 }
 
 /**
- * What a node decides without the store, from the store's last answer. `age`: since that answer. `units`: what the node
- * has beyond what the store said is left; negative if it let units pass that the store has not counted yet. `wait`: 0
- * when allowed. `remaining`: what the decision shows, if not these units.
+ * A decision that a node makes without the store, based on the store's last answer. `age`: time since that answer. `units`:
+ * what the node has in addition to what the store said remains; negative if the node allowed units that the store has not
+ * counted yet. `wait`: 0 if allowed. `remaining`: the number that the decision shows, if it differs from that sum.
  */
 export function localDecision(
   answer: Decision,
@@ -130,7 +130,7 @@ export function localDecision(
   remaining: number = unitsOf(answer.remaining + units, answer.limit),
 ): Decision {
   const { policies, limit, resetAfter, policy: name } = answer;
-  // Most limiters have one policy, and with leases most decisions are made here: no closure for it.
+  // Avoids a closure: with leases most decisions are made here, and most limiters have one policy.
   const states = [localState(policies[0], units, age, wait)];
   for (let i = 1; i < policies.length; i++) states.push(localState(policies[i], units, age, wait));
   const limiting = {
@@ -155,7 +155,7 @@ function localState(state: PolicyState, units: number, age: Millis, wait: Millis
   );
 }
 
-/** The answer of a store that cannot be asked: a new key's numbers, or a denial for `retryAfter`. */
+/** The answer while the store is unavailable: a new key's numbers, or a denial for `retryAfter`. */
 export function fallbackDecision(
   policies: readonly PlacedPolicy[],
   allowed: boolean,
@@ -181,7 +181,7 @@ export function declareDecision(
   return makeDecision(numbers, [], allowed, taken, source);
 }
 
-/** Whole units of what is available, at least 0 and at most the limit. */
+/** Rounds the available amount down to whole units, at least 0 and at most the limit. */
 export function unitsOf(available: number, limit: number): number {
   return Math.floor(available < 0 ? 0 : available < limit ? available : limit);
 }

@@ -37,7 +37,7 @@ export function evictionWeight(
   return sign * most;
 }
 
-/** Units that an eviction would forgive, times how long they would still count; ten times that if nothing is left. */
+/** Units that an eviction would forgive, times how long they would still count; ten times that if the key has none left. */
 export function lossOf(limit: number, free: number, clear: Millis): number {
   return (free < limit ? limit - free : 1) * Math.min(clear, 1e15) * (free < 1 ? 10 : 1);
 }

@@ -1,4 +1,4 @@
-/** A cache with a bound, by text. */
+/** A cache with string keys and a bounded size. */
 export interface BoundedCache<T> {
   get(id: string): T | undefined;
   set(id: string, value: T): T;
@@ -6,8 +6,8 @@ export interface BoundedCache<T> {
 }
 
 /**
- * Keeps at least the last `least` entries that were asked for, and at most twice as many. Two Maps take turns: finding
- * the oldest entry of one Map becomes slow once many of its first entries have been deleted.
+ * Keeps at least the `least` most recently used entries, and at most twice as many. It alternates between two Maps, because
+ * finding the oldest entry of a single Map becomes slow once many of its first entries have been deleted.
  */
 export function boundedCache<T>(least: number): BoundedCache<T> {
   let recent = new Map<string, T>();

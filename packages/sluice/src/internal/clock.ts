@@ -1,14 +1,14 @@
-/** The system's clock, and waiting for it. */
+/** The system's clock, and timers. */
 import type { Clock, Millis } from '../engine/contract.ts';
 import { SluiceError } from './errors.ts';
 
-/** A longer delay makes setTimeout ring immediately. */
+/** With a longer delay, setTimeout fires immediately. */
 export const LONGEST_TIMEOUT: Millis = 2 ** 31 - 1;
 
-/** Timers ring up to a millisecond early. One that rings earlier than this runs on fake time, which `performance` does not follow. */
+/** Timers fire up to a millisecond early. If one fires earlier than this, time is faked, but `performance` is not. */
 const EARLY: Millis = 2;
 
-/** A clock over a reading function. Waiting for it uses timers, which keep the process alive only while a caller waits. */
+/** A clock that reads the time from a function. Its timers keep the process alive only while a caller waits. */
 export function clockFrom(now: () => Millis): Clock {
   return {
     now,
@@ -31,17 +31,17 @@ export function clockFrom(now: () => Millis): Clock {
   };
 }
 
-/** What a store was given as `clock`. One without `after` is waited for with setTimeout. */
+/** A clock that was passed to a store as `clock`. Without `after`, waiting uses setTimeout. */
 export interface GivenClock {
   /** Epoch milliseconds, or milliseconds since any other fixed instant; never below 0. */
   now(): Millis;
-  /** As in `Clock`. */
+  /** Same as `Clock.after`. */
   after?: Clock['after'];
 }
 
 /**
- * A clock that was given as an option, with its readings checked. Below 0 a row of zeros, which is what a fresh key has,
- * would lie in the future, and every key would be denied.
+ * Validates a clock that was passed as an option, and each time that it returns. With times below 0, the row of zeros of a
+ * fresh key would be in the future, and every key would be denied.
  */
 export function clockOf(option: string, given: GivenClock | undefined): Clock {
   if (given === undefined) return systemClock;
@@ -58,9 +58,9 @@ export function clockOf(option: string, given: GivenClock | undefined): Clock {
     : { now, after: (delay, wake, isQuiet) => after.call(given, delay, wake, isQuiet) };
 }
 
-/** What `performance.now()` counts from, in epoch milliseconds. */
+/** The instant from which `performance.now()` counts, in epoch milliseconds. */
 function originOf({ timeOrigin }: typeof performance): Millis {
-  // @sinonjs/fake-timers before version 14, which Jest 29 and 30 use, has a function there.
+  // In @sinonjs/fake-timers before version 14, which Jest 29 and 30 use, `timeOrigin` is a function.
   return Number.isFinite(timeOrigin) ? timeOrigin : Date.now() - performance.now();
 }
 

@@ -1,4 +1,4 @@
-/** Code that works with and without promises: it continues synchronously if the value is there, and later if it is a promise. */
+/** Helpers for code that works with and without promises: it continues synchronously unless the value is a promise. */
 import type { MaybePromise } from '../engine/contract.ts';
 
 /** Whether the value is a promise, or any other object with a `then` method. */
@@ -6,7 +6,7 @@ export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === 'function';
 }
 
-/** Calls `next` with the value: synchronously if it is there, otherwise when the promise resolves. */
+/** Calls `next` with the value: synchronously, or, if it is a promise, when that resolves. */
 export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return isPromise(value) ? value.then(next) : next(value);
 }

@@ -38,7 +38,7 @@ export function atLeastOne(option: string, value: unknown): number {
   return value as number;
 }
 
-/** The limit of a window. Below 1 nothing would ever pass, so the error says how to write the same rate. */
+/** The limit of a window. Below 1 nothing would ever be allowed, so the error says how to write the same rate. */
 export function perWindow(option: string, limit: unknown, window: number): number {
   const units = positive(option, limit);
   if (units >= 1) return units;
@@ -68,7 +68,7 @@ export function listOf<T>(option: string, value: readonly T[]): readonly T[] {
   return value;
 }
 
-/** The defined values. */
+/** Rejects options with these names that are neither undefined nor a function. */
 export function functions<T extends object>(
   what: string,
   options: T,

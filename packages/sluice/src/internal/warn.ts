@@ -1,4 +1,4 @@
-/** Warnings: the setup works, but not as its owner most likely expects. They never change an answer. */
+/** Warnings about setups that work, but most likely not as intended. They never change a decision. */
 
 interface Host {
   readonly process?: {

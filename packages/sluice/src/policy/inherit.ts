@@ -9,8 +9,8 @@ import { SluiceError } from '../internal/errors.ts';
 import { numbered } from './layout.ts';
 
 /**
- * What is kept of a key's state when its limit changes: what was used ('additive'), what was left ('as-is'), the share of
- * the limit that was used ('proportional'), or nothing ('reset').
+ * How a key's state is converted when its limit changes. 'additive' keeps the used units, 'as-is' the remaining units,
+ * 'proportional' the used share of the limit, and 'reset' nothing.
  */
 export type Inherit = 'additive' | 'as-is' | 'proportional' | 'reset';
 
@@ -50,7 +50,7 @@ export function inheriting(plan: Plan, keeps: Inherit): Plan {
   };
 }
 
-/** Numbers per signature. 'additive': the unit. 'proportional': full and unit. 'as-is': also until when they matter. */
+/** Numbers per signature. 'additive': the unit. 'proportional': full and unit. 'as-is': also until when they apply. */
 function signatureWidth(keeps: Inheritance['keeps']): number {
   return keeps === 'additive' ? 1 : keeps === 'proportional' ? 2 : 3;
 }
@@ -62,7 +62,7 @@ const NEAR = 1e-9;
 
 type Spending = NonNullable<PlacedPolicy['algorithm']['inherit']>;
 
-/** What one unit costs, in the unit of the cells. */
+/** What one unit adds to the cells. */
 function unitOf({ algorithm, params }: PlacedPolicy): number {
   return algorithm.inherit?.unit?.(params) ?? 1;
 }
@@ -98,7 +98,7 @@ function convertRow({ policies, inherit }: InheritingPlan, row: Cells, now: Mill
     if (signed < 0) continue;
     const policy = policies[i];
     const { algorithm, params, offset: start } = policy;
-    // A row that is full under one plan may be half full under another: the row is fresh once all plans that wrote it agree.
+    // A row may be fully replenished under one plan and not under another. It is fresh once it is so under all plans that wrote it.
     if (keeps === 'as-is' && row[signed + 2] <= now) {
       row.fill(0, start, start + algorithm.width(params));
       row.fill(0, signed, signed + 3);
@@ -113,7 +113,7 @@ function convertRow({ policies, inherit }: InheritingPlan, row: Cells, now: Mill
   }
 }
 
-/** Signs policies once something was charged; for 'as-is' also notes until when that matters. */
+/** Signs the policies once something was charged; for 'as-is' also records until when the signature applies. */
 const sign: Inheritance['sign'] = ({ plan, mode }, row, at, now, decision) => {
   const { policies, inherit } = plan as InheritingPlan;
   const { keeps, signedAt } = inherit;

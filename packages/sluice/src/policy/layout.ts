@@ -83,7 +83,7 @@ export function planInRow(name: string, places: readonly Place[]): Plan {
   };
 }
 
-/** Names what is stored in a row: plans of one limiter with the same algorithms read each other's rows. */
+/** Describes what a row contains: plans of one limiter with the same algorithms read each other's rows. */
 export function signatureOf(slots: readonly Policy[]): string {
   return slots.map((policy) => policy.algorithm.name).join('&');
 }

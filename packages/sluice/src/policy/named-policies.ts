@@ -6,7 +6,7 @@ import { isPromise } from '../internal/maybe-promise.ts';
 import { isPolicy, type NamedPolicies, placeTogether } from './layout.ts';
 import { parsePolicies } from './text.ts';
 
-/** Text, a policy, several in a list, or several by name. */
+/** Policies as text, a single policy, a list of policies, or policies by name. */
 export type Policies =
   | string
   | Policy
@@ -44,7 +44,7 @@ function namedPolicies(policies: unknown): NamedPolicies {
     throw new SluiceError('ERR_POLICY', 'policies', policies);
   const misplaced = misplacedAs(policies);
   if (misplaced !== undefined) throw new SluiceError('ERR_POLICY', 'policies', policies, misplaced);
-  // A policy may be called __proto__.
+  // Without a prototype, because a policy may be named __proto__.
   const named = Object.create(null) as Record<string, Policy>;
   const isList = Array.isArray(policies);
   for (const [name, given] of Object.entries(policies)) {

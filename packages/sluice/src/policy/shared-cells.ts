@@ -1,7 +1,7 @@
 /**
- * Determines which policies of a limiter's plans share cells. A limiter has one row per key for its own policies and all of its tiers,
- * and every policy of a limiter is charged with the same hits. So policies that mean the same limit in two tiers must count
- * in the same cells, or a key would get both limits by changing tiers.
+ * Determines which policies of a limiter's plans share cells. A limiter has one row per key for its own policies and those
+ * of all its tiers. Policies that express the same limit in two tiers must count in the same cells; otherwise a key would
+ * get both limits by changing tiers.
  *
  * The result must not depend on the order in which policies or tiers were written: processes with the same configuration
  * must share rows.
@@ -81,7 +81,7 @@ function byPolicy({ policy: a }: Placed, { policy: b }: Placed): number {
   return bySlot(a, b);
 }
 
-/** By window first: a name that was made from a policy's text changes with its numbers. */
+/** Compares windows first, because a name that is derived from a policy's text changes with its numbers. */
 function bySlot(a: Pick<Slot, 'window' | 'name'>, b: Pick<Slot, 'window' | 'name'>): number {
   return a.window - b.window || byText(a.name, b.name);
 }

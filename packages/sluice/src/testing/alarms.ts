@@ -1,4 +1,4 @@
-/** The timers of clocks that move only when told to. */
+/** The timers of clocks that are advanced manually. */
 import type { Millis } from '../engine/contract.ts';
 
 interface Alarm {

@@ -13,14 +13,14 @@ import { VERB_CLAIMS } from './verb-claims.ts';
 export interface Claim {
   /** The behavior, as a sentence. */
   readonly name: string;
-  /** Rejects if the store does not behave so. */
+  /** Rejects if the store does not have this behavior. */
   readonly run: () => Promise<void>;
 }
 
-/** A multiple of a day, a week and 1000 seconds, so that windows start here. */
+/** A multiple of a day, a week and 1000 seconds, so that windows of these lengths start here. */
 const EPOCH = 1_693_440_000_000 - (1_693_440_000_000 % (86_400_000 * 7 * 125));
 
-/** All claims over stores made by `make`, which must use the clock it is given. */
+/** All claims, to be run against stores that `make` creates. Each store must use the clock that `make` receives. */
 export function conformance(make: (clock: ManualClock) => MaybePromise<Store>): Claim[] {
   return [...ALGORITHM_CLAIMS, ...VERB_CLAIMS, ...INHERIT_CLAIMS].map(
     ({ name, policies, options, steps }) => ({
@@ -57,7 +57,7 @@ function check(where: string, actual: unknown, expected: object): void {
   }
 }
 
-/** Compares durations to a microsecond: a float64 holds milliseconds since 1970 no more precisely. */
+/** Compares durations with a tolerance of a microsecond, which is about the precision of epoch milliseconds in a float64. */
 function same(got: unknown, value: unknown): boolean {
   return (
     got === value || (typeof got === 'number' && typeof value === 'number' && Math.abs(got - value) < 0.001)

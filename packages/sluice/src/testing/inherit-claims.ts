@@ -1,4 +1,4 @@
-/** Claims about what is kept of a key's state when its limits change. A tier plays the other version of a limit. */
+/** Claims about how a key's state is converted when its limits change. A tier represents the changed limit. */
 import { fixedWindow, gcra, leakyBucket, type Policy, slidingLog, slidingWindow } from '../index.ts';
 import { type ClaimSteps, peek, refund, take } from './steps.ts';
 
@@ -13,7 +13,7 @@ const all = (limit: number): Record<string, Policy> => ({
 });
 const tiers = { more: all(20), same: all(10) };
 const more = (cost: number) => take({ cost, tier: 'more' });
-/** What every policy has remaining. */
+/** The expected `remaining` of every policy. */
 const left = (remaining: number): object => ({
   policies: Object.fromEntries(Object.keys(all(1)).map((_, i) => [i, { remaining }])),
 });
@@ -76,7 +76,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     steps: [
       [0, more(11), { allowed: true, remaining: 9 }],
       [0, take(), { allowed: true, remaining: 8 }],
-      // 200 ms later it is full again by ten, and has ten more by twenty; what twenty took comes back in 550 ms.
+      // After 200 ms the key is fully replenished under the limit of 10. Under the limit of 20, that takes 550 ms.
       [200, peek(), { remaining: 10, resetAfter: 0 }],
       [200, refund(5), { remaining: 10 }],
       [549, (limiter) => limiter.peek('k', { tier: 'more' }), { remaining: 10 }],

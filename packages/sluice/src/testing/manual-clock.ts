@@ -3,7 +3,7 @@ import { Alarms } from './alarms.ts';
 import type { Clock, Millis } from '../engine/contract.ts';
 
 export interface ManualClock extends Clock {
-  /** Moves forward, stopping at every instant for which a timer is set. */
+  /** Moves the clock forward and fires the timers on the way, each at its own instant. */
   advance(by: Millis): void;
   /** Jumps to an instant, which may be in the past. A jump forward fires timers as `advance` does. */
   set(instant: Millis): void;

@@ -7,7 +7,7 @@ export type Step = readonly [at: number, ask: (limiter: AnyLimiter) => unknown, 
 export interface ClaimSteps {
   readonly name: string;
   readonly policies: PolicySource;
-  /** Default: no options, and two tiers that the claims about verbs use. */
+  /** Default: no options except two tiers, which the claims about verbs use. */
   readonly options?: Pick<LimiterOptions, 'inherit' | 'tiers'>;
   readonly steps: readonly Step[];
 }
@@ -29,13 +29,13 @@ export const refund =
 /** Decisions that took a place, by the name that a claim gave them. */
 const places = new WeakMap<AnyLimiter, Map<string, Decision>>();
 
-/** Takes, and remembers the decision under a name. */
+/** Takes a place and remembers the decision under a name. */
 export const takePlace =
   (name: string, cost = 1) =>
   async (limiter: AnyLimiter): Promise<Decision> =>
     remember(limiter, name, await limiter.take('k', cost));
 
-/** Releases, refunds or renews the place of that name. */
+/** Releases, refunds or renews the place that was remembered under a name. */
 export const withPlace =
   (verb: 'release' | 'refund' | 'renew', name: string, cost = 1) =>
   async (limiter: AnyLimiter): Promise<Decision> => {

@@ -1,4 +1,4 @@
-/** What is true of every algorithm, so that a new one is forgotten nowhere. */
+/** Every algorithm must be listed everywhere it is needed, so that a new one is not left out by mistake. */
 import { describe, expect, test } from 'vitest';
 import { algorithmsByName } from '../../src/algorithms/by-name.ts';
 import type { Policies } from '../../src/index.ts';
@@ -16,19 +16,19 @@ function algorithmsOf(cases: readonly { readonly policies: unknown }[]): Set<Alg
 }
 
 describe.each([...BY_NAME])('%s', (name, algorithm) => {
-  test('has a script', () => {
+  test('has a Lua script', () => {
     expect(SCRIPTS).toHaveProperty([name]);
   });
 
-  test('has a claim that stores must meet', () => {
+  test('has a conformance claim', () => {
     expect(algorithmsOf(ALGORITHM_CLAIMS)).toContain(algorithm);
   });
 
-  test('has a line in policies.ts, over which the properties run', () => {
+  test('has a line in policies.ts, which the property tests run on', () => {
     expect(algorithmsOf(Object.values(CASES))).toContain(algorithm);
   });
 });
 
-test('every algorithm that has a script is found by its name', () => {
+test('every algorithm with a Lua script is found by name', () => {
   expect([...BY_NAME.keys()].sort()).toEqual(Object.keys(SCRIPTS).sort());
 });

@@ -1,4 +1,4 @@
-/** Fixed windows on a time zone's calendar. Expected instants are worked out by hand, as UTC. */
+/** Fixed windows on a time zone's calendar. Expected instants were calculated independently and are in UTC. */
 import { describe, expect, test } from 'vitest';
 import { CALENDAR_UNITS, type CalendarUnit, calendar } from '../../src/algorithms/fixed-window/calendar.ts';
 import { createLimiter, fixedWindow, memory, SluiceError } from '../../src/index.ts';
@@ -6,7 +6,7 @@ import { manualClock } from '../../src/testing/index.ts';
 
 const HOUR = 3_600_000;
 
-/** Where clocks change, at all hours; where they do not; where a day is missing. */
+/** Zones that change their clocks at various hours, zones that do not, and zones where a day is missing. */
 const ZONES = [
   'UTC',
   'Europe/Berlin',
@@ -67,7 +67,7 @@ const DAYS = windows([
     24.5,
   ],
   [
-    'the day before one without a midnight',
+    'the day before a day without a midnight',
     'day',
     'America/Sao_Paulo',
     '2018-11-03T03:00Z',
@@ -83,21 +83,21 @@ const DAYS = windows([
     '2019-02-17T03:00Z',
     25,
   ],
-  ['the day after it', 'day', 'America/Sao_Paulo', '2019-02-17T03:00Z', '2019-02-18T03:00Z', 24],
+  ['the day after a repeated hour', 'day', 'America/Sao_Paulo', '2019-02-17T03:00Z', '2019-02-18T03:00Z', 24],
   ['a day without a midnight', 'day', 'Asia/Beirut', '2022-03-26T22:00Z', '2022-03-27T21:00Z', 23],
   ['a day whose last hour comes twice', 'day', 'Asia/Beirut', '2022-10-28T21:00Z', '2022-10-29T22:00Z', 25],
   ['a day whose midnight comes twice', 'day', 'America/Havana', '2023-11-05T04:00Z', '2023-11-06T05:00Z', 25],
   ['a day without a midnight', 'day', 'America/Havana', '2023-03-12T05:00Z', '2023-03-13T04:00Z', 23],
   [
-    'a day of which a minute comes before clocks go back',
+    'a day whose first minute comes twice',
     'day',
     'America/St_Johns',
     '2010-11-07T02:30Z',
     '2010-11-08T03:30Z',
     25,
   ],
-  ['the day before one that never was', 'day', 'Pacific/Apia', '2011-12-29T10:00Z', '2011-12-30T10:00Z', 24],
-  ['the day after one that never was', 'day', 'Pacific/Apia', '2011-12-30T10:00Z', '2011-12-31T10:00Z', 24],
+  ['the day before a skipped date', 'day', 'Pacific/Apia', '2011-12-29T10:00Z', '2011-12-30T10:00Z', 24],
+  ['the day after a skipped date', 'day', 'Pacific/Apia', '2011-12-30T10:00Z', '2011-12-31T10:00Z', 24],
   ['a day at +5:45', 'day', 'Asia/Kathmandu', '2024-05-04T18:15Z', '2024-05-05T18:15Z', 24],
   ['29 February', 'day', 'UTC', '2024-02-29T00:00Z', '2024-03-01T00:00Z', 24],
   ['28 February 2100', 'day', 'UTC', '2100-02-28T00:00Z', '2100-03-01T00:00Z', 24],
@@ -153,7 +153,7 @@ const YEARS = windows([
   ['2100', 'year', 'UTC', '2100-01-01T00:00Z', '2101-01-01T00:00Z', 365 * 24],
   ['a year', 'year', 'Europe/Berlin', '2022-12-31T23:00Z', '2023-12-31T23:00Z', 365 * 24],
   ['a year', 'year', 'Asia/Kathmandu', '2022-12-31T18:15Z', '2023-12-31T18:15Z', 365 * 24],
-  // It began at −10 and ended at +14: a day less.
+  // The offset was −10 hours at the start of the year and +14 hours at its end, so it is a day shorter.
   ['a year of 364 days', 'year', 'Pacific/Apia', '2011-01-01T10:00Z', '2011-12-31T10:00Z', 364 * 24],
 ]);
 
@@ -184,7 +184,7 @@ describe('calendar', () => {
 
   for (const timeZone of ZONES) {
     for (const unit of CALENDAR_UNITS) {
-      test(`every ${unit} of ten years in ${timeZone} begins where the last one ends`, () => {
+      test(`every ${unit} of ten years in ${timeZone} begins where the previous one ends`, () => {
         const asked = calendar(unit, timeZone);
         const years = calendar('year', timeZone);
         const [from, to] = [years.endOf(Date.UTC(2009, 6)), years.endOf(Date.UTC(2019, 6))];
@@ -207,7 +207,7 @@ describe('calendar', () => {
       });
     }
 
-    test(`earlier calls do not change an answer about a day in ${timeZone}`, () => {
+    test(`the result for a day in ${timeZone} does not depend on earlier calls`, () => {
       const [onward, back] = [calendar('day', timeZone), calendar('day', timeZone)];
       const instants = Array.from({ length: 300 }, (_, i) => Date.UTC(2010, 0) + i * 293.3 * HOUR);
       const days = instants.map((instant) => [onward.startOf(instant), onward.endOf(instant)]);
@@ -254,7 +254,7 @@ describe('fixedWindow on a calendar', () => {
     expect(limiter.take('k')).toMatchObject({ allowed: false, retryAfter: 1000 });
   });
 
-  test('keys that last counted in different months keep their own windows', () => {
+  test('keys that were last used in different months have separate windows', () => {
     const clock = manualClock(Date.parse('2024-01-31T22:59:59Z'));
     const policy = fixedWindow({ limit: 1, align: 'month', timeZone: 'Europe/Berlin' });
     const limiter = createLimiter(policy, { store: memory({ clock }) });
@@ -266,7 +266,7 @@ describe('fixedWindow on a calendar', () => {
   });
 
   for (const timeZone of ['Europe/Nowhere', 'Mars/Olympus_Mons', 'Berlin', 'UTC+25', '', ' ']) {
-    test(`refuses ${JSON.stringify(timeZone)} as a time zone`, () => {
+    test(`rejects ${JSON.stringify(timeZone)} as a time zone`, () => {
       const refused = expect.objectContaining({
         code: 'ERR_TIME_ZONE',
         option: 'fixedWindow.timeZone',

@@ -1,4 +1,4 @@
-/** Each algorithm against a model of it that is slow, simple and exact. */
+/** Compares each algorithm with a slow, simple and exact model of it. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -29,7 +29,7 @@ interface Step {
   readonly cost: number;
 }
 
-/** Runs both and compares every answer. Gaps are whole milliseconds, so no instant is near another but equal. */
+/** Runs both and compares every decision. Gaps are whole milliseconds, so two instants are equal or at least 1 ms apart. */
 function agree(policy: Policy, model: Model, steps: readonly Step[], limit: number): void {
   const clock = manualClock(START);
   const limiter = createLimiter(policy, { store: memory({ clock }) });
@@ -56,7 +56,7 @@ const steps = (longest: number, most: number) =>
     { maxLength: 80 },
   );
 
-describe('gcra equals a model in whole numbers', () => {
+describe('gcra decides exactly like an integer model at', () => {
   for (const [name, limit, per] of [
     ['1 a year', 1, YEAR],
     ['3 a year', 3, YEAR],
@@ -80,7 +80,7 @@ describe('gcra equals a model in whole numbers', () => {
     });
   }
 
-  test('allows exactly a million single takes at a million per second', () => {
+  test('1,000,000 a second: allows exactly a million single takes', () => {
     const clock = manualClock(START);
     const limiter = createLimiter(gcra({ limit: 1_000_000, per: '1s' }), { store: memory({ clock }) });
     let passed = 0;
@@ -92,7 +92,7 @@ describe('gcra equals a model in whole numbers', () => {
   });
 });
 
-test('the leaky bucket equals a bucket that drips one drip at a time', () => {
+test('leakyBucket decides exactly like a bucket that drips one drip at a time', () => {
   const shape = fc.record({
     size: fc.integer({ min: 1, max: 9 }),
     dripSize: fc.integer({ min: 1, max: 4 }),
@@ -106,9 +106,9 @@ test('the leaky bucket equals a bucket that drips one drip at a time', () => {
 });
 
 const windowed: [string, (options: { limit: number; per: string }) => Policy, typeof slidingLogModel][] = [
-  ['the sliding log is equal to a list of all actions', slidingLog, slidingLogModel],
-  ['the fixed window is equal to a count per window', fixedWindow, fixedWindowModel],
-  ['the sliding window is equal to two counts in exact fractions', slidingWindow, slidingWindowModel],
+  ['slidingLog decides exactly like a list of all actions', slidingLog, slidingLogModel],
+  ['fixedWindow decides exactly like a count per window', fixedWindow, fixedWindowModel],
+  ['slidingWindow decides exactly like two counts in exact fractions', slidingWindow, slidingWindowModel],
 ];
 
 test.each(windowed)('%s', (_, make, model) => {

@@ -1,12 +1,12 @@
-/** Models of the algorithms that are slow, simple and exact. */
+/** Slow, simple and exact models of the algorithms. */
 
 export interface Model {
-  /** Units that could be taken; exact. */
+  /** The exact number of units that can be taken. */
   available(now: number): number;
   take(now: number, cost: number): void;
 }
 
-/** In whole numbers: time in ticks of 1/limit ms, so that the interval is a whole number of them. */
+/** Computes with integers: time is in ticks of 1/limit ms, so that the interval is a whole number of ticks. */
 export function gcraModel(limit: number, per: number, burst: number): Model {
   const [ticks, interval] = [BigInt(limit), BigInt(per)];
   let tat = 0n;
@@ -19,7 +19,7 @@ export function gcraModel(limit: number, per: number, burst: number): Model {
   };
 }
 
-/** Drips one drip at a time. */
+/** Empties the bucket one drip at a time. */
 export function leakyBucketModel(options: { size: number; dripSize: number; dripRate: number }): Model {
   let [level, drip] = [0, 0];
   return {
@@ -35,7 +35,7 @@ export function leakyBucketModel(options: { size: number; dripSize: number; drip
   };
 }
 
-/** A list of all actions. */
+/** Keeps a list of all actions. */
 export function slidingLogModel(limit: number, per: number): Model {
   const log: { at: number; units: number }[] = [];
   return {
@@ -45,7 +45,7 @@ export function slidingLogModel(limit: number, per: number): Model {
   };
 }
 
-/** A count per window. */
+/** Keeps a count per window. */
 export function fixedWindowModel(limit: number, per: number): Model {
   const counts = new Map<number, number>();
   const count = (now: number) => counts.get(Math.floor(now / per)) ?? 0;
@@ -55,12 +55,12 @@ export function fixedWindowModel(limit: number, per: number): Model {
   };
 }
 
-/** Two counts in exact fractions. */
+/** Weighs two counts with exact fractions. */
 export function slidingWindowModel(limit: number, per: number): Model {
   const counts = new Map<number, number>();
   const count = (index: number) => counts.get(index) ?? 0;
   return {
-    // In units of 1/per, which are whole: rounded down only at the end.
+    // Computes in units of 1/per, which are whole numbers, and rounds down only at the end.
     available(now) {
       const index = Math.floor(now / per);
       const left = limit * per - count(index - 1) * (per - (now - index * per)) - count(index) * per;

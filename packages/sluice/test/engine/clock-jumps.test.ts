@@ -1,4 +1,4 @@
-/** A clock that goes 30 days ahead and comes back: nobody is denied for 30 days, in any algorithm, in memory and on Redis. */
+/** After the clock jumps 30 days ahead and back, no algorithm denies a key for 30 days, in memory or on Redis. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { createLimiter, gcra, memory, penalty, type Store } from '../../src/index.ts';
@@ -43,7 +43,7 @@ describe.each(Object.entries(STORES))('on %s', (storeName, make) => {
     },
   );
 
-  test('10/min is not denied for 720 hours', async () => {
+  test('a limit of 10/min does not deny for 720 hours after the jump', async () => {
     const clock = manualClock(START);
     const limiter = createLimiter('10/min', {
       store: make(clock),
@@ -56,7 +56,7 @@ describe.each(Object.entries(STORES))('on %s', (storeName, make) => {
     expect((await limiter.take('k')).retryAfter).toBeLessThanOrEqual(60_000);
   });
 
-  test('a penalty from during the jump is over after it', async () => {
+  test('a penalty that started during the jump is over after it', async () => {
     const clock = manualClock(START);
     const policies = {
       rate: gcra({ limit: 1, per: '1s' }),
@@ -108,7 +108,7 @@ test('after the jump, the memory store drops rows that were written during it', 
   expect(denied.every(({ allowed }) => !allowed)).toBe(true);
 });
 
-test('waiting is not a strike: neither acquire nor reserve counts for a penalty', async () => {
+test('neither acquire nor reserve counts as a strike for a penalty', async () => {
   const clock = manualClock(START);
   const policies = {
     rate: gcra({ limit: 1, per: '1s' }),

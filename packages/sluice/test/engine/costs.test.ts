@@ -1,4 +1,4 @@
-/** Costs that are fractions of a unit, and costs near the greatest that is accepted. */
+/** Fractional costs, and costs near the largest one that is accepted. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import {
@@ -21,13 +21,13 @@ import { compare, someGap } from '../stores/differential.ts';
 import { CASES } from '../support/policies.ts';
 
 const START = 1_700_000_000_000;
-/** Closer than this to an announced instant, float error decides. */
+/** Closer than this to an announced instant, in milliseconds, the decision depends on float error. */
 const CLOSE = 0.002;
-/** Sequences of hits in each test. As with other properties, SEED=7 tries different ones. */
+/** The number of hit sequences per test. As in other property tests, SEED=7 generates different ones. */
 const ROUNDS = 40;
 const SEED = Number(process.env['SEED'] ?? 1);
 
-/** Limits and drips that are fractions themselves. */
+/** Policies with fractional limits or drips. */
 const LIMITS: Readonly<Record<string, Policies>> = {
   'gcra with a fractional burst': gcra({ limit: 3.3, per: 1000, burst: 2.7 }),
   'fixed window with a fractional limit': fixedWindow({ limit: 3.3, per: '333ms' }),
@@ -54,7 +54,7 @@ function someCost(draw: Draw): number {
   return [draw(7), 1, draw(14) / 2, draw(70) / 10, draw(1000) / 997, draw(3000) / 333][draw(6)] ?? 1;
 }
 
-/** Any verb that changes what a key has left. */
+/** Calls a random verb that changes the key's remaining units. */
 function change(limiter: Limiter, draw: Draw, cost: number): void {
   const mode = (['whole', 'partial', 'always'] as const)[draw(3)] ?? 'whole';
   const choice = draw(8);
@@ -107,7 +107,7 @@ describe.each(Object.entries(ALL))(
       });
     });
 
-    test('is fully replenished when it said it would be', () => {
+    test('is fully replenished at the announced instant', () => {
       afterAnything(policies, (limiter, clock) => {
         const { policies: states } = limiter.peek('k');
         clock.advance(Math.max(...states.map(({ resetAfter }) => resetAfter)) + CLOSE);
@@ -126,7 +126,7 @@ function numbersOf({ limit, remaining, retryAfter, resetAfter, taken, policies }
 }
 
 describe.each(Object.entries(ALL))('with costs of 2 ** 53: %s', (_, policies) => {
-  test('no number of a decision is NaN or negative, however many attempts were counted', () => {
+  test('decisions contain no NaN and no negative number, however many attempts were counted', () => {
     const { limiter, clock } = open(policies);
     const draw = random(7);
     for (let i = 0; i < 200; i++) {
@@ -138,7 +138,7 @@ describe.each(Object.entries(ALL))('with costs of 2 ** 53: %s', (_, policies) =>
         draw(4) === 0 ? limiter.refund('k', cost) : limiter.peek('k'),
         limiter.reserve('k', { cost: HUGE, maxDelay: '1d' }).decision,
       ]) {
-        // The least of several numbers is NaN if one of them is.
+        // Math.min returns NaN if one of its arguments is NaN.
         expect(Math.min(...numbersOf(decision))).toBeGreaterThanOrEqual(0);
       }
     }
@@ -161,12 +161,12 @@ describe('memory and Redis', () => {
   afterAll(() => client.disconnect());
   const make = (clock: ManualClock) => redis(client, { onFailure: 'throw', clock, deadline: '30s' });
 
-  test.each(Object.entries(LIMITS))('no decision differs: %s', (name, policies) => {
+  test.each(Object.entries(LIMITS))('make the same decisions: %s', (name, policies) => {
     const options = { name: `fractions ${process.pid} ${name}` };
     return compare(policies, make, options, { hits: 1500, atOnce: 6 }, SEED);
   });
 
-  test('no decision of a sliding log differs after costs of 2 ** 53', async () => {
+  test('make the same decisions on a sliding log after costs of 2 ** 53', async () => {
     const clock = manualClock(START);
     const draw = random(SEED);
     const name = `huge ${process.pid}`;

@@ -18,7 +18,7 @@ import { type ManualClock, manualClock } from '../../src/testing/index.ts';
 const START = 1_700_000_000_000;
 
 describe('a partial take', () => {
-  /** Passes in pairs: `available` counts single units, so it may be more than what passes. */
+  /** Allows only even costs. `available` counts single units, so it may be one more than what is allowed. */
   const pairs: Algorithm<{ readonly limit: number }> = {
     name: 'pairs',
     width: () => 1,
@@ -39,7 +39,7 @@ describe('a partial take', () => {
   });
 
   test('never charges a cost that would be denied in whole mode, even if rounding gains a unit', () => {
-    // A unit takes a tenth of a microsecond, of which half a microsecond is forgiven: 49 − 17 + 5, and a rounding error.
+    // TIME_EPSILON of 0.5 µs is worth 5 units of 0.1 µs each, so 49 − 17 + 5 = 37 units, minus a rounding error.
     const open = (): Limiter => {
       const limiter = createLimiter(gcra({ limit: 10_000, per: '1ms', burst: 49 }), {
         store: memory({ clock: manualClock(932.144_503_850_901_3) }),
@@ -56,7 +56,7 @@ describe('a sliding log', () => {
   const { params } = slidingLog({ limit: 5, per: '1h' }) as Policy & { params: SlidingLogParams };
   const log = slidingLogAlgorithm;
 
-  /** Takes a hundredth of a unit every second, so often. */
+  /** The row after taking a hundredth of a unit every second, `times` times. */
   function taken(times: number): Float64Array {
     let row: Float64Array = new Float64Array(3);
     for (let i = 0; i < times; i++) {
@@ -88,7 +88,7 @@ describe('a sliding log', () => {
 describe('a penalty', () => {
   const strikes = penalty({ after: 3, within: '10s', block: '1s' });
 
-  /** One unit a day, already taken: every further take is a denial, and so a strike. */
+  /** The only unit of the day is already taken, so every further take is a denial and a strike. */
   function open(): { clock: ManualClock; strike: () => Decision } {
     const clock = manualClock(START);
     const policies = { base: gcra({ limit: 1, per: '1d' }), strikes };
@@ -144,7 +144,7 @@ describe('a penalty', () => {
     const row = new Float64Array(4);
     for (let i = 0; i < 3; i++) penaltyAlgorithm.take(params, row, 0, START, 1);
     const until = row[2];
-    // So little before the end of the block that it is forgiven.
+    // Less than TIME_EPSILON before the end of the block, so the take is allowed.
     penaltyAlgorithm.take(params, row, 0, until - TIME_EPSILON / 2, 1);
     expect([...row]).toEqual([1, until, until, params.block]);
   });

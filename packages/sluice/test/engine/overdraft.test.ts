@@ -1,4 +1,4 @@
-/** How far attempts beyond the limit, and booked turns, may reach into the future: one window, unless the caller says so. */
+/** Attempts beyond the limit and booked turns reach at most one window into the future, unless the caller asks for more. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import {
@@ -50,7 +50,7 @@ function openHere(policies: Policies): { limiter: Limiter; clock: ManualClock } 
   return { limiter: createLimiter(policies, { store: memory({ clock }) }), clock };
 }
 
-/** Ten a minute, by every algorithm; and how long a key that was hammered may be denied for. */
+/** Ten per minute with every algorithm, and how long a key may be denied after many attempts. */
 const TEN_A_MINUTE: Readonly<Record<string, readonly [Policies, number]>> = {
   gcra: [gcra({ limit: 10, per: MINUTE }), MINUTE],
   'token bucket in steps': [
@@ -63,11 +63,11 @@ const TEN_A_MINUTE: Readonly<Record<string, readonly [Policies, number]>> = {
   'pacer warming up': [pacer({ limit: 10, per: MINUTE, warmup: '30s' }), MINUTE],
   'fixed window': [fixedWindow({ limit: 10, per: MINUTE }), MINUTE],
   'sliding log': [slidingLog({ limit: 10, per: MINUTE }), MINUTE],
-  // The current counter is the older one for another window.
+  // The current count becomes the previous one, which counts for another window.
   'sliding window': [slidingWindow({ limit: 10, per: MINUTE }), 2 * MINUTE],
 };
 
-/** Where all units come back in one moment, some pass at each such moment: 9 windows end within the test. */
+/** Units allowed during the test by algorithms that give many units back at the same instant: 9 windows end in that time. */
 const PASS_ANYWAY: Readonly<Record<string, number>> = { 'fixed window': 90, 'token bucket in steps': 9 };
 
 describe.each(Object.entries(TEN_A_MINUTE))('mode always on %s', (name, [policies, longest]) => {
@@ -192,7 +192,7 @@ describe('partial takes above two million a second', () => {
     expect(limiter.take('k', { cost: 1000, mode: 'partial' })).toMatchObject({ allowed: true, taken: 100 });
   });
 
-  test('what fits is always taken', async () => {
+  test('always take what fits', async () => {
     for (let limit = 2_000_003; limit < 9_000_000; limit += 70_001) {
       const { limiter, clock } = openHere(gcra({ limit, per: '1s', burst: limit / 100 }));
       for (let i = 0; i < 50; i++) {

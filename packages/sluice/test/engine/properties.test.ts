@@ -1,4 +1,4 @@
-/** What holds for every algorithm, whatever happens to it. */
+/** Properties of every algorithm, tested with random sequences of hits. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createLimiter, type Decision, type Limiter, memory } from '../../src/index.ts';
@@ -6,10 +6,10 @@ import { type ManualClock, manualClock } from '../../src/testing/index.ts';
 import { CASES } from '../support/policies.ts';
 
 const START = 1_700_000_000_000;
-/** Closer than this to an announced instant, float error decides. */
+/** Closer than this to an announced instant, in milliseconds, the decision depends on float error. */
 const CLOSE = 0.002;
 
-/** Gaps of zero, short, around a window, and long; whole and broken milliseconds. */
+/** Gaps between hits: zero, short, about a window, and long; in whole and fractional milliseconds. */
 const gap = fc.oneof(
   fc.constant(0),
   fc.integer({ min: 0, max: 60 }),
@@ -28,7 +28,7 @@ function open(policies: Parameters<typeof createLimiter>[0]): { limiter: Limiter
 const DAY = 86_400_000;
 const jump = fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 1, max: 40 * DAY }));
 
-/** For each policy: how far ahead of now the instants in a row may be before they count as those of a wrong clock. */
+/** For each policy, how far in the future a row's instants may be before they are attributed to a wrong clock. */
 function honored(limiter: Limiter): number[] {
   return limiter.peek('never seen').policies.map(({ window: own }) => Math.max(own, 10_000));
 }
@@ -90,7 +90,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('is fully replenished when it said it would be', () => {
+    test('is fully replenished at the announced instant', () => {
       fc.assert(
         fc.property(trace, (steps) => {
           const { limiter, clock } = open(policies);
@@ -122,8 +122,8 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('a denied take changes nothing that anyone can see', () => {
-      // Counting denials is what a penalty is for.
+    test('a denied take does not change later decisions', () => {
+      // Except for a penalty, which counts denials.
       if (name === 'several with a penalty') return;
       fc.assert(
         fc.property(trace, (steps) => {

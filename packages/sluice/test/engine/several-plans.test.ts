@@ -1,10 +1,10 @@
-/** Limiters of one name share rows although their numbers differ. Whom a full table evicts depends on all of them. */
+/** Plans with different limits and the same name share rows. Which key a full table evicts depends on all of these plans. */
 import { describe, expect, test } from 'vitest';
 import { createLimiter, fixedWindow, memory } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 
 const KEYS = 1000;
-/** Ten hours into a day, and half a minute into a minute. */
+/** Ten hours and half a minute after midnight. */
 const NOON = 1_700_000_000_000 - (1_700_000_000_000 % 86_400_000) + 36_030_000;
 
 const daily = fixedWindow({ limit: 10, per: '1d' });
@@ -19,7 +19,7 @@ describe.each([
     const [base, other] = isTier ? [minutely, daily] : [daily, minutely];
     const store = memory({ clock: manualClock(NOON), maxKeys: KEYS });
     const limiter = createLimiter(base, { store, name: 'api', tiers: { other } });
-    // Both plans are known before the first row is weighed.
+    // The store must know both plans before it weighs the first row.
     limiter.take('first');
     limiter.take('first', { tier: 'other' });
     return {

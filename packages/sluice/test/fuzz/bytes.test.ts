@@ -1,4 +1,4 @@
-/** What a server may send or keep: any bytes lead to a decision, or to a fault that has a code. */
+/** Any bytes that a server sends or stores lead to a decision, or to an error with a code. */
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
@@ -39,7 +39,7 @@ function expectWellFormed(decision: Decision, limit: number): void {
 }
 
 describe('replies of Redis', () => {
-  /** As its script sends them: numbers of eight bytes, and letters between them; or nearly so. */
+  /** Random bytes, and replies that resemble those of the script: float64 numbers with single characters between them. */
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
     fc.array(fc.oneof(fc.constantFrom(0x30, 0x31, 0x32), fc.double()), { maxLength: 12 }).map((parts) =>
@@ -62,7 +62,7 @@ describe('replies of Redis', () => {
   );
 
   test.each(Object.entries(KINDS))(
-    '%s: any reply is a decision, or a StoreUnavailable',
+    '%s: any reply leads to a decision or a StoreUnavailable',
     async (_, policies) => {
       let unavailable = 0;
       await fc.assert(
@@ -88,7 +88,7 @@ describe('values in Redis', () => {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   afterAll(() => client.disconnect());
 
-  test.each(Object.entries(KINDS))('%s: whatever is found, a reset makes it new', async (kind, policies) => {
+  test.each(Object.entries(KINDS))('%s: a reset recovers from any value', async (kind, policies) => {
     const name = `fuzz ${process.pid} ${kind}`;
     const limiter = createLimiter(policies, {
       store: redis(client, { onFailure: 'throw', deadline: '30s' }),
@@ -123,7 +123,7 @@ describe('values in Redis', () => {
 });
 
 describe('rows of a compare-and-swap store', () => {
-  test.each(Object.entries(KINDS))('%s: whatever is found, a reset makes it new', async (_, policies) => {
+  test.each(Object.entries(KINDS))('%s: a reset recovers from any row', async (_, policies) => {
     const numbers = fc.array(fc.oneof(fc.double(), fc.integer({ min: -3, max: 9 }), fc.constant(1.7e12)), {
       maxLength: 24,
     });
@@ -131,7 +131,7 @@ describe('rows of a compare-and-swap store', () => {
       fc.uint8Array({ maxLength: 300 }),
       numbers.map((some) => new Uint8Array(Float64Array.from(some).buffer)),
     );
-    // With the mark that a real row has, so that the rest is looked at.
+    // Half of the rows start with the mark of a real row, so that the rest of them is parsed.
     const mark = await markOf(policies);
     await fc.assert(
       fc.asyncProperty(bytes, fc.boolean(), async (found, isMarked) => {
@@ -182,7 +182,7 @@ describe('lines between processes', () => {
     span: fc.oneof(fc.constant(Infinity), fc.double({ min: 0, max: 1e300, noNaN: true })),
   });
 
-  test('hits arrive as they were sent, whatever the number of pieces', () => {
+  test('hits arrive as they were sent, however the line is split into chunks', () => {
     fc.assert(
       fc.property(fc.array(hit, { minLength: 1, maxLength: 5 }), fc.array(fc.nat()), (hits, cuts) => {
         const line = `${JSON.stringify(
@@ -218,7 +218,7 @@ describe('lines between processes', () => {
     );
   });
 
-  test('a megabyte in pieces of one byte is put together in one pass', () => {
+  test('a megabyte in chunks of one byte is joined in linear time', () => {
     let length = 0;
     const read = lineReader((line) => {
       length = line.length;

@@ -1,4 +1,4 @@
-/** What may come back from a server that is asked, beside what bytes.test.ts has: a decision comes of it, or a fault that has a code. */
+/** Errors, rows and answers from a server, whatever they contain, lead to a decision or to an error with a code. See also bytes.test.ts. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ import { redis } from '../../src/stores/redis/index.ts';
 const folder = mkdtempSync(join(tmpdir(), 'sluice-replies-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Whether there was a decision. Any other error is thrown on. */
+/** True if there was a decision, false after a StoreUnavailable. Any other error is rethrown. */
 async function isAnswered(store: Store<Promise<Decision>>, policies: Policies): Promise<boolean> {
   try {
     const decision = await createLimiter(policies, { store, name: 'api' }).take('k');

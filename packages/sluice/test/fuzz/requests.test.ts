@@ -1,4 +1,4 @@
-/** What strangers write into requests, and what is written into responses: no text makes another client of one, or a field of another. */
+/** Untrusted text in requests and responses: it can neither impersonate another client nor add to a response field. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createLimiter, memory, SluiceError } from '../../src/index.ts';
@@ -43,7 +43,7 @@ describe('addresses', () => {
   const chain = fc.array(entry, { maxLength: 5 }).map((entries) => entries.join(', '));
 
   test.each(TRUST)(
-    '%s, trusted by %j: the client is an address, whatever the header contains',
+    '%s with trustProxy %j: the client is an address, whatever the header contains',
     (header, trustProxy) => {
       let others = 0;
       fc.assert(
@@ -82,7 +82,7 @@ describe('addresses', () => {
         const bytes = address.slice(6).flatMap((group) => [group >> 8, group & 255]);
         words.splice(6, 2, bytes.join('.'));
       }
-      // The first run of zeros, as `::`.
+      // Abbreviates the first run of zeros to `::`.
       const text = how.zeros ? words.join(':').replace(/(^|:)(0+:)*0+(:|$)/, '::') : words.join(':');
       return how.around.replace('@', how.loud ? text.toUpperCase() : text);
     };
@@ -121,12 +121,12 @@ describe('addresses', () => {
     expect(good).toBeGreaterThan(20);
   });
 
-  test('invalid addresses stay invalid with other text around them', () => {
+  test('an address with other text after it is invalid, unless the text is a zone or more digits', () => {
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), signs, (address, noise) => {
         fc.pre(noise.trim() !== '');
         const found = parseAddress(`${address}${noise}`);
-        // A zone, or more digits.
+        // The text may continue the address.
         if (found !== undefined) expect(noise).toMatch(/^[%:.\da-f]/);
       }),
     );
@@ -141,7 +141,7 @@ describe('fields of a response', () => {
     fc.constantFrom('a";q=1', 'a\r\nSet-Cookie: b', '\\', '"', '\ud83d', '__proto__'),
   );
 
-  test('no policy name and no key breaks out of its field', () => {
+  test('no policy name or partition key can break out of its field', () => {
     fc.assert(
       fc.property(name, name, name, (one, other, partitionKey) => {
         const policies = Object.fromEntries([one, other].map((policy) => [policy, '5/min']));
@@ -156,7 +156,7 @@ describe('fields of a response', () => {
     );
   });
 
-  test('a partition key of a megabyte is written like any other', () => {
+  test('a partition key of a megabyte is encoded like any other', () => {
     const key = 'é'.repeat(500_000);
     const decision = createLimiter('5/min').take('k');
     const [[, value]] = rateLimitHeaders(decision, { partitionKey: key });

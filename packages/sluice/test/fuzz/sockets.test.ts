@@ -1,4 +1,4 @@
-/** What comes over a socket of other processes, and what becomes part of a statement. */
+/** Untrusted input on the ipc socket, and table names that become part of an SQL statement. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { postgres } from '../../src/stores/postgres/index.ts';
 const folder = mkdtempSync(join(tmpdir(), 'sluice-sockets-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('the server keeps deciding for others, whatever is written to its socket', async () => {
+test('the ipc server keeps serving other clients, whatever one of them sends', async () => {
   const path = join(folder, 'limits.sock');
   const store = ipc({ onFailure: 'throw', path, deadline: '30s' });
   const limiter = createLimiter('1000000/h fixed-window', { store, name: 'others' });

@@ -1,4 +1,4 @@
-/** No text makes a parser fall over, mean something else, or take its time. Headers: http/announced.test.ts. */
+/** No text makes a parser crash, misread it, or take longer than linear time. Headers are tested in http/announced.test.ts. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createLimiter, type Policies, SluiceError } from '../../src/index.ts';
@@ -10,7 +10,7 @@ import { keyOf, prefixOf } from '../../src/stores/redis/key.ts';
 import { idOf } from '../../src/stores/cas/key.ts';
 import { planOf } from '../../src/policy/named-policies.ts';
 
-/** Its value, or undefined if it is refused with the code. Anything else is thrown on. */
+/** The value that `make` returns, or undefined if it throws a SluiceError with this code. Any other error is rethrown. */
 function unless<T>(code: string, make: () => T): T | undefined {
   try {
     return make();
@@ -33,7 +33,7 @@ describe('policies', () => {
     'month',
   ];
 
-  test('any text is a policy or a typed error', () => {
+  test('any text is parsed as policies or rejected with ERR_POLICY_TEXT', () => {
     const count = fc.constantFrom('1', '10', '1_000', '2.5', '0', '9'.repeat(400), '-1', '');
     const words = fc.constantFrom(
       '',
@@ -67,7 +67,7 @@ describe('policies', () => {
     expect(good).toBeGreaterThan(100);
   });
 
-  test('a policy means the same in any case and with any blanks', () => {
+  test('upper case and whitespace do not change the meaning of a policy', () => {
     const units = { ms: 1, s: 1000, min: 60_000, hour: 3_600_000, day: 86_400_000 };
     const blank = fc.constantFrom('', ' ', '  ', '\t');
     fc.assert(
@@ -84,7 +84,7 @@ describe('policies', () => {
           expect(policy).toMatchObject({ limit: burst ?? limit });
           expect(policy?.params['interval'] ?? policy?.window).toBeGreaterThan(0);
           const per = count * units[unit];
-          // How long one unit takes to come back.
+          // The time in which one unit comes back.
           const clear = createLimiter(text).take('k').resetAfter;
           expect(Math.abs(clear - per / limit)).toBeLessThanOrEqual(1e-9 * per + 0.001);
         },
@@ -109,7 +109,7 @@ describe('policies', () => {
 });
 
 describe('durations', () => {
-  test('any text is a positive duration or a typed error', () => {
+  test('any text is a positive duration or rejected with ERR_DURATION', () => {
     const signs = fc.array(
       fc.constantFrom(...'0159.- '.split(''), 'ms', 's', 'm', 'h', 'd', 'w', 'min', 'e9'),
     );
@@ -145,7 +145,7 @@ describe('durations', () => {
   });
 });
 
-describe('names of keys', () => {
+describe('stored names of keys', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 20 }),
     fc
@@ -163,17 +163,17 @@ describe('names of keys', () => {
   const SIGNS = ['{', '}', '%', ':', '\0', 'x', '@', '#', '7b', '\ud83d', '\ude00', 'é', 'a', ' '];
   const short = ['', ...SIGNS, ...SIGNS.flatMap((one) => SIGNS.map((other) => one + other))];
 
-  test.each(Object.entries(names))('%s: no two limiters and subjects share one', (_, nameOf) => {
+  test.each(Object.entries(names))('%s: names do not collide', (_, nameOf) => {
     const seen = new Set<string>();
-    // A limiter's name is the programmer's: well formed.
+    // Limiter names come from the programmer, so they are well-formed Unicode.
     const limiters = short.filter((name) => name.isWellFormed());
-    // As bytes, which is how they travel.
+    // Compares bytes, because that is how names are sent.
     for (const name of limiters)
       for (const subject of short) seen.add(Buffer.from(nameOf(name, subject)).toString('latin1'));
     expect(seen.size).toBe(limiters.length * short.length);
   });
 
-  test.each(Object.entries(names))('%s: nor do long ones', (_, nameOf) => {
+  test.each(Object.entries(names))('%s: long names do not collide', (_, nameOf) => {
     fc.assert(
       fc.property(text, text, text, (name, a, b) => {
         const [one, other] = [a, b].map((subject) => nameOf(name.toWellFormed(), subject));
@@ -198,7 +198,7 @@ describe('names of keys', () => {
     );
   });
 
-  test('compare and swap: printable ASCII without blanks', () => {
+  test('compare and swap: names are printable ASCII without spaces', () => {
     fc.assert(
       fc.property(text, text, (name, subject) => {
         expect(idOf({ ...planOf('1/s'), name }, subject)).toMatch(/^[!-~]*$/);
@@ -206,7 +206,7 @@ describe('names of keys', () => {
     );
   });
 
-  test('key(): the parts can be told apart', () => {
+  test('key(): the parts can be recovered from the key', () => {
     const parts = fc.array(fc.string({ unit: fc.constantFrom('a', ':', '\\', '"', '\n') }), { minLength: 1 });
     const told = (whole: string): string[] => {
       const found: string[] = [''];
@@ -224,7 +224,7 @@ describe('names of keys', () => {
   });
 });
 
-describe('a megabyte is read in one pass', () => {
+describe('a megabyte is read in linear time', () => {
   const PARTS = [
     '1',
     '_',
@@ -245,23 +245,23 @@ describe('a megabyte is read in one pass', () => {
   ];
   const READERS: Readonly<Record<string, (text: string) => unknown>> = {
     'policy text': (text) => unless('ERR_POLICY_TEXT', () => policyOf(text)),
-    'policy text behind a rate': (text) => unless('ERR_POLICY_TEXT', () => policyOf(`1/${text}`)),
-    'policy text behind a policy': (text) => unless('ERR_POLICY_TEXT', () => policyOf(`1/s ${text}!`)),
+    'policy text after a limit': (text) => unless('ERR_POLICY_TEXT', () => policyOf(`1/${text}`)),
+    'policy text after a policy': (text) => unless('ERR_POLICY_TEXT', () => policyOf(`1/s ${text}!`)),
     duration: (text) => unless('ERR_DURATION', () => duration('per', text)),
-    'duration behind a digit': (text) => unless('ERR_DURATION', () => duration('per', `1${text}!`)),
+    'duration after a digit': (text) => unless('ERR_DURATION', () => duration('per', `1${text}!`)),
     'announced wait': (text) => announcedWait(429, { get: () => text }, 0),
     'forwarded for': (text) =>
       clientAddress(
         { headers: { 'x-forwarded-for': text }, remoteAddress: '10.0.0.1' },
         { trustProxy: 'private' },
       ),
-    'header of a platform': (text) =>
+    'platform header': (text) =>
       clientAddress({ headers: { 'x-real-ip': text }, remoteAddress: '10.0.0.1' }, { trustProxy: 'nginx' }),
     address: parseAddress,
     range: parseRange,
     key: (text) => key(text),
-    'key of Redis': (text) => keyOf(prefixOf(text), text),
-    'key of compare and swap': (text) => idOf({ ...planOf('1/s'), name: text }, text),
+    'Redis key': (text) => keyOf(prefixOf(text), text),
+    'compare-and-swap key': (text) => idOf({ ...planOf('1/s'), name: text }, text),
     'key in memory': (text) => createLimiter('1/s').take(text),
   };
 
@@ -270,7 +270,7 @@ describe('a megabyte is read in one pass', () => {
       const text = part.repeat(Math.ceil(1_000_000 / part.length));
       const start = process.cpuUsage();
       read(text);
-      // Seconds of work, of which others on this machine take none. What is quadratic takes minutes.
+      // CPU time, so other processes do not count. A quadratic parser would take minutes.
       expect([part, process.cpuUsage(start).user > 5e6]).toEqual([part, false]);
     }
   });

@@ -1,7 +1,7 @@
 /**
- * governor against gcra. Compared: the outcome, what remains, and the wait within 1 µs.
- * Left out: counting and sweeping keys ('len', 'retainRecent'), which is the store's own business here, and denials whose
- * wait is at most 2 µs.
+ * Compares gcra with governor: the outcome, the remaining units, and the wait within 1 µs.
+ * Left out: counting and sweeping keys ('len', 'retainRecent'), which only the store does in Sluice, and denials whose wait
+ * is at most 2 µs.
  */
 import { createLimiter } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
@@ -38,7 +38,7 @@ interface Housekeeping {
   readonly op: 'len' | 'retainRecent';
 }
 
-/** The original counts from 0; Sluice from 1970. */
+/** The original's time starts at 0; Sluice's time counts from 1970. */
 const BASE = 1_700_000_000_000;
 
 async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly string[]> {
@@ -67,7 +67,7 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
   return ledger.differences;
 }
 
-/** A denial changes nothing, so that one can be passed over. */
+/** The checks that are compared. Denials with a very short wait are skipped, which is safe because a denial changes nothing. */
 function compared({ steps }: Scenario): readonly Check[] {
   return steps
     .filter((step) => step.op === 'check')

@@ -1,7 +1,7 @@
 /**
- * Guava's RateLimiter against pacer in whole microseconds. Compared: booleans, and waits within 1 µs for each step made
- * so far.
- * Left out: setRate and what follows it, getRate, toString, refused arguments: they belong to sluice-compat/guava.
+ * Compares pacer, with a resolution of microseconds, with Guava's RateLimiter: booleans, and waits within 1 µs per step so
+ * far. Left out, because they belong to sluice-compat/guava: setRate and what follows it, getRate, toString, and rejected
+ * arguments.
  */
 import { inMillis } from '../../src/internal/duration.ts';
 import {
@@ -37,11 +37,11 @@ interface Scenario {
 
 interface Step {
   readonly op: 'acquire' | 'tryAcquire' | 'setRate' | 'getRate' | 'toString';
-  /** When it was called, the caller's own sleeps included. */
+  /** When it was called. Includes the time that the caller slept before. */
   readonly atMicros: number;
   readonly permits: number;
   readonly timeoutMs?: number;
-  /** Absent where the arguments were refused. */
+  /** Missing if the arguments were rejected. */
   readonly waitedMicros?: number;
   readonly expected: unknown;
 }
@@ -54,7 +54,8 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
   const store = makeStore(clock);
   const limiter = createLimiter(policyOf(scenario), { store, name: scenario.id });
   const steps = compared(scenario);
-  // Guava's limiter stores idle time from its construction on, a key here from when it is first seen; a cold one is full.
+  // Guava's limiter stores idle time from its construction on, but a key does so only from its first use. With a warm-up, it
+  // starts full, so this makes no difference.
   const idles = scenario.kind === 'bursty' && scenario.startMicros < steps[0].atMicros;
   if (idles) await (await limiter.reserve(KEY)).cancel();
   const ledger = new Ledger();
@@ -76,13 +77,13 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
   return ledger.differences;
 }
 
-/** Infinity: refused. A delay of at most nothing cannot be asked of `reserve`, but it is what `take` asks. */
+/** The delay, or Infinity if the call is denied. `reserve` does not accept a `maxDelay` of 0; `take` does the same thing. */
 async function delayWithin(
   limiter: Limiter<MaybePromise<Decision>>,
   cost: number,
   patience: number,
 ): Promise<number> {
-  // Times are whole microseconds, so half of one is only for what a float64 of epoch milliseconds cannot tell.
+  // Times are whole microseconds, so half a microsecond only tolerates the rounding of epoch milliseconds in a float64.
   if (patience > 0) return (await limiter.reserve(KEY, { cost, maxDelay: patience + MICROSECOND / 2 })).delay;
   return (await limiter.take(KEY, cost)).allowed ? 0 : Infinity;
 }

@@ -1,11 +1,12 @@
 /**
- * RisingStack's rate-limiter against slidingLog.
+ * Compares slidingLog with RisingStack's rate-limiter.
  *
- * Compared, where the original kept an exact log: what is acknowledged, what remains, and within 1 µs the wait until the
- * same number would pass (again). Where the original breaks what its readme promises, the promised answer counts. 'binary'
- * takes all or nothing, 'nary' what fits; 'uniform' counts and acknowledges every action, so that less than nothing remains:
- * here, nothing.
- * Where it kept a coarse grid, which admits too much: that no more than the limit is acknowledged in any interval.
+ * If the original kept an exact log, these must agree: the acknowledged and the remaining actions, and within 1 µs the wait
+ * until the same number is allowed (again). If the original breaks a promise of its readme, the promised answer is expected.
+ * 'binary' takes all or nothing, 'nary' takes what fits, and 'uniform' counts and acknowledges every action, so its remaining
+ * number can be negative, for which Sluice shows 0.
+ *
+ * If the original kept a coarse grid, which admits too much, Sluice must acknowledge at most the limit in any interval.
  */
 import { inMillis } from '../../src/internal/duration.ts';
 import { createLimiter, minInterval, type Mode, type Policy, slidingLog } from '../../src/index.ts';

@@ -1,7 +1,7 @@
 /**
- * Sharkey's bucket limits against leakyBucket. Compared: every field of its answer, those about resets derived as the
- * service derives them: `reset` is the wait for one more, and 0 while some remain. Left out: limits that the service refuses or skips, limits in the legacy
- * form, and factors by user: they belong to sluice-compat/sharkey.
+ * Compares leakyBucket with Sharkey's bucket limits, in every field of the answer. The fields about resets are derived as in
+ * the service: `reset` is the wait for one more unit, and 0 while some remain. Left out, because they belong to
+ * sluice-compat/sharkey: limits that the service rejects or skips, limits in the legacy form, and factors by user.
  */
 import { createLimiter, leakyBucket } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
@@ -31,7 +31,7 @@ interface Step {
   readonly actor: string;
   /** Index in `limits`; default 0. */
   readonly limit?: number;
-  /** Absent where the call is refused. */
+  /** Missing if the call is rejected. */
   readonly expect?: {
     readonly blocked: boolean;
     readonly remaining: number;
@@ -67,7 +67,7 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
     const { allowed, remaining, resetAfter } = await limiter.take(actor);
     const next = await limiter.peek(actor);
     const resetMs = remaining === 0 ? next.retryAfter : 0;
-    // Theirs counts the drips still to come as if the last had fallen just now.
+    // Sharkey counts the remaining drips as if the last one had fallen at this instant.
     const fullResetMs = dripRate * Math.ceil(resetAfter / dripRate);
     ledger.same('blocked', !allowed, expect?.blocked);
     ledger.same('remaining', remaining, expect?.remaining);
@@ -82,7 +82,7 @@ async function run(scenario: Scenario, makeStore: MakeStore): Promise<readonly s
 
 function why({ env, limits, policies, steps }: Scenario): string | undefined {
   if (env !== undefined || policies.default === 0 || steps.some(({ expect }) => expect === undefined)) {
-    return 'refused or skipped before it is counted';
+    return 'rejected or skipped before it is counted';
   }
   if (policies.users !== undefined) return 'factors by user';
   return limits.every(({ type }) => type === 'bucket') ? undefined : 'limits in the legacy form';

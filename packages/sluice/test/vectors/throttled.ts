@@ -1,7 +1,8 @@
 /**
- * throttled against gcra. Compared: limited, what remains, and within 1 µs the waits until a retry and until reset.
- * Left out: what remains and the reset of a quantity above the limit (a quirk of theirs), what follows a negative
- * quantity, denials whose wait is at most 2 µs, and a clock that goes back by more than ten seconds and a window.
+ * Compares gcra with throttled: whether the call is limited, the remaining units, and within 1 µs the waits until a retry and
+ * until the reset. Left out: remaining units and reset for a quantity above the limit (a quirk of throttled), everything
+ * after a negative quantity, denials whose wait is at most 2 µs, and a clock that goes back by more than ten seconds and a
+ * window.
  */
 import { createLimiter, type Decision, type Limiter, type MaybePromise } from '../../src/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
@@ -31,16 +32,16 @@ interface Quota {
 interface Step {
   readonly atNanos: number;
   readonly key: string;
-  /** 0 peeks. */
+  /** 0 is a peek. */
   readonly quantity: number;
-  /** Another limiter on the same state. */
+  /** The quota of another limiter on the same state; default: the scenario's. */
   readonly quota?: Quota;
   readonly expected: {
     readonly limited: boolean;
     readonly limit: number;
     readonly remaining: number;
     readonly resetAfterNs: number;
-    /** −1: not limited, or never. */
+    /** −1 if the call is not limited, or if it can never be allowed. */
     readonly retryAfterNs: number;
   };
 }
@@ -48,7 +49,7 @@ interface Step {
 interface Scenario {
   readonly id: string;
   readonly quota: Quota;
-  /** 0: no bound. */
+  /** 0 if the number of keys is not bounded. */
   readonly maxKeys: number;
   readonly baseNanos: string;
   readonly steps: readonly Step[];
@@ -92,7 +93,7 @@ const cellsOf = (quota: Quota): Cells => ({
   burst: quota.maxBurst + 1,
 });
 
-/** A denial changes nothing, so that one can be passed over. */
+/** The steps that are compared. Denials with a very short wait are skipped, which is safe because a denial changes nothing. */
 function compared({ steps }: Scenario): readonly Step[] {
   const negative = steps.findIndex(({ quantity }) => quantity < 0);
   return steps
@@ -101,13 +102,13 @@ function compared({ steps }: Scenario): readonly Step[] {
     .filter(({ atNanos }) => atNanos > FAR_BACK_NS);
 }
 
-/** One look 100 s back, with a window of 2 s: theirs is denied for 112 s then, ours is fresh. */
+/** Skips a peek 100 s in the past with a window of 2 s: throttled denies for 112 s, while Sluice treats the key as fresh. */
 const FAR_BACK_NS = -10e9;
 
 function why({ quota, maxKeys }: Scenario): string | undefined {
   if (quota.emissionIntervalNs < FINEST_INTERVAL_NS) return 'an interval below 0.1 ms';
   return maxKeys > 0
-    ? 'forgets the key used longest ago, where Sluice forgets one with much left, and soon clear'
+    ? 'evicts the least recently used key, where Sluice evicts one that is almost fully replenished'
     : undefined;
 }
 

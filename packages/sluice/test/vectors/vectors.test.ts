@@ -1,4 +1,4 @@
-/** Everything recorded from the systems that Sluice replaces, over every store. */
+/** Replays the recordings of the systems that Sluice replaces, in memory and on Redis. */
 import { describe, expect, test } from 'vitest';
 import { governor } from './governor.ts';
 import { guava } from './guava.ts';
@@ -9,7 +9,7 @@ import { throttled } from './throttled.ts';
 
 const RECORDINGS = { governor, throttled, guava, risingstack, sharkey };
 
-// Not over Valkey in wasm, which answers once in a tenth of a second: its Lua is the same as Redis's.
+// Valkey in WebAssembly is left out, because it answers only ten times per second. It runs the same Lua as Redis.
 for (const store of ['memory', 'redis 7']) {
   const makeStore = STORES[store];
   describe(store, () => {
@@ -23,7 +23,7 @@ for (const store of ['memory', 'redis 7']) {
   });
 }
 
-/** Scenarios that run, their steps, and scenarios left out for the reasons that the runners give. */
+/** How many scenarios run, how many steps they have, and how many scenarios are left out for the reasons that the runners give. */
 const COUNTS: Readonly<Record<keyof typeof RECORDINGS, readonly [number, number, number]>> = {
   governor: [29, 1228, 3],
   throttled: [52, 2096, 5],
@@ -33,7 +33,7 @@ const COUNTS: Readonly<Record<keyof typeof RECORDINGS, readonly [number, number,
 };
 
 for (const [origin, [scenarios, steps, left]] of Object.entries(COUNTS)) {
-  test(`${origin}: ${scenarios} scenarios with ${steps} steps run, ${left} are left out`, () => {
+  test(`${origin}: ${scenarios} scenarios with ${steps} steps are replayed, ${left} are left out`, () => {
     const { vectors, leftOut } = RECORDINGS[origin as keyof typeof RECORDINGS];
     expect(vectors).toHaveLength(scenarios);
     expect(vectors.reduce((sum, vector) => sum + vector.steps, 0)).toBe(steps);

@@ -1,7 +1,7 @@
 /**
  * A count that starts from 0 with each window.
  *
- * Cells: start (of the window counted in), count.
+ * Cells: start (of the window that is counted), count.
  */
 import {
   type Algorithm,
@@ -48,7 +48,7 @@ export type CalendarWindowParams = {
   readonly timeZone: string;
 };
 
-/** The algorithm for windows with these starts and ends. `isWrong`: whether only a wrong clock can have written a start. */
+/** The algorithm for windows with these starts and ends. `isWrong`: whether a start can only come from a wrong clock. */
 function windows<P extends { readonly limit: number } & Params>(
   name: string,
   startAt: (params: P, now: Millis) => Millis,
@@ -98,7 +98,7 @@ const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
     (p, start, now) => start > calendarOf(p).endOf(now + TIME_EPSILON),
   ),
   redis: {
-    /** A server has no calendar, so it receives the edges around now: two units back and two units ahead. */
+    /** Redis has no calendar, so the script receives the edges around now: two units back and two units ahead. */
     args(p, now) {
       const calendar = calendarOf(p);
       const start = calendar.startOf(now);

@@ -1,9 +1,9 @@
 /**
- * Generic cell rate: each unit costs one interval of time, and time pays it off. The theoretical arrival time is
- * tat = since + debt; the two are kept apart because adding an interval to an epoch millisecond again and again would
- * round the same way each time, 2.4 % at a million a second.
+ * Generic cell rate algorithm: each unit adds one interval to the debt, which is paid off as time passes. The theoretical
+ * arrival time is tat = since + debt. The two are stored separately because repeatedly adding an interval to epoch
+ * milliseconds would round the same way each time, an error of 2.4 % at a million units per second.
  *
- * Cells: debt (milliseconds still to be paid), since (when that was true).
+ * Cells: debt (milliseconds still to be paid off), since (the instant at which the debt had this value).
  */
 import {
   type Algorithm,
@@ -32,7 +32,7 @@ export type GcraParams = {
   /** Units that are allowed simultaneously, and what all of them cost. */
   readonly burst: number;
   readonly credit: Millis;
-  /** 1 / interval, because a division would take a large part of a check. */
+  /** 1 / interval: multiplying by it is faster than a division, which would take a large part of a check. */
   readonly rate: number;
 };
 

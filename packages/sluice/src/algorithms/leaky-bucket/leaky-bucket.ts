@@ -78,7 +78,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   },
 };
 
-/** Drips since the row was written; Infinity if only a wrong clock can have written it, so that the bucket is empty. */
+/** Drips since the row was written; Infinity if a wrong clock must have written it, so that the bucket counts as empty. */
 function dripsBy(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
   if (row[at + 1] > now && isFarAhead(row[at + 1], now, windowOf(p.size, p.dripSize, p.dripRate)))
     return Infinity;
@@ -91,7 +91,7 @@ function level(p: LeakyBucketParams, row: Cells, at: number, passed: number): nu
 
 /**
  * The number of drips after which the cost fits, given an estimate. With fractional costs the quotient behind the estimate
- * may be rounded across a whole number, so it is corrected by what the check will compare at that drip.
+ * may be rounded across a whole number, so the estimate is corrected with the comparison that the check makes at that drip.
  */
 function dripsUntil(p: LeakyBucketParams, row: Cells, at: number, estimate: number, cost: number): number {
   if (level(p, row, at, estimate) + cost - p.size > 0) return estimate + 1;
@@ -105,7 +105,7 @@ function drain(p: LeakyBucketParams, row: Cells, at: number, now: Millis): void 
   else row[at + 1] = row[at] === 0 ? Math.max(now, row[at + 1]) : row[at + 1] + passed * p.dripRate;
 }
 
-/** Units of the drips by which a duration that is longer by `span` can exceed the original one. */
+/** The most units that drips can return during the span. */
 function leak({ dripSize, dripRate }: LeakyBucketParams, span: Millis): number {
   return Math.ceil(span / dripRate) * dripSize;
 }

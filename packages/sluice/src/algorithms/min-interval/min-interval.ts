@@ -1,7 +1,7 @@
 /**
- * The least time between two actions, whatever they cost.
+ * Enforces a minimum time between two actions, whatever they cost.
  *
- * Cells: next (the instant from which the next action passes).
+ * Cells: next (the earliest instant at which the next action is allowed).
  */
 import {
   type Algorithm,
@@ -16,7 +16,7 @@ import { checkOptionNames } from '../../internal/options.ts';
 import type { AlgorithmEntry } from '../entry.ts';
 
 export interface MinIntervalOptions {
-  /** The least time between two actions. */
+  /** The minimum time between two actions. */
   readonly every: Duration;
 }
 
@@ -30,7 +30,7 @@ const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
   take(p, row, at, now) {
     row[at] = left(p, row, at, now) > 0 ? Math.max(row[at], now + p.every) : now + p.every;
   },
-  /** The last action is undone. */
+  /** Undoes the last action, so that the next one is allowed immediately. */
   give(_, row, at, now) {
     row[at] = Math.min(row[at], now);
   },
@@ -38,13 +38,13 @@ const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
   refill: () => 'whole',
 };
 
-/** The wait until the next action; 0 if only a wrong clock can have written the row. */
+/** The wait until the next action; 0 if a wrong clock must have written the row. */
 function left(p: MinIntervalParams, row: Cells, at: number, now: Millis): Millis {
   const wait = row[at] - now;
   return wait > TIME_EPSILON && !isFarAhead(row[at] - p.every, now, p.every) ? wait : 0;
 }
 
-/** The least time between two actions. */
+/** Enforces a minimum time between two actions, whatever they cost. */
 export function minInterval(options: MinIntervalOptions): Policy {
   const { every } = checkOptionNames('minInterval', options, ['every']);
   const params: MinIntervalParams = { every: duration('minInterval.every', every) };

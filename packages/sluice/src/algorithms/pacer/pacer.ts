@@ -2,8 +2,9 @@
  * Smooth outflow: a request is allowed once the previous one is paid off, and its own cost delays the next one.
  * Idle time is stored and spent first; with a warm-up, stored permits cost more the longer the pause was.
  *
- * Cells: spent (of the stored permits), next (the instant from which the next one passes), since (when that was true).
- * How far ahead `next` may be has no bound: one grant may cost any amount. So `since` tells whether the clock was right.
+ * Cells: spent (of the stored permits), next (the earliest instant at which the next request is allowed), since (the instant
+ * of the last change). `next` may be arbitrarily far ahead, because one grant may cost any amount. So `since`, not `next`,
+ * shows whether the clock was right.
  */
 import {
   type Algorithm,
@@ -32,17 +33,17 @@ export interface PacerOptions {
   /** Whether a new key has its permits stored: 'full' (default) or, as in Guava, 'empty'. */
   readonly fresh?: 'full' | 'empty' | undefined;
   /**
-   * 'exact' (default), or, as in Guava, 'microseconds': what a grant delays the next by is cut to whole ones, so that
-   * little of each is free.
+   * 'exact' (default), or, as in Guava, 'microseconds': the delay that a grant causes is rounded down to whole
+   * microseconds, so a small part of each grant is free.
    */
   readonly resolution?: 'exact' | 'microseconds' | undefined;
 }
 
-/** Spans are counted in ticks: milliseconds, or whole microseconds. */
+/** Durations are in ticks: milliseconds, or whole microseconds. */
 export type PacerParams = {
-  /** Ticks per permit at full pace. */
+  /** Ticks per permit at the full rate. */
   readonly interval: number;
-  /** Most permits stored. */
+  /** The most permits that can be stored. */
   readonly stored: number;
   /** Stored permits above this are cold. */
   readonly threshold: number;
@@ -53,7 +54,7 @@ export type PacerParams = {
   /** The ticks that a stored permit costs when it is not cold. */
   readonly warm: number;
   readonly freshEmpty: boolean;
-  /** Ticks per millisecond: 1, or 1000 where only whole ones count. Cells are in milliseconds either way. */
+  /** Ticks per millisecond: 1, or 1000 with a resolution of microseconds. Cells are in milliseconds either way. */
   readonly scale: number;
   /** The policy's window. */
   readonly window: Millis;
@@ -77,7 +78,7 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
     row[at + 2] = now;
   },
   give(p, row, at, now, cost) {
-    // A fresh row stays one: an empty store would begin to fill.
+    // A fresh row stays fresh: with a time in it, the key would start to store permits.
     const due = nextOf(p, row, at, now);
     if (p.freshEmpty && due === 0) return;
     const missing = spent(p, row, at, now);
@@ -88,7 +89,7 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
     row[at + 2] = now;
   },
   clearIn(p, row, at, now) {
-    // A full store is better than a fresh, empty one: such a key must not be forgotten.
+    // The row must not be dropped: a key with stored permits is better off than a fresh key, which has none.
     const next = nextOf(p, row, at, now);
     if (p.freshEmpty && p.stored > 0) return next === 0 ? 0 : Infinity;
     return Math.max(0, next - now) + (spent(p, row, at, now) * p.refill) / p.scale;
@@ -101,17 +102,17 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
   },
 };
 
-/** 0, as in a fresh row, where only a wrong clock can have written it. */
+/** The earliest instant of the next request; 0, as in a fresh row, if a wrong clock must have written the row. */
 function nextOf(p: PacerParams, row: Cells, at: number, now: Millis): Millis {
   return isFarAhead(row[at + 2], now, p.window) ? 0 : row[at + 1];
 }
 
-/** An instant in ticks: the nearest whole one, where only those count. */
+/** An instant in ticks, rounded to a whole tick with a resolution of microseconds. */
 function ticks(p: PacerParams, instant: Millis): number {
   return p.scale === 1 ? instant : Math.floor(instant * p.scale + 0.5);
 }
 
-/** A price in ticks, without the fraction where only whole ones count. Float error must not make it one less. */
+/** A price in ticks, rounded down with a resolution of microseconds. Float error must not make it one tick less. */
 function whole(p: PacerParams, price: number): number {
   return p.scale === 1 ? price : Math.floor(Math.max(0, price + 1e-6));
 }

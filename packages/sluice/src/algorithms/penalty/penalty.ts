@@ -2,7 +2,7 @@
  * Blocks a key after repeated denials, longer each time. It watches the limiter's other policies: each denial is a strike,
  * and `after` strikes block the key. Attempts during the block do not count, so the announced end is exact.
  *
- * Cells: strikes, since (the first of them, or the end of the last block), until (end of the block), length (of it).
+ * Cells: strikes, since (the first strike, or the end of the last block), until (the block's end), length (of the block).
  */
 import {
   type Algorithm,
@@ -66,12 +66,12 @@ function blockLeft(p: PenaltyParams, row: Cells, at: number, now: Millis): Milli
   return wait > TIME_EPSILON && !isWrong(p, row, at, now) ? wait : 0;
 }
 
-/** Whether the last strike or block is so old that everything is forgiven, or only a wrong clock can have written the row. */
+/** Whether all strikes are forgiven: the last strike or block is old enough, or a wrong clock must have written the row. */
 function quiet(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
   return row[at + 1] + p.within <= now + TIME_EPSILON || isWrong(p, row, at, now);
 }
 
-/** Whether only a wrong clock can have written the row. */
+/** Whether a wrong clock must have written the row. */
 function isWrong(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
   const written = row[at + 1] === row[at + 2] ? row[at + 1] - row[at + 3] : row[at + 1];
   return isFarAhead(written, now, p.within);
@@ -97,7 +97,7 @@ export function penalty(options: PenaltyOptions): Policy {
     factor: atLeastOne('penalty.factor', factor),
     max: longest,
   };
-  // It is not a quota, so it has no units that could be left.
+  // A penalty is not a quota, so it has no remaining units to announce.
   return { algorithm: penaltyAlgorithm, params, limit: Infinity, window: params.within };
 }
 

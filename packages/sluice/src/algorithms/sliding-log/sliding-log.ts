@@ -2,9 +2,9 @@
  * A log of when each unit was taken. Exact, or with times rounded up to the end of their sub-window, so that entries can be
  * merged and never expire too early.
  *
- * Cells: head, tail (entry numbers: the live ones, and maybe some expired, lie between), base, then entries of
- * (time, sum of all costs up to and including this one). Used = last sum − base, so any question is a binary search:
- * nothing is added up, and an expired entry costs nothing until a take drops it.
+ * Cells: head, tail (the entries from head up to tail are in use; some may have expired), base, then entries of
+ * (time, sum of all costs up to and including this one). Used = last sum − base, so every query is a binary search
+ * instead of an addition, and expired entries cost no time until a take drops them.
  */
 import {
   type Algorithm,
@@ -23,7 +23,7 @@ export interface SlidingLogOptions {
   readonly limit: number;
   /** The length of a window. */
   readonly per: Duration;
-  /** 'exact' (default), or the number of sub-windows in `per`: a key then has at most that many entries + 1. */
+  /** 'exact' (default), or the number of sub-windows in `per`: a key then has at most one entry more than that. */
   readonly resolution?: 'exact' | number | undefined;
 }
 
@@ -32,7 +32,7 @@ export type SlidingLogParams = {
   readonly per: Millis;
   /** The length of a sub-window; 0 if exact. */
   readonly step: Millis;
-  /** The most entries that are kept. Beyond that, the two oldest are merged at the newer one's time, so nothing is lost early. */
+  /** The most entries that are kept. Beyond that, the two oldest are merged at the newer one's time, so none expires early. */
   readonly entries: number;
 };
 
@@ -54,7 +54,7 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     if (cost > p.limit) return Infinity;
     const first = firstLive(p, row, at, now);
     if (used(row, at, first) + cost <= p.limit) return 0;
-    // The earliest entry after whose end the cost fits. Sums rise, so this is a binary search. It compares exactly what
+    // Finds the earliest entry after whose expiry the cost fits. Sums rise, so this is a binary search. It compares exactly what
     // the check above compares once that entry has expired: with fractional costs, any other form rounds differently.
     const last = lastSum(row, at);
     let [low, high] = [first, row[at + 1] - 1];
@@ -105,8 +105,8 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     },
     maxWidth: (p) => HEADER + 2 * (Math.max(2 * p.entries, 3) + 1),
   },
-  // A debit is remembered for a short span longer, or is dated to the end of a sub-window: so that it outlives the last
-  // unit spent of it.
+  // The log keeps a debit for slightly longer than `per`, or dates it to the end of a sub-window, so that it expires no
+  // earlier than `per` after the last of its units was spent.
   lease: {
     shortPart: 1 / 25,
     reduced: (p, _, short) => ({ params: { ...p, per: p.per + short } }),
@@ -131,7 +131,7 @@ function lastSum(row: Cells, at: number): number {
 function firstLive(p: SlidingLogParams, row: Cells, at: number, now: Millis): number {
   const head = row[at];
   const tail = row[at + 1];
-  // A wrong clock wrote the last entry. Before that, it dropped all entries from when it was right: they had expired.
+  // A wrong clock wrote the last entry. By that clock all earlier entries had expired, so it dropped them.
   if (head !== tail && isFarAhead(time(row, at, tail - 1) - p.step, now, p.per)) return tail;
   const expired = now + TIME_EPSILON - p.per;
   if (head === tail || time(row, at, head) > expired) return head;
@@ -176,7 +176,7 @@ function giveFrom(row: Cells, at: number, cost: number, takenAt: Millis): void {
   const isAll = amount - cost <= NEAR;
   const given = isAll ? amount : cost;
   const gap = isAll ? 1 : 0;
-  // The entries on the shorter side close the gap, and their sums make up for what is missing.
+  // Moves the entries on the shorter side to close the gap, and corrects their sums.
   if (low - head < tail - low) {
     row[at + 2] = Math.min(row[at + 2] + given, lastSum(row, at));
     for (let i = low - 1; i >= head; i--) put(row, at, i + gap, time(row, at, i), sum(row, at, i) + given);

@@ -39,7 +39,7 @@ const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
     const older = previous(p, row, at, start);
     if (estimate(p, now, start, counted, older) + cost <= p.limit) return 0;
     const room = p.limit - cost;
-    // During this window the older counter fades; after it, the current one fades.
+    // During this window the previous counter loses weight; after it, the current one does.
     if (counted <= room) return start + p.per * (1 - (room - counted) / older) - now;
     return start + p.per + p.per * (1 - room / counted) - now;
   },
@@ -63,13 +63,13 @@ const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
   lease: { lasts: (p, resetAfter) => resetAfter - p.per },
 };
 
-/** The start of the current window: never before the one in the row, unless only a wrong clock can have written that. */
+/** The start of the current window: never before the one in the row, unless a wrong clock must have written that. */
 function windowStart(p: SlidingWindowParams, row: Cells, at: number, now: Millis): Millis {
   const start = Math.floor((now + TIME_EPSILON) / p.per) * p.per;
   return row[at] > start && !isFarAhead(row[at], now, p.per) ? row[at] : start;
 }
 
-// Starts are compared to half a window: k · per + per and (k + 1) · per need not be the same float.
+// Starts are compared with a tolerance of half a window, because k · per + per and (k + 1) · per can be different floats.
 
 function count(p: SlidingWindowParams, row: Cells, at: number, start: Millis): number {
   return row[at] <= start && start - row[at] < p.per * 0.5 ? row[at + 1] : 0;
@@ -100,7 +100,7 @@ function roll(p: SlidingWindowParams, row: Cells, at: number, now: Millis): void
   row[at] = start;
 }
 
-/** Two counters, of which the older one fades, so that there is no jump at the edge of a window. */
+/** A window estimated from two counters. The older one loses weight gradually, which avoids a jump at the window's edge. */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
   const { limit, per } = checkOptionNames('slidingWindow', options, ['limit', 'per']);
   positive('slidingWindow.limit', limit);

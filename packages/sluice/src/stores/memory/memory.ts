@@ -5,7 +5,7 @@ import { bound, checkOptionNames } from '../../internal/options.ts';
 import type { Space } from './space.ts';
 import { Spaces } from './spaces.ts';
 
-/** Without a bound, an attacker who invents keys decides how much memory a limiter uses: 5 million keys used 381 MB. */
+/** Without a bound, an attacker who invents keys could use up any amount of memory: 5 million keys used 381 MB. */
 const MAX_KEYS = 1_000_000;
 
 export interface MemoryOptions {
@@ -23,7 +23,7 @@ export interface MemoryStore extends Store<Decision> {
   readonly size: number;
 }
 
-/** What another store needs to keep a copy of this one. */
+/** The internals that another store needs to keep a copy of this one. */
 export interface Inside {
   now(): Millis;
   apply(hit: Hit, now: Millis): Decision;
@@ -34,12 +34,12 @@ export interface Inside {
 
 const insides = new WeakMap<object, Inside>();
 
-/** Undefined if the store was not made by `memory()`. */
+/** The internals of a store; undefined if it was not created by `memory()`. */
 export function insideOf(store: object): Inside | undefined {
   return insides.get(store);
 }
 
-/** The default store: everything is kept in this process, and answers come synchronously. */
+/** The default store: it keeps everything in this process and answers synchronously. */
 export function memory(options: MemoryOptions = {}): MemoryStore {
   const { maxKeys = MAX_KEYS, clock: given } = checkOptionNames('memory', options, ['maxKeys', 'clock']);
   bound('memory.maxKeys', maxKeys);

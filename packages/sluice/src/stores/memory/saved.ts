@@ -7,7 +7,7 @@ export interface Saved {
   /** The seed of the fingerprints. */
   readonly seed: readonly number[];
   readonly tables: readonly SavedTable[];
-  /** Manual blocks: until when, by fingerprint. */
+  /** The ends of manual blocks, by fingerprint. */
   readonly blocks: readonly { readonly name: string; readonly rows: Float64Array; readonly count: number }[];
 }
 
@@ -39,7 +39,7 @@ export function save(spaces: Spaces, now: Millis): Saved {
   return { seed: [...spaces.seed], tables, blocks };
 }
 
-/** Only for an empty store with the same seed as the one that was saved. */
+/** Adds the saved rows to a store, which must be empty and have the same seed as the one that was saved. */
 export function restore(spaces: Spaces, { tables, blocks }: Saved, now: Millis): void {
   for (const { plans, width, rows, count } of tables) {
     const [space] = plans.map((plan) => spaces.of(plan, now));
@@ -102,7 +102,7 @@ class CellWriter {
   #length = 0;
   #count = 0;
 
-  /** As two integers: a fingerprint read as a float64 may be a NaN, whose bits can change in transit. */
+  /** Writes the fingerprint as two integers: a fingerprint read as a float64 may be a NaN, whose bits can change in transit. */
   tag(low: number, high: number): void {
     this.#room(1);
     this.#tags[2 * this.#length] = low;

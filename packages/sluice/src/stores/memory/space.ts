@@ -8,7 +8,7 @@ import { type RowKind, Table } from '../table/table.ts';
 /** What all limiters with the same name share. */
 export interface Group {
   readonly name: string;
-  /** By signature. */
+  /** The tables of this name, by the signature of their plans. */
   readonly spaces: Map<string, Space>;
   /** Manual blocks are rare, so they have a table of their own instead of a cell in every row. */
   blocks: Table | undefined;
@@ -24,9 +24,9 @@ export function blockTable(maxKeys: number, seed: Int32Array): Table {
   return new Table(BLOCK, maxKeys, seed);
 }
 
-/** Up to this many plans are asked in turn whether a row may be dropped. With more plans, each row carries a note. */
+/** With at most this many plans, each is asked whether a row may be dropped. With more, each row carries a note about it. */
 const ASKED = 4;
-/** Cells of a note, behind the row: until when the row is needed, and its eviction weight per millisecond until then. */
+/** Cells of a note at the end of a row: until when the row is needed, and its eviction weight per millisecond until then. */
 export const NOTE = 2;
 /** The longest duration that a weight is computed from, in milliseconds: weights must stay finite. */
 const LONGEST = 1e15;
@@ -143,7 +143,7 @@ export class Space implements RowKind {
     for (const space of spaces.values()) space.#clear(key, now);
   }
 
-  /** Notes that a plan wrote the row, which is needed at least until it is fully replenished under this plan. */
+  /** Records in the note that the row is needed at least until it is fully replenished under this plan, which wrote it. */
   #note(plan: Plan, cells: Cells, at: number, now: Millis): void {
     const clear = clearIn(plan, cells, at, now, this.variableRows);
     if (clear > 0)
@@ -157,7 +157,7 @@ export class Space implements RowKind {
     cells[note + 1] = weight / Math.min(clear, LONGEST);
   }
 
-  /** Any of the first plans may have written a row that has no note yet. */
+  /** Adds the note to an older row, which any of the first plans may have written. */
   extend(cells: Cells, at: number, now: Millis): void {
     let longest = 0;
     for (const plan of this.plans)

@@ -76,7 +76,7 @@ export class Spaces {
     this.#sweep(now, space);
   };
 
-  /** `asking`: a table that is about to get a row, which must not be dropped. */
+  /** `asking`: a table that must not be dropped, because it is about to get a row. */
   #sweep(now: Millis, asking?: Space): void {
     const before = this.#count;
     let slots = SLOTS;

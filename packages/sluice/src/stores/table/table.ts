@@ -1,6 +1,6 @@
 /**
- * Rows by fingerprint: open addressing on one typed array. A slot is 8 bytes of fingerprint and the row; no key, no
- * object, no timer.
+ * A hash table of rows by fingerprint, with open addressing in one typed array. A slot is 8 bytes of fingerprint and the
+ * row. The table stores no keys and needs no objects or timers.
  *
  * The table never pauses to grow: when it is full, a new generation is allocated and each new key moves a few slots
  * from the old one, leaving behind rows that are fully replenished. So growing, shrinking, expiry and wider rows are the
@@ -51,7 +51,7 @@ const SHRUNK = 512;
 /** A generation is full at three quarters, and starts at half full. */
 const FULL = 0.75;
 const ROOMY = 0.5;
-/** Old slots moved per new key: a generation has moved long before the next is full. */
+/** Old slots moved per new key: enough that a generation has moved long before the next one is full. */
 const STEP = 16;
 const SAMPLE = 128;
 /** Rows compared to choose the one to evict. */

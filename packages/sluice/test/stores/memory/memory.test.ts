@@ -9,14 +9,14 @@ import { manualClock } from '../../../src/testing/index.ts';
 const START = 1_700_000_000_000;
 
 describe('table', () => {
-  /** Rows of one cell, the instant at which they are clear. */
+  /** Rows of one cell: the instant at which the row is fully replenished. */
   const kind = {
     width: 1,
     evictionWeight: (cells: Float64Array, at: number, now: number) => Math.max(0, cells[at] - now),
     forget() {},
   };
 
-  test('equals a Map, whatever keys are added and dropped', () => {
+  test('behaves like a Map, whatever keys are added and dropped', () => {
     const op = fc.record({ key: fc.integer({ min: 0, max: 3000 }), wait: fc.integer({ min: 1, max: 5000 }) });
     fc.assert(
       fc.property(fc.array(op, { maxLength: 5000, minLength: 100 }), (ops) => {
@@ -27,7 +27,7 @@ describe('table', () => {
           now += 1;
           let at = table.find(`key ${key}`);
           const known = map.get(key);
-          // A row may be gone only when it is clear; a row that is there holds what was written.
+          // A row may be missing only if it is fully replenished; otherwise it holds what was written.
           if (at < 0) expect(known === undefined || known <= now).toBe(true);
           else expect(table.cells[at]).toBe(known);
           if (at < 0) at = table.add(now);
@@ -44,7 +44,7 @@ describe('table', () => {
   });
 
   test('survives estimates that are far too low', () => {
-    // A sample is taken before there is an old generation: all of it looks dead, so the next one starts far too small.
+    // Until a generation is moving, every row looks fully replenished, so the sample makes the next generation far too small.
     const migrates = () => (table as unknown as { old: unknown }).old !== undefined;
     const table = new Table(
       { ...kind, evictionWeight: (cells, at, now) => (migrates() ? Math.max(0, cells[at] - now) : 0) },
@@ -112,7 +112,7 @@ describe('fingerprint', () => {
       buckets[high >>> 22]++;
     }
     expect(seen.size).toBe(1_000_000);
-    // 977 a bucket on average; six standard deviations.
+    // 977 per bucket on average; the tolerance is six standard deviations.
     expect(Math.max(...buckets)).toBeLessThan(977 + 6 * 32);
     expect(Math.min(...buckets)).toBeGreaterThan(977 - 6 * 32);
   });
@@ -156,7 +156,7 @@ describe('memory', () => {
       clock.advance(0.5);
       limiter.take(`then ${i}`);
     }
-    // 2,000 of them live at any time.
+    // 2,000 rows are in use at any time.
     expect(store.size).toBeLessThan(10_000);
   });
 
@@ -167,7 +167,7 @@ describe('memory', () => {
     const before = process.memoryUsage().arrayBuffers;
     for (let i = 0; i < 20_000; i++) limiter.take(`key ${i}`);
     const perKey = (process.memoryUsage().arrayBuffers - before) / 20_000;
-    // A row for one action, not for ten thousand.
+    // The row has room for one action, not for ten thousand.
     expect(perKey).toBeLessThan(300);
     let passed = 0;
     for (let i = 0; i < 100_000; i++) {
@@ -178,21 +178,21 @@ describe('memory', () => {
     expect(limiter.take('busy', 2).allowed).toBe(false);
   });
 
-  test('bounds its keys, and a flood of new keys evicts no blocked one', () => {
+  test('bounds its keys, and a flood of new keys evicts no denied or blocked key', () => {
     const clock = manualClock(START);
     const store = memory({ clock, maxKeys: 10_000 });
     const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store });
-    // A fifth of all: the last few rows of a generation are likely to be some of them.
+    // A fifth of all rows, so that the last few rows of a generation are likely to include some of them.
     const victims = Array.from({ length: 2000 }, (_, i) => `victim ${i}`);
     for (const victim of victims) limiter.take(victim, 100);
-    limiter.block('by hand', '1d');
+    limiter.block('manually blocked', '1d');
     for (let i = 0; i < 200_000; i++) {
       limiter.take(`flood ${i}`);
       if (i % 1000 === 0) clock.advance(1);
     }
     expect(store.size).toBeLessThanOrEqual(10_001);
     for (const victim of victims) expect(limiter.take(victim).allowed).toBe(false);
-    expect(limiter.take('by hand').allowed).toBe(false);
+    expect(limiter.take('manually blocked').allowed).toBe(false);
   });
 
   test('5 million invented keys evict no denied or blocked key by default', {
@@ -208,7 +208,7 @@ describe('memory', () => {
       limiter.take(`invented ${i}`);
       if (i % 50_000 === 0) most = Math.max(most, process.memoryUsage().arrayBuffers - before);
     }
-    // Two generations of the table, and one that was not collected yet. Without a bound, 5 million keys take twice as much.
+    // Two generations of the table, and one that is not garbage-collected yet. Without a bound, 5 million keys take twice as much.
     expect(most).toBeLessThan(200 * 2 ** 20);
     for (const victim of victims) expect(limiter.take(victim).allowed).toBe(false);
     expect(limiter.take('blocked').policy).toBe('block');
@@ -244,7 +244,7 @@ describe('memory', () => {
     expect(looked / 10_000).toBeLessThan(60);
   });
 
-  test('a flood of a million random keys against 100,000 stays bounded in memory', {
+  test('memory stays bounded in a flood of a million random keys with maxKeys: 100,000', {
     timeout: 60_000,
   }, () => {
     const store = memory({ maxKeys: 100_000 });
@@ -253,7 +253,7 @@ describe('memory', () => {
     const before = process.memoryUsage().arrayBuffers;
     for (let i = 0; i < 1_000_000; i++) limiter.take(`flood ${i} ${i * 7919}`);
     expect(store.size).toBeLessThanOrEqual(100_000);
-    // Two generations, and one that is not collected yet.
+    // Two generations, and one that is not garbage-collected yet.
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(40e6);
     expect(limiter.take('blocked').allowed).toBe(false);
   });
@@ -270,7 +270,7 @@ describe('memory', () => {
     const store = memory({ clock: manualClock(START) });
     const first = createLimiter('10/s', { store, name: 'api' });
     first.take('k', 4);
-    // 400 ms of debt: 8 units at 20 a second.
+    // 400 ms of debt are 8 units at 20 per second.
     const second = createLimiter('20/s', { store, name: 'api' });
     expect(second.take('k').remaining).toBe(11);
     for (const limiter of [first, second]) await limiter.close();

@@ -1,4 +1,4 @@
-/** Tables that become wider, and tables that nobody uses any more. */
+/** Tables whose rows become wider, and tables that are no longer used. */
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { another } from '../../support/stores.ts';
 
 const START = 1_700_000_000_000;
 
-/** Rows of the instant at which they are fully replenished; once widened, also of its double. */
+/** Rows that hold the instant at which they are fully replenished and, once widened, also twice that instant. */
 class Kind implements RowKind {
   width = 1;
   extended = 0;
@@ -26,7 +26,7 @@ class Kind implements RowKind {
 }
 
 describe('a table that is widened', () => {
-  test('equals a Map, whenever it is widened and whatever keys are added and dropped', () => {
+  test('behaves like a Map, whenever it is widened and whatever keys are added and dropped', () => {
     const op = fc.record({ key: fc.integer({ min: 0, max: 3000 }), wait: fc.integer({ min: 1, max: 5000 }) });
     const ops = fc.array(op, { maxLength: 5000, minLength: 100 });
     const maxKeys = fc.constantFrom(Infinity, 10_000);
@@ -112,7 +112,7 @@ describe('a store', () => {
     for (let i = 0; i < 20_000; i++) {
       createLimiter(gcra({ limit: 1 + i, per: '1s' }), { store }).take('k');
       clock.advance(10);
-      // A hundred of them are in use at any time, and some more wait for their turn to be dropped.
+      // A hundred tables are in use at any time, and some more have not been dropped yet.
       if (i % 100 === 0) expect(store.size).toBeLessThan(300);
     }
   });
@@ -139,7 +139,7 @@ describe('a store', () => {
     clock.advance(1000);
     const other = createLimiter('1/h', { store, name: 'other' });
     for (let i = 0; i < 40_000; i++) other.take(`key ${i}`);
-    // The program's own limiters may keep theirs.
+    // Up to eight tables are kept, because they most likely belong to permanent limiters.
     expect(store.size).toBeLessThan(40_020);
     expect(slow.take('k').allowed).toBe(false);
   });
@@ -243,7 +243,7 @@ describe('a store', () => {
         .map((line) => [line.split(' ')[0], Number(line.split(' ')[1])]),
     );
     expect(Object.keys(grown)).toHaveLength(4);
-    // Less than 40 bytes for each of them: nothing that belongs to a set of numbers is left.
+    // Less than 40 bytes for each set of limits, so nothing of them is left.
     for (const [name, bytes] of Object.entries(grown)) expect(bytes, name).toBeLessThan(1e6);
   });
 });
