@@ -126,7 +126,11 @@ export function sidebar(reference) {
     },
     {
       text: 'Migration',
-      items: [entry('docs/migrate/README.md'), ...folder('docs/migrate', [])],
+      items: [
+        entry('docs/migrate/README.md'),
+        ...folder('docs/migrate', []),
+        entry('packages/compat/README.md'),
+      ],
     },
     {
       text: 'Algorithms',

@@ -77,14 +77,14 @@ describe('the site', () => {
     ['reference/sluice/store.md', '## WithStore '],
     [
       'reference/sluice/store.md',
-      '`store` | [`Store`](../sluice.md#store)\\<`R`\\> | Where the state of keys lives',
+      '`store` | [`Store`](/reference/sluice.md#store)\\<`R`\\> | Where the state of keys lives',
     ],
-    ['reference/sluice.md', '`denyCache?` | `boolean`'],
+    ['reference/sluice/redis.md', '`denyCache?` | `boolean`'],
     ['reference/sluice.md', '## AnyLimiter '],
     ['reference/sluice.md', '`retryAfter` | [`Millis`]'],
-    ['reference/sluice/otel.md', '`nearRatio?` | `number` | What passes'],
+    ['reference/sluice/otel.md', '`nearRatio?` | `number` | An allowed request'],
     ['reference/sluice/http.md', '## FetchLimiter '],
-    ['reference/sluice-server.md', '`maxKey?` | `number` | Bytes of a key'],
+    ['reference/sluice-server.md', '`maxKey?` | `number` | Maximum length of a key'],
   ])('has a reference, %s, that says %s', (page, words) => expect(site.read(page)).toContain(words));
 
   it('has a sentence about every function of the reference', () => {

@@ -88,8 +88,8 @@ function routeStore(store: Store, name: string, params: Params): RouteStore {
   ): Promise<RouteHits> {
     // Until the key is blocked, the window's count numbers the requests, so concurrent requests get different numbers.
     const nth = isBlocked ? hitsOf(await returns.take(key)).count : count - max;
-    const anew = params.continueExceeding === true ? span : span * 2 ** (nth - 1);
-    const wait = Math.min(isBlocked ? Math.max(anew, endsIn) : anew, Number.MAX_SAFE_INTEGER);
+    const newWait = params.continueExceeding === true ? span : span * 2 ** (nth - 1);
+    const wait = Math.min(isBlocked ? Math.max(newWait, endsIn) : newWait, Number.MAX_SAFE_INTEGER);
     const noted = isBlocked ? [] : [returns.reset(key), returns.take(key, nth)];
     await Promise.all([...noted, counter.block(key, wait)]);
     return { current: max + nth, ttl: Math.ceil(wait) };

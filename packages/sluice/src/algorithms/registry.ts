@@ -14,8 +14,6 @@ import { slidingLogEntry } from './sliding-log/sliding-log.ts';
 import { slidingWindowEntry } from './sliding-window/sliding-window.ts';
 import { tokenBucketEntry } from './token-bucket/token-bucket.ts';
 
-export type Registry = Readonly<Record<string, AlgorithmEntry>>;
-
 /** The algorithms that have a text form. They are listed separately so that `createLimiter` does not load the others. */
 export const ratedAlgorithms: Readonly<Record<string, RatedEntry>> = {
   gcra: gcraEntry,
@@ -28,13 +26,15 @@ export const ratedAlgorithms: Readonly<Record<string, RatedEntry>> = {
 };
 
 /** All algorithms by name, such as `algorithms['sliding-log'].factory`. */
-export const algorithms: Registry = /* @__PURE__ */ joined(ratedAlgorithms, {
+export const algorithms: Readonly<Record<string, AlgorithmEntry>> = /* @__PURE__ */ joined(ratedAlgorithms, {
   concurrency: concurrencyEntry,
   'min-interval': minIntervalEntry,
   penalty: penaltyEntry,
 });
 
+type Entries = Readonly<Record<string, AlgorithmEntry>>;
+
 /** A call and not a spread, because bundlers can drop an unused call that is marked as pure. */
-function joined(first: Registry, second: Registry): Registry {
+function joined(first: Entries, second: Entries): Entries {
   return { ...first, ...second };
 }

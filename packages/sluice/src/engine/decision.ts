@@ -174,7 +174,7 @@ export function declareDecision(
   allowed: boolean,
   taken: number,
   retryAfter: Millis,
-  source: Source = 'store',
+  source: Decision['source'] = 'store',
 ): Decision {
   const most = allowed ? Infinity : 0;
   const numbers = { name: reason, limit: most, remaining: most, retryAfter, resetAfter: retryAfter };

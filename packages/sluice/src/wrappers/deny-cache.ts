@@ -26,7 +26,7 @@ const MAX_WAITS = 2;
 /** Fraction of a round trip by which a scout is delayed, so that it rarely arrives before the denial has ended. */
 const SCOUT_DELAY = 1 / 8;
 
-/** What is known about a key that was denied, or that has fewer units left than the last hit cost. */
+/** The state of a key that was denied, or that has fewer units left than the last hit cost. */
 interface Denial {
   /** The id of the plan that was denied, and the cost. */
   plan: string;

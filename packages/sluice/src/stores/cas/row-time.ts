@@ -46,7 +46,7 @@ function warnOfSkew(gap: Millis, about: object): void {
   warnOnce(
     'SLUICE_CLOCK_SKEW',
     `A row was written ${seconds} s in the future: the clocks of the processes differ, or the service's clock was set ` +
-      'back. Synchronize the clocks, or let the service tell the time (now).',
+      'back. Synchronize the clocks, or use the time of the service (now).',
     about,
   );
 }

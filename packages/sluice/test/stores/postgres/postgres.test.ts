@@ -414,6 +414,17 @@ describe('faults', () => {
       });
   });
 
+  test('needs no more privileges than the error message names', async () => {
+    const table = await tableOf('granted');
+    await pool.query(`CREATE ROLE granted; GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO granted`);
+    const store = postgres(server.pool({ options: '-c role=granted' }), { ...patient, table });
+    const limiter = createLimiter('300/h', { store, name: 'api' });
+    for (let i = 0; i < 150; i++) expect((await limiter.take(`key ${i}`)).source).toBe('store');
+    expect((await limiter.take('key 0', 299)).allowed).toBe(true);
+    expect((await limiter.take('key 0')).allowed).toBe(false);
+    await limiter.reset('key 0');
+  });
+
   test('warns once when a pool without an error listener loses a connection, which would end the process', async () => {
     const warnings: string[] = [];
     const listener = (warning: Error & { code?: string }) => warnings.push(warning.code ?? '');

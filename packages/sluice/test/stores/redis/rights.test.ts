@@ -16,7 +16,7 @@ const PAGE = new URL(
   import.meta.url,
 );
 /** The permissions that a user needs, according to the page. */
-const RIGHTS = /needs the right to run ([^.]*)\./
+const RIGHTS = /needs permission for ([^.]*)\./
   .exec(readFileSync(PAGE, 'utf8'))![1]
   .match(/\b[A-Z]{3,}\b/g)!
   .map((command) => command.toLowerCase());

@@ -57,7 +57,7 @@ export interface Spend {
 }
 
 export interface SimulationResult {
-  /** What was admitted, in order of time. */
+  /** Admitted units, in order of time. */
   readonly spends: readonly Spend[];
   readonly decisions: number;
   /** Messages to the store. */
