@@ -21,7 +21,7 @@ if (cluster.isPrimary) {
   cluster.once('exit', (_worker, code) => process.exit(code || 1));
   cluster.once('listening', (_worker, { port }) => console.log(`listening on http://localhost:${port}`));
 } else {
-  // The default deadline is 2 s, but these processes have only just started.
+  // Longer than the default deadline of 2 s, because these processes have only just started.
   const store = ipc({ path: process.env['LIMITS'] ?? '', serve: false, deadline: '5s' });
   const limiter = createLimiter('10/min', { store, name: 'api' });
   const answer = withRateLimit(limiter, (_request, response) => response.end(`from ${process.pid}\n`));

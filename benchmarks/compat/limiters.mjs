@@ -1,7 +1,7 @@
 /**
- * Limiters that users call directly, before and after. A maker gets the `limit`, the `window` in milliseconds and, on Redis, an
- * ioredis client. `check` is the call that a user would make, and `passed` interprets its answer. Without `before`, the original
- * does not run here, and `recorded` holds what is known about it.
+ * Limiters that users call directly, before and after. Each factory function receives the `limit`, the `window` in
+ * milliseconds and, on Redis, an ioredis client. `check` is the call that a user would make, and `passed` interprets its
+ * answer. Without `before`, the original does not run here, and `recorded` holds what is known about it.
  */
 import { called, patient, perKey } from './shared.mjs';
 

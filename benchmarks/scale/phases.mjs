@@ -1,6 +1,6 @@
 /**
- * The load on all nodes together. With `perSecond`, checks start at that rate, whatever the answers; otherwise `inFlight` checks run
- * concurrently, and each is repeated as soon as it is answered. `span` is the duration in milliseconds.
+ * The load on all nodes together. With `perSecond`, checks start at that rate, whatever the answers; otherwise `inFlight`
+ * checks run concurrently, and each is repeated as soon as it is answered. `span` is the duration in milliseconds.
  */
 
 /** The burst, and the units replenished per second. */
@@ -13,7 +13,8 @@ const hurried = { keys: 1, inFlight: 256, span: 400 };
 const open = { ...hurried, limits: { limit: 1e8, per: '1s', burst: 1e9 }, isBounded: false };
 
 export const phases = {
-  // Long enough that the first calls of a node matter little, that the burst is spent, and that the rate then counts.
+  // Long enough that a node's first calls barely affect the result and that, once the burst is spent, the rate
+  // determines what passes.
   half: { ...paced, perSecond: RATE / 2, span: 4000 },
   twice: { ...paced, perSecond: RATE * 2, span: 4000 },
   // Mostly denied. Slower, so that a denial lasts for a millisecond.

@@ -1,7 +1,7 @@
 /**
- * The server's three listeners compared with redis-server, which does the same with a script: requests per second, p99, and CPU time
- * of the server per request. The clients are redis-benchmark, wrk and h2load. For RESP, the processes of the contenders run side by
- * side and take short turns, because the speed of the machine drifts; medians count.
+ * The server's three listeners compared with redis-server, which does the same with a script: requests per second, p99,
+ * and CPU time of the server per request. The clients are redis-benchmark, wrk and h2load. For RESP, the processes of the
+ * contenders run side by side and take short turns, because the speed of the machine drifts; medians count.
  */
 import { median } from '../report.mjs';
 import { takeTurns } from '../turns.mjs';
@@ -10,7 +10,7 @@ import { startRedis, startSluice } from './servers.mjs';
 import { describe } from './tables.mjs';
 
 const CONNECTIONS = 50;
-/** Requests before the measurement, because servers run for a long time. */
+/** Warm-up requests sent before measuring, because production servers are long-running. */
 const WARM_UP = 300_000;
 /** Burst, count, seconds: one per second with a burst of a million; one per day. */
 const OPEN = [1_000_000, 1_000_000, 1_000_000];

@@ -35,7 +35,7 @@ export type ClThrottle<R extends MaybePromise<Decision> = Decision> = (
 
 /** Options of `createClThrottle`. */
 export interface ClThrottleOptions {
-  /** The clock of the default store. A given store has its own. */
+  /** The clock of the default store. A store that you pass uses its own clock. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 

@@ -60,7 +60,7 @@ export interface GcraRateLimiterOptions {
   readonly prefix?: string | undefined;
   /** The most keys that the default store keeps. Default: that of `memory()`. Not with `store`. */
   readonly maxKeys?: number | undefined;
-  /** The clock of the default store. A given store has its own. */
+  /** The clock of the default store. A store that you pass uses its own clock. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 

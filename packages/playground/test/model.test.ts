@@ -273,7 +273,7 @@ describe('traffic', () => {
     expect(generate({ ...TRAFFIC.poisson, seed: 2 }).times).not.toEqual(times);
   });
 
-  test('is cut at the end if there are too many requests, and says so', () => {
+  test('is truncated if there are too many requests, and is marked as truncated', () => {
     const traffic = generate({ ...TRAFFIC.rogue, rate: 1000, size: 10_000, length: 600_000 });
     expect(traffic.times.length).toBe(MOST_EVENTS);
     expect(traffic.isCut).toBe(true);

@@ -10,7 +10,8 @@ export interface Output {
 }
 
 export function checkCommand(paths: readonly string[], { out, err }: Output): number {
-  if (paths.length === 0) throw new UsageError('no file given, as in `sluice check limits.yaml`');
+  if (paths.length === 0)
+    throw new UsageError('no file given. Pass at least one, such as `sluice check limits.yaml`.');
   try {
     const { limits, domains } = sizes(loadConfig(paths));
     out(`${paths.join(', ')}: valid (${limits} limits, ${domains} domains)\n`);

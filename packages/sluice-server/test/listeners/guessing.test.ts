@@ -86,7 +86,7 @@ describe('HTTP', () => {
     expect((await fetch(`${url}/healthcheck`)).status).toBe(200);
   });
 
-  test('does not count a valid token that lacks the rights for a route', async () => {
+  test('does not count a valid token without permission for the route as a failed attempt', async () => {
     const { post } = await serving(LIMITS, { listeners: { http }, adminTokens: () => ['admin'] });
     for (let i = 0; i < 30; i++)
       expect((await post('/v1/reset', operation, bearer('right'))).status).toBe(401);

@@ -61,7 +61,7 @@ export interface Algorithm<P extends Params = Params> {
 
   /**
    * How units come back, if that is the same for every row; if undefined, the engine calls `waitFor` for each row. `limit`
-   * and `window` are the policy's, which may announce more than its params admit.
+   * and `window` are the values that the policy announces, which may be larger than what its params admit.
    */
   refill?(params: P, limit: number, window: Millis): 'even' | 'whole' | undefined;
 

@@ -3,7 +3,8 @@
  * middlewares only apply the verdict.
  */
 import type { Decision, MaybePromise } from '../engine/contract.ts';
-import { StoreUnavailable } from '../internal/errors.ts';
+import { SluiceError, StoreUnavailable } from '../internal/errors.ts';
+import { warnOnce } from '../internal/warn.ts';
 import { all, chain, isPromise, ignoreFailure } from '../internal/maybe-promise.ts';
 import { cost as checkCost } from '../internal/options.ts';
 import { type Addressed, addressKeyOf } from './address-key.ts';
@@ -204,7 +205,11 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   }
 
   function failed(request: Q, error: unknown): Verdict {
-    if (!(error instanceof StoreUnavailable)) throw error;
+    // A guard on trial must not fail requests, even if its store is not set up correctly.
+    const isOnTrial = shadow && isSetupError(error);
+    if (!(error instanceof StoreUnavailable) && !isOnTrial) throw error;
+    if (isOnTrial && onUnavailable === undefined)
+      warnOnce('SLUICE_SHADOW_FAILED', `${SHADOW_FAILED}: ${error.message}`, options);
     tell(request, error);
     if (shadow) return PASS;
     giveBack(view.identity(request));
@@ -227,6 +232,14 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
       return failed(request, error);
     }
   };
+}
+
+const SHADOW_FAILED =
+  'a rate limit in shadow mode cannot decide, and would reject every request without shadow';
+
+/** Whether the store cannot work until its setup is changed. */
+function isSetupError(error: unknown): error is SluiceError {
+  return error instanceof SluiceError && (error.code === 'ERR_PERMISSION' || error.code === 'ERR_TABLE');
 }
 
 function entryOf({ limiter, key, cost, tier }: Charge, index: number, decision: Decision): Entry {

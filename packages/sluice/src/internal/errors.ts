@@ -1,6 +1,6 @@
 /**
- * Every error that Sluice can throw, in one table. Each code has a page: docs/errors/<code>.md.
- * A denial is a value and not an error. Only `run` and `limitedFetch` throw one, because they have no other way to report it.
+ * Every error that Sluice can throw, in one table. Each code has a page: docs/errors/<code>.md. A denial is a value and
+ * not an error. Only `run` and `limitedFetch` throw one, because they have no other way to report it.
  */
 import type { Decision } from '../engine/contract.ts';
 
@@ -17,7 +17,7 @@ export const ERRORS = {
   ERR_POLICY: "must be a policy, such as '100/min' or gcra({ limit: 100, per: '1m' })",
   ERR_TIER: 'is not a tier of this limiter',
   ERR_KEY: 'must be a string',
-  ERR_CLOCK: 'must tell a finite number of milliseconds, 0 or more',
+  ERR_CLOCK: 'must return a finite number of milliseconds, 0 or more',
   ERR_POLICY_TEXT:
     "must read like '100/min', '10/s burst 20', '5000/day fixed-window' or several joined by '&'",
   ERR_TIME_ZONE: 'must be an IANA time zone such as Europe/Berlin',

@@ -203,7 +203,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     queues.delete(key);
   }
 
-  /** Never throws or rejects. The waiter rejects with a fault that does not go away by itself. */
+  /** Never throws or rejects. If the fault will not go away by itself, the waiter's promise is rejected with it. */
   function ask(waiter: Waiter): MaybePromise<Decision | typeof PAUSED | undefined> {
     const failed = (error: unknown): typeof PAUSED | undefined => {
       if (error instanceof StoreUnavailable && !LASTING.has(error.fault)) return PAUSED;

@@ -139,7 +139,7 @@ describe('a penalty', () => {
     expect(blockOf(strike())).toBe(1000);
   });
 
-  test('never writes an earlier time than it has written', () => {
+  test('never overwrites a time with an earlier one', () => {
     const params = strikes.params as PenaltyParams;
     const row = new Float64Array(4);
     for (let i = 0; i < 3; i++) penaltyAlgorithm.take(params, row, 0, START, 1);

@@ -136,7 +136,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
     expect(hour.remaining).toBe(900);
   });
 
-  test('a refund of what denied attempts took creates no units', async () => {
+  test('refunding the charges of denied attempts creates no units', async () => {
     const { limiter } = open('10/min', store);
     const passed = await limiter.take('k', 10);
     const taken: number[] = [];

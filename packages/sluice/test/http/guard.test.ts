@@ -9,7 +9,14 @@ import {
   type Verdict,
   type View,
 } from '../../src/http/index.ts';
-import { concurrency, createLimiter, type Decision, fixedWindow, memory } from '../../src/index.ts';
+import {
+  concurrency,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  memory,
+  SluiceError,
+} from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
 import { manualClock } from '../../src/testing/index.ts';
 import { freePort } from 'sluice-test-support/redis/server.ts';
@@ -419,6 +426,25 @@ describe('a guard in shadow mode', () => {
     expect(await guard(request())).toMatchObject({ refusal: undefined, decision: undefined });
     expect(onUnavailable).toHaveBeenCalledOnce();
   });
+
+  it.each(['ERR_PERMISSION', 'ERR_TABLE'] as const)(
+    'lets every request pass when its store fails with %s, and warns once',
+    async (code) => {
+      const refused = new SluiceError(code, 'redis.client', 'NOPERM');
+      const store = { ...memory(), apply: () => Promise.reject<Decision>(refused) };
+      const limiter = createLimiter('5/h', { store, name: code });
+      const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+      const guard = guardOf({ limiter, shadow: true });
+      for (let i = 0; i < 3; i++) expect(await guard(request())).toMatchObject({ refusal: undefined });
+      expect(warn).toHaveBeenCalledOnce();
+      expect(warn).toHaveBeenCalledWith(
+        expect.stringContaining(code),
+        expect.objectContaining({ code: 'SLUICE_SHADOW_FAILED' }),
+      );
+      warn.mockRestore();
+      await expect(guardOf({ limiter })(request())).rejects.toBe(refused);
+    },
+  );
 });
 
 describe('a callback', () => {

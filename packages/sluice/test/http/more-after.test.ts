@@ -56,7 +56,7 @@ describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
     });
   });
 
-  test('announces no t later than Retry-After', () => {
+  test('the `t` of the RateLimit header is never later than Retry-After', () => {
     afterHits(policies, [1, 2, 5, 6, 0.3, 0.5, 1.7], (_peek, decision) => {
       const headers = new Map(rateLimitHeaders(decision));
       const retryAfter = headers.get('Retry-After');

@@ -47,6 +47,6 @@ test.each<[string, (clock: ManualClock) => unknown]>([
   ],
 ])('the error names %s and the instant that was read', (option, take) => {
   expect(() => take(manualClock(-5))).toThrow(
-    `${option} must tell a finite number of milliseconds, 0 or more; got -5`,
+    `${option} must return a finite number of milliseconds, 0 or more; got -5`,
   );
 });

@@ -106,7 +106,7 @@ describe.each([40, 1200])('memory and Redis decide equally with %i sets of numbe
         name,
         inherit,
       });
-      for (let done = 0; done < 1500; ) {
+      for (let done = 0; done < 800; ) {
         clock.set(clock.now() + Math.max(0, someGap(draw)));
         version = draw(count);
         const asks = Array.from({ length: 1 + draw(4) }, () => someVerb(draw));

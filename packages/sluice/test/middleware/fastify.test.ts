@@ -80,7 +80,7 @@ describe('the Fastify plugin', () => {
     for (let i = 0; i < 3; i++) expect(await status('/free')).toBe(200);
   });
 
-  it('in a child context adds to the outer one, and refunds its charge on denial', async () => {
+  it('in a child context applies in addition to the outer one, and refunds the outer charge if it denies', async () => {
     const { server, status } = serve();
     const [outer, inner] = [perHour(5, 'outer'), perHour(1, 'inner')];
     server.register(rateLimit, { limiter: outer, key: () => 'k' });

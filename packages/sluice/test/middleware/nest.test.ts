@@ -478,7 +478,7 @@ describe('the Nest guard in GraphQL', () => {
     expect(limiter.peek('127.0.0.1').remaining).toBe(0);
   });
 
-  it('releases the place held by a field with the response', async () => {
+  it('releases the place held by a field when the response is sent', async () => {
     const limiter = createLimiter(concurrency({ limit: 2, lease: '1m' }));
     const ask = await serve({ limiter, key });
     for (let i = 0; i < 3; i++) {

@@ -327,7 +327,7 @@ describe("10. a route's limit that replaces the global one", () => {
   );
 });
 
-describe('18. keys that are names in JavaScript', () => {
+describe('18. keys that are names of JavaScript properties', () => {
   const WORDS = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', '0', 'null'];
 
   test.each(EVERY_STORE)('%s', async (_, make) => {

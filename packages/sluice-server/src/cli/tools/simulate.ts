@@ -13,7 +13,10 @@ export const SIMULATE_FLAGS: Flags = {
   for: { value: 'TIME', help: 'how long the traffic lasts; default 1m' },
   keys: { value: 'N', help: 'number of keys among which requests are distributed at random; default 1' },
   cost: { value: 'N', help: 'cost of each request; default 1' },
-  every: { value: 'TIME', help: 'duration of a row; default: chosen for about 20 rows' },
+  every: {
+    value: 'TIME',
+    help: 'time covered by each row of the output; by default chosen to give about 20 rows',
+  },
   seed: { value: 'N', help: 'seed of the random numbers; default 1' },
 };
 

@@ -167,7 +167,7 @@ export const OPENAPI: string = JSON.stringify({
   info: {
     title: 'Sluice',
     version: VERSION,
-    description: 'Decides rate limits by the name of a limit and a key.',
+    description: 'Checks keys against the named rate limits of this server.',
   },
   security: [{}, { bearer: [] }],
   paths: {

@@ -140,7 +140,7 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
       'ERR_UNKNOWN_OPTION',
       'fixedWindow.per',
       per,
-      `the length comes with align: '${align}'`,
+      `align: '${align}' already determines the length of the window`,
     );
   }
   if (!onCalendar && timeZone !== undefined) {

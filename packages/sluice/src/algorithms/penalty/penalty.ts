@@ -71,7 +71,7 @@ function quiet(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
   return row[at + 1] + p.within <= now + TIME_EPSILON || isWrong(p, row, at, now);
 }
 
-/** Whether a wrong clock must have written the row. */
+/** Whether the row can only have been written by a clock that was wrong. */
 function isWrong(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
   const written = row[at + 1] === row[at + 2] ? row[at + 1] - row[at + 3] : row[at + 1];
   return isFarAhead(written, now, p.within);

@@ -3,7 +3,7 @@
  * use it, because the response's own 'close' event is missing in three cases:
  *
  * - HTTP/1.1 pipelining. A response that waits behind another has no socket yet, and Node does not notify it when the
- *   connection closes. The request's socket does.
+ *   connection closes. The request's socket does emit 'close'.
  * - HTTP/2 up to Node 24. A stream that ends with NO_ERROR while data is still unwritten is `closed`, but it is never
  *   destroyed, so neither the stream nor the response emits 'close'. The stream emits 'aborted' if the response had not
  *   been ended, and otherwise 'end' when the rest of the request's body has been dropped. If the handler has paused that

@@ -10,8 +10,8 @@ const MAX_KEYS = 1_000_000;
 
 export interface MemoryOptions {
   /**
-   * Keys kept per limiter, and as many manual blocks. When all of them are in use, a new key evicts the one whose loss would
-   * forgive least; keys that are denied are evicted last. Default: 1,000,000. `Infinity` removes the bound.
+   * Keys kept per limiter, and as many manual blocks. When all of them are in use, a new key evicts the one with the
+   * lowest eviction weight; keys that are denied are evicted last. Default: 1,000,000. `Infinity` removes the bound.
    */
   readonly maxKeys?: number | undefined;
   /** Where the time comes from; default: a monotonic clock. With a clock that has no `after`, waiting uses setTimeout. */
@@ -51,8 +51,11 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
 
   function spaceOf(plan: Plan): Space {
     if (plan === lastPlan) return lastSpace as Space;
-    const space = byPlan.get(plan) ?? spaces.of(plan, clock.now());
-    byPlan.set(plan, space);
+    let space = byPlan.get(plan);
+    if (space === undefined) {
+      space = spaces.of(plan, clock.now());
+      byPlan.set(plan, space);
+    }
     lastPlan = plan;
     lastSpace = space;
     return space;

@@ -66,7 +66,7 @@ export function connectionOf(client: RedisClient): Connection {
       if (!has('_execute')) throw refused(given, UNSAFE_SENTINEL);
       return shared(found, () => nodeRedis5SentinelSource(found));
     }
-    // A pool: it sends nothing twice, and leaves connections that do not answer.
+    // A pool is used as it is: it never sends a command twice, and it abandons connections that do not answer.
     return nodeRedis(found);
   }
   if (has('send')) return 'onconnect' in found ? bun(found) : custom(client as CommandClient);

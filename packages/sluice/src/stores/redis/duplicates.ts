@@ -52,7 +52,7 @@ function linkTo(
   let error: Error | undefined;
   let failed = false;
   (own as unknown as Emitter).on('error', (reported) => {
-    // node-redis 3 reports that it gave up; the origin says why.
+    // node-redis 3 reports that it gave up; its `origin` property holds the cause.
     error = (reported as { origin?: Error } | undefined)?.origin ?? (reported as Error);
   });
   const ready = connect().then(

@@ -215,7 +215,7 @@ function spaceFor(plan: Plan, layout: Layout): Space {
       'ERR_POLICY',
       'policies',
       plan.signature,
-      `logEntries: ${entries}, or a log with a coarser resolution`,
+      `set logEntries: ${entries}, or use a log with a coarser resolution`,
       `need up to ${widest} cells for a key, and sharedMemory has room for ${room}`,
     );
   }

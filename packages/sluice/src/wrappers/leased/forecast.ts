@@ -49,7 +49,7 @@ export class Forecast {
     const most = hasLongWindow ? MAX_BATCH_OF_DEMAND * this.demand.total : Infinity;
     const fraction = isBinding ? BINDING_FILL : fill;
     const expected = Math.ceil(Math.min(most, this.demand.within(fraction * lasts)));
-    // The store had nothing left. What it has replenished since goes to the first node that asks.
+    // The store had nothing left. The first node that asks gets the units replenished since then.
     if (remaining === 0) return expected;
     return Math.min(expected, Math.ceil(Math.max(remaining / remainingDivisor, minBatch)));
   }

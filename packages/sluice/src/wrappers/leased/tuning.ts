@@ -34,11 +34,14 @@ export const MIN_LOG_SHARES = 1.5;
 export const REMAINING_DIVISOR = 2;
 /** Fraction of the expected demand that a batch covers while the limit is binding: the batch is used up before it expires. */
 export const BINDING_FILL = 0.8;
-/** The same while the limit is not binding, for windows and logs: a window renews unused units, and a second call for a log costs more than they do. */
+/**
+ * Fraction of the expected demand that a batch covers while the limit is not binding, for windows and logs. It is above 1,
+ * because a window renews unused units, and a second store call for a log costs more than unused units do.
+ */
 export const RENEWED_FILL = 1.1;
-/** The same for a window beside other policies: unused units are missed until the window ends. */
+/** Fraction of the expected demand that a batch covers for a window with other policies, where unused units are missing until the window ends. */
 export const WINDOW_FILL = 0.8;
-/** The same for buckets: unused units fade, and the bucket has replenished them by then. */
+/** Fraction of the expected demand that a batch covers for buckets, whose unused units fade while the bucket replenishes them. */
 export const BUCKET_FILL = 0.9;
 /** Times the cost of the hit that a node fetches a batch for: some of it fades before it arrives. */
 export const COST_MARGIN = 1.25;
@@ -60,7 +63,7 @@ export const LIGHT_LOG_LOAD: number = 2 / 3;
 export const FETCH_AHEAD = 3;
 /** An exhausted key asks again when the store announced, but not before this many durations of a binding lease. */
 export const MIN_ASK_AGAIN = 0.4;
-/** Nor later than this many: another node may return units early. */
+/** An exhausted key asks again after at most this many durations of a binding lease, because another node may return units early. */
 export const MAX_ASK_AGAIN = 3.2;
 /** Random fraction added to both, so that nodes do not ask together. */
 export const ASK_AGAIN_JITTER: number = 1 / 2;

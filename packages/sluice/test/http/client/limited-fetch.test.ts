@@ -103,7 +103,7 @@ describe('limitedFetch', () => {
     expect(visits[1].at - START).toBe(20_000);
   });
 
-  test('never shortens a wait that was announced later', async () => {
+  test('does not shorten a wait when another response announces a shorter one', async () => {
     const clock = swiftClock();
     const { url, visits } = await serve(
       ({ url }) => [200, { RateLimit: `"a";r=0;t=${url === '/long' ? 25 : 5}` }],

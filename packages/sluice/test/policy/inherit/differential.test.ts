@@ -27,16 +27,16 @@ type AnyStore = Store<MaybePromise<Decision>>;
 const OTHERS: Readonly<
   Record<string, { make: (clock: ManualClock) => AnyStore; hits: number; atOnce: number; back: boolean }>
 > = {
-  'redis 7': { make: onServer('redisPort'), hits: 2500, atOnce: 6, back: true },
-  valkey: { make: onServer('valkeyPort'), hits: 400, atOnce: 60, back: true },
+  'redis 7': { make: onServer('redisPort'), hits: 1200, atOnce: 6, back: true },
+  valkey: { make: onServer('valkeyPort'), hits: 300, atOnce: 60, back: true },
   // On a fresh row, a refund writes nothing here but the time elsewhere, which only shows when the clock goes back.
   'shared memory': {
     make: (clock) => sharedMemory({ clock, maxKeys: 1000 }),
-    hits: 2500,
+    hits: 1200,
     atOnce: 6,
     back: false,
   },
-  'compare and swap': { make: swapped, hits: 2500, atOnce: 6, back: false },
+  'compare and swap': { make: swapped, hits: 1200, atOnce: 6, back: false },
 };
 
 function onServer(port: 'redisPort' | 'valkeyPort'): (clock: ManualClock) => AnyStore {

@@ -79,7 +79,7 @@ test.each(KINDS)(
   60_000,
 );
 
-test(`reset: each admits exactly its own limit, and neither erases the other's count, ${ROUNDS} times`, async () => {
+test(`with inherit 'reset', the old and the new version each admit exactly their own limit, in ${ROUNDS} rounds`, async () => {
   for (const admitted of await rounds('gcra', 'reset')) expect(admitted).toEqual([BEFORE, AFTER]);
 }, 60_000);
 

@@ -305,7 +305,7 @@ describe('a lock holder that', () => {
     expect(audit(handle).rows).toBe(40);
   });
 
-  test('was only slow finds its lock lost, and changes nothing', () => {
+  test('was only slow detects that it lost the lock, and changes nothing', () => {
     const { dies: slow, lives, row, put, get } = setUp();
     put(slow, tag, row(1));
     const slot = slow.open(tag, 0);

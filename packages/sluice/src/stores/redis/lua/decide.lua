@@ -74,7 +74,7 @@ local function apply_other(verb, cost, span, block)
   local function reserve()
     local delay = INF
     if block == 0 then delay = longest_wait(policies, cost) end
-    -- A policy that cannot be overdrawn must be waited for: its turns cannot be booked.
+    -- A policy that cannot be overdrawn cannot be booked ahead, so the reservation fails while such a policy has a wait.
     if delay > 0 and longest_wait(selected('bookable', false), cost) > 0 then delay = INF end
     if not (delay < INF and delay <= span) then return false, 0, false, 0 end
     charge(charged, cost, INF)

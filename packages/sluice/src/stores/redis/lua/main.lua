@@ -43,7 +43,7 @@ local word, decide
 for j = 1, #KEYS do
   local key = KEYS[j]
   local outcome, report, failure
-  -- A missing word is equal to the one before it.
+  -- A hit without its own word uses the previous hit's word.
   local own = ARGV[FIRST_WORD + j]
   if own and own ~= word then
     word = own
