@@ -1,5 +1,6 @@
 /** `npm run test:fast`: the tests that start no process and open no socket, so they need nothing but `npm ci`. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
@@ -42,6 +43,8 @@ export default defineConfig({
   test: {
     include: tests.map((file) => relative(root, file)),
     setupFiles: ['packages/sluice/test/support/seed.ts'],
+    // Vitest's default leaves one core free.
+    maxWorkers: availableParallelism(),
     testTimeout: 60_000,
   },
 });
