@@ -145,6 +145,6 @@ describe('behind proxies', () => {
   test('the check on the page detects settings that trust too little or too much', async () => {
     expect(await keyOf()).toBe(proxy);
     expect(await keyOf(2)).toBe('6.6.6.6');
-    expect(page).toContain('It must be your own address: not 6.6.6.6, and not a proxy');
+    expect(page).toContain('It must be your own address, not 6.6.6.6 and not a proxy');
   });
 });
