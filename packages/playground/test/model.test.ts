@@ -133,7 +133,7 @@ describe("a limit's text", () => {
   test.each([
     ['10/min brust 3', 'brust', 'unknown word'],
     ['10/10x', '10x', 'unknown duration'],
-    ['x', 'x', 'cannot read'],
+    ['x', 'x', 'cannot parse'],
     ['0/s', '0', 'gcra.limit'],
     ['10/s burst 0', 'burst 0', 'gcra.burst'],
     ['10/s fixed-window burst 3', 'burst 3', 'no burst'],

@@ -14,7 +14,7 @@ const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\\\|\\"|\\n)*)"/y;
 
 export function scrape(text: string): Map<string, Scraped> {
   const families = new Map<string, { type: string; help: string; samples: Map<string, number> }>();
-  if (!text.endsWith('\n')) throw new Error('the last line does not end');
+  if (!text.endsWith('\n')) throw new Error('the last line has no line break');
   let help: string[] = [];
   let current: string | undefined;
   for (const line of text.slice(0, -1).split('\n')) {
@@ -51,12 +51,12 @@ function readLabels(text: string): string {
   for (;;) {
     const at = LABEL.lastIndex;
     const found = LABEL.exec(text);
-    if (found === null) throw new Error(`labels at ${at}: ${text}`);
+    if (found === null) throw new Error(`invalid labels at ${at}: ${text}`);
     if (names.has(found[1] ?? '')) throw new Error(`a label occurs twice: ${text}`);
     names.add(found[1] ?? '');
     const next = text[LABEL.lastIndex++];
     if (next === '}' && LABEL.lastIndex === text.length) return text;
-    if (next !== ',') throw new Error(`labels at ${LABEL.lastIndex}: ${text}`);
+    if (next !== ',') throw new Error(`invalid labels at ${LABEL.lastIndex}: ${text}`);
   }
 }
 

@@ -15,7 +15,7 @@ export interface Suggestion {
 
 export interface Ladder {
   try(request: Request): void;
-  /** The smallest limit that allows `share` of the requests. Undefined if even the largest limit does not. */
+  /** The smallest limit that allows `share` of the requests. Undefined if even the largest limit allows less. */
   best(share: number): Suggestion | undefined;
   /** A ladder with smaller steps, for another pass over the same traffic. Undefined if the result is already precise enough. */
   finer(share: number): Ladder | undefined;
