@@ -1,16 +1,20 @@
 /**
- * A keyed 64-bit fingerprint of a string: HalfSipHash-1-3 over UTF-16 code units, two to a word, so that any two
- * different strings, lone surrogates included, are different input. Without the seed, an attacker cannot construct a collision.
+ * Computes a keyed 64-bit fingerprint of a string. It is HalfSipHash-1-3 over UTF-16 code units, two per word, so that any two
+ * different strings, including those with lone surrogates, are different input. Without the seed, an attacker cannot construct a
+ * collision.
  */
 
-/** The two halves of the last fingerprint, as 32-bit integers; `low` is never 0, which marks a free slot. */
+/** The two halves of the last fingerprint, as 32-bit integers. `low` is never 0, because 0 marks a free slot. */
 export let high = 0;
 export let low = 0;
 
 let last = '';
 let lastSeed: Int32Array | undefined;
 
-/** Sets `high` and `low`. The same key twice in a row is hashed once. `seed`: two words that must not change. */
+/**
+ * Sets `high` and `low` to the fingerprint of a key. The same key twice in a row is hashed only once. `seed` consists of two
+ * words that must not change.
+ */
 export function fingerprint(key: string, seed: Int32Array): void {
   const length = key.length;
   // Comparing a substring of a longer string takes longer than hashing it, so the last character is compared first.

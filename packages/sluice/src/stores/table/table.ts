@@ -2,20 +2,19 @@
  * A hash table of rows by fingerprint, with open addressing in one typed array. A slot is 8 bytes of fingerprint and the
  * row. The table stores no keys and needs no objects or timers.
  *
- * The table never pauses to grow: when it is full, a new generation is allocated and each new key moves a few slots
- * from the old one, leaving behind rows that are fully replenished. So growing, shrinking, expiry and wider rows are the
- * same few lines.
+ * The table never pauses to grow. When it is full, a new generation is allocated, and each new key moves a few slots from the old
+ * one, without rows that are fully replenished. So growing, shrinking, expiry and wider rows are the same few lines.
  */
 import type { Cells, Millis } from '../../engine/contract.ts';
 import { fingerprint, high, low, randomSeed, recall } from './fingerprint.ts';
 
-/** What the table must know about the rows it keeps. */
+/** Describes the rows of a table. */
 export interface RowKind {
   /** The number of cells in a row. When it increases, `widen` must be called. */
   readonly width: number;
   /**
-   * 0 if the row is fully replenished and may be dropped. Among several rows, the one nearest to 0 is evicted; the sign is
-   * negative while the key is denied. `width`: the cells of this row, which may be older than the last `widen`.
+   * 0 if the row is fully replenished and may be dropped. Among several rows, the one nearest to 0 is evicted. The sign is
+   * negative while the key is denied. `width` is the number of cells of this row, which may be older than the last `widen`.
    */
   evictionWeight(cells: Cells, at: number, now: Millis, width: number): number;
   /** Called before a row is dropped. */
@@ -24,14 +23,16 @@ export interface RowKind {
   extend?(cells: Cells, at: number, now: Millis): void;
 }
 
-/** A search starts at the slot `position(high)` and ends at the next free one. A `low` of 0 marks a free slot. */
+/**
+ * One array of slots. A search starts at the slot `position(high)` and ends at the next free one. A `low` of 0 marks a free slot.
+ */
 interface Generation {
   readonly capacity: number;
-  /** Cells of a slot: the fingerprint and the row. */
+  /** Number of cells of a slot, which holds the fingerprint and the row. */
   readonly stride: number;
   readonly cells: Float64Array;
   readonly tags: Int32Array;
-  /** Slots that are not free: rows, and marks of evicted rows. */
+  /** Number of slots that are not free, because they hold rows or marks of evicted rows. */
   used: number;
   /** Slots before this one have moved to the current generation. */
   moved: number;
@@ -46,19 +47,19 @@ function generationOf(capacity: number, stride: number): Generation {
 }
 
 const SMALLEST = 32;
-/** A table does not shrink below this capacity: a new generation every few keys would cost more. */
+/** A table does not shrink below this capacity, because a new generation every few keys would cost more. */
 const SHRUNK = 512;
 /** A generation is full at three quarters, and starts at half full. */
 const FULL = 0.75;
 const ROOMY = 0.5;
-/** Old slots moved per new key: enough that a generation has moved long before the next one is full. */
+/** Number of old slots to move per new key. It is large enough that a generation has moved long before the next one is full. */
 const STEP = 16;
 const SAMPLE = 128;
-/** Rows compared to choose the one to evict. */
+/** Number of rows that are compared to choose the one to evict. */
 const CANDIDATES = 16;
-/** The most slots that are examined while the best candidate is a key that is denied. */
+/** Maximum number of slots that are examined while the best candidate is a key that is denied. */
 const FAR = 512;
-/** After a search of FAR slots that found only denied keys, this many evictions compare CANDIDATES rows and no more. */
+/** After a search of FAR slots that found only denied keys, this many evictions compare only CANDIDATES rows. */
 const RESPITE = 32;
 /** Both `low` and `high` of a slot whose row was evicted. */
 const EVICTED = -1;
@@ -82,7 +83,7 @@ export class Table {
   /** `sweep` has found no row in use before this slot. */
   #swept = 0;
 
-  /** `seed`: the seed of the fingerprints. Tables with the same seed can exchange rows. */
+  /** `seed` is the seed of the fingerprints. Tables with the same seed can exchange rows. */
   constructor(kind: RowKind, maxKeys: number, seed?: Int32Array) {
     // Not at module level, because Workers provide no random numbers while modules load.
     ownSeed ??= randomSeed();
@@ -98,7 +99,7 @@ export class Table {
     return this.#size;
   }
 
-  /** Where the key's row starts in `cells`; −1: it has none. */
+  /** Where the key's row starts in `cells`, or −1 if the key has no row. */
   find(key: string): number {
     fingerprint(key, this.#seed);
     const current = this.#current;
@@ -115,7 +116,7 @@ export class Table {
     return slot * generation.stride + 1;
   }
 
-  /** Same as `find`, for a table that was widened: the row has all cells. */
+  /** Same as `find`, for a table that was widened. The row that it finds has all cells. */
   findWide(key: string, now: Millis): number {
     // Rows also move without new keys, so that the narrow generation does not stay forever.
     if (this.old !== undefined) this.#move(now);
@@ -154,7 +155,10 @@ export class Table {
     }
   }
 
-  /** Makes room for this many rows. Only for an empty table: rows from `each` are sorted by position and would crowd a small one. */
+  /**
+   * Makes room for this many rows in an empty table. It is needed because rows from `each` are sorted by position and would crowd
+   * a small table.
+   */
   reserve(rows: number): void {
     this.#current = generationOf(Math.ceil(rows / ROOMY) + SMALLEST, this.#kind.width + 1);
   }
@@ -252,7 +256,7 @@ export class Table {
     else old.older = undefined;
   }
 
-  /** The estimate was far too low: replaces the current generation by one that is large enough for all rows. */
+  /** Replaces the current generation by one that is large enough for all rows, because the estimate was far too low. */
   #makeRoom(now: Millis): void {
     const crowded = this.#current;
     this.#current = generationOf(Math.ceil(this.#size / ROOMY) + SMALLEST, crowded.stride);
@@ -309,7 +313,7 @@ export class Table {
   }
 }
 
-/** The slot of the current fingerprint; −1 if there is none. */
+/** The slot of the current fingerprint, or −1 if there is none. */
 function search({ tags, capacity, stride }: Generation): number {
   const step = 2 * stride;
   let slot = position(high, capacity);
