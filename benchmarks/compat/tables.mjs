@@ -12,7 +12,7 @@ const COLUMNS = {
 
 export function describe(figures, rounds) {
   const tables = [
-    'Each cell: the original → the drop-in. “–”: the original does not run here, or has no such store. In italics: not\nmeasured by this command, but recorded with Redis 7.0.15 together with the original’s behavior, or taken from its documentation.\n',
+    'Each cell shows the original → the drop-in. “–” means that the original does not run here, or has no such store. Figures in\nitalics were not measured by this command, but recorded with Redis 7.0.15 together with the original’s behavior, or taken from its documentation.\n',
     'On Redis, 1,000 keys:\n',
     compare(figures['redis keys'], ['trips', 'server', 'bytes'], 'redis'),
     '\nOn Redis, one key with 10,000 actions in its log:\n',

@@ -2,7 +2,7 @@
 
 import { ownTime } from './own-time.mjs';
 
-/** Stores answers: the compiler might otherwise remove the work for an answer that is never read. */
+/** Stores answers, because the compiler might otherwise remove the work for an answer that is never read. */
 let sink;
 
 const CHUNK = 4096;
@@ -29,7 +29,7 @@ async function awaitedChunk({ check, passed }, keys, order, from, to) {
   return allowed;
 }
 
-/** Checks keys in the given order until all are done or `patience` milliseconds have passed. */
+/** Checks keys in the given order until all of them are checked or `patience` milliseconds have passed. */
 export async function checkAll(contender, keys, order, patience = Infinity) {
   const started = performance.now();
   const own = ownTime();

@@ -1,4 +1,7 @@
-/** A process that measures one figure of one contender and sends the result: worker.mjs <scenario> <contender> <argument> <scale> */
+/**
+ * A process that measures one figure of one contender and sends the result. Usage: worker.mjs <scenario> <contender> <argument>
+ * <scale>
+ */
 import { contenders } from './contenders.mjs';
 import { checkAll } from './loop.mjs';
 import { pauses } from './pauses.mjs';
@@ -16,7 +19,10 @@ const scenarios = {
 };
 const made = (limits, keys) => contenders[name].make({ ...limits, keys });
 
-/** Long enough for a steady figure. A contender with slower checks gets fewer of them. */
+/**
+ * Maximum duration of a measurement, in milliseconds, which is long enough for a stable figure. A contender with slower checks
+ * makes fewer of them.
+ */
 const PATIENCE = 500;
 
 async function speed({ limits, keys, fill, warmUp, order, whole }, open) {
@@ -30,15 +36,16 @@ async function speed({ limits, keys, fill, warmUp, order, whole }, open) {
     order,
     whole ? Infinity : PATIENCE,
   );
-  // A figure of a limiter that did not limit is worthless.
+  // A figure is worthless if the limiter did not limit.
   const expected = open || contender.isClock ? checks : 0;
   if (allowed !== expected) throw new Error(`${name} allowed ${allowed} of ${checks}, not ${expected}`);
   return { nanoseconds };
 }
 
 /**
- * `external` already includes the typed arrays. The keys belong to the harness and exist before. Unused arrays are freed in the
- * background after a garbage collection, so the next collection waits for that.
+ * Bytes that are held after a garbage collection. `external` already includes typed arrays. The keys belong to the harness and
+ * exist before the measurement. Unused arrays are freed in the background after a garbage collection, so the next collection
+ * waits for that.
  */
 function heldBytes() {
   global.gc();
@@ -47,12 +54,15 @@ function heldBytes() {
   return heapUsed + external;
 }
 
-/** At the full count, and the maximum at `steps` points between half of it and all of it, because tables grow in leaps. */
+/**
+ * Bytes per key at the full number of keys, and the maximum at `steps` points between half of it and all of it, because tables
+ * grow in leaps.
+ */
 async function bytesPerKey({ limits, keys }, steps) {
   const contender = await made(limits, keys.length);
   const order = inOrder(keys.length);
   const half = keys.length / 2;
-  // The first check loads and compiles code, and that memory belongs to no key.
+  // The first check loads and compiles code, and that memory does not belong to any key.
   await checkAll(contender, keys, order.subarray(0, 1));
   const before = heldBytes();
   const each = [];

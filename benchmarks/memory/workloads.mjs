@@ -1,15 +1,15 @@
-/** Keys, the order in which they are checked, and their limits. The same in every process. */
+/** Keys, the order in which they are checked, and their limits, which are the same in every process. */
 
 const DAY = 86_400_000;
-/** Never denies. A key stays live for 86 s, longer than any run, so no contender saves work by dropping keys. */
+/** Limits that never deny. A key stays live for 86 s, longer than any run, so no contender saves work by dropping keys. */
 const OPEN = { limit: 1e9, rate: 1000, window: DAY };
 const SHUT = { limit: 10, rate: 10, window: DAY };
 
 const SYLLABLES = Array.from({ length: 2048 }, (_, index) => index.toString(36).padStart(3, 'x'));
 
 /**
- * 12 characters, created at run time: flat strings on the heap that are neither internalized nor hashed before their first check.
- * Multiplying by an odd number modulo 2^32 makes them distinct without a Set, which would hash them.
+ * Creates a key of 12 characters at run time, so that keys are flat strings on the heap that are neither internalized nor hashed
+ * before their first check. Multiplying by an odd number modulo 2^32 makes them distinct without a Set, which would hash them.
  */
 export function keyOf(index) {
   const bits = Math.imul(index, 0x9e3779b1);
@@ -26,7 +26,7 @@ function keysOf(count, from = 0) {
 const copiesOf = (count, copies) =>
   Array.from({ length: count * copies }, (_, index) => keyOf(index % count));
 
-/** mulberry32: every contender gets the same sequence. */
+/** The random number generator mulberry32. Every contender gets the same sequence. */
 function randomFrom(seed) {
   let state = seed;
   return () => {
@@ -50,7 +50,10 @@ function evenly(keys, length) {
   return orderBy(length, () => Math.floor(random() * keys));
 }
 
-/** Zipf with exponent 1, by the inverse of its distribution. Ranks are scattered, so popular keys are not neighbors. */
+/**
+ * A Zipf distribution with exponent 1, by the inverse of its distribution function. Ranks are scattered, so popular keys are not
+ * neighbors.
+ */
 function zipf(keys, length) {
   const random = randomFrom(2);
   return orderBy(length, () => ((Math.floor((keys + 1) ** random()) - 1) * 611_953) % keys);
@@ -63,7 +66,7 @@ const steady = (keys, limits, checks) => ({
   order: evenly(keys.length, checks),
 });
 
-/** Every key exists before the clock starts, and is checked until all code is compiled. */
+/** A workload in which every key exists before the measurement, and is checked until all code is compiled. */
 const filled = (count, orderOf, checks) => ({
   limits: OPEN,
   keys: keysOf(count),
@@ -72,7 +75,7 @@ const filled = (count, orderOf, checks) => ({
   order: orderOf(count, checks),
 });
 
-/** Workloads by name. `scale` shrinks a quick run. A `whole` run must not be cut short. */
+/** Workloads by name. `scale` is smaller for a quick run. A `whole` run must not be cut short. */
 export const workloads = {
   hot: { label: 'hot key', make: (scale) => steady(copiesOf(1, 1024), OPEN, 2_000_000 * scale) },
   '10k': { label: '10k keys', make: (scale) => steady(keysOf(10_000), OPEN, 2_000_000 * scale) },
@@ -94,7 +97,7 @@ export const workloads = {
   denied: { label: 'denied', make: (scale) => steady(copiesOf(16, 64), SHUT, 2_000_000 * scale) },
 };
 
-/** Random order over `count` keys that all exist. */
+/** A workload that checks `count` existing keys in random order. */
 export const flat = (count, scale) => filled(count * scale, evenly, 1_000_000 * scale);
 
 export const bytes = (scale) => ({ limits: OPEN, keys: keysOf(1_000_000 * scale) });
