@@ -38,7 +38,7 @@ export default defineConfig({
     reporters: ['default'],
     // Most tests wait for servers and processes that they start, so there are more workers than cores.
     maxWorkers: availableParallelism() + 1,
-    // Generous, because coverage or a busy machine makes a tight loop ten times slower; a hang is still detected.
+    // The timeout is long, because coverage or a busy machine makes a tight loop ten times slower. A hang is still detected.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },

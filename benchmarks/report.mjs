@@ -1,4 +1,4 @@
-/** Shared by all suites: tables, the description of the machine, and the sections of RESULTS.md. */
+/** Helpers for all suites: tables, the description of the machine, and the sections of RESULTS.md. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 
@@ -6,7 +6,7 @@ const RESULTS = new URL('RESULTS.md', import.meta.url);
 const TITLE =
   '# Benchmark results\n\nWritten by `npm run bench`; do not edit. Compare ratios, because absolute figures depend on the machine.\n';
 
-/** Includes the load, because a busy machine explains odd figures. */
+/** Describes the machine. Includes its load, because a busy machine explains odd figures. */
 export function machine(command) {
   const cpus = os.cpus();
   const memory = `${Math.round(os.totalmem() / 2 ** 30)} GB`;
@@ -20,7 +20,10 @@ export function machine(command) {
   ].join(' · ');
 }
 
-/** A Markdown table with padded columns, so that it is also readable in a terminal. The first column is left-aligned, the others right. */
+/**
+ * Formats a Markdown table with padded columns, so that it is also readable in a terminal. The first column is left-aligned, and
+ * the others are right-aligned.
+ */
 export function table(head, rows) {
   const cells = [head, ...rows].map((row) => row.map(String));
   const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column].length)));

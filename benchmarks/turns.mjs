@@ -1,8 +1,11 @@
-/** Contenders take turns, each in a new process: a slow minute affects all of them equally, and none pays for another's garbage. */
+/**
+ * Lets contenders take turns, each in a new process. So a slow minute affects all of them equally, and none pays for another's
+ * garbage.
+ */
 import { fork } from 'node:child_process';
 import { median } from './report.mjs';
 
-/** `measure(name)` returns figures; the result holds their medians by name. */
+/** Calls `measure(name)`, which returns figures, for each contender and round. Returns the medians of the figures by name. */
 export async function takeTurns(what, names, rounds, measure) {
   const found = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = 1; round <= rounds; round++) {
@@ -28,7 +31,7 @@ export function answerOf(worker, ...task) {
     const child = fork(worker, task.map(String), { execArgv: ['--expose-gc'] });
     child.once('message', resolve);
     child.once('exit', (code) =>
-      reject(new Error(`worker ${task.join(' ')} ended with ${code} and no answer`)),
+      reject(new Error(`worker ${task.join(' ')} exited with code ${code} without an answer`)),
     );
   });
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// One limit for all processes on a machine, without Redis: node:cluster and a Unix socket in a private folder. Try it:
+// One limit for all processes on a machine, without Redis. Uses node:cluster and a Unix socket in a private folder. Try it:
 //
 //   npm run build && node examples/cluster.mjs
 //   curl -i localhost:3000             ten a minute, whichever of the four workers answers
@@ -21,7 +21,7 @@ if (cluster.isPrimary) {
   cluster.once('exit', (_worker, code) => process.exit(code || 1));
   cluster.once('listening', (_worker, { port }) => console.log(`listening on http://localhost:${port}`));
 } else {
-  // Longer than the default deadline of 2 s, because these processes have only just started.
+  // The deadline is longer than the default, because these processes have only just started.
   const store = ipc({ path: process.env['LIMITS'] ?? '', serve: false, deadline: '5s' });
   const limiter = createLimiter('10/min', { store, name: 'api' });
   const answer = withRateLimit(limiter, (_request, response) => response.end(`from ${process.pid}\n`));

@@ -1,5 +1,5 @@
 // @ts-check
-// Sluice in the terminal: the same traffic under several limits on a manual clock, then callers that wait in real time.
+// Shows Sluice in the terminal: the same traffic under several limits on a manual clock, then callers that wait in real time.
 // Run: node examples/demo.mjs. It ends by itself; without a terminal, or with NO_COLOR, the output is plain text.
 
 import {
@@ -29,12 +29,15 @@ const IDLE = isColorful ? faint('·') : '.';
 
 // ── One traffic, many limits ─────────────────────────────────────────────────────────────────────────────────────
 
-/** A column is a quarter of a second. The traffic: a burst across the window's edge at 5 s, a pause, then two a second. */
+/**
+ * A column is a quarter of a second. The traffic is a burst across the window boundary at 5 s, a pause, then two requests a
+ * second.
+ */
 const COLUMN = 250;
 const TRAFFIC = `${' '.repeat(13)}${'|'.repeat(14)}${' '.repeat(11)}${' |'.repeat(17)}`;
 
 /**
- * Six in five seconds, as far as each algorithm can express it.
+ * Limits of six requests in five seconds, as far as each algorithm can express that.
  * @type {readonly (readonly [label: string, policies: import('sluice').Policies])[]}
  */
 const LIMITS = [

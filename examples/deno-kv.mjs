@@ -1,5 +1,5 @@
-// One limit for all Deno processes, stored in Deno KV. Node only starts Deno here: start your program with
-// `deno run --unstable-kv`, and import 'npm:sluice'.
+// One limit for all Deno processes, stored in Deno KV. Node only starts Deno here. Start your program with `deno run
+// --unstable-kv`, and import 'npm:sluice'.
 //
 //   npm run build && node examples/deno-kv.mjs
 

@@ -13,7 +13,7 @@ const emulator = dynalite({ createTableMs: 0 }).listen(0, '127.0.0.1');
 await once(emulator, 'listening');
 const settings = {
   maxAttempts: 1, // a retry after a lost reply would charge twice
-  // In production: a region and credentials, and no endpoint.
+  // In production, pass a region and credentials, and no endpoint.
   endpoint: `http://127.0.0.1:${emulator.address().port}`,
   region: 'local',
   credentials: { accessKeyId: 'any', secretAccessKey: 'any' },

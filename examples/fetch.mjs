@@ -1,5 +1,5 @@
 // @ts-check
-// Rate limits for a handler of the web standard. Bun.serve, Deno.serve, Workers and Next accept the same handler; here
+// Rate limits for a web-standard handler. Bun.serve, Deno.serve, Workers and Next accept the same handler; here
 // @hono/node-server runs it. Try it:
 //
 //   npm run build && node examples/fetch.mjs

@@ -10,7 +10,7 @@ import { key } from 'sluice/http';
 import { rateLimit } from 'sluice/koa';
 
 const limiter = createLimiter('5/min');
-/** Your sessions. */
+/** Stands in for the sessions of your application. */
 const users = new Map([['token-1', 'alice']]);
 
 const app = new Koa();

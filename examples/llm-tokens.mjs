@@ -1,12 +1,12 @@
 // @ts-check
-// Tokens of a language model: reserve what a call may cost, and settle when its cost is known.
+// Limits the tokens of a language model. Reserves what a call may cost, and settles when its cost is known.
 //
 //   npm run build && node examples/llm-tokens.mjs
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLimiter } from 'sluice';
 
-// The provider allows us 60,000 a minute: burst plus rate. We allow each user a budget per day.
+// The provider allows us 60,000 tokens a minute, which is the burst plus the rate. We allow each user a budget per day.
 const provider = createLimiter('50000/min burst 10000');
 const budget = createLimiter({ day: '20000/day fixed-window' });
 
@@ -15,7 +15,7 @@ async function ask(user, prompt, maxOutput) {
   const deposit = Math.ceil(prompt.length / 4) + maxOutput;
   const decision = budget.take(user, deposit);
   if (!decision.allowed) return `no: ${decision.remaining} tokens are left for today`;
-  // Charged now, for a turn that may lie in the future.
+  // The cost is charged now, for a turn that may be in the future.
   const turn = provider.reserve('model', { cost: deposit, maxDelay: '20s' });
   if (!turn.decision.allowed) budget.refund(user, deposit);
   if (!turn.decision.allowed) return 'busy';

@@ -1,5 +1,5 @@
 // @ts-check
-// A login that withstands guessing, and whose owner cannot be locked out from another address. Try it:
+// A login that resists password guessing, and that does not let other clients lock out the owner of an account. Try it:
 //
 //   npm run build && node examples/login.mjs
 //   curl -i -d 'user=alice&password=guess' localhost:3000/login     five failures; then 429, and blocks that get longer
@@ -20,7 +20,10 @@ const perPair = createLimiter({
 const address = ({ ip }) => ip ?? '';
 /** @param {express.Request} request */
 const pair = (request) => key(String(request.body?.user ?? '').toLowerCase(), address(request));
-/** Charged before the login, and given back unless it fails. @param {unknown} _request @param {{ status: number }} outcome */
+/**
+ * The attempt is charged before the login, and refunded unless the login fails. @param {unknown} _request @param {{ status:
+ * number }} outcome
+ */
 const settle = (_request, { status }) => (status === 401 ? 1 : 0);
 
 const perAddress = { limiter: createLimiter({ address: '50/h' }), key: address, settle };

@@ -1,5 +1,5 @@
 // @ts-check
-// Calls to an API that allows a burst of five and ten a second. A plain fetch is denied, a limited one waits.
+// Calls an API that allows ten requests a second and a burst of five. A plain fetch is denied, but a limited one waits.
 //
 //   npm run build && node examples/outbound.mjs
 
@@ -22,7 +22,7 @@ async function twenty(call) {
 
 console.log(await twenty(fetch)); // → some were denied
 
-// Our side: a little slower than the API allows. limitedFetch also obeys its rate limit headers.
+// Our side is a little slower than the API allows. limitedFetch also obeys the API's rate limit headers.
 const polite = limitedFetch(fetch, { limiter: createLimiter('9/s burst 4') });
 console.log(await twenty(polite)); // → all passed
 

@@ -1,6 +1,6 @@
 // @ts-check
-// The server, used as other languages would: over HTTP, and with any Redis client. Here it runs inside this process;
-// `npm start` runs it separately. Needs `npm install ioredis`.
+// Uses the server as other languages would, over HTTP and with any Redis client. Here it runs inside this process, while `npm
+// start` runs it separately. Needs `npm install ioredis`.
 //
 //   npm run build && node examples/server.mjs
 //
@@ -24,7 +24,8 @@ const response = await fetch(`http://127.0.0.1:${http?.port}/v1/take`, {
 });
 console.log((await response.text()).slice(0, 53)); // → {"allowed":true,"taken":10,"limit":100,"remaining":90
 
-// CL.THROTTLE as in redis-cell: key, burst, count, seconds. The reply: limited, limit, remaining, retry after, reset after.
+// CL.THROTTLE takes key, burst, count and seconds, as in redis-cell. It replies with limited, limit, remaining, retry after and
+// reset after.
 const client = new Redis(resp?.port ?? 0, '127.0.0.1');
 console.log(await client.call('CL.THROTTLE', 'bob', '14', '30', '60')); // → [ 0, 15, 14, -1, 2 ]
 

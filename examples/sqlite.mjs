@@ -1,4 +1,4 @@
-// One limit for all processes on a machine, stored in an SQLite file: it survives a restart.
+// One limit for all processes on a machine, stored in an SQLite file, so that it survives a restart.
 //
 //   npm run build && node examples/sqlite.mjs
 
@@ -22,7 +22,7 @@ console.log('120 asked of two limiters,', passed.length, 'passed'); // → 120 a
 console.log('after a restart:', (await (await limiter()).peek('alice')).remaining); // → after a restart: 0
 rmSync(folder, { recursive: true });
 
-/** SQLite is part of Node from 22.5 on; older versions use SQLite in WebAssembly here. */
+/** Opens the database. SQLite is part of Node since 22.5; with older versions, this example uses SQLite in WebAssembly. */
 async function opened(file) {
   const ofNode = await import('node:sqlite').catch(() => undefined);
   if (ofNode) return new ofNode.DatabaseSync(file);

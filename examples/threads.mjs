@@ -1,5 +1,5 @@
 // @ts-check
-// One limit for all worker threads of a process. It is in shared memory, so it answers synchronously.
+// One limit for all worker threads of a process. Its state is in shared memory, so decisions are synchronous.
 //
 //   npm run build && node examples/threads.mjs
 

@@ -1,5 +1,5 @@
 // @ts-check
-// An API with plans: customers who pay more get higher limits. Try it:
+// An API with plans, in which customers who pay more get higher limits. Try it:
 //
 //   npm run build && node examples/tiers.mjs
 //   curl -i localhost:3000                            without a key: three a minute per address

@@ -13,7 +13,7 @@ import { rateLimit } from 'sluice/trpc';
 
 const t = /** @type {ReturnType<typeof initTRPC.context<Context>>} */ (initTRPC.context()).create();
 
-// The address is read from ctx.req, and headers are set on ctx.res: pass both on in createContext.
+// The address is read from ctx.req, and headers are set on ctx.res, so pass both on in createContext.
 const limited = t.procedure.use(rateLimit(createLimiter('5/min')));
 
 const router = t.router({

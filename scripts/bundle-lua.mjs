@@ -1,7 +1,6 @@
 // @ts-check
-// Puts the Lua files into a module, so that the library reads no file at run time. For the lean path it also writes out
-// each function that an algorithm's take needs as a block of statements, without calls.
-// Run: node scripts/bundle-lua.mjs [--check]
+// Bundles the Lua files into a module, so that the library reads no file at run time. For the lean path, it also converts each
+// function that an algorithm's take needs to a block of statements without calls. Run: node scripts/bundle-lua.mjs [--check]
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -10,12 +9,12 @@ import { fileURLToPath } from 'node:url';
 const src = fileURLToPath(new URL('../packages/sluice/src/', import.meta.url));
 const target = join(src, 'stores/redis/lua.ts');
 
-/** What the lean path needs of an algorithm. */
+/** The functions of an algorithm that the lean path needs. */
 const INLINED = ['check_clock', 'wait_for', 'take', 'clear_in'];
 
 /** @typedef {{ readonly params: string[], readonly body: string[] }} LuaFunction */
 
-/** Without comments, indentation and empty lines. @param {string} text */
+/** Removes comments, indentation and empty lines. @param {string} text */
 function stripped(text) {
   const lines = text.split('\n').map((line) => line.replace(/(^|\s)--(?! @insert).*$/, '').trim());
   return lines.filter((line) => line !== '').join('\n');
@@ -26,7 +25,7 @@ function declared(text, tag) {
   return new RegExp(`^-- @${tag} (.+)$`, 'm').exec(text)?.[1]?.split(' ');
 }
 
-/** Functions at the top level, by name without the module's. @param {string} text */
+/** Functions at the top level, by name, without the name of the module. @param {string} text */
 function functionsIn(text) {
   const found = text.matchAll(/^(?:local )?function (?:\w+\.)?(\w+)\((.*?)\)\n(.*?)^end$/gms);
   return new Map(
@@ -66,8 +65,8 @@ function isExpression(found) {
 }
 
 /**
- * Statements without calls of the file's own functions. Functions that only return an expression may be called anywhere;
- * others only as `local name = f(…)`.
+ * Converts functions to statements without calls of the file's own functions. A function that only returns an expression may be
+ * called anywhere. Any other function may be called only as `local name = f(…)`.
  * @param {ReadonlyMap<string, LuaFunction>} functions
  */
 function inliner(functions) {
@@ -110,7 +109,10 @@ function inliner(functions) {
     ];
   }
 
-  /** Where the function would return, it leaves the loop around its statements. @param {LuaFunction} found @param {string} result */
+  /**
+   * The statements of a function, inside a loop. Where the function would return, the statements leave the loop. @param
+   * {LuaFunction} found @param {string} result
+   */
   function body(found, result) {
     return found.body.flatMap(expanded).map((line) => {
       return line.replace(/\breturn\b(?: (?!end$)(.*?))?(?= end$|$)/, (_, value) =>
@@ -126,7 +128,7 @@ function inliner(functions) {
     const text = ['repeat', ...body(found, 'result'), 'until true'].join('\n');
     for (const other of functions.keys())
       if (new RegExp(`(?<![\\w.])${other}\\(`).test(text))
-        throw new Error(`${name}: call ${other} in a statement of its own, local name = ${other}(…)`);
+        throw new Error(`${name}: call ${other} only in a separate statement, local name = ${other}(…)`);
     return text;
   };
 }
@@ -193,6 +195,6 @@ ${properties(shell.map((file) => [file.name, stripped(file.text)]))}
 
 if (!process.argv.includes('--check')) writeFileSync(target, text);
 else if (readFileSync(target, 'utf8') !== text) {
-  console.error('stores/redis/lua.ts is not what the .lua files say: run node scripts/bundle-lua.mjs');
+  console.error('stores/redis/lua.ts does not match the .lua files. Run: node scripts/bundle-lua.mjs');
   process.exit(1);
 }

@@ -1,7 +1,7 @@
 // @ts-check
-// Checks every subpath that a package exports: its files exist, it can be imported and required, and it exports the names
-// listed in exports.json beside package.json, so that a change of the API shows up in a diff.
-// Needs a build. `--write` updates the lists.
+// Checks every subpath that a package exports. Its files must exist, it must be importable and requirable, and it must export the
+// names listed in exports.json next to package.json, so that a change of the API shows up in a diff. Needs a build. `--write`
+// updates the lists.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -90,9 +90,9 @@ function compare(folder, found) {
       const after = found[subpath]?.[kind] ?? [];
       const specifier = name + subpath.slice(1);
       for (const one of after)
-        if (!before.includes(one)) problems.push(`${specifier}: new in ${kind}: ${one}`);
+        if (!before.includes(one)) problems.push(`${specifier}: ${one} is new in ${kind}`);
       for (const one of before)
-        if (!after.includes(one)) problems.push(`${specifier}: gone from ${kind}: ${one}`);
+        if (!after.includes(one)) problems.push(`${specifier}: ${one} is missing from ${kind}`);
     }
 }
 

@@ -68,7 +68,7 @@ function checkFiles(name, folder, files) {
 const changelogs = FOLDERS.map((name) => join(root, 'packages', name, 'CHANGELOG.md'));
 const target = mkdtempSync(join(tmpdir(), 'sluice-pack-'));
 try {
-  // As the prepack scripts do; their output would mix with the JSON.
+  // Copies the changelog as the prepack scripts do. They are not run, because their output would mix with the JSON.
   for (const file of changelogs) copyFileSync(join(root, 'CHANGELOG.md'), file);
   const workspaces = FOLDERS.flatMap((name) => ['--workspace', `packages/${name}`]);
   const packed = run(

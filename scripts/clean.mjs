@@ -1,6 +1,6 @@
 // @ts-check
-// Removes build outputs. With `--stale`, removes only the outputs of sources that were deleted: `tsc -b` keeps them, and
-// `npm pack` would publish them.
+// Removes build outputs. With `--stale`, removes only the outputs of deleted sources, which `tsc -b` keeps and `npm pack` would
+// publish.
 
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -15,7 +15,7 @@ if (process.argv.includes('--stale')) {
     const dist = join(folder, 'dist');
     if (!existsSync(dist)) continue;
     for (const file of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
-      // Vite builds the playground page, not tsc.
+      // The playground page is built by Vite, not by tsc.
       if (!output.test(file) || /^(page|assets)\b/.test(file)) continue;
       if (!existsSync(join(folder, 'src', file.replace(output, '.ts')))) rmSync(join(dist, file));
     }

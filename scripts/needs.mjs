@@ -1,6 +1,6 @@
 // @ts-check
-// Checks that the system packages which the tests need are installed. As root on Debian or Ubuntu it installs the missing ones;
-// otherwise it lists them and fails.
+// Checks that the system packages which the tests need are installed. As root on Debian or Ubuntu, it installs missing packages.
+// Otherwise, it lists them and fails.
 
 import { spawnSync } from 'node:child_process';
 
@@ -16,7 +16,7 @@ const needs = {
   curl: 'curl',
   wrk: 'wrk',
   h2load: 'nghttp2-client',
-  // The system's Python: other installations do not see Debian's packages.
+  // Uses the system's Python, because other installations do not see Debian's packages.
   "/usr/bin/python3 -c 'import grpc'": 'python3-grpcio',
 };
 
@@ -29,7 +29,7 @@ if (missing.length > 0) {
   const packages = [...new Set(missing.map(([, name]) => name))];
   const install = `apt-get install -y --no-install-recommends ${packages.join(' ')}`;
   if (process.getuid?.() === 0 && has('apt-get')) {
-    // RUNLEVEL=1 keeps apt from starting the services: tests start their own servers.
+    // RUNLEVEL=1 keeps apt from starting the services, because tests start their own servers.
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
     spawnSync('sh', ['-c', `apt-get update && ${install}`], { env, stdio: 'ignore' });
   }

@@ -1,6 +1,6 @@
 // @ts-check
-// `npm test`: runs every check in order and stops at the first one that fails. The tests run last, so that their summary ends
-// the output.
+// Implements `npm test`. Runs every check in order and stops at the first one that fails. The tests run last, so that their
+// summary ends the output.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -12,7 +12,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const env = { ...process.env, PATH: [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter) };
 const ci = /^(1|true)$/i.test(process.env['CI'] ?? '');
 
-/** The output of a step is shown only if it fails. */
+/** The steps before the tests. The output of a step is shown only if it fails. */
 const steps = [
   ['system packages', 'node scripts/needs.mjs'],
   ['format, lint and import rules (biome)', 'biome check --error-on-warnings'],
@@ -67,6 +67,8 @@ const failed = tests.filter((test) => test.status === 'failed').length + broken.
 
 const forbidden = ci ? skipped : [];
 if (forbidden.length > 0)
-  console.error(`In CI a skipped test is a failure:\n  ${forbidden.map((test) => test.place).join('\n  ')}`);
+  console.error(
+    `In CI, a skipped test counts as a failure:\n  ${forbidden.map((test) => test.place).join('\n  ')}`,
+  );
 process.exitCode = status === 0 && failed === 0 && forbidden.length === 0 ? 0 : 1;
 console.log(`${passed} passed, ${status !== 0 && failed === 0 ? 1 : failed} failed`);

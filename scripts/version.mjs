@@ -1,7 +1,7 @@
 // @ts-check
-// `npm run release:version` prepares a release: applies the pending changesets to the versions of all packages, moves the
-// "Unreleased" section of CHANGELOG.md under the new version, copies the project's address into the published packages and
-// updates package-lock.json. It only changes files; the release pull request commits them.
+// Implements `npm run release:version`, which prepares a release. It applies the pending changesets to the versions of all
+// packages, moves the "Unreleased" section of CHANGELOG.md under the new version, copies the project's address into the published
+// packages and updates package-lock.json. It only changes files, which the release pull request commits.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ const json = (file) => JSON.parse(readFileSync(file, 'utf8'));
 /** @param {string} command @param {...string} args */
 const run = (command, ...args) => execFileSync(command, args, { stdio: 'inherit' });
 
-// The root package.json is the one place that holds the address. npm provenance requires it in every published package.
+// Only the root package.json holds the address, but npm provenance requires it in every published package.
 const { repository, homepage, bugs } = json('package.json');
 if (repository === undefined)
   throw new Error(
@@ -21,7 +21,7 @@ if (repository === undefined)
 run('npx', '--no-install', 'changeset', 'version');
 const { version } = json('packages/sluice/package.json');
 const changelog = readFileSync('CHANGELOG.md', 'utf8');
-// The first release has no changeset: it has the version that the packages started with.
+// The first release has no changeset, because it uses the version that the packages started with.
 if (changelog.includes(`## [${version}]`))
   throw new Error(`${version} is already released and no changeset is pending. Add one with: npx changeset`);
 

@@ -6,7 +6,10 @@ export const dropIns = { ...limiters, ...stores };
 
 const HOUR = 3_600_000;
 
-/** To measure bytes, each of `keys` gets `actions` hits; then `calls` calls are timed. No limit is reached. */
+/**
+ * The load of each benchmark. To measure bytes, each of `keys` keys gets `actions` hits. Then `calls` calls are timed. No limit
+ * is reached.
+ */
 export const shapes = {
   redis: {
     keys: { limits: { limit: 100, window: HOUR }, keys: 1000, actions: 1, calls: 3000 },

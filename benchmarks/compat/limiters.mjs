@@ -1,7 +1,8 @@
 /**
- * Limiters that users call directly, before and after. Each factory function receives the `limit`, the `window` in
- * milliseconds and, on Redis, an ioredis client. `check` is the call that a user would make, and `passed` interprets its
- * answer. Without `before`, the original does not run here, and `recorded` holds what is known about it.
+ * Limiters that users call directly: the original (`before`) and the drop-in (`after`). Each factory function receives the
+ * `limit`, the `window` in milliseconds and, on Redis, an ioredis client. `check` is the call that a user would make, and
+ * `passed` interprets its answer. If there is no `before`, the original does not run here, and `recorded` holds what is known
+ * about it.
  */
 import { called, patient, perKey } from './shared.mjs';
 
@@ -26,7 +27,7 @@ const classdojo = (call) => {
         const { IORedisRateLimiter } = await import('rolling-rate-limiter');
         const namespace = 'rolling:';
         const limiter = new IORedisRateLimiter({ client, namespace, interval: window, maxInInterval: limit });
-        // Its checks get slower as the log grows: 10,000 of them would take a minute.
+        // The original's checks get slower as the log grows, and 10,000 of them would take a minute.
         async function record(key, count) {
           const now = Date.now() * 1000;
           const id = (i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
@@ -79,7 +80,7 @@ const carlson = (subjects) => {
   };
 };
 
-/** For originals that do not run here: the same call in memory and, with a `store`, on Redis. */
+/** Entry for an original that does not run here. Makes the same call in memory and, with a `store`, on Redis. */
 const onlyAfter = (make) => ({
   memory: { after: (limits) => make(limits) },
   redis: { after: async (limits, client) => make(limits, await patient(client)) },
@@ -155,7 +156,7 @@ export const limiters = {
   throttled: {
     label: 'throttled, rateLimit',
     original: 'throttled 2.13 (Go)',
-    // A read and a compare-and-swap, repeated while others win.
+    // Each check is a read and a compare-and-swap, repeated as long as other writers win.
     recorded: { redis: { trips: '2 or more' } },
     ...onlyAfter(async ({ limit, window }, store) => {
       const { createGcraRateLimiter, perDuration } = await import('sluice-compat/throttled');

@@ -1,4 +1,4 @@
-/** Generous, so that a stall of the machine does not count as a failure of the store. */
+/** Creates a store with a long deadline, so that a stall of the machine does not count as a failure of the store. */
 export async function patient(client) {
   const { redis } = await import('sluice/redis');
   return redis(client, { deadline: 5000 });

@@ -1,4 +1,7 @@
-/** Stores for other libraries' middlewares, before and after, in the form that limiters.mjs describes. Counts the calls a middleware makes. */
+/**
+ * Stores for other libraries' middleware, before and after, in the form that limiters.mjs describes. The benchmark makes the
+ * calls that the middleware makes.
+ */
 import { called, patient } from './shared.mjs';
 
 /** The store interface of express-rate-limit, which hono-rate-limiter adopted. */
@@ -12,13 +15,16 @@ function routes(store, { limit, window }) {
   return { check, passed: ({ current }) => current <= limit };
 }
 
-/** The guard passes the window as the block's duration unless it is configured otherwise. */
+/** As the guard does by default, passes the window as the duration of the block. */
 function throttler(storage, { limit, window }) {
   const check = (key) => storage.increment(key, window, limit, window, 'default');
   return { check, passed: ({ isBlocked }) => !isBlocked };
 }
 
-/** By default it drops all but 5,000 keys, including live ones. With room for all of them it does the same work as the others. */
+/**
+ * Maximum number of keys of the original. By default, it drops all but 5,000 keys, including live ones. With room for all keys,
+ * it does the same work as the others.
+ */
 const ROOM = 1_000_000;
 
 export const stores = {
@@ -88,7 +94,7 @@ export const stores = {
     redis: {
       async before(limits, client) {
         const { RedisStore } = await import('hono-rate-limiter');
-        // It expects an Upstash client, which takes lists instead of separate arguments.
+        // The original expects an Upstash client, which takes lists instead of separate arguments.
         const listed = {
           scriptLoad: (script) => client.script('LOAD', script),
           evalsha: (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),

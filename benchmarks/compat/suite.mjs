@@ -1,6 +1,7 @@
 /**
- * Drop-ins compared with the libraries they replace: on Redis, round trips, CPU time of the server and bytes; in memory, CPU time
- * and bytes. Every figure comes from a new process, on Redis with a new server. The two sides take turns, and medians count.
+ * Compares drop-ins with the libraries that they replace. On Redis, it measures round trips, CPU time of the server and bytes; in
+ * memory, CPU time and bytes. Every figure comes from a new process and, on Redis, a new server. The two sides take turns, and
+ * medians count.
  */
 import { startServer } from '../redis/server.mjs';
 import { writeBetween } from '../report.mjs';
@@ -27,7 +28,7 @@ export async function run({ quick }) {
   return `${tables}\n\n${notes}`;
 }
 
-/** The name of a drop-in, and a side: 'before' or 'after'. */
+/** The contenders, each of which is the name of a drop-in and a side, 'before' or 'after'. */
 function contendersOf(place, shape) {
   return Object.entries(dropIns)
     .filter(([, { isLog }]) => shape === 'keys' || isLog)

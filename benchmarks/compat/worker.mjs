@@ -1,5 +1,5 @@
 /**
- * A process that measures one side of one drop-in: worker.mjs <place> <shape> <name> <side> <scale> <port>
+ * A process that measures one side of one drop-in. Usage: worker.mjs <place> <shape> <name> <side> <scale> <port>
  * It first fills keys to measure their bytes, then makes calls one after the other to measure their cost.
  */
 import { setImmediate } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import { dropIns, shapes } from './drop-ins.mjs';
 const [place, shape, name, side, scaleText, port] = process.argv.slice(2);
 const places = { memory: inMemory, redis: onRedis };
 
-/** All calls must pass: a figure is worthless if the limiter denied calls or counted nothing. */
+/** Makes calls, which must all pass. A figure is worthless if the limiter denied calls or counted nothing. */
 async function ask({ check, passed }, keys, calls) {
   for (let i = 0; i < calls; i++) {
     const answer = check(keys[i % keys.length]);
@@ -23,8 +23,8 @@ async function measure(limiter, { keys: count, actions, calls }, { held, spent }
   const scale = Number(scaleText);
   const scaled = (value) => (value === 1 ? 1 : Math.ceil(value * scale));
   const keys = Array.from({ length: scaled(count) }, (_, index) => keyOf(index));
-  // The first calls load and compile code, here and on the server, and that memory belongs to no key. V8 also discards and
-  // recompiles optimized code when a log grows, so one key is filled for that reason.
+  // The first calls load and compile code, here and on the server, and that memory does not belong to any key. V8 also discards
+  // and recompiles optimized code when a log grows, so one key is filled beforehand.
   const first = place === 'memory' ? Math.max(50, scaled(actions)) : Math.min(50, scaled(calls));
   await ask(limiter, [keyOf(count)], first);
   const empty = await held();
@@ -42,7 +42,7 @@ async function measure(limiter, { keys: count, actions, calls }, { held, spent }
 async function inMemory(make, limits, workload) {
   return measure(await make(limits), workload, {
     async held() {
-      // First release what the promises of the last call still hold.
+      // Lets the promises of the last call release their memory first.
       await setImmediate();
       global.gc();
       global.gc();
@@ -63,7 +63,7 @@ async function onRedis(make, limits, workload) {
   const read = async (section, field) =>
     Number(new RegExp(`^${field}:(\\S+)`, 'm').exec(await control.info(section))[1]);
   return measure(await make(limits, client), workload, {
-    // Without the buffers of connections, which vary.
+    // Leaves out the buffers of connections, which vary.
     async held() {
       const buffers = (await control.client('LIST')).matchAll(/tot-mem=(\d+)/g);
       const used = await read('memory', 'used_memory');
@@ -77,7 +77,10 @@ async function onRedis(make, limits, workload) {
   });
 }
 
-/** Counts a round trip when something is sent after an answer, or first of all. Several writes without an answer between them are one. */
+/**
+ * Counts round trips. The first write, and every write after an answer, starts a new one. Several writes without an answer
+ * between them are one round trip.
+ */
 function countTrips(stream) {
   let [trips, isAnswered] = [0, true];
   const { write } = stream;

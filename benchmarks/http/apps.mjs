@@ -1,6 +1,6 @@
 /**
- * Hello world in each framework behind what is measured: nothing, a middleware that does nothing, the framework's usual
- * limiter, and Sluice. No request is denied, and all limiters write their headers.
+ * A hello-world app in each framework, behind nothing, a middleware that does nothing, the framework's usual limiter, or Sluice.
+ * No request is denied, and all limiters write their headers.
  */
 import { createLimiter } from 'sluice';
 
@@ -8,7 +8,7 @@ const LIMIT = 1_000_000_000;
 const MINUTE = 60_000;
 const limiter = () => createLimiter({ default: `${LIMIT}/min` });
 
-/** Servers by the middleware in front of the app. Each function returns a listening server. */
+/** Servers by framework and by the middleware in front of the app. Each function returns a listening server. */
 export const apps = {
   express: {
     usual: 'express-rate-limit',

@@ -1,10 +1,10 @@
-/** Sends `count` requests over kept-alive connections, one at a time on each, and counts the answers by their Content-Length. */
+/** Sends requests over kept-alive connections, one at a time on each, and counts the answers by their Content-Length. */
 import { connect } from 'node:net';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
 const END = '\r\n\r\n';
 
-/** Resolves to the head of the last answer once all answers have arrived. */
+/** Sends all requests. Resolves with the head of the last answer once all answers have arrived. */
 export async function load(port, { requests, connections }) {
   let left = requests;
   const next = () => left-- > 0;

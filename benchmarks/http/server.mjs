@@ -1,4 +1,4 @@
-/** A process with one app. It reports its port, and its CPU time whenever it is asked. */
+/** A process with one app. It reports its port, and reports its CPU time on request. */
 import { apps } from './apps.mjs';
 
 const [framework, variant] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 /**
- * Middlewares: the CPU time that a request costs the server process with each framework's usual limiter, with Sluice, with a
- * middleware that does nothing, and without any. Uses new processes and 64 connections. Turns are short, because most of the time
- * is spent in the kernel and drifts; medians count.
+ * Measures middleware, by the CPU time that a request costs the server process with each framework's usual limiter, with Sluice,
+ * with a middleware that does nothing, and without any. Uses new processes and 64 connections. Turns are short, because most of
+ * the time is spent in the kernel and drifts. Medians count.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,7 +1,7 @@
 /**
  * The limiters that are measured. `make` gets the burst (`limit`), the number of units replenished in a `window` of milliseconds
- * (`rate`), and the number of keys; it imports only its own library. `check` is the call that a user would make, and
- * `passed` interprets its answer; an `awaited` answer is a promise.
+ * (`rate`), and the number of keys. It imports only its own library. `check` is the call that a user would make, and `passed`
+ * interprets its answer. If `awaited` is true, the answer is a promise.
  */
 
 /** @typedef {{ limit: number, rate: number, window: number, keys: number }} Limits */
@@ -34,7 +34,8 @@ const peers = {
     label: '@fastify/rate-limit 11.2 local',
     async make({ limit, window, keys }) {
       const { default: LocalStore } = await import('@fastify/rate-limit/store/LocalStore.js');
-      // By default it drops all but 5,000 keys, including live ones. With room for all of them it does the same work as the others.
+      // By default, it drops all but 5,000 keys, including live ones. With room for all keys, it does the same work as the
+      // others.
       const store = new LocalStore(false, false, keys);
       let answer;
       const keep = (_error, result) => {
@@ -69,9 +70,9 @@ const peers = {
     async make({ limit, window }) {
       const { ThrottlerStorageService } = await import('@nestjs/throttler');
       const storage = new ThrottlerStorageService();
-      // It sweeps once a minute. Keys expire at the same interval, so that expiry happens during the measurement.
+      // The storage sweeps once a minute by default. Here it sweeps once per window, so that keys expire during the measurement.
       storage.sweepIntervalMs = Math.min(storage.sweepIntervalMs, window);
-      // The guard passes the window as the block's duration unless it is configured otherwise.
+      // As the guard does by default, the call passes the window as the duration of the block.
       const check = (key) => storage.increment(key, window, limit, window, 'default');
       return { awaited: true, check, passed: (record) => !record.isBlocked };
     },

@@ -2,7 +2,7 @@
 
 import { ownTime } from './own-time.mjs';
 
-/** Stores answers: the compiler might otherwise remove the work for an answer that is never read. */
+/** Stores answers, because the compiler might otherwise remove the work for an answer that is never read. */
 let sink;
 
 const CHUNK = 1024;

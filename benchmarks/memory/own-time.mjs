@@ -1,6 +1,7 @@
 /**
- * Own time: wall time without the time in which this thread waited for a core that another process used. With it, a busy machine
- * neither slows a check nor causes a pause. On systems other than Linux, which do not report it, own time is wall time.
+ * Measures own time, which is wall time without the time in which this thread waited for a core that another process used. So a
+ * busy machine neither slows a check nor causes a pause. Other systems than Linux do not report that waiting time, so own time is
+ * wall time there.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 
@@ -12,14 +13,14 @@ function waited() {
     const file = openSync('/proc/thread-self/schedstat', 'r');
     const length = readSync(file, text, 0, text.length, 0);
     closeSync(file);
-    // Nanoseconds on a core, nanoseconds waiting for one, number of time slices.
+    // The file contains the nanoseconds on a core, the nanoseconds waiting for a core, and the number of time slices.
     return Number(text.latin1Slice(0, length).split(' ')[1]) / 1e6;
   } catch {
     return 0;
   }
 }
 
-/** A stopwatch: each call returns the milliseconds of own time since the previous call. */
+/** Returns a stopwatch. Each call returns the milliseconds of own time since the previous call. */
 export function ownTime() {
   let [at, idle] = [performance.now(), waited()];
   return () => {

@@ -1,18 +1,18 @@
-/** The longest wait of a check, or of the event loop, while keys are added and expire. */
+/** Measures the longest wait of a check, and of the event loop, while keys are added and expire. */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { checkAll } from './loop.mjs';
 import { ownTime } from './own-time.mjs';
 import { keyOf } from './workloads.mjs';
 
-/** Checks between two turns of the event loop, so that timers run. Must divide the size of a wave. */
+/** Number of checks between two turns of the event loop, so that timers run. Must divide the size of a wave. */
 const TURN = 250;
-/** Checks shorter than this are not corrected for the time spent waiting for a core. */
+/** Checks shorter than this, in milliseconds, are not corrected for the time spent waiting for a core. */
 const LONG = 0.2;
 const TICK = 1;
 
 /**
- * Keys are created one by one, as requests would bring them. A million keys held by the harness would have to be marked by each
- * garbage collection, and that pause could not be told apart from the limiter's.
+ * Measures pauses. Keys are created one by one, as requests would bring them. If the harness held a million keys, each garbage
+ * collection would have to mark them, and that pause could not be distinguished from the limiter's.
  */
 export async function pauses(contender, { limits, wave, total, warmUp }) {
   const { awaited, check } = contender;
@@ -37,7 +37,7 @@ export async function pauses(contender, { limits, wave, total, warmUp }) {
       if (awaited) await check(key);
       else check(key);
       spans[i] = performance.now() - before;
-      // Own time since the last reading: slightly more than this check took, never less.
+      // The own time since the last reading is slightly more than this check took, but never less.
       if (spans[i] > LONG) spans[i] = Math.min(spans[i], own());
     }
     if (i % wave === 0) await sleep(limits.window * 1.5);

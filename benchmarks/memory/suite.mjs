@@ -1,7 +1,7 @@
 /**
- * In memory, on one thread: nanoseconds per check, bytes per key, and the longest pause. Every figure comes from a new process, so
- * that no contender pays for another's garbage or for call sites that have seen another's functions. Contenders take turns, and the
- * median of the rounds counts.
+ * Measures limiters in memory, on one thread: nanoseconds per check, bytes per key, and the longest pause. Every figure comes
+ * from a new process, so that no contender pays for another's garbage or for call sites that have seen another's functions.
+ * Contenders take turns, and the median of the rounds counts.
  */
 import { table } from '../report.mjs';
 import { answerOf, takeTurns } from '../turns.mjs';
@@ -38,7 +38,7 @@ export async function run({ quick }) {
     ...(await measure('bytes', peerNames, 10, 1)),
     ...(await measure('bytes', SLUICES, 10, quick ? 1 : 5)),
   };
-  // Peers' pauses are so long that one round is enough for them as well.
+  // The pauses of peers are so long that one round is enough for them as well.
   const pauses = {
     ...(await measure('pauses', ['sluice'], 0)),
     ...(await measure('pauses', peerNames, 0, 1)),

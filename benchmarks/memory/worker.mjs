@@ -22,7 +22,10 @@ const scenarios = {
 };
 const made = (limits, keys) => contenders[name].make({ ...limits, keys });
 
-/** Long enough for a steady figure. A contender with slower checks gets fewer of them. */
+/**
+ * Maximum duration of a measurement, in milliseconds, which is long enough for a stable figure. A contender with slower checks
+ * makes fewer of them.
+ */
 const PATIENCE = 500;
 
 const speed = async (workload, open) => timed(await made(workload.limits, workload.keys), workload, open);

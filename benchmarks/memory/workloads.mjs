@@ -1,7 +1,7 @@
 /** Keys, the order in which they come, and their limits. The same in every process. */
 
 const DAY = 86_400_000;
-/** Never denies. A key stays live for 86 s, longer than any run, so no contender saves work by dropping keys. */
+/** Limits that never deny. A key stays live for 86 s, longer than any run, so no contender saves work by dropping keys. */
 const OPEN = { limit: 1e9, rate: 1000, window: DAY };
 const SHUT = { limit: 10, rate: 10, window: DAY };
 /** A million per minute: a key is fully replenished again long before it comes back. */
@@ -10,8 +10,8 @@ const QUICK = { limit: 1_000_000, rate: 1_000_000, window: 60_000 };
 const SYLLABLES = Array.from({ length: 2048 }, (_, index) => index.toString(36).padStart(3, 'x'));
 
 /**
- * 12 characters, created at run time: flat strings on the heap that are neither internalized nor hashed before their first check.
- * Multiplying by an odd number modulo 2^32 makes them distinct without a Set, which would hash them.
+ * Creates a key of 12 characters at run time, so that keys are flat strings on the heap that are neither internalized nor hashed
+ * before their first check. Multiplying by an odd number modulo 2^32 makes them distinct without a Set, which would hash them.
  */
 export function keyOf(index) {
   const bits = Math.imul(index, 0x9e3779b1);

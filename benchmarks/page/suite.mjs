@@ -1,4 +1,4 @@
-/** The playground page with 100,000 requests: frames while it decides them, and while it plays them. */
+/** Measures frames of the playground page with 100,000 requests, while it decides them and while it plays them. */
 import { measureFrames } from '../../packages/playground/frames.mjs';
 import { table } from '../report.mjs';
 
@@ -14,7 +14,7 @@ export async function run({ quick }) {
     ),
     '',
     `${events.toLocaleString('en')} requests in ${lanes} lanes, chromium ${version} without a graphics card, 1440 × 900.`,
-    `Goal of 60 frames a second while it plays: ${rate.toFixed(1)} ${isMet ? 'met' : 'NOT met'}.`,
+    `Goal of 60 frames a second while it plays: ${rate.toFixed(1)}, ${isMet ? 'met' : 'NOT met'}.`,
   ].join('\n');
 }
 

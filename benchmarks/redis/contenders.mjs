@@ -1,8 +1,8 @@
 /**
  * The limiters that are measured. `make` gets the burst (`limit`), the number of units replenished in a `window` of
- * milliseconds (`rate`), and the server's port; it imports only its own library. `check` is the call that a user would
- * make, and `passed` interprets its answer. All but one use ioredis. `through` is the latency to inject into each round
- * trip, in milliseconds.
+ * milliseconds (`rate`), and the server's port. It imports only its own library. `check` is the call that a user would make, and
+ * `passed` interprets its answer. All contenders but one use ioredis. `through` is the latency to inject into each round trip, in
+ * milliseconds.
  */
 import { delayedPort } from './delay.mjs';
 
@@ -16,10 +16,10 @@ async function nodeRedis(port) {
   return createClient({ socket: { host: '127.0.0.1', port } }).connect();
 }
 
-/** Generous, so that a stall of the machine does not count as a failure of the store. */
+/** The deadline is long, so that a stall of the machine does not count as a failure of the store. */
 const PATIENT = { deadline: 5000 };
 
-/** Number of contenders created so far. Each gets its own name, so that no two share a count. */
+/** Number of contenders created so far. Each contender gets its own name, so that no two share a count. */
 let made = 0;
 
 async function sluice(client, policies, options = {}) {
@@ -77,8 +77,8 @@ const peers = {
     async make({ limit, rate, window, port }) {
       const { Ratelimit } = await import('@upstash/ratelimit');
       const client = await ioredis(port);
-      // The original uses HTTP to reach Upstash's service. Here its script runs on the same server as the others, without
-      // its first line, which only Upstash supports, and therefore with another digest.
+      // The original uses HTTP to reach Upstash's service. Here, its script runs on the same server as the others. The script's
+      // first line, which only Upstash supports, is left out, so its digest differs.
       let digest;
       const evalsha = (sha, keys, args) => client.evalsha(digest ?? sha, keys.length, ...keys, ...args);
       const redis = {
@@ -103,7 +103,7 @@ const peers = {
       return {
         check: (key) => limiter.limit(key),
         passed: (blocked) => !blocked,
-        // Its checks get slower as the log grows: 10,000 of them would take a minute.
+        // Its checks get slower as the log grows, and 10,000 of them would take a minute.
         async record(key, count) {
           const now = Date.now() * 1000;
           const id = (i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
@@ -117,7 +117,7 @@ const peers = {
 
 export const peerNames = Object.keys(peers);
 
-/** The minimum that a limiter can do: it uses the client's clock, stores one number, and returns one number. */
+/** The minimum that a limiter can do. It uses the client's clock, stores one number, and returns one number. */
 const BARE = `
 local now, tat = tonumber(ARGV[1]), tonumber(redis.call('GET', KEYS[1]) or 0)
 if tat < now then tat = now end

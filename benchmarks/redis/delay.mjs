@@ -1,4 +1,4 @@
-/** Injects latency: a proxy in a separate process that forwards requests after a delay. */
+/** Injects latency with a proxy in a separate process, which forwards requests after a delay. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -13,7 +13,7 @@ export async function delayedPort(target, roundTrip) {
   return port;
 }
 
-/** Forwards what arrives after the delay, in order. */
+/** Returns a function that forwards bytes after the delay, in order. */
 function later(delay, write) {
   const queue = [];
   function pass() {

@@ -1,12 +1,12 @@
-/** A separate Redis server, so that other programs' keys and load are not measured, and the statistics that it reports. */
+/** Starts a separate Redis server, so that other programs' keys and load are not measured, and reads its statistics. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { Redis } from 'ioredis';
 
 /**
- * The commands that clients send. The server also lists the calls that a script makes, but their time is already part of
- * the script's.
+ * The commands that clients send. The server also lists the calls that a script makes, but their time is already part of the
+ * script's time.
  */
 const SENT = ['evalsha', 'eval', 'multi', 'exec', 'ping'];
 const SAMPLE = 1000;
@@ -42,7 +42,7 @@ export async function startServer() {
       return { calls: sum(1), usec: sum(2) };
     },
     usedMemory: async () => Number((await control.info('memory')).match(/used_memory:(\d+)/)[1]),
-    /** MEMORY USAGE, averaged over some keys. */
+    /** Bytes of a key by MEMORY USAGE, averaged over some keys. */
     async keySize() {
       const [, keys] = await control.scan(0, 'COUNT', SAMPLE);
       const sizes = await Promise.all(keys.map((key) => control.memory('USAGE', key, 'SAMPLES', 0)));

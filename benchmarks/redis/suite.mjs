@@ -1,6 +1,7 @@
 /**
- * On a separate Redis server: checks per second, latency, CPU microseconds of the server per check, bytes per key. Every
- * figure comes from new processes on an empty database. Contenders take turns, and the median of the rounds counts.
+ * Measures limiters on a separate Redis server: checks per second, latency, CPU microseconds of the server per check, and bytes
+ * per key. Every figure comes from new processes on an empty database. Contenders take turns, and the median of the rounds
+ * counts.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -83,7 +84,10 @@ function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
-/** All processes start together once all are ready, and the server's counters are reset at that moment. */
+/**
+ * Measures one contender. All processes start together once all of them are ready, and the server's counters are reset at that
+ * moment.
+ */
 async function measureOne({ server, scale, scenario, rest, processes }, name) {
   await server.control.flushall();
   const before = await server.usedMemory();

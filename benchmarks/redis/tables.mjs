@@ -8,7 +8,7 @@ const ratio = (value) => `${value.toFixed(2)}×`;
 
 export function describe({ load, two, bytes, log, flood, spent, goals, version, rounds }) {
   return [
-    `Redis ${version}, 10k keys in random order. Checks per second with 256 in flight, and median latency in µs with one check\nin flight. In brackets: as a multiple of the bare EVALSHA.\n`,
+    `Redis ${version}, 10k keys in random order. Checks per second with 256 in flight, and median latency in µs with one check\nin flight. Figures in brackets are multiples of the bare EVALSHA.\n`,
     loadTable(load.live, two),
     '\nServer time per check in microseconds (INFO commandstats), one check in flight · 256 in flight. Bytes of a key\n(MEMORY USAGE), and used_memory per key at 100k keys.\n',
     serverTable(load, bytes),

@@ -1,5 +1,5 @@
 /**
- * A process that measures one figure of one contender: worker.mjs <scenario> <contender> <port> <scale> <argument…>
+ * A process that measures one figure of one contender. Usage: worker.mjs <scenario> <contender> <port> <scale> <argument…>
  * It reports that it is ready, starts when it is told to, and sends its figures.
  */
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ async function ready() {
   await once(process, 'message');
 }
 
-/** Keeps `lanes` checks in flight until `count` are done or the time is up. */
+/** Keeps `lanes` checks in flight until `count` checks are done or the time is up. */
 async function checkAll({ check, passed }, next, { lanes = 1, count = Infinity, patience = PATIENCE }) {
   const started = performance.now();
   const spans = [];
@@ -69,7 +69,7 @@ async function load({ limits, first, times, next, open }) {
   await checkAll(contender, next, { lanes: inFlight, patience: PATIENCE / 2 });
   await ready();
   const { checks, allowed, ...found } = await checkAll(contender, next, { lanes: inFlight });
-  // A figure of a limiter that did not limit is worthless.
+  // A figure is worthless if the limiter did not limit.
   const expected = open || contender.limitless ? checks : 0;
   if (allowed !== expected) throw new Error(`${name} allowed ${allowed} of ${checks}, not ${expected}`);
   return { checks, ...found };
@@ -82,7 +82,7 @@ async function fill() {
   return checkAll(contender, next, { ...ALL, count });
 }
 
-/** One check at a time: actions of one call have the same time and would be stored as one entry. */
+/** Fills a log with one check at a time, because actions of one call have the same time and would be stored as one entry. */
 async function checkLog() {
   const { limits, key, actions } = log(rest[0] === 'room', scale);
   const contender = await made(limits);
@@ -93,8 +93,8 @@ async function checkLog() {
 }
 
 /**
- * Counts the hits that reached the store and were denied, and the number of retryAfter periods that passed. Hits of the
- * first wave, which is sent before any denial is known, are counted separately.
+ * Measures a flood on one key. Counts the hits that reached the store and were denied, and the number of retryAfter periods that
+ * passed. Hits of the first wave, which is sent before any denial is known, are counted separately.
  */
 async function floodOne() {
   const { limits, key } = flood();
@@ -120,9 +120,8 @@ async function floodOne() {
 }
 
 /**
- * A flood on a key whose burst is used up, with injected latency: decisions per second, the share of the rate that is
- * admitted, and percentiles of the latency. After each answer a lane yields to the event loop, as a server does between
- * requests.
+ * Measures a flood on a key whose burst is used up, with injected latency: decisions per second, the share of the rate that is
+ * admitted, and percentiles of the latency. After each answer a lane yields to the event loop, as a server does between requests.
  */
 async function floodSpent() {
   const { limits, key } = spent();

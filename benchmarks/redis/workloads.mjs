@@ -1,8 +1,8 @@
-/** Keys, limits, and the checks made before the clock starts. The same in every process. */
+/** Keys, limits, and the checks made before the measurement, which are the same in every process. */
 import { keyOf } from '../memory/workloads.mjs';
 
 const DAY = 86_400_000;
-/** Never denies. A key stays live longer than any run, so no contender saves work by dropping keys. */
+/** Limits that never deny. A key stays live longer than any run, so no contender saves work by dropping keys. */
 const OPEN = { limit: 1e9, rate: 1000, window: DAY };
 const SHUT = { limit: 10, rate: 10, window: DAY };
 
@@ -51,8 +51,8 @@ export const log = (room, scale) => {
   return { limits: { limit: room ? actions * 10 : actions, rate: 1, window: DAY }, key: keyOf(0), actions };
 };
 
-/** Admits one check per 100 ms. */
+/** A key that admits one check per 100 ms. */
 export const flood = () => ({ limits: { limit: 1, rate: 10, window: 1000 }, key: keyOf(0) });
 
-/** One unit per millisecond, which is less than the longer round trips take. */
+/** A key that admits one unit per millisecond, which is shorter than the longer round trips. */
 export const spent = () => ({ limits: { limit: 1000, rate: 1000, window: 1000 }, key: keyOf(0) });

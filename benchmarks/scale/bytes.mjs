@@ -1,4 +1,4 @@
-/** The bytes that a key needs in shared memory: bytes.mjs <keys> <entries of logs> */
+/** Measures the bytes that a key needs in shared memory. Usage: bytes.mjs <keys> <entries of logs> */
 import { createLimiter, gcra } from 'sluice';
 import { sharedMemory } from 'sluice/shared-memory';
 import { keyOf } from '../memory/workloads.mjs';
@@ -13,7 +13,7 @@ const resident = () => {
 
 const store = sharedMemory(options);
 const limiter = createLimiter(gcra({ limit: 1000, per: '1d' }), { store, name: 'bytes' });
-// The first checks load and compile code, and that memory belongs to no key.
+// The first checks load and compile code, and that memory does not belong to any key.
 for (let i = 0; i < Math.min(count, 10_000); i++) limiter.peek(keys[i]);
 const before = resident();
 for (const key of keys) limiter.take(key);

@@ -1,9 +1,9 @@
 /**
- * How a node decides. `make` gets the address of the store and the number of nodes. Each node has its own client, store and
- * limiter, and imports only what it needs. `asked` counts the hits that went to the store.
+ * The contenders, which are ways in which a node decides. `make` gets the address of the store and the number of nodes. Each node
+ * has its own client, store and limiter, and imports only what it needs. `asked` counts the hits that went to the store.
  */
 
-/** Generous, so that a stall of the machine does not count as a failure of the store. */
+/** The deadline is long, so that a stall of the machine does not count as a failure of the store. */
 const PATIENT = { deadline: 10_000 };
 
 async function onRedis(port, options) {
@@ -51,7 +51,7 @@ export const contenders = {
       return { store: postgres(pool, PATIENT), end: () => pool.end() };
     },
   },
-  // The peer on the same server. A fixed window is its only algorithm, and its limits are out of reach.
+  // rate-limiter-flexible on the same server. A fixed window is its only algorithm, and its limits are never reached.
   flexible: {
     label: 'rate-limiter-flexible',
     async node({ address }) {

@@ -1,6 +1,6 @@
 /**
- * The load on all nodes together. With `perSecond`, checks start at that rate, whatever the answers; otherwise `inFlight`
- * checks run concurrently, and each is repeated as soon as it is answered. `span` is the duration in milliseconds.
+ * The load on all nodes together. With `perSecond`, checks start at that rate, whatever the answers. Otherwise, `inFlight` checks
+ * run concurrently, and each is repeated as soon as it is answered. `span` is the duration in milliseconds.
  */
 
 /** The burst, and the units replenished per second. */
@@ -9,18 +9,18 @@ const RATE = 10_000;
 
 const paced = { limits: { limit: RATE, per: '1s', burst: BURST }, isBounded: true, keys: 1 };
 const hurried = { keys: 1, inFlight: 256, span: 400 };
-/** Never denies. */
+/** Limits that never deny. */
 const open = { ...hurried, limits: { limit: 1e8, per: '1s', burst: 1e9 }, isBounded: false };
 
 export const phases = {
-  // Long enough that a node's first calls barely affect the result and that, once the burst is spent, the rate
+  // These phases are long enough that a node's first calls barely affect the result and that, once the burst is spent, the rate
   // determines what passes.
   half: { ...paced, perSecond: RATE / 2, span: 4000 },
   twice: { ...paced, perSecond: RATE * 2, span: 4000 },
-  // Mostly denied. Slower, so that a denial lasts for a millisecond.
+  // Most checks are denied. The rate is lower, so that a denial lasts for a millisecond.
   flood: { ...hurried, limits: { limit: RATE / 10, per: '1s', burst: BURST }, isBounded: true },
   open,
   keys: { ...open, keys: 1000 },
-  // In one process: each check waits for the previous one.
+  // In one process, each check waits for the previous one.
   single: { ...open, keys: 1000, inFlight: 1 },
 };

@@ -1,4 +1,6 @@
-/** A temporary Postgres with the table created. Nothing waits for a disk: the table is unlogged, and fsync is off. */
+/**
+ * Starts a temporary Postgres and creates the table. Nothing waits for a disk, because the table is unlogged and fsync is off.
+ */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -23,7 +23,7 @@ export async function measure(place, contender, nodes, names, scale) {
     for (const worker of workers) worker.send(message);
   };
 
-  /** One run of a phase in all processes. */
+  /** Runs a phase once in all processes. */
   async function step() {
     await heard();
     const before = await place.calls();
@@ -53,7 +53,7 @@ export async function measure(place, contender, nodes, names, scale) {
 
 const answerOf = async (worker) => (await once(worker, 'message'))[0];
 
-/** Figures named `<phase> <figure>`. */
+/** Figures of a phase, named `<phase> <figure>`. */
 function figuresOf(phase, { found, calls }) {
   const sum = (figure) => found.reduce((total, one) => total + one[figure], 0);
   const elapsed = Math.max(...found.map((one) => one.elapsed));

@@ -1,6 +1,7 @@
 /**
- * Several nodes, threads and processes on one limit: decisions per second, how often the store is called, and the allowed units
- * compared with the bound. Every figure comes from new processes on an empty store. Contenders take turns, and medians count.
+ * Measures several nodes, threads and processes on one limit: decisions per second, how often the store is called, and the
+ * allowed units compared with the bound. Every figure comes from new processes on an empty store. Contenders take turns, and
+ * medians count.
  */
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
@@ -46,7 +47,7 @@ export async function run({ quick }) {
   }
 }
 
-/** Medians, except for units above a limit: other rounds do not make up for an overrun, so the worst round counts. */
+/** Takes medians, except for units above a limit. Other rounds do not make up for an overrun, so the worst round counts. */
 async function turnsAt(what, names, rounds, measureOne) {
   const worst = Object.fromEntries(names.map((name) => [name, {}]));
   const medians = await takeTurns(what, names, rounds, async (name) => {
@@ -58,7 +59,7 @@ async function turnsAt(what, names, rounds, measureOne) {
   return Object.fromEntries(names.map((name) => [name, { ...medians[name], ...worst[name] }]));
 }
 
-/** By number of processes: the stores that several processes share. */
+/** Measures the stores that several processes share, by number of processes. */
 async function measureStores(redis, scale, rounds) {
   const server = await startPostgres();
   const none = () => 0;
@@ -81,7 +82,7 @@ async function measureStores(redis, scale, rounds) {
   }
 }
 
-/** By number of processes: our store and its peer on the same Postgres. */
+/** Measures our store and its peer on the same Postgres, by number of processes. */
 async function measurePeers(server, scale, rounds) {
   const place = { address: () => server.url, calls: () => 0 };
   const turns = (processes, ...names) =>

@@ -1,4 +1,4 @@
-/** Records what was allowed and when, and finds the most that exceeded a bucket's bound in any window. */
+/** Records the hits that were allowed, and finds the largest excess over a bucket's bound in any window. */
 
 /** Milliseconds of the machine's monotonic clock, which is the same in all processes. */
 export function now() {
@@ -8,7 +8,7 @@ export function now() {
 
 /**
  * Counts decisions. If `from` says when a bounded phase begins, also records the milliseconds in which each allowed hit was sent
- * and answered: it was decided between the two.
+ * and answered. The hit was decided between the two.
  */
 export function tally(from) {
   const spans = new Map();

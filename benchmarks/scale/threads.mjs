@@ -1,5 +1,5 @@
 /**
- * A process with one or two threads that check as fast as they can: threads.mjs <contender> <workload> <scale>
+ * A process with one or two threads that check as fast as they can. Usage: threads.mjs <contender> <workload> <scale>
  * Each thread has its own limiter, on shared memory or, if it is the only thread, on its own memory.
  */
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -13,7 +13,7 @@ const contenders = {
   'shared 2': { threads: 2, isShared: true },
 };
 const OPEN = { limit: 1e9, per: '1s' };
-/** Nothing is replenished. Each thread alone would reach the limit. */
+/** A limit that is not replenished and that each thread alone would reach. */
 const LIMIT = 100_000;
 const workloads = {
   hot: { limits: OPEN, keys: 1 },
@@ -29,7 +29,7 @@ function check(limiter, keys, span, least = 0) {
   let at = Math.floor(Math.random() * keys.length);
   while (elapsed < span || decisions < least) {
     for (let i = 0; i < CHUNK; i++) {
-      // Each thread has its own stride, so that neighbors in the table are not neighbors here.
+      // Keys are visited with a stride, so that neighbors in the table are not visited one after the other.
       at = (at + 6101) % keys.length;
       if (limiter.take(keys[at]).allowed) allowed++;
     }
@@ -39,7 +39,7 @@ function check(limiter, keys, span, least = 0) {
   return { decisions, allowed, perSecond: (decisions / elapsed) * 1000 };
 }
 
-/** All threads start together: each counts itself and waits for the last one. */
+/** Makes all threads start together. Each thread counts itself and waits for the last one. */
 function meet(gate, threads) {
   if (Atomics.add(gate, 0, 1) + 1 === threads) Atomics.notify(gate, 0);
   for (let here = Atomics.load(gate, 0); here < threads; here = Atomics.load(gate, 0))

@@ -1,7 +1,7 @@
 /**
- * A process with some of the nodes: worker.mjs <contender> <total nodes> <nodes here> <address> <scale> <phase…>
- * Each phase runs twice with new nodes; the first run is a warm-up. The worker reports that it is ready, starts when it is told to,
- * sends its figures, and closes its nodes when it is told to.
+ * A process with some of the nodes. Usage: worker.mjs <contender> <total nodes> <nodes here> <address> <scale> <phase…>
+ * Each phase runs twice with new nodes, and the first run is a warm-up. The worker reports that it is ready, starts when it is
+ * told to, sends its figures, and closes its nodes when it is told to.
  */
 import { once } from 'node:events';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
@@ -32,7 +32,7 @@ async function pace(made, keys, perSecond, span, { add }) {
   await Promise.all(answers);
 }
 
-/** After this number of synchronous answers, a lane yields to the event loop, because sockets must be read. */
+/** Number of synchronous answers after which a lane yields to the event loop, so that sockets are read. */
 const AT_ONCE = 16;
 
 /** Keeps a fixed number of checks in flight on each node, and repeats each as soon as it is answered. */
@@ -59,7 +59,7 @@ async function hurry(made, keys, lanes, span, { add }) {
 
 const told = async () => (await once(process, 'message'))[0];
 
-/** `name` is the name of the limiters. All processes start and end together. */
+/** Runs a phase. `name` is the name of the limiters. All processes start and end together. */
 async function run(name, { limits, isBounded, keys: count, perSecond, inFlight }, span) {
   const made = await Promise.all(
     Array.from({ length: here }, () => nodeOf(contender, limits, name, { address, nodes })),
@@ -73,13 +73,13 @@ async function run(name, { limits, isBounded, keys: count, perSecond, inFlight }
   else await pace(made, keys, (perSecond * here) / nodes, span, found);
   const elapsed = now() - started;
   const asked = made.reduce((sum, node) => sum + node.asked(), 0) - found.counted.cached;
-  // A figure of a limiter that did not limit is worthless.
+  // A figure is worthless if the limiter did not limit.
   const { decisions, allowed } = found.counted;
   if (!isBounded && allowed < decisions) throw new Error(`${contender} denied in ${name}`);
   process.send({ decisions, allowed, asked, elapsed, spans: found.spans() });
   await told();
   await Promise.all(made.map((node) => node.close()));
-  // The next phase must not find a server that is about to close.
+  // Reports that the nodes are closed, so that the next phase does not find a server that is about to close.
   process.send('closed');
   await told();
 }

@@ -1,5 +1,6 @@
 -- A GCRA limit on a plain Redis, with the arguments and the reply of CL.THROTTLE.
--- KEYS[1]: the key. ARGV: max_burst, count, period in seconds, quantity. The stored value is the theoretical arrival time in ms.
+-- KEYS[1] is the key. ARGV holds max_burst, count, the period in seconds, and the quantity. The stored value is the theoretical
+-- arrival time in ms.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000
 local interval = ARGV[3] * 1000 / ARGV[2]

@@ -1,4 +1,7 @@
-/** Load generators from other projects. Each reports requests per second and the 99th percentile of the latency in milliseconds. */
+/**
+ * Runs load generators from other projects. Each reports requests per second and the 99th percentile of the latency in
+ * milliseconds.
+ */
 import { execFile } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -7,7 +10,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-/** Keys for redis-benchmark and wrk, which request them in random order. */
+/** Number of keys for redis-benchmark and wrk, which request them in random order. */
 const KEYS = 10_000;
 export const KEY = 'k:__rand_int__';
 
@@ -43,7 +46,7 @@ export function wrk(port, { seconds, connections }) {
   });
 }
 
-/** Uses one key, because h2load sends the same message each time. */
+/** Runs h2load with a single key, because it sends the same message each time. */
 export function h2load(port, { requests, connections, streams }) {
   return inFolder(async (folder) => {
     const [message, log] = [join(folder, 'message'), join(folder, 'log')];
@@ -62,7 +65,7 @@ export function h2load(port, { requests, connections, streams }) {
   });
 }
 
-/** The message in gRPC framing: not compressed, its length, and a descriptor with one entry. */
+/** Encodes a request with one descriptor of one entry in gRPC framing, without compression. */
 function shouldRateLimit(domain, key, value) {
   const field = (number, ...parts) => {
     const bytes = Buffer.concat(parts.map((part) => Buffer.from(part)));

@@ -1,4 +1,7 @@
-/** The two servers that are compared, each started as users start it: its own process, one deciding thread, all in memory. */
+/**
+ * Starts the two servers that are compared, as users start them. Each has its own process and one thread that decides, with
+ * everything in memory.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,7 +35,7 @@ export async function startSluice() {
   return {
     ports,
     cpu: () => cpuOf(child.pid),
-    /** What the server itself counted, by listener. */
+    /** Number of answers that the server itself counted, by listener. */
     async answered(listener) {
       const text = await (await fetch(`http://127.0.0.1:${ports.http}/metrics`)).text();
       const lines = text
@@ -50,7 +53,7 @@ export async function startSluice() {
   };
 }
 
-/** The server prints the address of each listener on a line. */
+/** Reads the ports of the listeners from the output of the server, which prints one address per line. */
 async function portsOf(child) {
   const ports = {};
   for await (const chunk of child.stdout) {
@@ -76,7 +79,7 @@ export async function startRedis() {
   };
 }
 
-/** Kernel ticks are 10 ms. */
+/** Length of a kernel tick, in microseconds. */
 const TICK = 10_000;
 
 /** Microseconds of CPU that the process has used in all of its threads. */

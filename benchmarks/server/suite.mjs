@@ -1,7 +1,7 @@
 /**
- * The server's three listeners compared with redis-server, which does the same with a script: requests per second, p99,
- * and CPU time of the server per request. The clients are redis-benchmark, wrk and h2load. For RESP, the processes of the
- * contenders run side by side and take short turns, because the speed of the machine drifts; medians count.
+ * Compares the server's three listeners with redis-server, which does the same with a script, by requests per second, p99, and
+ * CPU time of the server per request. The clients are redis-benchmark, wrk and h2load. For RESP, the processes of the contenders
+ * run side by side and take short turns, because the speed of the machine drifts. Medians count.
  */
 import { median } from '../report.mjs';
 import { takeTurns } from '../turns.mjs';
@@ -12,11 +12,11 @@ import { describe } from './tables.mjs';
 const CONNECTIONS = 50;
 /** Warm-up requests sent before measuring, because production servers are long-running. */
 const WARM_UP = 300_000;
-/** Burst, count, seconds: one per second with a burst of a million; one per day. */
+/** Burst, count and seconds of two limits: one request per second with a burst of a million, and one request per day. */
 const OPEN = [1_000_000, 1_000_000, 1_000_000];
 const FULL = [0, 1, 86_400];
 
-/** The same request to either server. `beside` is what it is compared with. */
+/** The same request to either server. `beside` is the call that it is compared with. */
 const CALLS = {
   'CL.THROTTLE': { start: startSluice, words: () => ['CL.THROTTLE', KEY, ...OPEN, 1], beside: 'EVALSHA' },
   THROTTLE: { start: startSluice, words: () => ['THROTTLE', KEY, 'api'], beside: 'EVALSHA' },
@@ -31,7 +31,7 @@ const CALLS = {
 };
 
 const PIPELINES = [1, 16, 64];
-/** For the other listeners. */
+/** Number of rounds for the HTTP and gRPC listeners. */
 const ROUNDS = 3;
 
 export async function run({ quick }) {
@@ -81,7 +81,7 @@ async function askResp(server, name, pipeline, requests) {
   return { ...answer, cpu: (server.cpu() - before) / requests };
 }
 
-/** The number of requests as a multiple of the other server's in the same turn; undefined if there is no other server. */
+/** The number of requests as a multiple of the other server's number in the same turn. Undefined if there is no other server. */
 function timesOf(all, others) {
   return others && median(all.map(({ perSecond }, turn) => perSecond / others[turn].perSecond));
 }
@@ -113,7 +113,7 @@ async function askListener(listener, scale) {
   }
 }
 
-/** An error would be fast, so every request must get a correct answer. redis-benchmark first sends CONFIG twice. */
+/** Checks that every request got a correct answer, because an error would be fast. redis-benchmark first sends CONFIG twice. */
 async function checkAnswers(server) {
   if (server.answered === undefined) return;
   const { good, bad } = await server.answered('resp');

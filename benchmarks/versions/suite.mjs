@@ -1,4 +1,4 @@
-/** The cost for the server when two versions of a limiter share a key: microseconds per check. Contenders take turns. */
+/** Measures the server's microseconds per check when two versions of a limiter share a key. Contenders take turns. */
 import { createLimiter } from 'sluice';
 import { redis } from 'sluice/redis';
 import { startServer } from '../redis/server.mjs';
@@ -7,7 +7,10 @@ const ROUNDS = 9;
 const KEYS = 100;
 const ENTRIES = 2000;
 
-/** Each gets a function that creates a limiter under its own name, and returns the check that is measured, by its number. */
+/**
+ * Each contender gets a function that creates a limiter under the contender's name. It returns the function that is measured,
+ * which receives the number of the check.
+ */
 const CONTENDERS = {
   'one version, gcra': (make) => {
     const limiter = make('1000000/h');

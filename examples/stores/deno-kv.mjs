@@ -1,4 +1,5 @@
-// Deno KV as a store. A value may have at most 64 KiB: enough for everything except a sliding log of several thousand entries.
+// Deno KV as a store. A value may have at most 64 KiB, which is enough for everything except a sliding log of several thousand
+// entries.
 //
 //   import { casStore, createLimiter } from 'npm:sluice';
 //

@@ -1,5 +1,5 @@
-// A Cloudflare Durable Object as a store: the object's storage keeps the rows, so a limit outlives the object's memory.
-// The limiter is in the object; a Worker sends requests to it.
+// A Cloudflare Durable Object as a store. The object's storage keeps the rows, so a limit outlives the object's memory. The
+// limiter is in the object, and a Worker sends requests to it.
 //
 //   const id = env.LIMITS.idFromName('api');            // one object for all keys, or one per key
 //   const decision = await (await env.LIMITS.get(id).fetch(`https://limits/?key=${user}`)).json();

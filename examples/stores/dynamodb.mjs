@@ -11,7 +11,7 @@
 export function dynamodb(client, table) {
   return {
     async get(key) {
-      // An expired row may still be returned: casStore treats it as fully replenished.
+      // An expired row may still be returned, but casStore treats it as fully replenished.
       const { Item } = await client.getItem({
         TableName: table,
         Key: { key: { S: key } },

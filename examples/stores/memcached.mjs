@@ -6,7 +6,7 @@
 //   const store = casStore(memcached({ port: 11211 }));
 //   const limiter = createLimiter('100/min', { store, name: 'api' });
 //
-// A full server evicts rows before they are fully replenished: give it enough memory, or start it with -M.
+// A full server evicts rows before they are fully replenished, so give it enough memory, or start it with -M.
 
 import { connect } from 'node:net';
 
@@ -22,7 +22,8 @@ export function memcached(address) {
       return line === 'EN' ? undefined : { value: data, version: / c(\d+)/.exec(line)?.[1] ?? '' };
     },
     async put(key, value, version, expiresInMs) {
-      // The server reads its clock about once a second and counts whole seconds: it may be two behind, or more when busy.
+      // The server reads its clock about once a second and counts whole seconds, so it may be two seconds behind, or more when it
+      // is busy.
       const seconds = Math.ceil(expiresInMs / 1000) + 3;
       // Memcached treats larger numbers as timestamps.
       const expiry = seconds > MONTH ? Math.ceil(Date.now() / 1000) + seconds : seconds;
@@ -35,7 +36,7 @@ export function memcached(address) {
   };
 }
 
-/** Replies arrive in the order of the commands. @param {import('node:net').NetConnectOpts} address */
+/** A connection to the server. Replies arrive in the order of the commands. @param {import('node:net').NetConnectOpts} address */
 function connection(address) {
   /** @type {import('node:net').Socket | undefined} */
   let socket;

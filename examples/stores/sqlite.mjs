@@ -1,5 +1,5 @@
 // @ts-check
-// SQLite as a store: one limit for all processes on a machine, and it survives a restart.
+// SQLite as a store. All processes on a machine share one limit, which survives a restart.
 //
 //   import { DatabaseSync } from 'node:sqlite';            // Node 22.5 or newer; or better-sqlite3
 //   import { casStore, createLimiter } from 'sluice';
@@ -12,7 +12,7 @@
  * @returns {import('sluice/store').CasService<number>}
  */
 export function sqlite(db) {
-  // Another process may be writing: wait for it, but not longer than the store's deadline.
+  // Another process may be writing, so wait for it, but not longer than the store's deadline.
   db.exec(`PRAGMA busy_timeout = 100;
     CREATE TABLE IF NOT EXISTS sluice (key TEXT PRIMARY KEY, value BLOB, version INTEGER, expires REAL) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS sluice_expires ON sluice (expires)`);
@@ -29,7 +29,7 @@ export function sqlite(db) {
   return {
     get: (key) => read.get(key),
     put(key, value, version, expiresInMs) {
-      // Expired rows may be read until they are deleted: casStore treats them as fully replenished.
+      // Expired rows may be read until they are deleted, but casStore treats them as fully replenished.
       if (++writes % 50 === 0) clean.run(Date.now());
       const next = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
       const expires = Date.now() + expiresInMs;

@@ -1,5 +1,5 @@
 // @ts-check
-// Copies the built page to packages/sluice-server/dist/page: the server serves it from there, and npm packs it.
+// Copies the built page to packages/sluice-server/dist/page. The server serves it from there, and npm includes it in the package.
 
 import { cpSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

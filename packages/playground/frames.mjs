@@ -1,6 +1,5 @@
 /**
- * Measures how smoothly the page plays 100,000 requests in four lanes: times every frame of the built page in a real
- * browser.
+ * Measures how smoothly the page plays 100,000 requests in four lanes, by timing every frame of the built page in a real browser.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,8 +13,8 @@ const query = LIMITS.map((text) => `limit=${encodeURIComponent(text)}`).join('&'
 const ADDRESS = `#playground?${query}&traffic=rogue&rate=150&size=500&length=100000`;
 
 /**
- * Returns the milliseconds between frames and of the page's own work in each, while it computes the runs and while it
- * plays them.
+ * Returns, in milliseconds, the time between frames and the page's own work in each frame, while it computes the runs and while
+ * it plays them.
  */
 export async function measureFrames(seconds) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-frames-'));
@@ -45,7 +44,7 @@ export async function measureFrames(seconds) {
   }
 }
 
-/** Runs in the page before any of its scripts. */
+/** Starts timing frames. Runs in the page before any of its scripts. */
 function watchFrames() {
   const frames = [];
   const original = window.requestAnimationFrame.bind(window);

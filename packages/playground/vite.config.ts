@@ -24,7 +24,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: './',
   plugins: [classicScript],
-  // Use the sources instead of the build: one command is enough, and unused algorithms are left out.
+  // The sources are used instead of the build, so that one command is enough and unused algorithms are left out.
   resolve: {
     alias: { sluice: fileURLToPath(new URL('../sluice/src/index.ts', import.meta.url)) },
   },
@@ -32,12 +32,12 @@ export default defineConfig({
   server: { proxy: { '/live': SERVER, '/v1': SERVER } },
   build: {
     target: 'es2022',
-    // The first versions that support light-dark(). If it were compiled for older ones, the theme switch would not work.
+    // The first versions that support light-dark(). If it were compiled for older browsers, the theme switch would not work.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     outDir: 'dist',
     emptyOutDir: true,
     modulePreload: false,
-    // One linked style sheet; otherwise the classic script would contain it as text.
+    // All styles are in one linked style sheet. Otherwise, the classic script would contain them as text.
     cssCodeSplit: false,
     assetsInlineLimit: 0,
     rolldownOptions: { output: { format: 'iife' } },

@@ -6,6 +6,7 @@ export const claimsOf = (entries) =>
     name,
     run() {
       const found = Object.keys(module).toSorted();
-      if (found.join() !== names.join()) throw new Error(`has ${found.join()} in place of ${names.join()}`);
+      if (found.join() !== names.join())
+        throw new Error(`exports ${found.join()} instead of ${names.join()}`);
     },
   }));

@@ -22,7 +22,7 @@ export async function judged(claims) {
 /** @param {unknown} actual @param {unknown} expected */
 export function same(actual, expected) {
   const [found, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
-  if (found !== wanted) throw new Error(`found ${found} in place of ${wanted}`);
+  if (found !== wanted) throw new Error(`found ${found} instead of ${wanted}`);
 }
 
 /** @param {unknown} text @param {RegExp} pattern */

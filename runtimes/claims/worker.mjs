@@ -1,4 +1,4 @@
-// For runtimes without a console: responds to each request with the results.
+// Runs the claims on runtimes without a console, and responds to each request with the results.
 import { CLAIMS } from './claims.mjs';
 import { judged } from './run.mjs';
 

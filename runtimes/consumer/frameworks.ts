@@ -1,4 +1,4 @@
-// The entries that use types of their framework. Only compiled, never run.
+// Uses the entries that use types of their framework. This file is only compiled, never run.
 import Fastify from 'fastify';
 import { Hono } from 'hono';
 import { createLimiter } from 'sluice';

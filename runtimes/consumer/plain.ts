@@ -46,7 +46,7 @@ const wrong: Decision = there.take('alice');
 // @ts-expect-error: a misspelled option.
 gcra({ limit: 10, per: '1s', brust: 20 });
 
-// Tier names are inferred from the literal; tiers that are known only at run time accept any name.
+// Tier names are inferred from the literal. If tiers are known only at run time, any name is accepted.
 void there.take('alice', { tier: undefined });
 // @ts-expect-error: a misspelled tier.
 void there.take('alice', { tier: 'porr' });

@@ -1,4 +1,4 @@
-// The server as a library. Only compiled, never run.
+// Uses the server as a library. This file is only compiled, never run.
 import { createCore, loadConfig, parseConfig, type RunningServer, startServer } from 'sluice-server';
 
 export { createCore, loadConfig, parseConfig };

@@ -1,5 +1,7 @@
 // @ts-check
-/** Writes every page as Markdown beside its HTML, an index of them (llms.txt), and all of them as one file (llms-full.txt). */
+/**
+ * Writes every page as Markdown next to its HTML, an index of the pages (llms.txt), and all pages as one file (llms-full.txt).
+ */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -27,11 +29,11 @@ export function writeLlms({ outDir, base, pages, sections, title, summary }) {
   write(join(outDir, 'llms-full.txt'), order.join('\n\n---\n\n'));
 }
 
-/** A shorter sentence, such as 'Koa 2 and 3.', says too little by itself, in characters. */
+/** A sentence with fewer characters than this says too little by itself. */
 const SHORT = 25;
 
 /**
- * The summary of a page as plain text: the first sentence below its heading, or the part of the heading after a colon.
+ * The summary of a page as plain text. It is the first sentence below the heading, or the part of the heading after a colon.
  * @param {string} text
  */
 export function summaryOf(text) {
@@ -59,7 +61,7 @@ function firstSentence(markdown) {
     .replaceAll('*', '')
     .replaceAll(/\s+/g, ' ')
     .trim()
-    // The sentence introduced a list or a table.
+    // A sentence that introduced a list or a table ends with a colon.
     .replace(/:$/, '.');
   const sentences = plain.match(/.+?[.?!](?= |$)/g) ?? [plain];
   const [first = '', second = ''] = sentences;

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Pages are written for readers on GitHub: links are paths between files, and anchors are GitHub's. This module turns them into
- * addresses of the site. A link to a file that is not a page leads to a copy of it as text, and a link to a folder leads to a list
- * of its files.
+ * Adapts pages to the site. They are written for readers on GitHub, so links are paths between files, and anchors are GitHub's.
+ * This module turns them into addresses of the site. A link to a file that is not a page leads to a copy of it as text, and a
+ * link to a folder leads to a list of its files.
  */
 
 import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -64,7 +64,10 @@ export function copyFiles(files, outDir) {
   }
 }
 
-/** The file that is being rendered. Pages have a real path; the search index has only one path. @param {Record<string, string>} env */
+/**
+ * The file that is being rendered. Pages have a real path, but the search index has only one path. @param {Record<string,
+ * string>} env
+ */
 function pageOf(env) {
   return relative(root, env['realPath'] ?? env['path'] ?? '').replaceAll('\\', '/');
 }

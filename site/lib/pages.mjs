@@ -1,5 +1,5 @@
 // @ts-check
-/** Which Markdown files of the repository are pages, their addresses on the site, and their order in the sidebar. */
+/** Defines which Markdown files of the repository are pages, their addresses on the site, and their order in the sidebar. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** Not pages: they are for readers who have the repository. */
+/** Files that are not pages, because they are for readers who have the repository. */
 export const EXCLUDED = [
   'packages/sluice/README.md',
   '.github/**',

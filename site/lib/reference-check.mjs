@@ -1,5 +1,5 @@
 // @ts-check
-/** Finds what is missing in the reference: an exported name, the entry of a type, the comment of a property. */
+/** Finds what is missing in the reference, such as an exported name, the entry of a type, or the comment of a property. */
 
 /** Types of the language, of platforms and of other packages. They are documented elsewhere. */
 const FOREIGN = new Set(

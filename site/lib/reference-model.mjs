@@ -18,7 +18,8 @@ import ts from 'typescript';
 /** @typedef {import('typedoc').Reflection} Reflection */
 
 /**
- * Shows types as they are written. typedoc asks the type checker, which replaces aliases: `Millis` would become number.
+ * Shows types as they are written. typedoc asks the type checker, which replaces aliases; for example, `Millis` would become
+ * number.
  * @param {import('typedoc').Converter} converter
  */
 export function keepNames(converter) {
@@ -49,7 +50,8 @@ export function aliasTexts(converter) {
 }
 
 /**
- * Whether the node describes the type completely: it depends on no type parameter, and inference has not changed the type.
+ * Whether the node describes the type completely, because it does not depend on a type parameter and inference has not changed
+ * the type.
  * @param {ts.TypeChecker} checker @param {ts.TypeNode} node @param {ts.Type} type
  */
 function isWhole(checker, node, type) {
@@ -70,7 +72,8 @@ function isWhole(checker, node, type) {
 const contains = (node, is) => is(node) || ts.forEachChild(node, (part) => contains(part, is)) === true;
 
 /**
- * Fixes comments: the comment at the top of a file belongs to its page only, and undocumented options link to their functions.
+ * Fixes comments. The comment at the top of a file must appear only on its page, and undocumented options must link to their
+ * functions.
  * @param {Project} project @param {ReadonlyMap<string, string>} heads of entries
  */
 export function describe(project, heads) {
@@ -107,7 +110,10 @@ const TOLD =
   ReflectionKind.Method |
   ReflectionKind.Accessor;
 
-/** Names without a comment. Members of an inline type are covered by the comment of what has this type. @param {Project} project */
+/**
+ * Names without a comment. Members of an inline type are covered by the comment of the name that has this type. @param {Project}
+ * project
+ */
 export function silent(project) {
   return project
     .getReflectionsByKind(TOLD)
@@ -150,8 +156,8 @@ function takersOf(project) {
 }
 
 /**
- * Removes details that do not help readers: where a member is inherited from, base types without an entry, and long lists of
- * type arguments of other packages' types.
+ * Removes details that do not help readers: the origin of inherited members, base types without an entry, and long lists of type
+ * arguments of other packages' types.
  * @param {Project} project
  */
 export function plain(project) {
@@ -181,7 +187,7 @@ const hasEntry = (type) => !(type instanceof ReferenceType) || type.reflection !
 /** Whether a type belongs to another package or to the language. @param {import('typedoc').SomeType} type */
 const isForeign = (type) => type instanceof ReferenceType && !/^sluice(-\w+)?$/.test(type.package ?? '');
 
-/** Sorts names alphabetically; their members keep the order of the source. @param {Project} project */
+/** Sorts names alphabetically. Their members keep the order of the source. @param {Project} project */
 export function order(project) {
   for (const module of project.children ?? [])
     for (const group of module.groups ?? [])

@@ -1,5 +1,5 @@
 // @ts-check
-/** Generates the reference from types and comments: one page per entry point of the packages. */
+/** Generates the reference from types and comments, with one page per entry point of the packages. */
 
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { faultsOf } from './reference-check.mjs';
 import { OPTIONS, tidied } from './reference-form.mjs';
 import { aliasTexts, describe, keepNames, order, plain, silent } from './reference-model.mjs';
 
-/** Ignored by git. The site includes these pages; the tests of the documentation do not. */
+/** Folder of the generated pages, which git ignores. The site includes these pages, but the tests of the documentation do not. */
 const FOLDER = 'site/generated/reference';
 
 /** @typedef {Map<string, string>} Entries source files by entry point, such as 'sluice/redis' */
@@ -63,7 +63,7 @@ function exportedNames(folder) {
 }
 
 /**
- * Fails if a type is mentioned that has no entry, or if a name has no comment.
+ * Generates the pages. Fails if a page mentions a type that has no entry, or if a name has no comment.
  * @param {readonly string[]} packages @param {Entries} entries
  */
 async function generate(packages, entries) {
@@ -87,7 +87,7 @@ async function generate(packages, entries) {
   const names = [...entries.keys()];
   const points = (app.getEntryPoints() ?? [])
     .map((point) => ({ ...point, displayName: files.get(point.sourceFile.fileName) ?? point.displayName }))
-    // The entry of a type is on the page of the first entry point that exports it; the others link to it.
+    // The entry of a type is on the page of the first entry point that exports it. The other pages link to it.
     .sort((a, b) => names.indexOf(a.displayName) - names.indexOf(b.displayName));
   const project = app.converter.convert(points);
   describe(project, new Map([...entries].map(([name, file]) => [name, headOf(file)])));
@@ -96,12 +96,13 @@ async function generate(packages, entries) {
     app.validate(project);
   }
   const unsaid = silent(project);
-  if (unsaid.length > 0) app.logger.error(`no comment: ${unsaid.join(', ')}`);
+  if (unsaid.length > 0) app.logger.error(`these names have no comment: ${unsaid.join(', ')}`);
   if (app.logger.hasErrors() || app.logger.hasWarnings()) throw new Error('the reference is incomplete');
   plain(project);
   order(project);
   await app.generateOutputs(project);
-  // typedoc numbers a page if its path differs from that of a type only by case: sluice/store, and Store of sluice.
+  // typedoc adds a number to the name of a page whose path differs from that of a type only by case, such as sluice/store and
+  // Store of sluice.
   const numbered = names.filter((name) => !existsSync(join(root, pageOf(name))));
   for (const name of numbered) renameSync(join(root, pageOf(`${name}-1`)), join(root, pageOf(name)));
   const unnumbered = (/** @type {string} */ page) =>

@@ -1,6 +1,6 @@
 // @ts-check
-// Draws what each algorithm admits: the same traffic passes through the real limiter on a manual clock. The SVG is saved beside the
-// algorithm's README. `node site/pictures/algorithms.mjs` writes the files (needs a build); `--check` compares them.
+// Draws what each algorithm admits, by sending the same traffic through the real limiter on a manual clock. The SVG is saved next
+// to the algorithm's README. `node site/pictures/algorithms.mjs` writes the files (needs a build); `--check` compares them.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -196,7 +196,7 @@ function play(lane, library) {
   const measure = () => course.curve.push([clock.now(), lane.curve === 'wait' ? waitNow() : freeNow()]);
   const waitNow = () => limiter.peek('key').retryAfter / SECOND;
 
-  /** The largest cost that is admitted, including fractions: `remaining` without rounding. */
+  /** The largest cost that is admitted, including fractions, which is `remaining` without rounding. */
   function freeNow() {
     let [low, high] = [0, lane.top];
     if (limiter.peek('key', high).allowed) return high;
@@ -224,7 +224,7 @@ function play(lane, library) {
   }
 
   const arrivals = new Set(TRAFFIC);
-  // Also just before each round instant, so that a step is drawn as a vertical line.
+  // The curve is also sampled just before each round instant, so that a step is drawn as a vertical line.
   const instants = new Set([...TRAFFIC, ...every(50, 0, END / 50 + 1), ...every(50, 49, END / 50)]);
   for (const instant of [...instants].sort((a, b) => a - b)) {
     clock.set(instant);
@@ -234,7 +234,7 @@ function play(lane, library) {
   return course;
 }
 
-/** The first window with the most admitted requests. @param {number[]} admitted */
+/** The window with the most admitted requests, or the first such window. @param {number[]} admitted */
 function busiest(admitted) {
   let most = { from: 0, count: 0 };
   for (const from of admitted) {
@@ -389,10 +389,10 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     );
     if (stale.length > 0) {
       console.error(
-        `pictures: not current: ${stale.join(', ')}\nIf the change is intended, run: node site/pictures/algorithms.mjs`,
+        `these pictures are not up to date: ${stale.join(', ')}\nIf the change is intended, run: node site/pictures/algorithms.mjs`,
       );
       process.exitCode = 1;
-    } else console.log(`pictures: ${names.length} are current`);
+    } else console.log(`${names.length} pictures are up to date`);
   } else {
     for (const name of names) writeFileSync(fileOf(name), render(name, library));
     console.log(`pictures: wrote ${names.length}`);

@@ -56,7 +56,7 @@ function panel(rows, title, left, height, ticks) {
     ...nodes.map((count) => `<text x="${x(count)}" y="${FLOOR + 16}" text-anchor="middle">${count}</text>`),
     ...SCHEMES.flatMap((scheme, i) => {
       const points = rows.filter((row) => row.scheme === scheme).map((row) => [x(row.nodes), y(height(row))]);
-      // Dashes keep lines visible that lie on top of each other.
+      // Dashes keep lines visible that overlap.
       const dash = ['', ' stroke-dasharray="8 4"', ' stroke-dasharray="3 3"'][i];
       return [
         `<path class="${scheme}"${dash} d="M${points.map((point) => point.join(' ')).join('L')}"/>`,
@@ -125,8 +125,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     console.log('leases: wrote docs/leases.svg');
   } else if (!existsSync(FILE) || readFileSync(FILE, 'utf8') !== picture) {
     console.error(
-      'leases: docs/leases.svg is not current\nIf the change is intended, run: node site/pictures/leases.mjs',
+      'docs/leases.svg is not up to date\nIf the change is intended, run: node site/pictures/leases.mjs',
     );
     process.exitCode = 1;
-  } else console.log('leases: the picture is current');
+  } else console.log('docs/leases.svg is up to date');
 }

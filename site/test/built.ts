@@ -19,9 +19,9 @@ const TYPES: Readonly<Record<string, string>> = {
 
 export interface BuiltSite {
   readonly url: string;
-  /** Paths with forward slashes, from the site's root. */
+  /** Paths of the built files, with forward slashes, relative to the site's root. */
   readonly files: readonly string[];
-  /** In milliseconds. */
+  /** Duration of the build, in milliseconds. */
   readonly took: number;
   read(file: string): string;
   close(): void;

@@ -20,7 +20,7 @@ const RESULTS = `
 <!-- speed:end -->
 `;
 
-test('reads whole numbers, thousands and millions from a table', () => {
+test('reads integers, thousands and millions from a table', () => {
   expect(barsOf(RESULTS, 'speed', ['fast'])).toEqual([
     { name: 'sluice', series: '', value: 12_500, text: '12.5k (1.0×)' },
     { name: 'other, 1.2', series: '', value: 1200, text: '1,200 (0.1×)' },
@@ -42,7 +42,7 @@ test('draws two bars for before and after, and none if one was not measured', ()
   ]);
 });
 
-test('marks the bars of Sluice, with and without others beside them', () => {
+test('marks the bars of Sluice, whether or not other libraries are shown', () => {
   const kinds = (marker: string) =>
     [...chartOf(marker).matchAll(/class="bar (\w+)"/g)].map((match) => match[1] ?? '');
   expect(kinds('server | one by one | requests')).toEqual(['own', 'own', 'peer', 'bare', 'own', 'peer']);

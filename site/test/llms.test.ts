@@ -2,7 +2,11 @@ import { expect, test } from 'vitest';
 import { summaryOf } from '../lib/llms.mjs';
 
 test.each([
-  ['ends at the first full stop', 'One. Two and more words to come.', 'One. Two and more words to come.'],
+  [
+    'ends at the first period that leaves it long enough',
+    'One. Two and more words to come.',
+    'One. Two and more words to come.',
+  ],
   [
     'is one sentence if that says enough',
     'A sentence that is long enough. Two.',
@@ -14,7 +18,7 @@ test.each([
     "Misskey's limits are { max?, minInterval? }.",
   ],
   [
-    'has no Markdown',
+    'contains no Markdown',
     'The [*generic* cell](a.md) rate\nalgorithm of `Sluice`.',
     'The generic cell rate algorithm of Sluice.',
   ],

@@ -1,4 +1,4 @@
-/** The checks of the reference find every kind of fault that has occurred. */
+/** Tests that the checks of the reference find every kind of fault that has occurred. */
 import { expect, test } from 'vitest';
 import { faultsOf } from '../lib/reference-check.mjs';
 import { tidied } from '../lib/reference-form.mjs';

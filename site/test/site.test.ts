@@ -1,4 +1,4 @@
-/** The built site: its pages, its links, and its layout in a browser. */
+/** Tests the built site: its pages, its links, and its layout in a browser. */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
@@ -85,7 +85,7 @@ describe('the site', () => {
     ['reference/sluice/otel.md', '`nearRatio?` | `number` | An allowed request'],
     ['reference/sluice/http.md', '## FetchLimiter '],
     ['reference/sluice-server.md', '`maxKey?` | `number` | Maximum length of a key'],
-  ])('has a reference, %s, that says %s', (page, words) => expect(site.read(page)).toContain(words));
+  ])('has the reference page %s, which says %s', (page, words) => expect(site.read(page)).toContain(words));
 
   it('has a sentence about every function of the reference', () => {
     const silent = site.files
@@ -202,15 +202,18 @@ describe('in a browser', () => {
     ...[1280, 360].map((width) => ['benchmarks.html', scheme, width] as const),
   ]);
 
-  test.each(LOOKS)('%s fits, %s at %i pixels', async (path, colorScheme, width) => {
-    const page = await open(path, { colorScheme, viewport: { width, height: 900 } });
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-    expect(wide).toBeLessThanOrEqual(width);
-    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    expect(ground === 'rgb(255, 255, 255)').toBe(colorScheme === 'light');
-    await shot(page, `${path.replaceAll(/\W/g, '-').replace('-html', '')}-${colorScheme}-${width}`);
-    await page.context().close();
-  });
+  test.each(LOOKS)(
+    '%s fits the screen in the %s theme at a width of %i pixels',
+    async (path, colorScheme, width) => {
+      const page = await open(path, { colorScheme, viewport: { width, height: 900 } });
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      expect(wide).toBeLessThanOrEqual(width);
+      const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      expect(ground === 'rgb(255, 255, 255)').toBe(colorScheme === 'light');
+      await shot(page, `${path.replaceAll(/\W/g, '-').replace('-html', '')}-${colorScheme}-${width}`);
+      await page.context().close();
+    },
+  );
 
   /** One browser page shows the bodies of all pages in turn, without scripts, which is much faster than loading each. */
   test('no page scrolls sideways on a phone', { timeout: 60_000 }, async () => {

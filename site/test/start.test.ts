@@ -1,4 +1,4 @@
-/** Follows "Start in five minutes" as a newcomer would: in an empty folder, with the packed package. */
+/** Follows "Start in five minutes" as a newcomer would, in an empty folder and with the packed package. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,9 +1,9 @@
 /**
- * A store for @fastify/rate-limit on any store of Sluice: exact counts, one round trip per request.
+ * A store for @fastify/rate-limit on any store of Sluice, with exact counts and one round trip per request.
  *
- * With `continueExceeding` or `exponentialBackoff`, each request made while limited restarts the wait. That wait is a manual
- * block, and such requests are counted in a separate row that outlives the window. Only limited requests need more round
- * trips.
+ * With `continueExceeding` or `exponentialBackoff`, each request made while the client is limited restarts the wait. The wait is
+ * a manual block, and these requests are counted in a separate row that outlives the window. Only limited requests need more
+ * round trips.
  */
 import type { AnyLimiter, MaybePromise, Millis, Store } from 'sluice';
 import { chain } from 'sluice/store';
@@ -13,7 +13,7 @@ import { countersOf, type Hits, hitsOf, placeOf, type SluiceStoreOptions } from 
 export type { Callback } from './shared/callback.ts';
 export type { SluiceStoreOptions } from './shared/hit-counter.ts';
 
-/** The hits of a client. */
+/** The number of hits of a client, and when it resets. */
 export interface RouteHits {
   /** Hits in the current window. */
   current: number;
@@ -23,9 +23,9 @@ export interface RouteHits {
 
 /** The store that the plugin calls. */
 export interface RouteStore {
-  /** Counts one hit. */
+  /** Counts one hit of a key. */
   incr(key: string | number, callback: Callback<RouteHits>, timeWindow: Millis, max: number): void;
-  /** Reports the hits and counts nothing. */
+  /** Reports the hits of a key without counting a hit. */
   read(key: string | number, callback: Callback<RouteHits>, timeWindow: Millis, max: number): void;
   /** Creates the store of a route. Routes with the same `groupId` share their counts. */
   child(routeOptions: object): RouteStore;
@@ -67,7 +67,7 @@ function routeStore(store: Store, name: string, params: Params): RouteStore {
   const renews = params.continueExceeding === true || params.exponentialBackoff === true;
   let children = 0;
 
-  /** Calls back synchronously in memory, as the plugin's own store does. */
+  /** Counts one hit. The result is synchronous in memory, as in the plugin's own store. */
   function incr(key: string, span: Millis, max: number): MaybePromise<RouteHits> {
     if (span <= 0) return { current: 1, ttl: 0 };
     const counter = counterOf(span);
@@ -86,7 +86,8 @@ function routeStore(store: Store, name: string, params: Params): RouteStore {
     max: number,
     { count, endsIn, isBlocked }: Hits,
   ): Promise<RouteHits> {
-    // Until the key is blocked, the window's count numbers the requests, so concurrent requests get different numbers.
+    // Until the key is blocked, each request gets its number from the window's count, so concurrent requests get different
+    // numbers.
     const nth = isBlocked ? hitsOf(await returns.take(key)).count : count - max;
     const newWait = params.continueExceeding === true ? span : span * 2 ** (nth - 1);
     const wait = Math.min(isBlocked ? Math.max(newWait, endsIn) : newWait, Number.MAX_SAFE_INTEGER);

@@ -1,6 +1,6 @@
 /**
- * Guava's RateLimiter: callers wait for their turn, and the permits that one call takes delay the next call. In memory, waits
- * equal the original's to the microsecond; `distributed` applies the same rules on any store.
+ * Guava's RateLimiter. Callers wait for their turn, and the permits that one call takes delay the next call. In memory, waits
+ * equal those of the original to the microsecond. `distributed` applies the same rules on any store.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -21,11 +21,17 @@ import { GRAIN } from './shared/rounding.ts';
 
 /** Options of a limiter in this process. */
 export interface RateLimiterOptions {
-  /** How long the limiter takes to reach its full rate after a pause. Without it, idle time accumulates a burst. */
+  /**
+   * How long the limiter takes to reach its full rate after a pause. Without a warm-up, idle time accumulates permits for a
+   * burst.
+   */
   readonly warmup?: Duration | undefined;
   /** How many times slower the first permit is after a long pause. Default 3. Only allowed with `warmup`. */
   readonly coldFactor?: number | undefined;
-  /** The most permits that idle time accumulates, as seconds at the current rate. Default 1. Not allowed with `warmup`. */
+  /**
+   * The maximum number of permits that idle time accumulates, in seconds at the current rate. Default 1. Not allowed with
+   * `warmup`.
+   */
   readonly maxBurstSeconds?: number | undefined;
   /** The clock. Default: a monotonic system clock. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
@@ -35,16 +41,18 @@ export interface RateLimiterOptions {
 
 /** A limiter with the methods of Guava's class. */
 export interface RateLimiter {
-  /** Waits for the turn and resolves with the seconds that it waited. */
+  /** Waits for the caller's turn, and resolves with the number of seconds that it waited. */
   acquire(permits?: number): Promise<number>;
   /**
-   * Waits for the turn if it comes within the timeout, in milliseconds (default 0). Otherwise resolves with false without
-   * waiting, and charges nothing.
+   * Waits for the caller's turn if it comes within the timeout, in milliseconds (default 0). Otherwise, resolves with false
+   * without waiting, and charges nothing.
    */
   tryAcquire(permits?: number, timeout?: Millis): Promise<boolean>;
   /** Charges the permits and returns the milliseconds to wait before acting. */
   reserve(permits?: number): Millis;
-  /** Changes the rate, in permits per second. Turns that are already booked, and the next caller's wait, do not change. */
+  /**
+   * Changes the rate, in permits per second. Waits that were already returned, and the wait of the next caller, do not change.
+   */
   setRate(permitsPerSecond: number): void;
   /** Returns the rate in permits per second. */
   getRate(): number;
@@ -52,15 +60,18 @@ export interface RateLimiter {
 
 /** Options of a limiter that several processes share. */
 export interface DistributedOptions extends Omit<RateLimiterOptions, 'clock'> {
-  /** The shared store, such as `redis(client)`. Its clock is used. */
+  /** The shared store, such as `redis(client)`. Its clock provides the time. */
   readonly store: Store<MaybePromise<Decision>>;
   /** Processes with the same key share the rate. Default 'default'. */
   readonly key?: string | undefined;
-  /** Separates its keys from those of other limiters in the store. Default 'guava'. */
+  /** Separates the keys of this limiter from those of other limiters in the store. Default 'guava'. */
   readonly name?: string | undefined;
 }
 
-/** A limiter that several processes share. Each process has its own rate, and takes `permits / rate` seconds of the shared time. */
+/**
+ * A limiter that several processes share. Each process has its own rate. A call takes `permits / rate` seconds of the time that
+ * all processes share.
+ */
 export interface DistributedRateLimiter extends Omit<RateLimiter, 'reserve'> {
   /** Charges the permits and returns the milliseconds to wait before acting. */
   reserve(permits?: number): Promise<Millis>;
@@ -101,7 +112,7 @@ function create(permitsPerSecond: number, options: RateLimiterOptions = {}): Rat
 const LONGEST = 1e12;
 
 /**
- * Uses one pacer whose unit is a second and whose rate is one unit per second: a permit costs `1 / rate` units. Idle time
+ * Uses one pacer whose unit is a second and whose rate is one unit per second, so that a permit costs `1 / rate` units. Idle time
  * accumulates seconds, so a changed rate keeps the same share of the accumulated permits.
  */
 function distributed(permitsPerSecond: number, options: DistributedOptions): DistributedRateLimiter {
@@ -118,11 +129,11 @@ function distributed(permitsPerSecond: number, options: DistributedOptions): Dis
   );
   let rate = checkRate(permitsPerSecond);
 
-  /** Resolves with Infinity, and charges nothing, if the turn does not come within the timeout. */
+  /** Resolves with the wait. If the turn does not come within the timeout, resolves with Infinity and charges nothing. */
   async function book(permits: number, timeout: Millis): Promise<Millis> {
     const cost = Math.min(whole('permits', permits) / rate, LONGEST);
     if (cost > 0) return (await limiter.reserve(key, { cost, maxDelay: timeout + GRAIN })).delay;
-    // At an infinite rate a permit costs nothing, but earlier debt still has to be waited for.
+    // At an infinite rate, a permit costs nothing, but the caller still waits until earlier debt is paid off.
     const { retryAfter } = await limiter.peek(key, 0);
     return retryAfter <= timeout + GRAIN ? retryAfter : Infinity;
   }
@@ -147,7 +158,7 @@ function distributed(permitsPerSecond: number, options: DistributedOptions): Dis
   };
 }
 
-/** Creates limiters, as Guava's class does: `RateLimiter.create(5)`. */
+/** Creates limiters, as Guava's class does; for example, `RateLimiter.create(5)`. */
 export const RateLimiter: {
   /** Creates a limiter in this process. */
   readonly create: (permitsPerSecond: number, options?: RateLimiterOptions) => RateLimiter;
@@ -166,9 +177,14 @@ function shapeOf(options: RateLimiterOptions | DistributedOptions): {
 } {
   const { warmup, coldFactor, maxBurstSeconds } = options;
   if (warmup !== undefined && maxBurstSeconds !== undefined)
-    throw new SluiceError('ERR_UNKNOWN_OPTION', 'maxBurstSeconds', maxBurstSeconds, 'not with a warm-up');
+    throw new SluiceError(
+      'ERR_UNKNOWN_OPTION',
+      'maxBurstSeconds',
+      maxBurstSeconds,
+      'not allowed with a warm-up',
+    );
   if (warmup === undefined && coldFactor !== undefined)
-    throw new SluiceError('ERR_UNKNOWN_OPTION', 'coldFactor', coldFactor, 'only with a warm-up');
+    throw new SluiceError('ERR_UNKNOWN_OPTION', 'coldFactor', coldFactor, 'allowed only with a warm-up');
   return {
     warmup: warmup === undefined || warmup === 0 ? warmup : parseDuration(warmup, 'warmup'),
     coldFactor: notNegative('coldFactor', coldFactor ?? 3),
@@ -182,7 +198,7 @@ function checkRate(rate: unknown): number {
   return rate;
 }
 
-/** A negative timeout counts as 0. */
+/** Validates a timeout. A negative timeout counts as 0. */
 function checkTimeout(timeout: unknown): Millis {
   if (typeof timeout !== 'number' || Number.isNaN(timeout))
     throw new SluiceError('ERR_NUMBER', 'timeout', timeout, 'or 0, or Infinity');
@@ -197,18 +213,18 @@ function sleepBy({ clock }: Store<MaybePromise<Decision>>): (span: Millis) => Pr
 }
 
 /*
- * The arithmetic is exact to the last bit: whole microseconds, and permits as float64. Each part of a price is truncated to
- * whole microseconds separately.
+ * The arithmetic below equals Guava's to the last bit. Times are whole microseconds, and permits are float64. Each part of a
+ * price is truncated to whole microseconds separately.
  *
- * The library's pacer is not used here because it counts spent permits, and Guava counts stored ones. The two differ in the
- * last bit of a float64, which is sometimes a microsecond, and that can change the result of a timeout.
+ * The library's pacer is not used here, because it counts spent permits while Guava counts stored ones. The results differ in the
+ * last bit of a float64, which is sometimes a microsecond, and that can change whether a call with a timeout passes.
  */
 
 /** How many permits idle time stores at a given rate, and what they cost. Durations are in microseconds. */
 interface Storage {
-  /** The most permits that can be stored. */
+  /** The maximum number of permits that can be stored. */
   readonly max: number;
-  /** Microseconds of idle time that store one permit. */
+  /** Microseconds of idle time after which one more permit is stored. */
   readonly refill: number;
   /** Microseconds that the next caller waits for taking `amount` of the `stored` permits. */
   price(stored: number, amount: number): number;
@@ -220,7 +236,7 @@ interface Storage {
 
 type StorageAt = (rate: number, interval: number) => Storage;
 
-/** Idle time stores up to `burstSeconds` of permits, which are spent without delay. */
+/** Storage in which idle time stores permits for up to `burstSeconds`, which are spent without delay. */
 function bursty(burstSeconds: number): StorageAt {
   return (rate, interval) => {
     // Avoids 0 * Infinity, which is NaN.
@@ -229,7 +245,9 @@ function bursty(burstSeconds: number): StorageAt {
   };
 }
 
-/** Stored permits are cold: they cost up to `coldFactor` times as much as new ones. */
+/**
+ * Storage in which stored permits cost up to `coldFactor` times as much as new ones, because the service is cold after a pause.
+ */
 function warmingUp(warmup: number, coldFactor: number): StorageAt {
   return (_, interval) => {
     const coldInterval = interval * coldFactor;
@@ -253,7 +271,7 @@ function warmingUp(warmup: number, coldFactor: number): StorageAt {
 
 interface Pace {
   readonly rate: number;
-  /** Stored permits keep their share of the maximum. Debt is unchanged. */
+  /** Changes the rate. Stored permits keep their share of the maximum, and debt is unchanged. */
   setRate(rate: number, now: number): void;
   /** Microseconds until the next caller passes, however many permits it asks for. */
   waitAt(now: number): number;
@@ -264,7 +282,7 @@ interface Pace {
 /** The upper bound of Guava's 64-bit microsecond timestamps. */
 const END = 2 ** 63;
 
-/** Truncates to whole microseconds; NaN becomes 0. */
+/** Truncates a number to whole microseconds. NaN becomes 0. */
 function micros(span: number): number {
   return Number.isNaN(span) ? 0 : Math.min(Math.trunc(span), END);
 }

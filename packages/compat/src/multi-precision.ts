@@ -1,9 +1,9 @@
 /**
- * ratelimit.js, with Carlson's sliding windows: rules `[duration, limit, precision]` in seconds. A call can name several
- * identifiers, and is counted for all of them or for none.
+ * A drop-in for ratelimit.js, with Carlson's sliding windows. A rule is `[duration, limit, precision]`, in seconds. A call can
+ * name several identifiers, and is counted for all of them or for none.
  *
- * Time is divided into blocks of `precision`, counted from 1970. A rule covers the current block and the preceding ones that
- * make up the duration. Without a precision there is one block, which is a fixed window.
+ * Time is divided into blocks of `precision` seconds, counted from 1970. A rule covers the current block and as many preceding
+ * blocks as make up the duration. Without a precision, there is one block, which is a fixed window.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -23,7 +23,7 @@ import { storeOf, type StoreOptions } from './shared/store-of.ts';
 export type { Callback } from './shared/callback.ts';
 export type { StoreOptions } from './shared/store-of.ts';
 
-/** A rule in seconds, as a tuple or, as in ratelimit.js, with names. */
+/** A rule, as a tuple or as an object with names, as in ratelimit.js. Durations are in seconds. */
 export type Rule =
   | readonly [duration: number, limit: number, precision?: number | undefined]
   | { readonly interval: number; readonly limit: number; readonly precision?: number | undefined };
@@ -73,7 +73,9 @@ export class RateLimit<R extends Rule = Rule> {
     });
   }
 
-  /** Counts `weight` for every identifier, or for none. Returns true if limited. A weight below 1 counts as 1. */
+  /**
+   * Counts `weight` for every identifier, or for none. Resolves with true if the call is limited. A weight below 1 counts as 1.
+   */
   incr(ids: Ids, weight?: number): Promise<boolean>;
   incr(ids: Ids, callback: Callback<boolean>): void;
   incr(ids: Ids, weight: number | undefined, callback: Callback<boolean>): void;
@@ -83,7 +85,7 @@ export class RateLimit<R extends Rule = Rule> {
     return answer(this.#incr(ids, Math.max(weight, 1)), callback);
   }
 
-  /** Returns whether one more call would be limited for any of the identifiers. Counts nothing. */
+  /** Resolves with whether one more call would be limited for any of the identifiers. Counts nothing. */
   check(ids: Ids): Promise<boolean>;
   check(ids: Ids, callback: Callback<boolean>): void;
   check(ids: Ids, callback?: Callback<boolean>): Promise<boolean> | void {
@@ -91,7 +93,7 @@ export class RateLimit<R extends Rule = Rule> {
     return answer(limited, callback);
   }
 
-  /** Returns the rules that would limit one more call for any of the identifiers. Counts nothing. */
+  /** Resolves with the rules that would limit one more call for any of the identifiers. Counts nothing. */
   violatedRules(ids: Ids): Promise<R[]>;
   violatedRules(ids: Ids, callback: Callback<R[]>): void;
   violatedRules(ids: Ids, callback?: Callback<R[]>): Promise<R[]> | void {
@@ -136,7 +138,7 @@ function windowOf(rule: Rule, what: string): Window {
   atLeastOne(`${what}.limit`, limit);
   positive(`${what}.precision`, precision);
   const block = Math.min(precision, interval);
-  // Float quotients such as 2.1 / 0.7 are slightly too large.
+  // The quotient of two floats, such as 2.1 / 0.7, may be slightly too large.
   return { limit, block: block * 1000, blocks: Math.ceil(interval / block - 1e-9) };
 }
 
@@ -144,7 +146,10 @@ function isTriple(rule: Rule): rule is Extract<Rule, readonly unknown[]> {
   return Array.isArray(rule);
 }
 
-/** A log of sub-windows keeps an entry until `per` after the end of its sub-window, so `per` is one block less than the duration. */
+/**
+ * Converts a rule to a policy. A log of sub-windows keeps an entry until `per` after the end of its sub-window, so `per` is one
+ * block shorter than the duration.
+ */
 function policyOf({ limit, block, blocks }: Window): Policy {
   if (blocks === 1) return fixedWindow({ limit, per: inMillis(block) });
   return slidingLog({ limit, per: inMillis((blocks - 1) * block), resolution: blocks - 1 });

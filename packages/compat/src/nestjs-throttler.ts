@@ -1,9 +1,9 @@
 /**
  * A storage for @nestjs/throttler on any store of Sluice.
  *
- * As documented by @nestjs/throttler, each hit expires after the ttl, at most `limit` hits are live, and one more blocks the
- * key for `blockDuration`, after which its count starts from zero. This is a sliding log plus a penalty at the first denial,
- * in one round trip.
+ * As documented by @nestjs/throttler, each hit expires after the ttl, and at most `limit` hits are live. One more hit blocks the
+ * key for `blockDuration`, after which its count starts from zero. This is a sliding log plus a penalty at the first denial, in
+ * one round trip.
  */
 import { inMillis } from './shared/millis.ts';
 import { type AnyLimiter, type Millis, penalty, type Policies, type Policy, slidingLog } from 'sluice';
@@ -35,7 +35,7 @@ export interface SluiceThrottlerStorage {
     blockDuration: Millis,
     throttlerName: string,
   ): Promise<ThrottlerRecord>;
-  /** Called by Nest when the application shuts down. Another storage may then use the default prefix. */
+  /** Nest calls this when the application shuts down. Another storage may then use the default prefix. */
   onApplicationShutdown(): void;
 }
 
@@ -69,7 +69,7 @@ export function sluiceStore(options: SluiceStoreOptions = {}): SluiceThrottlerSt
       const timeToExpire = named('window')?.resetAfter ?? decision.resetAfter;
       if (decision.allowed)
         return record(Math.max(decision.limit - decision.remaining, 1), timeToExpire, false, 0);
-      // A short block ends while hits are still live. Nothing is counted during the block, so they can be cleared now.
+      // A short block ends while hits are still live. Nothing is counted during the block, so the hits can be cleared now.
       const hits = named('hits');
       if (block > 0 && block < ttl && decision.source === 'store' && hits && hits.remaining < limit)
         await limiter.refund(key, limit);
@@ -81,10 +81,10 @@ export function sluiceStore(options: SluiceStoreOptions = {}): SluiceThrottlerSt
 function policiesOf(ttl: Millis, limit: number, block: Millis): Policies {
   const policies: Record<string, Policy> = {
     hits: slidingLog({ limit, per: inMillis(ttl) }),
-    // Only reports the end of the window, which opens with the first hit; it never denies.
+    // This policy never denies. It only reports the end of the window, which opens with the first hit.
     window: counting(ttl),
   };
-  // The first denial already blocks, so `within` has no effect. It is short because rows are kept that much longer.
+  // The first denial already blocks, so `within` has no effect. It is short because it adds to the time for which rows are kept.
   if (block > 0)
     policies['lockout'] = penalty({ after: 1, within: '1ms', block: inMillis(block), factor: 1 });
   return policies;

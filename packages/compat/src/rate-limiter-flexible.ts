@@ -75,7 +75,10 @@ const REDIS_OPTIONS = [
 ] as const;
 const VALKEY_OPTIONS = [...STORE_OPTIONS, 'rejectIfValkeyNotReady'] as const;
 
-/** The base class of all limiters. Its numbers may be changed at run time; windows that are already open keep their end. */
+/**
+ * The base class of all limiters. Its points and durations may be changed at run time, but windows that are already open keep
+ * their end.
+ */
 class PointLimiter implements RateLimiterLike {
   /** Same as the option `points`. */
   points: number;
@@ -134,7 +137,7 @@ class PointLimiter implements RateLimiterLike {
     return this.keyPrefix === '' ? rlKey : rlKey.slice(this.keyPrefix.length + 1);
   }
 
-  /** Consumes points. Rejects with a `RateLimiterRes` if they do not fit; they are counted even then. */
+  /** Consumes points. Rejects with a `RateLimiterRes` if they exceed the limit, but counts them even then. */
   consume(key: Key, points = 1, options: ConsumeOptions = {}): Promise<RateLimiterRes> {
     return this.insured(
       () => this.consumeHere(nameOf(key), pointsOf(points), options),
@@ -161,7 +164,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** Sets the consumed points above the limit for this many seconds; 0 means forever. */
+  /** Blocks the key for this many seconds, by setting its consumed points above the limit. 0 means forever. */
   block(key: Key, secDuration: number): Promise<RateLimiterRes> {
     return this.insured(
       () => this.put(nameOf(key), Math.floor(this.points) + 1, secDuration),
@@ -169,7 +172,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** Sets the consumed points, which expire after `secDuration` seconds. Default `duration`; 0 means never. */
+  /** Sets the consumed points, which expire after `secDuration` seconds (default `duration`). 0 means that they never expire. */
   set(key: Key, points: number, secDuration: number = this.duration): Promise<RateLimiterRes> {
     return this.insured(
       () => this.put(nameOf(key), pointsOf(points), secDuration),
@@ -177,7 +180,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** Resolves with null if nothing is consumed. */
+  /** Resolves with the state of the key, or with null if no points are consumed. */
   get(key: Key): Promise<RateLimiterRes | null> {
     return this.insured(
       async () => {
@@ -188,7 +191,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** Clears the key, and resolves with whether it had consumed points. */
+  /** Deletes the state of the key. Resolves with true if the key had consumed points. */
   delete(key: Key): Promise<boolean> {
     return this.insured(
       async () => {
@@ -199,7 +202,7 @@ class PointLimiter implements RateLimiterLike {
     );
   }
 
-  /** Clears the keys that this process rejects without asking the server. */
+  /** Unblocks the keys that this process rejects without asking the server. */
   deleteInMemoryBlockedAll(): void {
     void this.blocks?.store.close();
   }
@@ -209,7 +212,7 @@ class PointLimiter implements RateLimiterLike {
     const blocked = this.blocks?.limiter.peek(key, 0).retryAfter ?? 0;
     if (blocked > 0) return refuse(new RateLimiterRes(0, msOf(blocked)));
     let tally = await this.tally.add(key, cost, length);
-    // Only the call that crosses the limit blocks, so that later ones do not prolong the block.
+    // Only the call that crosses the limit blocks the key, so that later calls do not prolong the block.
     if (this.blockDuration > 0 && tally.consumed > this.points && tally.consumed - cost <= this.points)
       tally = await this.tally.put(key, tally.consumed, this.msBlockDuration);
     const here = this.blockHere(key, tally);
@@ -227,7 +230,7 @@ class PointLimiter implements RateLimiterLike {
     return span;
   }
 
-  /** Resolves after an equal share of the remaining duration, but not before the minimum delay. */
+  /** Delays the result by an equal share of the remaining duration, but at least by the minimum delay. */
   private async spread(res: RateLimiterRes): Promise<RateLimiterRes> {
     const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = res;
     const least = this.execEvenlyMinDelayMs ?? Math.ceil(this.msDuration / this.points);
@@ -325,7 +328,7 @@ export class RateLimiterValkey extends StoreLimiter {
   }
 }
 
-/** Consumes from several limiters, all or none. Results are keyed by `keyPrefix`. */
+/** Consumes points from several limiters, or from none if one denies. Results are keyed by `keyPrefix`. */
 export class RateLimiterUnion {
   private readonly limiters: readonly RateLimiterLike[];
 
@@ -335,7 +338,7 @@ export class RateLimiterUnion {
     this.limiters = limiters;
   }
 
-  /** Rejects with the results of the limiters that deny. The result of one that fails is its `Error`. */
+  /** Consumes points. Rejects with the results of the limiters that deny. If a limiter fails, its result is an `Error`. */
   async consume(key: Key, points = 1): Promise<Record<string, RateLimiterRes>> {
     const answers = await Promise.allSettled(this.limiters.map((limiter) => limiter.consume(key, points)));
     const passed: Record<string, RateLimiterRes> = {};
@@ -352,7 +355,10 @@ export class RateLimiterUnion {
   }
 }
 
-/** If the first limiter denies, the second may still allow. The reported points are those of the first. */
+/**
+ * Combines a limiter with a second one for bursts. If the first limiter denies a call, the second one may still allow it. The
+ * reported points are those of the first limiter.
+ */
 export class BurstyRateLimiter {
   private readonly limiter: RateLimiterLike;
   private readonly burst: RateLimiterLike;
@@ -376,14 +382,14 @@ export class BurstyRateLimiter {
     return burst.passed ? res : refuse(res);
   }
 
-  /** Resolves with null if nothing is consumed at the first limiter. */
+  /** Resolves with the state of the key, or with null if no points of the first limiter are consumed. */
   async get(key: Key): Promise<RateLimiterRes | null> {
     const [own, burst] = await Promise.all([this.limiter.get(key), this.burst.get(key)]);
     return own === null ? null : combine(own, burst);
   }
 }
 
-/** Reports the shorter wait of the two limiters; 0 if the burst is unused. −1 means never. */
+/** Combines two results. Reports the shorter of the two waits, or 0 if the burst is unused. −1 means never. */
 function combine(own: RateLimiterRes, burst: RateLimiterRes | null): RateLimiterRes {
   const waits = [own.msBeforeNext, burst?.msBeforeNext ?? 0].filter((ms) => ms >= 0);
   const msBeforeNext = waits.length === 0 ? -1 : Math.min(...waits);
@@ -393,7 +399,7 @@ function combine(own: RateLimiterRes, burst: RateLimiterRes | null): RateLimiter
 /** A limiter that a queue accepts, including a `BurstyRateLimiter`. */
 export type QueueLimiter = Pick<RateLimiterLike, 'points' | 'consume' | 'get'>;
 
-/** A call cannot wait: the queue is full, the call has expired, or it asks for more than the limit. */
+/** Thrown if a call cannot wait, because the queue is full, the call has expired, or it asks for more tokens than the limit. */
 export class RateLimiterQueueError extends Error {
   /** Additional information, if there is any. */
   readonly extra: string | undefined;
@@ -436,7 +442,10 @@ export class RateLimiterQueue {
     return res === null ? (this.limiter.points ?? 0) : res.remainingPoints;
   }
 
-  /** Resolves with the remaining tokens once these are consumed. `expiresUnixAt` is in seconds; 0 means no expiry. */
+  /**
+   * Waits until the tokens can be consumed, and resolves with the number of remaining tokens. `expiresUnixAt` is in seconds; 0
+   * means that the call never expires.
+   */
   async removeTokens(tokens: number, key: Key = DEFAULT_KEY, expiresUnixAt = 0): Promise<number> {
     const most = this.limiter.points ?? Infinity;
     if (tokens > most)
@@ -472,11 +481,11 @@ export class RateLimiterQueue {
   }
 
   private serveAfter(key: Key, queue: Waiter[], delay: Millis): void {
-    // A key that is blocked forever is checked again, because it may be deleted.
+    // A key that is blocked forever is checked again, because its block may be deleted.
     this.alarms.after(delay < 0 ? ASK_AGAIN : Math.max(1, delay), () => void this.serve(key, queue));
   }
 
-  /** Serves the queue from its head until a call must wait. */
+  /** Serves the first calls of the queue until one must wait. */
   private async serve(key: Key, queue: Waiter[]): Promise<void> {
     for (let head = queue[0]; head !== undefined; head = queue[0]) {
       try {
@@ -517,7 +526,7 @@ function pointsOf(given: unknown): number {
   return points as number;
 }
 
-/** Text that contains only digits, such as from a query string, counts as a number. */
+/** Converts text that contains only digits, such as a value from a query string, to a number. */
 function numberIn(value: unknown): unknown {
   return typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
 }
@@ -527,13 +536,13 @@ function lengthOf(seconds: number): Millis {
   return seconds === 0 ? EVER : Math.min(seconds * 1000, EVER);
 }
 
-/** Keys that this process rejects without asking the server, as manual blocks of a limiter in memory. */
+/** Keys that this process rejects without asking the server. They are manual blocks of a limiter in memory. */
 interface LocalBlocks {
   readonly store: MemoryStore;
   readonly limiter: Limiter;
   /** A key is blocked once it has consumed this many points. */
   readonly from: number;
-  /** How long it is blocked; 0 means as long as the server would deny it. */
+  /** How long a key is blocked. 0 means as long as the server would deny it. */
   readonly length: Millis;
 }
 
@@ -544,7 +553,10 @@ function localBlocks(from: number, length: Millis, clock: StoreOptions['clock'])
   return { store, limiter: createLimiter('1/s', { store }), from, length };
 }
 
-/** The property of each client that shows whether it is connected, and its value if so. valkey-glide has none. */
+/**
+ * For each client, the property that shows whether the client is connected, and its value if it is. valkey-glide has no such
+ * property.
+ */
 const READINESS: readonly (readonly [string, unknown])[] = [
   ['status', 'ready'], // ioredis, iovalkey
   ['isReady', true], // node-redis 4 and later
@@ -552,7 +564,7 @@ const READINESS: readonly (readonly [string, unknown])[] = [
   ['connected', true], // Bun
 ];
 
-/** Fails immediately while the client is not connected. */
+/** Wraps a store so that it fails immediately while the client is not connected. */
 function onlyWhenReady(store: Store<MaybePromise<Decision>>, client: object): Store<MaybePromise<Decision>> {
   const [name, value] = READINESS.find(([property]) => property in client) ?? [];
   const isReady = (): boolean => name === undefined || (client as Record<string, unknown>)[name] === value;
@@ -568,7 +580,7 @@ function checked<L extends Pick<RateLimiterLike, 'consume'>>(option: string, lim
   return limiter;
 }
 
-/** Turns a denial into a value. An `Error` is thrown. */
+/** Turns a denial, which rejects with a `RateLimiterRes`, into a value. Rejects with any other error. */
 async function outcome(
   consumed: Promise<RateLimiterRes>,
 ): Promise<{ readonly passed: boolean; readonly res: RateLimiterRes }> {
@@ -585,7 +597,7 @@ function msOf(left: Millis): Millis {
   return left > EVER / 2 ? -1 : wholeUnits(left);
 }
 
-/** Rejects with a value that is not an `Error`, because callers of the original expect that of a denial. */
+/** Rejects with a value that is not an `Error`, because callers of the original expect denials to do so. */
 function refuse(answer: unknown): Promise<never> {
   return Promise.reject(answer);
 }

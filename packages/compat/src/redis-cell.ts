@@ -1,13 +1,15 @@
 /**
- * redis-cell's CL.THROTTLE without the Redis module: the same arguments and the same five integers, in memory or on any
- * store.
+ * redis-cell's CL.THROTTLE without the Redis module. Takes the same arguments and returns the same five integers, in memory or on
+ * any store.
  */
 import { type Decision, type ErrorCode, type MaybePromise, memory, type Millis, type Store } from 'sluice';
 import { type Answer, type Clock, isPromise, type WithStore } from 'sluice/store';
 import { checkOptionNames } from './shared/options.ts';
 import { cellCounter, nanos } from './shared/cells.ts';
 
-/** The arguments of the command, as whole numbers or digits. The limit is `maxBurst` + 1, and the default `quantity` is 1. */
+/**
+ * The arguments of the command, as integers or strings of digits. The limit is `maxBurst` + 1, and the default `quantity` is 1.
+ */
 export type ClThrottleArgs = [
   key: string,
   maxBurst: number | string,
@@ -72,7 +74,7 @@ export function createClThrottle(
     const interval = intervalOf(integer(perPeriod), integer(period));
     const quantity = integer(howMany);
     if (interval === 0) throw new CellError('ERR_NUMBER', 'a rate of zero lets nothing pass');
-    // With a negative rate nothing passes, not even a quantity of 0.
+    // At a negative rate, nothing passes, not even a quantity of 0.
     const decision = count(key, Math.abs(interval) / 1e6, interval > 0 ? limit : -1, quantity);
     return isPromise(decision)
       ? decision.then((later) => replyOf(later, limit, quantity))

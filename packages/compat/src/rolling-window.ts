@@ -1,7 +1,7 @@
 /**
- * RisingStack's rate-limiter and classdojo's rolling-rate-limiter: at most N actions in any interval. First comes the
- * factory of the former, then the classes of the latter, then shared code. Durations are in milliseconds, except
- * `wait`.
+ * Drop-ins for RisingStack's rate-limiter and classdojo's rolling-rate-limiter, which allow at most N actions in any interval.
+ * This file contains the factory of the former, then the classes of the latter, then shared code. Durations are in milliseconds,
+ * except `wait`.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -28,11 +28,14 @@ export type { RollingRateLimiter };
 export interface RollingLimit {
   /** The length of the interval in milliseconds. */
   readonly interval: Millis;
-  /** The most actions in any interval. */
+  /** The maximum number of actions in any interval. */
   readonly maxInInterval: number;
   /** The minimum number of milliseconds between two actions. Default 0. */
   readonly minDifference?: Millis | undefined;
-  /** Entries kept per key. Default 10,000. A longer log is divided into this many sub-windows and is no longer exact. */
+  /**
+   * The maximum number of entries per key. Default 10,000. A log that would need more is divided into this many sub-windows and
+   * is no longer exact.
+   */
   readonly buckets?: number | undefined;
 }
 
@@ -40,7 +43,10 @@ export interface RollingLimit {
 export interface RollingOptions extends StoreOptions {
   /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Default: the memory of this process. */
   readonly redis?: object | undefined;
-  /** 'binary' (default) counts all actions or none, 'nary' as many as fit, 'uniform' all of them even beyond the limit. */
+  /**
+   * 'binary' (default) counts all actions of a call or none, 'nary' counts as many as fit, and 'uniform' counts all of them, even
+   * beyond the limit.
+   */
   readonly mode?: 'nary' | 'binary' | 'uniform' | undefined;
   /** Limiters with the same namespace share keys. Default: derived from the limits and the mode. */
   readonly namespace?: string | undefined;
@@ -54,15 +60,15 @@ export type RateLimiterFactoryOptions = RollingOptions &
 export interface RollingResult {
   /** How many of the `n` actions were counted: all, none, or some in mode 'nary'. */
   readonly acknowledged: number;
-  /** The same number under the name of version 1.0.4. */
+  /** Same as `acknowledged`, under its name in version 1.0.4. */
   readonly actionsRecorded: number;
   /** Actions left under the strictest limit. Below 0 only in mode 'uniform'. */
   readonly actionsRemaining: number;
-  /** Microseconds until `n` actions would pass: 0 if now, Infinity if never. */
+  /** Microseconds until `n` actions would pass. 0 if they would pass now, Infinity if they never will. */
   readonly wait: number;
 }
 
-/** Called as `(id?, n?, callback?)`; a single number is `n`. Returns a promise if there is no callback. */
+/** A function that is called as `(id?, n?, callback?)`. A single number is `n`. Returns a promise if there is no callback. */
 export interface RollingLimiter {
   (id?: string, n?: number): Promise<RollingResult>;
   (n: number): Promise<RollingResult>;
@@ -74,10 +80,10 @@ export interface RollingLimiter {
 const MODES: Readonly<Record<string, Mode>> = { binary: 'whole', nary: 'partial', uniform: 'always' };
 const SHARED = ['redis', 'store', 'clock', 'mode', 'namespace'] as const;
 const LIMIT = ['interval', 'maxInInterval', 'minDifference', 'buckets'] as const;
-/** Logs of at most this many entries are exact whatever `buckets` is; an entry is 16 bytes. */
+/** Logs of at most this many entries are exact, whatever `buckets` is. An entry has 16 bytes. */
 const SHORT = 1000;
 
-/** Creates a limiter. The callback also receives it, as in older versions. */
+/** Creates a limiter. If a callback is given, it also receives the limiter, as in older versions. */
 export function rateLimiterFactory(
   options: RateLimiterFactoryOptions,
   callback?: Callback<RollingLimiter>,
@@ -96,7 +102,7 @@ export function rateLimiterFactory(
   const raised = uniform ? ABOVE : 0;
 
   async function attempt(id: string, n: number): Promise<RollingResult> {
-    // Both are sent in the same tick, in one batch. If another call comes between them, only `wait` is affected.
+    // Both hits are sent in the same tick, in one batch. If another call comes between them, only `wait` is affected.
     const [decision, again] = await Promise.all([
       limiter.take(id, { cost: n, mode: MODES[mode] }),
       limiter.peek(id, n + raised),
@@ -152,13 +158,13 @@ function logOf({ interval, maxInInterval, buckets = 10_000 }: RollingLimit, unif
   return uniform ? countPast(log, buckets) : log;
 }
 
-/* classdojo's rolling-rate-limiter, version 0.4: every attempt counts, including blocked ones. */
+/* The classes of classdojo's rolling-rate-limiter, version 0.4, in which every attempt counts, including blocked ones. */
 
 /** Options of `InMemoryRateLimiter`. */
 export interface RateLimiterOptions extends StoreOptions {
   /** The length of the interval in milliseconds. */
   readonly interval: Millis;
-  /** The most attempts in any interval. */
+  /** The maximum number of attempts in any interval. */
   readonly maxInInterval: number;
   /** The minimum number of milliseconds between two attempts. Default 0. */
   readonly minDifference?: Millis | undefined;
@@ -176,11 +182,11 @@ export interface RedisRateLimiterOptions extends RateLimiterOptions {
 export interface RateLimitInfo {
   /** Whether the attempt is denied. */
   readonly blocked: boolean;
-  /** Whether the attempt is denied because there were too many in the interval. */
+  /** Whether the attempt is denied because there were too many attempts in the interval. */
   readonly blockedDueToCount: boolean;
   /** Whether the attempt is denied because it came too soon after the previous one. */
   readonly blockedDueToMinDifference: boolean;
-  /** Milliseconds until an attempt passes if none is made before then, rounded up. */
+  /** Milliseconds until an attempt passes, rounded up, if no attempt is made before then. */
   readonly millisecondsUntilAllowed: Millis;
   /** Attempts left in the interval after this one, regardless of `minDifference`. */
   readonly actionsRemaining: number;
@@ -204,15 +210,15 @@ class RollingRateLimiter {
     });
   }
 
-  /** Makes an attempt; resolves with true if it is blocked. */
+  /** Makes an attempt. Resolves with true if it is blocked. */
   async limit(id: number | string): Promise<boolean> {
     return !(await this.#limiter.take(String(id), { mode: 'always' })).allowed;
   }
 
-  /** Makes an attempt; resolves with the result and its reasons. */
+  /** Makes an attempt. Resolves with the result and its reasons. */
   async limitWithInfo(id: number | string): Promise<RateLimitInfo> {
     const key = String(id);
-    // All three are sent in the same tick, in one batch. If another call comes between them, only the reasons and the wait
+    // All three hits are sent in the same tick, in one batch. If another call comes between them, only the reasons and the wait
     // are affected.
     const [before, attempt, after] = await Promise.all([
       this.#limiter.peek(key),
@@ -273,23 +279,23 @@ function infoOf(blocked: boolean, before: Decision, after: Decision, left: numbe
   };
 }
 
-/** The name of a limiter without a namespace, which neither original requires. */
+/** The name of a limiter that has no namespace. */
 function nameOf(limits: readonly RollingLimit[], mode = 'classic'): string {
   const numbers = limits.map((limit) => LIMIT.map((option) => limit[option] ?? '').join(':'));
   return `rolling-window ${mode} ${numbers.join('&')}`;
 }
 
-/* What both share: logs and a gap in one row, and a log that keeps counting beyond its limit. */
+/* Code that both drop-ins share: logs and a minimum gap in one row, and a log that keeps counting beyond its limit. */
 
 /**
- * How far a log may count beyond its limit. The log's own limit is raised by this much, so that `remaining` also shows the
- * excess. A cost that is raised by this much checks whether the cost fits the intended limit.
+ * How far a log may count beyond its limit. The log's own limit is raised by this amount, so that `remaining` also shows the
+ * excess. To check whether a cost fits the intended limit, the cost is raised by the same amount.
  */
 const ABOVE = 2 ** 40;
 
 /**
- * Counts every attempt; the log itself denies none. At least `entries` attempts have their own entry. Beyond that and beyond
- * the limit, the oldest attempts are merged, which only affects the size of the excess.
+ * Changes a log so that it counts every attempt and denies none. At least `entries` attempts have their own entry. Beyond that
+ * and beyond the limit, the oldest attempts are merged, which affects only the size of the excess.
  */
 function countPast(log: Policy, entries: number): Policy {
   const limit = log.limit + ABOVE;
@@ -302,7 +308,7 @@ function countPast(log: Policy, entries: number): Policy {
 
 const GAP = 'gap';
 
-/** The logs, and one policy for the longest of the minimum times between two actions. */
+/** The logs, and a policy for the longest of the minimum gaps between two actions. */
 function policiesOf(logs: readonly Policy[], gaps: readonly number[]): Record<string, Policy> {
   const policies = Object.fromEntries(logs.map((log, index) => [`log ${index}`, log]));
   const every = Math.max(...gaps);

@@ -1,6 +1,6 @@
 /**
- * Sharkey's SkRateLimiterService on `leakyBucket`: the same limits, factors, results and headers, with one store call per
- * check.
+ * A drop-in for Sharkey's SkRateLimiterService on `leakyBucket`, with the same limits, factors, results and headers, and one
+ * store call per check.
  *
  * All limits with the same key share an actor's bucket, whatever their sizes and rates, so calls that were already counted
  * still count after a factor changes.
@@ -29,7 +29,7 @@ export interface BucketRateLimit {
   readonly type: 'bucket';
   /** The name of the limit. An actor has one bucket per name. */
   readonly key: string;
-  /** How many calls the bucket holds: the largest burst. */
+  /** The number of calls that the bucket holds, which is the largest burst. */
   readonly size: number;
   /** Milliseconds between two drips. */
   readonly dripRate?: Millis | null | undefined;
@@ -37,13 +37,13 @@ export interface BucketRateLimit {
   readonly dripSize?: number | null | undefined;
 }
 
-/** `max` calls per `duration`, or one call per `minInterval`. Unlimited if neither is given completely. */
+/** A limit of `max` calls per `duration`, or of one call per `minInterval`. Unlimited if neither is given completely. */
 export interface LegacyRateLimit {
-  /** Always undefined, which distinguishes it from a bucket. */
+  /** Always undefined, which distinguishes this form from a bucket. */
   readonly type?: undefined;
   /** The name of the limit. An actor has one bucket per name. */
   readonly key: string;
-  /** The most calls within `duration`. */
+  /** The maximum number of calls within `duration`. */
   readonly max?: number | null | undefined;
   /** Milliseconds in which at most `max` calls pass. */
   readonly duration?: Millis | null | undefined;
@@ -56,7 +56,7 @@ export type RateLimit = BucketRateLimit | LegacyRateLimit;
 
 /** The bucket, in whole numbers, that a limit becomes under a factor. */
 export interface TranslatedLimit {
-  /** How many calls the bucket holds: the largest burst. */
+  /** The number of calls that the bucket holds, which is the largest burst. */
   readonly bucketSize: number;
   /** Milliseconds between two drips. */
   readonly dripRate: Millis;
@@ -74,9 +74,9 @@ export interface LimitInfo {
   readonly blocked: boolean;
   /** How many more calls would pass now. */
   readonly remaining: number;
-  /** Seconds until a call passes again, rounded up; 0 while some remain. */
+  /** Seconds until a call passes again, rounded up. 0 while calls remain. */
   readonly resetSec: number;
-  /** Milliseconds until a call passes again; 0 while some remain. */
+  /** Milliseconds until a call passes again. 0 while calls remain. */
   readonly resetMs: Millis;
   /** Seconds until the bucket is empty, counted from its last drip and rounded up. */
   readonly fullResetSec: number;
@@ -84,7 +84,7 @@ export interface LimitInfo {
   readonly fullResetMs: Millis;
 }
 
-/** The caller: a string such as an address, or a user. A user and a string with the same id share their buckets. */
+/** The caller, which is a user or a string such as an address. A user and a string with the same id share their buckets. */
 export type Actor = string | { readonly id: string };
 
 /** Options of `createSkRateLimiterService`. */
@@ -94,8 +94,8 @@ export interface SkRateLimiterOptions {
   /** The clock of the default store and of remembered factors. Default: the system clock. */
   readonly clock?: MemoryOptions['clock'];
   /**
-   * Returns the factor of an actor: above 1 tightens limits, below 1 widens them, and 0 means unlimited. The result is
-   * remembered for 60 seconds. Default: 1 for everyone.
+   * Returns the factor of an actor. A factor above 1 tightens limits, one below 1 widens them, and 0 means unlimited. The result
+   * is remembered for 60 seconds. Default: 1 for everyone.
    */
   readonly factor?: ((actor: Actor) => MaybePromise<number>) | undefined;
   /** Disables all limits. Default false. */
@@ -108,7 +108,7 @@ export interface SkRateLimiterService {
   readonly limit: (limit: RateLimit, actorOrUser: Actor) => Promise<LimitInfo>;
 }
 
-/** How long a factor is remembered, and for how many actors at least. */
+/** How long a factor is remembered. */
 const REMEMBERED: Millis = 60_000;
 const ACTORS = 10_000;
 /** Factors of actors whose ids have more characters are not remembered, because 10,000 long ids could fill the memory. */
@@ -148,10 +148,11 @@ export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): 
       if (bucket === null) return { ...UNLIMITED };
       const { key } = limit;
       if (typeof key !== 'string') throw new SluiceError('ERR_KEY', 'limit.key', key);
-      // Without the length, key 'a b' of actor 'c' and key 'a' of actor 'b c' would be the same row.
+      // Without the length, key 'a b' of actor 'c' and key 'a' of actor 'b c' would have the same row.
       const row = `${key.length} ${key} ${actor}`;
       const decision = await limiterFor(key, bucket).take(row);
-      // A longer reset than a full bucket's means that the bucket has shrunk below its content, or that the clock went back.
+      // A reset that takes longer than that of a full bucket means that the bucket has shrunk below its content, or that the
+      // clock went back.
       if (decision.allowed || decision.resetAfter <= bucket.fullResetMs + GRAIN)
         return infoOf(bucket, decision, bucket.bucketSize - decision.remaining);
       const wide = await limiterFor(key, { ...bucket, bucketSize: WIDE }).peek(row);
@@ -167,7 +168,7 @@ export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): 
 export function translateLimit(limit: RateLimit, factor = 1): TranslatedLimit | null {
   if (factor === 0) return null;
   if (typeof factor !== 'number' || !(factor > 0) || factor === Infinity)
-    throw new SluiceError('ERR_NUMBER', 'factor', factor, 'or 0: unlimited');
+    throw new SluiceError('ERR_NUMBER', 'factor', factor, 'or 0 for unlimited');
   const bucket = isLegacy(limit) ? bucketOf(limit) : limit;
   if (bucket === null) return null;
   const bucketSize = Math.max(Math.ceil(checked(limit, 'size', bucket.size, 1) / factor), 1);
@@ -209,7 +210,7 @@ function checked({ key }: RateLimit, name: string, value: number, least: number)
   return value;
 }
 
-/** Limiters with the same name share their rows. */
+/** Returns a function that gives the limiter of a key and a bucket. Limiters with the same name share their rows. */
 function buckets(store: Store): (key: string, bucket: TranslatedLimit) => AnyLimiter {
   const limiterOf = limitersOf(store);
   return (key, { bucketSize: size, dripRate, dripSize }) =>
@@ -218,7 +219,9 @@ function buckets(store: Store): (key: string, bucket: TranslatedLimit) => AnyLim
     );
 }
 
-/** Asks for an actor's factor once a minute. Concurrent calls share one request, and a failed request is not remembered. */
+/**
+ * Requests an actor's factor at most once a minute. Concurrent calls share one request, and a failed request is not remembered.
+ */
 function remembered(
   ask: (actor: Actor) => MaybePromise<number>,
   clock: { now(): Millis },
@@ -236,7 +239,7 @@ function remembered(
   };
 }
 
-/** `level` is the number of calls in the bucket. */
+/** The result of a call. `level` is the number of calls in the bucket. */
 function infoOf(
   { dripRate, dripSize }: TranslatedLimit,
   { allowed, remaining, retryAfter, resetAfter }: Decision,

@@ -1,13 +1,13 @@
 /**
- * throttled's GCRA rate limiter, with its quotas, results and headers, in memory or on any store. Durations are in
- * milliseconds, where Go has a `Duration`.
+ * A drop-in for throttled's GCRA rate limiter, with its quotas, results and headers, in memory or on any store. Durations are in
+ * milliseconds where the original uses Go's `Duration`.
  */
 import { type Decision, type MaybePromise, memory, type Millis, SluiceError, type Store } from 'sluice';
 import { type Answer, chain, type Clock, type WithStore } from 'sluice/store';
 import { checkOptionNames, notNegative, positive, whole } from './shared/options.ts';
 import { cellCounter, nanos } from './shared/cells.ts';
 
-/** `count` requests per `period`, evenly spaced. */
+/** A rate of `count` requests per `period`, evenly spaced. */
 export interface Rate {
   /** The number of requests per period. */
   readonly count: number;
@@ -36,19 +36,19 @@ export type RateQuota = ({ readonly rate: Rate } | { readonly maxRate: Rate }) &
 export interface RateLimitResult {
   /** Whether the request is denied. */
   readonly limited: boolean;
-  /** The largest burst: `maxBurst` + 1. */
+  /** The largest burst, which is `maxBurst` + 1. */
   readonly limit: number;
   /** How many more requests would pass now. */
   readonly remaining: number;
   /** Milliseconds until the key is fully replenished. */
   readonly resetAfter: Millis;
-  /** Milliseconds until the request would pass; −1 if it was not limited, or if it can never pass. */
+  /** Milliseconds until the request would pass. −1 if it was not limited, or if it can never pass. */
   readonly retryAfter: Millis;
 }
 
 /** A limiter with the original's method. */
 export interface GcraRateLimiter<R extends MaybePromise<Decision> = Decision> {
-  /** Charges `quantity` (default 1) if it passes. A quantity of 0 charges nothing. */
+  /** Charges `quantity` units (default 1) if the limit allows them. A quantity of 0 charges nothing. */
   rateLimit(key: string, quantity?: number): Answer<R, RateLimitResult>;
 }
 
@@ -56,9 +56,12 @@ export interface GcraRateLimiter<R extends MaybePromise<Decision> = Decision> {
 export interface GcraRateLimiterOptions {
   /** The rate and the burst. */
   readonly quota: RateQuota;
-  /** Separates its keys from those of other limiters in the store; limiters with the same prefix share keys. Default 'throttled'. */
+  /**
+   * Separates the keys of this limiter from those of other limiters in the store. Limiters with the same prefix share keys.
+   * Default 'throttled'.
+   */
   readonly prefix?: string | undefined;
-  /** The most keys that the default store keeps. Default: that of `memory()`. Not with `store`. */
+  /** The maximum number of keys that the default store keeps. Default: the same as for `memory()`. Not allowed with `store`. */
   readonly maxKeys?: number | undefined;
   /** The clock of the default store. A store that you pass uses its own clock. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
@@ -77,7 +80,7 @@ export function createGcraRateLimiter(
   checkOptionNames('createGcraRateLimiter', options, ['quota', 'prefix', 'maxKeys', 'store', 'clock']);
   const { quota, prefix = 'throttled', maxKeys, store, clock } = options;
   if (store !== undefined && maxKeys !== undefined)
-    throw new SluiceError('ERR_UNKNOWN_OPTION', 'maxKeys', maxKeys, 'only without a store');
+    throw new SluiceError('ERR_UNKNOWN_OPTION', 'maxKeys', maxKeys, 'allowed only without a store');
   const { interval, limit } = parse(quota);
   const count = cellCounter<MaybePromise<Decision>>(store ?? memory({ clock, maxKeys }), prefix);
 
@@ -91,7 +94,7 @@ export function createGcraRateLimiter(
   };
 }
 
-/** Returns the headers of a result. Negative numbers, such as a `retryAfter` of −1, have no header. Seconds are rounded up. */
+/** Returns the headers of a result. A negative number, such as a `retryAfter` of −1, has no header. Seconds are rounded up. */
 export function rateLimitHeaders(result: Omit<RateLimitResult, 'limited'>): Record<string, string> {
   const seconds = (span: Millis): number => Math.ceil(nanos(span) / 1e9);
   const headers: readonly (readonly [string, number])[] = [
@@ -105,7 +108,7 @@ export function rateLimitHeaders(result: Omit<RateLimitResult, 'limited'>): Reco
   );
 }
 
-/** As in the original, an interval is a whole number of nanoseconds. */
+/** Validates a quota. As in the original, the interval is a whole number of nanoseconds. */
 function parse(quota: RateQuota): { interval: Millis; limit: number } {
   const name = 'rate' in Object(quota) ? 'rate' : 'maxRate';
   const { [name]: rate, maxBurst } = checkOptionNames(

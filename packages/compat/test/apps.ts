@@ -13,14 +13,16 @@ afterAll(() => {
   for (const client of clients) client.disconnect();
 });
 
-/** A store with its own connection, as another process would have. Its deadline is long, so slow replies do not fail. */
+/**
+ * Creates a store with its own connection, as another process would have. Its deadline is long, so that slow replies do not fail.
+ */
 export function ownRedis(clock?: ManualClock): Store<Promise<Decision>> {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
   clients.push(client);
   return redis(client, { onFailure: 'throw', clock, deadline: '30s' });
 }
 
-/** A store whose server does not exist. */
+/** Creates a store whose server does not exist. */
 export function unreachable(onFailure: 'throw' | 'allow' | 'deny'): Store<Promise<Decision>> {
   const client = new Redis({
     port: 1,

@@ -1,6 +1,6 @@
 /**
  * Compares random calls of the drop-ins for redis-cell and throttled, on a clock that sometimes goes back, with a second
- * implementation of their rule: whole nanoseconds, as in both originals, here in a BigInt.
+ * implementation of their rule. Like both originals, it counts whole nanoseconds, in a BigInt.
  */
 import { expect, test } from 'vitest';
 import { createClThrottle } from '../src/redis-cell.ts';
@@ -19,7 +19,10 @@ interface Cells {
   readonly left: bigint;
 }
 
-/** A quantity of 0 writes nothing. In redis-cell it does, which makes a difference when the clock goes back. */
+/**
+ * The second implementation. A quantity of 0 writes nothing. In redis-cell, it does write, which makes a difference when the
+ * clock goes back.
+ */
 function rule() {
   const arrivals = new Map<string, bigint>();
   return (now: bigint, key: string, interval: bigint, limit: number, quantity: number): Cells => {
@@ -35,13 +38,13 @@ function rule() {
   };
 }
 
-/** Tolerance in nanoseconds: a unit that is this close to being replenished counts as available. */
+/** Tolerance in nanoseconds. A unit that is this close to being replenished counts as available. */
 const TIME_EPSILON = 500;
 
 const unitsOf = ({ left, interval }: Cells, more: number): number =>
   left + BigInt(more) > 0n ? Number((left + BigInt(more)) / interval) : 0;
 
-/** As in redis-cell, which truncates the interval to microseconds and so makes it too short. */
+/** The remaining units as redis-cell computes them. It truncates the interval to microseconds, which makes it too short. */
 const unitsByMicros = ({ left, interval }: Cells): number =>
   left > 0n ? Number(left / 1000n / (interval / 1000n)) : 0;
 
@@ -82,7 +85,7 @@ function* calls(seed: number, grain: number, changing: boolean): Generator<Call>
   for (let step = 0; step < 50; step++) {
     if (changing && draw(5) === 0) [[count, period], maxBurst] = [pick(RATES), pick(BURSTS)];
     const interval = (period * 1e9) / count;
-    // If the clock went back by more than ten seconds and a window, keys would count as fresh.
+    // If the clock went back by more than ten seconds plus a window, the library would treat keys as new.
     const back = draw(40) === 0 ? -Math.min(interval * draw(3), 10e9) : 0;
     const gap = pick([
       0,
@@ -124,7 +127,7 @@ test('redis-cell: 60,000 random calls agree in all five integers on a millisecon
     }
   }
   expect(differences).toEqual([]);
-  // Shortly before the next unit is replenished, the original already counts it.
+  // In 41 cases, the original counts a unit shortly before it is replenished.
   expect(theirsAbove).toEqual([59_959, 41]);
 });
 
@@ -146,7 +149,7 @@ test.each([
       });
       clock.set(millis(now));
       const cells = cellsOf(now, key, BigInt(Math.floor((period * 1e9) / count)), maxBurst + 1, quantity);
-      // As float64 epoch milliseconds, these instants are equal.
+      // These instants are too close together to differ as float64 epoch milliseconds.
       if (cells.limited && cells.wait <= BigInt(2 * off)) break;
       called++;
       const { limited, remaining, resetAfter, retryAfter } = limiter.rateLimit(key, quantity);

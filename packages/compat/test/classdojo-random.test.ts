@@ -12,7 +12,7 @@ const original = require('rolling-rate-limiter') as {
 /** The module from which the original reads the time, in microseconds. */
 const microtime = createRequire(require.resolve('rolling-rate-limiter'))('microtime') as { now(): number };
 
-// The original forgets a key after the interval with a real timer, which does not follow the faked clock.
+// The original uses a real timer to forget a key after the interval, and that timer would not follow the faked clock.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => {
   vi.useRealTimers();
@@ -35,7 +35,7 @@ test.each([
     const options: RateLimiterOptions = {
       interval,
       maxInInterval: 1 + draw(most),
-      // Not above the interval, because the original then stops enforcing it.
+      // Never longer than the interval, because the original would then not enforce it.
       minDifference: Math.min(interval, pick([0, 0, 0.5, 1, 5, 20, 200])),
     };
     const span = interval * 1000;

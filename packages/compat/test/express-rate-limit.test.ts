@@ -64,7 +64,7 @@ describe.each(Object.entries(frameworks))('%s', (_, framework) => {
     const url = await listen(server);
     await statuses(url, 3);
     expect(await limiter.getKey('client')).toMatchObject({ totalHits: 3 });
-    // Declared as void, but it returns the store's promise.
+    // resetKey is declared as void, but returns the store's promise.
     await Promise.resolve(limiter.resetKey('client') as unknown);
     expect(await limiter.getKey('client')).toBeUndefined();
     expect(await statuses(url, 3)).toEqual([200, 200, 429]);

@@ -85,7 +85,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     await expect(opened().incr(2, Number.NaN)).rejects.toMatchObject({ code: 'ERR_DURATION' });
   });
 
-  test('continueExceeding: each request made while limited restarts the whole window', async () => {
+  test('with continueExceeding, each request made while limited restarts the whole window', async () => {
     const { clock, incr, read } = opened({ continueExceeding: true });
     for (let i = 0; i < 2; i++) await incr();
     for (let current = 3; current < 8; current++) {
@@ -100,7 +100,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await incr()).toEqual({ current: 1, ttl: 1000 });
   });
 
-  test('exponentialBackoff: doubles the wait each time and never shortens a reported wait', async () => {
+  test('with exponentialBackoff, the wait doubles each time, and a reported wait is never shortened', async () => {
     const { clock, incr, read } = opened({ exponentialBackoff: true });
     for (let i = 0; i < 2; i++) await incr();
     expect(await incr()).toEqual({ current: 3, ttl: 1000 });
@@ -140,7 +140,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
   });
 
   test.each(['continueExceeding', 'exponentialBackoff'])(
-    'admits at most max of the concurrent hits: %s',
+    'admits at most max of the concurrent hits (%s)',
     async (option) => {
       const { incr } = opened({ [option]: true });
       const all = await Promise.all(Array.from({ length: 100 }, () => incr(20)));
@@ -149,7 +149,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
   );
 });
 
-test('routes have separate counts, routes of a group share one, and limiters without a route are numbered', async () => {
+test('each route has its own counts, routes of a group share theirs, and limiters without a route are numbered', async () => {
   const store = new (sluiceStore({ clock: manualClock() }))();
   const count = async (routeOptions: object) =>
     (await hits(store.child(routeOptions), 'key', 1000, 9))?.current;
@@ -177,7 +177,7 @@ test('each registration has its own memory, unless a store is given', async () =
   expect(await counts(sluiceStore({ store: memory() }))).toEqual([1, 2]);
 });
 
-test('a hit is one store call, and a hit made while limited needs a few more', async () => {
+test('a hit is one store call, and a hit made while limited needs a few more calls', async () => {
   const asked = async (params: object) => {
     const store = counted(memory());
     const route = new (sluiceStore({ store }))(params);
@@ -296,7 +296,7 @@ test('the tests of @fastify/rate-limit pass with Sluice in memory and on Redis, 
   );
   const found = { tests: 0, passed: 0, skippedByThem: 0 };
   for (const file of files) {
-    // These tests wait in real time for windows of half a second, so a machine that pauses can make one fail.
+    // These tests wait in real time for windows of half a second, so one may fail if the machine pauses.
     const report = await punctually(20, () => reportOf(join(theirs, file)));
     const count = (what: string) => Number(new RegExp(`^# ${what} (\\d+)$`, 'm').exec(report)?.[1]);
     found.tests += count('tests');

@@ -3,7 +3,7 @@
  * not change the state.
  */
 
-/** Microseconds, as numerator and denominator. */
+/** A number of microseconds, as numerator and denominator. */
 type Fraction = readonly [bigint, bigint];
 
 function reduced(n: bigint, d: bigint): Fraction {
@@ -32,7 +32,7 @@ export interface ExactPace {
   book(permits: number, now: number): number;
 }
 
-/** Rates and permits must be whole numbers. Times are in whole microseconds. */
+/** A limiter that computes with exact fractions. Rates and permits must be integers. Times are in whole microseconds. */
 export function exactPace(shape: Shape, firstRate: number, created: number): ExactPace {
   const warmup = shape.warmup === undefined ? undefined : of(shape.warmup * 1000);
   const coldFactor = of(shape.coldFactor ?? 1);

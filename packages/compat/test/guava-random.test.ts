@@ -9,7 +9,7 @@ describe('random calls', () => {
   const RATES = [1, 2, 3, 5, 7, 10, 33, 100, 999, 5000];
 
   for (const warmup of [undefined, 1, 400, 3000]) {
-    test(`agree with exact fractions, warm-up ${warmup}`, async () => {
+    test(`agree with exact fractions at a warm-up of ${warmup}`, async () => {
       for (let seed = 1; seed <= 40; seed++) {
         const draw = random(seed);
         const clock = manualClock(draw(1e9) / 1000);
@@ -31,7 +31,7 @@ describe('random calls', () => {
             const wait = limiter.reserve(permits) * 1000;
             expect(Math.abs(wait - exact.book(permits, now))).toBeLessThanOrEqual(step + 1e-6);
           } else {
-            // Far enough from the wait that a rounding error of a microsecond per step makes no difference.
+            // The timeout is far enough from the wait that a rounding error of a microsecond per step makes no difference.
             const wait = exact.waitAt(now);
             const timeout = wait + (draw(2) === 0 ? -1 : 1) * (step + 1 + draw(1e5));
             const granted = await limiter.tryAcquire(permits, timeout / 1000);

@@ -1,4 +1,4 @@
-/** Guava's RateLimiter: all recorded steps, the rest of the API, and the same rules on a store. */
+/** Tests Guava's RateLimiter: all recorded steps, the rest of the API, and the same rules on a store. */
 import { describe, expect, test } from 'vitest';
 import { createLimiter, pacer } from 'sluice';
 import { type DistributedRateLimiter, RateLimiter, type RateLimiterOptions } from '../src/guava.ts';
@@ -13,7 +13,7 @@ interface Step {
   readonly permits: number;
   readonly permitsPerSecond?: number | 'Infinity';
   readonly timeoutMs?: number;
-  /** Absent if the arguments were rejected. */
+  /** Microseconds that the call waited. Absent if the arguments were rejected. */
   readonly waitedMicros?: number;
   readonly expected: unknown;
 }
@@ -40,7 +40,7 @@ function shapeOf({ warmupMs, coldFactor, maxBurstSeconds }: Scenario): RateLimit
   return { warmup: warmupMs, coldFactor, maxBurstSeconds };
 }
 
-/** Replays a scenario as it was recorded: sets the clock, then calls. Returns the differences. */
+/** Replays a scenario as it was recorded, by setting the clock before each call. Returns the differences. */
 async function differences(
   scenario: Scenario,
   clock: ManualClock,
@@ -82,7 +82,7 @@ async function answer(limiter: Verbs, step: Step): Promise<unknown> {
 }
 
 describe('recorded scenarios', () => {
-  test('are 93 in number, with 3590 steps', () => {
+  test('number 93 and have 3590 steps', () => {
     expect(compared).toHaveLength(93);
     expect(compared.flatMap(({ steps }) => steps.filter(isCompared))).toHaveLength(3590);
   });
@@ -135,7 +135,7 @@ describe('the API', () => {
     const { clock, limiter } = open(2);
     limiter.reserve();
     clock.advance(60_000);
-    // Two stored permits, then one every half second: the fourth call waits for what the third one took.
+    // Two stored permits pass, then one permit every half second. The fourth call waits for the permit that the third one took.
     expect([1, 1, 1, 1].map((permits) => limiter.reserve(permits))).toEqual([0, 0, 0, 500]);
   });
 
@@ -261,7 +261,9 @@ describe('the API', () => {
 describe.each(['memory', 'redis 7'])('distributed, on %s', (name) => {
   const makeStore = STORES[name];
 
-  /** Leaves out idle time before the first call and infinite first rates, for which `distributed` stores nothing. */
+  /**
+   * Leaves out scenarios with idle time before the first call or an infinite first rate, for which `distributed` stores nothing.
+   */
   const there = compared.filter(
     ({ permitsPerSecond, startMicros, steps, warmupMs }) =>
       permitsPerSecond !== 'Infinity' && (warmupMs !== undefined || steps[0]?.atMicros === startMicros),

@@ -9,7 +9,7 @@ import { counted, freshPrefix, ownRedis } from './apps.ts';
 const MINUTE = 60_000;
 const START = 1_700_000_000_000;
 
-/** The store that the middleware itself provides. */
+/** The interface of the store that the middleware itself provides. */
 interface TheirStore {
   init(options: never): void;
   increment(key: string): unknown;

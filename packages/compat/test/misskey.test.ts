@@ -15,7 +15,7 @@ interface Scenario {
   readonly steps: readonly {
     readonly atMs: number;
     readonly actor: string;
-    /** null if the call passed. `resetMs` counts from the start of the scenario. */
+    /** The recorded result, or null if the call passed. `resetMs` counts from the start of the scenario. */
     readonly expect: { readonly code: string; readonly info: { readonly resetMs: number } } | null;
   }[];
 }
@@ -60,7 +60,7 @@ test('the guide contains the code that is tested here', () => {
   expect(read('../../../docs/migrate/misskey.md')).toContain(code);
 });
 
-test('with the same limits, sluice-compat/sharkey decides as recorded at 106 of 163 steps', async () => {
+test('with the same limits, sluice-compat/sharkey decides like the recorded Misskey at 106 of 163 steps', async () => {
   let agree = 0;
   for (const { limit, factor = 1, steps } of scenarios) {
     const clock = manualClock();

@@ -15,7 +15,7 @@ afterAll(() => {
 let names = 0;
 const ownName = (): string => `carlson ${process.pid} ${++names}`;
 
-/** Recorded from ratelimit.js 1.8.0 (with `rules`) and from Carlson's script in it (with `limits`). */
+/** A scenario that was recorded from ratelimit.js 1.8.0 (with `rules`) or from Carlson's script in it (with `limits`). */
 interface Scenario {
   readonly name: string;
   readonly rules?: readonly Rule[];
@@ -123,7 +123,7 @@ for (const store of ['memory', 'redis 7']) {
   });
 }
 
-test('carlson: replays 13 scenarios with 415 steps, of which 8 with 231 steps must agree, and leaves out 3', () => {
+test("the recording of Carlson's script has 13 scenarios with 415 steps, of which 8 with 231 steps must agree and 3 are left out", () => {
   const { scenarios } = load<{ scenarios: Scenario[] }>('carlson');
   const divides = (rule: Rule): boolean => {
     const [duration, , precision = duration] = 'interval' in rule ? [rule.interval, 0, rule.precision] : rule;

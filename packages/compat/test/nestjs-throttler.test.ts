@@ -49,7 +49,7 @@ describe.each(Object.entries(places))('%s', (_, open) => {
     expect(await hit(2500, 2, 2500)).toMatchObject({ totalHits: 2, timeToExpire: 1 });
   });
 
-  test('one hit too many blocks for blockDuration, and further hits do not prolong it', async () => {
+  test('one hit too many blocks the key for blockDuration, and further hits do not prolong the block', async () => {
     const { clock, hit } = opened();
     await hit(1000, 1, 5000);
     expect(await hit(1000, 1, 5000)).toMatchObject({ totalHits: 2, isBlocked: true, timeToBlockExpire: 5 });
@@ -170,7 +170,7 @@ describe('compared with the storage of @nestjs/throttler', () => {
     ['a longer block', 3000, 7000],
     ['a shorter block', 3000, 1000],
     ['no block', 3000, 0],
-  ])('gives the same results for the same hits at the same times: %s', async (_, ttl, block) => {
+  ])('gives the same results for the same hits at the same times (%s)', async (_, ttl, block) => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 40 }),
@@ -190,7 +190,7 @@ describe('compared with the storage of @nestjs/throttler', () => {
               expect(record.timeToBlockExpire).toBe(expected.timeToBlockExpire);
             } else {
               expect(record.totalHits).toBe(expected.totalHits);
-              // After a block, the original counts this time from a denied hit.
+              // After a block, the original measures timeToExpire from a denied hit.
               if (!wereBlocked.has(key)) expect(record.timeToExpire).toBe(expected.timeToExpire);
             }
           }

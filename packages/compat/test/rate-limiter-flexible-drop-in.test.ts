@@ -1,4 +1,4 @@
-/** Calls, classes and types that code written for rate-limiter-flexible uses, compared with the original. */
+/** Compares calls, classes and types that code written for rate-limiter-flexible uses with the original. */
 import { Redis } from 'ioredis';
 import { Redis as Valkey } from 'iovalkey';
 import * as original from 'rate-limiter-flexible';
@@ -47,7 +47,7 @@ async function answer(promise: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** The original and ours on Redis, with the same options and different prefixes. */
+/** Creates the original and our limiter on Redis, with the same options and different prefixes. */
 function bothOnRedis(options: IRateLimiterOptions): readonly (RateLimiterLike | original.RateLimiterRedis)[] {
   const keyPrefix = freshPrefix();
   return [
@@ -60,7 +60,7 @@ function bothOnRedis(options: IRateLimiterOptions): readonly (RateLimiterLike | 
   ];
 }
 
-test('execEvenly: msBeforeNext is the time that remains after the delay, as in the original', async () => {
+test('with execEvenly, msBeforeNext is the time that remains after the delay, as in the original', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
   const clock = manualClock(Date.now());
   const options = { points: 8, duration: 4, execEvenly: true, execEvenlyMinDelayMs: 1 };
@@ -238,7 +238,7 @@ describe("the original's wrappers around ours", () => {
   const make = (options: Partial<IRateLimiterOptions> = {}): RateLimiterMemory =>
     new RateLimiterMemory({ points: 2, duration: 10, ...options });
 
-  test('RLWrapperBlackAndWhite works', async () => {
+  test('RLWrapperBlackAndWhite works with our limiters', async () => {
     const wrapped = new original.RLWrapperBlackAndWhite({
       limiter: make({ points: 1 }),
       blackList: ['bad'],
@@ -251,7 +251,7 @@ describe("the original's wrappers around ours", () => {
     expect(await wrapped.delete('a')).toBe(true);
   });
 
-  test('RateLimiterQueue works', async () => {
+  test('RateLimiterQueue works with our limiters', async () => {
     const queue = new original.RateLimiterQueue(make({ points: 1, duration: 0.05 }));
     expect(await queue.removeTokens(1)).toBe(0);
     const started = performance.now();

@@ -1,4 +1,4 @@
-/** Where ours differs from the original because the original's documentation promises it, and errors for invalid options. */
+/** Tests behavior that the original's documentation promises but the original does not have, and errors for invalid options. */
 import { Redis } from 'ioredis';
 import * as original from 'rate-limiter-flexible';
 import { afterAll, describe, expect, inject, test } from 'vitest';
@@ -27,7 +27,7 @@ let prefixes = 0;
 const freshPrefix = (): string => `rlf docs ${process.pid} ${++prefixes}`;
 
 for (const name of ['memory', 'redis 7'] as const) {
-  describe(`${name}: where ours differs, as the original documents`, () => {
+  describe(`${name}: behavior that the original only documents`, () => {
     const clock = manualClock(1_700_000_000_000);
     const make = (options: RateLimiterOptions): RateLimiterMemory =>
       new RateLimiterMemory({ ...options, store: STORES[name](clock) });
@@ -104,7 +104,8 @@ for (const name of ['memory', 'redis 7'] as const) {
       for (let i = 0; i < 3; i++) await limiter.consume('a');
       clock.advance(2);
       await limiter.consume('a');
-      // The first call is not delayed. The equal share of the last is 249 ms; the original would wait 4 times the minimum.
+      // The first call is not delayed. The equal share of the last call is 249 ms, while the original would wait 4 times the
+      // minimum.
       expect(delays).toEqual([250, 250, 250]);
       const least = new RateLimiterMemory({ ...options, execEvenlyMinDelayMs: 20, keyPrefix: 'least' });
       await least.consume('a', 2);
@@ -114,10 +115,10 @@ for (const name of ['memory', 'redis 7'] as const) {
   });
 }
 
-/** Longer than the server takes to reply. */
+/** Resolves after longer than the server takes to reply. */
 const settled = (): Promise<undefined> => new Promise((resolve) => setTimeout(resolve, 5, undefined));
 
-/** Counts the calls that reach the store. */
+/** Wraps a store to record the hits that reach it. */
 function watched(store: Store): Store & { hits: Hit[] } {
   const hits: Hit[] = [];
   return {
@@ -146,7 +147,7 @@ describe('RateLimiterRedis', () => {
       await new RateLimiterRedis({ ...options, keyPrefix: freshPrefix() }).consume('a');
     }));
 
-  test('exactly as many of 100 concurrent calls pass as there are points', async () => {
+  test('of 100 concurrent calls, exactly as many pass as there are points', async () => {
     const store = redis(client, { onFailure: 'throw', deadline: '30s' });
     const limiter = new RateLimiterRedis({ points: 7, duration: 100, store, keyPrefix: freshPrefix() });
     const answers = await Promise.allSettled(Array.from({ length: 100 }, () => limiter.consume('a')));
@@ -288,7 +289,7 @@ describe('RateLimiterUnion', () => {
     await expect(union.consume('k')).rejects.toHaveProperty('theirs');
   });
 
-  test('requires limiters', () => {
+  test('requires at least one limiter', () => {
     expect(() => new RateLimiterUnion()).toThrow('ERR_OPTIONS');
     expect(() => new RateLimiterUnion({} as RateLimiterMemory)).toThrow('ERR_OPTIONS');
   });

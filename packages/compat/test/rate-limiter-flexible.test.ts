@@ -29,7 +29,7 @@ interface Numbers {
 
 type Answer = { readonly rejected: boolean; readonly value: Numbers | boolean | null };
 
-/** A denial rejects with a value that is not an `Error`. */
+/** Turns a result or a rejection into a value. A denial rejects with a value that is not an `Error`. */
 async function outcome(promise: Promise<Numbers | boolean | null>): Promise<Answer> {
   try {
     return { rejected: false, value: plain(await promise) };
@@ -42,7 +42,7 @@ async function outcome(promise: Promise<Numbers | boolean | null>): Promise<Answ
 const plain = (value: Numbers | boolean | null): Numbers | boolean | null =>
   typeof value === 'object' && value !== null ? (JSON.parse(JSON.stringify(value)) as Numbers) : value;
 
-/** Park and Miller's random numbers: the same sequence in every run. */
+/** Park and Miller's random number generator, which gives the same sequence in every run. */
 function dice(seed: number): (sides: number) => number {
   let state = seed;
   return (sides) => {
@@ -65,7 +65,7 @@ const CALLS = [
   'delete',
 ] as const;
 
-/** One random call. A reward leaves at least one consumed point, because the original would create points below that. */
+/** Makes up a random call. A reward leaves at least one consumed point, because the original would create points below that. */
 function randomCall(roll: (sides: number) => number, consumed: number, second = 1) {
   const call = CALLS[roll(CALLS.length)];
   const key = 'ab'[roll(2)];
@@ -86,7 +86,10 @@ function randomCall(roll: (sides: number) => number, consumed: number, second = 
   };
 }
 
-/** Removes known differences: after `set` the original reports 0 remaining points, and `isFirstInDuration` when it blocks. */
+/**
+ * Removes known differences. After `set`, the original reports 0 remaining points, and it reports `isFirstInDuration` when it
+ * blocks.
+ */
 function comparable(name: string, { rejected, value }: Answer, blocks: boolean): unknown {
   if (typeof value !== 'object' || value === null) return { rejected, value };
   const { msBeforeNext: _, ...rest } = value;
@@ -159,7 +162,7 @@ test('compared with the original on Redis 7, 30 random sequences of 40 calls hav
     for (let i = 0; i < 40; i++) {
       const consumed = (await theirs.get('a'))?.consumedPoints ?? 0;
       const others = (await theirs.get('b'))?.consumedPoints ?? 0;
-      // Durations of at least 1000 seconds, so that none ends during the test.
+      // Durations are at least 1000 seconds, so that none ends during the test.
       const call = randomCall(roll, Math.min(consumed, others), 1000);
       const [a, b] = [await outcome(call.run(theirs)), await outcome(call.run(ours))];
       const blocks = options.blockDuration > 0;

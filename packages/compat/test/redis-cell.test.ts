@@ -62,7 +62,7 @@ for (const name of STORE_NAMES) {
       });
     }
 
-    test('state carries over between any number of parameter sets, as one arrival time', async () => {
+    test('any number of parameter sets share the state of a key, which is one arrival time', async () => {
       const clock = manualClock(1_700_000_000_000);
       const throttle = createClThrottle({ store: makeStore(clock) });
       for (let burst = 0; burst < 50; burst++) await throttle('k', burst, 1, 1);
@@ -89,7 +89,7 @@ for (const name of STORE_NAMES) {
   });
 }
 
-test('replays 34 scenarios with 1442 steps and leaves out 9', () => {
+test('replays 34 scenarios with 1442 steps and leaves out 9 scenarios', () => {
   const steps = run.reduce((sum, scenario) => sum + compared(scenario).length, 0);
   expect([run.length, steps, scenarios.length - run.length]).toEqual([34, 1442, 9]);
 });
@@ -121,7 +121,7 @@ test.each([
   [['k', 1, 0, 1], 'a rate of zero lets nothing pass'],
   [['k', 1, 1, 0], 'a rate of zero lets nothing pass'],
   [['k', 1, 2_000_000_000, 1], 'a rate of zero lets nothing pass'],
-])('cl.throttle rejects %j with a message that explains why', (args, message) => {
+])('clThrottle rejects %j with a message that explains why', (args, message) => {
   const throttle = createClThrottle();
   const call = (): unknown => throttle(...(args as unknown as ClThrottleArgs));
   expect(call).toThrow(CellError);

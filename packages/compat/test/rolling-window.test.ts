@@ -159,7 +159,7 @@ for (const store of ['memory', 'redis 7']) {
   });
 }
 
-test('risingstack: replays 70 scenarios with 3238 steps, 26 of them with 927 steps exactly, and leaves out 22', () => {
+test('replays 70 scenarios of RisingStack with 3238 steps, 26 of them with 927 steps exactly, and leaves out 22 scenarios', () => {
   const exact = risingstackScenarios.filter(({ exactLog }) => exactLog);
   expect(risingstack.vectors).toHaveLength(70);
   expect(risingstack.vectors.reduce((sum, { steps }) => sum + steps, 0)).toBe(3238);
@@ -168,7 +168,7 @@ test('risingstack: replays 70 scenarios with 3238 steps, 26 of them with 927 ste
   expect(Object.values(risingstack.leftOut).flat()).toHaveLength(22);
 });
 
-test('classdojo: replays 32 scenarios with 1300 steps, without 34 of the old API and 2 whose clock goes back', () => {
+test('replays 32 scenarios of classdojo with 1300 steps, and leaves out 34 of the old API and 2 whose clock goes back', () => {
   expect(classdojo.vectors).toHaveLength(32);
   expect(classdojo.vectors.reduce((sum, { steps }) => sum + steps, 0)).toBe(1300);
   expect(Object.values(classdojo.leftOut).map((names) => names.length)).toEqual([34, 2]);
@@ -183,7 +183,7 @@ describe('a limiter of rateLimiterFactory', () => {
     wait,
   });
 
-  test('accepts an id, a number, both or neither, and returns a promise', async () => {
+  test('accepts an id, a number of actions, both or neither, and returns a promise', async () => {
     const limiter = rateLimiterFactory(options);
     expect(await limiter()).toEqual(left(1, 4, 0));
     expect(await limiter(2)).toEqual(left(2, 2, 0));
@@ -281,7 +281,7 @@ describe('four concurrent clients on one key', () => {
     expect(results.reduce((sum, { acknowledged }) => sum + acknowledged, 0)).toBe(100);
   });
 
-  test('batches in mode nary use the limit to the last action', async () => {
+  test('use the limit to the last action with batches in mode nary', async () => {
     const namespace = ownName();
     const results = await calls((one) => {
       const options = { interval: 60_000, maxInInterval: 100, mode: 'nary', namespace } as const;
@@ -291,7 +291,7 @@ describe('four concurrent clients on one key', () => {
     expect(results.reduce((sum, { acknowledged }) => sum + acknowledged, 0)).toBe(100);
   });
 
-  test('RedisRateLimiter admits exactly the limit', async () => {
+  test('are admitted by RedisRateLimiter up to exactly the limit', async () => {
     const namespace = ownName();
     const results = await calls((one) => {
       const limiter = new RedisRateLimiter({

@@ -1,4 +1,7 @@
-/** Compares random calls with a second implementation of a Sharkey limit: a counter and the time of its last drip. */
+/**
+ * Compares random calls with a second implementation of a Sharkey limit, which consists of a counter and the time of its last
+ * drip.
+ */
 import { describe, expect, test } from 'vitest';
 import {
   type Actor,
@@ -18,7 +21,7 @@ interface Bucket {
 
 const seconds = (span: number): number => Math.ceil(span / 1000);
 
-/** A blocked call writes nothing. The drips of an empty bucket are counted from the next call. */
+/** The second implementation. A blocked call writes nothing. The drips of an empty bucket are counted from the next call. */
 function rules(): (limit: RateLimit, factor: number, actor: string, now: number) => LimitInfo {
   const buckets = new Map<string, Bucket>();
   return (limit, factor, actor, now) => {

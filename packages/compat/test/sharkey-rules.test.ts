@@ -92,7 +92,7 @@ test.each<[string, object, unknown]>([
   expect((await exempt.limit(limit, 'a')).remaining).toBe(Number.MAX_SAFE_INTEGER);
 });
 
-test('ignores negative numbers that are not used', () => {
+test('ignores negative numbers in members that are not used', () => {
   expect(translateLimit({ key: 'k', max: 5, duration: 1000, minInterval: -9 }, 1)).toEqual(
     scaled([5, 200, 1], 1),
   );
@@ -108,7 +108,7 @@ test('uses a factor of 1 by default', () => {
 test.each([
   [{ size: 0 }, 'size must be a finite number above 0 (at least 1); got 0'],
   [{ minInterval: -1 }, 'minInterval must be a finite number above 0; got -1'],
-])('the error says which values are valid: %j', (numbers, message) => {
+])('the error for %j says which values are valid', (numbers, message) => {
   const type = 'size' in numbers ? 'bucket' : undefined;
   expect(() => translateLimit({ key: 'k', type, ...numbers } as RateLimit)).toThrow(message);
 });
@@ -123,7 +123,7 @@ const UNLIMITED = {
 };
 
 test.each([{ disabled: true, factor: () => -1 }, { factor: () => 0 }, { factor: async () => 0 }])(
-  'reports an unlimited call as such each time and counts nothing: %o',
+  'reports a call with the unlimited limit %o as unlimited each time, and counts nothing',
   async (options) => {
     const store = STORES['memory'](manualClock());
     const { limit } = createSkRateLimiterService({ store, ...options });
@@ -148,7 +148,7 @@ describe.each(['memory', 'redis 7'])('a result, on %s', (name) => {
     expect(await limit(one, 'a')).toEqual({ blocked: false, ...full });
   });
 
-  test('with a drip size above 1 has a full reset after the number of drips that empties the bucket', async () => {
+  test('with a drip size above 1 reports a full reset after the number of drips that empties the bucket', async () => {
     const clock = manualClock(1_700_000_000_000);
     const { limit } = createSkRateLimiterService({ store: STORES[name](clock), clock });
     const five: RateLimit = { type: 'bucket', key: 'five', size: 5, dripRate: 1000, dripSize: 2 };
@@ -170,7 +170,7 @@ describe.each(['memory', 'redis 7'])('a result, on %s', (name) => {
     expect(await limit(five, 'a')).toMatchObject({ blocked: false, remaining: 1, fullResetMs: 2000 });
   });
 
-  test('with an asynchronous factor of 0.5 has twice the size and twice the rate', async () => {
+  test('with an asynchronous factor of 0.5 shows twice the size and twice the rate', async () => {
     const clock = manualClock(1_700_000_000_000);
     const factor = async (): Promise<number> => 0.5;
     const { limit } = createSkRateLimiterService({ store: STORES[name](clock), clock, factor });
@@ -181,7 +181,7 @@ describe.each(['memory', 'redis 7'])('a result, on %s', (name) => {
   });
 });
 
-test('at least 98 % of calls with 400 keys and 4 factors find the one bucket of their key and actor', async () => {
+test('of calls with 400 keys and 4 factors, at least 98 % find the bucket of their key and actor', async () => {
   const clock = manualClock(1_700_000_000_000);
   let factor = 1;
   const { limit } = createSkRateLimiterService({ clock, factor: () => factor });

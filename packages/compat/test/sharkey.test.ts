@@ -29,7 +29,7 @@ interface Scenario {
   readonly steps: readonly {
     readonly atMs: number;
     readonly actor: string | { readonly userId: string };
-    /** Index in `limits`; default 0. */
+    /** Index of the limit in `limits`. Default 0. */
     readonly limit?: number;
     readonly expect?: LimitInfo;
     /** The error, if the call is rejected. */
@@ -122,7 +122,7 @@ describe('a factor', () => {
     clock.advance(59_999);
     expect((await limit(TEN, 'a')).blocked).toBe(true);
     clock.advance(2);
-    // By the new rate, two of the ten calls have dripped out, and this call is added: 20 - 8 - 1 = 11.
+    // At the new rate, two of the ten calls have dripped out, and this call is added, so 20 - 8 - 1 = 11 remain.
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: false, remaining: 11 });
     factor = 2;
     clock.advance(60_001);
@@ -199,7 +199,7 @@ describe('a factor', () => {
 });
 
 describe('the state', () => {
-  test('of 20 keys and 5 factors is one bucket per key and actor', async () => {
+  test('for 20 keys and 5 factors is one bucket per key and actor', async () => {
     let factor = 1;
     const { clock, limit } = service({ factor: () => factor });
     for (factor of [1, 0.5, 0.25, 2, 5]) {
@@ -212,7 +212,7 @@ describe('the state', () => {
     }
   });
 
-  test('of different keys and actors is separate, even if they are equal when joined', async () => {
+  test('is separate for different keys and actors, even if they are equal when joined', async () => {
     const { limit } = service();
     const one = (key: string): RateLimit => ({ type: 'bucket', key, size: 1 });
     for (let i = 0; i < 500; i++) {
@@ -221,7 +221,7 @@ describe('the state', () => {
     }
   });
 
-  test('of keys that clients invent is one row each, and outlives the limiter that wrote it', async () => {
+  test('is one row for each key that clients invent, and outlives the limiter that wrote it', async () => {
     const store = memory({ clock: manualClock() });
     const { limit } = service({ store });
     for (let i = 0; i < 2000; i++) await limit({ type: 'bucket', key: `/files/${i}`, size: 1 + i }, 'a');
@@ -229,7 +229,7 @@ describe('the state', () => {
     expect((await limit({ type: 'bucket', key: '/files/0', size: 1 }, 'a')).blocked).toBe(true);
   });
 
-  test('does not replenish, or charge blocked calls, when the clock goes back', async () => {
+  test('is not replenished, and not charged for blocked calls, when the clock goes back', async () => {
     const { clock, limit } = service();
     for (let i = 0; i < 10; i++) await limit(TEN, 'a');
     clock.advance(-5000);
@@ -239,7 +239,7 @@ describe('the state', () => {
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: false, remaining: 0, resetMs: 60_000 });
   });
 
-  test('has a full reset for the calls it holds, even when the clock went back or the bucket shrank', async () => {
+  test('has a full reset that fits the calls in the bucket, even if the clock went back or the bucket shrank', async () => {
     let factor = 1;
     const { clock, limit } = service({ factor: () => factor });
     const five: RateLimit = { type: 'bucket', key: 'five', size: 5, dripSize: 2, dripRate: 1000 };
@@ -259,7 +259,7 @@ describe('the state', () => {
     expect(await limit(TEN, 'a')).toMatchObject({ resetMs: 60_000, fullResetMs: 600_000 });
     clock.advance(59_999.2);
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: true, resetMs: 1, fullResetMs: 600_000 });
-    // A quarter of a microsecond early counts as on time, and does not add a millisecond to the next wait.
+    // A call that is a quarter of a microsecond early counts as on time, and does not add a millisecond to the next wait.
     clock.advance(0.5 - 2 ** -12);
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: false, resetMs: 60_000, fullResetMs: 600_000 });
     expect(await limit(TEN, 'a')).toMatchObject({ blocked: true, resetMs: 60_000, fullResetMs: 600_000 });

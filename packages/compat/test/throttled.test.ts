@@ -1,8 +1,9 @@
 /**
- * Replays the recordings of throttled through its drop-in API. Compared are limited, limit, remaining (where one more or less
- * is accepted within 2 µs of a whole unit), reset and retry times within 1 µs, and the headers. Left out are scenarios whose
- * interval is below 0.1 ms or that keep only the most recent keys, steps after a negative quantity, denials whose wait is at
- * most 2 µs, and the remaining units and reset for a quantity above the limit, where the original forgets earlier use.
+ * Replays the recordings of throttled through its drop-in API. The tests compare `limited`, `limit`, `remaining` (accepting one
+ * more or less within 2 µs of a whole unit), the reset and retry times within 1 µs, and the headers. They leave out scenarios
+ * whose interval is below 0.1 ms or that keep only the most recent keys, steps after a negative quantity, and denials whose wait
+ * is at most 2 µs. For a quantity above the limit, they also leave out the remaining units and the reset time, because the
+ * original forgets earlier use.
  */
 import { describe, expect, test } from 'vitest';
 import {
@@ -85,7 +86,7 @@ function compared({ steps }: Scenario): readonly Step[] {
     steps
       .slice(0, negative < 0 ? steps.length : negative)
       .filter(({ expected }) => expected.retryAfterNs < 0 || expected.retryAfterNs > FINEST_STEP_NS)
-      // The clock goes back by 100 s, with a window of 2 s. The original then denies for 100 s; ours counts the key as fresh.
+      // The clock goes back by 100 s, with a window of 2 s. The original then denies for 100 s, while ours treats the key as new.
       .filter(({ atNanos }) => atNanos > -10e9)
   );
 }
@@ -162,7 +163,7 @@ function inOrder(headers: Readonly<Record<string, string>>): string {
   return JSON.stringify(Object.fromEntries(names.filter((n) => n in headers).map((n) => [n, headers[n]])));
 }
 
-test('replays 52 scenarios with 2096 steps and leaves out 5', () => {
+test('replays 52 scenarios with 2096 steps and leaves out 5 scenarios', () => {
   const steps = run.reduce((sum, scenario) => sum + compared(scenario).length, 0);
   expect([run.length, steps, recorded.scenarios.length - run.length]).toEqual([52, 2096, 5]);
 });
@@ -175,7 +176,7 @@ test('our headers equal those of all 28 recorded responses', () => {
   }
 });
 
-test('accepts or rejects all 30 recorded quotas as recorded, with the same interval', () => {
+test('accepts or rejects all 30 quotas as recorded, with the same interval', () => {
   expect(recorded.constructors).toHaveLength(30);
   for (const { result, emissionIntervalNs, ...quota } of recorded.constructors) {
     const make = () =>

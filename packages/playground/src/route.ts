@@ -1,4 +1,4 @@
-/** Routing: which part is shown, and its state. It is in the URL fragment, so that any static server can serve the page. */
+/** Keeps the part that is shown, and its state, in the URL fragment, so that any static server can serve the page. */
 import { effect, signal } from '@preact/signals';
 import { fromQuery } from './model/state.ts';
 import { query, show } from './playground/store.ts';
@@ -11,7 +11,10 @@ function read(): { part: PartName; text: string } {
   return { part: PARTS.find((one) => one === name) ?? 'playground', text };
 }
 
-/** Milliseconds. Browsers reject URL changes that are as frequent as the moves of a slider. */
+/**
+ * Milliseconds to wait before the URL is updated, because browsers reject URL changes that are as frequent as the moves of a
+ * slider.
+ */
 const SETTLED = 200;
 
 export const part = signal<PartName>('playground');

@@ -1,6 +1,6 @@
 /**
- * Opens the page in a real browser: built once per test file, served without network. Every error of the page fails a
- * test.
+ * Opens the page in a real browser. The page is built once per test file and served without a network. Every error of the page
+ * fails a test.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -114,7 +114,7 @@ export async function settled<T>(see: () => Promise<T>): Promise<T> {
     const before = await see();
     await new Promise((resolve) => setTimeout(resolve, 300));
     if ((await see()) === before) return before;
-    if (triesLeft === 0) throw new Error('it never stands still');
+    if (triesLeft === 0) throw new Error('the page never stops changing');
   }
 }
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => site?.close());
 
 test.each(CHAPTERS)(
-  '$title: runs the limit of its code, has a past with admissions and denials, and links to a valid state',
+  'the chapter "$title" runs the limit of its code, starts with admissions and denials, and links to a valid state',
   (chapter) => {
     const instance = createInstance(chapter);
     const [options] = /\{.*\}/.exec(chapter.code) ?? [''];
@@ -37,7 +37,7 @@ test('an instance drops requests that the picture no longer shows', () => {
   expect(instance.levels.length).toBeLessThan(1000);
 });
 
-test('every picture moves, and answers requests', async () => {
+test('every picture moves, and decides requests that the reader adds', async () => {
   const page = await site.open('#learn');
   const canvases = page.locator('figure canvas');
   expect(await canvases.count()).toBe(CHAPTERS.length);

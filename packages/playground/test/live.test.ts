@@ -51,7 +51,7 @@ function post(server: Started, path: string, body: unknown): Promise<Response> {
   return fetch(server.url + path, { method: 'POST', body: JSON.stringify(body) });
 }
 
-/** Sends `count` takes at once. */
+/** Sends `count` takes concurrently. */
 function takes(server: Started, limit: string, key: string, count: number): Promise<Response> {
   return post(
     server,
@@ -61,7 +61,7 @@ function takes(server: Started, limit: string, key: string, count: number): Prom
 }
 
 /**
- * Sends `count` takes ten times per second until the test ends. Takes that a busy machine missed are sent with the next
+ * Sends `count` takes ten times per second until the test ends. If a busy machine misses some takes, they are sent with the next
  * ones.
  */
 function traffic(server: () => Started, limit: string, key: string, count: number): void {
@@ -105,7 +105,7 @@ test('shows the rates, near-limit requests, denied keys and latency of the traff
 test('shows exact counts of near-limit requests and of the most denied keys', async () => {
   const server = await serve(temporaryFile(LIMITS));
   const own = await look(server);
-  // The number is shown for one second, so the page itself has to observe it.
+  // The number is shown for only one second, so code in the page has to observe it.
   const near = own.waitForFunction(() => {
     const facts = [...document.querySelectorAll('.now dl div')];
     const fact = facts.find((one) => one.textContent?.includes('Near the limit'));
@@ -140,7 +140,7 @@ test('shows an open breaker when Redis dies, and a closed one when it is back', 
   await redis.stop();
   await own.locator('dd.denied', { hasText: 'open' }).waitFor();
   await expect.poll(health).toEqual(['down', 'open']);
-  // By default the server counts locally during the outage: there are no faults, but fallback answers.
+  // By default, the server decides locally during the outage, so there are fallback decisions instead of errors.
   await expect.poll(() => fact('Faults')).toMatch(/, [1-9]/);
   await shot(own, 'live-store-down', true);
   const again = await redisServer({ port: redis.port });
@@ -178,7 +178,7 @@ test('looks up a key, and requires the admin token to block and reset it', async
   await own.getByRole('button', { name: 'Reset' }).click();
   await answer.getByText('an admin token is required').waitFor();
   await own.getByLabel('Admin token').pressSequentially('let-me-in', { delay: 20 });
-  // The input survives the updates every second.
+  // The page updates every second, which must not change the input.
   await own.waitForTimeout(1100);
   expect(await own.getByLabel('Admin token').inputValue()).toBe('let-me-in');
   await own.getByRole('button', { name: 'Reset' }).click();
@@ -209,7 +209,7 @@ test('reconnects to a server that is killed and restarted, and shows the gap', a
   const before = await own.locator('.status').textContent();
   server.process.kill('SIGKILL');
   await own.getByText('Connection lost, trying again').waitFor();
-  // The charts stay.
+  // The charts stay visible.
   expect(await own.locator('.now').count()).toBe(1);
   await own.waitForTimeout(2600);
   writeFileSync(file, 'limits: { api: 77/h }');

@@ -10,7 +10,7 @@ not a line
 203.0.113.9 - - [10/Oct/2025:13:55:37 -0700] "GET /b HTTP/1.1" 200 12 "-" "curl/8"`;
 
 describe('a recorded log', () => {
-  test('reads an access log by address, in chronological order, with its original time', () => {
+  test('in access log format is read by address, in chronological order, with its original time', () => {
     const { traffic, by, skipped } = readLog('access.log', COMBINED);
     expect([...traffic.times]).toEqual([0, 1000, 2000]);
     expect([...traffic.keys].map((key) => traffic.names[key])).toEqual([
@@ -41,12 +41,12 @@ describe('a recorded log', () => {
     expect(log.traffic.length).toBe(3000);
   });
 
-  test('throws if there is no valid time', () => {
+  test('without a valid time is rejected', () => {
     expect(() => readLog('poem.txt', 'roses are red\nviolets are blue')).toThrow('poem.txt contains no line');
     expect(() => readLog('empty', '')).toThrow('empty contains no line');
   });
 
-  test('reads the files that the page saves', () => {
+  test('that the page saved can be read back', () => {
     const made = generate(TRAFFIC.rogue);
     const { traffic } = readLog('traffic.log', fileOf(made));
     expect(traffic.names.map(String)).toEqual(made.names.map(String));

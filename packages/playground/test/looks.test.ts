@@ -162,7 +162,7 @@ test('100,000 requests in four lanes play at 60 frames per second', { timeout: 6
   await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(99_000);
   await page.waitForTimeout(3000);
   await page.getByLabel('Speed').selectOption('50');
-  // The page's own work in each frame; the rest of the 16.7 ms is for the browser.
+  // Measures the page's own work in each frame. The rest of the 16.7 ms is for the browser.
   const rounds = await page.evaluate(async () => {
     const spent: number[] = [];
     const original = requestAnimationFrame;
@@ -179,14 +179,14 @@ test('100,000 requests in four lanes play at 60 frames per second', { timeout: 6
     const button = document.querySelector<HTMLButtonElement>('.play');
     const isGood = (work: readonly number[]): boolean =>
       work.length > 20 && work[Math.floor(work.length / 2)] < 8 && work[Math.floor(work.length * 0.9)] < 16.7;
-    // Other programs use the machine as well: one good round of ten is enough.
+    // One good round out of ten is enough, because other programs use the machine as well.
     for (let round = 0; round < 10 && !rounds.some(isGood); round++) {
       spent.length = 0;
       frame = -1;
       button?.click();
       await new Promise((resolve) => setTimeout(resolve, 1000));
       rounds.push([...spent].sort((a, b) => a - b));
-      // Two seconds cover the whole run: the next round continues or starts again.
+      // The whole run takes two seconds, so the next round continues it or starts it again.
       if (button?.getAttribute('aria-label') === 'Pause') button.click();
       await new Promise((resolve) => setTimeout(resolve, 100));
     }

@@ -73,7 +73,7 @@ describe("a limit's text", () => {
     }
   });
 
-  test('loses a burst or a month if the new algorithm does not support it', () => {
+  test('drops its burst or calendar month if the new algorithm does not support it', () => {
     const [part] = partsOf('10/s burst 3');
     expect(write([changed(part, { algorithm: 'sliding-log' })])).toBe('10/s sliding-log');
     const [month] = partsOf('10/month fixed-window');
@@ -124,7 +124,7 @@ describe("a limit's text", () => {
     ['concurrency { limit 3 }', 'limit 3', 'limit: 10'],
     ['5/s & min-interval { }', 'min-interval { }', 'every'],
     ['5/s & min-interval { every: 1s } & min-interval { every: 1s }', 'min-interval { every: 1s }', 'twice'],
-  ])('has an invalid option: %s is marked at %s', (text, words, why) => {
+  ])('%s has an invalid option, which is marked at %s', (text, words, why) => {
     const { mistake } = read(text);
     expect(text.slice(mistake?.from, mistake?.to)).toBe(words);
     expect(mistake?.why).toContain(why);
@@ -133,20 +133,20 @@ describe("a limit's text", () => {
   test.each([
     ['10/min brust 3', 'brust', 'unknown word'],
     ['10/10x', '10x', 'unknown duration'],
-    ['x', 'x', 'cannot read'],
+    ['x', 'x', 'cannot parse'],
     ['0/s', '0', 'gcra.limit'],
     ['10/s burst 0', 'burst 0', 'gcra.burst'],
     ['10/s fixed-window burst 3', 'burst 3', 'no burst'],
     ['10/s & 5/min slow', 'slow', 'unknown word'],
     ['10/s & 10/s', '10/s', 'is given twice'],
-  ])('is invalid: %s is marked at %s', (text, word, why) => {
+  ])('%s is invalid, which is marked at %s', (text, word, why) => {
     const { mistake } = read(text);
     expect(text.slice(mistake?.from, mistake?.to)).toBe(word);
     expect(mistake?.why).toContain(why);
     expect(mistake?.from).toBe(text.lastIndexOf(word));
   });
 
-  test('is marked where a limit is missing', () => {
+  test('is marked at the place where a limit is missing', () => {
     expect(read('10/s & ').mistake).toMatchObject({ from: 7, why: expect.stringContaining('missing') });
     expect(read('').mistake).toMatchObject({ from: 0 });
   });
@@ -194,7 +194,7 @@ describe('a run', () => {
     expect(run.denied.count).toBeGreaterThan(10);
   });
 
-  test('gives the same result in slices as in one go', () => {
+  test('gives the same result whether it is computed in slices or in one go', () => {
     const whole = runOf('10/10s', TRAFFIC.rogue);
     const sliced = createRun({ ...whole, observe: undefined });
     let slices = 0;
@@ -215,7 +215,7 @@ describe('a run', () => {
   });
 
   test.each(['10/10s burst 3', '6/5s sliding-log', '3/2s fixed-window'])(
-    'who waits for %s gets the turn that acquire gives',
+    'admits a request that waits for %s at the same time as acquire',
     async (text) => {
       const options = { ...TRAFFIC.bursts, size: 7, every: 8000 };
       const run = runOf(text, options, 6000);
@@ -252,7 +252,7 @@ describe('a run', () => {
     expect(found?.decision.retryAfter).toBe(run.denied.wait[0]);
   });
 
-  test('denies only the script, not the other keys', () => {
+  test('of script traffic denies only the script, not the other keys', () => {
     const run = runOf('10/10s', TRAFFIC.rogue);
     const { names, keys } = run.traffic;
     const denied = new Set(
@@ -261,7 +261,7 @@ describe('a run', () => {
     expect(denied).toEqual(new Set([SCRIPT]));
   });
 
-  test('reports the maximum of a window for each column', () => {
+  test('reports the maximum in any window for each column of the chart', () => {
     expect([...courseOf([0, 1, 2, 10], 3, 12, 6)]).toEqual([2, 3, 1, 0, 0, 1]);
   });
 });
@@ -273,14 +273,14 @@ describe('traffic', () => {
     expect(generate({ ...TRAFFIC.poisson, seed: 2 }).times).not.toEqual(times);
   });
 
-  test('is truncated if there are too many requests, and is marked as truncated', () => {
+  test('with too many requests is truncated, and marked as truncated', () => {
     const traffic = generate({ ...TRAFFIC.rogue, rate: 1000, size: 10_000, length: 600_000 });
     expect(traffic.times.length).toBe(MOST_EVENTS);
     expect(traffic.isCut).toBe(true);
     expect(traffic.names).toContain('eva');
   });
 
-  test('ends the first burst before the window boundary and starts the second at it', () => {
+  test('of kind edge ends the first burst before the window boundary and starts the second burst at the boundary', () => {
     const { times } = generate(TRAFFIC.edge);
     expect(times[9]).toBeLessThan(10_000);
     expect(times[10]).toBeGreaterThanOrEqual(10_000);
@@ -290,7 +290,7 @@ describe('traffic', () => {
 });
 
 describe('a link', () => {
-  test('restores the state it was made from', () => {
+  test('restores the state from which it was created', () => {
     const state = {
       limits: ['10/s burst 20', '5/min & 100/h fixed-window'],
       traffic: { ...TRAFFIC.bursts, size: 40, length: 20_000 },
@@ -317,7 +317,7 @@ describe('formatting', () => {
     [5_400_000, '90m'],
     [0.5, '0.5ms'],
     [86_400_000, '1d'],
-  ])('%d ms is %s to a policy', (span, text) => {
+  ])('writes %d ms as %s in a policy', (span, text) => {
     expect(durationText(span)).toBe(text);
   });
 
@@ -329,7 +329,7 @@ describe('formatting', () => {
     [83_000, '83 s'],
     [150_000, '2.5 min'],
     [Infinity, 'never'],
-  ])('%d ms is shown as %s', (span, text) => {
+  ])('shows %d ms as %s', (span, text) => {
     expect(showDuration(span)).toBe(text);
   });
 

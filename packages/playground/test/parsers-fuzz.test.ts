@@ -1,4 +1,4 @@
-/** No file, text, link or stream may crash the page, make it show impossible values, or block it. */
+/** Fuzz tests. No file, text, link or stream may crash the page, make it show impossible values, or block it. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { numbersOf } from '../src/live/answer.ts';

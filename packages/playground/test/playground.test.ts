@@ -23,7 +23,7 @@ async function fresh(query = ''): Promise<void> {
   page = await site.open(query === '' ? '' : `#playground?${query}`);
 }
 
-/** The share of a band's pixels that are in the color for exceeding the limit. Bands as in draw/lane.ts. */
+/** The share of the middle band's pixels that have the color for exceeding the limit. draw/lane.ts defines the bands. */
 async function loud(index: number): Promise<number> {
   return lane(index)
     .locator('canvas')
@@ -65,7 +65,7 @@ describe('text and sliders', () => {
     expect(await limitText(0).inputValue()).toBe('30/20s sliding-window');
   });
 
-  test('mark invalid words, and keep the chart', async () => {
+  test('mark invalid words, and do not change the chart', async () => {
     await fresh();
     const before = await statsOf(page, 0);
     await limitText(0).fill('10/10s fixed-windwo');
@@ -80,7 +80,7 @@ describe('text and sliders', () => {
     expect(await lane(0).locator('mark').count()).toBe(0);
   });
 
-  test('combine two limits in one lane, which are decided together', async () => {
+  test('combine two limits in one lane, which must both allow a request', async () => {
     await fresh('limit=10%2F10s');
     await lane(0).getByText('+ Combine with another limit').click();
     expect(await limitText(0).inputValue()).toBe('10/10s & 20/40s fixed-window');
@@ -223,7 +223,7 @@ describe('the explanation of a request', () => {
     const canvas = lane(0).locator('canvas');
     const box = await canvas.boundingBox();
     if (box === null) throw new Error('no picture');
-    // The second burst is denied: from 10 s to 11 s of 40.
+    // The denied second burst lasts from 10 s to 11 s of the 40 s.
     await canvas.click({ position: { x: (10.45 / 40) * box.width, y: 45 } });
     const why = lane(0).locator('.why p');
     expect(await why.textContent()).toMatch(
@@ -255,10 +255,10 @@ describe('the explanation of a request', () => {
 });
 
 describe('playback', () => {
-  test('runs from the start to the end, together with the numbers', async () => {
+  test('moves from the start to the end, and updates the numbers', async () => {
     await fresh();
     await page.getByLabel('Speed').selectOption('10');
-    // Observe from within the page: from here, a busy machine would see only the end.
+    // Code in the page observes the playback, because the test itself might see only the end on a busy machine.
     const seen = await page.evaluate(async () => {
       const numbers: number[] = [];
       const button = document.querySelector<HTMLButtonElement>('.play');

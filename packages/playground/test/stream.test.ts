@@ -28,7 +28,7 @@ describe('server-sent events', () => {
   });
 });
 
-test('a gap of several seconds splits the points in two', () => {
+test('a gap of several seconds splits the points into two stretches', () => {
   const points = [0, 1000, 2000, 9000, 10_000].map((at) => ({
     at,
     allowed: 1,

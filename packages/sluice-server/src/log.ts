@@ -1,4 +1,4 @@
-/** Log lines: JSON for machines, text for a terminal. */
+/** Writes log lines as JSON for machines or as text for a terminal. */
 
 /** Severity, from details for developers (`debug`) to problems that an operator must fix (`error`). */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -30,7 +30,7 @@ export function createLog(write: (line: string) => void, options: LogOptions = {
         const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${shown(value)}`);
         write(`${time.slice(11, 19)} ${level.padEnd(5)} ${message}${rest.join('')}\n`);
       } catch {
-        // There is nowhere left to report this, and a request must not fail because of its log line.
+        // A log line that cannot be written cannot be reported either, and a request must not fail because of its log line.
       }
     };
   return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };

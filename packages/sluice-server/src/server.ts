@@ -1,4 +1,4 @@
-/** Starts and drains a server: configuration, store, core and listeners. */
+/** Starts and drains a server, which consists of a configuration, a store, a core and listeners. */
 import type { Millis } from 'sluice';
 import type { TrustProxy } from 'sluice/http';
 import type { Family } from 'sluice/prometheus';
@@ -31,7 +31,7 @@ import { watchPaths } from './config/watch.ts';
 /** The protocol that a listener speaks. */
 export type ListenerName = 'http' | 'grpc' | 'resp';
 
-/** Every protocol has one line here. */
+/** The function that opens the listener of each protocol. */
 const LISTENERS: Readonly<Record<ListenerName, OpenListener>> = {
   http: openHttp,
   // Imported on demand, because the gRPC library is large.
@@ -41,9 +41,12 @@ const LISTENERS: Readonly<Record<ListenerName, OpenListener>> = {
 
 /** Where to open a listener, and which tokens its clients need. */
 export interface ServerListener {
-  /** Port 0 picks a free port. */
+  /** Address of the listener. Port 0 picks a free port. */
   readonly address: Address;
-  /** Clients must send one of these tokens. Without it, no token is required. A function, because token files may change. */
+  /**
+   * Returns the tokens of which clients must send one. It is a function because token files may change. Undefined if no token is
+   * required.
+   */
   readonly tokens?: (() => readonly string[]) | undefined;
 }
 
@@ -56,20 +59,20 @@ export interface ServerOptions {
   readonly listeners: Readonly<Partial<Record<ListenerName, ServerListener>>>;
   /** TLS certificates for all listeners. They are reloaded when the files change. */
   readonly tls?: TlsFiles | undefined;
-  /** HTTP only: tokens that may reset and block keys. They are also accepted everywhere else. */
+  /** HTTP only. Returns the tokens that may reset and block keys. They are also accepted for all other requests. */
   readonly adminTokens?: (() => readonly string[]) | undefined;
-  /** HTTP only: if no token is configured, let requests from this machine reset and block keys. Default false. */
+  /** HTTP only. If no token is configured, lets requests from this machine reset and block keys. Default false. */
   readonly adminWithoutToken?: boolean | undefined;
   /**
-   * HTTP only: which proxies to trust for the client's address, in the forms that `clientAddress` accepts. Attempts with
-   * wrong tokens are limited by that address. Default false.
+   * HTTP only. The proxies to trust for the client's address, in the forms that `clientAddress` accepts. Attempts with wrong
+   * tokens are limited by that address. Default false.
    */
   readonly trustProxy?: TrustProxy | undefined;
-  /** Maximum number of open connections per listener. Further ones are refused. Default 10,000. */
+  /** Maximum number of open connections per listener. Further connections are refused. Default 10,000. */
   readonly maxConnections?: number | undefined;
-  /** RESP and gRPC connections without a request for this long are closed; 0 for never. Default 10 minutes. */
+  /** RESP and gRPC connections are closed after this long without a request. 0 means never. Default 10 minutes. */
   readonly idleTimeout?: Millis | undefined;
-  /** HTTP only: folder of the built playground page. Default: the page that ships with the server. 'none' serves no page. */
+  /** HTTP only. Folder of the built playground page. Default: the page that ships with the server. 'none' serves no page. */
   readonly page?: string | undefined;
   /** Maximum size of a request, in bytes. Default 1 MiB. */
   readonly maxMessage?: number | undefined;
@@ -85,17 +88,17 @@ export interface ServerOptions {
   readonly traces?: TracesOptions | undefined;
   /** Reload the files when they change. Default true. */
   readonly watch?: boolean | undefined;
-  /** Receives the log lines; see `createLog`. */
+  /** Receives the log lines. Created by `createLog`. */
   readonly log: Log;
 }
 
 /** A server that is accepting connections. */
 export interface RunningServer {
-  /** Asks the same limits directly, without a network connection. */
+  /** The core that decides, for checks of the same limits without a network connection. */
   readonly core: Core;
   /** The address of each listener, with the actual port if 0 was requested. */
   readonly addresses: Readonly<Partial<Record<ListenerName, Address>>>;
-  /** Reloads the configuration and the certificates. Resolves when they are in use or were rejected; never rejects. */
+  /** Reloads the configuration and the certificates. Resolves when they are in use or were found to be invalid. Never rejects. */
   reload(): Promise<void>;
   /**
    * Shuts down gracefully: fails health checks, waits for `delay`, stops accepting connections, answers requests in
@@ -116,7 +119,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { log } = options;
   for (const name of Object.keys(options.listeners))
     if (!Object.hasOwn(LISTENERS, name))
-      throw new UsageError(`unknown listener '${name}'; known: ${Object.keys(LISTENERS).join(', ')}`);
+      throw new UsageError(`unknown listener '${name}'; must be one of ${Object.keys(LISTENERS).join(', ')}`);
   const { http } = options.listeners;
   if (options.adminWithoutToken === true && http !== undefined && !isLoopback(http.address))
     throw new UsageError('--allow-admin-without-token needs an HTTP listener on a loopback address');
@@ -125,7 +128,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const tls = options.tls && readTls(options.tls);
   const telemetry = await openTelemetry(options);
   const metrics = createMetrics(options.metrics);
-  /** Nodes whose circuit breaker is open; on a cluster, each node has its own. */
+  /** Nodes whose circuit breaker is open. On a cluster, each node has its own breaker. */
   const openBreakers = new Set<string | undefined>();
   const opened = await openStore({
     ...options.store,
@@ -217,7 +220,7 @@ async function openListener(
   const { adminWithoutToken, maxConnections, idleTimeout, trustProxy } = options;
   const { tls, tokens } = own;
   const bounds = { maxMessage, maxKey, maxConnections, idleTimeout };
-  // One per listener: guessing the tokens of one listener must not lock clients out of another.
+  // Each listener counts attempts separately, because guessing the tokens of one listener must not lock clients out of another.
   const attempts = createAttempts(trustProxy);
   const listener = await LISTENERS[name](core, {
     ...own,
@@ -233,7 +236,7 @@ async function openListener(
     door: name,
     address,
     tls: tls !== undefined,
-    // A URL that terminals make clickable.
+    // The log line contains a URL that terminals make clickable.
     ...(name === 'http' && page !== 'none' && { page: `http${tls === undefined ? '' : 's'}://${address}/` }),
   });
   if (!isLoopback(listener.address) && tokens === undefined && tls?.ca === undefined)

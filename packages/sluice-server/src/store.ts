@@ -10,13 +10,13 @@ export interface StoreOptions {
   readonly url: string;
   /** Memory store only: maximum number of keys per limit. Default 1,000,000. */
   readonly maxKeys?: number | undefined;
-  /** How long the store may take for one check, such as '200ms'. */
+  /** Timeout for a check in the store, such as '200ms'. */
   readonly deadline?: string | undefined;
   /** What to do while the store is unavailable. Default 'local': this server decides alone, with the same limits. */
   readonly onFailure?: 'local' | 'throw' | 'allow' | 'deny' | undefined;
   /** Answer repeated denials from this process's memory. Default false. */
   readonly denyCache?: boolean | undefined;
-  /** Lease units from the store. `nodes` is roughly how many servers share it. */
+  /** Lease units from the store. `nodes` is the approximate number of servers that share the store. */
   readonly leases?: { readonly nodes: number } | undefined;
   /** Called when the circuit breaker opens and when it closes. */
   readonly onEvent?: ((event: BreakerEvent) => void) | undefined;
@@ -26,7 +26,7 @@ export interface StoreOptions {
 
 export interface OpenedStore {
   readonly store: Store;
-  /** The URL without its password. */
+  /** The URL of the store without its password. */
   readonly name: string;
   /** Whether the store keeps the key strings that it is given. */
   readonly keepsKeys: boolean;
@@ -43,11 +43,12 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     return { store, name: 'memory', keepsKeys: false, size: () => store.size };
   }
   const [client, close] = await clientOf(url, options.onError ?? (() => {})).catch((error: unknown) => {
-    // Thrown by URL and decodeURIComponent. The CLI would print a stack instead of what to do.
+    // Errors from URL and decodeURIComponent become a UsageError, because the CLI would otherwise print a stack trace instead of
+    // a hint.
     const isMalformed = error instanceof URIError || (error as { code?: unknown }).code === 'ERR_INVALID_URL';
     if (!isMalformed) throw error;
     throw new UsageError(
-      `--store is not a valid URL; in a password, write % as %25, / as %2F and @ as %40; got ${withoutPassword(url)}`,
+      `--store is not a valid URL: ${withoutPassword(url)}. In a password, write % as %25, / as %2F and @ as %40`,
     );
   });
   const guards = {
@@ -70,7 +71,10 @@ async function storeOn(url: string, client: object, guards: Guards): Promise<Sto
   return postgres(client, guards);
 }
 
-/** Stores do not close the client that they were given. We created this one for the store, so we close it. */
+/**
+ * Returns a store that also closes its client. Stores do not close a client that they were given, but this one was created for
+ * the store.
+ */
 function closing(
   store: Store<Promise<Decision>>,
   close: () => MaybePromise<unknown>,
@@ -116,7 +120,7 @@ async function clientOf(url: string, onError: (error: Error) => void): Promise<C
         })
       : new Redis({
           ...tls,
-          // Without these two, ioredis connects in plain text to sentinels and master, even if `tls` is set.
+          // Without these two options, ioredis connects to the sentinels and the master in plain text, even if `tls` is set.
           ...(secure !== undefined && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
           sentinels: hosts,
           name,
@@ -126,7 +130,7 @@ async function clientOf(url: string, onError: (error: Error) => void): Promise<C
   return [client, () => client.disconnect()];
 }
 
-/** redis+cluster://user:password@a:1,b:2 and redis+sentinel://master:password@a:1,b:2; rediss+… for TLS. */
+/** Matches redis+cluster://user:password@a:1,b:2 and redis+sentinel://master:password@a:1,b:2, or rediss+… for TLS. */
 const MANY = /^redis(s)?\+(cluster|sentinel):\/\/(?:([^@/]*)@)?([\w.:,[\]-]+)\/?$/;
 
 function hostOf(text: string): { host: string; port: number } {
@@ -136,13 +140,13 @@ function hostOf(text: string): { host: string; port: number } {
 
 async function postgresClient(url: string, onError: (error: Error) => void): Promise<Client> {
   const { default: pg } = await loadOptional('this store', 'pg', () => import('pg'));
-  // Gives up on a connection that hangs.
+  // query_timeout gives up on a connection that hangs.
   const pool = new pg.Pool({ connectionString: url, max: 10, query_timeout: 5000 });
   pool.on('error', onError);
   return [pool, () => pool.end()];
 }
 
 function withoutPassword(url: string): string {
-  // Up to the last @, in case the password contains an unescaped one.
+  // Matches up to the last @, in case the password contains an unescaped @.
   return url.replace(/^([\w+]+:\/\/[^:]*):.*@/s, '$1:***@');
 }

@@ -1,4 +1,4 @@
-/** Graceful shutdown: with real processes and signals, which need the build, and requests that arrive at the last moment. */
+/** Tests graceful shutdown with real processes and signals, and with requests that arrive at the last moment. Needs the build. */
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
@@ -16,7 +16,7 @@ describe('SIGTERM', () => {
   // A connection that is idle for the last second of a drain is closed, so a client that stalls fails this test.
   const under = <T>(run: () => Promise<T>) => punctually(500, run);
 
-  test('under load loses no response, and exits with code 0', () =>
+  test('under load loses no response, and the process exits with code 0', () =>
     under(async () => {
       const server = await started('--config', temporaryFile('limits: { a: 1000000/h }'));
       const agent = new Agent({ keepAlive: true, maxSockets: 32 });
@@ -38,7 +38,7 @@ describe('SIGTERM', () => {
             });
           });
           operation.on('error', (error: NodeJS.ErrnoException) => {
-            // The server no longer listens: refused before anything was sent.
+            // The server no longer listens, so nothing was sent.
             if (error.code === 'ECONNREFUSED') isOver = true;
             else failures.push(`${error.code} ${error.message}`);
             resolve();
@@ -52,7 +52,7 @@ describe('SIGTERM', () => {
         while (!isOver) await ask();
       };
       const clients = Array.from({ length: 32 }, client);
-      // A connection that was not accepted yet belongs to the kernel, and is closed with the listening socket.
+      // A connection that the server has not accepted yet is closed together with the listening socket.
       await expect.poll(() => connected === 32 && answered > 100, { timeout: 20_000 }).toBe(true);
       server.process.kill('SIGTERM');
       await Promise.all(clients);
@@ -62,7 +62,7 @@ describe('SIGTERM', () => {
       agent.destroy();
     }));
 
-  test('answers requests that are waiting on its connections, even if the process was stalled', () =>
+  test('does not prevent answers to requests that have already arrived, even if the process was stalled', () =>
     under(async () => {
       const server = await started('--config', temporaryFile('limits: { a: 99/h }'));
       const agent = new Agent({ keepAlive: true });
@@ -106,7 +106,7 @@ describe('SIGTERM', () => {
     idle.destroy();
   });
 
-  test('with a delay, keeps answering while the health check fails', async () => {
+  test('with a delay keeps the server answering while the health check fails', async () => {
     const server = await started('--config', temporaryFile('limits: { a: 1/h }'), '--drain-delay', '2500');
     server.process.kill('SIGTERM');
     await server.says('"message":"draining"');
@@ -130,8 +130,8 @@ test('responses during a drain tell the client to close the connection', async (
   await drained;
 });
 
-describe('at the last moment', () => {
-  /** Resolves when the event loop has polled its sockets and runs timers next. */
+describe('requests that arrive at the last moment', () => {
+  /** Resolves when the event loop has polled its sockets and will run timers next. */
   const looked = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
   /** Blocks this process for the given number of milliseconds. */
@@ -151,7 +151,7 @@ describe('at the last moment', () => {
 
   test('HTTP: a client that has connected is served, even if the server has not accepted it yet', async () => {
     const { port, listener } = await opened(openHttp, 'limits: { api: 3/h }');
-    // The event loop is polling sockets when the callback runs, and does not poll again in this turn.
+    // Afterwards, the event loop is polling sockets, and does not poll again in this turn.
     await stat('.');
     const socket = socketTo(port);
     // Node connects in the next tick, and the kernel completes the handshake without the server.
@@ -193,7 +193,7 @@ describe('at the last moment', () => {
       socket.write(ask);
       await once(socket, 'data');
       const drained = listener.drain(5000);
-      // Idle connections are closed after a second.
+      // The server closes idle connections after a second.
       await new Promise((resolve) => setTimeout(resolve, 600));
       await looked();
       socket.write(ask);
@@ -226,7 +226,7 @@ describe('at the last moment', () => {
       socket.write(command('ping'));
       await once(socket, 'data');
       const drained = listener.drain(5000);
-      // Idle connections are closed after half a second.
+      // The server closes idle connections after half a second.
       await new Promise((resolve) => setTimeout(resolve, 100));
       await looked();
       socket.write(command('echo', 'last'));

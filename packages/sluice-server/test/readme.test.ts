@@ -60,7 +60,7 @@ test('installing the packed package provides the command', async () => {
   expect(existsSync(join(folder, 'node_modules/.bin/sluice'))).toBe(true);
 }, 120_000);
 
-test('the first two commands work, and the response is the one shown', async () => {
+test('the first two commands of the README work, and the response is the one shown', async () => {
   const [serve = '', curl = '', ...more] = beginning;
   expect(more).toEqual([]);
   const [verb, ...args] = argumentsOf(serve, { 'limits.yaml': temporaryFile(limits) });
@@ -78,7 +78,7 @@ test.each([
   await printedBy(['check', temporaryFile(text)]);
 });
 
-test('invalid files are reported as shown', async () => {
+test('invalid files are reported as shown in the README', async () => {
   const [line = '', ...shown] = mistakes.split('\n');
   const file = temporaryFile(`limits:
   search:
@@ -106,15 +106,15 @@ async function take(server: Serving, limit: string, key: string, more: object = 
 describe('the limits in the README', () => {
   const shadow = /^ +shadow: true .*\n/m;
 
-  test('do what their comments say', async () => {
+  test('behave as their comments say', async () => {
     expect(limits).toMatch(shadow);
     const server = await serving(limits.replace(shadow, ''));
     const search = (key: string, more?: object) => take(server, 'search', key, more);
-    // Mode 'whole', unless a take specifies another.
+    // The mode is 'whole', unless a take specifies another.
     expect(await search('bob', { cost: 11 })).toMatchObject({ allowed: false, limit: 10 });
     expect(await search('bob', { cost: 11, mode: 'partial' })).toMatchObject({ allowed: true, taken: 10 });
     expect(await search('pete', { cost: 101, tier: 'pro' })).toMatchObject({ allowed: false, limit: 100 });
-    // Overrides, whatever tier the take names.
+    // Overrides apply whatever tier the take names.
     for (let i = 0; i < 3; i++)
       expect(await search('health-probe', { cost: 1e6 })).toMatchObject({ allowed: true });
     expect(await search('known-scraper')).toMatchObject({ allowed: false, retryAfter: null });
@@ -122,7 +122,7 @@ describe('the limits in the README', () => {
     expect(await search('partner-7', { cost: 101 })).toMatchObject({ allowed: false });
     expect(await search('alice', { cost: 10 })).toMatchObject({ allowed: true, limit: 10 });
     expect(await search('alice', { cost: 11, tier: 'pro' })).toMatchObject({ allowed: false, limit: 10 });
-    // The whole quota of the month in one take.
+    // One take can use the whole quota of the month.
     expect(await take(server, 'export', 'x', { cost: 100 })).toMatchObject({ allowed: true, limit: 100 });
     expect(await take(server, 'export', 'x', { cost: 101 })).toMatchObject({ allowed: false });
   });
@@ -170,7 +170,7 @@ describe("Envoy's format", () => {
     expect(await asking(server, 1000, ['path', '/logout'], ip)).toBe('OK');
   });
 
-  test("the filter uses fields of Envoy's message, and the domain of the README", () => {
+  test("the Envoy filter in the README uses existing fields of Envoy's message, and the domain of the limits", () => {
     const [one] = parse(filter) as { name: string; typed_config: Record<string, unknown> }[];
     const { '@type': type, ...fields } = one?.typed_config ?? {};
     const name = 'envoy.extensions.filters.http.ratelimit.v3.RateLimit';
@@ -182,7 +182,7 @@ describe("Envoy's format", () => {
   });
 });
 
-test('redis-cli prints the replies shown', async () => {
+test('redis-cli prints the replies shown in the README', async () => {
   const args = ['--config', temporaryFile(limits), '--resp', '127.0.0.1:0'];
   const server = await started(...args);
   await server.says('"door":"resp"');
@@ -200,7 +200,7 @@ test('redis-cli prints the replies shown', async () => {
   }
 });
 
-test('metrics are pushed to the collector that the command names', async () => {
+test('metrics are pushed to the collector that the command in the README names', async () => {
   const [line = '', ...more] = pushing;
   expect(more).toEqual([]);
   const { url, received } = await collector();
@@ -214,7 +214,7 @@ test('metrics are pushed to the collector that the command names', async () => {
 describe('trying limits', () => {
   const [simulate = '', replay = '', ...more] = trying;
 
-  test('on synthetic traffic: requests above the rate are denied', async () => {
+  test('on synthetic traffic shows that requests above the rate are denied', async () => {
     expect(more).toEqual([]);
     const printed = await printedBy(argumentsOf(simulate, {}));
     const [, requests = 0, allowed = 0] = (/(\d+) requests: (\d+) allowed/.exec(printed) ?? []).map(Number);
@@ -225,7 +225,7 @@ describe('trying limits', () => {
     expect(allowed).toBeGreaterThan(5800);
   });
 
-  test('on a log: lists denied keys and suggests a limit', async () => {
+  test('on a log lists denied keys and suggests a limit', async () => {
     const line = (ip: string, second: number): string =>
       `${ip} - - [10/Oct/2026:13:55:${String(second).padStart(2, '0')} +0000] "GET / HTTP/1.1" 200 23 "-" "curl/8"`;
     const log = Array.from({ length: 60 }, (_, i) => [
@@ -234,7 +234,7 @@ describe('trying limits', () => {
     ]);
     const file = temporaryFile(log.flat().join('\n'), 'access.log');
     const printed = await printedBy(argumentsOf(replay, { 'access.log': file }));
-    // All 60 requests of one address; of the other's 180, a burst and one a second.
+    // All 60 requests of one address are allowed. Of the other address's 180 requests, a burst and one a second are allowed.
     expect(printed).toContain(`240 requests: ${60 + 60 + 59} allowed`);
     expect(printed).toMatch(/denied most often\n +61 {2}192\.0\.2\.2\n$/);
     expect(printed).toContain('to allow 99.9 % of the requests: 91/min (allows 100.000 %)');

@@ -1,4 +1,4 @@
-/** Starts servers for tests: in this process, or as a separate one. */
+/** Starts servers for tests, in this process or as separate processes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -28,7 +28,7 @@ export function temporaryFile(text: string, name = 'limits.yaml'): string {
 
 export interface Serving extends RunningServer {
   readonly url: string;
-  /** Log lines. */
+  /** Log lines of the server so far. */
   readonly lines: string[];
   readonly post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>;
 }
@@ -75,7 +75,7 @@ export interface Started {
 
 export const COMMAND: string = fileURLToPath(new URL('../bin/sluice.js', import.meta.url));
 
-/** A port that was just free. */
+/** Returns a port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => {

@@ -14,7 +14,7 @@ const LIMITS =
 const QUESTION = { limit: 'a', key: 'x' };
 
 describe('a store that is unavailable', () => {
-  test('gives a 503 with a fault if --on-failure is throw, shows in /metrics, and works again when it is back', async () => {
+  test('gives a 503 with a fault if --on-failure is throw, is shown in /metrics, and is used again when it is back', async () => {
     const redis = await redisServer();
     const server = await serving(LIMITS, {
       store: { url: `redis://127.0.0.1:${redis.port}`, deadline: '2s', onFailure: 'throw' },
@@ -100,7 +100,7 @@ async function fourTakes({ post }: Serving): Promise<boolean[]> {
   return allowed;
 }
 
-test('uses a Redis Cluster, also with a colon in its password', async () => {
+test('a Redis Cluster can be used as a store, even with a colon in its password', async () => {
   const password = 'a:b%';
   const node = await redisServer({
     args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1', '--requirepass', password],
@@ -116,7 +116,7 @@ test('uses a Redis Cluster, also with a colon in its password', async () => {
   await node.stop();
 }, 30_000);
 
-test('finds the master through Redis Sentinel', async () => {
+test('Redis Sentinel is used to find the master', async () => {
   const master = await redisServer();
   const [port, folder] = [await freePort(), temporaryFolder()];
   const file = join(folder, 'sentinel.conf');
@@ -128,7 +128,7 @@ test('finds the master through Redis Sentinel', async () => {
   const server = await serving(LIMITS, { store: { url, deadline: '5s' } });
   expect(await fourTakes(server)).toEqual([true, true, true, false]);
   await server.drain();
-  // With the TLS scheme, these servers without TLS receive nothing in plain text.
+  // With the TLS scheme, the client sends nothing in plain text to these servers without TLS.
   const sealed = await serving(LIMITS, {
     store: { url: url.replace('redis+', 'rediss+'), deadline: '500ms', onFailure: 'throw' },
   });
@@ -142,7 +142,7 @@ describe('Postgres', () => {
   let stop = async (): Promise<void> => {};
   afterAll(() => stop());
 
-  test('keeps the limits, in a table that the server creates', async () => {
+  test('keeps the state of the limits in a table that the server creates', async () => {
     const postgres = await postgresServer();
     stop = () => postgres.stop();
     await postgres.pool().query('DROP TABLE sluice');

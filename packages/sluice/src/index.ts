@@ -1,4 +1,4 @@
-/** Sluice: limiters, their policies, and the stores and wrappers that need nothing but this process. */
+/** The main entry of Sluice: limiters, their policies, and the stores and wrappers that need no other process. */
 export {
   concurrency,
   fixedWindow,

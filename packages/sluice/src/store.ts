@@ -1,6 +1,6 @@
 /**
- * `sluice/store`: for authors of stores, wrappers and algorithms. Has the data that a limiter sends to a store, the
- * algorithm contract, the engine that applies one to the other, and the store on top of any compare-and-swap service.
+ * The entry `sluice/store`, for authors of stores, wrappers and algorithms. It exports the data that a limiter sends to a store,
+ * the contract of algorithms, the engine that applies an algorithm to a hit, and a store on top of any compare-and-swap service.
  */
 export type {
   ConcurrencyOptions,

@@ -1,4 +1,4 @@
-/** The packages as npm would publish them, and tools that are installed only for the tests of these packages. */
+/** Provides the packages as npm would publish them, and tools that are installed only for the tests of these packages. */
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -48,22 +48,28 @@ export function unpack(name: Packed, folder: string): void {
   execFileSync('tar', ['-xzf', pack(name, folder), '--strip-components=1', '-C', target]);
 }
 
-/** Links what `npm install` would fetch from the repository's own node_modules. */
+/** Links a package from the repository's own node_modules, in place of what `npm install` would fetch. */
 export function link(name: string, folder: string): void {
   const target = join(folder, 'node_modules', name);
   mkdirSync(dirname(target), { recursive: true });
   symlinkSync(join(root, 'node_modules', name), target, 'junction');
 }
 
-/** npm has packages with Node's binaries for one platform each; runtimes/engines/nodes lists those for this platform. */
+/**
+ * Whether other versions of Node can be installed. npm has a package with Node's binaries for each platform;
+ * runtimes/engines/nodes lists only those for this platform.
+ */
 export const hasOtherNodes: boolean = process.platform === 'linux' && process.arch === 'x64';
 
-/** Installed by `engines('nodes')`. */
+/** Path of a Node binary that `engines('nodes')` has installed. */
 export function nodeBinary(major: string): string {
   return join(root, `runtimes/engines/nodes/node_modules/node${major}/bin/node`);
 }
 
-/** Installs runtimes/engines/<name> unless it is installed as locked, and returns its node_modules. */
+/**
+ * Installs the locked dependencies of runtimes/engines/<name>, unless they are installed already. Returns the path of their
+ * node_modules.
+ */
 export function engines(name: 'nodes' | 'typescripts'): string {
   const folder = join(root, 'runtimes/engines', name);
   const lock = readFileSync(join(folder, 'package-lock.json'), 'utf8');

@@ -1,4 +1,7 @@
-/** A seeded pseudo-random generator (mulberry32), so that a failing run can be repeated. `draw(n)` is a whole number below n. */
+/**
+ * A seeded pseudo-random generator (mulberry32), so that a failing run can be repeated. The returned function gives a random
+ * integer from 0 to `below` - 1.
+ */
 export function random(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

@@ -1,6 +1,6 @@
 /**
- * Every store, with the clock of the test that asks for it. The factories are arguments, because the library's own tests
- * pass its sources and other packages pass its build.
+ * Creates every store, with the clock of the test that uses it. The factories are arguments, because the library's own tests pass
+ * its sources, and other packages pass its build.
  */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import type { Hit, Plan } from 'sluice/store';
 import type { ManualClock } from 'sluice/testing';
 import { afterAll, inject } from 'vitest';
 
-/** Its decisions may be promises, so tests that run over all stores await them. */
+/** Creates a store. The store's decisions may be promises, so tests that run on all stores await them. */
 export type MakeStore = (clock: ManualClock) => Store;
 
 export interface StoreFactories {
@@ -25,11 +25,13 @@ export interface StoreFactories {
 
 type StoreName = 'memory' | 'shared memory' | 'ipc' | 'redis 7' | 'valkey';
 
-/** Stores created so far in this process: each gets keys, or a socket, of its own. */
+/** Number of stores created so far in this process. It gives each store its own keys or its own socket. */
 let stores = 0;
 
 export function storesOf(make: StoreFactories): Readonly<Record<StoreName, MakeStore>> {
-  /** A deadline that no test reaches: the tests about faults have their own. */
+  /**
+   * Creates stores on one of the shared servers, with a deadline that no test reaches. Tests of faults set their own deadlines.
+   */
   function onServer(port: 'redisPort' | 'valkeyPort'): MakeStore {
     let client: Redis | undefined;
     afterAll(() => client?.disconnect());
@@ -39,7 +41,7 @@ export function storesOf(make: StoreFactories): Readonly<Record<StoreName, MakeS
     };
   }
 
-  /** One store serves the socket, and another one sends its hits there. */
+  /** Creates two stores. One serves a socket, and the other, which is returned, sends its hits there. */
   function overSocket(clock: ManualClock): Store<Promise<Decision>> {
     const path = join(tmpdir(), `sluice-${process.pid}-${++stores}.sock`);
     const server = make.ipc({
@@ -73,7 +75,7 @@ export function storesOf(make: StoreFactories): Readonly<Record<StoreName, MakeS
   };
 }
 
-/** Keeps a store's keys apart from those of other stores on the same server. */
+/** Prefixes a store's keys, so that they differ from those of other stores on the same server. */
 function apart(store: Store<Promise<Decision>>): Store<Promise<Decision>> {
   const own = `${process.pid} ${++stores}`;
   const plans = new WeakMap<Plan, Plan>();

@@ -6,8 +6,8 @@ export interface BoundedCache<T> {
 }
 
 /**
- * Keeps at least the `least` entries that were used most recently, and at most twice as many. Entries live in two
- * generations: when the recent one is full, it replaces the older one, which is dropped.
+ * Keeps at least the `least` entries that were used most recently, and at most twice as many. Entries live in two generations.
+ * When the recent generation is full, it replaces the older one, which is dropped.
  */
 export function boundedCache<T>(least: number): BoundedCache<T> {
   let recent = new Map<string, T>();

@@ -1,4 +1,4 @@
-/** Results as promises or, for callers that pass one, through a callback. */
+/** Returns results as promises, or passes them to a callback if the caller gives one. */
 import type { MaybePromise } from 'sluice';
 import { isPromise } from 'sluice/store';
 
@@ -6,8 +6,8 @@ import { isPromise } from 'sluice/store';
 export type Callback<T> = (error: Error | null, result?: T) => void;
 
 /**
- * Calls back synchronously if the outcome is available, otherwise later. An error that the callback throws is uncaught, as
- * in a timer, and never becomes a rejection or a second call.
+ * Calls back synchronously if the outcome is already available, and otherwise when it is. An error that the callback throws is
+ * uncaught, as in a timer. It never becomes a rejection or a second call.
  */
 export function answer<T>(
   outcome: MaybePromise<T>,

@@ -1,6 +1,6 @@
 /**
- * GCRA as redis-cell and throttled count it: a key has one arrival time, and each call specifies the rate and burst by which
- * that time is interpreted. So there is no limiter per quota; every call is a hit with its own plan.
+ * GCRA as redis-cell and throttled count it. A key has one arrival time, and each call specifies the rate and burst by which that
+ * time is interpreted. So there is no limiter per quota; instead, every call is a hit with its own plan.
  */
 import { inMillis } from './millis.ts';
 import {
@@ -15,7 +15,10 @@ import {
 import { cost as checkCost } from './options.ts';
 import { plansFor } from './plans.ts';
 
-/** Takes `quantity` units that each cost `interval`, with bursts of up to `burst`. 0 peeks, and a negative quantity refunds. */
+/**
+ * Takes `quantity` units that each cost `interval`, with bursts of up to `burst`. A quantity of 0 peeks, and a negative quantity
+ * refunds.
+ */
 export type Count<R> = (key: string, interval: Millis, burst: number, quantity: number) => R;
 
 export function cellCounter<R extends MaybePromise<Decision>>(store: Store<R>, name: string): Count<R> {
@@ -34,14 +37,19 @@ export function cellCounter<R extends MaybePromise<Decision>>(store: Store<R>, n
   };
 }
 
-/** `gcra` rejects a burst below 1, but its arithmetic handles one: nothing passes. */
+/**
+ * Creates a GCRA policy that may have a burst below 1, with which nothing passes. The factory `gcra` rejects such a burst, but
+ * its arithmetic handles it.
+ */
 function cells(interval: Millis, burst: number): Policy {
   const one = gcra({ limit: 1, per: inMillis(interval) });
   const credit = burst * interval;
   return { ...one, params: { ...one.params, burst, credit }, limit: burst, window: credit };
 }
 
-/** The originals count whole nanoseconds. Rounding removes the float error of milliseconds. */
+/**
+ * Converts milliseconds to whole nanoseconds, which the originals count. Rounding removes the float error of the milliseconds.
+ */
 export function nanos(millis: Millis): number {
   return Math.round(millis * 1e6);
 }

@@ -3,44 +3,44 @@ import type { Millis } from 'sluice';
 import type { GivenClock } from 'sluice/store';
 import type { StoreOptions } from './store-of.ts';
 
-/** A key: a string, or a number that is read as one. */
+/** A key, which is a string or a number that is converted to a string. */
 export type Key = string | number;
 
-/** A limiter that can be combined with others. The original's limiters qualify too. */
+/** A limiter that can be combined with others, such as a limiter of rate-limiter-flexible itself. */
 export interface RateLimiterLike {
-  /** The prefix of its keys, which names it in a union. */
+  /** The prefix of this limiter's keys, which names it in the results of a union. */
   readonly keyPrefix: string;
   /** The points that may be consumed within the duration. */
   readonly points?: number | undefined;
-  /** Consumes points. Rejects with a `RateLimiterRes` if they do not fit. */
+  /** Consumes points. Rejects with a `RateLimiterRes` if they exceed the limit. */
   consume(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
   /** Adds points. Does not reject if they exceed the limit. */
   penalty(key: Key, points?: number, options?: ConsumeOptions): Promise<RateLimiterRes>;
   /** Subtracts points. */
   reward(key: Key, points?: number): Promise<RateLimiterRes>;
-  /** Blocks the key for this many seconds; 0 means forever. */
+  /** Blocks the key for this many seconds. 0 means forever. */
   block(key: Key, secDuration: number): Promise<RateLimiterRes>;
-  /** Sets the consumed points, which expire after `secDuration` seconds; 0 means never. */
+  /** Sets the consumed points, which expire after `secDuration` seconds. 0 means that they never expire. */
   set(key: Key, points: number, secDuration: number): Promise<RateLimiterRes>;
-  /** Resolves with null if nothing is consumed. */
+  /** Resolves with the state of the key, or with null if no points are consumed. */
   get(key: Key): Promise<RateLimiterRes | null>;
-  /** Clears the key, and resolves with whether it had consumed points. */
+  /** Deletes the state of the key. Resolves with true if the key had consumed points. */
   delete(key: Key): Promise<boolean>;
 }
 
 /** Options of a single call. */
 export interface ConsumeOptions {
-  /** The duration in seconds if this call opens the window. Default `duration`. */
+  /** Duration of the window in seconds, if this call opens it. Default `duration`. */
   readonly customDuration?: number | undefined;
 }
 
 /** The state of a key. */
 export class RateLimiterRes {
-  /** Milliseconds until its points expire; −1 means never. */
+  /** Milliseconds until the consumed points expire. −1 means never. */
   readonly msBeforeNext: Millis;
   /** Points that may still be consumed. */
   readonly remainingPoints: number;
-  /** Consumed points, including those of denied calls, so possibly above the limit. */
+  /** Consumed points. They include those of denied calls, so they may exceed the limit. */
   readonly consumedPoints: number;
   /** Whether this call opened the window. */
   readonly isFirstInDuration: boolean;
@@ -73,11 +73,11 @@ export class RateLimiterRes {
 export interface RateLimiterOptions extends StoreOptions {
   /** The points that may be consumed within the duration. */
   readonly points: number;
-  /** Seconds from the first point until the points expire; 0 means never. */
+  /** Seconds after the first consumed point when all points expire. 0 means never. */
   readonly duration: number;
   /** Separates the keys of several limiters in one store. Default 'rlflx'. */
   readonly keyPrefix?: string | undefined;
-  /** Seconds for which a key that exceeds its points is blocked. Default 0: until its duration ends. */
+  /** Seconds for which a key that exceeds its points is blocked. Default 0, which blocks it until its duration ends. */
   readonly blockDuration?: number | undefined;
   /** Delays allowed calls so that they are spread over the duration. */
   readonly execEvenly?: boolean | undefined;
@@ -89,11 +89,11 @@ export interface RateLimiterOptions extends StoreOptions {
 
 /** Options of limiters on a server. */
 export interface RateLimiterStoreOptions extends RateLimiterOptions {
-  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Not with `store`. */
+  /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Not allowed with `store`. */
   readonly storeClient?: object | undefined;
   /** Once a key has consumed this many points, this process rejects it without asking the server. */
   readonly inMemoryBlockOnConsumed?: number | undefined;
-  /** Seconds for which this process rejects it. Default: as long as the server would. */
+  /** Seconds for which this process rejects a key that it has blocked. Default: as long as the server would reject it. */
   readonly inMemoryBlockDuration?: number | undefined;
 }
 
@@ -115,7 +115,7 @@ export interface RateLimiterValkeyOptions extends RateLimiterStoreOptions {
 
 /** Options of `RateLimiterQueue`. */
 export interface RateLimiterQueueOptions {
-  /** The most calls that may wait per key; further ones are rejected. Default 4,294,967,295. */
+  /** The maximum number of calls that may wait per key. Further calls are rejected. Default 4,294,967,295. */
   readonly maxQueueSize?: number | undefined;
   /** The clock, for tests. Default: the system clock. */
   readonly clock?: GivenClock | undefined;

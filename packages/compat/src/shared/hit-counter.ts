@@ -19,8 +19,8 @@ export interface SluiceStoreOptions {
   /** A store of Sluice, such as `redis(client)`. Default: the memory of this process. */
   readonly store?: Store | undefined;
   /**
-   * The prefix of keys. Required if another `sluiceStore()` uses the same store or client, because both would count the same
-   * keys.
+   * The prefix of keys. Required if another `sluiceStore()` uses the same store or client, because otherwise both would count the
+   * same keys.
    */
   readonly prefix?: string | undefined;
   /** The clock of the default store and of reported times, for tests. Default: the system clock. */
@@ -30,13 +30,13 @@ export interface SluiceStoreOptions {
 export interface Place {
   readonly store: Store;
   readonly prefix: string;
-  /** Epoch milliseconds. */
+  /** The current time in epoch milliseconds. */
   readonly now: () => Millis;
   /** Allows another `sluiceStore()` to use the default prefix in this store. */
   readonly release: () => void;
 }
 
-/** The number of different window lengths that are used exactly as given. */
+/** The number of different window lengths that are used exactly as given. Further lengths are rounded. */
 const EXACT_SPANS = 16;
 /** A limit that no count reaches, and below which every count is exact in a float64. */
 const UNREACHED = 2 ** 52;
@@ -54,7 +54,7 @@ function claim(store: Store, prefix: string): () => void {
       'sluiceStore.prefix',
       undefined,
       "such as prefix: 'login'",
-      'is required for the second sluiceStore() over one store or client: without it, both count the same keys',
+      'is required for the second sluiceStore() on the same store or client, because otherwise both would count the same keys',
     );
   taken.add(prefix);
   return () => void taken.delete(prefix);
@@ -76,8 +76,8 @@ export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Pla
 }
 
 /**
- * Returns the window length to use for a given one. The first few lengths are used as given. Further ones are rounded up by
- * at most an eighth, so that requests which each pass a new length create at most a few hundred limiters.
+ * Returns a function that gives the window length to use for a requested length. The first few lengths are used as given. Further
+ * lengths are rounded up by at most an eighth, so that requests with ever new lengths create at most a few hundred limiters.
  */
 export function roundedSpans(): (span: Millis) => Millis {
   const exact = new Set<Millis>();
@@ -97,7 +97,7 @@ export function counting(span: Millis): Policy {
   return fixedWindow({ limit: UNREACHED, per: inMillis(span), align: 'first' });
 }
 
-/** Returns the counting limiter for a window length. */
+/** Returns a function that gives the counting limiter for a window length. */
 export function countersOf(store: Store, name: string): (span: Millis) => AnyLimiter {
   const rounded = roundedSpans();
   const made = new Map<Millis, AnyLimiter>();
@@ -118,7 +118,10 @@ export interface Hits {
   readonly isBlocked: boolean;
 }
 
-/** The count in a decision. A denial without a manual block comes from an unavailable store, and counts as above every limit. */
+/**
+ * The count in a decision. A denial without a manual block comes from an unavailable store, and is reported as a count above
+ * every limit.
+ */
 export function hitsOf({ allowed, policy, limit, remaining, resetAfter, retryAfter }: Decision): Hits {
   if (allowed) return { count: limit - remaining, endsIn: resetAfter, isBlocked: false };
   return { count: Number.MAX_SAFE_INTEGER, endsIn: retryAfter, isBlocked: policy === 'block' };

@@ -3,7 +3,7 @@ import { type AnyLimiter, type Decision, type Millis, SluiceError } from 'sluice
 import { chain } from 'sluice/store';
 import { countersOf, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';
 
-/** The hits of a client. */
+/** The number of hits of a client, and when it resets. */
 export interface ClientHits {
   /** Hits in the current window. */
   totalHits: number;
@@ -15,11 +15,11 @@ export interface ClientHits {
 export interface HitStore {
   /** The middleware calls this with its options before any other method. */
   init(options: { readonly windowMs: Millis }): void;
-  /** Resolves with the hits, or `undefined` if there are none in the current window. Counts nothing. */
+  /** Resolves with the hits of the key, or with `undefined` if there are none in the current window. Counts nothing. */
   get(key: string): Promise<ClientHits | undefined>;
-  /** Counts one hit. */
+  /** Counts one hit of the key. */
   increment(key: string): Promise<ClientHits>;
-  /** Subtracts one hit, down to 0. */
+  /** Subtracts one hit of the key, down to 0. */
   decrement(key: string): Promise<void>;
   /** Clears the hits of the key. */
   resetKey(key: string): Promise<void>;
@@ -29,7 +29,7 @@ export interface HitStore {
   shutdown(): Promise<void>;
   /** Whether the keys are private to this store. */
   readonly localKeys: boolean;
-  /** The prefix of its keys. */
+  /** The prefix of this store's keys. */
   readonly prefix: string;
 }
 
@@ -37,7 +37,7 @@ export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): Hi
   const { store, prefix, now, release } = placeOf(options, defaultPrefix);
   const isOwn = options.store === undefined;
   const counterOf = countersOf(store, prefix);
-  /** The counter for the window that `init` received. `null` if the window has no length: then every hit is the first. */
+  /** The counter for the window that `init` received. `null` if the length of the window is 0, so that every hit is the first. */
   let known: AnyLimiter | null | undefined;
 
   function counter(): AnyLimiter | null {
@@ -56,7 +56,7 @@ export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): Hi
     return clientHits(Math.max(count, 1), endsIn);
   }
 
-  /** The memory store is empty and usable after `close`. */
+  /** Clears all counts. The memory store is empty, but still usable, after `close`. */
   async function forgetAll(): Promise<void> {
     await store.close();
   }

@@ -1,4 +1,4 @@
-/** For APIs that pass the limits with every call: one cached limiter per name and set of numbers. */
+/** Caches one limiter per name and set of numbers, for APIs that pass the limits with every call. */
 import { type AnyLimiter, createLimiter, type Policies, type Store } from 'sluice';
 import { boundedCache } from './bounded-cache.ts';
 

@@ -1,4 +1,4 @@
-/** Validation of options. Each function throws a SluiceError that names the option and shows the value it received. */
+/** Validates options. Each function throws a SluiceError that names the option and shows the value that it received. */
 import { SluiceError, type Store } from 'sluice';
 
 /** Throws if the object has an unknown option, so that a misspelled one is never ignored. */
@@ -48,7 +48,7 @@ export function oneOf<T extends string>(option: string, value: unknown, choices:
   return value as T;
 }
 
-/** The largest cost: up to here every whole number is exact in a float64. */
+/** The maximum cost. Up to this number, every integer is exact in a float64. */
 const MAX_COST = 2 ** 53;
 
 export function cost(option: string, value: unknown): number {
@@ -58,7 +58,9 @@ export function cost(option: string, value: unknown): number {
   return value;
 }
 
-/** Accepts a store. Clients of Redis and Postgres, and functions that create stores, are rejected with a hint. */
+/**
+ * Returns the value if it is a store. Clients of Redis and Postgres, and functions that create stores, are rejected with a hint.
+ */
 export function storeIn<S extends Store>(option: string, value: S): S {
   if (typeof value === 'object' && has(value, 'apply')) return value;
   const words = 'must be a store, such as memory() or redis(client)';

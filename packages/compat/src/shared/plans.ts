@@ -1,4 +1,4 @@
-/** For APIs that pass the limits with every call: one cached plan per pair of numbers. All plans read the same rows. */
+/** Caches one plan per pair of numbers, for APIs that pass the limits with every call. All plans read the same rows. */
 import type { Policy } from 'sluice';
 import type { Plan } from 'sluice/store';
 import { boundedCache } from './bounded-cache.ts';
@@ -7,8 +7,8 @@ import { boundedCache } from './bounded-cache.ts';
 const READY = 1000;
 
 /**
- * Creates the plan of each pair once. All plans have the same id, so that any number of them may share the rows of
- * `name`. Therefore the instant at which a row is fully replenished must not depend on the numbers.
+ * Returns a function that creates the plan of each pair of numbers once. All plans have the same id, so that any number of them
+ * may share the rows of `name`. Therefore, the instant at which a row is fully replenished must not depend on the numbers.
  */
 export function plansFor(
   name: string,

@@ -1,10 +1,10 @@
-/** Durations in whole units, as other APIs report them. */
+/** Rounds durations to whole units, as other APIs report them. */
 import type { Millis } from 'sluice';
 
 /** The float error of an instant, half a microsecond. The engine tolerates it, so it must not round up to another unit. */
 export const GRAIN: Millis = 0.0005;
 
-/** Rounded up to whole milliseconds, or to another unit; never below 0. */
+/** Rounds a duration up to whole milliseconds, or to whole `unit`s. The result is never below 0. */
 export function wholeUnits(duration: Millis, unit: Millis = 1): number {
   return Math.max(0, Math.ceil((duration - GRAIN) / unit));
 }

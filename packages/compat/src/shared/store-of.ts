@@ -1,4 +1,4 @@
-/** Where a drop-in keeps its state: in memory, in the Redis of a given client, or in a store of Sluice. */
+/** Chooses where a drop-in keeps its state: in memory, in the Redis of a given client, or in a store of Sluice. */
 import { type Decision, type MaybePromise, memory, type Store } from 'sluice';
 import type { Clock } from 'sluice/store';
 import { storeIn } from './options.ts';

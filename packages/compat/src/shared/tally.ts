@@ -1,11 +1,11 @@
-/** Counts points without a limit, in windows whose length each opening call chooses. */
+/** Counts points without a limit. The call that opens a window chooses its length. */
 import { type Decision, fixedWindow, type MaybePromise, type Millis, type Policy, type Store } from 'sluice';
 import type { Verb } from 'sluice/store';
 import { plansFor } from './plans.ts';
 
 export interface Tally {
   readonly consumed: number;
-  /** Milliseconds until the points expire: 0 if there are none, and about `EVER` if they never expire. */
+  /** Milliseconds until the points expire. 0 if there are none, and about `EVER` if they never expire. */
   readonly left: Millis;
 }
 
@@ -14,7 +14,7 @@ export interface Points {
   add(key: string, points: number, length: Millis): Promise<Tally>;
   /** Subtracts points, down to 0. */
   subtract(key: string, points: number): Promise<Tally>;
-  /** Sets the points, in a new window. */
+  /** Sets the points and opens a new window. */
   put(key: string, points: number, length: Millis): Promise<Tally>;
   read(key: string): Promise<Tally>;
   /** Clears the key and returns the points it had. */
@@ -23,12 +23,12 @@ export interface Points {
 
 /** A limit that no count reaches, and below which every count is exact in a float64. */
 const MOST = 2 ** 52;
-/** Stands for forever: 30,000 years. */
+/** Stands for "forever". It is about 30,000 years. */
 export const EVER: Millis = 1e15;
 
 export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Points {
   const planOf = plansFor(name, openFor);
-  /** The plan that reads rows; any plan can read any row. */
+  /** The plan that reads rows. Any plan can read any row. */
   const reading = planOf(1);
 
   async function ask(verb: Verb, key: string, points: number, plan = reading): Promise<Tally> {
@@ -57,8 +57,9 @@ export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Po
 }
 
 /**
- * All rows are read with the same window of half a millisecond, so a row effectively holds the end of its window. This is
- * shorter than any window that is opened, so no row is taken for one written by a wrong clock.
+ * Creates a policy that opens a window of `length`. All rows are read with the same window of half a millisecond, so a row
+ * effectively holds the end of its window. Half a millisecond is shorter than any window that is opened, so that no row looks as
+ * if a wrong clock had written it.
  */
 function openFor(length: Millis): Policy {
   const window = fixedWindow({ limit: MOST, per: '1ms', align: 'first' });

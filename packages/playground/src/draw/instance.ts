@@ -1,4 +1,4 @@
-/** Draws a running limiter: a tank that shows what is left, and the last seconds beside it. */
+/** Draws a running limiter as a tank that shows the remaining units, with the requests of the last seconds beside it. */
 import type { Millis } from 'sluice';
 import { type Instance, SHOWN } from '../learn/instance.ts';
 import type { Palette } from './palette.ts';
@@ -6,7 +6,7 @@ import type { Sheet } from './sheet.ts';
 
 export interface InstanceLook {
   readonly palette: Palette;
-  /** Whether to draw window boundaries, a sliding bracket, or neither. */
+  /** Whether to draw window boundaries ('edges') or a sliding bracket ('slides'). Default: neither. */
   readonly windows?: 'edges' | 'slides' | undefined;
   readonly font: string;
 }
@@ -109,7 +109,7 @@ export function drawInstance(sheet: Sheet, instance: Instance, look: InstanceLoo
     context.fillStyle = palette.muted;
     context.fillRect(left, middle, wide, 1);
 
-    /** A request arrives below the line and passes above it; the line between the two points is its wait. */
+    /** Draws a request that waited, as a line from its arrival below the axis to its admission above it. */
     function drawWait(at: Millis, passes: Millis): void {
       const [low, high] = [middle + REQUESTS * 0.3, TOP + REQUESTS * 0.25];
       const done = Math.min(1, (now - at) / Math.max(1, passes - at));

@@ -1,6 +1,6 @@
 /**
- * Draws one limit: three bands over the same time. Requests (admitted up, denied down), how many passed in the last window
- * compared to the limit, and what is left.
+ * Draws one limit as three bands over the same time. The bands show the requests (admitted upward, denied downward), the number
+ * of requests that passed in the last window compared to the limit, and the remaining units.
  */
 import type { Millis } from 'sluice';
 import type { Run } from '../model/run.ts';
@@ -13,7 +13,7 @@ export interface LaneLook {
   readonly palette: Palette;
   /** The index of the run's bound that the middle band shows. */
   readonly bound: number;
-  /** The height of the middle band as a multiple of the limit: the same for all lanes, so that they can be compared. */
+  /** The height of the middle band as a multiple of the limit. It is the same for all lanes, so that they can be compared. */
   readonly reach: number;
   /** The maximum number of requests per bar, over all lanes. */
   readonly tallest: number;
@@ -33,7 +33,7 @@ export const BANDS: Readonly<Record<'requests' | 'window' | 'level', Band>> = {
   level: { top: 138, height: 28 },
 };
 
-/** The width of a bar of requests, in pixels. Requests are drawn one by one as long as there is room. */
+/** The width of a bar that stands for several requests, in pixels. Requests are drawn one by one if there is room. */
 export const BAR = 3;
 
 /** Draws a lane and returns the highest point of the middle band. */
@@ -119,7 +119,7 @@ function drawWindow({ context, width }: Sheet, run: Run, { palette, bound, reach
   }
   area.lineTo(decided, bottom);
   area.closePath();
-  // Fill the same shape twice: in a calm color below the limit, in a loud one above it.
+  // Fill the same shape twice, in a calm color below the limit and in a bright color above it.
   fillBetween(context, area, palette.admitted, 0.28, line, bottom - line, width);
   fillBetween(context, area, palette.denied, 0.85, top, line - top, width);
 

@@ -2,7 +2,10 @@
 const NAMES = ['ink', 'muted', 'line', 'surface', 'admitted', 'denied', 'level', 'accent'] as const;
 export type Palette = Readonly<Record<(typeof NAMES)[number], string>>;
 
-/** Lets the browser resolve the colors, because the style sheet may use light-dark() or other functions. */
+/**
+ * Reads the colors of the style sheet. The browser resolves them, because the style sheet may use light-dark() or other
+ * functions.
+ */
 export function readPalette(): Palette {
   const probe = document.createElement('span');
   document.body.append(probe);

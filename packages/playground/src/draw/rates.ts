@@ -1,11 +1,11 @@
-/** Draws the rates of the last minutes: allowed as an area, denied on top of it. Gaps in the data stay visible. */
+/** Draws the rates of the last minutes as areas, with denied requests on top of allowed ones. Gaps in the data stay visible. */
 import type { Millis } from 'sluice';
 import { showDuration } from '../model/format.ts';
 import type { Point } from '../live/watch.ts';
 import type { Palette } from './palette.ts';
 import type { Sheet } from './sheet.ts';
 
-/** A longer time without data is a gap. */
+/** Time without data after which the chart shows a gap. */
 const GAP: Millis = 2500;
 const SECOND: Millis = 1000;
 

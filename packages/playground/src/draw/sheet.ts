@@ -8,7 +8,7 @@ export interface Sheet {
   readonly scale: number;
 }
 
-/** Fits the canvas to its box; returns undefined while it has no size. */
+/** Fits the canvas to its box. Returns undefined while the box has no size. */
 export function sheetOf(canvas: HTMLCanvasElement): Sheet | undefined {
   const { clientWidth: width, clientHeight: height } = canvas;
   const context = canvas.getContext('2d');
@@ -26,7 +26,7 @@ export function sheetOf(canvas: HTMLCanvasElement): Sheet | undefined {
 const waiting = new Set<() => void>();
 let isAsked = false;
 
-/** Draws before the next frame. Several requests for the same function draw once. */
+/** Calls `draw` before the next frame. Several calls with the same function draw only once. */
 export function soon(draw: () => void): void {
   waiting.add(draw);
   if (isAsked) return;

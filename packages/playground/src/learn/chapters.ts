@@ -53,7 +53,7 @@ export const CHAPTERS: readonly Chapter[] = [
     code: "fixedWindow({ limit: 6, per: '5s' })",
     policies: fixedWindow({ limit: LIMIT, per: PER }),
     windows: 'edges',
-    good: 'quotas that users can count themselves: 5000 per day, 100 per month',
+    good: 'quotas that users can count themselves, such as 5000 per day or 100 per month',
     beware: 'twice the limit can pass around a window boundary',
     query: query('10/10s fixed-window'),
   },
@@ -62,14 +62,14 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'sliding-window',
     title: 'A window that slides',
     text: [
-      'Keep the count of the previous window as well, and let it fade: after two fifths of the new window, three fifths of the old count still apply. The estimate follows a window that always ends now.',
+      'Keep the count of the previous window as well, and let it fade. After two fifths of the new window, three fifths of the old count still apply. The estimate follows a window that always ends now.',
       'This stops the burst across the boundary, at the price of one more number. It assumes that the old requests were evenly distributed; if they were not, it denies slightly too many or too few.',
     ],
     code: "slidingWindow({ limit: 6, per: '5s' })",
     policies: slidingWindow({ limit: LIMIT, per: PER }),
     windows: 'slides',
     good: 'fair limits for many keys with little memory',
-    beware: 'it is an estimate',
+    beware: 'the count is an estimate',
     query: query('10/10s sliding-window'),
   },
   {
@@ -77,8 +77,8 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'sliding-log',
     title: 'A log of every request',
     text: [
-      'Record the time of each admitted request, and count those of the last five seconds. Nothing is estimated: no window of that length, wherever it starts, ever contains more than the limit.',
-      'Each unit is available again exactly five seconds after it was taken. The price is an entry per recorded request. With a resolution, the log counts in small steps instead, which is slightly stricter and much smaller.',
+      'Record the time of each admitted request, and count those of the last five seconds. Nothing is estimated. No window of that length, wherever it starts, ever contains more requests than the limit.',
+      'Each unit is available again exactly five seconds after it was taken. The price is an entry per recorded request. With the option resolution, the log counts requests in short intervals instead, which is slightly stricter and needs much less memory.',
     ],
     code: "slidingLog({ limit: 6, per: '5s' })",
     policies: slidingLog({ limit: LIMIT, per: PER }),
@@ -98,7 +98,7 @@ export const CHAPTERS: readonly Chapter[] = [
     code: "leakyBucket({ size: 6, dripRate: '833ms' })",
     policies: leakyBucket({ size: LIMIT, dripRate: 833 }),
     good: 'protecting a service that works at a steady rate, with some room for bursts',
-    beware: 'after a pause, a whole bucket of requests can pass at once',
+    beware: 'after a pause, a whole bucket of requests can pass at the same time',
     query: query('10/10s leaky-bucket'),
   },
   {
@@ -106,7 +106,7 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'gcra',
     title: 'Each request buys time',
     text: [
-      'Without buckets: let each request cost 833 milliseconds, and let a key be in debt for at most three requests. Passing time pays the debt off. This is the generic cell rate algorithm, and equals a token bucket that refills continuously.',
+      'This algorithm needs no bucket. Each request costs 833 milliseconds, and a key may be in debt for at most three requests. Passing time pays the debt off. This is the generic cell rate algorithm, and equals a token bucket that refills continuously.',
       'There is no boundary at which anything changes. Under load, requests pass one by one at the given rate, and the burst is configured separately. This is the default algorithm of Sluice.',
     ],
     code: "gcra({ limit: 6, per: '5s', burst: 3 })",
@@ -119,7 +119,7 @@ export const CHAPTERS: readonly Chapter[] = [
     id: 'pacer',
     title: 'Waiting instead of denying',
     text: [
-      'If your program makes the calls, a denial does not help: it should send requests at the right pace. A pacer gives each request a turn. The first one passes immediately, and its cost delays the next.',
+      'If your own program makes the calls, a denial does not help, because the program should send requests at the right pace. A pacer gives each request a turn. The first one passes immediately, and its cost delays the next.',
       'Requests arrive below the line and pass above it; the length of a slanted line shows how long a request waits. However unevenly requests arrive, they pass evenly. Only those that would wait too long are denied.',
     ],
     code: "pacer({ limit: 2, per: '1s' })",

@@ -1,4 +1,4 @@
-/** An animated picture. It moves while it is visible, and is paused if the user prefers reduced motion. */
+/** An animated picture of a running limiter. It moves while it is visible, and is paused if the user prefers reduced motion. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { drawInstance, INSTANCE_HEIGHT } from '../draw/instance.ts';
@@ -8,7 +8,7 @@ import { isDark } from '../ui/theme.ts';
 import type { Chapter } from './chapters.ts';
 import { createInstance } from './instance.ts';
 
-/** Limits the time step, so that a tab in the background continues where it stopped. */
+/** Maximum time step of a frame, in milliseconds, so that a tab in the background continues where it stopped. */
 const LONGEST_FRAME = 100;
 const MANY = 5;
 
@@ -29,7 +29,7 @@ export function Figure({ chapter }: { readonly chapter: Chapter }) {
       font ||= `11px ${getComputedStyle(document.body).fontFamily}`;
       drawInstance(sheet, instance, { palette, windows: chapter.windows, font });
     };
-    // Another theme needs another palette.
+    // A change of theme needs a new palette.
   }, [instance, chapter, dark]);
 
   useEffect(() => {

@@ -1,6 +1,6 @@
 /**
- * A running limiter: its clock advances while the picture is visible, its traffic repeats, and readers can add requests.
- * It starts with some history, so that the picture is not empty.
+ * Runs a limiter for a picture. Its clock advances while the picture is visible, its traffic repeats, and readers can add
+ * requests. It starts with some history, so that the picture is not empty.
  */
 import { createLimiter, memory, type Millis, type Policies } from 'sluice';
 
@@ -11,7 +11,7 @@ const SAMPLE: Millis = 50;
 export interface Ask {
   readonly at: Millis;
   readonly allowed: boolean;
-  /** When it passes: later than `at` if requests wait for their turn. */
+  /** When the request passes. Later than `at` if requests wait for their turn. */
   readonly passes: Millis;
 }
 
@@ -28,7 +28,7 @@ export interface Instance {
   readonly now: Millis;
   readonly limit: number;
   readonly window: Millis;
-  /** The level of the tank: the remaining units, or the number of waiting requests. */
+  /** The level of the tank, which is the remaining units or the number of waiting requests. */
   readonly level: number;
   readonly shows: 'left' | 'waiting';
   /** The requests that a picture can show, oldest first. */

@@ -38,9 +38,9 @@ export function Learn() {
         <div class="words">
           <h2>Which one?</h2>
           <p>
-            If you are not sure, use gcra, with a burst as large as your service can handle at once. Use a
-            fixed window for quotas that users count themselves, a log for limits that must hold exactly, and
-            a pacer if you are the caller.
+            If you are not sure, use gcra, with a burst as large as your service can handle. Use a fixed
+            window for quotas that users count themselves, a log for limits that must hold exactly, and a
+            pacer if you are the caller.
           </p>
           <p>
             Limits can be combined: <code>10/s & 5000/day fixed-window</code> checks both together, and if one

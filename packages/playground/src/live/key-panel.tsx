@@ -7,7 +7,7 @@ import { ask, type KeyVerb } from './ask.ts';
 import { TokenField } from './token-field.tsx';
 import { askable } from './watch.ts';
 
-/** The content of the form. A click in the list of denied keys also fills it. */
+/** The content of the form. A click in the list of denied keys also fills the form. */
 export const asked = signal({ limit: '', key: '' });
 
 const DONE: Readonly<Record<KeyVerb, string>> = { peek: 'Now', reset: 'Reset', block: 'Blocked' };

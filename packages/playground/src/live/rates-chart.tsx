@@ -8,7 +8,7 @@ import { follow } from '../ui/follow.ts';
 import { isDark } from '../ui/theme.ts';
 import { courseFor, heard, SHOWN } from './watch.ts';
 
-/** A short history fills the chart; a long one is cut. */
+/** Minimum number of milliseconds that the chart shows. The maximum is SHOWN; a longer history is cut. */
 const LEAST = 20_000;
 
 export function RatesChart({

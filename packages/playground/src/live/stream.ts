@@ -5,9 +5,9 @@ export type Connection =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'open' }
   | { readonly kind: 'lost'; readonly why: string }
-  /** The token is missing or invalid. */
+  /** The server refused the stream, because the token is missing or invalid. */
   | { readonly kind: 'refused'; readonly why: string }
-  /** The server of this page has no such stream. */
+  /** The page was not served by a Sluice server, so there is no such stream. */
   | { readonly kind: 'absent' };
 
 export interface StreamOptions {
@@ -98,7 +98,10 @@ function lost(error: unknown): Connection {
 /** Parses events from text that arrives in pieces, and calls back with each complete event. */
 export function eventParser(onEvent: (name: string, data: string) => void): (piece: string) => void {
   let rest = '';
-  /** Whether the last piece ended with a carriage return: a line feed that follows belongs to it. */
+  /**
+   * Whether the last piece ended with a carriage return. A line feed at the start of the next piece belongs to the same line
+   * break.
+   */
   let isReturned = false;
   let name = '';
   let data: string[] = [];

@@ -13,7 +13,7 @@ export interface LiveConfig {
     readonly name: string;
     readonly policies: string;
     readonly shadow: boolean;
-    /** True for a limit on Envoy descriptors: its keys consist of several entries and cannot be looked up. */
+    /** True for a limit on Envoy descriptors. Its keys consist of several entries and cannot be looked up. */
     readonly descriptor?: boolean;
   }[];
 }
@@ -47,16 +47,16 @@ export interface Point extends Counts {
   readonly at: Millis;
 }
 
-/** The number of points kept: five minutes, one per second. */
+/** The maximum number of points to keep. With one point per second, they cover five minutes. */
 const MOST_POINTS = 300;
 export const SHOWN: Millis = MOST_POINTS * 1000;
 
 export const connection = signal<Connection>({ kind: 'connecting' });
 export const config = signal<LiveConfig | undefined>(undefined);
 export const snapshot = signal<Snapshot | undefined>(undefined);
-/** Kept only in memory: a token must not be stored on disk. */
+/** The token, kept only in memory because it must not be stored on disk. */
 export const token = signal('');
-/** The points by limit; '' is the sum of all limits. */
+/** The points of each limit, by its name. The name '' stands for the sum of all limits. */
 const courses = new Map<string, Point[]>();
 export const heard = signal(0);
 

@@ -19,7 +19,7 @@ export const KNOWN: Readonly<Record<AlgorithmName, Known>> = Object.fromEntries(
 
 export const ALGORITHMS: readonly AlgorithmName[] = Object.keys(KNOWN);
 
-/** Algorithms without a text form: their policies are always written with options. */
+/** Algorithms that cannot be written as a rate. Their policies are always written with options. */
 export const UNRATED: readonly AlgorithmName[] = namesOf((name) => algorithms[name].text === undefined);
 export const BURSTY: readonly AlgorithmName[] = namesOf((name) => algorithms[name].text?.burst === true);
 

@@ -1,4 +1,4 @@
-/** Converts limits to code: for a program, a server's configuration, or the command line. */
+/** Converts limits to code for a program, a server's configuration, or the command line. */
 import { KNOWN } from './algorithms.ts';
 import { durationText } from './format.ts';
 import type { Options } from './options-text.ts';
@@ -98,7 +98,7 @@ function commands({ limits, traffic, patience }: State, log?: Recorded): string 
     ...(patience > 0 ? ['# denied requests wait on the page, but not in these commands'] : []),
     ...(limits.some(isWithOptions) ? [`# ${CONFIG_FILE} contains the limits shown under YAML`] : []),
   ];
-  /** The command line accepts rates. Policies with options must be in a file. */
+  /** How a command names a limit. The command line accepts rates, but policies with options must be in a file. */
   const which = (text: string, i: number, flag: string) =>
     isWithOptions(text)
       ? ` --config ${CONFIG_FILE} --limit ${nameOf(limits, i)}`
@@ -122,7 +122,7 @@ function commands({ limits, traffic, patience }: State, log?: Recorded): string 
 export const TRAFFIC_FILE = 'traffic.log';
 const CONFIG_FILE = 'limits.yaml';
 
-/** One line per request, `seconds key`, in the format that `sluice replay` and this page read. */
+/** Writes traffic as a log with a line `seconds key` per request, a format that `sluice replay` and this page can read. */
 export function fileOf({ origin, times, keys, names }: Traffic): string {
   const rows: string[] = [];
   for (let i = 0; i < times.length; i++)

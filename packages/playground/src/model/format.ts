@@ -9,13 +9,13 @@ const UNITS: readonly (readonly [name: string, length: Millis])[] = [
   ['ms', 1],
 ];
 
-/** Formats a duration for policy text, in the largest unit that needs no fraction: '250ms' '90s' '1h'. */
+/** Formats a duration for policy text, in the largest unit that needs no fraction, such as '250ms', '90s' or '1h'. */
 export function durationText(span: Millis): string {
   const [name, length] = UNITS.find((unit) => span % unit[1] === 0) ?? ['ms', 1];
   return `${span / length}${name}`;
 }
 
-/** Formats a duration for a table column: three digits and a unit. */
+/** Formats a duration for a table column, with three digits and a unit. */
 export function showDuration(span: Millis): string {
   if (span === Infinity) return 'never';
   if (span === 0) return '0 s';
@@ -27,7 +27,7 @@ export function showDuration(span: Millis): string {
   return `${round(span / 86_400_000)} d`;
 }
 
-/** Formats an instant in a run of the given length: '12.3 s', '4:05', '1:04:05'. */
+/** Formats an instant in a run of the given length, such as '12.3 s', '4:05' or '1:04:05'. */
 export function showTime(time: Millis, length: Millis): string {
   if (length < 2000) return `${Math.round(time)} ms`;
   if (length < 120_000) return `${(time / 1000).toFixed(1)} s`;

@@ -5,7 +5,9 @@ import { MOST_EVENTS, type Traffic, trafficOf } from './traffic.ts';
 export interface Recording {
   readonly name: string;
   readonly traffic: Traffic;
-  /** The field that identifies callers: a JSON member, a CSV column, or 'ip'; undefined for formats without field names. */
+  /**
+   * The field that identifies callers, which is a JSON member, a CSV column, or 'ip'. Undefined for formats without field names.
+   */
   readonly by: string | undefined;
   /** The number of lines without a valid time. */
   readonly skipped: number;
@@ -111,7 +113,7 @@ function cells(line: string): string[] {
   );
 }
 
-/** Parses a time and an optional key: '1760000000.5 alice'. */
+/** Parses a line with a time and an optional key, such as '1760000000.5 alice'. */
 function bareLine(line: string): Line | undefined {
   const [time = '', name = 'all'] = line.trim().split(/\s+/);
   return { time: instant(time), name };

@@ -1,6 +1,6 @@
 /**
- * Parses a policy with options, for everything that a rate cannot express: `penalty { after: 3, within: 10s, block: 20s }`. The
- * names and values are those of the factory and of a server's configuration.
+ * Parses a policy with options, for everything that a rate cannot express, such as `penalty { after: 3, within: 10s, block: 20s
+ * }`. The names and values are those of the factory and of a server's configuration.
  */
 import { minInterval, type Millis, type Policy } from 'sluice';
 import { type AlgorithmName, ALGORITHMS, KNOWN } from './algorithms.ts';
@@ -8,7 +8,7 @@ import { type AlgorithmName, ALGORITHMS, KNOWN } from './algorithms.ts';
 export type OptionValue = number | string | boolean;
 export type Options = Readonly<Record<string, OptionValue>>;
 
-/** Thrown for text that cannot be parsed, with the words that cause it. */
+/** Thrown for text that cannot be parsed. Contains the words that cause the error. */
 export class Unreadable extends Error {
   readonly words: string;
 
@@ -21,13 +21,13 @@ export class Unreadable extends Error {
 const WHOLE = /^\s*([a-z-]+)\s*\{([^{}]*)\}\s*$/i;
 const MEMBER = /^\s*(\w+)\s*:\s*(.+?)\s*$/;
 
-/** Returns undefined if the text has no braces. */
+/** Parses a policy written with options. Returns undefined if the text has no braces. */
 export function readOptions(text: string): { algorithm: AlgorithmName; options: Options } | undefined {
   const [, name, inner = ''] = WHOLE.exec(text) ?? [];
   if (name === undefined) return undefined;
   const algorithm = ALGORITHMS.find((one) => one === name.toLowerCase());
   if (algorithm === undefined)
-    throw new Unreadable(name, `unknown algorithm "${name}"; known: ${ALGORITHMS.join(', ')}`);
+    throw new Unreadable(name, `unknown algorithm "${name}"; must be one of ${ALGORITHMS.join(', ')}`);
   const members = inner.split(',').filter((member) => member.trim() !== '');
   return { algorithm, options: Object.fromEntries(members.map(readMember)) };
 }
@@ -46,7 +46,7 @@ export function writeOptions(algorithm: AlgorithmName, options: Options): string
   return `${algorithm} { ${members.join(', ')} }`;
 }
 
-/** Creates the policy. Throws the errors of the factory. */
+/** Creates a policy with the factory of its algorithm. Throws the factory's error if the options are invalid. */
 export function policyOf(algorithm: AlgorithmName, options: Options): Policy {
   return KNOWN[algorithm].make(options as never);
 }

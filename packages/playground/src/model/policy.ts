@@ -7,10 +7,10 @@ import { type Options, policyOf, readOptions, Unreadable, writeOptions } from '.
 /** One policy of a limit's text. */
 export interface Part {
   readonly algorithm: AlgorithmName;
-  /** Infinity for policies that do not limit a rate. */
+  /** The number of requests per duration. Infinity for policies that do not limit a rate. */
   readonly limit: number;
   readonly per: Millis;
-  /** The duration as it was written: 'min', '10s', 'month'. */
+  /** The duration as it was written, such as 'min', '10s' or 'month'. */
   readonly span: string;
   readonly burst: number | undefined;
   /** The options, if the policy was written with options instead of a rate. */
@@ -29,7 +29,7 @@ export type Reading =
   | { readonly mistake: Mistake };
 
 /**
- * The argument for createLimiter: the text itself if the library can parse it, otherwise its policies, named by their
+ * The argument for createLimiter. It is the text itself if the library can parse it, and otherwise the policies, named by their
  * texts.
  */
 export function policiesOf(text: string): Policies {
@@ -68,7 +68,7 @@ export function write(parts: readonly Part[]): string {
     .join(' & ');
 }
 
-/** Changes a number of a part, and drops options that no longer fit. */
+/** Changes a part, and drops options that the changed part does not support. */
 export function changed(part: Part, change: Partial<Part>): Part {
   const next = { ...part, ...change };
   if (change.algorithm !== undefined) {
@@ -144,7 +144,7 @@ function placeInOptions(piece: string, error: SluiceError | Unreadable): Place |
   return [start, start + member.trimEnd().length];
 }
 
-/** Throws if the library does. For text that the library accepts, the rest of the parsing can be lenient. */
+/** Parses one policy. Throws if the library rejects the text, so the rest of the parsing can be lenient. */
 function partOf(text: string): Part {
   const own = readOptions(text);
   if (own !== undefined) {
@@ -160,7 +160,7 @@ function partOf(text: string): Part {
   return {
     algorithm: ALGORITHMS.find((name) => words.split(/\s+/).includes(name)) ?? 'gcra',
     limit,
-    // The window of a burst is the time in which the burst is replenished at the same rate.
+    // The window of a burst is the time in which the whole burst is replenished, so it is converted to the window of the limit.
     per: Math.round((state.window * limit * 1e6) / state.limit) / 1e6,
     span: span.replaceAll(' ', ''),
     burst: burst === undefined ? undefined : Number(burst),

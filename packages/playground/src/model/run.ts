@@ -1,4 +1,4 @@
-/** Runs traffic through a limit: the library's own limiter, on a clock that is set to the time of each request. */
+/** Runs traffic through a limit. Uses the library's own limiter, on a clock that is set to the time of each request. */
 import { createLimiter, type Decision, memory, type Millis } from 'sluice';
 import { policiesOf } from './policy.ts';
 import type { Traffic } from './traffic.ts';
@@ -12,9 +12,9 @@ export interface Outcomes {
   count: number;
   readonly at: Float64Array;
   readonly event: Uint32Array;
-  /** For admitted requests: how long it waited. For denied ones: the announced wait. */
+  /** How long each admitted request waited, and the `retryAfter` of each denied one. */
   readonly wait: Float64Array;
-  /** Of all waits so far: the sum of the finite ones, and the maximum. */
+  /** The sum of all finite waits so far, at each decision. */
   readonly waited: Float64Array;
   readonly longest: Float64Array;
 }
@@ -30,7 +30,7 @@ export interface RunOptions {
   /** The limit's text; see policiesOf. */
   readonly policies: string;
   readonly bounds: readonly Bound[];
-  /** How long a denied request waits for its turn; 0 means that it gives up immediately. */
+  /** How long a denied request waits for its turn. 0 means that it gives up immediately. */
   readonly patience: Millis;
   /** The key whose level is sampled, as an index into the traffic's names. */
   readonly focus: number;
@@ -41,15 +41,15 @@ export interface RunOptions {
 export interface Run extends RunOptions {
   readonly admitted: Outcomes;
   readonly denied: Outcomes;
-  /** For each bound: the maximum in any window so far, at each admission. */
+  /** For each bound, the maximum number of admissions in any window so far, at each admission. */
   readonly worst: readonly Float64Array[];
-  /** What the focused key had left, and its maximum. */
+  /** The units that the focused key had left at each sample. */
   readonly level: Float64Array;
   readonly full: number;
   /** Everything before this instant has been decided. */
   readonly until: Millis;
   readonly isDone: boolean;
-  /** Continues until `performance.now()` reaches `deadline`; returns whether the run is complete. */
+  /** Continues the run until `performance.now()` reaches `deadline`. Returns whether the run is complete. */
   work(deadline: Millis): boolean;
 }
 
@@ -107,7 +107,7 @@ export function createRun(options: RunOptions): Run {
     else if (!settle(event)) lines.set(keys[event], [event]);
   }
 
-  /** Retries the head of the queue, then its successors as long as they pass. */
+  /** Retries the first request in the key's queue, then the following ones as long as they pass. */
   function wake(key: number): void {
     const line = lines.get(key) as number[];
     let gone = 0;

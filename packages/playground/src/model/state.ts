@@ -1,4 +1,4 @@
-/** The state in a link: everything that the playground shows, in the URL fragment, which is never sent to a server. */
+/** Stores everything that the playground shows in the URL fragment of a link, which browsers never send to a server. */
 import type { Millis } from 'sluice';
 import { KINDS, type TrafficKind, type TrafficOptions } from './traffic.ts';
 
@@ -44,7 +44,7 @@ export function toQuery({ limits, traffic, patience }: State): string {
   return query.toString();
 }
 
-/** Parses a link, which may come from anyone: missing or invalid parts get their defaults. */
+/** Parses a link, which may come from anyone. Missing or invalid parts get their defaults. */
 export function fromQuery(text: string): State {
   const query = new URLSearchParams(text);
   const limits = query.getAll('limit').slice(0, MOST_LANES);

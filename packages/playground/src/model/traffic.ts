@@ -1,13 +1,12 @@
 /**
- * Generates traffic from a seed, so that a link shows the same requests to everyone, and `sluice simulate` generates
- * them too.
+ * Generates traffic from a seed, so that a link shows the same requests to everyone. `sluice simulate` generates the same
+ * requests.
  */
 import type { Millis } from 'sluice';
 
 export interface Traffic {
   /**
-   * The clock at the start: 0, or for a recorded log the time of its start, so that windows have their original
-   * boundaries.
+   * The clock at the start of the run. It is 0, or the start of a recorded log, so that windows have their original boundaries.
    */
   readonly origin: Millis;
   readonly length: Millis;
@@ -27,9 +26,9 @@ export interface TrafficOptions {
   readonly kind: TrafficKind;
   /** Requests per second. */
   readonly rate: number;
-  /** Requests per burst; for the script: requests per second. */
+  /** Requests per burst, or requests per second of the script. */
   readonly size: number;
-  /** The time between bursts; for 'edge': the time of the window boundary. */
+  /** The time between bursts. For 'edge', the time of the window boundary. */
   readonly every: Millis;
   readonly length: Millis;
   readonly seed: number;
@@ -71,8 +70,8 @@ const MAKERS: Readonly<Record<TrafficKind, (options: TrafficOptions) => Iterable
     for (let start = 0; start < length; start += every) yield* burst(size, start, 0, length);
   },
   /**
-   * One burst that ends at the window boundary and one that starts there; later a stream that exceeds any limit of that
-   * size.
+   * Generates one burst that ends at the window boundary and one that starts there, then a steady stream that exceeds a limit of
+   * that size.
    */
   *edge({ size, every, rate, length }) {
     const spread = every / 10;
@@ -116,7 +115,7 @@ function* poisson(
   }
 }
 
-/** In chronological order, so that excess requests are cut at the end. */
+/** Merges sources in chronological order, so that excess requests are cut at the end. */
 function* interleaved(sources: Generator<Asked>[]): Generator<Asked> {
   const heads = sources.map((source) => source.next().value as Asked | undefined);
   for (;;) {
@@ -139,7 +138,7 @@ function* take<T>(source: Iterable<T>, most: number): Generator<T> {
   }
 }
 
-/** A pseudorandom generator of numbers in [0, 1), determined by the seed: mulberry32. */
+/** Returns a pseudorandom generator (mulberry32) of numbers in [0, 1), determined by the seed. */
 function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

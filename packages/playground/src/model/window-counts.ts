@@ -1,11 +1,11 @@
-/** Counts the admissions of one key in any sliding window: the maximum so far, and the counts over time for a picture. */
+/** Counts the admissions of one key in sliding windows. Gives the maximum so far, and the counts over time for a picture. */
 import type { Millis } from 'sluice';
 
-/** Tolerance for floating-point error, which does not count as an extra admission. */
+/** Tolerance for floating-point error, which must not look like an extra admission. */
 const TIME_EPSILON: Millis = 0.0005;
 
 export class WindowCounts {
-  /** The maximum so far, at each admission of any key. */
+  /** The maximum number of admissions in any window so far, at each admission of any key. */
   readonly worst: Float64Array;
   private readonly per: Millis;
   private readonly lists: number[][];
@@ -30,7 +30,10 @@ export class WindowCounts {
   }
 }
 
-/** For each column of a picture: the maximum within `per` before any of its instants. `times` must be ascending. */
+/**
+ * For each column of a picture, the maximum number of admissions within `per` before any of the column's instants. `times` must
+ * be ascending.
+ */
 export function courseOf(
   times: readonly number[],
   per: Millis,

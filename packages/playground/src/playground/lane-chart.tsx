@@ -1,6 +1,5 @@
 /**
- * The chart of a lane: drawn once when it changes, then copied in each frame, bright up to the playhead and pale after
- * it.
+ * The chart of a lane. It is drawn once when it changes, then copied in each frame, bright up to the playhead and pale after it.
  */
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
@@ -92,7 +91,7 @@ interface Picture {
 function createPicture(id: number): Picture {
   const base = document.createElement('canvas');
   let drawn: unknown[] = [];
-  /** The maximum of the focused key in any window. */
+  /** The maximum number of requests that the focused key had admitted in any window. */
   let most = 0;
   const picture: Picture = { canvas: undefined, draw };
 
@@ -150,7 +149,7 @@ function createPicture(id: number): Picture {
       context.strokeRect(where - 4, BANDS.requests.top - 1, 8, BANDS.requests.height + 2);
     }
 
-    /** The label of the middle band: long, or short if there is less room. */
+    /** Draws the label of the middle band, in a short form if there is little room. */
     function drawVerdict(per: Millis, limit: number, who: string): void {
       const isOver = most > limit;
       const verdict = isOver

@@ -1,4 +1,4 @@
-/** A lane: the form, chart and totals of one limit. */
+/** A lane of the playground, with the form, chart and totals of one limit. */
 import { showNumber, showDuration } from '../model/format.ts';
 import type { Run } from '../model/run.ts';
 import { follow } from '../ui/follow.ts';
@@ -38,7 +38,7 @@ function summaryOf({ good }: Lane, run: Run): string {
   const bound = tightest(run);
   const { admitted, denied, worst } = totalsAt(run, Infinity);
   const { limit, per } = run.bounds[bound];
-  return `${good}: ${admitted} requests admitted, ${denied} denied; at worst ${worst[bound]} within ${showDuration(per)}, limit ${limit}`;
+  return `${good}: ${admitted} requests admitted, ${denied} denied; at most ${worst[bound]} admitted within ${showDuration(per)}, where the limit is ${limit}`;
 }
 
 function Stats({ run }: { readonly run: Run }) {

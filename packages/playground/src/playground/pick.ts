@@ -3,8 +3,8 @@ import type { Millis } from 'sluice';
 import { after, type Outcomes, type Run } from '../model/run.ts';
 
 /**
- * Prefers a denied request if one is near, because users want to know about denials. Below the line, only denied
- * requests count.
+ * Finds the request nearest to an instant. Prefers a denied request if one is near, because users want to know about denials.
+ * Below the line, finds only denied requests.
  */
 export function nearestRequest(run: Run, instant: Millis, below: boolean): number | undefined {
   const reach = run.traffic.length / 40;
@@ -26,7 +26,7 @@ function nearestIn(list: Outcomes, instant: Millis): { event: number; away: Mill
   return found;
 }
 
-/** The denied request before or after the given one; without one, the first. */
+/** The denied request before or after the given request, or the first denied request if none is given. */
 export function nextDenied(run: Run, event: number | undefined, step: 1 | -1): number | undefined {
   const { denied } = run;
   if (denied.count === 0) return undefined;

@@ -1,9 +1,9 @@
-/** The playhead: the instant of the run that the page shows. It is at the end until the user plays or scrubs. */
+/** Moves the playhead, which is the instant of the run that the page shows. It is at the end until the user plays or scrubs. */
 import { computed, signal } from '@preact/signals';
 import type { Millis } from 'sluice';
 import { traffic } from './store.ts';
 
-/** A fraction of the run, so that it keeps its position when the length changes. */
+/** The position of the playhead. It is a fraction of the run, so that it stays in place when the length changes. */
 export const position = signal(1);
 export const isPlaying = signal(false);
 export const SPEEDS = [0.25, 0.5, 1, 2, 5, 10, 50, 200, 1000, 10_000] as const;
@@ -50,7 +50,7 @@ export function toggle(): void {
   else play();
 }
 
-/** Moves the playhead. If it is playing, it continues from there. */
+/** Moves the playhead. If the run is playing, it continues from there. */
 export function scrub(to: number): void {
   position.value = Math.min(1, Math.max(0, to));
 }

@@ -1,4 +1,4 @@
-/** The Playground part: limits side by side on the same traffic. */
+/** The Playground part of the page, which shows limits side by side on the same traffic. */
 import { useEffect } from 'preact/hooks';
 import { MOST_LANES } from '../model/state.ts';
 import { linkHere } from '../route.ts';
@@ -45,7 +45,7 @@ export function Playground() {
   );
 }
 
-/** The space key starts and pauses, unless the focused element uses it. */
+/** Starts or pauses playback with the space key, unless the focused element uses that key. */
 function playWithSpace(event: KeyboardEvent): void {
   const target = event.target as Element;
   if (event.key !== ' ' || target.closest('input, button, select, textarea, a, summary') !== null) return;

@@ -11,7 +11,7 @@ export interface Lane {
   readonly id: number;
   readonly text: string;
   readonly reading: Reading;
-  /** The last valid text and its parts: the chart keeps showing them while the user types. */
+  /** The last valid text and its parts. The chart keeps showing them while the user types. */
   readonly good: string;
   readonly parts: readonly Part[];
 }
@@ -110,13 +110,13 @@ export function setFocus(name: string): void {
 // ── Runs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export const runs = signal<ReadonlyMap<number, Run>>(new Map());
-/** Counts slices of work, so that charts are updated. */
+/** Number of slices of work done so far. Charts subscribe to it, so that they are updated. */
 export const progress = signal(0);
 const isWorking = signal(false);
 
-/** How many milliseconds of a frame runs may take; the rest is for drawing. */
+/** Milliseconds of each frame in which runs are computed. The rest of the frame is for drawing. */
 const SLICE = 8;
-/** How often unfinished charts are redrawn, in milliseconds: each redraw takes a large part of a frame. */
+/** Milliseconds between redraws of an unfinished chart. A redraw takes a large part of a frame. */
 const LOOK = 100;
 let looked = 0;
 

@@ -5,9 +5,12 @@ import { after, type Outcomes, type Run } from '../model/run.ts';
 export interface Totals {
   readonly admitted: number;
   readonly denied: number;
-  /** One value per bound. */
+  /** The maximum number of admissions in any window, for each bound. */
   readonly worst: readonly number[];
-  /** The waits of admitted requests if requests wait for their turn; otherwise the waits announced to denied ones. */
+  /**
+   * The average wait of admitted requests if requests wait for their turn. Otherwise, the average `retryAfter` of denied
+   * requests.
+   */
   readonly averageWait: Millis | undefined;
   readonly longestWait: Millis | undefined;
 }

@@ -1,4 +1,4 @@
-/** The playback controls: play, pause, scrub, speed. */
+/** The playback controls, with which users play, pause and scrub the run and set its speed. */
 import { showNumber, showTime } from '../model/format.ts';
 import { isPlaying, pause, playhead, position, SPEEDS, scrub, setSpeed, speed, toggle } from './playback.ts';
 import { traffic } from './store.ts';

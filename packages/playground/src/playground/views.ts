@@ -1,5 +1,5 @@
 /**
- * What all lanes share, so that their charts can be compared: scales, the instant under the pointer, the selected
+ * State that all lanes share, so that their charts can be compared: scales, the instant under the pointer, and the selected
  * request.
  */
 import { computed, effect, signal } from '@preact/signals';
@@ -35,7 +35,7 @@ export const reach = computed(() => {
   return Math.min(most, 5);
 });
 
-/** The maximum number of requests in a bar. */
+/** The maximum number of requests in a bar, over all lanes. */
 export const tallest = computed(() => {
   follow(progress);
   const bars = Math.max(1, Math.ceil(chartWidth.value / BAR));

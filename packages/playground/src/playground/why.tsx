@@ -1,6 +1,6 @@
 /**
- * Explains why a request was denied: the policy, what was left, when it would pass. Its height is fixed, so that the
- * layout does not shift.
+ * Explains why a request was denied, by showing the policy, the remaining units, and when the request would pass. Its height is
+ * fixed, so that the layout does not shift.
  */
 import { useMemo } from 'preact/hooks';
 import { showNumber, showDuration, showTime } from '../model/format.ts';
@@ -49,7 +49,7 @@ function hint(none: boolean) {
   return <span class="muted">{none ? 'Nothing was denied.' : 'Click a denied request to see why.'}</span>;
 }
 
-/** A penalty has no remaining units: it blocks or it does not. */
+/** Formats what a policy has left. A penalty has no remaining units; it either blocks or does not. */
 function leftOf({ limit, remaining }: { readonly limit: number; readonly remaining: number }): string {
   if (limit < Infinity) return `${showNumber(remaining)} of ${showNumber(limit)} left`;
   return remaining > 0 ? 'not blocked' : 'blocked';

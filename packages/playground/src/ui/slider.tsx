@@ -1,4 +1,4 @@
-/** A slider over useful values. A value in between is kept until the slider is moved. */
+/** A slider with a fixed list of useful values. A value between two of them is kept until the slider is moved. */
 import { useId } from 'preact/hooks';
 
 export interface SliderProps {

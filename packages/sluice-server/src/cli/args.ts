@@ -1,4 +1,7 @@
-/** Parses the command line. A missing flag is read from the environment: SLUICE_MAX_KEY for --max-key. */
+/**
+ * Parses the command line. A flag that is not given is read from the environment; for example, --max-key is read from
+ * SLUICE_MAX_KEY.
+ */
 import { parseArgs } from 'node:util';
 import type { Address } from '../listeners/listener.ts';
 import { UsageError } from '../config/usage-error.ts';
@@ -50,7 +53,7 @@ export class Args {
     return found;
   }
 
-  /** '127.0.0.1:8080', '[::1]:8080'; ':8080' and '8080' mean 127.0.0.1. */
+  /** Parses an address such as '127.0.0.1:8080' or '[::1]:8080'. Without a host, as in ':8080' or '8080', it is 127.0.0.1. */
   address(name: string): Address | undefined {
     const text = this.text(name);
     if (text === undefined || text === '') return undefined;

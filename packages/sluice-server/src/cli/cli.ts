@@ -74,7 +74,7 @@ function reportError(error: unknown, { err }: Output): number {
     return 2;
   }
   const { message, stack, code } = error as Error & { readonly code?: unknown };
-  // A system error such as EADDRINUSE needs no stack. An AggregateError has no message.
+  // A system error such as EADDRINUSE is printed without a stack trace, and by its code if it has no message (AggregateError).
   err(typeof code === 'string' ? `sluice: ${message || String(code)}\n` : `${stack}\n`);
   return 1;
 }

@@ -1,4 +1,4 @@
-/** Handles output that cannot be written: the disk is full, or the reader of a pipe has exited. */
+/** Handles output that cannot be written because the disk is full or the reader of a pipe has exited. */
 
 interface Process {
   readonly stdout: NodeJS.EventEmitter;
@@ -8,11 +8,11 @@ interface Process {
 
 /**
  * A server drops log lines that it cannot write and keeps running. It tries again with the next line, so the log resumes
- * when the disk has space. Any other command exits, because its output is its purpose: with code 0 if the reader of the
- * pipe has exited, and with code 1 if output was lost.
+ * when the disk has space. Any other command exits, because its output is its purpose. The exit code is 0 if the reader of the
+ * pipe has exited, and 1 if output was lost.
  */
 export function surviveOutputErrors(command: string | undefined, process: Process): void {
-  // An error of standard error itself cannot be reported anywhere.
+  // If writing to standard error fails, the failure cannot be reported anywhere.
   process.stderr.on('error', () => {});
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (command === 'serve') return;

@@ -35,8 +35,11 @@ export const SERVE_FLAGS: Flags = {
     value: 'N',
     help: 'memory store: maximum number of keys per limit; default 1000000, or infinity',
   },
-  leased: { value: 'N', help: 'lease units from the store, which about N servers share' },
-  deadline: { value: 'TIME', help: 'how long the store may take for a check; default 200ms' },
+  leased: {
+    value: 'N',
+    help: 'lease units from the store; N is the approximate number of servers that share it',
+  },
+  deadline: { value: 'TIME', help: 'timeout for a check in the store; default 200ms' },
   'on-failure': {
     value: 'ANSWER',
     help: 'while the store is unavailable: local (default, this server decides alone), throw (503), allow or deny',
@@ -45,11 +48,11 @@ export const SERVE_FLAGS: Flags = {
   shadow: { help: 'limits decide and count as usual, but nothing is denied' },
   'http-token-file': {
     value: 'FILE',
-    help: 'tokens for the HTTP listener, one per line; or SLUICE_HTTP_TOKEN',
+    help: 'file with tokens for the HTTP listener, one per line; or set SLUICE_HTTP_TOKEN',
   },
   'admin-token-file': {
     value: 'FILE',
-    help: 'tokens that may also reset and block keys; or SLUICE_ADMIN_TOKEN',
+    help: 'file with tokens that may also reset and block keys; or set SLUICE_ADMIN_TOKEN',
   },
   'allow-admin-without-token': {
     help: 'if no token is configured, let local requests reset and block keys; not safe behind a proxy',
@@ -58,15 +61,21 @@ export const SERVE_FLAGS: Flags = {
     value: 'WHICH',
     help: "proxies to trust for the client's address: a number, CIDRs, loopback or private; default none",
   },
-  'grpc-token-file': { value: 'FILE', help: 'tokens for the gRPC listener; or SLUICE_GRPC_TOKEN' },
-  'resp-token-file': { value: 'FILE', help: 'tokens for the RESP listener (AUTH); or SLUICE_RESP_TOKEN' },
+  'grpc-token-file': {
+    value: 'FILE',
+    help: 'file with tokens for the gRPC listener; or set SLUICE_GRPC_TOKEN',
+  },
+  'resp-token-file': {
+    value: 'FILE',
+    help: 'file with tokens for the RESP listener (AUTH); or set SLUICE_RESP_TOKEN',
+  },
   'tls-cert': { value: 'FILE', help: 'enable TLS with this certificate chain (PEM)' },
   'tls-key': { value: 'FILE', help: 'private key of the certificate (PEM)' },
   'tls-client-ca': { value: 'FILE', help: 'require client certificates issued by this authority (PEM)' },
   'max-connections': { value: 'N', help: 'maximum number of connections per listener; default 10000' },
   'idle-timeout': {
     value: 'TIME',
-    help: 'close RESP and gRPC connections without requests; default 10m, 0 for never',
+    help: 'close RESP and gRPC connections after this long without a request; default 10m, 0 for never',
   },
   'max-message': { value: 'BYTES', help: 'maximum size of a request; default 1048576' },
   'max-key': { value: 'BYTES', help: 'maximum length of a key; default 1024' },
@@ -75,7 +84,10 @@ export const SERVE_FLAGS: Flags = {
     help: 'share of a limit above which metrics count a take as near the limit; default 0.8',
   },
   'top-keys': { value: 'N', help: 'number of most denied keys shown in the metrics; default 20, 0 for none' },
-  page: { value: 'FOLDER', help: 'page to serve at /; default: the built-in one, none for no page' },
+  page: {
+    value: 'FOLDER',
+    help: 'folder of the page to serve at /; default: the built-in page; none serves no page',
+  },
   ...TELEMETRY_FLAGS,
   'no-watch': { help: 'do not watch the files; reload them only on SIGHUP' },
   'drain-delay': {
@@ -84,20 +96,20 @@ export const SERVE_FLAGS: Flags = {
   },
   'drain-timeout': {
     value: 'MS',
-    help: 'then close connections that are still open after this long; default 10000',
+    help: 'while shutting down, close connections that are still open after this long; default 10000',
   },
   'log-level': { value: 'LEVEL', help: 'debug, info (default), warn or error' },
   'log-format': { value: 'FORMAT', help: 'json or text; default text on a terminal' },
 };
 
 const LISTENER_NAMES: readonly ListenerName[] = ['http', 'grpc', 'resp'];
-/** Default ports, used if no listener is given. */
+/** Ports of the listeners that start if no listener is given. */
 const PORTS: Readonly<Record<ListenerName, number>> = { http: 8080, grpc: 8081, resp: 6380 };
 
 function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean): ServerOptions {
   const config = args.all('config');
   if (config.length === 0)
-    throw new UsageError('--config is required: a YAML file, or a folder of YAML files');
+    throw new UsageError('--config is required. Pass a YAML file or a folder of YAML files');
   if (args.positionals.length > 0) throw new UsageError(`unexpected argument: ${args.positionals.join(' ')}`);
   const nodes = args.integer('leased');
   const format = args.choice('log-format', ['json', 'text']) ?? (isTerminal ? 'text' : 'json');
@@ -135,7 +147,7 @@ function serverOptions(args: Args, env: NodeJS.ProcessEnv, isTerminal: boolean):
   };
 }
 
-/** The listeners given by flags; all three if none is given. */
+/** The addresses of the listeners given by flags, or of all three listeners if none is given. */
 export function listenersOf(args: Args, env: NodeJS.ProcessEnv): ServerOptions['listeners'] {
   const named = LISTENER_NAMES.filter((name) => args.address(name) !== undefined);
   const opened = (named.length > 0 ? named : LISTENER_NAMES).map((name) => {
@@ -163,7 +175,7 @@ function idleTimeoutOf(args: Args): Millis | undefined {
   return text === '0' ? 0 : durationOf('--idle-timeout', text);
 }
 
-/** Files are reread at most once a second, so that tokens can be replaced without a restart. */
+/** Reads tokens from a file. The file is read again at most once a second, so that tokens can be replaced without a restart. */
 function tokensOf(
   name: ListenerName | 'admin',
   args: Args,
@@ -181,14 +193,14 @@ function tokensOf(
       try {
         tokens = readTokens(file);
       } catch {
-        // The file may be in the middle of being replaced: keep the known tokens.
+        // Another process may be replacing the file, so keep the previous tokens.
       }
     }
     return tokens;
   };
 }
 
-/** The first token of the file, or the one in the environment if no file is given. */
+/** The first token in the file, or the token in the environment if no file is given. */
 export function tokenOf(file: string | undefined): string | undefined {
   return file === undefined ? process.env['SLUICE_HTTP_TOKEN'] : readTokens(file)[0];
 }
@@ -221,7 +233,7 @@ export async function serveCommand(argv: readonly string[]): Promise<number> {
   const args = readArgs(argv, SERVE_FLAGS, process.env);
   const options = serverOptions(args, process.env, process.stdout.isTTY === true);
   const [delay, timeout] = [args.integer('drain-delay') ?? 0, args.integer('drain-timeout') ?? 10_000];
-  // Installed before the server starts: an unhandled signal would kill the process.
+  // Installed before the server starts, because an unhandled signal would kill the process.
   const stopRequested = stopSignal(options.log);
   let server: RunningServer | undefined;
   process.on('SIGHUP', () => void server?.reload());
@@ -229,7 +241,7 @@ export async function serveCommand(argv: readonly string[]): Promise<number> {
   await stopRequested;
   await server.drain({ delay, timeout });
   await new Promise<void>((written) => process.stdout.write('', () => written()));
-  // Whatever still keeps the process alive, such as a collector that does not answer, has had its time.
+  // Exit even if something still keeps the process alive, such as a collector that does not answer.
   return process.exit(0);
 }
 

@@ -7,7 +7,7 @@ import type { TracesOptions } from '../telemetry/telemetry.ts';
 export const TELEMETRY_FLAGS: Flags = {
   'otlp-endpoint': {
     value: 'URL',
-    help: 'push metrics and spans to this collector (OTLP/HTTP); or OTEL_EXPORTER_OTLP_ENDPOINT',
+    help: 'push metrics and spans to this collector (OTLP/HTTP); or set OTEL_EXPORTER_OTLP_ENDPOINT',
   },
   'trace-share': {
     value: 'SHARE',
@@ -25,7 +25,10 @@ function endpointOf(args: Args): string | undefined {
   return endpoint;
 }
 
-/** The flag takes precedence over the variables. The exporter reads most of the variables itself. */
+/**
+ * Options of the OTLP exporter. The flag takes precedence over the environment variables, most of which the exporter reads
+ * itself.
+ */
 export function otlpOf(args: Args, env: Env): OtlpOptions | undefined {
   const endpoint = endpointOf(args);
   const isOff = env['OTEL_SDK_DISABLED'] === 'true' || env['OTEL_METRICS_EXPORTER'] === 'none';
@@ -55,7 +58,7 @@ export function tracesOf(args: Args, env: Env): TracesOptions | undefined {
   };
 }
 
-/** OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is a full URL. The general endpoints need `/v1/traces` appended. */
+/** URL to push spans to. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is a full URL; the other endpoints need `/v1/traces` appended. */
 function urlOf(endpoint: string | undefined, env: Env): string | undefined {
   const own = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'];
   if (endpoint === undefined && own) return own;
@@ -63,7 +66,7 @@ function urlOf(endpoint: string | undefined, env: Env): string | undefined {
   return all ? `${all.replace(/\/+$/, '')}/v1/traces` : undefined;
 }
 
-/** Parses 'api-key=secret,tenant=a%20b'. */
+/** Parses a list of headers such as 'api-key=secret,tenant=a%20b'. */
 function headersOf(text: string): Record<string, string> {
   const pairs = text.split(',').flatMap((pair) => {
     const [, name, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];

@@ -14,7 +14,10 @@ export interface ConfigFile {
   readonly text: string;
 }
 
-/** Reads files; for a folder, its .yaml and .yml files in alphabetical order. Throws a ConfigError. */
+/**
+ * Reads configuration files. For a folder, reads its .yaml and .yml files in alphabetical order. Throws a ConfigError if a path
+ * cannot be read.
+ */
 export function readFiles(paths: readonly string[]): ConfigFile[] {
   return paths.flatMap((path) => {
     try {
@@ -64,7 +67,7 @@ function readDocument(document: Value, limits: Map<string, LimitConfig>, domains
   const own = members.get('limits');
   const name = members.get('domain');
   const descriptors = members.get('descriptors');
-  if (own === undefined && name === undefined) document.fault('limits or domain is required');
+  if (own === undefined && name === undefined) document.fault('a document must have limits or a domain');
   if (own !== undefined && !own.isEmpty) readLimits(own, limits);
   if (name !== undefined) readDomain(name, descriptors, domains);
   else descriptors?.fault('descriptors require a domain in the same document');

@@ -27,7 +27,7 @@ const RATE_LIMIT = [
 ];
 const UINT32 = 2 ** 32 - 1;
 
-/** Names of the enclosing descriptors, starting with the domain: `path` for limiters, `label` for people. */
+/** The enclosing descriptors, starting with the domain. `path` is part of limiter names, and `label` is shown to people. */
 interface Above {
   readonly path: string;
   readonly label: string;
@@ -47,7 +47,10 @@ export function readLevel(value: Value | undefined, above: Above): Level {
   return level;
 }
 
-/** Returns false if the level already has a descriptor for the same key and value. `known` holds the patterns so far. */
+/**
+ * Adds a rule to a level. Returns false if the level already has a descriptor for the same key and value. `known` holds the
+ * patterns added so far.
+ */
 function add({ exact, patterns, any }: Level, known: Set<string>, rule: Rule): boolean {
   const { key, value } = rule;
   if (value === undefined) return !any.has(key) && any.set(key, rule) !== undefined;
@@ -128,7 +131,7 @@ function readRateLimit(value: Value | undefined): RuleLimit | undefined {
 
 const UNCOUNTED = { text: undefined, policies: undefined, mode: 'always' } as const;
 
-/** 0 requests per unit denies everything, so there is nothing to count. */
+/** Converts a rate to a limit. A rate of 0 requests denies everything, so it needs no counting. */
 export function limitOf(rate: Rate): Omit<RuleLimit, 'name' | 'replaces'> {
   const { requestsPerUnit: limit, unit, multiplier } = rate;
   if (limit === 0) return { ...UNCOUNTED, kind: 'blocked', rate };

@@ -12,7 +12,7 @@ function isName(text: string): boolean {
   return text !== '' && text.length <= MAX_NAME && !Array.from(text).some((character) => character < ' ');
 }
 
-/** Returns undefined after reporting a fault. */
+/** Parses a limit. Returns undefined if it reported a fault. */
 export function readLimit(name: string, value: Value): LimitConfig | undefined {
   if (!isName(name)) return value.fault(BAD_NAME);
   if (!value.isMap) {
@@ -21,7 +21,7 @@ export function readLimit(name: string, value: Value): LimitConfig | undefined {
   }
   const members = value.members(`limit ${JSON.stringify(name)}`, FIELDS);
   const given = members.get('policies');
-  if (given === undefined) return value.fault('policies are required');
+  if (given === undefined) return value.fault('a limit must have policies');
   const policies = readPolicies(given);
   const tiers = readTiers(members.get('tiers'));
   const overrides = readOverrides(members.get('overrides'), tiers);

@@ -1,9 +1,9 @@
 /** The data model of a validated configuration. */
 import type { Millis, Mode, Policies } from 'sluice';
 
-/** Something invalid in a configuration file, and its position. */
+/** Describes something invalid in a configuration file, and where it is. */
 export interface Fault {
-  /** Path of the file, as it was given. */
+  /** Path of the file, as it was given by the user. */
   readonly file: string;
   /** Counted from 1. */
   readonly line: number;
@@ -60,7 +60,7 @@ export interface LimitConfig {
 export interface Override {
   /** A key, or a pattern in which `*` matches any text. */
   readonly keys: string;
-  /** What applies to these keys instead. */
+  /** What applies to these keys instead of the limit's policies. */
   readonly treatment: Treatment;
 }
 
@@ -72,7 +72,7 @@ export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'ye
 
 const DAY = 86_400_000;
 
-/** Windows are aligned to 1970. Months and years have 30 and 365 days, as in envoyproxy/ratelimit. */
+/** Length of each unit. Windows are aligned to 1970. As in envoyproxy/ratelimit, a month has 30 days and a year 365. */
 export const UNITS: Readonly<Record<Unit, Millis>> = {
   second: 1000,
   minute: 60_000,
@@ -107,11 +107,11 @@ export interface Rule {
   readonly key: string;
   /** Value or pattern that the entry must match. Undefined matches every value. */
   readonly value: string | undefined;
-  /** Unique path from the domain to this descriptor; the name of its limiter. */
+  /** Unique path from the domain to this descriptor, which is also the name of its limiter. */
   readonly path: string;
   /** Name in metrics, in the format of envoyproxy/ratelimit: domain.key_value.key. */
   readonly label: string;
-  /** Undefined if only nested descriptors have limits. */
+  /** The limit of this descriptor. Undefined if only nested descriptors have limits. */
   readonly limit: RuleLimit | undefined;
   /** Nested descriptors. */
   readonly level: Level | undefined;
@@ -119,29 +119,32 @@ export interface Rule {
   readonly shadow: boolean;
   /** Never denies; the response lists the descriptors that exceeded their limit. */
   readonly quota: boolean;
-  /** All values that match the pattern share one count. */
+  /** Whether all values that match the pattern share one count. */
   readonly shared: boolean;
-  /** Metrics have a label for each value of this entry. */
+  /** Whether metrics have a separate label for each value of this entry. */
   readonly valueToMetric: boolean;
-  /** Metrics have a label for each combination of values. */
+  /** Whether metrics have a separate label for each combination of values. */
   readonly detailed: boolean;
 }
 
 /** The limit of a descriptor. */
 export interface RuleLimit {
-  /** Only 'rate' is counted; the others always allow or always deny. */
+  /** Only limits of kind 'rate' count requests. 'unlimited' always allows, and 'blocked' always denies. */
   readonly kind: 'rate' | 'unlimited' | 'blocked';
   /** Name that other limits can refer to in `replaces`. */
   readonly name: string | undefined;
-  /** Names of limits that do not apply to a request if this one does. */
+  /** Names of limits that do not apply to a request if this limit applies to it. */
   readonly replaces: readonly string[];
   /** The rate as reported to clients. Undefined if the limit was written as policies. */
   readonly rate: Rate | undefined;
-  /** The policies as written in the file. Undefined for a rate. */
+  /** The policies as written in the file. Undefined if the limit was written as a rate. */
   readonly text: string | undefined;
-  /** Undefined if there is nothing to count. */
+  /** The policies that count requests. Undefined if nothing is counted, because `kind` is not 'rate'. */
   readonly policies: Policies | undefined;
-  /** Rates count denied requests as envoyproxy/ratelimit does ('always'); policies do not ('whole'). */
+  /**
+   * How costs are charged. Rates use 'always', which also counts denied requests, as envoyproxy/ratelimit does. Policies use
+   * 'whole'.
+   */
   readonly mode: Mode;
 }
 

@@ -5,7 +5,9 @@
 import type { Policy } from 'sluice';
 import { makePolicy, recipeOf } from './recipes.ts';
 
-/** A policy is sent as a Set with this as its only member. Configurations contain no other Sets. */
+/**
+ * The call that creates a policy. The policy is sent as a Set with this as its only member; configurations contain no other Sets.
+ */
 type Recipe = readonly [algorithm: string, options: object];
 
 /** Returns a value that `postMessage` can send and `unpacked` turns back into an equal configuration. */
@@ -25,6 +27,6 @@ function mapped(value: unknown, convert: (member: unknown) => unknown): unknown 
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(convert);
   if (value instanceof Map) return new Map([...value].map(([key, member]) => [key, convert(member)]));
-  // Object.fromEntries defines properties instead of assigning them: a tier may be named __proto__.
+  // Object.fromEntries defines properties instead of assigning them, which is safe for a tier named __proto__.
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, convert(member)]));
 }

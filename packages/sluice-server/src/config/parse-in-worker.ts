@@ -1,7 +1,7 @@
 /**
  * Parses a configuration without blocking the event loop. YAML cannot be parsed incrementally, and ten thousand limits take
- * about a second, so a worker thread parses it. The main thread requests the result piece by piece: Node would deliver all
- * queued pieces in a single turn of the event loop.
+ * about a second, so a worker thread parses it. The main thread requests the result piece by piece, because Node would deliver
+ * all queued pieces in a single turn of the event loop.
  */
 import { Worker } from 'node:worker_threads';
 import { nextTurn } from '../core/slices.ts';
@@ -13,15 +13,15 @@ import { unpacked } from './pack.ts';
 export const PIECE = 100;
 
 export interface Piece {
-  /** Packed pairs of name and limit. */
+  /** Pairs of name and limit, as returned by `packed`. */
   readonly limits?: unknown;
-  /** Packed pairs of name and domain. */
+  /** Pairs of name and domain, as returned by `packed`. */
   readonly domains?: unknown;
   readonly faults?: readonly Fault[];
   readonly isLast?: true;
 }
 
-/** Like `parseConfig`; rejects with a ConfigError that lists all faults of all files. */
+/** Same as `parseConfig`, but in a worker thread. Rejects with a ConfigError that lists all faults of all files. */
 export async function parseInWorker(files: readonly ConfigFile[]): Promise<Config> {
   // Node 20 cannot run a worker from a TypeScript file. When running from source, as tests do, parse in this thread.
   if (import.meta.url.endsWith('.ts')) return parseConfig(files);
@@ -43,7 +43,7 @@ export async function parseInWorker(files: readonly ConfigFile[]): Promise<Confi
   }
 }
 
-/** Rejects if the worker fails, for example because it runs out of memory. */
+/** Requests the next piece from the worker. Rejects if the worker fails, for example because it runs out of memory. */
 function nextPiece(worker: Worker): Promise<Piece> {
   return new Promise((resolve, reject) => {
     worker.removeAllListeners();

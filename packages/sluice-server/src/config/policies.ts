@@ -1,14 +1,14 @@
-/** Parses the policies of a configuration: text, a map with an algorithm, or several in a list or a map of names. */
+/** Parses the policies of a configuration. A policy is text or a map with an algorithm; several form a list or a map of names. */
 import { createLimiter, type Policies, type Policy, SluiceError } from 'sluice';
 import { isAlgorithm, makePolicy, NAMES } from './recipes.ts';
 import type { Value } from './value.ts';
 
-/** Returns undefined after reporting a fault. */
+/** Parses one or more policies. Returns undefined if it reported a fault. */
 export function readPolicies(value: Value): Policies | undefined {
   const policies = readParts(value);
   if (policies === undefined) return undefined;
   return tried(value, () => {
-    // Policies can be valid separately but invalid in combination.
+    // Creating a limiter also finds policies that are invalid only in combination.
     createLimiter(policies);
     return policies;
   });
@@ -25,7 +25,7 @@ function readParts(value: Value): Policies | undefined {
   for (const [name, member] of members) {
     const policy = readOne(member);
     if (policy === undefined) isWhole = false;
-    // Defined instead of assigned: a policy may be named __proto__.
+    // Defining the property instead of assigning it is safe for a policy named __proto__.
     else Object.defineProperty(named, name, { value: policy, enumerable: true });
   }
   return isWhole ? named : undefined;
@@ -51,11 +51,11 @@ function readOne(value: Value): string | Policy | undefined {
 function readPolicy(value: Value, members: Map<string, Value>): Policy | undefined {
   const names = NAMES.join(', ');
   const algorithm = members.get('algorithm');
-  if (algorithm === undefined) return value.fault(`a policy requires an algorithm, one of ${names}`);
+  if (algorithm === undefined) return value.fault(`a policy must have an algorithm, one of ${names}`);
   const name = algorithm.text('algorithm');
   if (name === undefined) return undefined;
   if (!isAlgorithm(name))
-    return algorithm.fault(`unknown algorithm ${JSON.stringify(name)}; known: ${names}`);
+    return algorithm.fault(`unknown algorithm ${JSON.stringify(name)}; must be one of ${names}`);
   const options: Record<string, unknown> = {};
   for (const [option, member] of members) {
     if (option === 'algorithm') continue;
@@ -65,7 +65,10 @@ function readPolicy(value: Value, members: Map<string, Value>): Policy | undefin
   return tried(value, () => makePolicy(name, options), members);
 }
 
-/** Turns a SluiceError into a fault, located at the option that the error names if it is in the file. */
+/**
+ * Calls `make` and turns a SluiceError into a fault. If the error names an option that is in the file, the fault points to that
+ * option.
+ */
 function tried<T>(value: Value, make: () => T, members?: ReadonlyMap<string, Value>): T | undefined {
   try {
     return make();
@@ -78,7 +81,7 @@ function tried<T>(value: Value, make: () => T, members?: ReadonlyMap<string, Val
   }
 }
 
-/** The policies as written, on one line. */
+/** The policies as written in the file, on one line. */
 export function showPolicies(value: Value): string {
   if (value.isList) return value.list('policies').map(showPolicies).join(' & ');
   if (!value.isMap) return String(value.plain);

@@ -10,7 +10,7 @@ import type { Log } from '../log.ts';
 export interface Loaded {
   /** When it was loaded, in epoch milliseconds. */
   readonly loadedAt: Millis;
-  /** Why a newer version of the files was rejected. Null if the files are in use. */
+  /** Why the current content of the files was rejected. Null if that content is in use. */
   readonly error: string | null;
 }
 
@@ -34,7 +34,7 @@ export function createReloader(
   let loaded: Loaded = { loadedAt: Date.now(), error: null };
   /** The most recently requested check. */
   let last = Promise.resolve();
-  /** The check that has not started yet. Requests made in the meantime share it. */
+  /** The check that has not started yet, which all requests share until it starts. */
   let waiting: { always: boolean } | undefined;
 
   async function reload(changed: readonly ConfigFile[]): Promise<void> {
@@ -80,7 +80,7 @@ export function createReloader(
       }
       const own = { always };
       waiting = own;
-      // One at a time, so that an older configuration cannot replace a newer one.
+      // Checks run one at a time, so that an older configuration cannot replace a newer one.
       last = last.then(() => {
         waiting = undefined;
         return checkNow(own.always);
@@ -90,7 +90,7 @@ export function createReloader(
   };
 }
 
-/** The first fault, and the number of further ones. */
+/** Describes an error by its first fault and the number of further faults. */
 function errorOf(error: unknown): string {
   if (!(error instanceof ConfigError)) return String(error);
   const [first, ...more] = error.faults.map(showFault);

@@ -1,2 +1,5 @@
-/** Invalid flags, options or files given when the server or a command starts. The CLI prints only its message. */
+/**
+ * Thrown if a server or command is started with invalid flags, options or files. The CLI prints only the message, without a stack
+ * trace.
+ */
 export class UsageError extends Error {}

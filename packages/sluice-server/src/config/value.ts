@@ -15,7 +15,7 @@ import {
 } from 'yaml';
 import type { Fault } from './model.ts';
 
-/** Bounds the work for a file whose aliases repeat parts of it exponentially. */
+/** Maximum number of values in a file. Without it, aliases that repeat other aliases could expand a small file exponentially. */
 const MAX_VALUES = 500_000;
 const MAX_DEPTH = 100;
 const MAX_TEXT = 16 * 1024 * 1024;
@@ -43,7 +43,8 @@ export class Source {
         strict: true,
         stringKeys: false,
         logLevel: 'silent',
-        // The library's own check takes quadratic time: seconds for 10,000 limits. `scanDocument` finds duplicates instead.
+        // The YAML library's own check takes quadratic time, which is seconds for 10,000 limits. `scanDocument` finds duplicates
+        // instead.
         uniqueKeys: false,
       });
       const documents = 'empty' in parsed ? [] : parsed;
@@ -53,13 +54,13 @@ export class Source {
         .filter(({ errors, contents }) => errors.length === 0 && contents !== null)
         .flatMap((document) => this.valueOf(document) ?? []);
     } catch (error) {
-      // For example, thousands of nested brackets overflow the parser's stack.
+      // The parser itself may throw. For example, thousands of nested brackets overflow its stack.
       this.fault(0, `cannot be parsed: ${error instanceof Error ? firstLine(error) : String(error)}`);
       return [];
     }
   }
 
-  /** Returns undefined after reporting a fault. */
+  /** Converts a document. Returns undefined if it reported a fault. */
   private valueOf(document: Document.Parsed): Value | undefined {
     const { targets, duplicates } = scanDocument(document);
     for (const offset of duplicates) this.fault(offset, 'map keys must be unique');
@@ -71,7 +72,7 @@ export class Source {
     this.faults.push({ file: this.file, line: Math.max(line, 1), column: Math.max(col, 1), message });
   }
 
-  /** Counts a value. Returns false if the file has too many values or too many levels. */
+  /** Counts a value toward the file's maximum. Returns false if the file has too many values or too many levels. */
   admit(offset: number, depth: number): boolean {
     if (++this.count === MAX_VALUES) this.fault(offset, `the file has more than ${MAX_VALUES} values`);
     if (depth === MAX_DEPTH && this.count < MAX_VALUES)
@@ -123,7 +124,7 @@ function firstLine({ message }: Error): string {
 export class Value {
   private readonly source: Source;
   private readonly targets: Targets;
-  /** Undefined for a missing value or an alias without an anchor. */
+  /** The parsed node. Undefined for a missing value or an alias without an anchor. */
   private readonly node: Node | undefined;
   private readonly offset: number;
   private readonly depth: number;
@@ -213,11 +214,11 @@ export class Value {
     else if (typeof name !== 'string') {
       key.fault(`names in ${what} must be strings; got ${key.kind}`);
     } else if (names !== undefined && !names.includes(name)) {
-      key.fault(`unknown name ${JSON.stringify(name)} in ${what}; known: ${names.join(', ')}`);
+      key.fault(`unknown name ${JSON.stringify(name)} in ${what}; must be one of ${names.join(', ')}`);
     } else members.set(name, value);
   }
 
-  /** `<<: *defaults`: merges another map. Members of the map itself take precedence. */
+  /** Merges another map, for the YAML syntax `<<: *defaults`. Members of the map itself take precedence. */
   private merge(members: Map<string, Value>, from: Value, what: string, names?: readonly string[]): void {
     for (const one of from.isList ? from.list('<<') : [from]) {
       for (const [name, value] of one.members(what, names)) if (!members.has(name)) members.set(name, value);

@@ -6,11 +6,14 @@
 import { type FSWatcher, realpathSync, statSync, watch } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** Milliseconds to wait after the last event: events come in groups, and the file may be half written at the first one. */
+/** Milliseconds to wait after the last event, because events come in groups and the file may be half written at the first one. */
 const SETTLE_TIME = 100;
 const CHECK_EVERY = 5000;
 
-/** Calls `check` often; it must determine itself whether anything has changed. Returns a function that stops watching. */
+/**
+ * Calls `check` whenever the files may have changed; `check` must find out whether they did. Returns a function that stops
+ * watching.
+ */
 export function watchPaths(paths: readonly string[], check: () => void): () => void {
   let watchers = new Map<string, FSWatcher>();
   let timer: NodeJS.Timeout | undefined;
@@ -28,7 +31,7 @@ export function watchPaths(paths: readonly string[], check: () => void): () => v
     const folders = new Set(paths.flatMap(foldersOf));
     const next = new Map<string, FSWatcher>();
     for (const [folder, watcher] of watchers) {
-      // A folder that was replaced under the same name keeps its stale watcher; the periodic check covers this.
+      // A folder that was replaced by another of the same name keeps its stale watcher. The periodic check covers this case.
       if (folders.has(folder)) next.set(folder, watcher);
       else watcher.close();
     }
@@ -64,7 +67,7 @@ export function watchPaths(paths: readonly string[], check: () => void): () => v
   };
 }
 
-/** The parent folder of a path, and the folder that it resolves to: itself for a folder, the real parent for a file. */
+/** The folders to watch for a path: its parent folder, and the folder that holds its content once links are resolved. */
 function foldersOf(path: string): string[] {
   const folders = [dirname(resolve(path))];
   try {

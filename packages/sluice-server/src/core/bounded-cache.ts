@@ -2,13 +2,13 @@
 export interface BoundedCache<T> {
   get(id: string): T | undefined;
   set(id: string, value: T): T;
-  /** At most twice the `least` that the cache was created with. */
+  /** Number of entries. At most twice the `least` that the cache was created with. */
   readonly size: number;
 }
 
 /**
- * Keeps at least the `least` most recently used entries, and at most twice as many. It alternates between two Maps: finding
- * the oldest entry of a single Map becomes slow once many of its first entries have been deleted.
+ * Keeps at least the `least` most recently used entries, and at most twice as many. It alternates between two Maps, because
+ * finding the oldest entry of a single Map becomes slow once many of its first entries have been deleted.
  */
 export function boundedCache<T>(least: number): BoundedCache<T> {
   let recent = new Map<string, T>();

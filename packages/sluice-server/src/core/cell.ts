@@ -1,11 +1,13 @@
-/** redis-cell's CL.THROTTLE: a GCRA limit that comes with each call instead of the configuration. */
+/** Implements redis-cell's CL.THROTTLE, a GCRA limit that comes with each call instead of the configuration. */
 import type { Decision, MaybePromise, Store } from 'sluice';
 import { type ClThrottle, createClThrottle } from 'sluice-compat/redis-cell';
 import { isPromise } from './maybe-promise.ts';
 
 export type { ClThrottle, ClThrottleReply } from 'sluice-compat/redis-cell';
 
-/** `judge` sees the decision of every take, and returns the decision that the caller is told. */
+/**
+ * Opens CL.THROTTLE on a store. `judge` receives the decision of every take, and returns the decision to report to the caller.
+ */
 export function openCell(
   store: Store,
   judge: (key: string, decision: Decision) => Decision,

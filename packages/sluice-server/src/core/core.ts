@@ -1,6 +1,6 @@
 /**
  * Makes every decision for the listeners: limits by name, Envoy's descriptors by domain, and CL.THROTTLE. Decisions are
- * synchronous if the store's are.
+ * synchronous if the store decides synchronously.
  */
 import { type Decision, type Duration, type MaybePromise, metered, type Store } from 'sluice';
 import type { Config } from '../config/model.ts';
@@ -22,48 +22,60 @@ export interface CoreOptions {
   readonly store: Store;
   /** Whether the store keeps the key strings that it is given. Default true. */
   readonly keepsKeys?: boolean | undefined;
-  /** Where decisions are counted. Default: a new set of counters. */
+  /** The metrics that count the decisions. Default: a new set of counters. */
   readonly metrics?: Metrics | undefined;
   /** Limits decide and count as usual, but nothing is denied. Default false. */
   readonly shadow?: boolean | undefined;
 }
 
-/** The limits of a configuration, ready to decide. Every listener uses one. */
+/** The limits of a configuration, ready to decide. All listeners of a server share one core. */
 export interface Core {
-  /** Whether the store keeps key strings. If so, copy a key that is a slice of a longer string, or that string stays in memory. */
+  /**
+   * Whether the store keeps key strings. If so, callers must copy a key that is a slice of a longer string; otherwise, the longer
+   * string stays in memory.
+   */
   readonly keepsKeys: boolean;
   /** The configuration in use. */
   readonly config: Config;
   /** Counters of everything decided so far. */
   readonly metrics: Metrics;
-  /** Envoy's ShouldRateLimit. `hitsAddend` is the cost of descriptors that do not have their own; 0 only checks. */
+  /**
+   * Decides Envoy's ShouldRateLimit. `hitsAddend` is the cost of descriptors that do not have their own. A cost of 0 checks
+   * without charging.
+   */
   decide(
     domain: string,
     descriptors: readonly Descriptor[],
     hitsAddend?: number,
   ): MaybePromise<RateLimitAnswer>;
-  /** Same as `Limiter.take`, for the named limit. Like `peek`, `refund`, `block` and `reset`, throws an UnknownLimit if it does not exist. */
+  /**
+   * Same as `Limiter.take`, for the limit of this name. Like `peek`, `refund`, `block` and `reset`, it throws an UnknownLimit if
+   * there is no such limit.
+   */
   take(limit: string, key: string, options?: AskOptions): MaybePromise<Verdict>;
-  /** redis-cell's CL.THROTTLE, whose limit comes with the call instead of the configuration. Returns its five integers. */
+  /**
+   * Decides redis-cell's CL.THROTTLE, whose limit comes with the call instead of the configuration. Returns the five integers of
+   * its reply.
+   */
   readonly clThrottle: ClThrottle<MaybePromise<Decision>>;
-  /** Same decision as `take`, without charging anything. */
+  /** Returns the decision that `take` would return, without charging anything. */
   peek(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
   /** Gives units back, up to the full limit. */
   refund(limit: string, key: string, options?: AskOptions): MaybePromise<Decision>;
-  /** Denies the key for `duration`, whatever it has left. */
+  /** Denies all takes of the key for `duration`, even if the limit would allow them. */
   block(limit: string, key: string, duration: Duration): MaybePromise<Decision>;
-  /** Forgets the key: its usage and its manual block. */
+  /** Deletes the key's usage and its manual block. */
   reset(limit: string, key: string): MaybePromise<Decision>;
   /**
-   * Replaces the whole configuration in one step, when the promise resolves. Until then, the previous one stays in use. Limits
-   * of the same name keep their state. If the promise rejects, the previous configuration stays. Calls must not overlap.
+   * Replaces the whole configuration in one step, when the promise resolves. Until then, the previous configuration stays in use.
+   * Limits of the same name keep their state. If the promise rejects, the previous configuration stays. Calls must not overlap.
    */
   reload(config: Config): Promise<void>;
   /** Returns leases and closes the store. */
   close(): Promise<void>;
 }
 
-/** What metrics call the limits of CL.THROTTLE. */
+/** The name under which metrics count the limits of CL.THROTTLE. */
 const CELL = 'cl.throttle';
 
 interface Prepared {
@@ -99,7 +111,10 @@ export function createCore(config: Config, options: CoreOptions): Core {
   let current = prepare(config);
   runWhole(current.opening);
 
-  /** Ready to use when `opening` is complete. The limits of `replaced` release their names but keep answering until then. */
+  /**
+   * Prepares a configuration, which is ready to use when `opening` is complete. The limits of `replaced` release their names, but
+   * keep deciding until then.
+   */
   function prepare(given: Config, replaced?: Prepared): Prepared {
     const limits = new Map<string, Limit>();
     const descriptors = new Descriptors(given.domains, store, observeRule);
@@ -168,7 +183,7 @@ export function createCore(config: Config, options: CoreOptions): Core {
       try {
         await runInSlices(next.opening);
       } catch (error) {
-        // The previous limits stay in use, and the names are free for the next configuration.
+        // The previous limits stay in use. Release the names of the new ones, so that the next configuration can use them.
         runWhole(freeNames(next));
         throw error;
       }

@@ -1,4 +1,4 @@
-/** Decides Envoy's ShouldRateLimit: may a request with these descriptors pass? */
+/** Decides Envoy's ShouldRateLimit, which asks whether a request with the given descriptors may pass. */
 import {
   createLimiter,
   type Decision,
@@ -26,31 +26,31 @@ import { all, chain } from './maybe-promise.ts';
 
 /** A list of key-value pairs that describes a request, as Envoy sends it. */
 export interface Descriptor {
-  /** Ordered from the outermost to the innermost level of the configuration. */
+  /** The key-value pairs, ordered from the outermost to the innermost level of the configuration. */
   readonly entries: readonly Entry[];
-  /** Replaces the configured limit. */
+  /** A limit to use instead of the configured one. */
   readonly limit?: { readonly requestsPerUnit: number; readonly unit: Unit } | undefined;
-  /** Replaces the request's `hitsAddend`; 0 only checks. */
+  /** Cost of this descriptor, instead of the request's `hitsAddend`. A cost of 0 checks without charging. */
   readonly hitsAddend?: number | undefined;
-  /** Gives the hits back instead of charging them. */
+  /** Refunds the hits instead of charging them. */
   readonly isNegativeHits?: boolean | undefined;
 }
 
 /** The result for one descriptor. */
 export interface DescriptorStatus {
-  /** Code of Envoy's service. */
+  /** Result code, as Envoy's service defines it. */
   readonly code: 'OK' | 'OVER_LIMIT';
   /** The limit that applies. Undefined if there is none. */
   readonly currentLimit?: CurrentLimit | undefined;
   /** Requests left in the current window. For an unlimited descriptor, the largest uint32. */
   readonly limitRemaining: number;
-  /** Until the current window ends. Undefined if no limit applies. */
+  /** Time until the current window ends. Undefined if no limit applies. */
   readonly resetAfter?: Millis | undefined;
 }
 
 /** The limit that applied to a descriptor. */
 export interface CurrentLimit {
-  /** Name in the configuration, if it has one. */
+  /** Name of the limit in the configuration, if it has one. */
   readonly name: string | undefined;
   /** Requests allowed in each window. */
   readonly requestsPerUnit: number;
@@ -75,7 +75,7 @@ export type Observe = (label: string, key: string, decision: Decision, shadowed:
 export const MAX_DESCRIPTORS = 1000;
 const MAX_REMAINING = 2 ** 32 - 1;
 const OK: DescriptorStatus = { code: 'OK', limitRemaining: 0 };
-/** Limits that come with requests, and the limiters that count them: at least this many of each stay cached. */
+/** Minimum number of limits that come with requests, and of limiters that count them, to keep in their caches. */
 const CACHED = 1000;
 
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
@@ -87,7 +87,7 @@ export class Descriptors {
   private readonly limiters = new Map<Rule, AnyLimiter>();
   /** Limits that came with requests, by rate and unit. */
   private readonly ownLimits = boundedCache<RuleLimit>(CACHED);
-  /** Limiters for these limits, by path. One limiter serves all rates that requests send for its path. */
+  /** Limiters for the limits that came with requests, by path. One limiter serves all rates that requests send for its path. */
   private readonly ownLimiters = boundedCache<AnyLimiter>(CACHED);
   /** Policies for the next take of a limiter in `ownLimiters`, which reads them synchronously. */
   private ownPolicies: Policies = [];
@@ -103,7 +103,10 @@ export class Descriptors {
     for (const { level } of this.domains.values()) yield* this.openLevel(level);
   }
 
-  /** Releases the names of all limiters, so that limiters with other policies can use them. They keep working. */
+  /**
+   * Releases the names of all limiters, so that limiters with other policies can use the names. The released limiters keep
+   * working.
+   */
   *close(): Steps {
     for (const limiter of this.limiters.values()) {
       void limiter.close();
@@ -135,7 +138,7 @@ export class Descriptors {
     return match && { ...match, limit: match.rule.limit, limiter: this.limiters.get(match.rule) };
   }
 
-  /** The limit that comes with the request. It is counted separately from the configured ones. */
+  /** The limit that comes with the request, which is counted separately from the configured limits. */
   private ownLimit(domain: Domain, entries: readonly Entry[], rate: Rate): Found {
     const path = [domain.name, '', ...entries.map(({ key }) => key)].map(pathWord).join('/');
     const numbers = `${rate.requestsPerUnit} ${rate.unit}`;
@@ -148,7 +151,7 @@ export class Descriptors {
     return { rule: undefined, subject, label: `${domain.name}/override`, limit, limiter };
   }
 
-  /** One limiter for all rates: a client may send a different rate with each descriptor. */
+  /** Opens one limiter for all rates of a path, because a client may send a different rate with each descriptor. */
   private openOwn(path: string): AnyLimiter {
     const limiter = createLimiter(() => this.ownPolicies, { name: `rls:${path}`, store: this.store });
     return this.ownLimiters.set(path, limiter);
@@ -190,7 +193,7 @@ export class Descriptors {
 }
 
 interface Found extends Omit<Match, 'rule'> {
-  /** Undefined if the limit came with the request. */
+  /** The rule in the configuration. Undefined if the limit came with the request. */
   readonly rule: Rule | undefined;
   readonly limit: RuleLimit | undefined;
   readonly limiter: AnyLimiter | undefined;

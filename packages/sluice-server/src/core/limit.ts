@@ -1,4 +1,4 @@
-/** A limit of the `limits` section: its limiter, and the overrides for some keys. */
+/** A limit of the `limits` section, which consists of its limiter and the overrides for some keys. */
 import {
   type Decision,
   createLimiter,
@@ -18,7 +18,7 @@ import { matchesPattern } from './match.ts';
 export interface AskOptions {
   /** Number of units. Default 1. */
   readonly cost?: number | undefined;
-  /** A tier of the limit. Default: the limit's own policies. */
+  /** Tier whose policies apply. Default: the limit's own policies. */
   readonly tier?: string | undefined;
   /** How to charge a cost that does not fit. Default: the limit's mode. */
   readonly mode?: Mode | undefined;
@@ -31,7 +31,7 @@ export interface Limit {
   refund(key: string, options: AskOptions): MaybePromise<Decision>;
   block(key: string, duration: Duration): MaybePromise<Decision>;
   reset(key: string): MaybePromise<Decision>;
-  /** Releases the limiter's name, so that a limit with other policies can use it. This one keeps working. */
+  /** Releases the limiter's name, so that a limit with other policies can use the name. The released limiter keeps working. */
   close(): void;
 }
 
@@ -73,7 +73,7 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
   }
 
   const take: Ask = (key, cost, tier, mode = config.mode) =>
-    // Faster: no options object to validate.
+    // The common case is faster without an options object to validate.
     tier === undefined && mode === 'whole'
       ? limiter.take(key, cost)
       : limiter.take(key, { cost, tier, mode });

@@ -1,11 +1,16 @@
-/** Packages that are needed only with some options, and may not be installed. */
+/** Loads packages that are needed only with some options, and may not be installed. */
 import { UsageError } from '../config/usage-error.ts';
 
-/** Rejects with a UsageError that says which packages to install. `feature` is what needs them. */
+/**
+ * Calls `load`. If it fails, rejects with a UsageError that says which packages to install. `feature` names what needs the
+ * packages.
+ */
 export async function loadOptional<T>(feature: string, packages: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();
   } catch (error) {
-    throw new UsageError(`${feature} needs ${packages}: npm install ${packages}`, { cause: error });
+    throw new UsageError(`${feature} needs ${packages}. Install with \`npm install ${packages}\``, {
+      cause: error,
+    });
   }
 }

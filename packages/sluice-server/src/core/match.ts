@@ -4,23 +4,27 @@ import type { Domain, Level, Rule } from '../config/model.ts';
 
 /** A key-value pair of a descriptor, such as `remote_address` and an IP address. */
 export interface Entry {
-  /** Key, as in the configuration. */
+  /** The key, as written in the configuration. */
   readonly key: string;
-  /** Value in this request. */
+  /** The value that this request has for the key. */
   readonly value: string;
 }
 
 export interface Match {
   readonly rule: Rule;
-  /** The key that the limit counts: the values, or the pattern for rules with `share_threshold`. */
+  /**
+   * The key under which the limit counts the request. It consists of the entries' values, or of the pattern for rules with
+   * `share_threshold`.
+   */
   readonly subject: string;
   /** Name of the limit in metrics. */
   readonly label: string;
 }
 
 /**
- * Follows the most specific rule at each level: key and value, then a pattern, then the key alone. There is no backtracking,
- * and a rule applies only to descriptors with exactly as many entries as lead to it.
+ * Follows the most specific rule at each level. A rule with key and value comes before one with a pattern, which comes before one
+ * with only a key. There is no backtracking, and a rule applies only to descriptors that have exactly as many entries as the rule
+ * has levels.
  */
 export function matchRule(domain: Domain, entries: readonly Entry[]): Match | undefined {
   let level: Level | undefined = domain.level;

@@ -1,9 +1,9 @@
 /** Splits long work into small steps, so that listeners can answer in between. */
 
-/** Each `next` does a little of the work. */
+/** Work that is split into small steps. Each call of `next` does one step. */
 export type Steps = Generator<void, void>;
 
-/** Milliseconds of work between two turns of the event loop. */
+/** Maximum number of milliseconds to work before yielding to the event loop. */
 const SLICE = 5;
 
 /** Runs all steps synchronously, for a server that has no clients yet. */

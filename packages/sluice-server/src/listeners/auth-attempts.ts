@@ -4,20 +4,23 @@ import { createLimiter, memory, type Millis } from 'sluice';
 import type { Clock } from 'sluice/store';
 import { clientAddress, type RequestLike, type TrustProxy } from 'sluice/http';
 
-/** Wrong tokens that one address may try: 20 initially, then 10 a minute. */
+/** Number of wrong tokens that one address may try. It may try 20 initially, then 10 a minute. */
 const GUESSES = '10/min burst 20';
 /** The same wrong token from the same address counts once within this time. */
 const SAME_TOKEN = '1/10min';
-/** Maximum number of addresses, and of pairs of address and token, to keep. Denied ones are evicted last. */
+/** Maximum number of addresses, and of pairs of address and token, to remember. Denied addresses are evicted last. */
 const MAX_KEYS = 10_000;
 
 export interface Attempts {
   /** Address of the client that sent the request, taking trusted proxies into account. */
   clientOf(request: RequestLike): string;
-  /** Milliseconds until the client may try another token; 0 if it may now. Do not compare tokens before then. */
+  /**
+   * Milliseconds until the client may try another token, or 0 if it may try now. Callers must not compare tokens until the wait
+   * is over.
+   */
   waitOf(client: string): Millis;
   /**
-   * Counts a wrong token. Repeating the same token is not counted: a program with an outdated token must not lock out other
+   * Counts a wrong token. The same token is not counted again, because a program with an outdated token must not lock out other
    * clients at its address.
    */
   failed(client: string, token: string): void;
@@ -40,7 +43,7 @@ export function createAttempts(trustProxy: TrustProxy = false, clock?: Clock): A
   };
 }
 
-/** For error messages: whole seconds, rounded up. */
+/** Whole seconds, rounded up, for error messages. */
 export function secondsOf(wait: Millis): number {
   return Math.ceil(wait / 1000);
 }

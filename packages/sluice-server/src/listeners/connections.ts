@@ -2,11 +2,16 @@
 import type { Server, Socket } from 'node:net';
 import { type Log, oncePerSecond } from '../log.ts';
 
-/** Default maximum per listener, the same as Redis's. */
+/** Default maximum number of connections per listener, the same as in Redis. */
 const MAX_CONNECTIONS = 10_000;
-/** Connections above the maximum that may be open while they are told why they are refused. Node drops any others. */
+/**
+ * Number of connections above the maximum that stay open long enough to tell the client why it is refused. Node drops any others.
+ */
 const SPARE = 100;
-/** Milliseconds of inactivity before TCP keepalive probes start. Ten seconds without a reply close the connection. */
+/**
+ * Milliseconds of inactivity before TCP keepalive probes start. The system closes the connection if ten probes, a second apart,
+ * get no reply.
+ */
 const KEEP_ALIVE = 60_000;
 
 export interface AdmissionOptions {

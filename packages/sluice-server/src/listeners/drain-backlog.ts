@@ -1,12 +1,12 @@
-/** Accepts pending connections before a server stops listening: to their clients, they are already established. */
+/** Accepts pending connections before a server stops listening, because their clients already consider them established. */
 import type { Server } from 'node:net';
 
-/** Node's default for the number of pending connections that the system queues. */
+/** Maximum number of pending connections that the system queues, by Node's default. */
 const BACKLOG = 511;
 
 /**
- * Node may accept only one connection per turn of the event loop. So this waits until two turns bring none, or until a full
- * backlog could have been accepted.
+ * Resolves when two turns of the event loop have brought no new connection, or when a full backlog could have been accepted. Node
+ * may accept only one connection per turn.
  */
 export async function drainBacklog(server: Server): Promise<void> {
   let quietTurns = 0;

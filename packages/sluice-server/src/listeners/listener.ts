@@ -1,4 +1,4 @@
-/** What every listener has in common. There is one per protocol, all on the same core. */
+/** Types and constants that all listeners share. There is one listener per protocol, and all of them use the same core. */
 import type { SecureContextOptions } from 'node:tls';
 import type { Millis } from 'sluice';
 import type { Attempts } from './auth-attempts.ts';
@@ -15,32 +15,35 @@ export interface Address {
   readonly port: number;
 }
 
-/** With `ca`, clients must present a certificate issued by it. */
+/** TLS certificate and key of a listener. With `ca`, clients must present a certificate issued by that authority. */
 export type Tls = Pick<SecureContextOptions, 'cert' | 'key' | 'ca'>;
 
 export interface ListenerOptions {
   readonly address: Address;
   readonly tls?: Tls | undefined;
-  /** Clients must send one of these tokens. Undefined if none is required. A function, because token files may change. */
+  /**
+   * Returns the tokens of which clients must send one. It is a function because token files may change. Undefined if no token is
+   * required.
+   */
   readonly tokens?: (() => readonly string[]) | undefined;
-  /** Tokens that may reset and block keys. They are also accepted everywhere else. */
+  /** Returns the tokens that may reset and block keys. They are also accepted for all other requests. */
   readonly adminTokens?: (() => readonly string[]) | undefined;
   /** If no token is configured, let requests from this machine reset and block keys. Default false. */
   readonly adminWithoutToken?: boolean | undefined;
   /** Limits attempts with wrong tokens. Undefined if they are not limited. */
   readonly attempts?: Attempts | undefined;
-  /** Maximum number of open connections. Further ones are refused. Default 10,000. */
+  /** Maximum number of open connections. Further connections are refused. Default 10,000. */
   readonly maxConnections?: number | undefined;
   /** Maximum time from the first byte of a RESP command or gRPC request to its last. Default 30 s. */
   readonly requestTimeout?: Millis | undefined;
-  /** RESP and gRPC connections without a request for this long are closed; 0 for never. Default 10 minutes. */
+  /** RESP and gRPC connections are closed after this long without a request. 0 means never. Default 10 minutes. */
   readonly idleTimeout?: Millis | undefined;
   /** Maximum size of a request, in bytes. */
   readonly maxMessage: number;
   /** Maximum length of a key, in bytes of UTF-8. */
   readonly maxKey: number;
   readonly log: Log;
-  /** Undefined if no spans are recorded. */
+  /** Records spans. Undefined if no spans are recorded. */
   readonly tracer?: Tracer | undefined;
   /** Whether load balancers should send requests here. */
   readonly isHealthy: () => boolean;
@@ -51,7 +54,7 @@ export interface ListenerOptions {
 }
 
 export interface Listener {
-  /** With the actual port if 0 was requested. */
+  /** The address of the listener, with the actual port if port 0 was requested. */
   readonly address: Address;
   /** Stops accepting connections, answers requests in progress and closes. Closes connections left after `timeout` ms. */
   drain(timeout: number): Promise<void>;

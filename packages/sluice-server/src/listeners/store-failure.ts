@@ -1,7 +1,7 @@
 /** Recognizes failures of the store, which are not the client's fault. */
 import { StoreError, type StoreFault, StoreUnavailable } from 'sluice';
 
-/** Errors in the store's setup, which only the operator can fix. */
+/** Codes of errors in the store's setup, which only the operator can fix. */
 const SETUP: ReadonlySet<unknown> = new Set(['ERR_PERMISSION', 'ERR_TABLE']);
 
 /** The fault to report, or undefined if the error is not the store's. */

@@ -11,7 +11,7 @@ export interface TlsFiles {
   readonly cert: string;
   /** The private key of the certificate. */
   readonly key: string;
-  /** The certificate authority of client certificates. */
+  /** The certificate authority that must have issued the clients' certificates. */
   readonly ca?: string | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** Sends metrics and spans to an OpenTelemetry collector. Its packages are optional, and imported only here. */
+/**
+ * Sends metrics and spans to an OpenTelemetry collector. OpenTelemetry's packages are optional, and only this file imports the
+ * code that needs them.
+ */
 import type { Family } from 'sluice/prometheus';
 import type { Log } from '../log.ts';
 import type { OtlpOptions } from './metrics/otlp.ts';

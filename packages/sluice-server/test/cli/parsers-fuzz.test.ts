@@ -44,7 +44,7 @@ describe('log lines', () => {
     .map((parts) => parts.join(''));
 
   test.each(FORMATS)(
-    'any line in the %s format is either a request with a valid time and cost, or skipped',
+    'any line in the %s format gives a request with a valid time and cost, or is skipped',
     (format) => {
       const read = readerOf(format, undefined, FIRST[format]);
       fc.assert(
@@ -124,12 +124,12 @@ describe('a megabyte of input is read in linear time', () => {
       const text = part.repeat(Math.ceil(1_000_000 / part.length));
       const start = process.cpuUsage();
       read(text);
-      // CPU seconds, so other processes do not count. Quadratic work would take minutes.
+      // CPU time is measured, so that other processes do not count. Quadratic work would take minutes.
       expect([part, process.cpuUsage(start).user > 5e6]).toEqual([part, false]);
     }
   });
 
-  test('RESP in pieces of one byte', () => {
+  test('RESP that arrives in pieces of one byte', () => {
     const parser = new RespParser({ maxArguments: 10, maxBytes: 2_000_000 });
     const start = process.cpuUsage();
     for (const sign of '*1\r\n$200000\r\n') parser.push(sign);

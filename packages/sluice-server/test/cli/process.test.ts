@@ -75,7 +75,7 @@ describe('standard output that cannot be written', () => {
     expect(await gone).toBe(0);
   });
 
-  test('does not make the caller of a log fail when the write function throws', () => {
+  test('does not make the caller of a log function fail when the write function throws', () => {
     const log = createLog(() => {
       throw new Error('the disk is full');
     });
@@ -125,7 +125,7 @@ describe('sluice check', () => {
     [['serve']],
     [['serve', '--conf', 'x']],
     [['serve', '--config', 'x', '--http', 'y']],
-  ])('exits with code 2 for invalid usage: %j', async (args) => {
+  ])('exits with code 2 for the invalid arguments %j', async (args) => {
     const { output, gone } = run(...args);
     expect(await gone).toBe(2);
     expect(output()).toMatch(/^sluice: .+\. Run `sluice --help` for usage\.\n$/);
@@ -160,7 +160,7 @@ describe('configuration files', () => {
     expect(await take(server.url, 'c', 'x')).toMatchObject({ remaining: 0 });
   });
 
-  test('that become invalid are reported with line and column, and the previous configuration stays', async () => {
+  test('that become invalid are reported with line and column, and the previous configuration stays in use', async () => {
     const file = temporaryFile('limits: { a: 5/h }');
     const server = await started('--config', file);
     writeFileSync(file, 'limits: { a: 5/h, b: nonsense }');
@@ -209,7 +209,7 @@ describe('configuration files', () => {
     }
   });
 
-  test('in a folder are reloaded when one changes or is added', async () => {
+  test('in a folder are reloaded when a file changes or is added', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'a.yaml'), 'limits: { a: 1/h }');
     const server = await started('--config', folder);
@@ -259,7 +259,7 @@ describe('TLS', () => {
     expect(await ask({})).toMatch(/ERR_SSL|ECONNRESET|EPIPE/);
   });
 
-  /** A certificate authority, and certificates that it issued for a server and a client. */
+  /** Creates a certificate authority, and certificates that it issues for a server and a client. */
   function certify(place: string): void {
     const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: place, stdio: 'pipe' });
     const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
@@ -298,7 +298,7 @@ describe('TLS', () => {
   }
 });
 
-test('rereads a token file that changes while the server runs', async () => {
+test('reads a token file again if it changes while the server runs', async () => {
   const tokens = temporaryFile('# ours\nold\n', 'tokens');
   const server = await started('--config', temporaryFile('limits: { a: 9/h }'), '--http-token-file', tokens);
   const ask = async (token: string) =>
@@ -324,7 +324,7 @@ describe('with Redis', () => {
     expect(answers.filter(({ allowed }) => allowed)).toHaveLength(10);
   });
 
-  // Leased units expire, so a machine that stalls loses more of them.
+  // Leased units expire, so a server loses more of them if the machine stalls.
   let tries = 0;
   test('returns leases on SIGTERM', () =>
     punctually(300, async () => {

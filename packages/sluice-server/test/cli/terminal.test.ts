@@ -15,7 +15,7 @@ async function onTerminal(rows: number, columns: number, ...args: string[]): Pro
   return stdout;
 }
 
-test('top fits into a small terminal and overwrites the previous output', async () => {
+test('sluice top fits into a small terminal and overwrites the previous output', async () => {
   const names = Array.from({ length: 30 }, (_, i) => `limit-${i}`);
   const server = await serving(`limits: { ${names.map((name) => `${name}: 1/h`).join(', ')} }`);
   for (const name of names) for (let i = 0; i < 2; i++) await take(server.url, name, `key${'y'.repeat(70)}`);
@@ -30,7 +30,7 @@ test('top fits into a small terminal and overwrites the previous output', async 
   }
 });
 
-test('replay shows a progress bar and erases it at the end; in a pipe it shows none', async () => {
+test('sluice replay shows a progress bar on a terminal and erases it at the end, but shows none in a pipe', async () => {
   const log = `${Array.from({ length: 60_000 }, (_, i) => `${1_700_000_000 + i} key-${i % 10}`).join('\n')}\n`;
   const file = temporaryFile(log, 'log');
   const seen = await onTerminal(24, 80, 'replay', file, '--policy', '1/min', '--every', '1d');

@@ -10,7 +10,7 @@ import { Tally } from '../../src/cli/tools/tally.ts';
 import { parseTraffic, randomFrom } from '../../src/cli/tools/traffic.ts';
 import { serving, take, temporaryFile } from '../serving.ts';
 
-/** Output and exit codes of simulate, replay and top. */
+/** Runs a command, and returns its exit code and output. */
 async function sluice(...args: string[]): Promise<[code: number, printed: string]> {
   const { code, printed } = running(...args);
   return [await code, printed()];
@@ -203,7 +203,7 @@ describe('sluice replay', () => {
     const file = temporaryFile(log.join('\n'), 'log');
     expect(await suggest(file, '10/min fixed-window', '100%')).toBe('40/min fixed-window');
     expect(await suggest(file, '1000/min fixed-window', '100%')).toBe('40/min fixed-window');
-    // 18 of the 20 requests of one key, and of the 40 of the other.
+    // This allows 18 of the 20 requests of one key, and 18 of the 40 requests of the other.
     expect(await suggest(file, '10/min fixed-window', '60%')).toBe('18/min fixed-window');
     expect(await suggest(file, '1/min fixed-window', '0.1%')).toBe('1/min fixed-window');
     expect(await suggest(file, '1/1000d fixed-window', '100%')).toBe(undefined);
@@ -215,30 +215,27 @@ describe('sluice replay', () => {
     ['5/s', 'poisson:20/s', '50%', 0.5],
     ['64/min burst 16', 'poisson:20/s', '95%', 0.95],
     ['10/min sliding-window', 'burst:30@20s', '90%', 0.9],
-  ])(
-    '%s on %s: no limit below the one suggested for %s allows enough',
-    async (policy, traffic, text, share) => {
-      const random = randomFrom(7);
-      const times: number[] = [];
-      for (const now of parseTraffic(traffic)(random)) if (times.push(Math.floor(now)) === 2000) break;
-      const requests = times.map((at) => [start + at, `k${Math.floor(random() * 5)}`] as const);
-      const file = temporaryFile(requests.map(([at, key]) => `${at} ${key}`).join('\n'), 'log');
-      const passed = (limit: number): number => {
-        const [number = '', rest = ''] = policy.split('/');
-        const scaled = rest.replace(/\d+$/, (burst) =>
-          String(Math.max(1, Math.round((Number(burst) * limit) / Number(number)))),
-        );
-        const trial = textTrial(`${limit}/${scaled}`);
-        return requests.filter(([at, key]) => trial.take(key, 1, at).allowed).length / requests.length;
-      };
-      let smallest = 1;
-      while (passed(smallest) < share) smallest++;
-      const suggested = Number((await suggest(file, policy, text))?.split('/')[0]);
-      // Exact below 100, and within 1 % above.
-      expect(suggested).toBeGreaterThanOrEqual(smallest);
-      expect(suggested - smallest).toBeLessThanOrEqual(Math.floor(suggested / 100));
-    },
-  );
+  ])('%s on %s: suggests the smallest limit that allows %s', async (policy, traffic, text, share) => {
+    const random = randomFrom(7);
+    const times: number[] = [];
+    for (const now of parseTraffic(traffic)(random)) if (times.push(Math.floor(now)) === 2000) break;
+    const requests = times.map((at) => [start + at, `k${Math.floor(random() * 5)}`] as const);
+    const file = temporaryFile(requests.map(([at, key]) => `${at} ${key}`).join('\n'), 'log');
+    const passed = (limit: number): number => {
+      const [number = '', rest = ''] = policy.split('/');
+      const scaled = rest.replace(/\d+$/, (burst) =>
+        String(Math.max(1, Math.round((Number(burst) * limit) / Number(number)))),
+      );
+      const trial = textTrial(`${limit}/${scaled}`);
+      return requests.filter(([at, key]) => trial.take(key, 1, at).allowed).length / requests.length;
+    };
+    let smallest = 1;
+    while (passed(smallest) < share) smallest++;
+    const suggested = Number((await suggest(file, policy, text))?.split('/')[0]);
+    // The suggested limit is exact below 100, and within 1 % above that.
+    expect(suggested).toBeGreaterThanOrEqual(smallest);
+    expect(suggested - smallest).toBeLessThanOrEqual(Math.floor(suggested / 100));
+  });
 
   test('decompresses .gz files, and reads lines that end in CRLF', async () => {
     const args = ['--policy', '25/min fixed-window'];
@@ -295,7 +292,7 @@ describe('sluice top', () => {
   });
 
   test('keeps following a server that goes away and comes back', async () => {
-    // A port that no other process is assigned in the meantime.
+    // A port that no other process uses while the server is away.
     const http = { address: { host: '127.0.0.1', port: await freePort() } };
     const first = await serving('limits: { a: 2/h }', { listeners: { http } });
     await take(first.url, 'a', 'x');
@@ -316,7 +313,7 @@ describe('sluice top', () => {
   });
 });
 
-/** A file that exists: this one. */
+/** Path of this file, as an example of a file that exists. */
 function temporaryFileOnce(): string {
   return new URL(import.meta.url).pathname;
 }

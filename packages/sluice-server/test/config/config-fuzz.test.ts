@@ -28,14 +28,14 @@ function tried(text: string): boolean {
   }
 }
 
-test('any text is a configuration or has faults', () => {
+test('any text is a valid configuration or has faults', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => void tried(text)),
     { numRuns: 2000 },
   );
 });
 
-test('any text of YAML syntax characters is a configuration or has faults', () => {
+test('any text of YAML syntax characters is a valid configuration or has faults', () => {
   const sign = fc.constantFrom(
     ...'{}[]:,-&*!|>\'"%@`?# \n\t~'.split(''),
     'a',
@@ -95,7 +95,7 @@ test('any value in any place is accepted or reported as a fault', () => {
   );
 });
 
-test('the sample with one part removed, duplicated or changed is a configuration or has faults', () => {
+test('the sample with one part removed, duplicated or changed is a valid configuration or has faults', () => {
   let good = 0;
   const edit = fc.record({
     at: fc.nat(SAMPLE.length),

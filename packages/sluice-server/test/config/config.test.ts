@@ -65,7 +65,7 @@ limits:
     );
   });
 
-  test('are checked completely: all faults are reported, with line and column', () => {
+  test('are validated completely, and every fault is reported with its line and column', () => {
     expect(
       faults(`limits:
   api: 100/mim
@@ -78,16 +78,19 @@ limits:
 `),
     ).toEqual([
       expect.stringMatching(/^2:8: policy must read like .*unknown duration "mim"/),
-      expect.stringMatching(/^4:5: unknown name "polices" in limit "search"; known: policies,/),
-      '4:5: policies are required',
+      expect.stringMatching(/^4:5: unknown name "polices" in limit "search"; must be one of policies,/),
+      '4:5: a limit must have policies',
       expect.stringMatching(/^6:41: gcra.limit must be a finite number above 0; got -1/),
       expect.stringMatching(/^8:53: gcra.brust is not an option here/),
     ]);
   });
 
   test.each([
-    ['limits: { a: { policies: { algorithm: grca } } }', /^1:39: unknown algorithm "grca"; known: gcra,/],
-    ['limits: { a: { policies: { first: { limit: 1 } } } }', /^1:35: a policy requires an algorithm/],
+    [
+      'limits: { a: { policies: { algorithm: grca } } }',
+      /^1:39: unknown algorithm "grca"; must be one of gcra,/,
+    ],
+    ['limits: { a: { policies: { first: { limit: 1 } } } }', /^1:35: a policy must have an algorithm/],
     ['limits: { a: { policies: [] } }', /^1:26: at least one policy is required/],
     ['limits: { a: { policies: {} } }', /^1:26: at least one policy is required/],
     [
@@ -109,7 +112,7 @@ limits:
     ['limits: [1/s]', /^1:9: limits must be a map; got a list/],
     [
       'limit: { a: 1/s }',
-      /^1:1: unknown name "limit" in a configuration; known: limits, domain, descriptors/,
+      /^1:1: unknown name "limit" in a configuration; must be one of limits, domain, descriptors/,
     ],
     ['just text', /^1:1: a configuration must be a map; got "just text"/],
     [
@@ -154,7 +157,7 @@ limits:
 });
 
 describe('files', () => {
-  test('of a folder are all loaded, with several documents each; a name must be unique among them', () => {
+  test('of a folder are all loaded, with all of their documents, and a name must be unique among them', () => {
     writeFileSync(join(folder, 'a.yaml'), 'limits: { a: 1/s }\n---\nlimits: { b: 1/s }\n---\ndomain: x\n');
     writeFileSync(join(folder, 'b.yml'), 'limits: { c: 1/s }\ndomain: y\n');
     writeFileSync(join(folder, '.hidden.yaml'), 'nonsense');
@@ -168,7 +171,7 @@ describe('files', () => {
     );
   });
 
-  test('that do not exist are a fault', () => {
+  test('that do not exist are reported as a fault', () => {
     expect(() => loadConfig([join(folder, 'none.yaml')])).toThrow(/none\.yaml:1:1: cannot be read: ENOENT/);
   });
 

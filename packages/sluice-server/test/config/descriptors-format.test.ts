@@ -1,4 +1,4 @@
-/** Which configurations in the format of envoyproxy/ratelimit are accepted and rejected. */
+/** Tests which configurations in the format of envoyproxy/ratelimit are accepted and which are rejected. */
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { ConfigError } from '../../src/config/model.ts';
@@ -15,7 +15,7 @@ describe("Envoy's format", () => {
   }
 
   test.each([
-    ['descriptors: []', /^1:1: limits or domain is required/],
+    ['descriptors: []', /^1:1: a document must have limits or a domain/],
     ['domain: ""', /^1:9: domain must not be empty/],
     ['domain: d\ndescriptors: [{ value: x }]', /^2:15: a descriptor requires a key/],
     ['domain: d\ndescriptors: [{ key: k }, { key: k }]', /^2:27: a descriptor for k is already defined here/],

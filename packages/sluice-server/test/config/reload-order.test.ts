@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => core.close());
 
-test('a large configuration does not replace a newer one', async () => {
+test('a large configuration that loads slowly does not replace a newer one', async () => {
   const file = temporaryFile('limits: { api: 5/h }');
   const log = createLog(() => {});
   const reloader = createReloader(core, [file], log, readFiles([file]));

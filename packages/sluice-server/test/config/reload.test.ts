@@ -11,7 +11,7 @@ import { type Started, started, take, temporaryFile } from '../serving.ts';
 
 const MANY = 10_000;
 
-/** `last` is the last limit of the file. */
+/** Returns a configuration with many limits. `last` is the last one, in YAML. */
 function manyLimits(policy: string, last = ''): string {
   const names = Array.from({ length: MANY }, (_, i) => `  limit-${i}: ${policy}\n`);
   return `limits:\n  api: ${policy}\n${names.join('')}${last}`;
@@ -48,7 +48,7 @@ test(`keeps answering while ${MANY} limits are loaded, with either the old or th
   const took = performance.now() - start;
   sizes.add(await limitsOf(server));
   expect(sizes).toEqual(new Set([1, MANY + 1]));
-  // These were equal when the configuration was loaded synchronously.
+  // The two times were equal when the configuration was loaded synchronously.
   expect(worst).toBeLessThan(took / 3);
   expect(await take(server.url, 'api', 'x')).toMatchObject({ limit: 7 });
 }, 120_000);
@@ -83,7 +83,7 @@ test.each<[string, () => Store]>([
   ['memory', () => memory()],
   ['redis', () => redis(new Redis(inject('redisPort'), '127.0.0.1'), { deadline: '30s' })],
 ])(
-  'a reload can change the algorithm and the tiers of a limit, and back, without losing counts: %s',
+  'a reload can change the algorithm and the tiers of a limit, and change them back, without losing counts (%s)',
   async (_, open) => {
     const name = `reload-${process.pid}`;
     const config = (api: string) =>
@@ -101,7 +101,7 @@ test.each<[string, () => Store]>([
   },
 );
 
-test('every kind of configuration survives the transfer between threads', () => {
+test('every kind of configuration is the same after the transfer between threads', () => {
   const config = parseConfig([
     {
       file: 'limits.yaml',
@@ -136,7 +136,7 @@ descriptors:
   ]);
   const sent = unpacked(structuredClone(packed(config)));
   expect(sent).toEqual(config);
-  // Compared in two serializations of the same data, so that any loss shows.
+  // Serializing both sides in the same way shows any difference.
   expect(JSON.stringify(packed(sent), shown)).toBe(JSON.stringify(packed(config), shown));
 });
 

@@ -1,4 +1,6 @@
-/** Words are slices of the input that a client sent. Keeping a word must not keep the rest of the input in memory. */
+/**
+ * Names and keys are slices of the input that a client sent. Keeping such a slice must not keep the rest of the input in memory.
+ */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { memory, type Store } from 'sluice';
@@ -19,7 +21,7 @@ test('the list of most denied keys keeps only the keys in memory', () => {
   const before = heap();
   const sketch = new SpaceSaving(200);
   for (let i = 0; i < 400; i++) sketch.see(`the name of number ${i} ${'x'.repeat(500_000)}`.slice(0, 30));
-  // Otherwise 100 MB.
+  // It would be 100 MB if the whole input stayed in memory.
   expect(heap() - before).toBeLessThan(30);
   expect(sketch.top(1)[0]?.name).toMatch(/^the name of number \d+ x+$/);
 });
@@ -45,6 +47,6 @@ test('a store that keeps keys keeps only the keys in memory', async () => {
   await talk(port, ...pieces);
   expect(keys.length).toBe(1000);
   pieces.length = 0;
-  // Otherwise 60 MB.
+  // It would be 60 MB if the whole input stayed in memory.
   expect(heap() - before).toBeLessThan(25);
 });

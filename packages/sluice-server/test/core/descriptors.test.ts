@@ -1,4 +1,4 @@
-/** Which limit applies to a request, and what the response says. */
+/** Tests which limit applies to a request, and what the response says. */
 import { memory } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { describe, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ function open(text: string, options: { shadow?: boolean } = {}): Core & { advanc
   return Object.assign(Object.create(core) as Core, { advance: (ms: number) => clock.advance(ms) });
 }
 
-/** 'a=1/b=2' is a descriptor with two entries. */
+/** Parses a descriptor; for example, 'a=1/b=2' has two entries. */
 function descriptor(text: string): Descriptor {
   const entries = text.split('/').map((pair) => {
     const [key = '', value = ''] = pair.split('=');
@@ -28,7 +28,7 @@ function ask(core: Core, domain: string, ...texts: string[]): RateLimitAnswer {
   return core.decide(domain, texts.map(descriptor)) as RateLimitAnswer;
 }
 
-/** How many of 100 requests pass. */
+/** The number of requests, out of 100, that pass. */
 function passing(core: Core, domain: string, ...texts: string[]): number {
   let count = 0;
   for (let i = 0; i < 100; i++) if (!ask(core, domain, ...texts).overLimit) count++;
@@ -84,11 +84,11 @@ describe('a request', () => {
     ['free=x', 100],
     ['other=x', 100],
   ];
-  test.each(claims)('%s passes %d times in a hundred', (text, count) => {
+  test.each(claims)('for %s passes %d times out of 100', (text, count) => {
     expect(passing(open(BASIC), 'shop', text)).toBe(count);
   });
 
-  test('for an unknown domain passes', () => {
+  test('for an unknown domain always passes', () => {
     expect(passing(open(BASIC), 'other', 'plan=basic')).toBe(100);
   });
 
@@ -127,7 +127,7 @@ describe('a request', () => {
     });
   });
 
-  test('is counted even if it is denied, as INCRBY counts', () => {
+  test('is counted even if it is denied, as in envoyproxy/ratelimit', () => {
     const core = open(BASIC);
     const paid = descriptor('plan=paid');
     expect(core.decide('shop', [paid], 29)).toMatchObject({ overLimit: false });
@@ -135,7 +135,7 @@ describe('a request', () => {
     expect(core.decide('shop', [paid], 1)).toMatchObject({ overLimit: true });
   });
 
-  test('with 0 hits only checks', () => {
+  test('with 0 hits checks the limit without counting anything', () => {
     const core = open(BASIC);
     const check = { ...descriptor('plan=paid'), hitsAddend: 0 };
     for (let i = 0; i < 40; i++) expect(core.decide('shop', [check])).toMatchObject({ overLimit: false });
@@ -143,7 +143,7 @@ describe('a request', () => {
     expect(core.decide('shop', [check])).toMatchObject({ overLimit: true });
   });
 
-  test("uses a descriptor's own hits instead of the request's, and negative ones give back", () => {
+  test("charges a descriptor's own hits instead of the request's, and refunds negative hits", () => {
     const core = open(BASIC);
     const paid = descriptor('plan=paid');
     expect(core.decide('shop', [{ ...paid, hitsAddend: 10 }], 1)).toMatchObject({ overLimit: false });
@@ -152,7 +152,7 @@ describe('a request', () => {
     });
   });
 
-  test('can come with its own limit', () => {
+  test('can bring its own limit', () => {
     const core = open(BASIC);
     const own = { ...descriptor('plan=paid'), limit: { requestsPerUnit: 2, unit: 'hour' as const } };
     const codes = [1, 2, 3].map(() => (core.decide('shop', [own]) as RateLimitAnswer).overLimit);
@@ -196,7 +196,7 @@ descriptors:
     ['all=all', 5],
     ['all=all1', 0],
   ];
-  test.each(cases)('%s', (text, count) => {
+  test.each(cases)('in the request %s passes %d times out of 100', (text, count) => {
     const [key = '', value = ''] = text.replace('%', '/').split('=');
     let passed = 0;
     for (let i = 0; i < 100; i++)
@@ -206,7 +206,7 @@ descriptors:
 });
 
 describe('modes', () => {
-  test('shadow mode counts and lets pass, for one limit or for the whole server', () => {
+  test('shadow mode counts requests and lets them pass, for one limit or for the whole server', () => {
     const text = (mode: string) =>
       `domain: d\ndescriptors: [{ key: k, ${mode} rate_limit: { unit: day, requests_per_unit: 1 } }]`;
     for (const core of [open(text('shadow_mode: true,')), open(text(''), { shadow: true })]) {
@@ -215,7 +215,7 @@ describe('modes', () => {
     }
   });
 
-  test('quota mode lets pass and lists the descriptors that exceeded their limit', () => {
+  test('quota mode lets requests pass and lists the descriptors that exceeded their limit', () => {
     const core = open(
       'domain: d\ndescriptors: [{ key: k, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }]',
     );
@@ -246,7 +246,7 @@ descriptors:
     expect(passing(core, 'd', 'k=1')).toBe(1);
   });
 
-  test('metrics contain values only if the configuration says so', () => {
+  test('metrics contain the values of entries only if the configuration says so', () => {
     const core = open(`
 domain: d
 descriptors:

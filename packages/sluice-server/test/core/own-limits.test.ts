@@ -1,4 +1,4 @@
-/** Limits that come with requests, in any number. */
+/** Tests many limits that come with requests instead of the configuration. */
 import { memory } from 'sluice';
 import { manualClock } from 'sluice/testing';
 import { expect, test } from 'vitest';
@@ -36,7 +36,7 @@ test('60 calls with 1,000 new limits each do not delay the other listeners', asy
     }));
     return call('ShouldRateLimit', { domain: 'shop', descriptors });
   };
-  // Warms up, so that the code is compiled.
+  // The first calls warm up the JIT compiler.
   for (let i = 0; i < CALLS / 2; i++) await ask(i);
   const late = unpunctuality();
   let last = 0;
@@ -44,7 +44,7 @@ test('60 calls with 1,000 new limits each do not delay the other listeners', asy
   late.stop();
   // All of them charge the same key.
   expect(last).toBe(100_000 - 1);
-  // Includes the client's work. It took seconds when each limit was searched for.
+  // Includes the client's work. This took seconds when each limit was found by a linear search.
   expect(late.busiest()).toBeLessThan(200);
 });
 
@@ -64,7 +64,7 @@ test('new limits are decided as fast after 80,000 others as before', async () =>
   expect(last).toBeLessThan(first * 4);
 });
 
-test('usage of a key counts for every limit that later requests come with, even the thousandth', async () => {
+test('usage of a key counts toward every limit that later requests bring, even the thousandth', async () => {
   const core = createCore(config, { store: memory({ clock: manualClock(START) }) });
   for (let i = 0; i < 2000; i++) {
     const { statuses } = await core.decide('shop', [asks(5000 + i)]);

@@ -1,4 +1,7 @@
-/** Third-party clients, unmodified: grpcio and h2load for gRPC, curl and wrk for HTTP. Redis clients are in resp/clients.test.ts. */
+/**
+ * Runs unmodified third-party clients: grpcio and h2load for gRPC, curl and wrk for HTTP. Redis clients are in
+ * resp/clients.test.ts.
+ */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +28,7 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 100000000 }
 `;
 
-/** Envoy's own definition of the service instead of ours. */
+/** The service as defined in Envoy's own files instead of ours. */
 const service = envoysOwn()['ShouldRateLimit'];
 const ask = (domain: string, key: string, value: string, hitsAddend = 0): string =>
   service
@@ -33,7 +36,7 @@ const ask = (domain: string, key: string, value: string, hitsAddend = 0): string
     .toString('hex');
 const HEALTH_CHECK = HEALTH['Check'];
 
-/** The system's Python: others may lack grpcio. */
+/** Path of the system's Python. Another Python may lack grpcio. */
 const PYTHON = '/usr/bin/python3';
 const SCRIPT = fileURLToPath(new URL('./grpc/grpcio.py', import.meta.url));
 
@@ -176,7 +179,7 @@ test('wrk: a second of takes over 20 connections gives no error, and as many res
     const answered = Number(/(\d+) requests in/.exec(stdout)?.[1]);
     const counted = Number(/limit="wide",outcome="allowed"\} (\d+)/.exec(core.metrics.text())?.[1]);
     expect(answered).toBeGreaterThan(100);
-    // wrk disconnects while requests are in progress.
+    // The counts may differ because wrk disconnects while requests are in progress.
     expect(counted - answered).toBeGreaterThanOrEqual(0);
     expect(counted - answered).toBeLessThanOrEqual(20);
   }));

@@ -1,4 +1,4 @@
-/** Connections that send nothing or too little, and more of them than a listener accepts. */
+/** Tests connections that send nothing or too little, and more connections than a listener accepts. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
@@ -30,7 +30,7 @@ async function connected(port: number): Promise<Socket> {
 }
 
 describe('the maximum number of connections', () => {
-  test('RESP refuses further ones with an error, and accepts again when one has closed', async () => {
+  test('makes RESP refuse further connections with an error, until an open one is closed', async () => {
     const { port, log } = await opened(openResp, LIMITS, { maxConnections: 2 });
     const [first, second] = [await connected(port), await connected(port)];
     second.write(command('PING'));
@@ -41,7 +41,7 @@ describe('the maximum number of connections', () => {
     await expect.poll(() => talk(port, command('PING'))).toBe('+PONG\r\n');
   });
 
-  test('HTTP refuses further ones with 503, and accepts again when one has closed', async () => {
+  test('makes HTTP refuse further connections with a 503, until an open one is closed', async () => {
     const { port } = await opened(openHttp, LIMITS, { maxConnections: 1 });
     const first = await connected(port);
     const refused = await fetch(`http://127.0.0.1:${port}/healthcheck`);
@@ -54,7 +54,7 @@ describe('the maximum number of connections', () => {
     await expect.poll(ask).toBe(200);
   });
 
-  test('gRPC refuses further ones with GOAWAY, and accepts again when one has closed', async () => {
+  test('makes gRPC refuse further connections with GOAWAY, until an open one is closed', async () => {
     const { port } = await opened(openGrpc, LIMITS, { maxConnections: 1 });
     const first = await connected(port);
     const session = connectHttp2(`http://127.0.0.1:${port}`);
@@ -87,7 +87,7 @@ describe('inactive connections', () => {
   function slowly(): (ms: number) => Promise<void> {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
     return async (ms) => {
-      // Lets data in transit arrive first.
+      // Waits until data in transit has arrived.
       for (let i = 0; i < 5; i++) await new Promise((resolve) => setTimeout(resolve, 10));
       await vi.advanceTimersByTimeAsync(ms);
     };
@@ -108,7 +108,7 @@ describe('inactive connections', () => {
     expect(String((await once(known, 'data'))[0])).toBe('+PONG\r\n');
   });
 
-  test('RESP closes a connection whose command is incomplete for thirty seconds', async () => {
+  test('RESP closes a connection if a command stays incomplete for thirty seconds', async () => {
     const pass = slowly();
     const { port } = await opened(openResp, LIMITS);
     const [half, idle] = [await connected(port), await connected(port)];
@@ -119,7 +119,7 @@ describe('inactive connections', () => {
     expect(half.readableEnded).toBe(false);
     await pass(5000);
     expect(await heard).toBe('-ERR timeout: the command is incomplete\r\n');
-    // Inactivity between commands is allowed for longer.
+    // Between commands, a connection may be inactive for longer.
     idle.write(command('PING'));
     expect(String((await once(idle, 'data'))[0])).toBe('+PONG\r\n');
   });
@@ -137,7 +137,7 @@ describe('inactive connections', () => {
     expect(await heard).toBe('-ERR idle timeout\r\n');
   });
 
-  test('RESP keeps idle connections if the idle timeout is 0', async () => {
+  test('RESP keeps idle connections open if the idle timeout is 0', async () => {
     const pass = slowly();
     const { port } = await opened(openResp, LIMITS, { idleTimeout: 0 });
     const idle = await connected(port);
@@ -191,7 +191,7 @@ describe('inactive connections', () => {
   });
 });
 
-/** The kernel's timer of a connection on the server's side: 02 is keepalive. */
+/** The kernel's timer for the server's side of a connection. 02 means keepalive. */
 function timerOf(local: number, remote: number): string | undefined {
   const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, '0');
   const lines = readFileSync('/proc/net/tcp', 'utf8').trim().split('\n').slice(1);

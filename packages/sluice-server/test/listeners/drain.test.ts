@@ -1,6 +1,6 @@
 /**
- * SIGTERM under load, on each listener of a real process: clients get a response for exactly the takes that the store has
- * counted. The store is Redis, so that it can be queried afterwards. Needs the build.
+ * Sends SIGTERM under load to each listener of a real process. Clients must get a response for exactly the takes that the store
+ * has counted. The store is Redis, so that it can be queried afterwards. Needs the build.
  */
 import { connect } from 'node:net';
 import { ChannelCredentials, Client, status } from '@grpc/grpc-js';
@@ -52,7 +52,7 @@ test('RESP: every take that was counted is answered', () =>
         if (!socket.writableEnded) socket.write(ask);
       });
       socket.write(ask);
-      // Replies lost to an error show in the comparison below.
+      // If an error loses replies, the comparison below fails.
       await new Promise((resolve) => socket.once('end', resolve).once('error', resolve));
       socket.end();
     });
@@ -77,7 +77,7 @@ test('gRPC: every call that was counted is answered', () =>
     const clients = Array.from({ length: 8 }, async (_, i) => {
       const client = new Client(`localhost:${port}`, ChannelCredentials.createInsecure(), {
         'grpc.enable_retries': 0,
-        // A separate connection.
+        // Makes each client use its own connection.
         'grpc.use_local_subchannel_pool': 1,
       });
       const call = (): Promise<boolean> =>
@@ -96,7 +96,7 @@ test('gRPC: every call that was counted is answered', () =>
     });
     await endedUnderLoad(server, () => answered);
     await Promise.all(clients);
-    // Calls that come too late get UNAVAILABLE, and can go to another server.
+    // Calls that arrive too late get UNAVAILABLE, so that the client can call another server.
     expect([...codes]).toEqual([status.UNAVAILABLE]);
     const { post } = await serving(limits, { store: { url: store, deadline: '10s' } });
     const peek = { domain: 'd', descriptors: [{ entries: [{ key, value: 'x' }], hitsAddend: 0 }] };

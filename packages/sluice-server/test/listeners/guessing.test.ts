@@ -1,4 +1,4 @@
-/** Wrong tokens are limited by address on each listener, while the correct one is accepted from other addresses. */
+/** Each listener limits wrong tokens by address, and accepts the correct token from other addresses. */
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { manualClock } from 'sluice/testing';
@@ -43,14 +43,14 @@ describe('RESP', () => {
     expect(await talk(port, hello.repeat(5))).toBe('-WRONGPASS invalid password\r\n'.repeat(3));
   });
 
-  test('compares at most 20 wrong passwords from one address, and accepts the correct one from another', async () => {
+  test('compares at most 20 wrong passwords from one address, and accepts the correct password from another address', async () => {
     const { port } = await opened(openResp, LIMITS, { tokens, attempts: createAttempts() });
     const guess = (i: number) =>
       talk(port, [0, 1, 2].map((j) => command('AUTH', `guess-${i}-${j}`)).join(''));
     const replies = (await Promise.all(Array.from({ length: 40 }, (_, i) => guess(i)))).join('');
     expect(replies.match(/-WRONGPASS/g)).toHaveLength(20);
     expect(replies).toMatch(/-ERR too many failed authentication attempts\. Retry in \d+ s\.\r\n/);
-    // Not even the correct one is compared: otherwise the limit would not slow down guessing.
+    // Not even the correct password is compared, because otherwise the limit would not slow down guessing.
     expect(await talk(port, command('AUTH', 'right'))).toMatch(/^-ERR too many/);
     const other = command('AUTH', 'right') + command('PING') + command('QUIT');
     expect(await talkFrom('127.0.0.2', port, other)).toBe('+OK\r\n+PONG\r\n+OK\r\n');

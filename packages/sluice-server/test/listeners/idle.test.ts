@@ -1,4 +1,4 @@
-/** Many idle connections. The server is a separate process, so that only its ends of the sockets count. Needs the build. */
+/** Tests many idle connections. The server is a separate process, so that only its ends of the sockets count. Needs the build. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -8,7 +8,9 @@ import { clientOf, HEALTH } from './grpc/client.ts';
 import { started, temporaryFile } from '../serving.ts';
 
 const IDLE = 10_000;
-/** Connections opened concurrently: the kernel queues only a limited number that was not accepted yet. */
+/**
+ * Number of connections to open concurrently. The kernel queues only a limited number of connections that are not accepted yet.
+ */
 const WAVE = 500;
 const LISTENERS = ['http', 'grpc', 'resp'];
 
@@ -39,7 +41,7 @@ test(`with ${IDLE} idle connections, each listener still answers, and uses littl
   }
 }, 120_000);
 
-/** In bytes. */
+/** Resident memory of a process, in bytes. */
 function residentOf(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 }

@@ -15,7 +15,7 @@ export interface Opened {
   readonly core: Core;
   readonly listener: Listener;
   readonly port: number;
-  /** Log lines. Should stay empty. */
+  /** Log lines of the listener. A test that expects no errors checks that this list is empty. */
   readonly log: string[];
 }
 
@@ -39,7 +39,10 @@ export async function opened(
   return { core, listener, port: listener.address.port, log };
 }
 
-/** Wraps a store: decides synchronously and resolves after `delay`, or rejects with the error that `delay` returns. */
+/**
+ * Wraps a store. The store decides synchronously, but the wrapper resolves only after `delay`, or rejects with the error that
+ * `delay` returns.
+ */
 export function later(store: Store, delay: () => number | Error): Store {
   return {
     clock: store.clock,
@@ -82,7 +85,7 @@ export function command(...words: string[]): string {
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
 }
 
-/** A certificate authority, and certificates that it issued for localhost and for a client. */
+/** Creates a certificate authority, and certificates that it issues for localhost and for a client. */
 export function certificates(): Record<'ca' | 'cert' | 'key' | 'clientCert' | 'clientKey', string> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-tls-'));
   const openssl = (...args: string[]): unknown =>

@@ -1,4 +1,4 @@
-/** Listeners over Redis: when Redis stops, and when two servers lease from it. */
+/** Tests listeners on a Redis store: what happens when Redis stops, and when two servers lease from it. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
@@ -62,10 +62,10 @@ async function taken(port: number, name: string, count: number): Promise<number>
   return answers.filter((answer) => answer.startsWith(':0\r\n')).length;
 }
 
-test('two leasing servers together never exceed the limit, and units that one returns can be used by the other', async () => {
+test('two servers that lease units never exceed the limit together, and units that one returns can be used by the other', async () => {
   const limit = 2000;
   const totals: number[] = [];
-  // Leased units expire, so a machine that stalls loses more of them.
+  // Leased units expire, so a server loses more of them if the machine stalls.
   await punctually(300, async () => {
     const name = `both-${process.pid}-${totals.push(0)}`;
     const file = temporaryFile(`limits: { ${name}: ${limit}/3650d }`);

@@ -1,4 +1,4 @@
-/** The response time must not reveal anything about the tokens. */
+/** Tests that the response time does not reveal anything about the tokens. */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 
 const compared: [number, number][] = [];

@@ -19,7 +19,7 @@ export interface Collector {
   readonly url: string;
   readonly port: number;
   readonly received: Received[];
-  /** Status of the next responses. */
+  /** Status with which the collector responds from now on. */
   status: number;
   readonly close: () => Promise<void>;
 }

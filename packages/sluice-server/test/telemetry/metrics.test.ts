@@ -7,7 +7,7 @@ import { Sampled } from '../../src/telemetry/metrics/sampled.ts';
 import { SpaceSaving } from '../../src/telemetry/metrics/space-saving.ts';
 
 describe('space-saving', () => {
-  test('never counts too low, counts too high by at most its error, and misses no frequent name', () => {
+  test('never counts too low, counts too high by at most its error, and finds every frequent name', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 500 }),
@@ -36,7 +36,7 @@ describe('space-saving', () => {
 describe('a sample', () => {
   const SIZE = 64;
 
-  /** The sketch of the names that are part of the sample. */
+  /** Passes the sampled names to a sketch. */
   function sampled(names: Iterable<string>): { counts: Map<string, number>; named: number } {
     const sketch = new Sampled(SIZE);
     let named = 0;
@@ -96,7 +96,7 @@ describe('metrics', () => {
     expect(text).toContain('sluice_decisions_total{limit="other",outcome="denied"} 40');
   });
 
-  test('are valid Prometheus text, whatever names contain', () => {
+  test('are valid Prometheus text, whatever characters names contain', () => {
     const names = ['quote "', 'back\\slash', 'new\nline', '\ud800', 'ключ', '{}', ''];
     for (const line of counted({}, names).trim().split('\n')) {
       expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="([^"\\\n]|\\["\\n])*",?)*\})? [\d.e+-]+)$/);

@@ -38,7 +38,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** The metrics that the collector received. Spans go to the same collector. */
+/** A collector that shows only the metrics that it received, because spans are pushed to the same collector. */
 async function metricsCollector(
   port = 0,
 ): Promise<Pick<Collector, 'url' | 'port' | 'close'> & { pushes: Push[] }> {
@@ -125,7 +125,7 @@ test('a collector gets the same metrics as /metrics, and a final update when the
 });
 
 test('an unreachable collector is logged once and does not affect responses', async () => {
-  // A port that no other process is assigned in the meantime.
+  // A port that no other process uses while the collector is away.
   const gone = await metricsCollector(await freePort());
   await gone.close();
   const server = await serving('limits: { api: 1000/h }', { otlp: { endpoint: gone.url, every: 50 } });

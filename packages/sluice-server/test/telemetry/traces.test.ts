@@ -70,7 +70,7 @@ async function tracing(
 
 const soon = { timeout: 10_000, interval: 10 };
 
-test("a sampled traceparent puts the span into the caller's trace; one that is not sampled gives no span", async () => {
+test("a sampled traceparent puts the span into the caller's trace, and one that is not sampled gives no span", async () => {
   const { found, server } = await tracing({ share: 1 });
   const ask = (traceparent: string) =>
     server.post('/v1/take', { limit: 'api', key: 'alice' }, { traceparent });
@@ -107,7 +107,7 @@ test("a sampled traceparent puts the span into the caller's trace; one that is n
   });
 });
 
-test('requests without a valid traceparent are sampled by the share', async () => {
+test('requests without a valid traceparent are sampled at the configured share', async () => {
   const none = await tracing({ share: 0 });
   const all = await tracing({ share: 1 });
   const malformed = [
@@ -144,7 +144,7 @@ test('the sampled share is as configured', () => {
   expect(sampled.length).toBeLessThan(5500);
 });
 
-test('gRPC: traceparent is read from the metadata, and rejected calls have spans, too', async () => {
+test('gRPC reads traceparent from the metadata, and rejected calls also have spans', async () => {
   const { found, server } = await tracing({ share: 0 });
   const client = clientOf(server.addresses.grpc?.port as number, RATE_LIMIT);
   const operation = { domain: 'edge', descriptors: [{ entries: [{ key: 'user', value: 'alice' }] }] };
@@ -174,14 +174,14 @@ test('gRPC: traceparent is read from the metadata, and rejected calls have spans
     'sluice.count': 1,
     'sluice.outcome': 'allowed',
   });
-  // The client's error, not a failure of the server.
+  // The status is that of a client error, not a failure of the server.
   expect([attributesOf(spans[2]?.attributes ?? [])['rpc.grpc.status_code'], spans[2]?.status]).toEqual([
     3,
     {},
   ]);
 });
 
-test('RESP: commands that ask a limit are sampled by the share, others never', async () => {
+test('RESP commands that check a limit are sampled at the configured share, and other commands never', async () => {
   const { found, server } = await tracing({ share: 1 });
   const words = [
     ['PING'],
@@ -260,7 +260,7 @@ test('spans contain keys only if configured, and text is truncated', async () =>
   expect((await told(true)).match(/"sluice\.key","value":\{"stringValue":"(user=)?alice/g)).toHaveLength(4);
 });
 
-test('requests that do not ask a limit have no span', async () => {
+test('requests that do not check a limit have no span', async () => {
   const { found, server } = await tracing({ share: 1 });
   for (const path of ['/healthcheck', '/metrics', '/v1/limits', '/rlconfig']) await fetch(server.url + path);
   await server.post('/v1/peek', [
@@ -299,7 +299,7 @@ test('spans are sent in batches, and the queue is bounded', async () => {
   expect(sizes).toEqual([512, 512, 512, 512, 512]);
 });
 
-test('a batch that fills up while another is being sent follows immediately', async () => {
+test('a batch that fills up while another is being sent is sent right after it', async () => {
   const found = await collector();
   const pusher = createSpanPusher(
     { url: `${found.url}/v1/traces`, every: 60_000 },

@@ -1,4 +1,6 @@
-/** Finds algorithms by name: a plan that crosses a socket only names them, and the receiving process looks them up here. */
+/**
+ * Finds algorithms by name. A plan that crosses a socket contains only their names, and the receiving process looks them up here.
+ */
 import type { Algorithm } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
 import type { AlgorithmEntry } from './entry.ts';
@@ -6,7 +8,10 @@ import { algorithms } from './registry.ts';
 
 export type AlgorithmsByName = ReadonlyMap<string, Algorithm>;
 
-/** Sluice's algorithms and the caller's own, all with different names. `option`: the option that contains the caller's. */
+/**
+ * Sluice's algorithms and those of the caller, all with different names. `option` names the option that contains the caller's
+ * algorithms.
+ */
 export function algorithmsByName(option: string, others: readonly Algorithm[] = []): AlgorithmsByName {
   const entries: readonly AlgorithmEntry[] = Object.values(algorithms);
   const own = entries.flatMap((entry) => entry.algorithms);

@@ -1,13 +1,16 @@
-/** The types of the registry's entries. */
+/** Types of the entries in the registry of algorithms. */
 import type { Algorithm, Millis, Policy } from '../engine/contract.ts';
 
-/** An entry of the registry `algorithms`: the factory of an algorithm, and its text form. */
+/** An entry of the registry `algorithms`, with the factory of an algorithm and its text form. */
 export interface AlgorithmEntry {
-  /** Makes a policy from options, which it validates. */
+  /** Validates the options and creates a policy. */
   readonly factory: (options: never) => Policy;
-  /** The algorithms that its policies can have: usually one, but `fixedWindow` has another one for calendar units. */
+  /**
+   * The algorithms that the factory's policies can have. Usually there is one, but `fixedWindow` has another one for calendar
+   * units.
+   */
   readonly algorithms: readonly Algorithm[];
-  /** How its policies are written as text. Missing if a rate does not describe them completely. */
+  /** How the policies are written as text. Undefined if a rate does not describe them completely. */
   readonly text?: TextForm | undefined;
 }
 
@@ -26,13 +29,13 @@ export interface TextForm {
   policy(rate: Rate): Policy;
 }
 
-/** The parts of `'100/min burst 20'`. */
+/** The parts of a rate such as `'100/min burst 20'`. */
 export interface Rate {
   /** The number before the slash. */
   readonly limit: number;
-  /** As written: a duration, or one of the calendar units. */
+  /** The duration or calendar unit after the slash, as written. */
   readonly per: string;
-  /** The duration in milliseconds; NaN for a calendar unit. */
+  /** The duration in milliseconds, or NaN for a calendar unit. */
   readonly millis: Millis;
   /** The number after `burst`, if it is given. */
   readonly burst: number | undefined;

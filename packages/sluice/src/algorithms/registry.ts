@@ -1,6 +1,6 @@
 /**
- * Every algorithm by its name in texts and configurations. The text form, ipc, the server and the playground read it from
- * here, so a new algorithm needs one line.
+ * Every algorithm by its name in texts and configurations. The text form, ipc, the server and the playground use this registry,
+ * so a new algorithm needs only one line here.
  */
 import { concurrencyEntry } from './concurrency/concurrency.ts';
 import type { AlgorithmEntry, RatedEntry } from './entry.ts';
@@ -34,7 +34,7 @@ export const algorithms: Readonly<Record<string, AlgorithmEntry>> = /* @__PURE__
 
 type Entries = Readonly<Record<string, AlgorithmEntry>>;
 
-/** A call and not a spread, because bundlers can drop an unused call that is marked as pure. */
+/** Joins two registries. This is a call instead of a spread, because bundlers can drop an unused call that is marked as pure. */
 function joined(first: Entries, second: Entries): Entries {
   return { ...first, ...second };
 }

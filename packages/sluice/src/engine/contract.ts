@@ -1,32 +1,32 @@
-/** The types that every part of Sluice shares: the state of a key, an algorithm, a policy, a hit, a decision, a store. */
+/** The types that all parts of Sluice share: the state of a key, algorithms, policies, hits, decisions and stores. */
 
 /** An instant or a duration, in float64 milliseconds. Instants count from 1970. */
 export type Millis = number;
 
-/** A table of rows. A row starts at an offset; a row of zeros is a fresh key. */
+/** A table of rows. Each row starts at an offset. A row of zeros is a fresh key. */
 export type Cells = Float64Array;
 
-/** A value or a promise of it, as returned by a store that may or may not be synchronous. */
+/** A value, or a promise of it, as returned by a store that may be synchronous or asynchronous. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** `T` if the store answers synchronously, `Promise<T>` if it answers with promises. */
+/** The type `T` if the store answers synchronously, or `Promise<T>` if it answers with promises. */
 export type Answer<R, T> = R extends Promise<unknown> ? Promise<T> : T;
 
-/** An algorithm's numbers. Plain data, so that a hit can cross a socket. */
+/** The numbers of an algorithm. They are plain data, so that a hit can cross a socket. */
 export type Params = Readonly<Record<string, number | string | boolean | undefined>>;
 
 /**
- * The float error that comparisons of instants tolerate: half a microsecond. A float64 holds the milliseconds since 1970
+ * The float error that comparisons of instants tolerate, which is half a microsecond. A float64 holds the milliseconds since 1970
  * to a precision of a quarter of a microsecond.
  */
 export const TIME_EPSILON: Millis = 0.0005;
 
-/** The most by which two reasonably accurate clocks differ. */
+/** The maximum difference between two reasonably accurate clocks. */
 const SKEW: Millis = 10_000;
 
 /**
- * Whether a row was written so far in the future that the clock must have been wrong at that time: more than one window
- * ahead, and more than two reasonably accurate clocks differ. Such a row counts as fresh.
+ * Whether a row was written so far in the future that the clock must have been wrong at that time. This is the case if it is more
+ * than one window ahead, and by more than two reasonably accurate clocks differ. Such a row counts as fresh.
  */
 export function isFarAhead(written: Millis, now: Millis, window: Millis): boolean {
   const ahead = written - now;
@@ -45,15 +45,15 @@ export interface Algorithm<P extends Params = Params> {
   readonly name: string;
   /** The number of float64 cells in a fresh row. */
   width(params: P): number;
-  /** How much can be taken now; negative when overdrawn, Infinity when any cost is allowed. */
+  /** Number of units that can be taken now. Negative if the row is overdrawn, and Infinity if any cost is allowed. */
   available(params: P, row: Cells, at: number, now: Millis): number;
-  /** How long until this cost is allowed. 0: it is allowed now. Infinity: it can never be allowed. */
+  /** How long until this cost is allowed. 0 if it is allowed now, and Infinity if it can never be allowed. */
   waitFor(params: P, row: Cells, at: number, now: Millis, cost: number): Millis;
   /** Charges the cost unconditionally, even if that overdraws the row. */
   take(params: P, row: Cells, at: number, now: Millis, cost: number): void;
   /**
-   * Gives units back, at most until the key is fully replenished. `takenAt`, only with the `hold` capability: gives back
-   * only what was taken at that instant, and nothing if that has expired or was given back before.
+   * Gives units back, at most until the key is fully replenished. With `takenAt`, which requires the `hold` capability, it gives
+   * back only what was taken at that instant, and nothing if that has expired or was given back before.
    */
   give(params: P, row: Cells, at: number, now: Millis, cost: number, takenAt?: Millis): void;
   /** How long until the row is fully replenished and may be dropped. */
@@ -66,7 +66,7 @@ export interface Algorithm<P extends Params = Params> {
   attempt?(params: P, row: Cells, at: number, now: Millis, cost: number, out: Cells): Millis;
 
   /**
-   * How units come back, if that is the same for every row; if undefined, the engine calls `waitFor` for each row. `limit`
+   * How units come back, if that is the same for every row. If undefined, the engine calls `waitFor` for each row. `limit`
    * and `window` are the values that the policy announces, which may be larger than what its params admit.
    */
   refill?(params: P, limit: number, window: Millis): 'even' | 'whole' | undefined;
@@ -87,53 +87,53 @@ export interface Algorithm<P extends Params = Params> {
   };
 
   /**
-   * For algorithms whose state can be converted when a limit changes: the cells that hold what was spent. `take` with a cost
-   * of 0 must bring these cells up to now.
+   * For algorithms whose state can be converted when a limit changes. Describes the cells that hold what was spent. `take` with a
+   * cost of 0 must bring these cells up to date.
    */
   readonly inherit?: {
-    /** Offsets within the algorithm's part of the row. */
+    /** Offsets of the cells within the algorithm's part of the row. */
     readonly cells: readonly number[];
-    /** What the cells hold when everything is spent. */
+    /** The value of the cells when everything is spent. */
     full(params: P): number;
-    /** What one unit adds to the cells; default 1. */
+    /** The amount that one unit adds to the cells. Default 1. */
     unit?(params: P): number;
   };
 
   /**
-   * For algorithms whose available units are a count: they can be debited now and spent elsewhere, up to `span` later,
-   * without admitting more in any window. docs/decisions/0020-strict-leases.md has the proof.
+   * For algorithms whose units can be debited now and spent elsewhere, up to `span` later, without admitting more in any window.
+   * docs/decisions/0020-strict-leases.md has the proof.
    */
   readonly lease?:
     | {
-        /** The longest span while the limit is exhausted, as a part of the policy's window; default 1/10. */
+        /** The longest span while the limit is exhausted, as a fraction of the policy's window. Default 1/10. */
         readonly shortPart?: number;
-        /** The policy that the store runs, and announces, to make up for the delay; default: the same policy. */
+        /** The policy that the store runs and announces to make up for the delay. Default: the same policy. */
         reduced?(
           params: P,
           span: Millis,
           short: Millis,
         ): Pick<Policy, 'params'> & Partial<Pick<Policy, 'limit' | 'window'>>;
-        /** Units that come back by themselves within the span; default 0. Leases do not return them a second time. */
+        /** Number of units that come back by themselves within the span. Default 0. Leases do not return them a second time. */
         leak?(params: P, span: Millis): number;
-        /** How long the units of a debit may be spent, given the row's `resetAfter` after the debit; default: the whole span. */
+        /** How long the units of a debit may be spent, given the row's `resetAfter` after the debit. Default: the whole span. */
         lasts?(params: P, resetAfter: Millis): Millis;
-        /** Params that record a debit as of a later instant, at most a span from now; default: the same params. */
+        /** Params that record a debit at a later instant, at most a span from now. Default: the same params. */
         dated?(params: P, span: Millis): P;
       }
     | undefined;
 
   /**
-   * For variable-length rows, whose size grows with what they record. Such a row is an array of its own, at offset 0; the
-   * table keeps a pointer to it in a single cell.
+   * For variable-length rows, whose size grows with what they record. Such a row is a separate array, at offset 0. The table
+   * keeps a pointer to it in a single cell.
    */
   readonly variableLength?: {
     /** The row itself, or a copy with room for one more take. */
     grow(params: P, row: Cells, now: Millis): Cells;
-    /** The most cells that such a row ever has, for stores with fixed space. */
+    /** The maximum number of cells of such a row, for stores with a fixed amount of memory. */
     maxWidth(params: P): number;
   };
 
-  /** For algorithms whose Redis script needs numbers other than the values of their params, in order. */
+  /** For algorithms whose Redis script needs other numbers than the values of their params in order. */
   readonly redis?: {
     args(params: P, now: Millis): readonly number[];
   };
@@ -149,19 +149,19 @@ export interface Policy {
   readonly limit: number;
   /** The duration in which the whole limit comes back. */
   readonly window: Millis;
-  /** The duration of the rate, if it is not `window`: a burst smaller than the rate comes back sooner. */
+  /** The duration of the rate, if it is not `window`. A burst that is smaller than the rate comes back sooner. */
   readonly per?: Millis | undefined;
 }
 
-/** A policy of a plan: with its name, and where its part of the row starts. */
+/** A policy of a plan, with its name and the offset of its part of the row. */
 export interface PlacedPolicy extends Policy {
-  /** The name that the limiter's policies were given. */
+  /** The name of the policy within its limiter. */
   readonly name: string;
-  /** Where its part of the row starts. */
+  /** Offset at which the policy's part of the row starts. */
   readonly offset: number;
   /** True if its part of the row is a single cell that points to a variable-length row. */
   readonly grows: boolean;
-  /** What `Algorithm.refill` returned for it. */
+  /** The result of `Algorithm.refill` for this policy. */
   readonly refill?: 'even' | 'whole' | undefined;
 }
 
@@ -180,13 +180,13 @@ export interface Plan {
   readonly width: number;
   /** The policies with all their numbers, as one string. */
   readonly id: string;
-  /** Plans with the same name and signature share a key's row; plans with different signatures count separately. */
+  /** Plans with the same name and signature share a key's row. Plans with different signatures count separately. */
   readonly signature: string;
-  /** How rows that were written under other limits are converted. Undefined: they are read as they are. */
+  /** How rows that were written under other limits are converted. If undefined, they are read as they are. */
   readonly inherit?: Inheritance | undefined;
 }
 
-/** The shortest lease of the plan's policies that hold what they charge; 0 if none of them holds anything. */
+/** The shortest lease of the plan's policies that hold places. 0 if none of them holds places. */
 export function leaseOf({ policies }: Plan): Millis {
   let shortest = 0;
   for (let i = 0; i < policies.length; i++) {
@@ -200,7 +200,7 @@ export function leaseOf({ policies }: Plan): Millis {
 export interface VariableRows {
   /** The row that a cell points to. */
   get(pointer: number): Cells;
-  /** Replaces a row by another one and returns the pointer to that. */
+  /** Replaces a row by another one and returns the pointer to the new row. */
   put(pointer: number, row: Cells): number;
 }
 
@@ -209,29 +209,33 @@ export interface Inheritance {
   /** Keeps the used units ('additive'), the remaining units ('as-is'), or the used share of the limit ('proportional'). */
   readonly keeps: 'additive' | 'as-is' | 'proportional';
   /**
-   * Where the signatures start in a row. A signature holds the numbers under which a slot was written: for 'additive' its
-   * unit; otherwise its full and its unit, and for 'as-is' also until when they matter. Zeros: not signed yet.
+   * Where the signatures start in a row. A signature holds the numbers under which a slot was written. For 'additive', this is
+   * its unit. Otherwise, it is its full amount and its unit, and for 'as-is' also the end of their validity. Zeros mean that the
+   * slot is not signed yet.
    */
   readonly offset: number;
-  /** Where in the row each of the plan's policies is signed; −1 if it is not. */
+  /** Offset in the row at which each of the plan's policies is signed, or −1 if the policy is not signed. */
   readonly signedAt: readonly number[];
   /** Whether rows are signed for this algorithm. Cells that count units mean the same under all limits. */
   isSigned(algorithm: Algorithm): boolean;
-  /** A converted copy of the row that starts at an offset; undefined if it was written under this plan's limits. */
+  /** A converted copy of the row that starts at an offset. Undefined if the row was written under this plan's limits. */
   convert(plan: Plan, cells: Cells, at: number, now: Millis): Cells | undefined;
   /** Signs a row that a hit has changed, and that this plan could have written. */
   sign(hit: Hit, cells: Cells, at: number, now: Millis, decision: Decision): void;
-  /** How much longer any plan that wrote the row needs it. */
+  /** How much longer the row must be kept for any of the plans that wrote it. */
   keptFor(plan: Plan, cells: Cells, at: number, now: Millis): Millis;
 }
 
-/** 'whole': all or nothing. 'partial': as much as fits. 'always': every attempt counts, even a denied one. */
+/**
+ * How a cost is charged. 'whole' charges all of it or nothing, 'partial' charges as much as fits, and 'always' counts every
+ * attempt, even a denied one.
+ */
 export type Mode = 'whole' | 'partial' | 'always';
 
 /** The operations of a store. */
 export type Verb = 'take' | 'peek' | 'refund' | 'release' | 'renew' | 'reserve' | 'block' | 'reset';
 
-/** What a limiter asks of a store: plain data, so that it can cross a socket. */
+/** A request of a limiter to a store. It is plain data, so that it can cross a socket. */
 export interface Hit {
   /** The operation. */
   readonly verb: Verb;
@@ -244,24 +248,26 @@ export interface Hit {
   /** What to do if the whole cost does not fit. */
   readonly mode: Mode;
   /**
-   * A duration. block: how long. reserve: the longest delay that is accepted. take in mode 'always': the longest time that
-   * attempts beyond the limit may keep the key denied; `Infinity` charges all of them in full.
+   * A duration, whose meaning depends on the verb. For block, it is the duration of the block. For reserve, it is the longest
+   * delay that is accepted. For take in mode 'always', it is the longest time that attempts beyond the limit may keep the key
+   * denied, and `Infinity` charges all of them in full.
    */
   readonly span: Millis;
   /**
-   * refund, release, renew: the decision that made the charge, if the caller has it. `source` is where the charge was
-   * made; `at` identifies one of the places that a key holds.
+   * For refund, release and renew, the decision that made the charge, if the caller has it. `source` is where the charge was
+   * made, and `at` identifies one of the places that a key holds.
    */
   readonly of?: Pick<Decision, 'source' | 'at'> | undefined;
 }
 
 /**
- * When a policy's next unit comes back. `'even'`: units come back one by one, each after `window / limit`. `'whole'`: all of
- * them after `resetAfter`. A number: milliseconds until one more unit is available; `Infinity`: never.
+ * When a policy's next unit comes back. With `'even'`, units come back one by one, each after `window / limit`. With `'whole'`,
+ * all of them come back after `resetAfter`. A number is the milliseconds until one more unit is available, and `Infinity` means
+ * never.
  */
 export type Refill = 'even' | 'whole' | Millis;
 
-/** Milliseconds until a policy has at least one unit more than `remaining`; `Infinity` if it is fully replenished. */
+/** Milliseconds until a policy has at least one unit more than `remaining`. `Infinity` if it is fully replenished. */
 export function moreAfter({ limit, window, remaining, resetAfter, refill }: PolicyState): Millis {
   if (!(remaining + 1 <= limit)) return Infinity;
   if (typeof refill === 'number') return refill;
@@ -270,21 +276,23 @@ export function moreAfter({ limit, window, remaining, resetAfter, refill }: Poli
     : resetAfter;
 }
 
-/** One policy's own numbers. */
+/** The numbers of one policy. */
 export interface PolicyState {
-  /** The name that the limiter's policies were given. */
+  /** The name of the policy within its limiter. */
   readonly name: string;
   /** The most that is allowed simultaneously. */
   readonly limit: number;
   /** The duration in which the whole limit comes back. */
   readonly window: Millis;
-  /** Whole units that it still allows now. */
+  /** Number of whole units that the policy still allows now. */
   readonly remaining: number;
-  /** Milliseconds until it allows this cost. 0: it allowed it. Infinity: it can never allow it. */
+  /** Milliseconds until the policy allows this cost. 0 if it allowed the cost, and Infinity if it can never allow it. */
   readonly retryAfter: Millis;
   /** Milliseconds until the policy is fully replenished. */
   readonly resetAfter: Millis;
-  /** When the next unit comes back; `moreAfter` of `sluice/http` turns it into milliseconds. Missing: same as `'whole'`. */
+  /**
+   * When the next unit comes back. `moreAfter` of `sluice/http` converts it to milliseconds. Undefined is the same as `'whole'`.
+   */
   readonly refill?: Refill | undefined;
 }
 
@@ -292,36 +300,36 @@ export interface PolicyState {
 export interface Decision {
   /** Whether the hit is allowed. */
   readonly allowed: boolean;
-  /** Units that were charged: the cost or 0; in modes 'partial' and 'always' possibly between the two. */
+  /** Number of units that were charged. It is the cost or 0, and in modes 'partial' and 'always' possibly between the two. */
   readonly taken: number;
-  /** The limit of the limiting policy: the one that denied, or else the one closest to denying. */
+  /** The limit of the limiting policy, which is the policy that denied or else the one closest to denying. */
   readonly limit: number;
-  /** Whole units that the limiting policy still allows now. */
+  /** Number of whole units that the limiting policy still allows now. */
   readonly remaining: number;
-  /** Milliseconds until this cost is allowed. 0: it was allowed. Infinity: it can never be allowed. */
+  /** Milliseconds until this cost is allowed. 0 if it was allowed, and Infinity if it can never be allowed. */
   readonly retryAfter: Millis;
   /** Milliseconds until the limiting policy is fully replenished. */
   readonly resetAfter: Millis;
-  /** The name of the limiting policy; `'block'` if the key is denied by a manual block. */
+  /** The name of the limiting policy, or `'block'` if the key is denied by a manual block. */
   readonly policy: string;
-  /** Every policy's own numbers, in order. */
+  /** The numbers of every policy, in order. */
   readonly policies: readonly PolicyState[];
-  /** What decided: the store, or a wrapper in front of it. */
+  /** Where the decision was made: in the store, or in a wrapper in front of it. */
   readonly source: 'store' | 'deny-cache' | 'lease' | 'fallback';
   /**
-   * Only if what was taken is held until `release` (concurrency): the instant, by the store's clock. It identifies the place
-   * that `release` and `renew` with `{ of: decision }` act on.
+   * The instant at which a place was taken, by the store's clock. It identifies the place that `release` and `renew` with `{ of:
+   * decision }` act on. Undefined if no place is held (concurrency).
    */
   readonly at?: Millis | undefined;
 }
 
 /** Provides the time and runs timers. */
 export interface Clock {
-  /** Milliseconds since 1970, or since any other fixed instant; never below 0. */
+  /** The current time in milliseconds since 1970, or since any other fixed instant. Never below 0. */
   now(): Millis;
   /**
-   * Calls `wake` once, `delay` from now, unless the returned function is called first. `isQuiet`: this timer does not keep
-   * the process alive.
+   * Calls `wake` once, `delay` from now, unless the returned function is called first. If `isQuiet` is true, the timer does not
+   * keep the process alive.
    */
   after(delay: Millis, wake: () => void, isQuiet?: boolean): () => void;
 }
@@ -332,7 +340,9 @@ export interface WithStore<R extends MaybePromise<Decision> = MaybePromise<Decis
   readonly store: Store<R>;
 }
 
-/** Owns atomicity, expiry and the clock. `R`: `Decision` if it answers synchronously, else `Promise<Decision>`. */
+/**
+ * Owns atomicity, expiry and the clock. `R` is `Decision` if the store answers synchronously, and `Promise<Decision>` otherwise.
+ */
 export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
   /** The timers with which callers wait until an instant that the store announced. */
   readonly clock: Pick<Clock, 'after'>;
@@ -341,11 +351,12 @@ export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>
    * store. A wrapper passes on the value of the store that it wraps.
    */
   readonly ephemeral?: boolean | undefined;
-  /** Called with each plan when a limiter is created; throws if the store has no room for its rows. */
+  /** Called with each plan when a limiter is created. Throws if the store has no room for the plan's rows. */
   accept?(plan: Plan): void;
   /**
-   * The object that keeps the state, such as the client that the store was given; default: the store itself. Stores with
-   * the same backend share their keys. A wrapper passes on the backend of the store that it wraps, or else that store.
+   * The object that keeps the state, such as the client that the store was given. Default: the store itself. Stores with
+   * the same backend share their keys. A wrapper passes on the backend of the store that it wraps, or that store itself if it has
+   * none.
    */
   readonly backend?: object | undefined;
   /** Decides on a hit and stores the result, atomically. */

@@ -21,8 +21,8 @@ import { rowOf, startOf } from './row.ts';
 type Policies = readonly PlacedPolicy[];
 
 /**
- * Applies a hit to the key's row, which starts at an offset of the cells. `blockedUntil`: the end of a manual block. Storing
- * that end, and dropping a row on 'reset', is the store's task.
+ * Applies a hit to the key's row, which starts at an offset of the cells. `blockedUntil` is the end of a manual block. The store
+ * must save that end, and drop the row on 'reset'.
  */
 export function decide(
   hit: Hit,
@@ -62,7 +62,7 @@ function decideInheriting(
 function writes({ verb, plan, mode }: Hit, { taken, allowed }: Decision, isBlocked: boolean): boolean {
   if (verb === 'peek' || verb === 'reset') return false;
   if (verb !== 'take' && verb !== 'reserve') return true;
-  // In mode 'always' some policies may be charged and others not: `taken` is what all of them were charged.
+  // In mode 'always', some policies may be charged more than others. `taken` is the amount that all of them were charged.
   if (taken > 0 || mode === 'always') return true;
   return verb === 'take' && !allowed && !isBlocked && plan.policies.some((p) => p.algorithm.countsDenials);
 }
@@ -100,7 +100,8 @@ function decideOnRow(
     const decision = describe(policies, cells, at, now, rows, block, delay === 0, booked ? cost : 0, cost);
     return booked ? bookedDecision(decision, delay) : decision;
   }
-  // A fresh row has nothing to give back and stays fresh: with a timestamp in it, the key could be denied if the clock goes back.
+  // A fresh row has nothing to give back and stays fresh, because with a timestamp in it, the key could be denied if the clock
+  // goes back.
   if ((verb === 'refund' || verb === 'release' || verb === 'renew') && !isFresh(hit.plan, cells, at))
     give(policies, cells, at, now, rows, cost, verb !== 'refund', hit.of?.at);
   const holding = verb === 'renew' ? policies.filter(({ algorithm }) => algorithm.hold !== undefined) : [];
@@ -121,7 +122,7 @@ function isFresh(plan: Plan, cells: Cells, at: number): boolean {
   return true;
 }
 
-/** The most frequent check, one policy and all or nothing, in a third less time than the general path. */
+/** Decides the most frequent check, a take from one policy in mode 'whole', in a third less time than the general path. */
 function takeOne(policy: PlacedPolicy, cells: Cells, at: number, now: Millis, cost: number): Decision {
   const { algorithm, params, limit, offset } = policy;
   const start = at + offset;
@@ -153,7 +154,7 @@ function waitFor(
   return longest;
 }
 
-/** How much of the cost is allowed now: all of it, or as many whole units as every policy has available. */
+/** The part of the cost that is allowed now, which is all of it or as many whole units as every policy has available. */
 function fitting(
   policies: Policies,
   cells: Cells,
@@ -176,7 +177,7 @@ function fitting(
   return 0;
 }
 
-/** The wait for a turn that can be booked; Infinity if a policy that does not support booking would have to wait. */
+/** The wait for a turn that can be booked. Infinity if a policy that does not support booking would have to wait. */
 function delayOf(
   policies: Policies,
   cells: Cells,
@@ -193,7 +194,7 @@ function delayOf(
 
 /**
  * Charges a denial to the policies that count denials, and everything else to the others, each up to its overdraft within
- * the span. Returns what every one of them was charged: a refund of more would create units.
+ * the span. Returns the amount that every one of them was charged, because a refund of more would create units.
  */
 function charge(
   policies: Policies,
@@ -256,7 +257,7 @@ function withPlace(
   return heldDecision(decision, policy.algorithm.hold?.takenAt(policy.params, row, startOf(policy, at)));
 }
 
-/** The decision that a row's numbers make, after a hit of this cost. */
+/** The decision that a row's numbers give after a hit of this cost. */
 export function describe(
   policies: Policies,
   cells: Cells,
@@ -306,7 +307,7 @@ export function refillOf(
   return hasMore(remaining, limit) ? algorithm.waitFor(params, row, start, now, remaining + 1) : Infinity;
 }
 
-/** Whether more than these units can ever be available. */
+/** Whether more units than `remaining` can ever be available. */
 export function hasMore(remaining: number, limit: number): boolean {
   return remaining + 1 <= limit && remaining < Infinity;
 }

@@ -1,5 +1,5 @@
 /**
- * Creates every decision: from a row's numbers, by merging others, by updating an earlier one, or without a store. So all
+ * Creates every decision, from a row's numbers, by merging others, by updating an earlier one, or without a store. So all
  * decisions have the same members in the same order, and one rule determines the limiting policy.
  */
 import {
@@ -14,7 +14,7 @@ import {
 
 type Source = Decision['source'];
 
-/** The numbers that a decision shows of its limiting policy. */
+/** The numbers of the limiting policy that a decision shows. */
 type LimitingNumbers = Pick<PolicyState, 'name' | 'limit' | 'remaining' | 'retryAfter' | 'resetAfter'>;
 
 export function policyState(
@@ -27,7 +27,10 @@ export function policyState(
   return { name, limit, window, remaining, retryAfter, resetAfter, refill };
 }
 
-/** A decision whose limiting policy is known. Arguments instead of an object: every check passes through here. */
+/**
+ * Creates a decision whose limiting policy is known. It takes arguments instead of an object, because every check passes through
+ * here.
+ */
 export function makeDecision(
   { name, limit, remaining, retryAfter, resetAfter }: LimitingNumbers,
   policies: readonly PolicyState[],
@@ -38,7 +41,10 @@ export function makeDecision(
   return { allowed, taken, limit, remaining, retryAfter, resetAfter, policy: name, policies, source };
 }
 
-/** The rule: the limiting policy is the one with the longest wait or, among equal waits, with the least remaining. */
+/**
+ * Compares two policies. The limiting policy is the one with the longest wait or, among equal waits, with the fewest remaining
+ * units.
+ */
 function isMoreLimiting(
   a: Pick<LimitingNumbers, 'retryAfter' | 'remaining'>,
   b: Pick<LimitingNumbers, 'retryAfter' | 'remaining'>,
@@ -46,7 +52,7 @@ function isMoreLimiting(
   return a.retryAfter > b.retryAfter || (a.retryAfter === b.retryAfter && a.remaining < b.remaining);
 }
 
-/** The decision of all policies of a plan. `block`: how much longer a manual block lasts; 0: there is none. */
+/** The decision of all policies of a plan. `block` is how much longer a manual block lasts, or 0 if there is none. */
 export function decisionOf(
   states: readonly PolicyState[],
   block: Millis,
@@ -68,12 +74,14 @@ export function decisionOf(
   return makeDecision(blocked, states, allowed, taken, source);
 }
 
-/** A charge that waits for its turn: `retryAfter` is the delay until that turn, not the wait for another charge. */
+/**
+ * The decision for a charge that waits for its turn. `retryAfter` is the delay until that turn, not the wait for another charge.
+ */
 export function bookedDecision(decision: Decision, delay: Millis): Decision {
   return { ...decision, retryAfter: delay };
 }
 
-/** A charge that is held until it is released. `at`: the instant that identifies it. */
+/** The decision for a charge that is held until it is released. `at` is the instant that identifies it. */
 export function heldDecision(decision: Decision, at: Millis | undefined): Decision {
   return { ...decision, at };
 }
@@ -85,7 +93,10 @@ export function limitingDecision(decisions: readonly Decision[]): Decision {
   return compared.reduce((a, b) => (isMoreLimiting(b, a) ? b : a));
 }
 
-/** Merges several decisions on one request: the limiting one, with the policies of all, renamed where names collide. */
+/**
+ * Merges several decisions on one request. The result is the limiting decision with the policies of all decisions, renamed where
+ * names collide.
+ */
 export function mergeDecisions(decisions: readonly Decision[]): Decision {
   const [first] = decisions;
   if (decisions.length === 1) return first;
@@ -98,7 +109,7 @@ export function mergeDecisions(decisions: readonly Decision[]): Decision {
   return { ...limitingDecision(decisions), policies };
 }
 
-/** A cached denial as it reads `age` after the store made it. */
+/** A cached denial with its times reduced by `age`, the time since the store made it. */
 export function agedDenial(denial: Decision, age: Millis): Decision {
   const left = (duration: Millis): Millis => Math.max(0, duration - age);
   return {
@@ -116,9 +127,10 @@ export function agedDenial(denial: Decision, age: Millis): Decision {
 }
 
 /**
- * A decision that a node makes without the store, based on the store's last answer. `age`: time since that answer. `units`:
- * what the node has in addition to what the store said remains; negative if the node allowed units that the store has not
- * counted yet. `wait`: 0 if allowed. `remaining`: the number that the decision shows, if it differs from that sum.
+ * A decision that a node makes without the store, based on the store's last answer. `age` is the time since that answer. `units`
+ * is the number of units that the node has in addition to those that remain in the store; it is negative if the node allowed
+ * units that the store has not counted yet. `wait` is 0 if the hit is allowed. `remaining` is the number that the decision shows,
+ * if it differs from that sum.
  */
 export function localDecision(
   answer: Decision,
@@ -130,7 +142,7 @@ export function localDecision(
   remaining: number = unitsOf(answer.remaining + units, answer.limit),
 ): Decision {
   const { policies, limit, resetAfter, policy: name } = answer;
-  // Avoids a closure: with leases most decisions are made here, and most limiters have one policy.
+  // Avoids a closure, because with leases, most decisions are made here, and most limiters have one policy.
   const states = [localState(policies[0], units, age, wait)];
   for (let i = 1; i < policies.length; i++) states.push(localState(policies[i], units, age, wait));
   const limiting = {
@@ -150,12 +162,12 @@ function localState(state: PolicyState, units: number, age: Millis, wait: Millis
     unitsOf(state.remaining + units, limit),
     wait,
     Math.max(wait, state.resetAfter - age),
-    // Units that only this node knows about do not change when the store gets its next one.
+    // Units that only this node knows about do not change the time at which the store gets its next unit.
     refill === 'whole' ? refill : Math.max(wait, moreAfter(state) - age),
   );
 }
 
-/** The answer while the store is unavailable: a new key's numbers, or a denial for `retryAfter`. */
+/** The decision while the store is unavailable. It has the numbers of a new key, or denies for `retryAfter`. */
 export function fallbackDecision(
   policies: readonly PlacedPolicy[],
   allowed: boolean,
@@ -168,7 +180,7 @@ export function fallbackDecision(
   return decisionOf(states, 0, allowed, taken, 'fallback');
 }
 
-/** A decision that no policy made: unlimited, or denied for `retryAfter`. `reason` is shown as the policy's name. */
+/** A decision that no policy made, which is unlimited or denied for `retryAfter`. `reason` is shown as the policy's name. */
 export function declareDecision(
   reason: string,
   allowed: boolean,

@@ -1,4 +1,4 @@
-/** Where the policies' parts of a row are, how long the row is needed, and what evicting it would forgive. */
+/** Finds the policies' parts of a row, how long the row is needed, and what evicting it would forgive. */
 import type { Cells, Millis, PlacedPolicy, Plan, VariableRows } from './contract.ts';
 
 /** How long until a whole row is fully replenished. */
@@ -14,8 +14,8 @@ export function clearIn(plan: Plan, cells: Cells, at: number, now: Millis, rows:
 }
 
 /**
- * Eviction weight: 0 if the row is fully replenished. The magnitude is what evicting it would forgive; the sign is negative
- * while the key is denied.
+ * Eviction weight: 0 if the row is fully replenished. The magnitude is what evicting it would forgive. The sign is negative while
+ * the key is denied.
  */
 export function evictionWeight(
   plan: Plan,
@@ -37,7 +37,10 @@ export function evictionWeight(
   return sign * most;
 }
 
-/** Units that an eviction would forgive, times how long they would still count; ten times that if the key has none left. */
+/**
+ * Number of units that an eviction would forgive, multiplied by how long they would still count. Ten times as much if the key has
+ * no units left.
+ */
 export function lossOf(limit: number, free: number, clear: Millis): number {
   return (free < limit ? limit - free : 1) * Math.min(clear, 1e15) * (free < 1 ? 10 : 1);
 }

@@ -1,6 +1,6 @@
 /**
- * The default key of a guard: the client's address, according to `trustProxy` or else to the framework's own proxy
- * setting.
+ * Computes the default key of a guard, which is the client's address according to `trustProxy` or else to the framework's own
+ * proxy setting.
  */
 import { warnOnce } from '../internal/warn.ts';
 import {
@@ -12,7 +12,7 @@ import {
 } from './client-address.ts';
 
 /**
- * Returned for a framework that trusts every proxy, such as Express with `trust proxy: true`: clients can forge their
+ * Returned for a framework that trusts every proxy, such as Express with `trust proxy: true`, so that clients can forge their
  * address.
  */
 export const BELIEVES_ANYONE: unique symbol = Symbol('believes anyone');
@@ -29,8 +29,8 @@ export interface Addressed<Q> {
 }
 
 /**
- * Returns the function that computes the default key. If `trustProxy` is given, `false` included, it decides which proxies
- * are trusted; otherwise the framework's proxy setting does. If neither is set, no proxy is trusted.
+ * Returns the function that computes the default key. If `trustProxy` is given, even as `false`, it decides which proxies are
+ * trusted. Otherwise, the framework's proxy setting does. If neither is set, no proxy is trusted.
  */
 export function addressKeyOf<Q>(options: ClientAddressOptions, view: Addressed<Q>): (request: Q) => string {
   const { trustProxy, ipv6Prefix } = options;

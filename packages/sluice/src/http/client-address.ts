@@ -44,7 +44,8 @@ export interface ClientAddressOptions {
   readonly trustProxy?: TrustProxy | undefined;
   /**
    * Leading bits of an IPv6 address that identify one client, since one subscriber holds a whole prefix. Default 56; 128
-   * limits each address separately. An address that embeds an IPv4 address (IPv4-mapped, NAT64, 6to4) counts as that one.
+   * limits each address separately. An address that embeds an IPv4 address (IPv4-mapped, NAT64, 6to4) counts as that IPv4
+   * address.
    */
   readonly ipv6Prefix?: number | undefined;
 }
@@ -67,15 +68,15 @@ export type HeadersLike =
   | { get(name: string): string | null }
   | { readonly [name: string]: string | readonly string[] | undefined };
 
-/** Key of a connection that has no address: a Unix socket, or a client that has disconnected. */
+/** Key of a connection that has no address because it is a Unix socket or its client has disconnected. */
 const UNKNOWN = 'unknown';
 
-/** Returns the address of the client behind the trusted proxies; for IPv6, its prefix. */
+/** Returns the address of the client behind the trusted proxies. For IPv6, returns the prefix of that address. */
 export function clientAddress(request: RequestLike, options: ClientAddressOptions = {}): string {
   return clientAddressBy(options)(request);
 }
 
-/** Like `clientAddress`, but validates the options only once. `what` is the function that error messages name. */
+/** Same as `clientAddress`, but validates the options only once. `what` is the function that error messages name. */
 export function clientAddressBy(
   options: ClientAddressOptions,
   what = 'clientAddress',

@@ -32,7 +32,7 @@ export interface Limit<Q> {
   /** The limiter's tier that applies to the request. Default: none, which means the limiter's own policies. */
   readonly tier?: string | ((request: Q) => MaybePromise<string | undefined>) | undefined;
   /**
-   * Computes the final cost when the response has been sent: the difference to the charged cost is refunded or charged.
+   * Computes the final cost when the response has been sent. The difference from the charged cost is refunded or charged.
    * `undefined` keeps the cost as it is.
    */
   readonly settle?: ((request: Q, outcome: Outcome) => MaybePromise<number | undefined>) | undefined;
@@ -40,27 +40,28 @@ export interface Limit<Q> {
 
 /** Which limits apply to a request, and how the client is answered. `Q` is the type of the framework's request. */
 export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions {
-  /** Several limits, charged all or nothing, instead of `limiter` or in addition to it. */
+  /** Several limits, instead of `limiter` or in addition to it. A request is charged to all of them or to none. */
   readonly limits?: readonly Limit<Q>[] | undefined;
-  /** Return true to exempt the request from all limits. */
+  /** Returns true to exempt the request from all limits. */
   readonly skip?: ((request: Q) => MaybePromise<boolean>) | undefined;
-  /** Charge and report decisions, but let every request pass. Default false. */
+  /** Whether to let every request pass, while decisions are still charged and reported. Default false. */
   readonly shadow?: boolean | undefined;
   /** Called for every denial, also with `shadow`. */
   readonly onDenied?: ((request: Q, decision: Decision) => unknown) | undefined;
   /**
-   * Called with a `StoreUnavailable` error when the store cannot be reached; the client gets status 503. Also called with any
-   * error that occurs after the response was sent: in `settle`, or in the charge, refund or release that follows it.
+   * Called with a `StoreUnavailable` error when the store cannot be reached, in which case the client gets status 503. Also
+   * called with any error that occurs after the response was sent, in `settle` or in the charge, refund or release that follows
+   * it.
    */
   readonly onUnavailable?: ((request: Q, error: unknown) => unknown) | undefined;
   /** The HTTP status of a denial. Default 429. */
   readonly status?: number | undefined;
   /**
-   * Returns the body of a denial, or a promise of it: a string, or a value that is sent as JSON. Default: problem
+   * Returns the body of a denial, or a promise of it. The body is a string, or a value that is sent as JSON. Default: problem
    * details.
    */
   readonly body?: ((request: Q, decision: Decision) => unknown) | undefined;
-  /** Which rate limit headers are set; `false` sets none. Default 'draft-11'. */
+  /** Which rate limit headers are set. `false` sets none. Default 'draft-11'. */
   readonly headers?: HeaderStyle | readonly HeaderStyle[] | false | undefined;
 }
 
@@ -139,7 +140,7 @@ export function checked<Q>(options: GuardOptions<Q>): GuardOptions<Q> {
 
 export function limitsOf<Q>(options: GuardOptions<Q>): readonly Limit<Q>[] {
   const { limiter, key, cost, tier, settle, limits = [] } = options;
-  // `key`, `cost`, `tier` and `settle` need a `limiter` beside them: each entry of `limits` has its own.
+  // `key`, `cost`, `tier` and `settle` require a `limiter` next to them, because each entry of `limits` has its own.
   const own = { limiter, key, cost, tier, settle };
   const isOwn = Object.values(own).some((value) => value !== undefined);
   const found = [...(isOwn ? [own] : []), ...listOf('rateLimit.limits', limits)];

@@ -1,6 +1,6 @@
 /**
- * Turns a request into a verdict. This is the only place that handles both synchronous and asynchronous limiters;
- * middlewares only apply the verdict.
+ * Turns a request into a verdict. This is the only place that handles both synchronous and asynchronous limiters. Middlewares
+ * only apply the verdict.
  */
 import type { Decision, MaybePromise } from '../engine/contract.ts';
 import { SluiceError, StoreUnavailable } from '../internal/errors.ts';
@@ -30,7 +30,7 @@ interface Charge {
 
 /** The response to a request that is denied. */
 export interface Refusal {
-  /** 429 or the configured status; 503 if the store cannot be reached. */
+  /** The HTTP status, which is 429 or the configured status, or 503 if the store cannot be reached. */
   readonly status: number;
   /** The Content-Type of the body. */
   readonly type: string;
@@ -44,9 +44,11 @@ export interface Verdict {
   readonly decision: Decision | undefined;
   /** Headers to set on the response, whether the request passes or not. */
   readonly headers: readonly HeaderPair[];
-  /** The response to send instead of calling the handler; undefined if the request passes. */
+  /** The response to send instead of calling the handler. Undefined if the request passes. */
   readonly refusal: Refusal | undefined;
-  /** Must be called when the response has been sent; never rejects. Undefined if there is nothing to settle. */
+  /**
+   * Settles the charge. Must be called when the response has been sent. Never rejects. Undefined if there is nothing to settle.
+   */
   readonly settle: ((outcome: Outcome) => Promise<void>) | undefined;
 }
 
@@ -62,7 +64,7 @@ export interface View<Q> extends Addressed<Q> {
 const PASS: Verdict = { decision: undefined, headers: [], refusal: undefined, settle: undefined };
 
 /**
- * What earlier guards have charged this request: a later denial refunds it, and headers report all of it.
+ * Property that holds what earlier guards have charged this request. A later denial refunds it, and headers report all of it.
  * Stored on the request itself, because a WeakMap costs the garbage collector more than the whole check.
  */
 const PASSED: unique symbol = Symbol('sluice');
@@ -72,7 +74,7 @@ interface Marked {
 }
 
 interface Passed {
-  /** The entries that headers report. In shadow mode: only those of earlier guards. */
+  /** The entries that headers report. In shadow mode, these are only the entries of earlier guards. */
   readonly told: readonly Entry[];
   readonly own: readonly Entry[];
   readonly before: Passed | undefined;
@@ -86,7 +88,7 @@ interface Entry extends Charge {
   open: boolean;
 }
 
-/** Creates the function that every middleware is built on: it takes a request and returns a verdict. */
+/** Creates the function that every middleware is built on, which takes a request and returns a verdict. */
 export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View<Q>): Guard<Q> {
   const options: GuardOptions<Q> = isLimiter(given) ? { limiter: given } : checked(given);
   const { skip, shadow = false, onDenied, onUnavailable, status = 429, body, headers } = options;
@@ -235,7 +237,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
 }
 
 const SHADOW_FAILED =
-  'a rate limit in shadow mode cannot decide, and would reject every request without shadow';
+  'a rate limit in shadow mode cannot decide; without shadow mode, it would reject every request';
 
 /** Whether the store cannot work until its setup is changed. */
 function isSetupError(error: unknown): error is SluiceError {
@@ -250,7 +252,7 @@ function isAllowed({ decision }: Entry): boolean {
   return decision.allowed;
 }
 
-/** False if a later guard has charged the same limiter for the same key: then its decision is the current one. */
+/** False if a later guard has charged the same limiter for the same key, so that the later decision is the current one. */
 function isCurrent(old: Entry, own: readonly Entry[]): boolean {
   return !own.some(
     ({ limiter, key, tier }) => old.limiter === limiter && old.key === key && old.tier === tier,
@@ -288,12 +290,12 @@ async function settleOne<Q>(
     if (final > cost)
       extra = await limiter.take(key, { cost: final - cost, tier, mode: 'always', maxDelay: Infinity });
     if (final < cost) {
-      // A refund also releases what it gives back. Even a failed refund may have done so: never release it twice.
+      // A refund also releases what it gives back. Even a failed refund may have done so, so nothing is released twice.
       held = final;
       await limiter.refund(key, { cost: cost - final, tier, of: decision });
     }
   } finally {
-    // Release each part where it was charged: the store may have failed or recovered in between.
+    // Release each part where it was charged, because the store may have failed or recovered in between.
     const released = [release(held, decision)];
     if (extra !== undefined) released.push(release(extra.taken, extra));
     await Promise.all(released);

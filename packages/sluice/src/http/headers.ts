@@ -20,7 +20,7 @@ export type HeaderStyle = 'draft-11' | 'legacy' | 'github' | 'sharkey';
 
 /** The options of `rateLimitHeaders`. */
 export interface HeaderOptions {
-  /** One style or several; if two styles set the same header, the first one wins. Default 'draft-11'. */
+  /** One or several styles. If two styles set the same header, the first one wins. Default 'draft-11'. */
   readonly style?: HeaderStyle | readonly HeaderStyle[] | undefined;
   /**
    * The `pk` parameter of draft-11, which tells the client the key it is limited by. Anyone who sees the response can
@@ -36,7 +36,7 @@ export type HeaderPair = readonly [name: string, value: string];
 
 type Write = (decision: Decision, pairs: HeaderPair[], key?: string) => void;
 
-/** A later draft that renames its parameters needs only one more entry. */
+/** The header writers by style. A later draft that renames its parameters needs only one more entry. */
 const STYLES: Readonly<Record<HeaderStyle, (options: HeaderOptions) => Write>> = {
   'draft-11': draft11,
   legacy: () => (decision, pairs) => classic(decision, 0, pairs),
@@ -52,15 +52,15 @@ export const HEADER_STYLES = Object.keys(STYLES) as readonly HeaderStyle[];
 const OPTIONS = ['style', 'partitionKey', 'now'] as const;
 
 /**
- * Returns the headers that describe a decision. Every denial gets a `Retry-After` that is never too early; it is missing
- * only if a retry can never pass.
+ * Returns the headers that describe a decision. Every denial gets a `Retry-After` that is never too early. It is missing only if
+ * a retry can never pass.
  */
 export function rateLimitHeaders(decision: Decision, options: HeaderOptions = {}): HeaderPair[] {
   return headerWriter(options)(decision);
 }
 
 /**
- * Like `rateLimitHeaders`, but validates the options only once, for middlewares. If the client's `key` is passed, clients that
+ * Same as `rateLimitHeaders`, but validates the options only once, for middlewares. If the client's `key` is passed, clients that
  * wait for the same window are told to come back a few seconds apart.
  */
 export function headerWriter(options: HeaderOptions): (decision: Decision, key?: string) => HeaderPair[] {
@@ -93,7 +93,7 @@ function retryAfter(decision: Decision, pairs: HeaderPair[], key: string | undef
   add(pairs, 'Retry-After', `${seconds(wait + extra)}`);
 }
 
-/** Denied clients are told to return within a tenth of the window, spread over at most this much time. */
+/** The longest time over which the returns of denied clients are spread. It is also at most a tenth of the window. */
 const LONGEST_SPREAD: Millis = 5000;
 
 /**
@@ -154,9 +154,9 @@ function left(decision: Decision, policy: PolicyState): number {
 }
 
 /**
- * The `t` parameter: the time until more than `r` units are available, 0 if nothing is missing, and no parameter if there
- * will never be more. Retry-After must not be earlier than `t`, so a denial omits `t` for policies that are replenished
- * only later, except for the policy that denied: it was asked for a fraction of a unit, which is available earlier.
+ * The `t` parameter, which is the time until more than `r` units are available. It is 0 if nothing is missing, and left out if
+ * there will never be more. Retry-After must not be earlier than `t`, so a denial omits `t` for policies that are replenished
+ * only later, except for the policy that denied, which may have been asked for a fraction of a unit that is available earlier.
  */
 function more({ allowed, policy, retryAfter: wait }: Decision, state: PolicyState): string {
   let time = policy === MANUAL_BLOCK ? wait : state.remaining + 1 <= state.limit ? moreAfter(state) : 0;
@@ -193,7 +193,7 @@ function integer(value: number): number {
   return Math.min(Math.floor(value), LARGEST);
 }
 
-/** A string in a structured field may contain only printable ASCII; other characters are percent-encoded. */
+/** Encodes a string for a structured field, which may contain only printable ASCII. Other characters are percent-encoded. */
 function quoted(name: string): string {
   if (PLAIN.test(name)) return `"${name}"`;
   const ascii = name.toWellFormed().replace(/[^ -~]+/gu, encodeURIComponent);

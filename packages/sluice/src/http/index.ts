@@ -1,4 +1,4 @@
-/** `sluice/http`: client addresses, keys, headers, the guard that all middlewares share, and `limitedFetch`. */
+/** The entry `sluice/http`, with client addresses, keys, headers, the guard that all middlewares share, and `limitedFetch`. */
 export {
   clientAddress,
   type ClientAddressOptions,

@@ -1,13 +1,13 @@
 /** An IP address as eight groups of 16 bits. An IPv4 address is stored as its IPv4-mapped IPv6 address. */
 export type Address = readonly number[];
 
-/** A CIDR range: all addresses whose first `bits` bits equal those of `address`. */
+/** A CIDR range, which contains all addresses whose first `bits` bits equal those of `address`. */
 export interface Range {
   readonly address: Address;
   readonly bits: number;
 }
 
-/** Parses an address; returns undefined for any other text. A zone (`fe80::1%eth0`) is dropped. */
+/** Parses an address. Returns undefined for any other text. A zone (as in `fe80::1%eth0`) is dropped. */
 export function parseAddress(text: string): Address | undefined {
   if (!text.includes(':')) {
     const v4 = parseV4(text);
@@ -25,7 +25,7 @@ export function parseAddress(text: string): Address | undefined {
   return [...head, ...Array.from({ length: missing }, () => 0), ...tail];
 }
 
-/** Parses `10.0.0.0/8`, `2001:db8::/32`, or a single address. */
+/** Parses a range such as `10.0.0.0/8` or `2001:db8::/32`, or a single address. */
 export function parseRange(text: string): Range | undefined {
   const [start, length, more] = text.split('/');
   const address = parseAddress(start);
@@ -45,14 +45,14 @@ export function contains({ address, bits }: Range, other: Address): boolean {
 }
 
 const MAPPED: Range = { address: [0, 0, 0, 0, 0, 0xffff, 0, 0], bits: 96 };
-/** The well-known prefix of NAT64 (RFC 6052): every IPv4 client of such a gateway is in this one /96. */
+/** The well-known prefix of NAT64 (RFC 6052). Every IPv4 client of such a gateway is in this one /96. */
 const NAT64: Range = { address: [0x64, 0xff9b, 0, 0, 0, 0, 0, 0], bits: 96 };
-/** 6to4 (RFC 3056): the owner of one IPv4 address holds the whole /48 that embeds it. */
+/** The prefix of 6to4 (RFC 3056). The owner of one IPv4 address holds the whole /48 that embeds it. */
 const SIX_TO_FOUR: Range = { address: [0x2002, 0, 0, 0, 0, 0, 0, 0], bits: 16 };
 
 /**
- * Returns the IPv4 address that an IPv6 address embeds (IPv4-mapped, NAT64 or 6to4), or undefined. Use it only to tell
- * clients apart: trusted proxies must be compared by the address itself, or `2002:0a00:…` would match 10.0.0.0/8.
+ * Returns the IPv4 address that an IPv6 address embeds (IPv4-mapped, NAT64 or 6to4), or undefined. Use it only to distinguish
+ * clients. Trusted proxies must be compared by the address itself, because otherwise `2002:0a00:…` would match 10.0.0.0/8.
  */
 export function embeddedV4(address: Address): string | undefined {
   if (contains(MAPPED, address) || contains(NAT64, address)) return formatV4(address[6], address[7]);
@@ -63,7 +63,7 @@ function formatV4(high: number, low: number): string {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
 }
 
-/** Formats the first `bits` bits of an address: all addresses that share them get the same text. */
+/** Formats the first `bits` bits of an address. All addresses that share these bits get the same text. */
 export function formatPrefix(address: Address, bits: number): string {
   const kept = address.map((group, i) => {
     const unused = Math.min(16, Math.max(0, (i + 1) * 16 - bits));

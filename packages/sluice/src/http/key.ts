@@ -1,9 +1,9 @@
-/** Composite keys that cannot collide. */
+/** Creates composite keys that cannot collide. */
 import { SluiceError } from '../internal/errors.ts';
 
 /**
  * Joins parts into one key, as in `key('user', id, 'route', name)`. Different parts always give different keys, because a ':'
- * within a part is escaped. A missing part throws: otherwise all clients without it would share one limit.
+ * within a part is escaped. Throws if a part is missing, because otherwise all clients without it would share one limit.
  */
 export function key(...parts: readonly (string | number | bigint | boolean)[]): string {
   if (parts.length === 0) throw new SluiceError('ERR_KEY', 'key', undefined, 'of at least one part');

@@ -10,7 +10,7 @@ export interface Problem {
   readonly title: string;
   /** The HTTP status of the response. */
   readonly status: number;
-  /** When to try again; absent if a retry can never pass. */
+  /** Says when to try again. Absent if a retry can never pass. */
   readonly detail?: string;
   /** The names of the policies that denied the request. */
   readonly 'violated-policies': readonly string[];

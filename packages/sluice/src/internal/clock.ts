@@ -1,11 +1,14 @@
-/** The system's clock, and timers. */
+/** The system clock, its timers, and validation of other clocks. */
 import type { Clock, Millis } from '../engine/contract.ts';
 import { SluiceError } from './errors.ts';
 
-/** With a longer delay, setTimeout fires immediately. */
+/** The longest delay that setTimeout accepts. With a longer one, it fires immediately. */
 export const LONGEST_TIMEOUT: Millis = 2 ** 31 - 1;
 
-/** Timers fire up to a millisecond early. If one fires earlier than this, time is faked, but `performance` is not. */
+/**
+ * Milliseconds by which a timer may fire early. Real timers are at most one millisecond early. If a timer is earlier than this,
+ * timers are faked, but `performance` is not.
+ */
 const EARLY: Millis = 2;
 
 /** A clock that reads the time from a function. Its timers keep the process alive only while a caller waits. */
@@ -31,17 +34,17 @@ export function clockFrom(now: () => Millis): Clock {
   };
 }
 
-/** A clock that was passed to a store as `clock`. Without `after`, waiting uses setTimeout. */
+/** A clock that is passed to a store as the option `clock`. Without `after`, waiting uses setTimeout. */
 export interface GivenClock {
-  /** Epoch milliseconds, or milliseconds since any other fixed instant; never below 0. */
+  /** The current time in epoch milliseconds, or in milliseconds since any other fixed instant. Never below 0. */
   now(): Millis;
   /** Same as `Clock.after`. */
   after?: Clock['after'];
 }
 
 /**
- * Validates a clock that was passed as an option, and each time that it returns. With times below 0, the row of zeros of a
- * fresh key would be in the future, and every key would be denied.
+ * Validates a clock that was passed as an option, and each time that it returns. Times must not be below 0, because the row of a
+ * fresh key contains zeros. It would then be in the future, and every key would be denied.
  */
 export function clockOf(option: string, given: GivenClock | undefined): Clock {
   if (given === undefined) return systemClock;
@@ -69,8 +72,8 @@ const loadedOrigin = originOf(performance);
 
 /**
  * Epoch milliseconds that never go back and are finer than a microsecond. Fake timers replace the globals, and this clock
- * follows them. It compares `setTimeout` and `Date` first, because engines treat a global that never changed as a constant:
- * the comparison is free, while reading the global `performance`, a getter in Node, takes longer than a tenth of a check.
+ * follows them. It compares `setTimeout` and `Date` first, because that is free: engines treat a global that never changed as a
+ * constant. Reading the global `performance`, a getter in Node, takes longer than a tenth of a check.
  */
 function systemNow(): Millis {
   return setTimeout === loaded.setTimeout && Date === loaded.Date

@@ -1,11 +1,11 @@
-/** Durations as text, such as '1h30m'. */
+/** Parses durations such as '1h30m'. */
 import type { Millis } from '../engine/contract.ts';
 import { SluiceError } from './errors.ts';
 
-/** Milliseconds, or text: '250ms' '10s' '1m' '2h' '1d' '1w' '1h30m'. */
+/** A duration as a number of milliseconds, or as text such as '250ms', '10s', '1m', '2h', '1d', '1w' or '1h30m'. */
 export type Duration = Millis | string;
 
-/** Each unit with all its names, as a multiple of the unit before it. */
+/** The length of each unit, under all of its names. The table gives each unit as a multiple of the unit before it. */
 const UNITS: ReadonlyMap<string, Millis> = unitsOf([
   [1, 'ms millisecond milliseconds'],
   [1000, 's sec secs second seconds'],
@@ -25,10 +25,10 @@ function unitsOf(steps: readonly (readonly [times: number, names: string])[]): M
   return units;
 }
 
-/** A number and a unit. JavaScript prints small numbers with an exponent, such as 1e-7, so that is accepted too. */
+/** Matches a number and a unit. JavaScript prints small numbers with an exponent, such as 1e-7, so exponents are accepted. */
 const PART = /(\d+(?:\.\d+)?(?:e-?\d+)?)\s*([a-z]+)\s*/gy;
 
-/** A positive, finite duration in milliseconds; throws an error that names the option otherwise. */
+/** Parses a positive, finite duration to milliseconds. Otherwise, throws an error that names the option. */
 export function duration(option: string, value: unknown): Millis {
   if (value === undefined) throw new SluiceError('ERR_MISSING_OPTION', option, value);
   const millis = typeof value === 'string' ? millisIn(value.trim().toLowerCase()) : value;
@@ -39,7 +39,7 @@ export function duration(option: string, value: unknown): Millis {
 }
 
 /**
- * Parses a duration such as '1h30m' and returns milliseconds; a number is returned as it is. Throws a `SluiceError` if the
+ * Parses a duration such as '1h30m' and returns milliseconds. A number is returned unchanged. Throws a `SluiceError` if the
  * value is not a positive duration. `option` is the name that the error message shows.
  */
 export function parseDuration(value: Duration, option: string = 'duration'): Millis {
@@ -49,8 +49,8 @@ export function parseDuration(value: Duration, option: string = 'duration'): Mil
 const SECOND: Millis = 1000;
 
 /**
- * The duration of a window. A bare number below a second is an error: `per: 60` is meant in seconds far more often than in
- * milliseconds. With a unit, any duration is accepted.
+ * Parses the duration of a window. A bare number below 1000 is an error, because `per: 60` is meant in seconds far more often
+ * than in milliseconds. With a unit, any duration is accepted.
  */
 export function windowOf(option: string, value: unknown): Millis {
   const millis = duration(option, value);
@@ -65,14 +65,14 @@ export function windowOf(option: string, value: unknown): Millis {
   );
 }
 
-/** Milliseconds in a form that `windowOf` accepts, even below a second. */
+/** Converts milliseconds to a form that `windowOf` accepts, even below a second. */
 export function inMillis(millis: Millis): Duration {
   return millis > 0 && millis < SECOND ? `${millis}ms` : millis;
 }
 
 /**
- * The milliseconds of a duration in lower case, such as '1h30m'; NaN if the text is not a duration. A bare unit counts as
- * one, so that rates read well: 'min' is the same as '1min'.
+ * The milliseconds of a duration in lower case, such as '1h30m'. NaN if the text is not a duration. A unit without a number
+ * counts as one unit, so that 'min' is the same as '1min' and rates read well.
  */
 export function millisIn(text: string): Millis {
   const unit = UNITS.get(text);
@@ -93,7 +93,7 @@ const SPELLED = [
   [1000, 's'],
 ] as const;
 
-/** A duration as text, in the largest unit of which it is a whole number. */
+/** Formats a duration as text, in the largest unit that needs no fraction. */
 export function spelled(millis: Millis): string {
   const whole = Math.round(millis);
   const [size, unit] = SPELLED.find(([size]) => whole % size === 0) ?? [1, 'ms'];

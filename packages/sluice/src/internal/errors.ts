@@ -1,13 +1,13 @@
 /**
- * Every error that Sluice can throw, in one table. Each code has a page: docs/errors/<code>.md. A denial is a value and
- * not an error. Only `run` and `limitedFetch` throw one, because they have no other way to report it.
+ * Every error that Sluice can throw, in one table. The page docs/errors/<code>.md describes each code. A denial is a value, not
+ * an error. Only `run` and `limitedFetch` throw when they are denied, because they have no other way to report it.
  */
 import type { Decision } from '../engine/contract.ts';
 
 /** The sentence that each error code stands for, without its subject. */
 export const ERRORS = {
   ERR_COST: 'must be a finite number, 0 or more',
-  ERR_DURATION: "must be a positive span: milliseconds, or text such as '1h30m'",
+  ERR_DURATION: "must be a positive duration, in milliseconds or as text such as '1h30m'",
   ERR_NUMBER: 'must be a finite number above 0',
   ERR_INTEGER: 'must be a whole number, 1 or more',
   ERR_CHOICE: 'must be one of these',
@@ -21,7 +21,7 @@ export const ERRORS = {
   ERR_POLICY_TEXT:
     "must read like '100/min', '10/s burst 20', '5000/day fixed-window' or several joined by '&'",
   ERR_TIME_ZONE: 'must be an IANA time zone such as Europe/Berlin',
-  ERR_ADDRESS: 'has no address of its client: say which proxy is trusted (trustProxy), or give a key',
+  ERR_ADDRESS: 'has no client address (set trustProxy to say which proxy is trusted, or pass a key)',
   ERR_TRUST_PROXY:
     "must be false, a number of proxies, CIDRs, 'loopback', 'private', 'cloudflare', 'fly', 'vercel', 'nginx' or { header }",
   ERR_NAME: 'is the name of an open limiter on this store that has other kinds of policies',
@@ -33,19 +33,19 @@ export const ERRORS = {
   ERR_STORE_UNAVAILABLE: 'is not available',
 } as const;
 
-/** The code of an error. Each one has a page under docs/errors that says what it means and what to do. */
+/** The code of an error. Each code has a page under docs/errors that says what it means and what to do. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Thrown when an option or an argument is invalid. It says which one, and what was received. */
+/** Thrown if an option or an argument is invalid. Names the option or argument and the value that was received. */
 export class SluiceError extends RangeError {
-  /** The code of the error; docs/errors has a page about it. */
+  /** The code of the error. docs/errors has a page about each code. */
   readonly code: ErrorCode;
   /** The name of the invalid option or argument, such as 'gcra.limit'. */
   readonly option: string;
   /** The value that was received. */
   readonly value: unknown;
 
-  /** `words` replaces the sentence of the code; `hint` follows it in parentheses. */
+  /** Creates an error. `words` replaces the sentence of the code, and `hint` follows the sentence in parentheses. */
   constructor(
     code: ErrorCode,
     option: string,
@@ -70,9 +70,9 @@ export function show(value: unknown): string {
   return typeof (value as { then?: unknown }).then === 'function' ? 'a promise' : 'an object';
 }
 
-/** `acquire` and `run` reject with it when the limiter is closed while they wait. */
+/** `acquire` and `run` reject with this error if the limiter is closed while they wait. */
 export class ClosedError extends Error {
-  /** Always the same code. */
+  /** The code of this error, which is the same for all instances. */
   readonly code: ErrorCode = 'ERR_CLOSED';
 
   constructor() {
@@ -81,9 +81,9 @@ export class ClosedError extends Error {
   }
 }
 
-/** `run` and `limitedFetch` reject with it when the call is denied, or its turn does not come in time. */
+/** `run` and `limitedFetch` reject with this error if the call is denied, or if its turn does not come in time. */
 export class DeniedError extends Error {
-  /** Always the same code. */
+  /** The code of this error, which is the same for all instances. */
   readonly code: ErrorCode = 'ERR_DENIED';
   /** The decision that denied the call. */
   readonly decision: Decision;
@@ -126,11 +126,11 @@ const FAULTS: readonly (readonly [RegExp, StoreFault])[] = [
   [/connect|closed|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|socket|disconnect|offline|retries/i, 'connection'],
 ];
 
-/** A store's own failure, with the message that it reported. */
+/** A failure of a store, with the message that the store reported. */
 export class StoreError extends Error {
-  /** Always the same code. */
+  /** The code of this error, which is the same for all instances. */
   readonly code: ErrorCode = 'ERR_STORE';
-  /** The kind of failure, recognized by its message. */
+  /** The kind of failure, recognized by the store's message. */
   readonly fault: StoreFault;
 
   constructor(message: string) {
@@ -140,9 +140,9 @@ export class StoreError extends Error {
   }
 }
 
-/** Checks reject with it while the store is unavailable and `onFailure` is 'throw'. */
+/** Checks reject with this error while the store is unavailable and `onFailure` is 'throw'. */
 export class StoreUnavailable extends Error {
-  /** Always the same code. */
+  /** The code of this error, which is the same for all instances. */
   readonly code: ErrorCode = 'ERR_STORE_UNAVAILABLE';
   /** The reason why the store is unavailable. */
   readonly fault: StoreFault;

@@ -1,4 +1,4 @@
-/** A short hash that is the same in every process: FNV-1a, 32 bits. Not for keys that an attacker may choose. */
+/** The 32-bit hash FNV-1a, which is the same in every process. Must not be used for keys that an attacker may choose. */
 export function digest(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -38,11 +38,14 @@ export function atLeastOne(option: string, value: unknown): number {
   return value as number;
 }
 
-/** The limit of a window. Below 1 nothing would ever be allowed, so the error says how to write the same rate. */
+/**
+ * Validates the limit of a window. With a limit below 1, nothing would ever be allowed, so the error says how to write the same
+ * rate.
+ */
 export function perWindow(option: string, limit: unknown, window: number): number {
   const units = positive(option, limit);
   if (units >= 1) return units;
-  const hint = `for the same rate use a limit of 1 per '${spelled(window / units)}'`;
+  const hint = `for the same rate, use a limit of 1 per '${spelled(window / units)}'`;
   throw new SluiceError('ERR_NUMBER', option, limit, hint, 'must be at least 1');
 }
 
@@ -53,7 +56,7 @@ export function whole(option: string, value: unknown): number {
   return value as number;
 }
 
-/** A whole number, or Infinity for no bound. */
+/** Validates an integer, or Infinity for no bound. */
 export function bound(option: string, value: unknown): number {
   return value === Infinity ? value : whole(option, value);
 }
@@ -79,7 +82,7 @@ export function functions<T extends object>(
       throw new SluiceError('ERR_OPTIONS', `${what}.${name}`, options[name], '', 'must be a function');
 }
 
-/** The largest cost: every whole number up to it is exact in a float64, and no sum or product overflows. */
+/** The maximum cost. Up to this number, every integer is exact in a float64, and no sum or product overflows. */
 const MAX_COST = 2 ** 53;
 
 export function cost(value: unknown, option = 'cost'): number {
@@ -99,7 +102,7 @@ export function keyOf(value: unknown, option = 'key'): string {
   return value;
 }
 
-/** Accepts a store. A client of a database, or a function that creates a store, is rejected with a hint. */
+/** Returns the value if it is a store. A client of a database, or a function that creates a store, is rejected with a hint. */
 export function storeIn<S>(option: string, value: S): S {
   if (typeof value === 'object' && has(value, 'apply')) return value;
   const words = 'must be a store, such as memory() or redis(client)';

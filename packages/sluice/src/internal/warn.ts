@@ -1,4 +1,4 @@
-/** Warnings about setups that work, but most likely not as intended. They never change a decision. */
+/** Warns about setups that work, but most likely not as intended. Warnings never change a decision. */
 
 interface Host {
   readonly process?: {
@@ -6,12 +6,12 @@ interface Host {
   };
 }
 
-/** Codes already reported, by the object they are about. */
+/** Codes that were already reported, by the object that the warning is about. */
 const reported = new WeakMap<object, Set<string>>();
 
 /**
- * Warns once for each code and object, such as a store: through `process.emitWarning` where it exists, so that Node's
- * flags and listeners apply, and otherwise through the console. `docs/warnings.md` explains each code.
+ * Warns once for each code and object, such as a store. Uses `process.emitWarning` where it exists, so that Node's flags and
+ * listeners apply, and otherwise the console. `docs/warnings.md` explains each code.
  */
 export function warnOnce(code: `SLUICE_${string}`, message: string, about: object = globalThis): void {
   const codes = reported.get(about) ?? new Set();

@@ -6,7 +6,7 @@ import type { Policies } from '../policy/named-policies.ts';
 
 /** Options of verbs that have a cost. A bare number in their place is the cost. */
 export interface CostOptions<Tier extends string = string> {
-  /** How many units the call uses. Default 1; a cost of 0 only peeks. */
+  /** Number of units that the call uses. Default 1. A cost of 0 checks without charging. */
   readonly cost?: number | undefined;
   /** The tier whose policies apply to this call. Default: the policies that `createLimiter` was given. */
   readonly tier?: Tier | undefined;
@@ -14,10 +14,13 @@ export interface CostOptions<Tier extends string = string> {
 
 /** Options of `take`. */
 export interface TakeOptions<Tier extends string = string> extends CostOptions<Tier> {
-  /** What to charge when the whole cost does not fit: nothing ('whole', the default), what fits, or everything. */
+  /**
+   * What to charge if the whole cost does not fit: nothing ('whole', the default), as much as fits ('partial'), or everything
+   * ('always').
+   */
   readonly mode?: Mode | undefined;
   /**
-   * Only with mode 'always': the longest time for which attempts beyond the limit may keep the key denied. Default: the
+   * The longest time for which attempts beyond the limit may keep the key denied. Allowed only with mode 'always'. Default: the
    * longest window of the policies. `Infinity` charges every attempt in full.
    */
   readonly maxDelay?: Duration | undefined;
@@ -64,7 +67,7 @@ export interface Reservation<R extends MaybePromise<Decision> = Decision> {
   readonly decision: Decision;
   /** Milliseconds to wait before acting. `Infinity` means that nothing was booked. */
   readonly delay: Millis;
-  /** Gives the turn back. Only the first call has an effect; without a booking it returns `undefined`. */
+  /** Gives the turn back. Only the first call has an effect. Returns `undefined` if no turn was booked. */
   cancel(): R | undefined;
 }
 
@@ -80,15 +83,15 @@ export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decisi
   readonly tier?: string | undefined;
 }
 
-/** The decision about several keys. Its own numbers are those of the item that denied, or that is closest to its limit. */
+/** The decision about several keys. Its numbers are those of the item that denied, or of the item closest to its limit. */
 export interface ManyDecision extends Decision {
   /** The decision about each item, in the order of the items. */
   readonly decisions: readonly Decision[];
 }
 
 /**
- * Decides whether keys may act, under the policies it was created with. `R` is what its verbs return: a `Decision` on
- * stores that answer synchronously, or a `Promise<Decision>`. `Tier` is a union of the names of its tiers.
+ * Decides whether keys may act, under the policies it was created with. `R` is the type that its verbs return, which is
+ * `Decision` on stores that answer synchronously and `Promise<Decision>` otherwise. `Tier` is a union of the names of its tiers.
  */
 export interface Limiter<R extends MaybePromise<Decision> = Decision, Tier extends string = string> {
   /** Charges the key if every policy allows it, and returns the decision. */
@@ -102,7 +105,7 @@ export interface Limiter<R extends MaybePromise<Decision> = Decision, Tier exten
   /**
    * Restarts the lease of a held place (concurrency). Pass the returned decision to the next `renew` or `release`, because
    * it identifies the place from then on. A place whose lease had already ended is taken again, even beyond the limit,
-   * because its holder is still running; `allowed` is false if that exceeded the limit.
+   * because its holder is still running. `allowed` is false if that exceeded the limit.
    */
   renew(key: string, options: HeldOptions<Tier>): R;
   /** Charges the key now for a turn that may be in the future, and says how long to wait for it. */
@@ -113,25 +116,25 @@ export interface Limiter<R extends MaybePromise<Decision> = Decision, Tier exten
    */
   acquire(key: string, options?: number | AcquireOptions<Tier>): Promise<Decision>;
   /**
-   * Renews a held place (concurrency) three times per lease until `release` or `refund` frees it; pass them the same
-   * decision as `of`. A place whose decision has been garbage-collected is freed when its lease ends.
+   * Renews a held place (concurrency) three times per lease until `release` or `refund` frees it. Pass them the same decision as
+   * `of`. A place whose decision has been garbage-collected is freed when its lease ends.
    */
   keep(key: string, options: HeldOptions<Tier>): void;
   /** Acquires, calls the function, and releases. Rejects with a `DeniedError` if the turn does not come in time. */
   run<T>(key: string, call: () => MaybePromise<T>, options?: number | AcquireOptions<Tier>): Promise<T>;
-  /** Blocks the key manually: it is denied for this duration, whatever it has left. */
+  /** Blocks the key manually, so that it is denied for this duration even if the policies would allow it. */
   block(key: string, duration: Duration): R;
-  /** Ends a manual block. What the key has used still counts. */
+  /** Ends a manual block. The units that the key has used still count. */
   unblock(key: string): R;
-  /** Clears the key's state: everything it has used, and a manual block. */
+  /** Clears the key's state, including the units that it has used and a manual block. */
   reset(key: string): R;
-  /** Takes several keys, of this or other limiters: all of them are charged, or none. */
+  /** Takes from several keys, of this or other limiters. All of them are charged, or none. */
   takeMany(items: readonly ManyItem<R>[]): Answer<R, ManyDecision>;
   /** Rejects all waiting callers, frees the limiter's name, and closes the store if the limiter created it. */
   close(): MaybePromise<void>;
 }
 
-/** A limiter on any store: its verbs return a decision or a promise of one, so `await` them. */
+/** A limiter on any store. Its verbs return a decision or a promise of one, so `await` them. */
 export type AnyLimiter<Tier extends string = string> = Limiter<MaybePromise<Decision>, Tier>;
 
 /** A limiter whose verbs return promises, as on Redis or Postgres. */
@@ -148,17 +151,17 @@ export interface LimiterOptions<Tier extends string = string> {
   /**
    * How existing state is converted when this limiter's limits change, or when a key changes tier. The key keeps the units
    * it has used ('additive'), the units it has left ('as-is'), the share it has left ('proportional'), or nothing
-   * ('reset'). Default: 'additive' for limiters with tiers or a policy function; other limiters read the state as it is.
+   * ('reset'). Default: 'additive' for limiters with tiers or a policy function. Other limiters read the state as it is.
    */
   readonly inherit?: Inherit | undefined;
   /**
-   * Policies for some of the calls, by name: `take(key, { tier: 'pro' })`. A key has one count for all tiers: policies
-   * with the same name, or with the same algorithm and window, share it.
+   * Policies for some of the calls, by name, as in `take(key, { tier: 'pro' })`. All tiers of a key share its counts; policies
+   * with the same name, or with the same algorithm and window, use the same count.
    */
   readonly tiers?: { readonly [T in Tier]: Policies } | undefined;
   /**
-   * The most callers that may wait for one key. Over all keys, twice as many may wait. A caller beyond that asks the store
-   * once and does not wait. Default 100,000.
+   * The maximum number of callers that may wait for one key. For all keys together, twice as many may wait. Any further caller
+   * asks the store once and does not wait. Default 100,000.
    */
   readonly maxWaiting?: number | undefined;
 }

@@ -17,7 +17,7 @@ export function storeOf(given: Store | undefined, name: string | undefined): Sto
 }
 
 const UNNAMED =
-  'is required for a store that outlives the process or is shared: limiters with the same name share their keys';
+  'is required for a store that outlives the process or is shared, because limiters with the same name share their keys';
 
 interface Host {
   readonly process?: {
@@ -28,8 +28,8 @@ interface Host {
 }
 
 /**
- * The default store counts in one process, which is rarely what the workers of a cluster want. An explicit `memory()` does
- * not warn.
+ * Warns in a worker of a cluster, because the default store counts in one process, which is rarely intended there. An explicit
+ * `memory()` does not warn.
  */
 function warnInWorker(): void {
   const { process } = globalThis as Host;
@@ -41,6 +41,6 @@ function warnInWorker(): void {
   if (env['instances'] === '1' || !(isWorker || Number(env['NODE_APP_INSTANCE']) > 0)) return;
   warnOnce(
     'SLUICE_WORKER_MEMORY',
-    "createLimiter: this process is one of several workers, and a limiter without a store counts in its own process: with 4 workers, '100/min' admits 400. Share the limit with ipc() of 'sluice/ipc' or redis() of 'sluice/redis', or pass store: memory() to count per process.",
+    "createLimiter: this process is one of several workers, and a limiter without a store counts in its own process, so with 4 workers, '100/min' admits 400. Share the limit with ipc() of 'sluice/ipc' or redis() of 'sluice/redis', or pass store: memory() to count per process.",
   );
 }

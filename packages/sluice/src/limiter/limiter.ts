@@ -1,4 +1,4 @@
-/** Creates limiters: each verb becomes a hit, which is data, and the store decides on it. */
+/** Creates limiters. Each verb becomes a hit, which is plain data, and the store decides on it. */
 import {
   type Decision,
   leaseOf,
@@ -27,7 +27,7 @@ export function createLimiter<Tier extends string = string>(
   policies: PolicySource,
   options?: LimiterOptions<Tier> & { readonly store?: undefined },
 ): Limiter<Decision, Tier>;
-/** Creates a limiter on a store. Its verbs return what the store returns: decisions, or promises of them. */
+/** Creates a limiter on a store. Its verbs return what the store returns, which is decisions or promises of them. */
 export function createLimiter<R extends MaybePromise<Decision>, Tier extends string = string>(
   policies: PolicySource,
   options: LimiterOptions<Tier> & WithStore<R>,
@@ -64,7 +64,7 @@ export function createLimiter(
   const plans = plansOf(policies, name, tiers, inherit ?? (isPlain ? undefined : 'additive'));
   for (const plan of plans.fixed) store.accept?.(plan);
   const freeName = given === undefined || name === undefined ? () => {} : openName(given, name, plans.shape);
-  /** Charges now for a turn that is at most `span` away. */
+  /** Books a turn that is at most `span` away, and charges it now. */
   const book = (plan: Plan, key: string, cost: number, span: Millis) =>
     store.apply({ verb: 'reserve', plan, key, cost, mode: 'whole', span });
   let isWaitedFor = false;

@@ -1,16 +1,16 @@
 /**
- * The names of limiters that are open on a store. Two limiters that have the same name but different kinds of policies do not
- * share their counts, so a key would have the limits of both. That is an error when the second one is created.
+ * Keeps the names of limiters that are open on a store. Two limiters that have the same name but different kinds of policies do
+ * not share their counts, so a key would have the limits of both. So creating the second one is an error.
  */
 import type { Store } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
 import { type BoundedCache, boundedCache } from '../internal/bounded-cache.ts';
 
-/** What limiters with the same name must have in common. */
+/** The properties that limiters with the same name must have in common. */
 export interface Shape {
   /** The signatures of the limiter's rows, and the source of its policy function. */
   readonly rows: string;
-  /** The names of its policies; undefined if some were derived from the policies themselves. */
+  /** The names of the limiter's policies. Undefined if some were derived from the policies themselves. */
   readonly names: string | undefined;
   /** The policies, for an error message. */
   readonly shown: string;
@@ -18,16 +18,18 @@ export interface Shape {
 
 interface Entry {
   readonly shape: Shape;
-  /** Limiters of this name and shape that are open. */
+  /** Number of open limiters with this name and shape. */
   open: number;
 }
 
-/** The most names remembered per store, so that a program that never closes its limiters does not fill the memory. */
+/**
+ * The maximum number of names to remember per store, so that a program that never closes its limiters does not fill the memory.
+ */
 const MOST_NAMES = 2000;
 
 /**
- * By store object. Two stores on one client stand for two processes, such as two versions in a deploy: their limiters may
- * differ, and count apart.
+ * Open names by store object. Two stores on one client represent two processes, such as two versions in a deploy, so their
+ * limiters may differ and count separately.
  */
 const byStore = new WeakMap<Store, BoundedCache<Entry>>();
 

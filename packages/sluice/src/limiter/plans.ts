@@ -1,4 +1,4 @@
-/** The plans of a limiter: the policies of each tier, and those that a policy function returns for a key. */
+/** Creates the plans of a limiter, from the policies of each tier and those that a policy function returns for a key. */
 import type { Plan } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
 import type { Inherit } from '../policy/inherit.ts';
@@ -12,7 +12,7 @@ import type { Plans } from './verbs.ts';
 /** Policies, or a function that returns the policies of a key. */
 export type PolicySource = Policies | ((key: string) => Policies);
 
-/** Number of unnamed limiters with a policy function so far. Each gets a name of its own. */
+/** Number of unnamed limiters with a policy function so far. Each of them gets its own name. */
 let unnamed = 0;
 
 export function plansOf(
@@ -49,7 +49,7 @@ export function plansOf(
   };
 }
 
-/** What limiters with the same name must have in common to share rows. */
+/** The properties that limiters with the same name must have in common to share rows. */
 function shapeOf(
   byKey: ((key: string) => Policies) | undefined,
   fixed: readonly Policies[],
@@ -78,12 +78,15 @@ function sorted(texts: Iterable<string>): string[] {
 }
 
 const ANSWER =
-  'a policy function must return one synchronously; load limits before, or choose a tier per call';
+  'a policy function must return one synchronously; load limits beforehand, or choose a tier per call';
 
-/** Cached plans of texts that a policy function returned. An evicted plan is created again. */
+/** Minimum number of cached plans for texts that a policy function returned. An evicted plan is created again. */
 const READY = 1000;
 
-/** Returns the plan of what the function returns. It is created once per object, and once per text while it is cached. */
+/**
+ * Returns the plan for the policies that the function returns. It is created once per object, and once per text while it is
+ * cached.
+ */
 function plansByKey(
   policiesOf: (key: string) => Policies,
   name: string,

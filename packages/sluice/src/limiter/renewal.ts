@@ -5,7 +5,7 @@
 import type { Clock, Decision, MaybePromise, Millis } from '../engine/contract.ts';
 import { chain, isPromise } from '../internal/maybe-promise.ts';
 
-/** Renewals per lease: two of them may fail before the place is lost. */
+/** Number of renewals per lease, so that two of them may fail before the place is lost. */
 const PER_LEASE = 3;
 
 export interface Keeper {
@@ -20,7 +20,7 @@ type Renew = (cost: number, of: Decision) => MaybePromise<Decision>;
 interface Place {
   /** Units that are not given back yet. */
   left: number;
-  /** The answer to the last renewal; undefined if there was none. */
+  /** The answer to the last renewal. Undefined if there was none. */
   latest: Decision | undefined;
   /** Resolves when the renewal in progress has an answer. */
   renewing: Promise<void> | undefined;
@@ -31,7 +31,7 @@ export function keeper(clock: Pick<Clock, 'after'>): Keeper {
   const places = new WeakMap<Decision, Place>();
 
   function keep(of: Decision, cost: number, lease: Millis, renew: Renew): void {
-    // Without an instant the store cannot tell which place is meant.
+    // Without the instant, the store does not know which place is meant.
     if (of.at === undefined || !(cost > 0)) return;
     const known = places.get(of);
     if (known !== undefined) {
@@ -67,7 +67,7 @@ export function keeper(clock: Pick<Clock, 'after'>): Keeper {
   };
 }
 
-/** A failed renewal is not repeated, because the next one is due before the lease ends. */
+/** Renews a place once. A failed renewal is not repeated, because the next one is due before the lease ends. */
 function renewOnce(place: Place, renew: () => MaybePromise<Decision>): void {
   const renewed = (decision: Decision): void => {
     if (decision.at !== undefined) place.latest = decision;
@@ -86,7 +86,7 @@ function renewOnce(place: Place, renew: () => MaybePromise<Decision>): void {
   } catch {}
 }
 
-/** Some runtimes have no weak references. There, a place is renewed until it is released. */
+/** A weak reference. Some runtimes do not have them, so there a place is renewed until it is released. */
 function weakTo<T extends object>(value: T): { deref(): T | undefined } {
   return typeof WeakRef === 'undefined' ? { deref: () => value } : new WeakRef(value);
 }

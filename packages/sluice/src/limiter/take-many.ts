@@ -1,4 +1,4 @@
-/** Takes several keys, all or none, each under its own limiter, such as one per address and one per user. */
+/** Takes from several keys, all or none, each with its own limiter, such as one per address and one per user. */
 import type { Answer, Decision, MaybePromise } from '../engine/contract.ts';
 import { limitingDecision } from '../engine/decision.ts';
 import { SluiceError } from '../internal/errors.ts';
@@ -6,7 +6,7 @@ import { cost as checkCost, checkOptionNames } from '../internal/options.ts';
 import { all, chain, isPromise, ignoreFailure } from '../internal/maybe-promise.ts';
 import type { Limiter, ManyDecision, ManyItem } from './api.ts';
 
-/** What `takeMany` needs of a limiter. */
+/** The methods of a limiter that `takeMany` uses. */
 type Taker<R extends MaybePromise<Decision> = MaybePromise<Decision>> = Pick<
   Limiter<R>,
   'take' | 'peek' | 'refund'
@@ -20,8 +20,8 @@ interface Share {
 }
 
 /**
- * Peeks at all keys first and takes them only if all would pass, so that a denial charges nothing. Between the two steps
- * another process may take the last unit of one key; then the others are refunded.
+ * Peeks at all keys first and takes them only if all would pass, so that a denial charges nothing. Between the two steps, another
+ * process may take the last unit of one key. In that case, the others are refunded.
  */
 export function takeMany<R extends MaybePromise<Decision>>(
   self: Taker<R>,
@@ -37,7 +37,7 @@ export function takeMany<R extends MaybePromise<Decision>>(
     const peeked = attempts.map(decisionOrThrow);
     const refused = peeked.findIndex((decision) => !decision.allowed);
     if (refused >= 0) {
-      // Taken for real, so that a penalty policy counts the denial.
+      // The denied key is actually taken, so that a penalty policy counts the denial.
       return chain(ask(shares[refused], 'take'), (denied) => {
         if (denied.allowed) giveBack(shares[refused], denied);
         return answer(peeked.with(refused, { ...denied, allowed: false, taken: 0 }));
@@ -60,7 +60,7 @@ function ask({ limiter, key, cost, tier }: Share, verb: 'peek' | 'take'): MaybeP
 
 type Attempt = Decision | { readonly error: unknown; readonly allowed?: undefined };
 
-/** Returns a fault as a value, so that it is thrown only after all other answers have arrived. */
+/** Asks the store. Returns a fault as a value, so that it is thrown only after all other answers have arrived. */
 function askOrFail(share: Share, verb: 'peek' | 'take'): MaybePromise<Attempt> {
   try {
     const decision = ask(share, verb);

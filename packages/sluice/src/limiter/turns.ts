@@ -1,28 +1,34 @@
 /**
- * Taking turns with other processes. When a process releases a place, its own next waiter takes it immediately, so waiters
+ * Shares turns fairly with other processes. When a process releases a place, its own next waiter takes it immediately, so waiters
  * in other processes would never find a free one. Therefore a process that has served its own waiters for a while pauses
  * after a release, for slightly longer than the interval at which the others poll.
  */
 import { systemClock } from '../internal/clock.ts';
 import type { Decision, Millis } from '../engine/contract.ts';
 
-/** How often the head of a queue polls for a place that a holder in another process may have released. */
+/** Milliseconds between polls of the head of a queue for a place that a holder in another process may have released. */
 const SHORTEST_POLL: Millis = 20;
 const LONGEST_POLL: Millis = 100;
-/** The same for policies without held places, where only a refund, a reset or a changed limit makes room early. */
+/**
+ * Milliseconds between polls for policies without held places, where only a refund, a reset or a changed limit makes units
+ * available early.
+ */
 const RATE_POLL: Millis = 1000;
-/** The length of a pause, in poll intervals: longer than the longest of them. */
+/** The length of a pause, in poll intervals. It must be longer than the longest interval. */
 const PAUSE = 1.5;
-/** How long a process serves its own waiters before it pauses: while other processes wait, and at most if none do. */
+/**
+ * How long a process serves its own waiters before it pauses. SHORTEST_STINT applies while other processes wait, and
+ * LONGEST_STINT if none do.
+ */
 const SHORTEST_STINT: Millis = 250;
 const LONGEST_STINT: Millis = 4000;
-/** How long another process that was seen to hold a place counts as waiting. */
+/** How long another process counts as waiting after it was last seen to hold a place. */
 const RIVAL: Millis = 10_000;
-/** The most keys whose turns are remembered, and their longest length. Other keys are served without pauses. */
+/** The maximum number of keys whose turns are remembered, and their maximum length. Other keys are served without pauses. */
 const MOST_KEYS = 10_000;
 const LONGEST_KEY = 1024;
 
-/** What this process knows about the turns of a key. */
+/** The state of the turns of a key, as far as this process knows it. */
 interface Turn {
   /** Whether this process serves its own waiters and leaves no place free for others. */
   isOn: boolean;
@@ -30,24 +36,27 @@ interface Turn {
   until: Millis;
   /** How long this process serves between two pauses. */
   length: Millis;
-  /** When a place was released that no waiter here has asked for since; 0 if none was. */
+  /** When a place was released that no waiter here has asked for since. 0 if there is none. */
   released: Millis;
-  /** Whether it has paused and does not know yet if another process used the pause. */
+  /** Whether this process has paused and does not know yet if another process used the pause. */
   paused: boolean;
-  /** When another process was last seen to hold a place; 0 if never. */
+  /** When another process was last seen to hold a place. 0 if never. */
   rival: Millis;
 }
 
 export interface Turns {
   /** Called when a place was released. */
   released(key: string): void;
-  /** How long to pause before asking the store; 0 for no pause. */
+  /** How long to pause before asking the store. 0 for no pause. */
   pauseFor(key: string, queues: number): Millis;
   /** Called when the store has answered the head of the queue. `behind` is the number of waiters behind it. */
   answered(key: string, decision: Decision, behind: number): void;
 }
 
-/** How long to wait before the next poll. With many queues each polls less often: about 1,000 polls a second in total. */
+/**
+ * How long to wait before the next poll. With many queues, each polls less often, which keeps the total at about 1,000 polls
+ * a second.
+ */
 export function pollAfter(isHeld: boolean, queues: number): Millis {
   return longestPoll(isHeld, queues) * (0.75 + Math.random() / 4);
 }
@@ -79,7 +88,7 @@ export function turnsOf(): Turns {
       if (turn === undefined || !turn.isOn || turn.released === 0) return 0;
       const now = systemClock.now();
       const pause = PAUSE * longestPoll(true, queues);
-      // Other processes had their chance while no waiter here asked.
+      // Other processes could take the place while no waiter here asked for it.
       if (now - turn.released > pause) turn.until = now + turn.length;
       if (now < turn.until) return 0;
       turn.paused = true;

@@ -25,12 +25,12 @@ export interface Plans {
   /** The plan of every key without a tier; undefined if a policy function chooses the plan. */
   readonly base: Plan | undefined;
   of(key: string, tier: string | undefined): Plan;
-  /** Every plan that has a row of its own. The decision of the first one is what `reset` returns. */
+  /** Every plan that has its own row. `reset` returns the decision of the first one. */
   all(key: string): readonly Plan[];
 }
 
 /**
- * `onRoom` is called after the key may have got more room, so that waiters ask again.
+ * Creates the verbs. `onRoom` is called after the key may have got more units, so that waiters ask again.
  * `latest` returns the decision that identifies a held place now, before `cost` units of it are given back.
  */
 export function verbsOf(
@@ -86,7 +86,7 @@ export function verbsOf(
     },
     /** A manual block belongs to the limiter's name, so one hit reaches every tier and version. */
     block: (key, span) => ask('block', key, 0, undefined, duration('block', span)),
-    /** A block that ends now. */
+    /** Ends a manual block, by setting a block that ends now. */
     unblock(key) {
       const answer = ask('block', key, 0);
       onRoom(key);
@@ -135,7 +135,7 @@ export function heldOptions(options: HeldOptions): HeldOptions & { cost: number 
   return given;
 }
 
-/** A bare number is the cost. */
+/** The options of a verb. A bare number is the cost. */
 export function optionsOf<T extends CostOptions>(
   options: number | T | undefined,
   names: readonly (keyof T & string)[],

@@ -1,38 +1,38 @@
 /**
- * Waiting for a turn. Each key has a queue: the higher priority first, then first come first served. Only the head of a
- * queue asks the store, and asks again at the instant it was told, so a large cost is not starved by small ones behind it,
- * a waiter that leaves has been charged nothing, and a queue needs one alarm however long it is.
+ * Lets callers wait for their turn. Each key has a queue, ordered by priority and then by arrival. Only the head of a queue asks
+ * the store, and asks again at the announced instant. So a large cost is not starved by small ones behind it, a waiter that
+ * leaves has not been charged, and a queue needs only one timer, however long it is.
  *
- * A store that other processes use may have room earlier than it announced, so the head also polls. And a process that
- * serves its own queue for a while lets the others have a turn: see turns.ts.
+ * A store that other processes use may have room earlier than it announced, so the head also polls. A process that has served its
+ * own queue for a while lets other processes have a turn (see turns.ts).
  */
 import type { Clock, Decision, MaybePromise, Millis } from '../engine/contract.ts';
 import { ClosedError, type StoreFault, StoreUnavailable } from '../internal/errors.ts';
 import { isPromise, chain, ignoreFailure } from '../internal/maybe-promise.ts';
 import { pollAfter, type Turns, turnsOf } from './turns.ts';
 
-/** What a queue asks of its limiter. */
+/** The operations of the limiter that a queue uses. */
 export interface Desk {
-  /** Takes if it passes now. An answer that says to wait does not count as a denial. */
+  /** Takes if the key may act now. An answer that says to wait does not count as a denial. */
   takeNow(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
   peek(key: string, cost: number, tier: string | undefined): MaybePromise<Decision>;
-  /** `of` is the decision whose charge is given back. */
+  /** Refunds a charge. `of` is the decision that made it. */
   refund(key: string, cost: number, tier: string | undefined, of: Decision): MaybePromise<Decision>;
   /** Whether the key has held places, which their holders may release long before the announced instant. */
   isHeld(key: string, tier: string | undefined): boolean;
-  /** Whether other processes or threads may use the store, so that it can change without a nudge. */
+  /** Whether other processes or threads may use the store, so that it can change without notice. */
   readonly isShared: boolean;
 }
 
-/** Waiters over all keys, as a multiple of the most that one key may have. */
+/** Maximum number of waiters for all keys together, as a multiple of the maximum for one key. */
 const ALL_KEYS = 2;
-/** The `retryAfter` of a denial when there is room, but earlier callers are waiting for it. */
+/** The `retryAfter` of a denial if units are available, but earlier callers are waiting for them. */
 const SOON: Millis = 100;
 
 /** Faults that do not go away by themselves. A waiter rejects with them. */
 const LASTING: ReadonlySet<StoreFault> = new Set(['wrong-type', 'no-permission', 'script', 'unknown']);
 
-/** Stands for a decision while the store is temporarily unavailable: the waiter keeps waiting and asks again. */
+/** Used instead of a decision while the store is temporarily unavailable. The waiter keeps waiting and asks again. */
 const PAUSED = { allowed: false, retryAfter: 100 } as const;
 
 export interface Ticket {
@@ -64,7 +64,7 @@ interface Lane {
 interface KeyQueue {
   readonly lanes: Lane[];
   waiting: number;
-  /** The store has been asked for the head and has not answered yet. */
+  /** Whether the store has been asked for the head and has not answered yet. */
   asking: boolean;
   cancelAlarm: (() => void) | undefined;
   /** Whether the alarm ends a pause in which other processes may take what this one has given back. */
@@ -73,7 +73,7 @@ interface KeyQueue {
 
 export interface WaitingRoom {
   wait(key: string, ticket: Ticket): Promise<Decision>;
-  /** The key has more room than announced, so the head asks again. */
+  /** Called when the key has more units than announced, so that the head asks again. */
   givenBack(key: string): void;
   close(): void;
 }
@@ -115,7 +115,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     });
   }
 
-  /** Asks the store once, unless other callers already wait: they must not be overtaken. */
+  /** Asks the store once, unless other callers already wait, because they must not be overtaken. */
   async function withoutWaiting(key: string, { cost, tier, signal }: Ticket): Promise<Decision> {
     if (queues.get(key)?.cancelAlarm !== undefined) return refusal(desk, key, cost, tier);
     const decision = await desk.takeNow(key, cost, tier);
@@ -142,7 +142,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     if (headOf(keyQueue) === waiter) nudge(waiter.key);
   }
 
-  /** Returns whether the waiter was at the head of its queue. */
+  /** Removes a waiter. Returns whether it was at the head of its queue. */
   function depart(waiter: Waiter): boolean {
     const keyQueue = queues.get(waiter.key);
     const isNext = keyQueue !== undefined && headOf(keyQueue) === waiter;
@@ -203,7 +203,10 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     queues.delete(key);
   }
 
-  /** Never throws or rejects. If the fault will not go away by itself, the waiter's promise is rejected with it. */
+  /**
+   * Asks the store for a waiter. Never throws or rejects. If a fault will not go away by itself, the waiter's promise is rejected
+   * with it.
+   */
   function ask(waiter: Waiter): MaybePromise<Decision | typeof PAUSED | undefined> {
     const failed = (error: unknown): typeof PAUSED | undefined => {
       if (error instanceof StoreUnavailable && !LASTING.has(error.fault)) return PAUSED;
@@ -255,7 +258,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   return { wait, givenBack, close };
 }
 
-/** Allowed, or denied for good. */
+/** Whether a decision is final, because it allows the caller or denies it permanently. */
 function isFinal(decision: Decision | typeof PAUSED | undefined): decision is Decision {
   return decision?.allowed === true || decision?.retryAfter === Infinity;
 }
@@ -266,7 +269,7 @@ function refusal(desk: Desk, key: string, cost: number, tier: string | undefined
     ...decision,
     allowed: false,
     taken: 0,
-    // There is room, but callers that have waited longer get it first.
+    // Units are available, but callers that have waited longer get them first.
     retryAfter: decision.allowed ? SOON : decision.retryAfter,
   }));
 }

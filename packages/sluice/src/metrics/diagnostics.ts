@@ -10,11 +10,10 @@ import type { Observer, Outcome } from '../wrappers/metered.ts';
 export interface DecisionMessage {
   /** The hit that was sent to the store. */
   readonly hit: Hit;
-  /** What the caller received. */
-  readonly decision: Decision;
-  /** Whether the request was allowed; undefined for verbs that do not ask for permission, such as peek. */
+  /** The decision that the caller received. */ readonly decision: Decision;
+  /** Whether the request was allowed. Undefined for verbs that do not ask for permission, such as peek. */
   readonly outcome: Outcome;
-  /** How long the store took, in milliseconds; undefined if it answered synchronously. */
+  /** How long the store took, in milliseconds. Undefined if it answered synchronously. */
   readonly took: Millis | undefined;
 }
 
@@ -22,11 +21,10 @@ export interface DecisionMessage {
 export interface FaultMessage {
   /** The hit that was sent to the store. */
   readonly hit: Hit;
-  /** What the caller received. */
-  readonly error: unknown;
+  /** The error that the caller received. */ readonly error: unknown;
   /** The kind of failure. */
   readonly fault: StoreFault;
-  /** How long the store took to fail, in milliseconds; undefined if it failed synchronously. */
+  /** How long the store took to fail, in milliseconds. Undefined if it failed synchronously. */
   readonly took: Millis | undefined;
 }
 

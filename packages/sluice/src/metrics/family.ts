@@ -1,4 +1,4 @@
-/** Metrics as plain data with OpenTelemetry names, and their conversion to Prometheus' text format. */
+/** Represents metrics as plain data with OpenTelemetry names, and converts them to Prometheus's text format. */
 
 /** Label values by label name. */
 export type Labels = Readonly<Record<string, string>>;
@@ -14,13 +14,13 @@ export interface Sample {
 /** One metric with all its label values. */
 export interface Family {
   /**
-   * The OpenTelemetry name, such as 'sluice.store.duration'. Prometheus' name is derived from it:
-   * sluice_store_duration_seconds.
+   * The OpenTelemetry name, such as 'sluice.store.duration'. The Prometheus name, such as sluice_store_duration_seconds, is
+   * derived from it.
    */
   readonly name: string;
   /** The type of the metric. A counter never decreases. */
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** The unit: seconds or bytes. */
+  /** The unit, which is seconds ('s') or bytes ('By'). Undefined if the metric has no unit. */
   readonly unit?: 's' | 'By' | undefined;
   /** A sentence that describes the metric. */
   readonly help: string;
@@ -33,7 +33,7 @@ export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 const UNITS = { s: '_seconds', By: '_bytes' };
 
-/** Formats metrics in Prometheus' text format, version 0.0.4. */
+/** Formats metrics in version 0.0.4 of Prometheus's text format. */
 export function exposition(families: readonly Family[]): string {
   return families.map(formatFamily).join('');
 }
@@ -86,7 +86,7 @@ export class Histogram {
   /** The sum of all durations, in seconds. */
   sum = 0;
 
-  /** Adds a duration in seconds. `times` adds it several times. */
+  /** Adds a duration in seconds, `times` times. */
   observe(seconds: number, times = 1): void {
     let i = 0;
     while (i < BOUNDS.length && seconds > BOUNDS[i]) i++;

@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry metrics and spans for limiters. Counters are kept as plain numbers and read when they are collected, so
- * that a hit costs two lookups and creates no attributes.
+ * OpenTelemetry metrics and spans for limiters. Counters are plain numbers that are read when OpenTelemetry collects them, so a
+ * hit costs two lookups and creates no attributes.
  */
 import type { Attributes, BatchObservableCallback, Meter, Tracer } from '@opentelemetry/api';
 import type { Hit, Millis } from '../engine/contract.ts';
@@ -56,8 +56,8 @@ export function otelMetrics(meter: Meter, options: OtelOptions = {}): OtelMetric
 }
 
 /**
- * Converts labels to OpenTelemetry attributes. A fault becomes `error.type`, as the semantic conventions require;
- * others are prefixed.
+ * Converts labels to OpenTelemetry attributes. A fault becomes `error.type`, as the semantic conventions require. Other labels
+ * are prefixed.
  */
 export function otelAttributes(labels: Labels = {}): Attributes {
   return Object.fromEntries(
@@ -77,7 +77,7 @@ const ERROR = 2;
  * it was sent.
  */
 export function otelSpans(tracer: Tracer): Observer {
-  /** Records a hit that is already over: the span starts in the past and ends now. */
+  /** Records a hit that is already over, with a span that starts in the past and ends now. */
   function record({ verb, plan, cost }: Hit, took: Millis, more: Attributes, failure?: unknown): void {
     const now = Date.now();
     const attributes = { 'sluice.limiter': plan.name, 'sluice.verb': verb, 'sluice.cost': cost, ...more };

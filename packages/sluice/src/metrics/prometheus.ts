@@ -1,4 +1,4 @@
-/** Metrics of limiters in Prometheus' text format, without Prometheus' client library. */
+/** Exports metrics of limiters in Prometheus's text format, without the Prometheus client library. */
 import type { Observer } from '../wrappers/metered.ts';
 import { exposition, type Family, Histogram } from './family.ts';
 import { tally, type TallyOptions } from './tally.ts';

@@ -10,13 +10,13 @@ import type { Family } from './family.ts';
 
 /** Options that all metrics observers share. */
 export interface TallyOptions {
-  /** An allowed request counts as near the limit if more than this share of the limit is used. Default 0.8. */
+  /** An allowed request counts as near the limit if it leaves more than this share of the limit used. Default 0.8. */
   readonly nearRatio?: number | undefined;
-  /** The maximum number of limiters that are counted separately; further ones are counted as 'other'. Default 200. */
+  /** The maximum number of limiters that are counted separately. Further limiters are counted as 'other'. Default 200. */
   readonly maxLimiters?: number | undefined;
 }
 
-/** Counts decisions for an exporter; see `tally`. */
+/** Counts decisions for an exporter. Created by `tally`. */
 export interface Tally extends Required<Observer> {
   /** Returns the limiter's name, or 'other'. */
   nameOf(hit: Hit): string;
@@ -30,7 +30,10 @@ interface Counts {
   near: number;
 }
 
-/** The maximum number of policies per limiter that are counted separately. Policies chosen by key are unbounded. */
+/**
+ * The maximum number of policies per limiter that are counted separately. There must be one, because policies that are chosen by
+ * key are unbounded.
+ */
 const MAX_POLICIES = 50;
 const OTHER = 'other';
 
@@ -54,7 +57,7 @@ export function tally(what: string, options: TallyOptions = {}): Tally {
     return name;
   }
 
-  /** A cache: most hits have the same limiter and policy as the hit before. */
+  /** The counts of the previous hit. Most hits have the same limiter and policy as the hit before. */
   let last: { readonly plan: Plan; readonly policy: string; readonly counts: Counts } | undefined;
 
   function countsOf(hit: Hit, policy: string): Counts {

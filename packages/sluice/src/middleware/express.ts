@@ -1,4 +1,7 @@
-/** Express 4 and 5, and other frameworks whose middlewares are `(request, response, next)`, such as Connect and Polka. */
+/**
+ * Middleware for Express 4 and 5, and for other frameworks whose middleware is `(request, response, next)`, such as Connect and
+ * Polka.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions, type Verdict } from '../http/index.ts';
 import { expressAddress } from './shared/framework-address.ts';
@@ -14,8 +17,8 @@ export type ExpressMiddleware<Q> = (
 ) => void;
 
 /**
- * Returns a middleware that limits requests: `app.use(rateLimit(limiter))`, or with options. If several of them check one
- * request, all their limits apply, and a denial refunds what the earlier ones charged.
+ * Returns a middleware that limits requests, for use as in `app.use(rateLimit(limiter))`. Accepts a limiter or options. If
+ * several of these middlewares check one request, all their limits apply, and a denial refunds what the earlier ones charged.
  */
 export function rateLimit<Q extends IncomingMessage = IncomingMessage>(
   options: GuardOptions<Q> | GuardLimiter,
@@ -32,7 +35,7 @@ export function rateLimit<Q extends IncomingMessage = IncomingMessage>(
     const apply = (verdict: Verdict): void => {
       if (carryOut(verdict, response)) next();
     };
-    // Polka's `next` may throw; without this catch the error would be lost.
+    // Polka's `next` may throw. Without this catch, the error would be lost.
     if (verdict instanceof Promise) verdict.then(apply).catch(next);
     else apply(verdict);
   };

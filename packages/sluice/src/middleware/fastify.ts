@@ -1,4 +1,7 @@
-/** Fastify 5: a plugin that limits the context it is registered in and all contexts below it; at the root, every route. */
+/**
+ * A plugin for Fastify 5. It limits the context in which it is registered and all contexts below it. Registered at the root, it
+ * limits every route.
+ */
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Decision } from '../engine/contract.ts';
 import { createGuard, type Guard, type GuardOptions, type Verdict, type View } from '../http/index.ts';
@@ -9,20 +12,19 @@ import { guardForAll, type RouteLimits, withRouteLimits } from './shared/route-l
 /** The options of the plugin. */
 export interface FastifyRateLimitOptions extends GuardOptions<FastifyRequest> {
   /**
-   * If false, only routes with a `rateLimit` in their config are limited; `rateLimit: {}` applies the plugin's limits.
-   * Default true.
+   * If false, only routes with a `rateLimit` in their config are limited, and `rateLimit: {}` applies the plugin's limits to a
+   * route. Default true.
    */
   readonly global?: boolean | undefined;
   /**
-   * The hook in which requests are checked. Choose a later one if the key needs authentication or the body. Default
-   * 'onRequest'.
+   * The hook in which requests are checked. Choose a later hook if the key needs authentication or the body. Default 'onRequest'.
    */
   readonly hook?: 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | undefined;
 }
 
 export type { RouteLimits } from './shared/route-limits.ts';
 
-/** The `rateLimit` of a route's config: additional limits, or `false` for no limit at all. */
+/** The `rateLimit` of a route's config, which is additional limits, or `false` for no limit at all. */
 export type FastifyRouteLimits = RouteLimits<FastifyRequest> | false;
 
 declare module 'fastify' {
@@ -30,7 +32,7 @@ declare module 'fastify' {
     rateLimit?: FastifyRouteLimits | undefined;
   }
   interface FastifyRequest {
-    /** The decision on this request; undefined if no limit applied or the request has not been checked yet. */
+    /** The decision on this request. Undefined if no limit applied or the request has not been checked yet. */
     rateLimit?: Decision | undefined;
   }
 }
@@ -86,7 +88,10 @@ function applyVerdict(verdict: Verdict, request: FastifyRequest, reply: FastifyR
   );
 }
 
-/** Fastify stores headers under lowercase names. The few names are cached: a new string per request is measurable. */
+/**
+ * Returns the lowercase name under which Fastify stores a header. The few names are cached, because a new string per request
+ * costs measurable time.
+ */
 function lowerCase(name: string): string {
   const lower = NAMES.get(name) ?? name.toLowerCase();
   NAMES.set(name, lower);
@@ -96,8 +101,8 @@ function lowerCase(name: string): string {
 const NAMES = new Map<string, string>();
 
 /**
- * The plugin: `app.register(rateLimit, { limiter })`. Like plugins made with fastify-plugin, it affects the context that
- * registers it instead of a new one.
+ * The plugin, for use as in `app.register(rateLimit, { limiter })`. Like plugins made with fastify-plugin, it affects the context
+ * that registers it instead of a new one.
  */
 export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = Object.assign(plugin, {
   [Symbol.for('skip-override')]: true,

@@ -1,4 +1,4 @@
-/** Web-standard handlers, `(request) => Response`: Next.js, Bun.serve, Deno.serve, Cloudflare Workers. */
+/** Limits web-standard handlers, `(request) => Response`, as in Next.js, Bun.serve, Deno.serve and Cloudflare Workers. */
 import type { MaybePromise } from '../engine/contract.ts';
 import {
   createGuard,
@@ -28,9 +28,9 @@ const fetchView: View<FetchCall> = {
   identity: ({ request }) => request,
 };
 
-/** The result of a check, and what the handler still has to call. */
+/** The result of a check, with the functions that the handler must call afterwards. */
 export interface Checked {
-  /** The response to return if the request is denied; undefined if it passes. */
+  /** The response to return if the request is denied. Undefined if the request passes. */
   readonly refusal: Response | undefined;
   /** Adds the headers to the handler's response, and settles the charge when that response has been sent. */
   readonly finish: (response: Response) => Response;
@@ -55,7 +55,7 @@ export function rateLimit(
 }
 
 /**
- * Wraps a handler so that its requests are limited: `Bun.serve({ fetch: withRateLimit(limiter, handler) })`. The handler
+ * Wraps a handler so that its requests are limited, as in `Bun.serve({ fetch: withRateLimit(limiter, handler) })`. The handler
  * receives all arguments that the platform passes.
  */
 export function withRateLimit<C extends readonly unknown[]>(
@@ -76,7 +76,7 @@ export function withRateLimit<C extends readonly unknown[]>(
 }
 
 /**
- * Responses that an inner guard has already marked with headers. It decided last, and its headers include the outer
+ * Responses to which an inner guard has already added headers. The inner guard decided last, and its headers include the outer
  * policies.
  */
 const withInnerHeaders = new WeakSet<Response>();

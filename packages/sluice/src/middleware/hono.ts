@@ -1,4 +1,4 @@
-/** Hono 4 on Node, Bun, Deno and Cloudflare Workers. */
+/** Middleware for Hono 4 on Node, Bun, Deno and Cloudflare Workers. */
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import {
   createGuard,
@@ -18,7 +18,7 @@ const honoView: View<Context> = {
   identity: (context) => context,
 };
 
-/** Where a request's context keeps the headers of its latest guard, which include those of the guards before it. */
+/** Property in which a request's context keeps the headers of its latest guard. They include those of the guards before it. */
 const HEADERS: unique symbol = Symbol('sluice.headers');
 
 interface Marked {
@@ -26,8 +26,8 @@ interface Marked {
 }
 
 /**
- * Returns a middleware that limits requests: `app.use(rateLimit(limiter))`, or with options. If several of them check one
- * request, all their limits apply, and a denial refunds what the earlier ones charged.
+ * Returns a middleware that limits requests, for use as in `app.use(rateLimit(limiter))`. Accepts a limiter or options. If
+ * several of these middlewares check one request, all their limits apply, and a denial refunds what the earlier ones charged.
  */
 export function rateLimit(options: GuardOptions<Context> | GuardLimiter): MiddlewareHandler {
   const guard = createGuard(options, honoView);
@@ -65,8 +65,8 @@ async function settleAfter(settle: Verdict['settle'], context: Context, next: Ne
 }
 
 /**
- * Sets the headers. Returns true if that is final: they are written to Node's response directly, which is much faster than
- * through Hono. If it returns false, `repeatHeaders` must be called after the handler.
+ * Sets the headers. Returns true if it wrote them to Node's response directly, which is much faster than through Hono. If it
+ * returns false, `repeatHeaders` must be called after the handler.
  */
 function setHeaders(context: Context & Marked, headers: readonly HeaderPair[]): boolean {
   if (headers.length === 0) return true;

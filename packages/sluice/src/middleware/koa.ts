@@ -1,4 +1,4 @@
-/** Koa 2 and 3. */
+/** Middleware for Koa 2 and 3. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions, type View } from '../http/index.ts';
 import { koaAddress, type KoaProxy } from './shared/framework-address.ts';
@@ -25,8 +25,8 @@ const koaView: View<KoaContext> = {
 };
 
 /**
- * Returns a middleware that limits requests: `app.use(rateLimit(limiter))`, or with options. If several of them check one
- * request, all their limits apply, and a denial refunds what the earlier ones charged.
+ * Returns a middleware that limits requests, for use as in `app.use(rateLimit(limiter))`. Accepts a limiter or options. If
+ * several of these middlewares check one request, all their limits apply, and a denial refunds what the earlier ones charged.
  */
 export function rateLimit<C extends KoaContext = KoaContext>(
   options: GuardOptions<C> | GuardLimiter,

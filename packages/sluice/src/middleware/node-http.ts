@@ -1,4 +1,4 @@
-/** Node's own HTTP/1.1 and HTTP/2 servers: `createServer(withRateLimit(limiter, handler))`. */
+/** Limits Node's own HTTP/1.1 and HTTP/2 servers, as in `createServer(withRateLimit(limiter, handler))`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGuard, type GuardLimiter, type GuardOptions } from '../http/index.ts';
 import { carryOut, type NodeRequest, type NodeResponse, nodeView } from './shared/node.ts';

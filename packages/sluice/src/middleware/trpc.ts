@@ -1,4 +1,4 @@
-/** tRPC 11: `t.procedure.use(rateLimit({ limiter, key: ({ ctx }) => ctx.user.id }))`. */
+/** Middleware for tRPC 11, for use as in `t.procedure.use(rateLimit({ limiter, key: ({ ctx }) => ctx.user.id }))`. */
 import {
   createGuard,
   type GuardLimiter,
@@ -16,15 +16,17 @@ export interface TrpcCall<C = unknown> {
   readonly ctx: C;
   /** The path of the procedure. */
   readonly path: string;
-  /** 'query', 'mutation' or 'subscription'. */
+  /** The type of the procedure: 'query', 'mutation' or 'subscription'. */
   readonly type: string;
-  /** Aborted when the client disconnects. */
+  /** A signal that is aborted when the client disconnects. */
   readonly signal?: AbortSignal | undefined;
-  /** Identifies a call: tRPC creates one such function per call of a batch and passes it to all middlewares of that call. */
+  /**
+   * Identifies a call, because tRPC creates one such function per call of a batch and passes it to all middlewares of that call.
+   */
   readonly getRawInput?: (() => unknown) | undefined;
 }
 
-/** What adapters pass to `createContext`, if the application includes it in its context. */
+/** The values that adapters pass to `createContext`, if the application includes them in its context. */
 interface AdapterContext {
   readonly req?: RequestLike;
   readonly res?: { readonly headersSent?: boolean; setHeader?(name: string, value: string): unknown };
@@ -44,7 +46,7 @@ const trpcView: View<TrpcCall> = {
 
 /** The error that denies a call. tRPC treats it as its own error because of its name. */
 export class TooManyRequests extends Error {
-  /** The tRPC error code; 'SERVICE_UNAVAILABLE' if the store cannot be reached. */
+  /** The tRPC error code. It is 'SERVICE_UNAVAILABLE' if the store cannot be reached. */
   readonly code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE';
   /** The decision, or undefined if the store cannot be reached. */
   readonly decision: Verdict['decision'];

@@ -1,8 +1,7 @@
 /**
- * Converts the state of a key when its limits change. A plan with `inherit` signs each row that it writes: it stores its
- * numbers behind the policies' cells, so that a later plan knows under which limits the state was written.
- *
- * stores/redis/lua/inherit.lua mirrors this: the same arithmetic in the same order.
+ * Converts the state of a key when its limits change. A plan with `inherit` signs each row that it writes, by storing its numbers
+ * behind the policies' cells. A later plan can thus tell under which limits the state was written. stores/redis/lua/inherit.lua
+ * mirrors this file, with the same arithmetic in the same order.
  */
 import type { Algorithm, Cells, Inheritance, Millis, PlacedPolicy, Plan } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
@@ -18,10 +17,10 @@ export const INHERIT: readonly Inherit[] = ['as-is', 'proportional', 'additive',
 
 /** The plan, extended so that it converts rows that were written under other limits and the same name. */
 export function inheriting(plan: Plan, keeps: Inherit): Plan {
-  // With 'reset', plans share no counts, only manual blocks.
+  // With 'reset', plans share only manual blocks, not counts.
   if (keeps === 'reset') return { ...plan, signature: plan.signature + numbered(plan.id) };
   for (const { algorithm } of plan.policies) {
-    // Cells that count units need no conversion for 'additive'; an algorithm that counts denials has no units to keep.
+    // For 'additive', cells that count units need no conversion. An algorithm that counts denials has no units to keep.
     if (algorithm.inherit !== undefined || algorithm.countsDenials || keeps === 'additive') continue;
     const hint = `${algorithm.name} supports only 'additive' and 'reset'`;
     throw new SluiceError('ERR_CHOICE', 'createLimiter.inherit', keeps, hint);
@@ -50,19 +49,22 @@ export function inheriting(plan: Plan, keeps: Inherit): Plan {
   };
 }
 
-/** Numbers per signature. 'additive': the unit. 'proportional': full and unit. 'as-is': also until when they apply. */
+/**
+ * Number of cells in a signature. 'additive' stores the unit, 'proportional' also the full amount, and 'as-is' also the end of
+ * their validity.
+ */
 function signatureWidth(keeps: Inheritance['keeps']): number {
   return keeps === 'additive' ? 1 : keeps === 'proportional' ? 2 : 3;
 }
 
 type InheritingPlan = Plan & { readonly inherit: Inheritance };
 
-/** The float error that many conversions may add up to; far less than any cost that is used in practice. */
+/** Maximum float error that many conversions may add up to. It is far smaller than any cost that is used in practice. */
 const NEAR = 1e-9;
 
 type Spending = NonNullable<PlacedPolicy['algorithm']['inherit']>;
 
-/** What one unit adds to the cells. */
+/** The amount by which one unit changes the cells. */
 function unitOf({ algorithm, params }: PlacedPolicy): number {
   return algorithm.inherit?.unit?.(params) ?? 1;
 }
@@ -98,7 +100,8 @@ function convertRow({ policies, inherit }: InheritingPlan, row: Cells, now: Mill
     if (signed < 0) continue;
     const policy = policies[i];
     const { algorithm, params, offset: start } = policy;
-    // A row may be fully replenished under one plan and not under another. It is fresh once it is so under all plans that wrote it.
+    // A row may be fully replenished under one plan but not under another. It counts as fresh once it is fully replenished under
+    // all plans that wrote it.
     if (keeps === 'as-is' && row[signed + 2] <= now) {
       row.fill(0, start, start + algorithm.width(params));
       row.fill(0, signed, signed + 3);
@@ -113,7 +116,7 @@ function convertRow({ policies, inherit }: InheritingPlan, row: Cells, now: Mill
   }
 }
 
-/** Signs the policies once something was charged; for 'as-is' also records until when the signature applies. */
+/** Signs the policies once something was charged. For 'as-is', also records until when the signature applies. */
 const sign: Inheritance['sign'] = ({ plan, mode }, row, at, now, decision) => {
   const { policies, inherit } = plan as InheritingPlan;
   const { keeps, signedAt } = inherit;
@@ -134,7 +137,7 @@ function signPolicy(policy: PlacedPolicy, keeps: Inheritance['keeps'], row: Cell
   }
 }
 
-/** How much longer any plan that wrote the row needs it. */
+/** How much longer the row must be kept for any of the plans that wrote it. */
 function keptFor({ width, inherit }: Plan, cells: Cells, start: number, now: Millis): Millis {
   const { keeps, offset } = inherit as Inheritance;
   let longest = 0;
@@ -148,15 +151,15 @@ function scale({ cells }: Spending, row: Cells, start: number, to: number, from:
 }
 
 /**
- * Rounds a number that is almost whole, so that converting there and back changes nothing. Without it, 10 of 11 converted
- * to a limit of 5 and back is slightly more than 10, which would cost a unit.
+ * Rounds a number that is almost an integer, so that converting there and back changes nothing. Without rounding, 10 of 11 units
+ * converted to a limit of 5 and back would be slightly more than 10, which would cost a unit.
  */
 function rounded(spent: number): number {
   const whole = Math.floor(spent + 0.5);
   return spent - whole < NEAR && whole - spent < NEAR ? whole : spent;
 }
 
-/** Keeps as many units available as before the change, at most the new limit. */
+/** Keeps as many units available as before the change, but at most the new limit. */
 function keepLeft(
   { algorithm, params, offset }: PlacedPolicy,
   spending: Spending,

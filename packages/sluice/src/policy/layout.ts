@@ -6,11 +6,11 @@ import { type NamedPolicy, type Slot, slotsOf } from './shared-cells.ts';
 
 export type NamedPolicies = Readonly<Record<string, Policy>>;
 
-const RESERVED = `must not be named '${MANUAL_BLOCK}': in a decision, that name stands for a manual block`;
+const RESERVED = `must not be named '${MANUAL_BLOCK}', because that name stands for a manual block in a decision`;
 
 /**
- * Plans of one limiter, such as its tiers, that share one row per key. The default name is derived from the first plan's
- * policies, so unnamed limiters whose policies have the same names and numbers share keys.
+ * Creates the plans of one limiter, such as those of its tiers, which share one row per key. The default name is derived from the
+ * first plan's policies, so unnamed limiters whose policies have the same names and numbers share keys.
  */
 export function placeTogether(all: readonly NamedPolicies[], name?: string): Plan[] {
   const plans = all.map(checked);
@@ -46,7 +46,7 @@ function checked(named: NamedPolicies): NamedPolicy[] {
       'ERR_POLICY',
       'policies',
       named,
-      'at least one that denies by itself: not only penalty()',
+      'at least one that denies by itself, not only penalty()',
     );
   }
   return policies;
@@ -55,7 +55,7 @@ function checked(named: NamedPolicies): NamedPolicy[] {
 /** A policy that has cells in a row. */
 export interface Place {
   readonly policy: NamedPolicy;
-  /** The policy's position in `Plan.policies`; −1 if it does not decide in this plan. */
+  /** The policy's position in `Plan.policies`, or −1 if the policy does not decide in this plan. */
   readonly index: number;
 }
 
@@ -83,12 +83,15 @@ export function planInRow(name: string, places: readonly Place[]): Plan {
   };
 }
 
-/** Describes what a row contains: plans of one limiter with the same algorithms read each other's rows. */
+/**
+ * Describes what a row contains. Plans of one limiter with the same algorithms have the same signature, and read each other's
+ * rows.
+ */
 export function signatureOf(slots: readonly Policy[]): string {
   return slots.map((policy) => policy.algorithm.name).join('&');
 }
 
-/** A suffix that identifies a plan's numbers. */
+/** Suffix of a signature that identifies a plan's numbers. */
 export function numbered(id: string): string {
   return `~${digest(id).toString(36)}`;
 }

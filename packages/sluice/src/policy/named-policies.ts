@@ -17,7 +17,7 @@ export function planOf(policies: Policies, name?: string, inherit?: Inherit): Pl
   return plansFor([policies], name, inherit)[0];
 }
 
-/** Plans of one limiter. They share one row per key, except with 'reset', where no state is kept. */
+/** Creates the plans of one limiter. They share one row per key, except with 'reset', where no state is kept. */
 export function plansFor(all: readonly Policies[], name?: string, inherit?: Inherit): Plan[] {
   const named = all.map(namedPolicies);
   if (inherit === undefined) return placeTogether(named, name);
@@ -29,7 +29,10 @@ export function plansFor(all: readonly Policies[], name?: string, inherit?: Inhe
   );
 }
 
-/** The names that a caller gave to policies; undefined if several names were derived from the policies. */
+/**
+ * The names that a caller gave to policies. Undefined if there are several policies whose names were derived from their texts or
+ * algorithms.
+ */
 export function namesIn(policies: Policies): readonly string[] | undefined {
   if (typeof policies === 'object' && !isPolicy(policies) && !Array.isArray(policies))
     return Object.keys(policies);
@@ -86,7 +89,7 @@ function factoryFor(given: object): string | undefined {
     : undefined;
 }
 
-/** A free name: the second policy with the same algorithm in a list is named 'gcra-2'. */
+/** A name that is not taken. For example, the second gcra policy in a list is named 'gcra-2'. */
 function nameFor(taken: NamedPolicies, name: string): string {
   let free = name;
   for (let i = 2; Object.hasOwn(taken, free); i++) free = `${name}-${i}`;

@@ -1,9 +1,9 @@
 /**
  * Determines which policies of a limiter's plans share cells. A limiter has one row per key for its own policies and those
- * of all its tiers. Policies that express the same limit in two tiers must count in the same cells; otherwise a key would
+ * of all its tiers. Policies that express the same limit in two tiers must count in the same cells, because otherwise a key would
  * get both limits by changing tiers.
  *
- * The result must not depend on the order in which policies or tiers were written: processes with the same configuration
+ * The result must not depend on the order in which policies or tiers were written, because processes with the same configuration
  * must share rows.
  */
 import type { Policy } from '../engine/contract.ts';
@@ -14,10 +14,10 @@ export interface NamedPolicy extends Policy {
 
 /** The policies that share the same cells, at most one of each plan. */
 export interface Slot {
-  /** The smallest of their windows and names, by which slots are sorted. */
+  /** The shortest window of the policies. Slots are sorted by window, then by name. */
   readonly window: number;
   readonly name: string;
-  /** One entry for each plan; undefined if the plan has no such policy. */
+  /** One entry for each plan, which is undefined if the plan has no policy in this slot. */
   readonly policies: readonly (NamedPolicy | undefined)[];
 }
 
@@ -37,7 +37,7 @@ interface Placed {
   readonly policy: NamedPolicy;
 }
 
-/** Groups policies with the same algorithm: each group shares cells. */
+/** Groups policies with the same algorithm. The policies of a group share cells. */
 function groups(plans: readonly (readonly NamedPolicy[])[]): Placed[][] {
   const used = plans.filter((policies) => policies.length > 0);
   const [{ length: count }] = used;
@@ -81,7 +81,7 @@ function byPolicy({ policy: a }: Placed, { policy: b }: Placed): number {
   return bySlot(a, b);
 }
 
-/** Compares windows first, because a name that is derived from a policy's text changes with its numbers. */
+/** Compares slots by window first, because a name that is derived from a policy's text changes with its numbers. */
 function bySlot(a: Pick<Slot, 'window' | 'name'>, b: Pick<Slot, 'window' | 'name'>): number {
   return a.window - b.window || byText(a.name, b.name);
 }

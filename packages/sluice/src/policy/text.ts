@@ -1,5 +1,5 @@
 /**
- * Policies as text: '100/min', '10/s burst 20', '5000/day fixed-window', '100/min & 5000/day sliding-log'.
+ * Parses policies as text, such as '100/min', '10/s burst 20', '5000/day fixed-window' or '100/min & 5000/day sliding-log'.
  *
  *   policies = policy { '&' policy }
  *   policy   = limit '/' duration { 'burst' number | algorithm }
@@ -11,7 +11,7 @@ import { SluiceError } from '../internal/errors.ts';
 
 const POLICY = /^([\d_]+(?:\.\d+)?)\s*\/\s*([\d.]*\s*[a-z]+(?:\d+[a-z]+)*)(?:\s+(.*))?$/;
 
-/** The policies of a text by name. A policy's name is its own text; a single policy is named 'default'. */
+/** The policies of a text, by name. A policy's name is its own text, except that a single policy is named 'default'. */
 export function parsePolicies(text: string): Record<string, Policy> {
   const parts = text.split('&').map((part) => part.trim().replace(/\s+/g, ' '));
   const named: Record<string, Policy> = {};
@@ -28,7 +28,7 @@ function parsePolicy(part: string, text: string): Policy {
   const match = POLICY.exec(part.toLowerCase());
   const wrong = (hint: string) =>
     new SluiceError('ERR_POLICY_TEXT', 'policy', text, hint.length > 300 ? `${hint.slice(0, 300)}…` : hint);
-  if (match === null) throw wrong(`cannot read ${JSON.stringify(part)}`);
+  if (match === null) throw wrong(`cannot parse ${JSON.stringify(part)}`);
   const [, limit = '', per = '', rest = ''] = match;
   let algorithm = 'gcra';
   let burst: number | undefined;
@@ -38,7 +38,9 @@ function parsePolicy(part: string, text: string): Policy {
     if (word === 'burst') burst = Number(words[++i]);
     else if (Object.hasOwn(ALGORITHMS, word)) algorithm = word;
     else
-      throw wrong(`unknown word ${JSON.stringify(word)}; algorithms: ${Object.keys(ALGORITHMS).join(', ')}`);
+      throw wrong(
+        `unknown word ${JSON.stringify(word)}; the algorithms are ${Object.keys(ALGORITHMS).join(', ')}`,
+      );
   }
   const { text: form } = ALGORITHMS[algorithm];
   if (burst !== undefined && !form.burst) throw wrong(`${algorithm} has no burst`);

@@ -7,7 +7,10 @@ interface Alarm {
   wake: (() => void) | undefined;
 }
 
-/** Timers in a binary heap by due time; equal times fire in the order in which they were set. Canceled ones are skipped. */
+/**
+ * Timers in a binary heap, ordered by due time. Timers that are due at the same time fire in the order in which they were set.
+ * Canceled timers are skipped.
+ */
 export class Alarms {
   private readonly heap: Alarm[] = [];
   private order = 0;
@@ -21,7 +24,7 @@ export class Alarms {
     };
   }
 
-  /** When the next alarm is due; Infinity if there is none. */
+  /** When the next alarm is due. Infinity if there is none. */
   next(): Millis {
     while (this.heap.length > 0 && this.heap[0]?.wake === undefined) this.pop();
     return this.heap[0]?.due ?? Infinity;

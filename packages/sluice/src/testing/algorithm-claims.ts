@@ -16,7 +16,7 @@ import { type ClaimSteps, denied, passed, peek, take, takePlace, withPlace } fro
 
 export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
   {
-    name: 'gcra allows a burst, then one unit per interval, and announces the exact instant',
+    name: 'gcra allows a burst, then one unit per interval, and announces the exact instant of the next unit',
     policies: gcra({ limit: 10, per: '1s', burst: 3 }),
     steps: [
       [0, take(), { ...passed(2, 100), limit: 3, policy: 'default' }],
@@ -142,7 +142,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a pacer warms up: the first requests after a pause are slower',
+    name: 'a pacer warms up, so that the first requests after a pause are slower',
     policies: pacer({ limit: 10, per: '1s', warmup: '2s', coldFactor: 3 }),
     steps: [
       [0, take(), { allowed: true }],
@@ -164,7 +164,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a release with a decision frees that place, and does nothing after its lease has ended',
+    name: 'a release with a decision frees the place of that decision, and does nothing after its lease has ended',
     policies: concurrency({ limit: 3, lease: '10s' }),
     steps: [
       [0, takePlace('a'), passed(2, 10_000)],

@@ -1,5 +1,5 @@
 /**
- * What every store must do, as claims that can be run under any test framework:
+ * States what every store must do, as claims that can be run under any test framework:
  *
  *   for (const { name, run } of conformance((clock) => memory({ clock }))) test(name, run);
  */

@@ -20,7 +20,7 @@ const left = (remaining: number): object => ({
 
 export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
   {
-    name: 'additive: used units stay used, whichever limit they were used under',
+    name: 'additive: used units stay used, regardless of the limit under which they were used',
     policies: all(10),
     options: { inherit: 'additive', tiers },
     steps: [
@@ -52,7 +52,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'as-is: remaining units stay available, at most the limit',
+    name: 'as-is: remaining units stay available, but at most the limit',
     policies: all(10),
     options: { inherit: 'as-is', tiers },
     steps: [
@@ -70,7 +70,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'as-is: a key that is fully replenished under the lower limit is not yet under the higher one',
+    name: 'as-is: a key that is fully replenished under the lower limit may not be under the higher one',
     policies: gcra({ limit: 10, per: '1s' }),
     options: { inherit: 'as-is', tiers: { more: gcra({ limit: 20, per: '1s' }) } },
     steps: [
@@ -84,7 +84,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'an overdraft is inherited too',
+    name: 'an overdraft is also inherited',
     policies: all(10),
     options: { inherit: 'proportional', tiers },
     steps: [
@@ -94,7 +94,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'reset: changed limits start fresh, and do not affect the state of the previous ones',
+    name: 'reset: changed limits start fresh, and do not affect the state of the previous limits',
     policies: all(10),
     options: { inherit: 'reset', tiers },
     steps: [

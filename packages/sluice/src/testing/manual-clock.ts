@@ -3,7 +3,7 @@ import { Alarms } from './alarms.ts';
 import type { Clock, Millis } from '../engine/contract.ts';
 
 export interface ManualClock extends Clock {
-  /** Moves the clock forward and fires the timers on the way, each at its own instant. */
+  /** Moves the clock forward by this many milliseconds, and fires each timer on the way at its own instant. */
   advance(by: Millis): void;
   /** Jumps to an instant, which may be in the past. A jump forward fires timers as `advance` does. */
   set(instant: Millis): void;

@@ -1,4 +1,4 @@
-/** How claims are written: a table of steps, each with a time, a verb and the expected decision. */
+/** Defines how claims are written, as a table of steps that each have a time, a verb and the expected decision. */
 import type { Decision, Limiter, LimiterOptions, MaybePromise, PolicySource, TakeOptions } from '../index.ts';
 
 type AnyLimiter = Limiter<MaybePromise<Decision>>;
@@ -7,7 +7,7 @@ export type Step = readonly [at: number, ask: (limiter: AnyLimiter) => unknown, 
 export interface ClaimSteps {
   readonly name: string;
   readonly policies: PolicySource;
-  /** Default: no options except two tiers, which the claims about verbs use. */
+  /** Options of the limiter. Default: only two tiers, which the claims about verbs use. */
   readonly options?: Pick<LimiterOptions, 'inherit' | 'tiers'>;
   readonly steps: readonly Step[];
 }
@@ -26,7 +26,7 @@ export const refund =
   (cost?: number): Ask =>
   (limiter) =>
     limiter.refund('k', cost);
-/** Decisions that took a place, by the name that a claim gave them. */
+/** Decisions that took a place, by the name that a claim gave to the place. */
 const places = new WeakMap<AnyLimiter, Map<string, Decision>>();
 
 /** Takes a place and remembers the decision under a name. */

@@ -4,7 +4,7 @@ import { type ClaimSteps, denied, peek, refund, type Step, take } from './steps.
 
 export const VERB_CLAIMS: readonly ClaimSteps[] = [
   {
-    name: 'several policies are charged all or nothing, and the decision names the one that denied',
+    name: 'several policies are charged all or nothing, and the decision names the policy that denied',
     policies: { second: gcra({ limit: 2, per: '1s' }), day: fixedWindow({ limit: 3, per: '1d' }) },
     steps: [
       [
@@ -188,7 +188,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a tier has its own limit, and the units that were used in another tier count in it',
+    name: 'a tier has its own limit, and units that were used in another tier count toward it',
     policies: '10/s',
     steps: [
       [0, take(10), { allowed: true, remaining: 0 }],
@@ -242,7 +242,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'several keys are taken all or nothing',
+    name: 'taking several keys charges all of them or none',
     policies: '3/s',
     steps: [
       [

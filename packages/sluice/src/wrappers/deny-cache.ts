@@ -1,7 +1,7 @@
 /**
  * Answers hits of a denied key from memory, so that a flood on it costs the store few calls. A denial applies to the same
- * cost or a greater one, for at most two seconds. When it ends, one hit goes to the store as a scout, and the others wait
- * for the answer: docs/decisions/0041-the-denial-cache-sends-scouts.md.
+ * cost or a greater one, for at most two seconds. When it ends, one hit is sent to the store as a scout, and the others wait for
+ * its answer (docs/decisions/0041-the-denial-cache-sends-scouts.md).
  */
 import { systemClock } from '../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../engine/contract.ts';
@@ -13,15 +13,20 @@ import { copyOf, isCacheable } from './shared/cacheable-key.ts';
 /** Options of a store's `denyCache`. */
 export interface DenyCacheOptions {
   /**
-   * The most denials that are remembered; default 10,000. Beyond that the oldest is evicted. Denials of keys longer than
-   * about 1,000 characters are not remembered.
+   * The maximum number of denials that are remembered. Default 10,000. Beyond that, the oldest is evicted. Denials of keys longer
+   * than about 1,000 characters are not remembered.
    */
   readonly maxKeys?: number | undefined;
 }
 
-/** How long a denial is answered from memory at most. After that, a reset or refund made by another process takes effect. */
+/**
+ * Maximum time for which a denial is answered from memory. After that, a reset or refund made by another process takes effect.
+ */
 const MAX_AGE: Millis = 2000;
-/** How many scouts a hit waits for before it asks the store itself. With its own call, that makes three round trips. */
+/**
+ * Maximum number of scouts that a hit waits for before it is sent to the store itself. With its own call, that makes three round
+ * trips.
+ */
 const MAX_WAITS = 2;
 /** Fraction of a round trip by which a scout is delayed, so that it rarely arrives before the denial has ended. */
 const SCOUT_DELAY = 1 / 8;
@@ -34,17 +39,23 @@ interface Denial {
   /** The last answer of the store, and when it arrived. */
   decision: Decision;
   since: Millis;
-  /** Units that the store reported as left. Hits go to the store directly until these are used up. */
+  /** Number of units that the store reported as left. Hits are sent to the store directly until these are used up. */
   left: number;
-  /** When the next scout may start: a round trip before the denial ends, so that it arrives when the next unit does. */
+  /**
+   * When the next scout may start. This is a round trip before the denial ends, so that the scout arrives when the next unit
+   * does.
+   */
   scoutAt: Millis;
-  /** Scouts in flight. */
+  /** Number of scouts in flight. */
   scouts: number;
-  /** Resolves when the last scout was answered, to whether the store itself answered it. */
+  /** Resolves when the last scout was answered, with whether the store itself answered it. */
   scoutAnswered: Promise<boolean> | undefined;
 }
 
-/** `listen` is given a function to call whenever `store` has given back units or places in the background. */
+/**
+ * Wraps a store in a deny cache. `listen` receives a function to call whenever `store` has given back units or places in the
+ * background.
+ */
 export function denyCache(
   store: Store<Promise<Decision>>,
   options: DenyCacheOptions = {},
@@ -68,7 +79,7 @@ export function denyCache(
     return decide(hit, id, 0);
   }
 
-  /** `waits`: how many scouts the hit has waited for. */
+  /** Decides a hit. `waits` is the number of scouts that the hit has waited for. */
   function decide(hit: Hit, id: string, waits: number): Promise<Decision> {
     const denial = denials.get(id);
     if (denial === undefined || denial.plan !== hit.plan.id || !covers(denial, hit)) return ask(hit, id);
@@ -78,7 +89,8 @@ export function denyCache(
     }
     const now = systemClock.now();
     if (now >= denial.scoutAt) {
-      // One hit is sent for each unit replenished since then. The last one is the scout: its peek sees what they left.
+      // One hit is sent for each unit replenished since then. The last of them is the scout, whose peek sees what the others
+      // left.
       const nextScoutAt = Math.max(denial.scoutAt, now - MAX_AGE) + replenishTime(hit);
       if (nextScoutAt > now) return scout(hit, id, denial, now);
       denial.scoutAt = nextScoutAt;
@@ -106,14 +118,14 @@ export function denyCache(
     const decision = await store.apply(hit);
     const { allowed, remaining, retryAfter, source } = decision;
     if (source !== 'store' || before !== givenBack) return decision;
-    // This hit took the last unit, so the next one is likely to be denied: it goes as a scout.
+    // This hit took the last unit, so the next hit is likely to be denied and is sent as a scout.
     if (allowed ? remaining < hit.cost && !denials.has(id) : retryAfter < Infinity)
       learn(hit, id, decision, sent, systemClock.now(), 0);
     return decision;
   }
 
   /**
-   * Sends the hit and, right behind it, a peek that tells what the next hit would be answered. Without the peek, a scout
+   * Sends the hit and, right after it, a peek that shows how the next hit would be answered. Without the peek, a scout
    * that is allowed would learn nothing, and all other hits would go to the store one after another.
    */
   function scout(hit: Hit, id: string, denial: Denial, sent: Millis): Promise<Decision> {
@@ -149,7 +161,7 @@ export function denyCache(
     return answer;
   }
 
-  /** Records an answer. `sent`: when the store was asked; `since`: when its answer arrived. */
+  /** Records an answer. `sent` is when the store was asked, and `since` is when its answer arrived. */
   function learn(hit: Hit, id: string, decision: Decision, sent: Millis, since: Millis, left: number): void {
     const { retryAfter } = decision;
     const denial = denials.get(id);
@@ -163,7 +175,7 @@ export function denyCache(
     denials.delete(id);
     const [oldest] = denials.keys();
     if (denials.size >= maxKeys && oldest !== undefined) denials.delete(oldest);
-    // The same object must stay: its scouts refer to it.
+    // The same object must be kept, because its scouts refer to it.
     denials.set(copyOf(id), Object.assign(denial ?? { scouts: 0, scoutAnswered: undefined }, learned));
   }
 
@@ -176,7 +188,7 @@ export function denyCache(
   };
 }
 
-/** How long the cost takes to be replenished; Infinity if units are not replenished one by one. */
+/** How long the cost takes to be replenished. Infinity if units are not replenished one by one. */
 function replenishTime({ plan, cost }: Hit): Millis {
   let longest = 0;
   for (const { refill, window, limit } of plan.policies)
@@ -184,12 +196,12 @@ function replenishTime({ plan, cost }: Hit): Millis {
   return longest;
 }
 
-/** Whether a denial applies to the hit: the cost is the same or greater, but not so great that it can never pass. */
+/** Whether a denial applies to the hit, because its cost is the same or greater, but not so great that it can never pass. */
 function covers({ cost }: Denial, hit: Hit): boolean {
   return hit.cost === cost || (hit.cost > cost && hit.plan.policies.every(({ limit }) => hit.cost <= limit));
 }
 
-/** Whether the plan has a penalty, which must see every denial. */
+/** Whether the plan has a penalty, which must count every denial. */
 function countsDenials(plan: Plan): boolean {
   return plan.policies.some(({ algorithm }) => algorithm.countsDenials);
 }

@@ -1,4 +1,4 @@
-/** Wraps a store that is reached over a network: in `resilient` and, if enabled, in `denyCache` around that. */
+/** Wraps a store that is reached over a network in `resilient` and, if enabled, in `denyCache` around that. */
 import type { Decision, Hit, Store } from '../engine/contract.ts';
 import { denyCache as rememberDenials, type DenyCacheOptions } from './deny-cache.ts';
 import { type Hooks, resilient, type ResilientOptions } from './resilient/resilient.ts';
@@ -10,7 +10,7 @@ export function guardedBy(
   nodeOf?: Hooks['nodeOf'],
 ): Store<Promise<Decision>> {
   let forget: ((hit: Hit) => void) | undefined;
-  // Units or places given back in the background also end a cached denial.
+  // Units or places that are given back in the background also end a cached denial.
   const safe = resilient(store, options, { givenBack: (hit) => forget?.(hit), nodeOf });
   if (denyCache === false) return safe;
   return rememberDenials(safe, denyCache === true ? {} : denyCache, (givenBack) => {

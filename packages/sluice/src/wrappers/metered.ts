@@ -1,6 +1,6 @@
 /**
- * Reports the result of each hit to observers. A synchronous store stays synchronous and fast: nothing is awaited or
- * allocated per hit, and the clock is not read, which would take as long as the check. Errors of observers are ignored.
+ * Reports the result of each hit to observers. A synchronous store stays synchronous and fast, because nothing is awaited or
+ * allocated per hit. Nor is the clock read, which would take as long as the check. Errors of observers are ignored.
  */
 import type { Decision, Hit, MaybePromise, Millis, Store } from '../engine/contract.ts';
 import { faultIn, SluiceError, type StoreFault } from '../internal/errors.ts';
@@ -8,12 +8,15 @@ import { isPromise } from '../internal/maybe-promise.ts';
 import { storeIn } from '../internal/options.ts';
 
 /**
- * Whether the hit passed. Undefined if it did not ask to pass, such as a peek or a refund, or if `acquire` has to wait
- * longer for it.
+ * Whether the hit was allowed. Undefined if it did not ask for permission, such as a peek or a refund, or if `acquire` has to
+ * keep waiting.
  */
 export type Outcome = 'allowed' | 'denied' | undefined;
 
-/** Is told the result of each hit. `hit.plan.name` is the limiter's name. `took`: how long the store took; undefined if it answered synchronously. */
+/**
+ * Receives the result of each hit. `hit.plan.name` is the limiter's name. `took` is how long the store took, or undefined if it
+ * answered synchronously.
+ */
 export interface Observer {
   /** Called when the caller gets a decision. */
   decided?(hit: Hit, decision: Decision, outcome: Outcome, took: Millis | undefined): void;
@@ -21,7 +24,7 @@ export interface Observer {
   failed?(hit: Hit, error: unknown, fault: StoreFault, took: Millis | undefined): void;
 }
 
-/** Wraps a store so that observers are told the result of each hit. */
+/** Wraps a store so that observers receive the result of each hit. */
 export function metered<R extends MaybePromise<Decision>>(
   store: Store<R>,
   ...observers: readonly Observer[]
@@ -34,7 +37,7 @@ export function metered<R extends MaybePromise<Decision>>(
         'metered',
         observer,
         '',
-        'needs observers with decided() or failed()',
+        'must be given observers with decided() or failed()',
       );
   }
 
@@ -91,7 +94,7 @@ export function metered<R extends MaybePromise<Decision>>(
   };
 }
 
-/** An observer may be an async function, although nothing waits for it. */
+/** Ignores the rejection of an observer that is an async function. Nothing waits for observers. */
 function ignoreRejection(result: unknown): void {
   if (isPromise(result)) result.catch(() => {});
 }
@@ -99,7 +102,8 @@ function ignoreRejection(result: unknown): void {
 function outcomeOf({ verb, cost, span }: Hit, { allowed, taken, retryAfter }: Decision): Outcome {
   if (verb === 'take') return allowed ? 'allowed' : 'denied';
   if (verb !== 'reserve') return undefined;
-  // A reservation in the future counts as allowed. Without a span, the hit is from `acquire`, which asks again if it can pass.
+  // A reservation in the future counts as allowed. A hit of `acquire` that may pass later is neither allowed nor denied, because
+  // `acquire` asks again.
   if (allowed || taken === cost) return 'allowed';
   return span === 0 && retryAfter < Infinity ? undefined : 'denied';
 }

@@ -1,7 +1,7 @@
 /**
- * Eventually consistent counting: a node decides by itself, from what the store last reported as left, and pushes what it
- * admitted once per interval. Only the first hit of a key waits for the store. In exchange, nodes may together admit more
- * than the limit, because each learns late what the others admitted. The README has the bound.
+ * Eventually consistent counting. A node decides by itself, based on the remaining units that the store last reported, and pushes
+ * the units that it admitted once per interval. Only the first hit of a key waits for the store. In exchange, nodes may together
+ * admit more than the limit, because each learns late what the others admitted. The README has the bound.
  */
 import type { Clock, Decision, Hit, MaybePromise, Millis, Plan, Store } from '../engine/contract.ts';
 import { localDecision } from '../engine/decision.ts';
@@ -13,43 +13,48 @@ import { quietClock } from './shared/quiet-clock.ts';
 
 /** Options of `synced`. */
 export interface SyncedOptions {
-  /** How often counts are pushed and totals pulled; at most a tenth of a limiter's shortest window. */
+  /** Interval at which counts are pushed and totals pulled. It is at most a tenth of a limiter's shortest window. */
   readonly every: Duration;
   /**
-   * The most keys that are counted in this process; default 10,000. Further keys, and keys longer than 1,024 characters, are
-   * checked directly.
+   * The maximum number of keys that are counted in this process. Default 10,000. Further keys, and keys longer than 1,024
+   * characters, are checked directly.
    */
   readonly maxKeys?: number | undefined;
   /** Replaces this machine's monotonic clock in tests. */
   readonly clock?: Clock | undefined;
 }
 
-/** Longest interval, as a fraction of the shortest window: with a longer one, nodes decide by windows that are over. */
+/**
+ * Longest interval, as a fraction of the shortest window. With a longer interval, nodes would decide by windows that are over.
+ */
 const MAX_INTERVAL = 1 / 10;
-/** A shorter interval would cost more calls than it saves. Limiters that need one are checked directly. */
+/**
+ * Shortest interval, in milliseconds. A shorter one would cost more calls than it saves, so limiters that need one are checked
+ * directly.
+ */
 const MIN_INTERVAL: Millis = 10;
 
 /** The keys of all plans that have the same name and numbers. */
 interface Group {
   readonly id: string;
   readonly plan: Plan;
-  /** 0 if the plan is checked directly. */
+  /** How often the keys are synchronized, in milliseconds. 0 if the plan is checked directly. */
   readonly interval: Millis;
   readonly keys: Map<string, Count>;
   stop: (() => void) | undefined;
   nextSync: Millis;
 }
 
-/** What this node knows about a key. */
+/** The state of a key on this node. */
 interface Count {
   readonly group: Group;
   readonly key: string;
-  /** Resolves to whether the store itself answered the first hit. */
+  /** Resolves with whether the store itself answered the first hit. */
   firstAnswered: Promise<boolean>;
-  /** The last answer of the store; undefined while the first one is in flight. */
+  /** The last answer of the store. Undefined while the first one is in flight. */
   answer: Decision | undefined;
   answerAt: Millis;
-  /** How long one unit would have had to wait then; 0 if the store was not asked for that. */
+  /** How long one unit would have had to wait at the last answer. 0 if the store was not asked for that. */
   wait: Millis;
   /** Units admitted since the last push. */
   admitted: number;
@@ -59,7 +64,10 @@ interface Count {
   isInUse: boolean;
 }
 
-/** Wraps a store so that each process counts locally and synchronizes with the store once per interval. Most decisions are synchronous; the limit is approximate. */
+/**
+ * Wraps a store so that each process counts locally and synchronizes with the store once per interval. Most decisions are
+ * synchronous, and the limit is approximate.
+ */
 export function synced(store: Store, options: SyncedOptions): Store<MaybePromise<Decision>> {
   const {
     every,
@@ -79,7 +87,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
 
   function groupOf(plan: Plan): Group {
     const known = groupByPlan.get(plan);
-    // A group without keys is not in `groups`, where another one may have taken its place.
+    // A group without keys is not in `groups`, where another group may have taken its place.
     if (known !== undefined && (known.interval === 0 || known.keys.size > 0)) return known;
     const id = known?.id ?? equalPlansId(plan);
     const interval = known?.interval ?? intervalOf(plan, maxInterval);
@@ -104,7 +112,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     return decision(count, count.answer, allowed, allowed && hit.verb === 'take' ? hit.cost : 0);
   }
 
-  /** The first hit of a key asks the store. Hits that arrive before the answer wait for it. */
+  /** Sends the first hit of a key to the store. Hits that arrive before the answer wait for it. */
   function startCounting(hit: Hit, group: Group): MaybePromise<Decision> {
     if (counts.size >= maxKeys || !isCacheable(hit.key)) return store.apply(hit);
     const key = copyOf(hit.key);
@@ -131,7 +139,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     return answer;
   }
 
-  /** Hits that the store decides, except for refunds of units that were not pushed yet. */
+  /** Applies hits that the store decides, except for refunds of units that were not pushed yet. */
   function applyOther(hit: Hit, count: Count | undefined): MaybePromise<Decision> {
     const isCounted = hit.verb === 'refund' && hit.of?.source !== 'fallback';
     if (count?.answer !== undefined && isCounted && count.admitted >= hit.cost) {
@@ -196,7 +204,10 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     inFlight.add(done);
   }
 
-  /** Pushes what was admitted, or peeks if nothing was. A push is sent once: after a lost reply, the store may have counted it. */
+  /**
+   * Pushes the admitted units, or peeks if there are none. A push is sent only once, because after a lost reply, the store may
+   * have counted it.
+   */
   async function sync(count: Count): Promise<void> {
     const { group, key, admitted } = count;
     const { plan } = group;
@@ -213,11 +224,11 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     const age = now - count.answerAt;
     const used = count.admitted + count.pushing;
     const retryAfter = allowed ? 0 : Math.max(count.group.nextSync - now, count.wait - age, 1);
-    // What passed here costs as much as it leaves less: the store's next unit comes when it would have come.
+    // Units that passed here reduce the remaining units, but do not delay the time at which the store replenishes its next unit.
     return localDecision(answer, allowed, taken, -used, age, retryAfter);
   }
 
-  /** Pushes the rest, and waits for what is in flight. */
+  /** Pushes the remaining counts, and waits for everything that is in flight. */
   async function close(): Promise<void> {
     closed = true;
     for (const { stop } of groups.values()) stop?.();
@@ -232,9 +243,9 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   return { clock: store.clock, ephemeral: store.ephemeral, backend: store.backend ?? store, apply, close };
 }
 
-/** How often the keys of a plan are synchronized; 0 if the plan has to be checked directly. */
+/** How often the keys of a plan are synchronized. 0 if the plan must be checked directly. */
 function intervalOf({ policies }: Plan, maxInterval: Millis): Millis {
-  // Other algorithms do not report in `remaining` how many units may still pass.
+  // For other algorithms, `remaining` does not tell how many units may still pass.
   if (policies.some(({ algorithm }) => algorithm.lease === undefined)) return 0;
   const most = MAX_INTERVAL * Math.min(...policies.map(({ window }) => window));
   if (maxInterval <= most) return maxInterval;

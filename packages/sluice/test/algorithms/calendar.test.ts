@@ -119,7 +119,7 @@ const MONTHS = windows([
   ['a month of 30 days', 'month', 'UTC', '2024-04-01T00:00Z', '2024-05-01T00:00Z', 30 * 24],
   ['February of a leap year', 'month', 'UTC', '2024-02-01T00:00Z', '2024-03-01T00:00Z', 29 * 24],
   ['February of 2000, a leap year', 'month', 'UTC', '2000-02-01T00:00Z', '2000-03-01T00:00Z', 29 * 24],
-  ['February of 2100, none', 'month', 'UTC', '2100-02-01T00:00Z', '2100-03-01T00:00Z', 28 * 24],
+  ['February of 2100, not a leap year', 'month', 'UTC', '2100-02-01T00:00Z', '2100-03-01T00:00Z', 28 * 24],
   ['February of another year', 'month', 'Asia/Kathmandu', '2023-01-31T18:15Z', '2023-02-28T18:15Z', 28 * 24],
   ['the last month', 'month', 'America/New_York', '2024-12-01T05:00Z', '2025-01-01T05:00Z', 31 * 24],
   [
@@ -139,7 +139,7 @@ const MONTHS = windows([
     30 * 24 + 1,
   ],
   [
-    'a month of 30 days that should have 31',
+    'a month of 31 days that lost one day',
     'month',
     'Pacific/Apia',
     '2011-12-01T10:00Z',
@@ -153,13 +153,13 @@ const YEARS = windows([
   ['2100', 'year', 'UTC', '2100-01-01T00:00Z', '2101-01-01T00:00Z', 365 * 24],
   ['a year', 'year', 'Europe/Berlin', '2022-12-31T23:00Z', '2023-12-31T23:00Z', 365 * 24],
   ['a year', 'year', 'Asia/Kathmandu', '2022-12-31T18:15Z', '2023-12-31T18:15Z', 365 * 24],
-  // The offset was −10 hours at the start of the year and +14 hours at its end, so it is a day shorter.
+  // The offset was −10 hours at the start of the year and +14 hours at its end, so the year is a day shorter.
   ['a year of 364 days', 'year', 'Pacific/Apia', '2011-01-01T10:00Z', '2011-12-31T10:00Z', 364 * 24],
 ]);
 
 describe('calendar', () => {
   for (const { what, unit, timeZone, start, end, hours } of [...DAYS, ...WEEKS, ...MONTHS, ...YEARS]) {
-    test(`${what} in ${timeZone} runs from ${start} to ${end}, ${hours} hours`, () => {
+    test(`${what} in ${timeZone} lasts ${hours} hours, from ${start} to ${end}`, () => {
       const [from, to] = [Date.parse(start), Date.parse(end)];
       expect(to - from).toBe(hours * HOUR);
       for (const inside of [

@@ -29,7 +29,10 @@ interface Step {
   readonly cost: number;
 }
 
-/** Runs both and compares every decision. Gaps are whole milliseconds, so two instants are equal or at least 1 ms apart. */
+/**
+ * Runs the algorithm and its model, and compares every decision. Gaps are whole milliseconds, so two instants are equal or at
+ * least 1 ms apart.
+ */
 function agree(policy: Policy, model: Model, steps: readonly Step[], limit: number): void {
   const clock = manualClock(START);
   const limiter = createLimiter(policy, { store: memory({ clock }) });
@@ -80,7 +83,7 @@ describe('gcra decides exactly like an integer model at', () => {
     });
   }
 
-  test('1,000,000 a second: allows exactly a million single takes', () => {
+  test('1,000,000 a second, and allows exactly a million single takes', () => {
     const clock = manualClock(START);
     const limiter = createLimiter(gcra({ limit: 1_000_000, per: '1s' }), { store: memory({ clock }) });
     let passed = 0;

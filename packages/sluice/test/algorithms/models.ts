@@ -6,7 +6,7 @@ export interface Model {
   take(now: number, cost: number): void;
 }
 
-/** Computes with integers: time is in ticks of 1/limit ms, so that the interval is a whole number of ticks. */
+/** Computes with integers. Time is in ticks of 1/limit ms, so that the interval is a whole number of ticks. */
 export function gcraModel(limit: number, per: number, burst: number): Model {
   const [ticks, interval] = [BigInt(limit), BigInt(per)];
   let tat = 0n;
@@ -55,12 +55,12 @@ export function fixedWindowModel(limit: number, per: number): Model {
   };
 }
 
-/** Weighs two counts with exact fractions. */
+/** Weights two counts with exact fractions. */
 export function slidingWindowModel(limit: number, per: number): Model {
   const counts = new Map<number, number>();
   const count = (index: number) => counts.get(index) ?? 0;
   return {
-    // Computes in units of 1/per, which are whole numbers, and rounds down only at the end.
+    // Computes with integers, in units of 1/per, and rounds down only at the end.
     available(now) {
       const index = Math.floor(now / per);
       const left = limit * per - count(index - 1) * (per - (now - index * per)) - count(index) * per;

@@ -27,7 +27,7 @@ export async function refusesInTheEnd(port: number): Promise<void> {
   expect(passed).toBeGreaterThanOrEqual(limit);
 }
 
-/** Whether a server accepts connections. The socket file alone does not prove that. */
+/** Whether a server accepts connections on a socket. That the socket file exists does not prove it. */
 function isServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path, () => resolve(true));
@@ -45,7 +45,7 @@ export const CHECKS: Readonly<Record<string, (place: Place) => Promise<void>>> =
     );
     expect(text).toMatch(/^sluice_decisions_total\{limiter="api",policy="default",outcome="denied"\} 1$/m);
   },
-  /** The block serves processes that do not decide themselves. */
+  /** The block serves other processes, so the test sends hits to its socket. */
   async 'packages/sluice/src/stores/ipc/README.md limits'({ socket }) {
     await until(() => isServed(socket));
     const stores = [ipc({ path: socket, serve: false }), ipc({ path: socket, serve: false })];

@@ -1,6 +1,6 @@
 /**
- * Commands that the pages tell readers to run. Commands of this repository must exist, including their flags. All other
- * commands are run by the test that reads their page (reading.ts). Every kind of block must be covered by some test.
+ * Checks the commands that the pages tell readers to run. Commands of this repository must exist, including their flags. All
+ * other commands are run by the test that reads their page (reading.ts). Every kind of block must be covered by some test.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -140,7 +140,7 @@ const mentioned = pages
   .flatMap((page) => [...textOf(page).matchAll(/`([^`\n]+)`/g)].map((match) => match[1] ?? ''))
   .filter((code) => isOfRepository(code));
 
-test.each([...new Set([...commands.filter(isOfRepository), ...mentioned])])('exists: %s', check);
+test.each([...new Set([...commands.filter(isOfRepository), ...mentioned])])('the command exists: %s', check);
 
 test('reports a command that does not exist or has an unknown flag', () => {
   for (const wrong of [
@@ -173,7 +173,7 @@ test.each([
     'packages/sluice-server/src/cli/serve.ts',
     '{ http: 8080, grpc: 8081, resp: 6380 }',
   ],
-])('%s: the description next to a command is correct: %s', (page, words, file, proof) => {
+])('%s: the description of the command is correct: %s', (page, words, file, proof) => {
   expect(textOf(page)).toContain(words);
   expect(textOf(file)).toContain(proof);
 });

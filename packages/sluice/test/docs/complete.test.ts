@@ -1,6 +1,6 @@
 /**
- * Completeness of the documentation: links resolve, and everything that needs a page, a picture or a row in a table has
- * one.
+ * Checks that the documentation is complete. Links must resolve, and everything that needs a page, a picture or a row in a table
+ * must have one.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -83,7 +83,7 @@ describe('an algorithm', () => {
     expect(statSync(file).size).toBeLessThan(15_000);
   });
 
-  it('has a folder for each picture', async () => {
+  it('has a folder if there is a picture of it', async () => {
     expect(Object.keys((await drawing).PICTURES).toSorted()).toEqual(names.toSorted());
   });
 

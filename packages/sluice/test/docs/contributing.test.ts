@@ -1,4 +1,4 @@
-/** The contributors' pages: the folder overview, the example algorithm in TypeScript and Lua, and the import rules. */
+/** Checks the contributors' pages: the folder overview, the example algorithm in TypeScript and Lua, and the import rules. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,7 +36,7 @@ const entriesOf = (folder: string): string[] =>
 const folders = entriesOf(sources).filter((name) => name.endsWith('/'));
 
 describe('the folder overview', () => {
-  test('names every folder of the library and no other', () => {
+  test('names every folder of the library and no other folder', () => {
     const [, ...names] = namesIn(places);
     expect(names.toSorted()).toEqual(folders.toSorted());
   });
@@ -123,7 +123,7 @@ describe('the example algorithm, bundled with its Lua', () => {
     const tree = treeWith(['scripts/bundle-lua.mjs'], {
       [`${sources}/algorithms/lifetime/lifetime.lua`]: lua,
       [`${sources}/stores/redis/lua.ts`]: '',
-      // Without the part that prints.
+      // The part that prints is left out.
       'lifetime.ts': `${typescript.split('const limiter')[0]?.replace(`'sluice'`, `'${sourceOf('sluice')}'`)}export { lifetime };\n`,
     });
     const { status } = spawnSync(process.execPath, ['scripts/bundle-lua.mjs'], { cwd: tree });

@@ -116,7 +116,7 @@ describe('an example', () => {
     expect(stdout).toMatch(/allowed false, retry after \d+ ms\.\s*$/);
   });
 
-  it.each([...servers, ...stories])('is short and says how to run it: %s', (file) => {
+  it.each([...servers, ...stories])('is short and has a comment that says how to run it: %s', (file) => {
     expect(textOf(file).split('\n').length - 1).toBeLessThanOrEqual(40);
     expect(textOf(file)).toContain(`node examples/${file}\n`);
   });

@@ -1,4 +1,4 @@
-/** Claims of SECURITY.md that no other test covers. */
+/** Tests the claims of SECURITY.md that no other test covers. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
@@ -68,7 +68,7 @@ describe('script injection', () => {
 });
 
 describe('key floods', () => {
-  test('keys of a megabyte use no more memory than others', async () => {
+  test('keys of a megabyte use no more memory than short keys', async () => {
     const long = 'x'.repeat(1_000_000);
     const limiter = createLimiter('2/h', {
       store: redis(client, { onFailure: 'throw', deadline: '10s' }),
@@ -97,7 +97,7 @@ describe('key floods', () => {
 });
 
 describe('guessing', () => {
-  test('a lockout applies to the address that guesses, and not to the account it tries', () => {
+  test('a lockout applies to the address that guesses passwords, not to the account that it tries', () => {
     const policies = { tries: '3/h', lockout: penalty({ after: 3, within: '1h', block: '1d' }) };
     const limiter = createLimiter(policies, { store: memory({ clock: manualClock() }) });
     for (let i = 0; i < 50; i++) limiter.take('alice from 6.6.6.6');
@@ -118,7 +118,7 @@ test('an error message about an option shows at most a hundred characters of the
 describe('dependencies', () => {
   const root = new URL('../../', import.meta.url);
 
-  test('the package has none', () => {
+  test('the package has no runtime dependency', () => {
     const manifest = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as Record<
       string,
       object

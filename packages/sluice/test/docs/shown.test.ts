@@ -25,7 +25,7 @@ describe('docs/how-it-works.md', () => {
   const block = reading('docs/how-it-works.md');
   const drawing = block('', `row of 'alice'`);
 
-  test('the policies in the drawing have the cells that it shows', async () => {
+  test('the policies in the drawing have the cells that the drawing shows', async () => {
     const [, text = ''] = /createLimiter\((.*)\)/.exec(drawing) ?? [];
     const pairs = [...text.matchAll(/(\w+): '(.+?)'/g)].map(([, name = '', policy = '']) => [name, policy]);
     const widths: Record<string, number> = {};
@@ -112,7 +112,7 @@ describe('packages/sluice/src/stores/redis/README.md', () => {
     ).toEqual(cases.map(([label]) => label));
   });
 
-  test.each(cases)('the value matches the drawing: %s', async (label, policies, isBlocked, before) => {
+  test.each(cases)('the stored value matches the drawing: %s', async (label, policies, isBlocked, before) => {
     const name = `drawn ${process.pid} ${label}`;
     const store = redis(client, { deadline: '10s' });
     if (before !== undefined) {
@@ -124,7 +124,7 @@ describe('packages/sluice/src/stores/redis/README.md', () => {
     await limiter.take('a', 2);
     if (isBlocked) await limiter.block('a', '1h');
     const value = (await client.getBuffer(`${name}:{a}`)) ?? Buffer.alloc(0);
-    // One number each, except for the marker, the sign of a block, and entries of two numbers.
+    // Each part of the drawing is one number, except for the marker, the sign of a block, and entries of two numbers.
     const line = drawing.split('\n').find((text) => text.startsWith(`${label}  `)) ?? '';
     const places: Record<string, number> = {};
     let length = 0;

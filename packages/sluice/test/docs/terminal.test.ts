@@ -33,7 +33,7 @@ describe('decision 13', () => {
   const block = reading('docs/decisions/0013-the-clock-is-read-once-per-check.md');
   const line = block('sh', 'node -e');
 
-  test('the cost of reading the clock is printed', async () => {
+  test('the command prints the cost of reading the clock', async () => {
     expect(await typed(line)).toMatch(/^\d+\.\d+ ns\n$/);
   });
 });

@@ -1,4 +1,4 @@
-/** Fractional costs, and costs near the largest one that is accepted. */
+/** Tests fractional costs, and costs near the maximum. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import {
@@ -90,7 +90,7 @@ function afterAnything(
 describe.each(Object.entries(ALL))(
   'with fractional costs, after refunds and overdrafts: %s',
   (_, policies) => {
-    test('denies before every announced instant and allows at it', () => {
+    test('denies until the announced instant and allows at that instant', () => {
       afterAnything(policies, (limiter, clock, draw) => {
         const cost = someCost(draw);
         const { allowed, retryAfter } = limiter.peek('k', cost);
@@ -161,7 +161,7 @@ describe('memory and Redis', () => {
   afterAll(() => client.disconnect());
   const make = (clock: ManualClock) => redis(client, { onFailure: 'throw', clock, deadline: '30s' });
 
-  test.each(Object.entries(LIMITS))('make the same decisions: %s', (name, policies) => {
+  test.each(Object.entries(LIMITS))('make the same decisions for %s', (name, policies) => {
     const options = { name: `fractions ${process.pid} ${name}` };
     return compare(policies, make, options, { hits: 1500, atOnce: 6 }, SEED);
   });

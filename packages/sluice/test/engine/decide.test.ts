@@ -31,7 +31,7 @@ describe('a partial take', () => {
     clearIn: (_, row, at) => (row[at] === 0 ? 0 : Infinity),
   };
 
-  test('takes one unit less if the policy would deny the units that it has left', () => {
+  test('takes one unit less if the policy would deny all the units that it has left', () => {
     const policy: Policy = { algorithm: pairs, params: { limit: 5 }, limit: 5, window: 1000 };
     const limiter = createLimiter(policy, { store: memory({ clock: manualClock(START) }) });
     expect(limiter.take('k', { cost: 8, mode: 'partial' })).toMatchObject({ allowed: true, taken: 4 });
@@ -107,7 +107,7 @@ describe('a penalty', () => {
     expect(blockOf(strike())).toBe(1000);
   });
 
-  test('lasts longer by no more than the clock went back, and attempts do not extend it', () => {
+  test('is extended by at most the time that the clock went back, and not by attempts', () => {
     const { clock, strike } = open();
     for (let i = 0; i < 3; i++) strike();
     clock.set(START - 5000);
@@ -116,7 +116,7 @@ describe('a penalty', () => {
     expect(blockOf(strike())).toBe(0);
   });
 
-  test('counts the time for new strikes from the first of them, not from the end of the last block', () => {
+  test('measures `within` for new strikes from the first of them, not from the end of the last block', () => {
     const { clock, strike } = open();
     for (let i = 0; i < 3; i++) strike();
     for (const second of [10, 10.5]) {
@@ -144,7 +144,7 @@ describe('a penalty', () => {
     const row = new Float64Array(4);
     for (let i = 0; i < 3; i++) penaltyAlgorithm.take(params, row, 0, START, 1);
     const until = row[2];
-    // Less than TIME_EPSILON before the end of the block, so the take is allowed.
+    // This is less than TIME_EPSILON before the end of the block, so the take is allowed.
     penaltyAlgorithm.take(params, row, 0, until - TIME_EPSILON / 2, 1);
     expect([...row]).toEqual([1, until, until, params.block]);
   });

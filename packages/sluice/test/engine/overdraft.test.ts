@@ -50,7 +50,7 @@ function openHere(policies: Policies): { limiter: Limiter; clock: ManualClock } 
   return { limiter: createLimiter(policies, { store: memory({ clock }) }), clock };
 }
 
-/** Ten per minute with every algorithm, and how long a key may be denied after many attempts. */
+/** A limit of ten per minute with every algorithm, and how long a key may be denied after many attempts. */
 const TEN_A_MINUTE: Readonly<Record<string, readonly [Policies, number]>> = {
   gcra: [gcra({ limit: 10, per: MINUTE }), MINUTE],
   'token bucket in steps': [
@@ -79,7 +79,7 @@ describe.each(Object.entries(TEN_A_MINUTE))('mode always on %s', (name, [policie
     expect(retryAfter).toBeLessThanOrEqual(longest + 0.001);
   });
 
-  test('a client that does not stop stays denied', () => {
+  test('a client that does not stop trying stays denied', () => {
     const { limiter, clock } = openHere(policies);
     for (let i = 0; i < 100; i++) limiter.take('k', { mode: 'always' });
     let passed = 0;
@@ -111,7 +111,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
     expect(retryAfter).toBeLessThanOrEqual(MINUTE);
   });
 
-  test('maxDelay: Infinity charges every attempt in full', async () => {
+  test('a maxDelay of Infinity charges every attempt in full', async () => {
     const { limiter } = open('10/min', store);
     await Promise.all(
       Array.from({ length: 10_000 }, async () => limiter.take('k', { mode: 'always', maxDelay: Infinity })),
@@ -125,7 +125,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
     expect((await limiter.peek('k')).retryAfter).toBe(5 * MINUTE);
   });
 
-  test('each of several policies is charged up to its own bound, and taken is what all of them were charged', async () => {
+  test('each of several policies is charged up to its own bound, and `taken` is the amount that all of them were charged', async () => {
     const policies = { burst: gcra({ limit: 10, per: '1s' }), hour: fixedWindow({ limit: 1000, per: '1h' }) };
     const { limiter } = open(policies, store);
     let taken = 0;
@@ -156,7 +156,7 @@ describe.each(['memory', 'shared memory', 'redis'] as const)('on %s', (store) =>
     expect((await limiter.peek('k')).retryAfter).toBeCloseTo(1100);
   });
 
-  test('reserve books as far ahead as maxDelay says', async () => {
+  test('reserve books at most maxDelay ahead', async () => {
     const { limiter } = open('10/s', store);
     const far = { maxDelay: Infinity };
     const turns = await Promise.all(Array.from({ length: 1000 }, async () => limiter.reserve('k', far)));
@@ -170,7 +170,7 @@ test('100,000 reserves on 10/s lock the key for a second, not for 2.78 hours', (
   expect(limiter.peek('k').retryAfter).toBeLessThanOrEqual(1100.001);
 });
 
-test('reserve books as far ahead as the longest window of several policies', () => {
+test('reserve books at most as far ahead as the longest window of several policies', () => {
   const { limiter } = openHere({
     second: gcra({ limit: 10, per: '1s' }),
     minute: gcra({ limit: 20, per: '1m' }),
@@ -187,12 +187,12 @@ test('maxDelay is rejected in the other modes of take', () => {
 });
 
 describe('partial takes above two million a second', () => {
-  test.each([2e6, 3e6, 1e7, 1e9])('%d per second: a fresh key allows its whole burst', (limit) => {
+  test.each([2e6, 3e6, 1e7, 1e9])('allow a fresh key its whole burst at %d per second', (limit) => {
     const { limiter } = openHere(gcra({ limit, per: '1s', burst: 100 }));
     expect(limiter.take('k', { cost: 1000, mode: 'partial' })).toMatchObject({ allowed: true, taken: 100 });
   });
 
-  test('always take what fits', async () => {
+  test('always take as many units as fit', async () => {
     for (let limit = 2_000_003; limit < 9_000_000; limit += 70_001) {
       const { limiter, clock } = openHere(gcra({ limit, per: '1s', burst: limit / 100 }));
       for (let i = 0; i < 50; i++) {

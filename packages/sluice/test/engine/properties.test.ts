@@ -62,7 +62,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('denies at every point before the announced instant and allows at it', () => {
+    test('denies at every point before the announced instant and allows at that instant', () => {
       fc.assert(
         fc.property(trace, cost, fc.double({ min: 0, max: 1, noNaN: true }), (steps, asked, part) => {
           const { limiter, clock } = open(policies);
@@ -137,7 +137,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('taking and giving back never makes more units available', () => {
+    test('taking units and refunding them never makes more units available', () => {
       fc.assert(
         fc.property(trace, trace, cost, (before, after, given) => {
           const plain = open(policies);
@@ -162,7 +162,7 @@ for (const [name, { policies, atMost, window }] of Object.entries(CASES)) {
       );
     });
 
-    test('a refund never makes more available than a new key has', () => {
+    test('a refund never makes more units available than a new key has', () => {
       fc.assert(
         fc.property(trace, cost, (steps, given) => {
           const { limiter, clock } = open(policies);

@@ -14,7 +14,7 @@ describe.each([
   ['a tier', true],
   ['the base', false],
 ])('with the slower policy in %s, a flood of new keys under the faster policy', (_, isTier) => {
-  /** `slow` and `fast` read the same rows. To the faster policy, a row of the slower one is fully replenished. */
+  /** `slow` and `fast` read the same rows. For the faster policy, a row of the slower one counts as fully replenished. */
   function open() {
     const [base, other] = isTier ? [minutely, daily] : [daily, minutely];
     const store = memory({ clock: manualClock(NOON), maxKeys: KEYS });

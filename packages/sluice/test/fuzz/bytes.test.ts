@@ -1,4 +1,4 @@
-/** Any bytes that a server sends or stores lead to a decision, or to an error with a code. */
+/** Fuzz tests. Any bytes that a server sends or stores must lead to a decision, or to an error with a code. */
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';

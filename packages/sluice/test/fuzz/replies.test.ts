@@ -1,4 +1,7 @@
-/** Errors, rows and answers from a server, whatever they contain, lead to a decision or to an error with a code. See also bytes.test.ts. */
+/**
+ * Fuzz tests. Errors, rows and answers from a server, whatever they contain, must lead to a decision or to an error with a code.
+ * See also bytes.test.ts.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -69,7 +72,7 @@ describe('errors of Redis', () => {
     odd,
   );
 
-  test.each(['gcra', 'calendar'])('%s: cause at most a few retries, whatever they say', async (kind) => {
+  test.each(['gcra', 'calendar'])('%s: any message causes at most a few retries', async (kind) => {
     const policy =
       kind === 'gcra' ? gcra({ limit: 5, per: '1s' }) : fixedWindow({ limit: 5, align: 'month' });
     await fc.assert(

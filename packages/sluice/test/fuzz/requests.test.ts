@@ -1,4 +1,7 @@
-/** Untrusted text in requests and responses: it can neither impersonate another client nor add to a response field. */
+/**
+ * Fuzz tests of untrusted text in requests and responses. It must neither impersonate another client nor break out of a response
+ * field.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createLimiter, memory, SluiceError } from '../../src/index.ts';
@@ -43,7 +46,7 @@ describe('addresses', () => {
   const chain = fc.array(entry, { maxLength: 5 }).map((entries) => entries.join(', '));
 
   test.each(TRUST)(
-    '%s with trustProxy %j: the client is an address, whatever the header contains',
+    '%s with trustProxy %j: the client is always an address, whatever the header contains',
     (header, trustProxy) => {
       let others = 0;
       fc.assert(

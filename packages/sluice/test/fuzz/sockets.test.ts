@@ -1,4 +1,4 @@
-/** Untrusted input on the ipc socket, and table names that become part of an SQL statement. */
+/** Fuzz tests of untrusted input on the ipc socket, and of table names that become part of an SQL statement. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';

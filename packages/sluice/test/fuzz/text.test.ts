@@ -1,4 +1,7 @@
-/** No text makes a parser crash, misread it, or take longer than linear time. Headers are tested in http/announced.test.ts. */
+/**
+ * Fuzz tests. No text may make a parser crash, misread it, or take longer than linear time. Headers are tested in
+ * http/announced.test.ts.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createLimiter, type Policies, SluiceError } from '../../src/index.ts';
@@ -93,7 +96,7 @@ describe('policies', () => {
     );
   });
 
-  test('no policy name is lost', () => {
+  test('every policy of a text keeps its name', () => {
     const name = fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor', 'toString', '1', ''));
     fc.assert(
       fc.property(fc.uniqueArray(name, { minLength: 1, maxLength: 5 }), (names) => {
@@ -109,7 +112,7 @@ describe('policies', () => {
 });
 
 describe('durations', () => {
-  test('any text is a positive duration or rejected with ERR_DURATION', () => {
+  test('any text is parsed as a positive duration or rejected with ERR_DURATION', () => {
     const signs = fc.array(
       fc.constantFrom(...'0159.- '.split(''), 'ms', 's', 'm', 'h', 'd', 'w', 'min', 'e9'),
     );
@@ -182,14 +185,14 @@ describe('stored names of keys', () => {
     );
   });
 
-  test('Redis: a subject that looks like the encoded form of another one is a different subject', () => {
+  test('Redis: a subject that looks like the encoded form of another subject is stored separately', () => {
     for (const subject of ['\ud83d', '\0', 'x'.repeat(300)]) {
       const becomes = keyOf('', subject).slice(0, -1);
       expect(keyOf('', becomes)).not.toBe(keyOf('', subject));
     }
   });
 
-  test('Redis: the whole subject is the hash tag, whatever characters it and the name contain', () => {
+  test('Redis: the whole subject is the hash tag, whatever characters the subject and the name contain', () => {
     fc.assert(
       fc.property(text, text, (name, subject) => {
         const key = keyOf(prefixOf(name), subject);
@@ -270,7 +273,7 @@ describe('a megabyte is read in linear time', () => {
       const text = part.repeat(Math.ceil(1_000_000 / part.length));
       const start = process.cpuUsage();
       read(text);
-      // CPU time, so other processes do not count. A quadratic parser would take minutes.
+      // CPU time is measured, so that other processes do not count. A quadratic parser would take minutes.
       expect([part, process.cpuUsage(start).user > 5e6]).toEqual([part, false]);
     }
   });

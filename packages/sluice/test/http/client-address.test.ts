@@ -34,7 +34,7 @@ describe('clientAddress without a trusted proxy', () => {
       expect(clientAddress(from(text))).toBe('203.0.113.7');
   });
 
-  it('tells IPv4 clients behind NAT64 apart, and joins them with their plain IPv4 address', () => {
+  it('distinguishes IPv4 clients behind NAT64, and treats each like its plain IPv4 address', () => {
     for (const text of ['64:ff9b::203.0.113.7', '64:ff9b::cb00:7107', '64:FF9B:0:0:0:0:203.0.113.7'])
       expect(clientAddress(from(text), { ipv6Prefix: 128 })).toBe('203.0.113.7');
     expect(clientAddress(from('64:ff9b::203.0.113.8'))).toBe('203.0.113.8');
@@ -54,7 +54,7 @@ describe('clientAddress without a trusted proxy', () => {
     expect(forwarded('::ffff:10.0.0.1', '198.51.100.1', { trustProxy: 'private' })).toBe('198.51.100.1');
   });
 
-  it('treats each IPv6 prefix as one client', () => {
+  it('treats all addresses of an IPv6 prefix as one client', () => {
     const of = (text: string, ipv6Prefix?: number) => clientAddress(from(text), { ipv6Prefix });
     expect(of('2001:db8:0:1ff::1')).toBe('2001:db8:0:100::/56');
     expect(of('2001:db8:0:100:ffff:ffff:ffff:ffff')).toBe('2001:db8:0:100::/56');
@@ -131,7 +131,7 @@ describe('clientAddress behind proxies', () => {
     expect(clientAddress(request, { trustProxy: 1 })).toBe('203.0.113.7');
   });
 
-  it("reads each platform's own header", () => {
+  it('reads the header of each platform', () => {
     const headers = {
       'cf-connecting-ip': '203.0.113.1',
       'fly-client-ip': '203.0.113.2',
@@ -207,7 +207,7 @@ describe('clientAddress behind proxies', () => {
     }
   });
 
-  it('drops the port of an address, and nothing else that looks like one', () => {
+  it('drops the port of an address, but not other text that looks like a port', () => {
     const of = (text: string) => forwarded('10.0.0.1', text, { trustProxy: 1 });
     expect(of('[2001:db8::1]')).toBe('2001:db8:0:0::/56');
     expect(of('[203.0.113.7]:80')).toBe('203.0.113.7');

@@ -36,7 +36,7 @@ const request = (user?: string): Asked => ({
 });
 const out = (status = 200, aborted = false): Outcome => ({ status, aborted });
 
-/** Allows `limit` requests per hour; the clock does not move. */
+/** A limiter that allows `limit` requests per hour, on a clock that does not move. */
 const perHour = (limit: number, name = 'default') =>
   createLimiter(
     { [name]: fixedWindow({ limit, per: '1h' }) },
@@ -100,7 +100,7 @@ describe('createGuard', () => {
     expect((await verdict).decision?.allowed).toBe(true);
   });
 
-  it('awaits a body that is a promise', async () => {
+  it('awaits a response body that is a promise', async () => {
     const guard = guardOf({
       limiter: perHour(1),
       cost: 2,
@@ -117,14 +117,14 @@ describe('createGuard', () => {
     ['text', 'calm down', 'text/plain; charset=utf-8', 'calm down'],
     ['nothing', undefined, 'application/json', ''],
     ['null', null, 'application/json', 'null'],
-  ])('sends a body that is %s', (_, body, type, sent) => {
+  ])('sends a response body that is %s', (_, body, type, sent) => {
     const guard = guardOf({ limiter: perHour(1), cost: 2, body: () => body });
     expect(synchronous(guard(request())).refusal).toEqual({ status: 429, type, body: sent });
   });
 });
 
 describe('a guard with several limits', () => {
-  it('charges all or none', () => {
+  it('charges all of its limits or none', () => {
     const [wide, narrow] = [perHour(10, 'wide'), perHour(1, 'narrow')];
     const guard = guardOf({ limiter: wide, limits: [{ limiter: narrow, key: () => 'all' }] });
     expect(synchronous(guard(request())).refusal).toBeUndefined();
@@ -134,7 +134,7 @@ describe('a guard with several limits', () => {
     expect(wide.peek('192.0.2.1').remaining).toBe(9);
   });
 
-  it('charges all or none across two stores', async () => {
+  it('charges all of its limits or none, even across two stores', async () => {
     const [wide, narrow] = [onRedis(10), perHour(1)];
     const guard = guardOf({ limits: [{ limiter: wide }, { limiter: narrow }] });
     expect((await guard(request())).refusal).toBeUndefined();
@@ -163,7 +163,7 @@ describe('a guard with several limits', () => {
     });
   });
 
-  it('rejects once if two of them fail, and leaves no unhandled rejection', async () => {
+  it('rejects once if two of its limits fail, and leaves no unhandled rejection', async () => {
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);
     cleanups.push(() => process.off('unhandledRejection', unhandled));
@@ -228,7 +228,7 @@ describe('Retry-After for clients that wait for the same window', () => {
     expect(most(values)).toBeLessThan(300);
   });
 
-  it('is the same for each denial of a client, and not earlier than t', () => {
+  it('is the same for each denial of a client, and never earlier than the t parameter', () => {
     const [values, again] = [told('1/min fixed-window'), told('1/min fixed-window')];
     expect(values).toEqual(again);
     expect(Math.min(...values)).toBeGreaterThanOrEqual(20);
@@ -384,7 +384,7 @@ describe('a later guard', () => {
     expect(new Map(headers).get('RateLimit')).toBe('"default";r=4;t=3600,"default-2";r=1;t=3600');
   });
 
-  it('with the same limiter adds its cost, and reports the policies once', () => {
+  it('with the same limiter adds its own cost, and reports the policies only once', () => {
     const limiter = perHour(10);
     const asked = request();
     synchronous(guardOf(limiter)(asked));

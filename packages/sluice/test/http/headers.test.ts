@@ -93,7 +93,7 @@ describe('draft-11', () => {
     ]);
   });
 
-  it('reports nothing left for a manually blocked key', () => {
+  it('reports 0 remaining units for a manually blocked key', () => {
     const limiter = createLimiter('10/s', { store: memory({ clock: manualClock(0) }) });
     limiter.block('k', '1m');
     expect(rateLimitHeaders(limiter.take('k'))).toEqual([
@@ -137,7 +137,7 @@ describe('Retry-After', () => {
 });
 
 describe('the header style', () => {
-  it('legacy resets in seconds from now', () => {
+  it('legacy gives the reset in seconds from now', () => {
     expect(rateLimitHeaders(denied(1500, { resetAfter: 30_001 }), { style: 'legacy' })).toEqual([
       ['X-RateLimit-Limit', '100'],
       ['X-RateLimit-Remaining', '0'],
@@ -146,7 +146,7 @@ describe('the header style', () => {
     ]);
   });
 
-  it('github resets in seconds since 1970', () => {
+  it('github gives the reset in seconds since 1970', () => {
     expect(rateLimitHeaders(decision(), { style: 'github', now: 1_700_000_000_500 })).toEqual([
       ['X-RateLimit-Limit', '100'],
       ['X-RateLimit-Remaining', '50'],
@@ -175,7 +175,7 @@ describe('the header style', () => {
     }
   });
 
-  it('that comes first wins if several set the same header', () => {
+  it('that is listed first wins if several styles set the same header', () => {
     expect(rateLimitHeaders(denied(500), { style: ['draft-11', 'sharkey', 'legacy'] })).toEqual([
       ['RateLimit-Policy', '"default";q=100;w=60'],
       ['RateLimit', '"default";r=0;t=1'],
@@ -187,7 +187,7 @@ describe('the header style', () => {
     ]);
   });
 
-  it('or option that does not exist is rejected by name', () => {
+  it('is rejected by name if it or one of its options does not exist', () => {
     expect(() => rateLimitHeaders(decision(), { style: 'draft-99' as HeaderStyle })).toThrow(
       expect.objectContaining({ code: 'ERR_CHOICE', option: 'rateLimitHeaders.style', value: 'draft-99' }),
     );
@@ -201,7 +201,7 @@ describe('the header style', () => {
 });
 
 describe('problem details', () => {
-  it('list only the policies that denied', () => {
+  it('list only the policies that denied the request', () => {
     const clock = manualClock(0);
     const limiter = createLimiter(
       { burst: gcra({ limit: 1, per: '10s' }), daily: fixedWindow({ limit: 1, per: '1d' }), year: '9/365d' },

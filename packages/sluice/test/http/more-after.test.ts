@@ -1,4 +1,4 @@
-/** `t` in the RateLimit header: the time until a policy has one unit more than `r`. */
+/** Tests `t` in the RateLimit header, which is the time until a policy has one unit more than `r`. */
 import { describe, expect, test } from 'vitest';
 import { limitedFetch, moreAfter, rateLimitHeaders } from '../../src/http/index.ts';
 import { createLimiter, type Decision, memory, type Policies, type PolicyState } from '../../src/index.ts';
@@ -96,7 +96,7 @@ describe('the RateLimit header', () => {
   const store = memory({ clock });
   const header = (decision: Decision) => new Map(rateLimitHeaders(decision)).get('RateLimit');
 
-  test('announces when the next unit of 10/min is replenished, not the last', () => {
+  test('announces when the next unit of 10/min is replenished, not when the last one is', () => {
     const limiter = createLimiter('10/min', { store });
     expect(header(limiter.take('a', 10))).toBe('"default";r=0;t=6');
     const denied = new Map(rateLimitHeaders(limiter.take('a')));
@@ -120,7 +120,7 @@ describe('the RateLimit header', () => {
   });
 });
 
-test('limitedFetch waits for the next unit of a guarded handler, and passes', async () => {
+test('limitedFetch waits for the next unit of a guarded handler, and its next request is allowed', async () => {
   const clock = manualClock(START);
   const limiter = createLimiter('10/min', { store: memory({ clock }) });
   const guarded = withRateLimit({ limiter, key: () => 'client' }, () => new Response('hello'));

@@ -1,4 +1,4 @@
-/** Stores with a given clock: invalid times are rejected, and a time of 0 is valid. */
+/** Tests stores with a custom clock. Invalid times must be rejected, and a time of 0 is valid. */
 import { expect, test } from 'vitest';
 import { createLimiter, memory } from '../../src/index.ts';
 import { type CasService, casStore } from '../../src/stores/cas/cas.ts';
@@ -6,7 +6,7 @@ import { sharedMemory } from '../../src/stores/shared-memory/index.ts';
 import { type ManualClock, manualClock } from '../../src/testing/index.ts';
 import { type MakeStore, STORES } from '../support/stores.ts';
 
-/** A service in this process, which never expires anything. */
+/** A compare-and-swap service in this process that never expires a row. */
 function service(): CasService<number> {
   const values = new Map<string, { value: Uint8Array; version: number }>();
   return {

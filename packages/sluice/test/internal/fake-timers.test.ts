@@ -1,4 +1,4 @@
-/** The default clock under fake timers, as vitest, Jest and Sinon install them. */
+/** Tests the default clock under fake timers, as vitest, Jest and Sinon install them. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createLimiter, type Decision, leased, memory, type Store, synced } from '../../src/index.ts';
 import { redis } from '../../src/stores/redis/index.ts';
@@ -183,7 +183,7 @@ describe('switching between real and fake time', () => {
     expect(limiter.take('alice')).toMatchObject({ allowed: true, remaining: 1 });
   });
 
-  test('a store that was called under fake timers still enforces its deadlines afterwards', async () => {
+  test('a store that was called under fake timers still enforces its deadlines in real time', async () => {
     const client = { send: () => new Promise<never>(() => {}) };
     const store = redis(client, { deadline: 20, onFailure: 'deny' });
     const limiter = createLimiter('1/min', { store, name: 'api' });

@@ -28,7 +28,7 @@ const POLICY = "policies must be a policy, such as '100/min' or gcra({ limit: 10
 const STORE = 'must be a store, such as memory() or redis(client)';
 const WRAP_REDIS = "wrap the client: redis(client) from 'sluice/redis'";
 const FUNCTION =
-  'a policy function must return one synchronously; load limits before, or choose a tier per call';
+  'a policy function must return one synchronously; load limits beforehand, or choose a tier per call';
 const RATE_LIMIT = 'rateLimit must be an object with options, or a limiter';
 const IN_LIMITER = "it belongs to the limiter: rateLimit({ limiter: createLimiter('100/min') })";
 
@@ -90,12 +90,12 @@ describe('policies', () => {
     [
       'an empty list',
       () => create([]),
-      `${POLICY} (at least one that denies by itself: not only penalty()); got an object [ERR_POLICY]`,
+      `${POLICY} (at least one that denies by itself, not only penalty()); got an object [ERR_POLICY]`,
     ],
     [
       'a penalty alone',
       () => create(penalty({ after: 5, within: '1m', block: '10m' })),
-      `${POLICY} (at least one that denies by itself: not only penalty()); got an object [ERR_POLICY]`,
+      `${POLICY} (at least one that denies by itself, not only penalty()); got an object [ERR_POLICY]`,
     ],
   ]);
 });

@@ -94,7 +94,7 @@ for (const [name, make, good, numbers, durations] of FACTORIES) {
         });
       }
     }
-    test('rejects an unknown option, a missing one, and no options', () => {
+    test('rejects an unknown option, a missing option, and a call without options', () => {
       expect(wrong('lmit', 3)).toMatchObject({
         code: 'ERR_UNKNOWN_OPTION',
         option: `${name}.lmit`,
@@ -234,7 +234,7 @@ describe('limiter', () => {
     expect(errorOf(act)).toMatchObject({ code, option });
   });
 
-  test('names the problem, the option and the value in a one-line message', () => {
+  test('describes the problem, the option and the value in a one-line message', () => {
     expect(errorOf(() => gcra({ limit: -1, per: '1s' })).message).toBe(
       'gcra.limit must be a finite number above 0; got -1 [ERR_NUMBER]',
     );

@@ -1,4 +1,4 @@
-/** Which limiters share keys when they have no name, and which stores require one. */
+/** Tests which limiters share keys if they have no name, and which stores require a name. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -63,7 +63,7 @@ describe('a store that outlives the process or is shared', () => {
     const store = make();
     const policy = '5/min';
     const message =
-      'createLimiter.name is required for a store that outlives the process or is shared: limiters with the same ' +
+      'createLimiter.name is required for a store that outlives the process or is shared, because limiters with the same ' +
       "name share their keys (such as name: 'api'); got undefined [ERR_MISSING_OPTION]";
     for (const create of [
       () => createLimiter(policy, { store }),

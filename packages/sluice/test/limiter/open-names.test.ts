@@ -40,7 +40,7 @@ describe.each(Object.entries(CONFLICTS))('%s', (_, [first, second]) => {
   });
 });
 
-test('the message shows both limiters and says what to do', () => {
+test('the error message shows both limiters and says what to do', () => {
   const store = memory();
   createLimiter('10/min', { store, name: 'api' });
   expect(() => createLimiter({ day: '100/day fixed-window' }, { store, name: 'api' })).toThrow(

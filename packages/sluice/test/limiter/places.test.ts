@@ -1,4 +1,4 @@
-/** Places of `concurrency`: which decision holds which place, and for how long. */
+/** Tests the places of `concurrency`: which decision holds which place, and for how long. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
@@ -91,7 +91,7 @@ describe('keep', () => {
     expect([limiter.peek('k').remaining, renewals()]).toEqual([5, before]);
   });
 
-  test('keeps both shares of a decision that was passed twice', () => {
+  test('keeps both shares if the same decision is passed twice', () => {
     const { clock, limiter } = open(5);
     const [first, second] = limiter.takeMany([{ key: 'k' }, { key: 'k', cost: 2 }]).decisions;
     limiter.keep('k', { of: first });

@@ -1,4 +1,4 @@
-/** Any number of plans with different numbers under one name: which state they share, and how long a row is kept. */
+/** Tests any number of plans with different numbers under one name: which state they share, and how long a row is kept. */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import {
@@ -85,7 +85,7 @@ describe.each(Object.entries(STORES))('%s, compared with Redis', (_, make) => {
   });
 });
 
-/** All numbers vary, except for the time in which a key is fully replenished. */
+/** Families of policies in which all numbers vary, except for the time in which a key is fully replenished. */
 const FAMILIES: Readonly<Record<string, (i: number) => Policies>> = {
   gcra: (i) => gcra({ limit: 5 + (i % 97), per: 1000, burst: 3 + (i % 31) }),
   'fixed window': (i) => fixedWindow({ limit: 5 + i, per: '900ms' }),
@@ -95,7 +95,7 @@ const INHERITED = [undefined, 'additive', 'proportional', 'as-is'] as const;
 
 describe.each([40, 1200])('memory and Redis decide equally with %i sets of numbers', (count) => {
   for (const [family, versionOf] of Object.entries(FAMILIES)) {
-    test.each(INHERITED)(`${family}, inherit: %s`, { timeout: 120_000 }, async (inherit) => {
+    test.each(INHERITED)(`${family} with inherit %s`, { timeout: 120_000 }, async (inherit) => {
       const clock = manualClock(START);
       const draw = random(count + names);
       let version = 0;
@@ -124,7 +124,7 @@ describe('a row in memory', () => {
   const seconds = (key: string): Policies =>
     fixedWindow({ limit: 2, per: 1000 * (1 + Number.parseInt(key, 10)), align: 'first' });
 
-  test('is kept until it expires for the plan that wrote it, whatever the other 999 plans are', () => {
+  test('is kept until it expires for the plan that wrote it, regardless of the 999 other plans', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter(seconds, { store });

@@ -10,7 +10,7 @@ import { STORES } from '../support/stores.ts';
 const DAY = 86_400_000;
 const START = 1_700_000_000_000 - (1_700_000_000_000 % DAY);
 
-/** Without Valkey in wasm, which takes a tenth of a second per answer and runs the same script as Redis. */
+/** All stores except Valkey in wasm, which takes a tenth of a second per answer and runs the same script as Redis. */
 const { valkey: _, ...stores } = STORES;
 
 describe.each(Object.entries(stores))('on %s', (_, make) => {
@@ -26,7 +26,7 @@ describe.each(Object.entries(stores))('on %s', (_, make) => {
     expect((await limiter.peek('alice')).remaining).toBe(49);
   });
 
-  test('a downgrade keeps used units', async () => {
+  test('a downgrade keeps used units used', async () => {
     const { limiter } = open('100/day', { pro: '1000/min' });
     await limiter.take('alice', { tier: 'pro', cost: 70 });
     expect((await limiter.peek('alice')).remaining).toBe(30);
@@ -87,7 +87,7 @@ test('inherit requires a name only if a limiter has neither tiers nor a policy f
   expect(() => createLimiter('5/s', { inherit: 'additive' })).toThrow('createLimiter.name is required');
 });
 
-test('tiers that only count units have the same rows as a limiter without tiers', () => {
+test('a limiter whose tiers only count units has the same rows as a limiter without tiers', () => {
   const [plain] = plansFor(['1000/day fixed-window'], 'api');
   const [base, pro] = plansFor(['1000/day fixed-window', '5000/day fixed-window'], 'api', 'additive');
   for (const plan of [base, pro]) {

@@ -1,4 +1,4 @@
-/** Ending manual blocks early. The conformance suite checks that every store keeps the used units. */
+/** Tests ending manual blocks early. The conformance suite checks that every store keeps the used units. */
 import { describe, expect, test } from 'vitest';
 import {
   type AnyLimiter,
@@ -65,14 +65,14 @@ describe('callers that wait for a blocked key', () => {
   });
 });
 
-test('does not evict the manual block of another key', () => {
+test('unblock does not evict the manual block of another key', () => {
   const limiter = createLimiter('5/h', { store: memory({ maxKeys: 2, clock: manualClock() }) });
   limiter.block('alice', '1h');
   for (let i = 0; i < 1000; i++) limiter.unblock(`unknown ${i}`);
   expect(limiter.take('alice').policy).toBe('block');
 });
 
-test('rejects a key that is not a string', () => {
+test('unblock rejects a key that is not a string', () => {
   expect(() => createLimiter('5/h').unblock(7 as never)).toThrow(
     expect.objectContaining({ code: 'ERR_KEY' }),
   );

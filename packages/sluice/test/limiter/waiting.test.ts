@@ -48,7 +48,7 @@ function open(policies: Parameters<typeof createLimiter>[0], options: { maxWaiti
 }
 
 describe('acquire', () => {
-  test('passes immediately when there is room', async () => {
+  test('passes immediately if units are available', async () => {
     const { enter, woken } = open('2/s');
     await enter('a');
     await enter('b');
@@ -105,7 +105,7 @@ describe('acquire', () => {
     expect(woken.map(([who]) => who)).toEqual(['now', 'high', 'also high', 'low', 'also low']);
   });
 
-  test('answers a timeout with a denial that charged nothing', async () => {
+  test('resolves with a denial that charged nothing when the timeout expires', async () => {
     const { enter, woken, pass, limiter } = open(gcra({ limit: 1, per: '1s' }));
     await enter('a');
     void enter('b', { timeout: 300 });
@@ -189,7 +189,7 @@ describe('acquire', () => {
     expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true, true, true]);
   });
 
-  test('twice as many callers may wait over all keys as for one key; beyond that, the store is called once', async () => {
+  test('lets twice as many callers wait for all keys together as for one key, and calls the store only once for any other caller', async () => {
     const { limiter } = open('1/s', { maxWaiting: 5 });
     const keys = Array.from({ length: 11 }, (_, i) => `key ${i}`);
     for (const key of keys) await limiter.acquire(key);
@@ -295,7 +295,7 @@ describe('acquire', () => {
     expect(woken.at(-1)).toEqual(['c', 0, true]);
   });
 
-  test('10,000 waiters on one key wake in order, with one timer between them', async () => {
+  test('10,000 waiters on one key wake in order, and share one timer', async () => {
     let timers = 0;
     const real = globalThis.setTimeout;
     globalThis.setTimeout = ((...args: Parameters<typeof real>) => {
@@ -351,7 +351,7 @@ describe('reserve', () => {
     expect([1, 2, 3, 4].map(() => limiter.reserve('k').delay)).toEqual([0, 0, 100, 200]);
   });
 
-  test('a policy that does not support reservations does not prevent another from being booked', () => {
+  test('a policy that does not support reservations does not prevent another policy from being booked', () => {
     const { limiter } = open({
       rate: gcra({ limit: 10, per: '1s', burst: 1 }),
       day: fixedWindow({ limit: 3, per: '1d' }),
@@ -359,7 +359,7 @@ describe('reserve', () => {
     expect([1, 2, 3, 4].map(() => limiter.reserve('k').delay)).toEqual([0, 100, 200, Infinity]);
   });
 
-  test('a cancelled turn can be booked again', () => {
+  test('a canceled turn can be booked again', () => {
     const { limiter } = open(gcra({ limit: 10, per: '1s', burst: 1 }));
     limiter.reserve('k');
     const turn = limiter.reserve('k');
@@ -410,7 +410,7 @@ describe('run', () => {
     expect(limiter.peek('k').policies.map(({ remaining }) => remaining)).toEqual([4, 1]);
   });
 
-  test('rejects with the decision when the turn does not come', async () => {
+  test('rejects with the decision if the turn does not come in time', async () => {
     const { limiter } = open('1/s');
     await limiter.acquire('k');
     const refused = limiter.run('k', () => 'never', { timeout: 0 });

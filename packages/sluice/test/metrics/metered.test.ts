@@ -43,7 +43,7 @@ function recorder(): Observer & { readonly calls: Call[] } {
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
 /** A client without a server. */
-/** Generous, for busy machines. */
+/** The deadline is long, for busy machines. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const offlineClient = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
@@ -55,7 +55,7 @@ describe.each(['memory', 'redis 7'])('a metered store on %s', (name) => {
 });
 
 describe('metered', () => {
-  test('returns the same decision object synchronously if the store does', () => {
+  test('returns the decision object of a synchronous store synchronously', () => {
     const store = memory();
     const observer = recorder();
     const limiter = createLimiter('5/h', { store: metered(store, observer), name: 'api' });
@@ -130,7 +130,7 @@ describe('metered', () => {
     expect(times.reduce((sum, took) => sum + took, 0)).toBeLessThanOrEqual(elapsed);
   });
 
-  test('times only asynchronous answers if a store gives both kinds', async () => {
+  test('times only the asynchronous answers of a store that also answers synchronously', async () => {
     const observer = recorder();
     const inner = redis(client, patient);
     const store = metered(leased(inner, { nodes: 1 }), observer);

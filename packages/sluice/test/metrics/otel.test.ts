@@ -18,7 +18,7 @@ import { redis } from '../../src/stores/redis/index.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
-/** Generous, for busy machines. */
+/** The deadline is long, for busy machines. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const offlineClient = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
@@ -47,7 +47,7 @@ function points(data: MetricData | undefined): [object, number][] {
 }
 
 describe('otelMetrics', () => {
-  test('counts by limiter, policy and outcome, and is read on collection', async () => {
+  test('counts by limiter, policy and outcome, and is read when OpenTelemetry collects', async () => {
     const { meter, collect, provider } = sdk();
     const store = metered(memory(), otelMetrics(meter));
     const limiter = createLimiter('5/h', { store, name: 'api' });
@@ -118,7 +118,7 @@ describe('otelMetrics', () => {
     await provider.shutdown();
   });
 
-  test('stops on close', async () => {
+  test('stops reporting when it is closed', async () => {
     const { meter, collect, provider } = sdk();
     const metrics = otelMetrics(meter);
     const limiter = createLimiter('5/h', { store: metered(memory(), metrics) });

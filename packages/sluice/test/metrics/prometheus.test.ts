@@ -10,7 +10,7 @@ import { scrape } from 'sluice-test-support/metrics/scrape.ts';
 
 const client = new Redis(inject('redisPort'), '127.0.0.1');
 afterAll(() => client.disconnect());
-/** Generous, for busy machines. */
+/** The deadline is long, for busy machines. */
 const patient = { deadline: '10s', onFailure: 'throw' } as const;
 const offlineClient = { send: () => Promise.reject(new Error('connect ECONNREFUSED')) };
 
@@ -83,7 +83,7 @@ sluice_answers_total{source="fallback"} 0
     );
   });
 
-  test('keeps a bounded number of series whatever names occur, and their sum is complete', () => {
+  test('keeps a bounded number of series whatever names occur, and counts every hit in one of them', () => {
     const metrics = prometheusMetrics({ maxLimiters: 10 });
     const store = metered(memory({ maxKeys: 10 }), metrics);
     for (let i = 0; i < 300; i++) {
@@ -94,7 +94,7 @@ sluice_answers_total{source="fallback"} 0
     const byKey = createLimiter((key) => ({ [`policy of ${key}`]: '1/h' }), { store, name: 'limiter 0' });
     for (let i = 0; i < 300; i++) byKey.take(`key ${i}`);
     const samples = [...(scrape(metrics.text()).get('sluice_decisions_total')?.samples ?? [])];
-    // 10 limiters and 'other'; 50 policies of one of them and 'other'; 2 outcomes.
+    // There are 10 limiters and 'other', 50 policies of one of them and 'other', and 2 outcomes each.
     expect(samples).toHaveLength(2 * (10 + 1 + 50));
     expect(samples.reduce((sum, [, value]) => sum + value, 0)).toBe(600);
     expect(metrics.text()).toContain(
@@ -105,7 +105,7 @@ sluice_answers_total{source="fallback"} 0
     );
   });
 
-  test('keeps a bounded number of histograms, also if only peeks occur', async () => {
+  test('keeps a bounded number of histograms, even if only peeks occur', async () => {
     const metrics = prometheusMetrics({ maxLimiters: 10 });
     const inner = memory();
     const later: Store<Promise<Decision>> = { ...inner, apply: async (hit) => inner.apply(hit) };

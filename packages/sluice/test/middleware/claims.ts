@@ -58,7 +58,7 @@ export function middlewareClaims(framework: string, start: Start): void {
         });
     }
 
-    /** Allows two requests per minute; the clock does not move. */
+    /** A limiter that allows two requests per minute, on a clock that does not move. */
     const two = () =>
       createLimiter(fixedWindow({ limit: 2, per: '1m' }), { store: memory({ clock: manualClock(0) }) });
 
@@ -161,7 +161,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect(response.headers.get('ratelimit')).toBeNull();
     });
 
-    it("adds a route's limit to the global one, announces both, and refunds one if the other denies", async () => {
+    it("adds a route's limit to the global limit, announces both, and refunds one if the other denies", async () => {
       const [forAll, forLogin] = [
         two(),
         createLimiter({ login: fixedWindow({ limit: 1, per: '1h', align: 'first' }) }),
@@ -224,7 +224,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       expect((await get()).status).toBe(200);
     });
 
-    it('limits HEAD like GET: it holds a place no longer, and a denial has everything but the body', async () => {
+    it('limits HEAD like GET, releases its place as early, and denies it with everything but the body', async () => {
       const limiter = createLimiter({
         atOnce: concurrency({ limit: 1, lease: '1m' }),
         hour: fixedWindow({ limit: 2, per: '1h' }),
@@ -267,7 +267,7 @@ export function middlewareClaims(framework: string, start: Start): void {
       const client = new Redis(inject('redisPort'), '127.0.0.1');
       afterAll(() => client.disconnect());
 
-      it('lets exactly the limit pass out of 20 concurrent requests', async () => {
+      it('lets exactly as many of 20 concurrent requests pass as the limit allows', async () => {
         const store = redis(client, { onFailure: 'throw', deadline: '10s' });
         const limiter = createLimiter('7/h fixed-window', { store, name: `${framework} ${process.pid}` });
         const get = await serve({ limiter, key: () => 'k' });
@@ -288,7 +288,7 @@ export function middlewareClaims(framework: string, start: Start): void {
         return createLimiter('2/h', { store: redis(client, { onFailure, deadline: 50 }), name: 'api' });
       }
 
-      it("answers 503 with problem details under 'throw', and calls onUnavailable", async () => {
+      it("answers 503 with problem details if onFailure is 'throw', and calls onUnavailable", async () => {
         const told: unknown[] = [];
         const get = await serve({
           limiter: await down('throw'),
@@ -302,12 +302,12 @@ export function middlewareClaims(framework: string, start: Start): void {
         expect(handled).not.toHaveBeenCalled();
       });
 
-      it("lets every request pass under 'allow'", async () => {
+      it("lets every request pass if onFailure is 'allow'", async () => {
         const get = await serve({ limiter: await down('allow') });
         for (let i = 0; i < 3; i++) expect((await get()).status).toBe(200);
       });
 
-      it("denies every request under 'deny'", async () => {
+      it("denies every request if onFailure is 'deny'", async () => {
         const get = await serve({ limiter: await down('deny') });
         expect((await get()).status).toBe(429);
       });

@@ -1,6 +1,6 @@
 /**
- * Requests whose connection closes early must free their slots: over HTTP/1.1 with pipelining and over HTTP/2, with every Node
- * framework. Which events Node emits differs between versions, so all of it runs on each supported version.
+ * Requests whose connection closes early must free their slots, over HTTP/1.1 with pipelining and over HTTP/2, with every Node
+ * framework. The events that Node emits differ between versions, so all tests run on each supported version.
  */
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Event streams that stay open for longer than a lease, over a real server. */
+/** Tests event streams that stay open for longer than a lease, over a real server. */
 import { type IncomingMessage, request, type RequestListener, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
@@ -57,7 +57,7 @@ const SERVERS: Servers = {
 };
 
 test.for(Object.entries(SERVERS))(
-  'never opens more than 2 of 20 event streams that outlive many leases: %s',
+  '%s never opens more than 2 of 20 event streams that outlive many leases',
   { timeout: 30_000 },
   async ([, serve]) => {
     const limiter = createLimiter(concurrency({ limit: 2, lease: `${LEASE}ms` }));

@@ -120,7 +120,7 @@ describe('the Fastify plugin', () => {
     expect([forAll, a, b].map((one) => one.peek('k').remaining)).toEqual([8, 8, 0]);
   });
 
-  it('exempts a route with `false` in its config, and limits by address if the config is a limiter', async () => {
+  it('exempts a route whose config is `false`, and limits by address if the config is a limiter', async () => {
     const { server, status } = serve();
     const own = perHour(5);
     server.register(rateLimit, { limiter: perHour(1) });
@@ -131,7 +131,7 @@ describe('the Fastify plugin', () => {
     expect(own.peek('127.0.0.1').remaining).toBe(4);
   });
 
-  it('with global: false limits only routes with a config; {} applies its own limits', async () => {
+  it('with global: false limits only routes with a config, and a config of {} applies the limits of the plugin', async () => {
     const { server, status } = serve();
     server.register(rateLimit, { limiter: perHour(1), global: false });
     server.get('/free', async () => 'free');

@@ -68,7 +68,7 @@ describe('Hono:', () => {
     await expect.poll(() => limiter.peek('k').remaining).toBe(1);
   });
 
-  it('answers 500 and tells the error handler why if the platform provides no client address', async () => {
+  it('answers 500 and passes the reason to the error handler if the platform provides no client address', async () => {
     const errors: Error[] = [];
     const app = new Hono();
     app.onError((error, context) => {

@@ -22,7 +22,7 @@ middlewareClaims('Koa 3', (app) => {
   return running(server.listen(0, '127.0.0.1'));
 });
 
-it('Koa: outer middlewares see a denial like any other response, and may change it', async () => {
+it('Koa: outer middlewares receive a denial like any other response, and may change it', async () => {
   const seen: unknown[] = [];
   const server = new Koa();
   server.use(async (context, next) => {

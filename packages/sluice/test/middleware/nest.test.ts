@@ -166,7 +166,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect([forAll, forClass, forA].map((one) => one.peek('k').remaining)).toEqual([7, 7, 0]);
   });
 
-  it('adds up several decorators on one handler', async () => {
+  it('applies all of several decorators on one handler', async () => {
     const [first, second, third] = [perHour(9), perHour(9), perHour(9)];
     const Letters = controller();
     on(
@@ -183,7 +183,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect([first, second, third].map((one) => one.peek('k').remaining)).toEqual([8, 8, 7]);
   });
 
-  it('lets a controller inherit the limits of its base class, which keeps its own', async () => {
+  it('lets a controller inherit the limits of its base class, without changing the base class', async () => {
     const [base, derived] = [perHour(9), perHour(9)];
     const Letters = controller();
     RateLimit({ limiter: base, key })(Letters);
@@ -198,7 +198,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect([base, derived].map((one) => one.peek('k').remaining)).toEqual([7, 8]);
   });
 
-  it('exempts from all limits with SkipRateLimit; the handler overrides its class', async () => {
+  it('exempts handlers from all limits with SkipRateLimit, and a decorator on a handler overrides that of its class', async () => {
     const Letters = controller();
     SkipRateLimit()(Letters);
     on(Letters, 'b', SkipRateLimit(false));
@@ -225,7 +225,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect(limiter.peek('k').remaining).toBe(7);
   });
 
-  it('with global: false limits only what uses the guard, also with options from a factory', async () => {
+  it('with global: false limits only handlers that use the guard, also with options from a factory', async () => {
     const Letters = controller();
     on(Letters, 'a', UseGuards(RateLimitGuard));
     const LIMITER = Symbol('limiter');
@@ -317,7 +317,7 @@ describe.each(ADAPTERS)('the Nest module on %s', (_, adapter) => {
     expect(limiter.peek('alice b').remaining).toBe(8);
   });
 
-  /** The replies to a client that sends 1, 2, 3. */
+  /** Returns the replies to a client that sends 1, 2 and 3. */
   async function chat(
     options: NestRateLimitOptions,
     headers: Record<string, string> = {},
@@ -460,7 +460,7 @@ describe('the Nest guard in GraphQL', () => {
     };
   }
 
-  it('charges each field of a query; a denied field is null, with a code and retryAfter', async () => {
+  it('charges each field of a query, and a denied field is null, with a code and retryAfter', async () => {
     const limiter = perHour(3);
     const ask = await serve({ limiter });
     const two = await ask('{ a: hello b: hello }');

@@ -1,4 +1,4 @@
-/** The default key behind a proxy: which setting decides about the client's address, and which warnings appear. */
+/** Tests the default key behind a proxy: which setting determines the client's address, and which warnings appear. */
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
@@ -18,7 +18,7 @@ import { rateLimit as onNode } from '../../src/middleware/node-http.ts';
 import type { AnyOptions } from './claims.ts';
 import { listen, running } from './listen.ts';
 
-/** An application's proxy setting: it trusts one proxy, it trusts every proxy, or it is not set. */
+/** The proxy setting of an application, which trusts one proxy, every proxy or none. */
 type Setting = 'one proxy' | 'anyone' | 'nothing';
 
 interface Running {
@@ -112,7 +112,7 @@ const CLIENTS = Array.from({ length: 30 }, (_, i) => `192.0.2.${i}`);
 describe.each(Object.entries(FRAMEWORKS))('%s', (_, start) => {
   const limiter = () => createLimiter('2/h');
 
-  test("limits each client by the framework's own proxy setting", async () => {
+  test("limits each client by the address that the framework's own proxy setting determines", async () => {
     const get = await serve(start('one proxy', { limiter: limiter() }));
     expect(await statuses(get, CLIENTS)).toEqual(CLIENTS.map(() => 200));
     expect(await statuses(get, ['192.0.2.1', '192.0.2.1'])).toEqual([200, 429]);
@@ -193,7 +193,7 @@ describe('warnings about proxies', () => {
     expect(codes()).toEqual([]);
   });
 
-  test('appear if Fastify is given a number of proxies, which it does not apply', async () => {
+  test('appear if Fastify is given a number of proxies, which it ignores', async () => {
     await freshModules();
     const { rateLimit } = await import('../../src/middleware/fastify.ts');
     const { createLimiter: create } = await import('../../src/index.ts');

@@ -1,5 +1,5 @@
 /**
- * Hono and plain fetch handlers on Bun and Deno, which run the sources directly.
+ * Runs Hono and plain fetch handlers on Bun and Deno, which run the sources directly.
  * Needs the devDependencies `bun` and `deno`; if they are missing, the tests fail instead of being skipped.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -90,7 +90,7 @@ describe('tRPC 11:', () => {
     expect(limiter.peek('k').remaining).toBe(0);
   });
 
-  it('adds a second guard to the first, and refunds the first if the second denies', async () => {
+  it('applies two guards to one call, and refunds the first if the second denies', async () => {
     const [forAll, forLogin] = [two(), createLimiter(fixedWindow({ limit: 1, per: '1h' }))];
     const key = () => 'k';
     const { client } = await serve({ limiter: forAll, key }, { limiter: forLogin, key });
@@ -153,14 +153,14 @@ describe('tRPC 11:', () => {
     await expect.poll(() => limiter.peek('k').remaining).toBe(1);
   });
 
-  it('in shadow mode, only reports a denial', async () => {
+  it('in shadow mode, reports a denial but lets the call pass', async () => {
     const denied: Decision[] = [];
     const { client } = await serve({ limiter: two(), shadow: true, onDenied: (_, one) => denied.push(one) });
     for (let i = 0; i < 3; i++) expect(await client.hello.query()).toBe('hello');
     expect(denied).toHaveLength(1);
   });
 
-  it('rejects with SERVICE_UNAVAILABLE while the store is down, or as configured', async () => {
+  it('rejects with SERVICE_UNAVAILABLE while the store is down, unless onFailure says otherwise', async () => {
     const port = await freePort();
     const connection = new Redis(port, '127.0.0.1', { retryStrategy: () => null, maxRetriesPerRequest: 0 });
     connection.on('error', () => {});

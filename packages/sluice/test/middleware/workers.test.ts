@@ -1,4 +1,4 @@
-/** Hono and plain fetch handlers on Cloudflare Workers: workerd runs a bundle of the sources. */
+/** Runs Hono and plain fetch handlers on Cloudflare Workers, with a bundle of the sources in workerd. */
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';

@@ -1,4 +1,4 @@
-/** A bundler that imports one name from 'sluice' keeps only the code which that name needs. */
+/** Tests that a bundle that imports one name from 'sluice' contains only the code that this name needs. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -36,20 +36,20 @@ const NEEDS: Record<string, readonly string[]> = {
 const camel = (folder: string) => folder.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 describe('importing one name', () => {
-  it.each(folders)('keeps no other algorithm: %s', async (folder) => {
+  it.each(folders)('bundles no other algorithm: %s', async (folder) => {
     expect((await algorithmsWith(camel(folder))).toSorted()).toEqual(
       [folder, ...(NEEDS[folder] ?? [])].toSorted(),
     );
   });
 
   it.each(['SluiceError', 'memory', 'casStore', 'leased', 'metered', 'synced'])(
-    'keeps no algorithm: %s',
+    'bundles no algorithm: %s',
     async (name) => {
       expect(await algorithmsWith(name)).toEqual([]);
     },
   );
 
-  it('createLimiter and gcra keep only the algorithms that a policy string can name', async () => {
+  it('bundles only the algorithms that a policy string can name, for createLimiter and gcra', async () => {
     const kept = await algorithmsWith('createLimiter, gcra');
     expect(kept).toContain('gcra');
     for (const folder of ['concurrency', 'min-interval', 'penalty']) expect(kept).not.toContain(folder);

@@ -27,7 +27,7 @@ function namesOf(name: Packed, isWanted: (entry: string) => boolean = () => true
   return lines.join('\n');
 }
 
-/** These import the declarations of a framework, which take longer to compile than all other entries together. */
+/** Entries that import the declarations of a framework, which take longer to compile than all other entries together. */
 const framed = ['./fastify', './hono', './nest'];
 const inBrowsers = ['.', './store', './http', './fetch', './testing'];
 

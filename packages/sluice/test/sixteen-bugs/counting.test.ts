@@ -1,4 +1,4 @@
-/** Bugs in counting. docs/sixteen-bugs.md describes each of them. */
+/** Tests for bugs in counting. docs/sixteen-bugs.md describes each of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
@@ -40,7 +40,7 @@ describe('3. denied expensive calls that use up what is left', () => {
 
   peer<Flexible>(
     'rate-limiter-flexible',
-    'a denied call for 8 uses up the 3 that are left',
+    'a denied call for 8 units uses up the 3 that are left',
     async (flexible) => {
       const limiter = new flexible.RateLimiterMemory({ points: 10, duration: 60 });
       await limiter.consume('k', 7);
@@ -58,7 +58,7 @@ describe('4. combined limits that use up each other', () => {
       expect((await limiter.peek('k')).policies[1]?.remaining).toBe(8);
     });
 
-    test('does not charge one limit if the other denies, with a key each', async () => {
+    test('does not charge one limit if the other denies, with a separate key for each', async () => {
       const clock = manualClock(START);
       const store = make(clock);
       const perUser = createLimiter('2/min fixed-window', { store, name: 'user' });
@@ -75,7 +75,7 @@ describe('4. combined limits that use up each other', () => {
       expect((await perAddress.peek('address')).remaining).toBe(8);
     });
 
-    test('does not charge one limit if the other denies, with a key each and concurrent calls', async () => {
+    test('does not charge one limit if the other denies, with a separate key for each and concurrent calls', async () => {
       const store = make(manualClock(START));
       const perUser = createLimiter('2/min fixed-window', { store, name: 'user' });
       const perAddress = createLimiter('100/day fixed-window', { store, name: 'address' });
@@ -246,7 +246,7 @@ describe('11. checks that take longer the more hits there were', () => {
   }
 });
 
-describe('12. resets that leave −1 behind', () => {
+describe('12. resets that leave a count of −1', () => {
   describe.each(EVERY_STORE)('%s', (_, make) => {
     test.each(Object.entries(kinds(3, 60_000)))(
       '%s: a refund after a reset has no effect',
@@ -303,29 +303,32 @@ describe('14. stores that disagree', () => {
   /** Milliseconds. At these times a float64 has a resolution of a quarter of a microsecond. */
   const EDGES = [0, 0.00025, 0.0005, 0.00075, 0.001];
 
-  test.each(Object.entries(CASES))('all stores give bit-equal answers: %s', async (name, { policies }) => {
-    const opened = EVERY_STORE.map(([, make]) => open(make, policies));
-    const draw = random(name.length);
-    const go = (gap: number) => {
-      for (const { clock } of opened) clock.set(clock.now() + gap);
-    };
-    const agree = async (ask: Ask) => {
-      const [first, ...others] = await Promise.all(opened.map(({ limiter }) => ask(limiter)));
-      for (const other of others) expect(other).toEqual(first);
-      return first;
-    };
-    for (let i = 0; i < 60; i++) {
-      go(someGap(draw));
-      await agree(someVerb(draw));
-      // Where they could differ: at the announced instant, and within the tolerance before it.
-      const [key, cost] = [`key ${draw(4)}`, 1 + draw(30) / 10];
-      const { retryAfter } = (await agree((limiter) => limiter.peek(key, cost))) as Decision;
-      if (retryAfter === 0 || retryAfter === Infinity) continue;
-      go(retryAfter - (EDGES[draw(EDGES.length)] ?? 0));
-      const mode = draw(2) === 0 ? 'whole' : 'partial';
-      await agree((limiter) => limiter.take(key, { cost, mode }));
-    }
-  });
+  test.each(Object.entries(CASES))(
+    'all stores give answers that are equal to the last bit: %s',
+    async (name, { policies }) => {
+      const opened = EVERY_STORE.map(([, make]) => open(make, policies));
+      const draw = random(name.length);
+      const go = (gap: number) => {
+        for (const { clock } of opened) clock.set(clock.now() + gap);
+      };
+      const agree = async (ask: Ask) => {
+        const [first, ...others] = await Promise.all(opened.map(({ limiter }) => ask(limiter)));
+        for (const other of others) expect(other).toEqual(first);
+        return first;
+      };
+      for (let i = 0; i < 60; i++) {
+        go(someGap(draw));
+        await agree(someVerb(draw));
+        // Where they could differ: at the announced instant, and within the tolerance before it.
+        const [key, cost] = [`key ${draw(4)}`, 1 + draw(30) / 10];
+        const { retryAfter } = (await agree((limiter) => limiter.peek(key, cost))) as Decision;
+        if (retryAfter === 0 || retryAfter === Infinity) continue;
+        go(retryAfter - (EDGES[draw(EDGES.length)] ?? 0));
+        const mode = draw(2) === 0 ? 'whole' : 'partial';
+        await agree((limiter) => limiter.take(key, { cost, mode }));
+      }
+    },
+  );
 
   peer<unknown>(
     '@fastify/rate-limit',

@@ -1,4 +1,4 @@
-/** Bugs with keys, routes and options. docs/sixteen-bugs.md describes each of them. */
+/** Tests for bugs with keys, routes and options. docs/sixteen-bugs.md describes each of them. */
 import fastify, { type FastifyInstance } from 'fastify';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, inject, test } from 'vitest';
@@ -45,27 +45,24 @@ describe('7. keys without expiry', () => {
     'with a penalty': { rate: '3/min', lockout: penalty({ after: 1, within: '1m', block: '1m' }) },
   };
 
-  test.each(Object.entries(all))(
-    'every verb leaves a key with an expiry on Redis: %s',
-    async (kind, policies) => {
-      for (const [first, make] of Object.entries(VERBS)) {
-        for (const [second, change] of Object.entries(VERBS)) {
-          const name = `${own} ${kind} ${first} ${second}`;
-          const limiter = createLimiter(policies, {
-            store: redis(client, { onFailure: 'throw', deadline: '30s' }),
-            name,
-          });
-          await Promise.all([make(limiter), change(limiter)]);
-          // −2 means that the key does not exist.
-          const left = await client.pttl(`${name}:{k}`);
-          expect([name, left === -2 || (left > 0 && left <= 3_600_000)]).toEqual([name, true]);
-        }
+  test.each(Object.entries(all))('%s leaves every key on Redis with an expiry', async (kind, policies) => {
+    for (const [first, make] of Object.entries(VERBS)) {
+      for (const [second, change] of Object.entries(VERBS)) {
+        const name = `${own} ${kind} ${first} ${second}`;
+        const limiter = createLimiter(policies, {
+          store: redis(client, { onFailure: 'throw', deadline: '30s' }),
+          name,
+        });
+        await Promise.all([make(limiter), change(limiter)]);
+        // −2 means that the key does not exist.
+        const left = await client.pttl(`${name}:{k}`);
+        expect([name, left === -2 || (left > 0 && left <= 3_600_000)]).toEqual([name, true]);
       }
-    },
-  );
+    }
+  });
 
   test.each(Object.entries(kinds(100, 60_000)))(
-    'a key that is written often keeps an expiry and does not expire too early: %s',
+    '%s: a key that is written often has an expiry and does not expire too early',
     async (kind, policy) => {
       const name = `${own} ${kind} often`;
       const limiter = createLimiter(policy, {
@@ -189,7 +186,7 @@ describe('9. blocked keys evicted by a flood', () => {
   );
 
   test.each(every)(
-    '$store, $kind: a flood frees no key if nine of ten are exhausted',
+    '$store, $kind: a flood frees no exhausted key, even if nine of ten keys are exhausted',
     ({ make, most, policy }) => {
       const clock = manualClock(START);
       const limiter = createLimiter(policy, { store: make(clock), name: 'api' });
@@ -214,7 +211,7 @@ describe('9. blocked keys evicted by a flood', () => {
   );
 
   test.each(several)(
-    '$store, $first beside 5/day $kind: briefly denied keys do not evict a daily count',
+    '$store, $first combined with 5/day $kind: briefly denied keys do not evict a daily count',
     ({ make, first, gap, kind }) => {
       const clock = manualClock(START);
       const policies = [`${first} ${kind}`, `5/day ${kind}`];
@@ -281,12 +278,16 @@ describe('9. blocked keys evicted by a flood', () => {
     },
   );
 
-  peer<unknown>('@fastify/rate-limit', 'in memory, 5,000 other addresses free a blocked one', async () => {
-    const store = new (fastifyStores().local)(false, false);
-    for (let i = 0; i < 10; i++) await incr(store, 'guesser', 3_600_000, 3);
-    for (let i = 0; i < 5000; i++) await incr(store, `flood ${i}`, 3_600_000, 3);
-    expect((await incr(store, 'guesser', 3_600_000, 3)).current).toBe(1);
-  });
+  peer<unknown>(
+    '@fastify/rate-limit',
+    'in memory, 5,000 other addresses free a blocked address',
+    async () => {
+      const store = new (fastifyStores().local)(false, false);
+      for (let i = 0; i < 10; i++) await incr(store, 'guesser', 3_600_000, 3);
+      for (let i = 0; i < 5000; i++) await incr(store, `flood ${i}`, 3_600_000, 3);
+      expect((await incr(store, 'guesser', 3_600_000, 3)).current).toBe(1);
+    },
+  );
 });
 
 describe("10. a route's limit that replaces the global one", () => {
@@ -316,7 +317,7 @@ describe("10. a route's limit that replaces the global one", () => {
 
   peer<Parameters<FastifyInstance['register']>[0]>(
     '@fastify/rate-limit',
-    'a route with a limit of 100 lets 50 pass although the global limit is 5',
+    'a route with a limit of 100 lets 50 requests pass although the global limit is 5',
     async (plugin) => {
       const server = serve();
       await server.register(plugin, { max: 5, timeWindow: '1 hour' });

@@ -1,6 +1,6 @@
 /**
- * Other limiters, at the versions that the benchmarks pin, each shown to have the bug in question. If a newer version has
- * fixed it, its test fails: then update docs/sixteen-bugs.md.
+ * Shows that other limiters, at the versions that the benchmarks pin, have the bug in question. If a newer version has fixed it,
+ * the test fails, and docs/sixteen-bugs.md must be updated.
  */
 import { createRequire } from 'node:module';
 import type { Redis } from 'ioredis';

@@ -1,4 +1,4 @@
-/** Bugs with waiting and concurrency. docs/sixteen-bugs.md describes each of them. */
+/** Tests for bugs with waiting and concurrency. docs/sixteen-bugs.md describes each of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -135,13 +135,13 @@ describe('16. concurrent calls that exceed the limit', () => {
 
   describe.each(Object.entries(FOUR))('%s', (_, make) => {
     test.each(Object.entries(kinds(10, 3_600_000)))(
-      'exactly 10 of 64 concurrent calls over four stores pass: %s',
+      '%s: exactly 10 of 64 concurrent calls through four stores pass',
       async (kind, policy) => {
         const limiters = make().map((store) => createLimiter(policy, { store, name: `${own} ${kind}` }));
         const calls = (key: string) =>
           Promise.all(Array.from({ length: 64 }, async (_unused, i) => limiters[i % 4].take(key)));
         expect((await calls('k')).filter(({ allowed }) => allowed).length).toBe(10);
-        // The same for an existing key: the state that is read must not be stale.
+        // The same must hold for an existing key, so the state that is read must not be stale.
         await limiters[0].take('known');
         expect((await calls('known')).filter(({ allowed }) => allowed).length).toBe(9);
       },
@@ -164,7 +164,7 @@ describe('16. concurrent calls that exceed the limit', () => {
 describe('20. limiters that keep their process alive', () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 
-  test('keys have no timers', async () => {
+  test('keys need no timers', async () => {
     const before = timers();
     const limiter = createLimiter({ rate: '5/h', log: '5/h sliding-log' });
     for (let i = 0; i < 1000; i++) limiter.take(`key ${i}`);

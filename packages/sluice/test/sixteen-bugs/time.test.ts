@@ -1,4 +1,4 @@
-/** Bugs with time. docs/sixteen-bugs.md describes each of them. */
+/** Tests for bugs with time. docs/sixteen-bugs.md describes each of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, inject, test, vi } from 'vitest';
@@ -198,7 +198,7 @@ describe('6. client clocks that create capacity', () => {
     day: fixedWindow({ limit: 3, align: 'day' }),
   };
   describe.each([HOUR, -HOUR, 240 * HOUR, -240 * HOUR])('a client whose clock is off by %i ms', (by) => {
-    test.each(Object.entries(policies))('gets the same answers from Redis: %s', async (kind, policy) => {
+    test.each(Object.entries(policies))('gets the same answers from Redis for %s', async (kind, policy) => {
       const open = (name: string) =>
         createLimiter(policy, {
           store: redis(client, { onFailure: 'throw', deadline: '10s' }),
@@ -232,7 +232,7 @@ describe('6. client clocks that create capacity', () => {
 
   peer<Upstash>(
     '@upstash/ratelimit',
-    'a client whose clock is an hour ahead gets a window of its own',
+    'a client whose clock is an hour ahead gets its own window',
     async ({ Ratelimit }) => {
       const options = {
         redis: upstashClient(client),
@@ -290,7 +290,7 @@ describe('13. twice the limit in a rolling second', () => {
       },
     );
 
-    test('a constant rate without a burst admits at most one more', async () => {
+    test('a constant rate without a burst admits at most one unit more than the limit', async () => {
       const { limiter, clock } = open(make, '10/s burst 1');
       const taken: number[] = [];
       for (let at = 0; at < 3000; at += 10) {
@@ -325,7 +325,7 @@ describe('13. twice the limit in a rolling second', () => {
 describe('17. announced waits that are wrong', () => {
   describe.each(EVERY_STORE)('%s', (_, make) => {
     test.each(Object.entries(kinds(3, 700)))(
-      '%s: denied until the announced instant, allowed at it',
+      '%s is denied until the announced instant and allowed at that instant',
       async (_name, policy) => {
         const { limiter, clock } = open(make, policy);
         const draw = random(3);

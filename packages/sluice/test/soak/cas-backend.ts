@@ -1,4 +1,4 @@
-/** casStore over a Memcached behind a network with faults. The server is stopped, killed and emptied. */
+/** A casStore on a Memcached behind a network with faults. The server is stopped, killed and emptied. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { casStore } from '../../src/index.ts';

@@ -7,7 +7,10 @@ import { NO_RETRIES, keysIn } from './redis-backend.ts';
 import type { Backend } from './scenario.ts';
 import { becomesTrue, type Draw, faultInjector } from './fault-injection.ts';
 
-/** Milliseconds of silence after which a node is replaced: normally long, so that a busy machine replaces none, and short for a fault. */
+/**
+ * Milliseconds of silence after which a node is replaced. Normally they are long, so that no node is replaced on a busy machine,
+ * and short during a fault.
+ */
 const [LONG_TIMEOUT, SHORT_TIMEOUT] = [5000, 1500];
 /** Milliseconds after which a failover is tried again, and after which the fault is given up. */
 const [RETRY_AFTER, GIVE_UP_AFTER] = [7000, 60_000];
@@ -51,7 +54,7 @@ export async function clusterBackend(): Promise<Backend> {
     // A hit that is redirected to another node may be overtaken.
     isInOrder: false,
     injector: faultInjector((losing) => ({
-      // Primary and replica agree on it, so no write is lost.
+      // Primary and replica agree on the failover, so no write is lost.
       failover: {
         needs: 3000,
         async inject(draw) {
@@ -63,7 +66,7 @@ export async function clusterBackend(): Promise<Backend> {
         needs: 3000,
         inject: (draw) => losing(async () => failOver(await someMaster(draw), ['TAKEOVER'])),
       },
-      // Too short for the other nodes to replace it.
+      // Too short for the other nodes to replace the stopped node.
       stop: {
         async inject(draw) {
           const { server } = await someMaster(draw);
@@ -72,7 +75,7 @@ export async function clusterBackend(): Promise<Backend> {
           server.process.kill('SIGCONT');
         },
       },
-      // Until it has been replaced. When it continues, it does not know that for a moment.
+      // Stops a master until it has been replaced. When it continues, it does not know that at first.
       'long stop': {
         needs: 8000,
         inject: (draw) =>

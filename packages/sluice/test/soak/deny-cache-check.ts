@@ -5,7 +5,7 @@ import type { Hit } from '../../src/store.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';
 import type { Run } from './scenario.ts';
 
-/** Milliseconds for which an ended denial is kept: a caller may have waited that long for its answer. */
+/** Milliseconds for which an ended denial is kept, because a caller may have waited that long for its answer. */
 const KEPT = 5000;
 /** Milliseconds of float error. */
 const GRAIN = 0.001;

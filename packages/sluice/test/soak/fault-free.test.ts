@@ -5,7 +5,7 @@ import { isUnavailableTooOften, Tenths, FaultFree } from './fault-free.ts';
 
 const after = (faultFreeSince: number): FaultInjector => ({ ...faultInjector(() => ({})), faultFreeSince });
 
-/** Tried several times, because the machine may stall just then. */
+/** Retries several times, because the machine may stall during an attempt. */
 function isFaultFreeWith(injectors: readonly FaultInjector[], store: string, asked: number): boolean {
   return [1, 2, 3, 4, 5].some(() => {
     const faultFree = new FaultFree(injectors.map((injector) => ['redis', injector]));
@@ -15,7 +15,7 @@ function isFaultFreeWith(injectors: readonly FaultInjector[], store: string, ask
   });
 }
 
-test('a fault ends the fault-free period of its own store only, until 1.5 s after it', () => {
+test('a fault ends the fault-free period only of its own store, until 1.5 s after the fault', () => {
   const now = steady();
   expect(isFaultFreeWith([after(now - 1000)], 'redis', now)).toBe(false);
   expect(isFaultFreeWith([after(now - 2000)], 'redis', now)).toBe(true);
@@ -31,12 +31,12 @@ test('a stalled machine ends the fault-free period, and the delay is measured', 
   faultFree.stop();
 });
 
-test('a store may be unavailable for half a second and one percent of the observed time', () => {
+test('a store may be unavailable for half a second plus one percent of the observed time', () => {
   const missed = new Tenths();
   for (let at = 0; at < 800; at++) missed.add(at);
   expect(missed.count).toBe(8);
   expect(isUnavailableTooOften(missed.count, 200)).toBe(true);
   expect(isUnavailableTooOften(missed.count, 300)).toBe(false);
-  // Too little was observed.
+  // The observed time is too short.
   expect(isUnavailableTooOften(missed.count, 100)).toBe(false);
 });

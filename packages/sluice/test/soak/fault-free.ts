@@ -1,4 +1,7 @@
-/** Tells fault-free periods: a store must answer unless a fault affects it or the machine delays this process. */
+/**
+ * Determines fault-free periods, in which a store must answer because no fault affects it and the machine does not delay this
+ * process.
+ */
 import { steady } from './ledger.ts';
 import type { FaultInjector } from './fault-injection.ts';
 
@@ -22,10 +25,15 @@ export class Tenths {
   }
 }
 
-/** Tenths of a second. With less observation, other tests on the same machine may have delayed the store. */
+/**
+ * Minimum observed time, in tenths of a second. In a shorter time, other tests on the same machine may have delayed the store.
+ */
 const MIN_OBSERVED = 150;
 
-/** A few are tolerated: a delay elsewhere on the machine may open a breaker, which takes a while to close. */
+/**
+ * Whether a store was unavailable too often. A few times are tolerated, because a delay elsewhere on the machine may open a
+ * breaker, which takes a while to close.
+ */
 export const isUnavailableTooOften = (missed: number, observed: number): boolean =>
   observed > MIN_OBSERVED && missed > 5 + observed / 100;
 
@@ -40,12 +48,12 @@ export class FaultFree {
   }, TICK);
   private readonly causes: readonly (readonly [store: string, injector: FaultInjector])[];
 
-  /** `causes`: the injectors whose faults affect a store; there may be several. */
+  /** `causes` lists the injectors whose faults affect a store. There may be several. */
   constructor(causes: FaultFree['causes']) {
     this.causes = causes;
   }
 
-  /** Whether the store had no reason to leave unanswered what it was asked at that time of the steady clock. */
+  /** Whether the store had no reason to leave a request unanswered that was made at this time of the steady clock. */
   isFaultFree(store: string, asked = steady()): boolean {
     this.checkTimer();
     if (asked < this.lastLate + RECOVERY) return false;

@@ -1,4 +1,7 @@
-/** Injects faults into a store while scenarios use it: one at a time, all kinds of them, in a random order each round. */
+/**
+ * Injects faults into a store while scenarios use it. Each round injects every kind of fault, one at a time and in a random
+ * order.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Middleman } from '../stores/redis/proxy.ts';
 import { type Loss, steady } from './ledger.ts';
@@ -30,7 +33,10 @@ export interface FaultInjector {
   run(draw: Draw, left: () => number): Promise<void>;
 }
 
-/** A fault that loses rows wraps that part in `losing`. `pause`: least milliseconds after each fault; the most is twice that. */
+/**
+ * Creates an injector. A fault that loses rows wraps that part in `losing`. `pause` is the minimum number of milliseconds after
+ * each fault; the maximum is twice that.
+ */
 export function faultInjector(faultsOf: (losing: Losing) => Faults, pause = 400): FaultInjector {
   const losses: Loss[] = [];
   const counts: Record<string, number> = {};

@@ -1,4 +1,4 @@
-/** Whether memory use stays flat: samples from the start on, and the slope of a least-squares line through them. */
+/** Finds out whether memory use stays flat, from samples and the slope of a least-squares line through them. */
 
 export interface Footprint {
   /** Bytes before the first scenario, after the warm-up, and at the end. */
@@ -25,7 +25,7 @@ export class Footprints {
     return this.samples[this.samples.length - 1].bytes;
   }
 
-  /** `warmUp`: the fraction of the run after which heap and code have reached their size. */
+  /** `warmUp` is the fraction of the run after which heap and code have reached their size. */
   result(warmUp: number): Footprint {
     const [start, end] = [this.samples[0], this.samples[this.samples.length - 1]];
     const warmAt = start.at + (end.at - start.at) * warmUp;

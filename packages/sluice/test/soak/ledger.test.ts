@@ -13,7 +13,7 @@ function ledgerOf(units: number, gap: number, clock = (time: number): number => 
   return ledger;
 }
 
-test('reports no excess up to the bound, and an excess of one for one unit more', () => {
+test('reports no excess up to the bound, and an excess of one for one more unit', () => {
   // A burst of ten, and one every ten milliseconds.
   const allowed = (more: number): Ledger => {
     const ledger = ledgerOf(0, 0);
@@ -25,7 +25,7 @@ test('reports no excess up to the bound, and an excess of one for one unit more'
   expect(allowed(1).excess()).toBeCloseTo(1, 6);
 });
 
-test('adds up a rate that is slightly too high over a long time', () => {
+test('detects a rate that is slightly too high over a long time', () => {
   expect(ledgerOf(500, 9.9).excess()).toBe(0);
   expect(ledgerOf(500, 9).excess()).toBeCloseTo(500 - 10 - 0.1 * 9 * 499, 6);
 });
@@ -106,7 +106,7 @@ test('does not count a reservation made before a loss after it', () => {
   expect(ledger.excess([{ from: 10, to: 30 }])).toBe(0);
 });
 
-test('counts a refund for units that are reported after the ledger was checked', () => {
+test('applies a refund to units that are reported after the ledger was checked', () => {
   const ledger = new Ledger(OPTIONS);
   ledger.add(steadily(0), steadily(0), 10);
   ledger.giveBack(101, 102, 10);

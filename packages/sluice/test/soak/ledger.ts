@@ -1,4 +1,7 @@
-/** Records what passed, and finds out whether any window saw more than `burst` plus what `rate` replenishes in it. */
+/**
+ * Records the units that passed, and finds out whether more than `burst` plus the units that `rate` replenishes passed in any
+ * window.
+ */
 
 /** Milliseconds by a monotonic clock, which is the same in all processes of this machine. */
 export const steady = (): number => Number(process.hrtime.bigint()) / 1e6;

@@ -12,7 +12,7 @@ const DURATION = duration('--for', process.env['SLUICE_SOAK_FOR'] ?? '12s');
 const SEED = Number(process.env['SLUICE_SOAK_SEED'] ?? 7);
 const isAlone = process.env['SLUICE_SOAK_FOR'] !== undefined;
 
-test(`all stores keep their limits during ${DURATION / 1000} s of injected faults, seed ${SEED}`, {
+test(`all stores keep their limits during ${DURATION / 1000} s of injected faults with seed ${SEED}`, {
   timeout: DURATION + 120_000,
 }, async () => {
   const print = isAlone ? (line: string) => void process.stdout.write(`${line}\n`) : () => {};

@@ -1,4 +1,4 @@
-/** Synced nodes admit at most the bound, plus units that they could not know about, plus pushes that were lost. */
+/** Checks that synced nodes admit at most the bound, plus units that they could not know about, plus pushes that were lost. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   createLimiter,

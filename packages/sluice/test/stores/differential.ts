@@ -135,7 +135,7 @@ export function differential(
 ): void {
   describe.concurrent(title, () => {
     for (const [index, [name, { policies }]] of Object.entries(CASES).entries()) {
-      test(`no decision differs: ${name}`, { timeout: 120_000 }, () => {
+      test(`makes the same decisions for ${name}`, { timeout: 120_000 }, () => {
         const share = Math.ceil(hits / Object.keys(CASES).length);
         const own = { name: `differential ${process.pid} ${name}` };
         return compare(policies, make, own, { hits: share, atOnce }, index + 1);

@@ -1,4 +1,7 @@
-/** Several versions of a limiter under one name, as in a rolling deploy: each counts separately, and manual blocks hold for all. */
+/**
+ * Tests several versions of a limiter under one name, as in a rolling deploy. Each version counts separately, and manual blocks
+ * hold for all of them.
+ */
 import { Redis } from 'ioredis';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -106,7 +109,7 @@ for (const [name, make] of Object.entries(ALL)) {
       },
     );
 
-    test('concurrency: each version frees only its own places', async () => {
+    test('each version frees only its own places of concurrency', async () => {
       const jobs = concurrency({ limit: 3, lease: '1m' });
       const versions = side(make, manualClock(START), [jobs, { rate: '100/min', jobs }]);
       expect(await admitted(versions, 12)).toEqual([3, 3]);
@@ -115,7 +118,7 @@ for (const [name, make] of Object.entries(ALL)) {
       expect((await versions[0].take('k')).allowed).toBe(true);
     });
 
-    test('tiers: versions whose tiers have other algorithms count separately, and a block holds for all', async () => {
+    test('versions whose tiers have other algorithms count separately, and a manual block holds for all of them', async () => {
       const clock = manualClock(START);
       const store = make(clock);
       const name = `versions ${process.pid} ${++names}`;
@@ -154,7 +157,7 @@ for (const [name, make] of Object.entries(ALL)) {
       for (const version of versions) expect((await version.take('k', 5)).allowed).toBe(true);
     });
 
-    test("inherit: 'reset' with new limits starts from scratch, but keeps a manual block", async () => {
+    test("new limits with inherit 'reset' start from scratch, but keep a manual block", async () => {
       const [before, after] = side(make, manualClock(START), ['5/h', '6/h'], { inherit: 'reset' });
       await before.take('k', 5);
       expect((await after.take('k', 6)).allowed).toBe(true);
@@ -162,7 +165,7 @@ for (const [name, make] of Object.entries(ALL)) {
       expect((await after.take('k')).policy).toBe('block');
     });
 
-    test('random hits: each version decides as if it had its own store', {
+    test('for random hits, each version decides as if it had its own store', {
       timeout: 120_000,
     }, async () => {
       const versions: Policies[] = [
@@ -220,7 +223,7 @@ describe('the value in Redis, by the clock of the server', () => {
   });
 
   test.each(['5/day', '5/day sliding-log'])(
-    'is kept until it is fully replenished for every version: %s',
+    'is kept until it is fully replenished for every version of %s',
     async (long) => {
       const name = `versions ${process.pid} ${++names}`;
       const brief = createLimiter('5/10s fixed-window', { store, name });
@@ -236,7 +239,7 @@ describe('the value in Redis, by the clock of the server', () => {
     },
   );
 
-  test('a long log grows and shrinks beside another version', async () => {
+  test('can contain a long log that grows and shrinks next to another version', async () => {
     const name = `versions ${process.pid} ${++names}`;
     const log = createLimiter('300/300ms sliding-log', { store, name });
     const policy = fixedWindow({ limit: 100_000, per: '1d', align: 'first' });

@@ -1,4 +1,4 @@
-/** One or more of every algorithm, with the most that any window of a given length may admit. */
+/** One or more policies of every algorithm, with the maximum that any window of a given length may admit. */
 import {
   concurrency,
   fixedWindow,
@@ -15,7 +15,7 @@ import {
 
 export interface Case {
   readonly policies: Policies;
-  /** The most units that any half-open window of this many milliseconds may admit, if no cost is above `maxCost`. */
+  /** The maximum number of units that any half-open window of this many milliseconds may admit, if no cost is above `maxCost`. */
   readonly atMost: (window: number, maxCost: number) => number;
   /** A window length worth checking. */
   readonly window: number;

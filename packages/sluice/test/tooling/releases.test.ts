@@ -1,4 +1,4 @@
-/** scripts/version.mjs and Changesets on a copy of the manifests. Nothing is published, and no registry is asked. */
+/** Runs scripts/version.mjs and Changesets on a copy of the manifests. Nothing is published, and no registry is contacted. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -86,7 +86,7 @@ test('a changeset raises the version of all packages and of everything that depe
   );
 });
 
-test('the first release needs no changeset and has the version of the packages', () => {
+test('the first release needs no changeset and uses the current version of the packages', () => {
   const { version: first } = json('packages/sluice/package.json');
   expect(version().status).toBe(0);
   expect(read('CHANGELOG.md')).toContain(`## [${first}] - `);

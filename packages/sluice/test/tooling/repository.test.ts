@@ -1,4 +1,6 @@
-/** The files that GitHub, Docker and other services read: they parse, and the commands and files they name exist. */
+/**
+ * Tests files that GitHub, Docker and other services read. They must parse, and the commands and files that they name must exist.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -46,7 +48,7 @@ describe('a workflow', () => {
   });
 });
 
-test('CI runs all checks on every supported Node and audits what users install', () => {
+test('CI runs all checks on every supported version of Node and audits the dependencies that users install', () => {
   const { test: job, dependencies } = (yaml('.github/workflows/ci.yml') as Workflow).jobs;
   expect(job?.strategy?.matrix.node).toEqual([20, 22, 24]);
   expect(job?.steps.at(-1)?.run).toContain('.ci/run');

@@ -1,6 +1,6 @@
 /**
  * Compares gcra with governor: the outcome, the remaining units, and the wait within 1 µs.
- * Left out: counting and sweeping keys ('len', 'retainRecent'), which only the store does in Sluice, and denials whose wait
+ * It leaves out counting and sweeping keys ('len', 'retainRecent'), which only the store does in Sluice, and denials whose wait
  * is at most 2 µs.
  */
 import { createLimiter } from '../../src/index.ts';

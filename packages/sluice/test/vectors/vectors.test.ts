@@ -33,7 +33,7 @@ const COUNTS: Readonly<Record<keyof typeof RECORDINGS, readonly [number, number,
 };
 
 for (const [origin, [scenarios, steps, left]] of Object.entries(COUNTS)) {
-  test(`${origin}: ${scenarios} scenarios with ${steps} steps are replayed, ${left} are left out`, () => {
+  test(`${origin}: ${scenarios} scenarios with ${steps} steps are replayed, and ${left} scenarios are left out`, () => {
     const { vectors, leftOut } = RECORDINGS[origin as keyof typeof RECORDINGS];
     expect(vectors).toHaveLength(scenarios);
     expect(vectors.reduce((sum, vector) => sum + vector.steps, 0)).toBe(steps);

@@ -1,4 +1,7 @@
-/** The deny cache under a flood, in simulated time: how much it admits, how long callers wait, and how often the store is asked. */
+/**
+ * Tests the deny cache under a flood, in simulated time: how much it admits, how long callers wait, and how often the store is
+ * called.
+ */
 import { afterEach, expect, test, vi } from 'vitest';
 import { type Decision, fixedWindow, gcra, type Policies, slidingLog, type Store } from '../../src/index.ts';
 import { denyCache } from '../../src/wrappers/deny-cache.ts';
@@ -62,7 +65,7 @@ const CASES = Object.keys(POLICIES).flatMap((name) =>
 );
 
 test.each(CASES)(
-  '%s, round trip %d ms: admits the same as direct checks, and no caller waits longer than three round trips',
+  '%s at a round trip of %d ms: admits as much as direct checks, and no caller waits longer than three round trips',
   async (name, roundTrip) => {
     const policies = POLICIES[name];
     const direct = await flood(policies, roundTrip, 1, (store) => store);
@@ -77,7 +80,7 @@ test.each(CASES)(
   30_000,
 );
 
-test('four processes admit what direct checks admit', async () => {
+test('four processes admit as much as direct checks do', async () => {
   const policies = gcra({ limit: 200, per: '1s', burst: 2 });
   const direct = await flood(policies, 5, 4, (store) => store);
   const { spends, slowest } = await flood(policies, 5, 4, denyCache);

@@ -88,12 +88,12 @@ describe.each(wrappers)('%s', (_, wrap) => {
     expect(await growth((i) => `${i} ${'x'.repeat(LENGTH)}`)).toBeLessThan(MAX_GROWTH);
   });
 
-  test('does not keep the string alive that a short key was sliced from', async () => {
+  test('does not keep the string in memory that a short key was sliced from', async () => {
     const slice = (i: number): string => `a key with the number ${i} ${'x'.repeat(LENGTH)}`.slice(0, 40);
     expect(await growth(slice)).toBeLessThan(MAX_GROWTH);
   });
 
-  test('asks the store about every hit of a key that is too long to remember, and limits it exactly', async () => {
+  test('sends every hit of a key that is too long to remember to the store, and limits it exactly', async () => {
     const { limiter, asked } = open();
     const key = 'x'.repeat(MAX_CACHEABLE_LENGTH + 1);
     for (let i = 0; i < LIMIT; i++) expect((await limiter.take(key)).allowed).toBe(true);

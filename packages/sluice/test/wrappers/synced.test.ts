@@ -34,7 +34,7 @@ function withSync(scenario: Scenario): Promise<SimulationResult> {
   return simulate({ ...scenario, wrap: (store, { clock }) => synced(store, { every: EVERY, clock }) });
 }
 
-/** The most units that all nodes but the busiest admitted in two intervals and a round trip. */
+/** The maximum number of units that all nodes except the busiest admitted in two intervals and a round trip. */
 function unsynchronized(spends: readonly Spend[], nodes: number): number {
   const span = 2 * EVERY + ROUND_TRIP;
   const most = Array.from({ length: nodes }, (_, node) => {
@@ -99,7 +99,7 @@ describe('without faults, the overshoot of any window is at most what other node
   });
 });
 
-test('a bucket makes up for an overshoot later: over a minute, it keeps its rate', async () => {
+test('a bucket makes up for an overshoot later, so that it keeps its rate over a minute', async () => {
   const { spends } = await withSync(steady(gcra({ limit: 200, per: '1s', burst: 400 }), 8, 1000, 60_000));
   expect(total(spends)).toBeLessThanOrEqual(1.02 * (400 + 60 * 200));
   expect(total(spends)).toBeGreaterThan(0.95 * (400 + 60 * 200));
@@ -123,7 +123,7 @@ describe('one node', () => {
   const limiterOf = (policies: Policies): Limiter<MaybePromise<Decision>> =>
     createLimiter(policies, { store: synced(store, { every: EVERY, clock }), name: 'api' });
 
-  test('asks once, then answers synchronously and pushes once per interval', async () => {
+  test('asks the store once, then answers synchronously and pushes once per interval', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     for (let i = 0; i < 5; i++)
@@ -167,7 +167,7 @@ describe('one node', () => {
     expect(asked).toEqual(['take 1', 'take always 2']);
   });
 
-  test('a refund reduces what is pushed next; reset and block take effect immediately', async () => {
+  test('a refund reduces the next push, and reset and block take effect immediately', async () => {
     const limiter = limiterOf(fixedWindow({ limit: 10, per: '1h' }));
     await limiter.take('alice');
     void limiter.take('alice', 4);
@@ -234,7 +234,7 @@ describe('one node', () => {
       store.apply = async (hit) => ({ ...(await apply(hit)), remaining: 999, source: 'fallback' });
     };
 
-    test('is not taken for the state of the store at the first hit', async () => {
+    test('to the first hit is not treated as the state of the store', async () => {
       const apply = store.apply.bind(store);
       fallBack();
       const limiter = limiterOf(fixedWindow({ limit: 3, per: '1h' }));
@@ -299,7 +299,7 @@ describe('one node', () => {
       expect((await limiter.take('alice', 10)).allowed).toBe(true);
     });
 
-    test('does not delay limiters with longer windows, nor is it delayed by them', async () => {
+    test('is shortened independently of limiters with longer windows', async () => {
       const wrapped = synced(store, { every: '1h', clock });
       const quick = createLimiter(fixedWindow({ limit: 10, per: '1m' }), { store: wrapped, name: 'quick' });
       const slow = createLimiter(fixedWindow({ limit: 10, per: '1d' }), { store: wrapped, name: 'slow' });
@@ -316,7 +316,7 @@ describe('one node', () => {
       expect(asked.filter((what) => what.startsWith('take'))).toEqual(['take always 2', 'take always 2']);
     });
 
-    test('is not shortened below 10 ms: such limiters are checked directly', async () => {
+    test('is not shortened below 10 ms, and limiters that would need it are checked directly', async () => {
       const limiter = longFor(fixedWindow({ limit: 10, per: '90ms' }));
       for (let i = 0; i < 3; i++) expect((await limiter.take('alice')).source).toBe('store');
       expect(asked).toEqual(['take 1', 'take 1', 'take 1']);

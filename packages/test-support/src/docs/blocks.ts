@@ -1,11 +1,14 @@
-/** The pages of the repository and their code blocks. docs.test.ts explains the words after a block's language. */
+/**
+ * Finds the documentation pages of the repository and their code blocks. docs.test.ts explains the words after a block's
+ * language.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root: string = fileURLToPath(new URL('../../../../', import.meta.url));
 
-/** Paths from the repository's root, with forward slashes. */
+/** Paths of the Markdown files in a folder, relative to the repository's root and with forward slashes. */
 export function markdownIn(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
@@ -45,7 +48,7 @@ export function blocksOf(page: string): Block[] {
     while (++i < lines.length && !FENCE.test(lines[i] ?? ''));
     const fence = /^```(\w*)((?: \w+)*)$/.exec(lines[start] ?? '');
     if (fence === null || lines[i] !== '```')
-      throw new Error(`${page}:${start + 1}: no fence that tests read`);
+      throw new Error(`${page}:${start + 1}: this fence is not in a form that tests can read`);
     const code = lines.slice(start + 1, i);
     blocks.push({
       page,
@@ -59,7 +62,7 @@ export function blocksOf(page: string): Block[] {
   return blocks;
 }
 
-/** The output that the block promises in comments, in order. */
+/** The output that the comments of a block promise, in order. */
 export function promised(code: string): string[] {
   const promises: string[] = [];
   let open = false;

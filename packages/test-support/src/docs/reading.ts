@@ -1,6 +1,6 @@
 /**
- * docs.test.ts runs the blocks in TypeScript and JavaScript, and commands.test.ts checks commands of the repository. Every
- * other block must be read by a test of its page.
+ * Ensures that every code block in the documentation is tested. docs.test.ts runs the blocks in TypeScript and JavaScript, and
+ * commands.test.ts checks the commands that are typed in a checkout. Every other block must be read by a test for its page.
  */
 import { expect, test } from 'vitest';
 import { type Block, blocksOf } from './blocks.ts';
@@ -24,15 +24,15 @@ export function isOfRepository(command: string): boolean {
     );
 }
 
-/** Whether a test of its page must read the block. */
+/** Whether a test for the page must read this block. */
 export function needsReader({ language, code }: Block): boolean {
   if (language === 'ts' || language === 'js') return false;
   return language !== 'sh' || !commandsIn(code).every(isOfRepository);
 }
 
 /**
- * Finds the one block of a language that contains the words. Call it while tests are collected: it adds a test that fails if
- * the page has a block that needs a reader and was not read.
+ * Returns a function that finds the one block of a language that contains the given words. Must be called while tests are
+ * collected, because it adds a test that fails if no test has read a block of the page that needs a reader.
  */
 export function reading(page: string): (language: string, words: string) => string {
   const blocks = blocksOf(page);

@@ -1,9 +1,9 @@
-/** Parses Prometheus' text format strictly by its grammar; anything else is an error. */
+/** Parses Prometheus's text format. Throws for anything that the grammar of the format does not allow. */
 
 export interface Scraped {
   readonly type: string;
   readonly help: string;
-  /** Values by name with labels in order, such as `a_total{x="1"}`. */
+  /** Values by name and labels, such as `a_total{x="1"}`. Labels are in the order of the text. */
   readonly samples: ReadonlyMap<string, number>;
 }
 
@@ -14,7 +14,7 @@ const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\\\|\\"|\\n)*)"/y;
 
 export function scrape(text: string): Map<string, Scraped> {
   const families = new Map<string, { type: string; help: string; samples: Map<string, number> }>();
-  if (!text.endsWith('\n')) throw new Error('the last line does not end');
+  if (!text.endsWith('\n')) throw new Error('the last line has no line break');
   let help: string[] = [];
   let current: string | undefined;
   for (const line of text.slice(0, -1).split('\n')) {
@@ -23,17 +23,17 @@ export function scrape(text: string): Map<string, Scraped> {
     if (helped !== undefined) help = [helped, words ?? ''];
     else if (typed !== undefined) {
       if (families.has(typed)) throw new Error(`twice: ${typed}`);
-      if (help[0] !== typed) throw new Error(`without help: ${typed}`);
+      if (help[0] !== typed) throw new Error(`TYPE without HELP: ${typed}`);
       families.set(typed, { type, help: help[1] ?? '', samples: new Map() });
       current = typed;
     } else {
       const [, name = '', labels = '', value] = SAMPLE.exec(line) ?? [];
       const family = families.get(current ?? '');
-      if (value === undefined || family === undefined) throw new Error(`not understood: ${line}`);
+      if (value === undefined || family === undefined) throw new Error(`line is not valid: ${line}`);
       const suffix = name.slice(current?.length);
       const suffixes = family.type === 'histogram' ? ['_bucket', '_sum', '_count'] : [''];
       if (!name.startsWith(current ?? '') || !suffixes.includes(suffix))
-        throw new Error(`${name} is not of ${current}`);
+        throw new Error(`${name} is not part of the metric ${current}`);
       const id = name + readLabels(labels);
       if (family.samples.has(id)) throw new Error(`twice: ${id}`);
       family.samples.set(id, value === '+Inf' ? Infinity : Number(value));
@@ -43,7 +43,7 @@ export function scrape(text: string): Map<string, Scraped> {
   return families;
 }
 
-/** Returns the text if it is well formed, otherwise throws. */
+/** Returns the text of the labels if it is well formed, and throws otherwise. */
 function readLabels(text: string): string {
   if (text === '') return '';
   const names = new Set<string>();
@@ -51,12 +51,12 @@ function readLabels(text: string): string {
   for (;;) {
     const at = LABEL.lastIndex;
     const found = LABEL.exec(text);
-    if (found === null) throw new Error(`labels at ${at}: ${text}`);
-    if (names.has(found[1] ?? '')) throw new Error(`label twice: ${text}`);
+    if (found === null) throw new Error(`invalid labels at ${at}: ${text}`);
+    if (names.has(found[1] ?? '')) throw new Error(`a label occurs twice: ${text}`);
     names.add(found[1] ?? '');
     const next = text[LABEL.lastIndex++];
     if (next === '}' && LABEL.lastIndex === text.length) return text;
-    if (next !== ',') throw new Error(`labels at ${LABEL.lastIndex}: ${text}`);
+    if (next !== ',') throw new Error(`invalid labels at ${LABEL.lastIndex}: ${text}`);
   }
 }
 
@@ -69,11 +69,12 @@ function checkBuckets(name: string, samples: ReadonlyMap<string, number>): void 
     if (le === '') continue;
     const bound = le === '+Inf' ? Infinity : Number(le);
     const before = last.get(labels) ?? { bound: -Infinity, count: 0 };
-    if (!(bound > before.bound) || count < before.count) throw new Error(`buckets fall: ${id}`);
+    if (!(bound > before.bound) || count < before.count) throw new Error(`buckets decrease: ${id}`);
     last.set(labels, { bound, count });
   }
   for (const [labels, { bound, count }] of last) {
     const total = samples.get(`${name}_count${labels === '' ? '' : `{${labels}}`}`);
-    if (bound !== Infinity || total !== count) throw new Error(`${name}{${labels}} has no end`);
+    if (bound !== Infinity || total !== count)
+      throw new Error(`${name}{${labels}} has no +Inf bucket that equals its count`);
   }
 }

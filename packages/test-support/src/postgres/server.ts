@@ -1,4 +1,4 @@
-/** A real Postgres on a free port, started by a test and stopped again. It leaves nothing behind. */
+/** Runs a real Postgres on a free port for a test, and removes its data afterwards. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,10 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server and creates the table. Retries, because another process may take the port or create the same user meanwhile. */
+/**
+ * Starts a server and creates the table. Retries, because another process may take the port or create the same user in the
+ * meantime.
+ */
 export async function postgresServer(): Promise<PostgresServer> {
   for (let triesLeft = 4; ; triesLeft--) {
     try {
@@ -25,7 +28,7 @@ export async function postgresServer(): Promise<PostgresServer> {
   }
 }
 
-/** fsync is off, so nothing waits for a disk. */
+/** Starts a server on the given port. fsync is off, so that nothing waits for a disk. */
 async function serverOn(port: number): Promise<PostgresServer> {
   const server = new EmbeddedPostgres({
     databaseDir: mkdtempSync(join(tmpdir(), 'sluice-postgres-')),

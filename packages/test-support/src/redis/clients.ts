@@ -1,4 +1,4 @@
-/** Every client that the store supports, with its default settings, on a single server. */
+/** Creates every client that the store supports, with its default settings, on a single server. */
 import { GlideClient, Logger } from '@valkey/valkey-glide';
 import { Redis } from 'ioredis';
 import { Redis as Valkey } from 'iovalkey';
@@ -11,12 +11,12 @@ export interface Connected {
   close(): unknown;
 }
 
-/** Reconnects soon after the server is back, without logging. */
+/** Milliseconds between attempts to reconnect, so that clients reconnect soon after the server is back. */
 export const RETRY = 50;
-/** For a client that the store cannot duplicate. By default, ioredis repeats commands that got no reply. */
+/** Options for an ioredis client that the store cannot duplicate. By default, ioredis repeats commands that got no reply. */
 export const ONCE = { maxRetriesPerRequest: 0 };
 
-/** valkey-glide has its own deadlines of 250 ms each. */
+/** Options that replace valkey-glide's own timeouts of 250 ms, so that only the store's deadline applies. */
 export const PATIENT = { requestTimeout: 30_000, advancedConfiguration: { connectionTimeout: 30_000 } };
 
 export function ioredis(port: number, options: object = {}): Redis {

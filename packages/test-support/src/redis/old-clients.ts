@@ -1,4 +1,4 @@
-/** Earlier major versions of clients that the store supports. Some have no types of their own. */
+/** Creates earlier major versions of the clients that the store supports. Some of them have no type declarations. */
 import type { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import type { Cluster, Redis } from 'ioredis';
@@ -90,7 +90,7 @@ export const OLD_CLUSTER_CLIENTS: Readonly<Record<string, (ports: readonly numbe
     },
   };
 
-/** node-redis 3 and 4 do not support Sentinel. */
+/** Old clients that support Sentinel, which node-redis 3 and 4 do not. */
 export const OLD_SENTINEL_CLIENTS: Readonly<
   Record<string, (sentinels: readonly number[]) => Promise<Connected>>
 > = {

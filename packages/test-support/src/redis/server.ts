@@ -1,4 +1,4 @@
-/** Real Redis servers on free ports, started by tests and stopped again. */
+/** Runs real Redis servers on free ports for tests. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, connect } from 'node:net';
@@ -11,16 +11,16 @@ export const NAME = 'mymaster';
 export interface Server {
   readonly port: number;
   readonly process: ChildProcess;
-  /** Stops the server, gracefully or not, and waits until it is gone. */
+  /** Stops the server with a signal, and waits until the process has exited. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /**
- * Below the ephemeral ports of the system, so that a restarted server finds its port free. A cluster's bus uses the port
- * 10,000 above.
+ * Range of ports to use. It is below the ephemeral ports of the system, so that a restarted server finds its port free. The bus
+ * of a cluster node uses the port that is 10,000 higher.
  */
 const [FIRST, COUNT] = [10_000, 12_000];
-/** Differs from process to process. */
+/** Where to look for the next free port. The start differs between processes. */
 let next = 131 * process.pid;
 
 /** Returns a different port at each call. */
@@ -41,7 +41,10 @@ async function isFree(port: number): Promise<boolean> {
   return isOpen;
 }
 
-/** Starts redis-server without persistence. Without a given port it retries, because the port or its bus may be taken meanwhile. */
+/**
+ * Starts redis-server without persistence. If no port is given, it retries, because another process may take the port or its bus
+ * port in the meantime.
+ */
 export async function redisServer(
   options: { port?: number; args?: readonly string[] } = {},
 ): Promise<Server> {
@@ -93,7 +96,7 @@ async function serverOn(port: number, more: readonly string[]): Promise<Server> 
 export async function listening(port: number, child?: ChildProcess): Promise<void> {
   for (let tries = 0; tries < 400; tries++) {
     if (child?.exitCode !== null && child !== undefined)
-      throw new Error(`the server on ${port} ended by itself`);
+      throw new Error(`the server on port ${port} exited by itself`);
     const open = await new Promise<boolean>((resolve) => {
       const socket = connect(port, '127.0.0.1');
       socket.once('connect', () => {

@@ -1,4 +1,7 @@
-/** Helpers for fault tests: when a condition became true, how long a check took, which rejections were not handled. */
+/**
+ * Helpers for fault tests, which measure when a condition became true, how long a check took, and which rejections were not
+ * handled.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runInNewContext } from 'node:vm';
 import { setFlagsFromString } from 'node:v8';
@@ -47,7 +50,7 @@ export function outcomes<T>(count: number, call: () => T | Promise<T>): Promise<
   return Promise.all(Array.from({ length: count }, () => outcome(call)));
 }
 
-/** Calls a store that hangs until its breaker opens. Its `onFailure` must be 'throw'. */
+/** Calls a store that does not answer until its circuit breaker opens. The store's `onFailure` must be 'throw'. */
 export async function breakerOpen(call: () => Promise<unknown>): Promise<void> {
   let isOpen = false;
   while (!isOpen) {
@@ -58,7 +61,7 @@ export async function breakerOpen(call: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Counts unhandled rejections. */
+/** Records unhandled rejections until `stop` is called. */
 export function rejections(): { readonly seen: unknown[]; stop(): Promise<void> } {
   const seen: unknown[] = [];
   const listener = (error: unknown): void => {
@@ -67,7 +70,7 @@ export function rejections(): { readonly seen: unknown[]; stop(): Promise<void> 
   process.on('unhandledRejection', listener);
   return {
     seen,
-    /** Waits until Node has reported those of this tick. */
+    /** Waits until Node has reported the unhandled rejections of this tick, and stops recording. */
     async stop() {
       await sleep(20);
       process.off('unhandledRejection', listener);
@@ -75,18 +78,18 @@ export function rejections(): { readonly seen: unknown[]; stop(): Promise<void> 
   };
 }
 
-/** A timer that is this late, in milliseconds, was delayed by the machine. */
+/** Milliseconds of delay from which a late timer is attributed to the machine. */
 const STANDSTILL = 10;
 
 export interface Unpunctuality {
   /**
-   * The longest delay of a timer plus the time of its callback, over two ticks in a row. On a busy machine no answer can be
-   * more punctual than this, and a hang is still far longer.
+   * Stops measuring. Returns the longest delay of a timer plus the time of its callback, over two consecutive ticks. On a busy
+   * machine, no answer can be more punctual than this, and a real hang takes far longer.
    */
   stop(): number;
-  /** The total delay of timers so far. */
+  /** The sum of all delays of timers so far. */
   total(): number;
-  /** The most CPU time between two ticks: an upper bound of the delay that this process itself caused. */
+  /** The maximum CPU time between two ticks, which is an upper bound of the delay that this process itself caused. */
   busiest(): number;
 }
 
@@ -97,7 +100,7 @@ export function unpunctuality(): Unpunctuality {
   const overdue = (now = performance.now()): number => Math.max(0, now - due);
   const counted = (late: number): number => (late > STANDSTILL ? late : 0);
   const timer = setInterval(() => {
-    // Everything between this instant and the next one counts.
+    // All time between this instant and the next one counts.
     const now = performance.now();
     const late = overdue(now);
     due = now + 2;
@@ -119,8 +122,8 @@ export function unpunctuality(): Unpunctuality {
 }
 
 /**
- * Repeats a test that failed while this machine paused for more than the given milliseconds, because such a failure proves
- * nothing. On a machine without pauses, a failure counts.
+ * Repeats a test that failed while this machine paused for more than `standstill` milliseconds, because such a failure proves
+ * nothing. A failure without such a pause counts.
  */
 export async function punctually<T>(standstill: number, run: () => Promise<T>): Promise<T> {
   for (let triesLeft = 4; ; triesLeft--) {
@@ -143,7 +146,7 @@ export async function replicated(master: Redis, replica: Redis): Promise<void> {
   await until(async () => (await offsetOf(replica, 'slave_repl_offset')) >= said);
 }
 
-/** Bytes in use after a garbage collection. */
+/** Bytes of memory in use after a garbage collection. */
 export function bytesInUse(): number {
   setFlagsFromString('--expose_gc');
   const collect = runInNewContext('gc') as () => void;

@@ -1,8 +1,9 @@
-/** What the recordings of GCRA limiters have in common. */
+/** Helpers for all recordings of GCRA limiters. */
 import { type Ledger, MICROSECOND } from './vector.ts';
 
 /**
- * Epoch milliseconds in a float64 cannot resolve shorter intervals than this, nor instants that are closer to a boundary.
+ * The shortest interval, in nanoseconds, that epoch milliseconds in a float64 can resolve. The same holds for the distance of an
+ * instant from a boundary.
  */
 export const FINEST_INTERVAL_NS = 100_000;
 export const FINEST_STEP_NS = 2000;
@@ -12,7 +13,7 @@ export interface Cells {
   readonly burst: number;
 }
 
-/** Within 2 µs of a whole unit, a difference of one is accepted. */
+/** Compares the remaining units. Accepts a difference of one if the exact value is within 2 µs of a whole unit. */
 export function compareRemaining(
   ledger: Ledger,
   cells: Cells,
@@ -25,7 +26,7 @@ export function compareRemaining(
   ledger.near('remaining', got, recorded, nearWhole ? 1 : 0);
 }
 
-/** Nanoseconds since 1970 as milliseconds. A float64 cannot hold the nanoseconds themselves. */
+/** Converts nanoseconds since 1970, which a float64 cannot hold, to milliseconds. */
 export function millis(baseNanos: string | bigint, atNanos = 0): number {
   const nanos = BigInt(baseNanos) + BigInt(atNanos);
   return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;

@@ -1,9 +1,9 @@
-/** RisingStack's recordings, and what must hold for every API that runs them. */
+/** Loads RisingStack's recordings, and checks what must hold for every API that runs them. */
 import { agrees, Ledger, load, type Recording, sort, type Vector } from './vector.ts';
 import type { MakeStore } from '../stores.ts';
 
 interface Limit {
-  /** Milliseconds. */
+  /** Length of the interval, in milliseconds. */
   readonly interval: number;
   readonly maxInInterval: number;
   readonly minDifference?: number;
@@ -13,11 +13,11 @@ interface Limit {
 interface Answer {
   readonly acknowledged: number;
   readonly actionsRemaining: number;
-  /** Milliseconds; null: never. */
+  /** Wait in milliseconds. Null means that a retry never succeeds. */
   readonly wait: number | null;
 }
 
-/** As recorded. */
+/** A scenario of the recording. */
 export interface Scenario {
   readonly name: string;
   readonly exactLog: boolean;
@@ -38,7 +38,7 @@ export function limitsOf({ options }: Scenario): readonly Limit[] {
   return 'limits' in options ? Object.values(options.limits) : [options];
 }
 
-/** The steps after which more than the limit was acknowledged within an interval. */
+/** The steps after which more requests than the limit were acknowledged within an interval. */
 function tooMany(scenario: Scenario, acknowledged: readonly number[]): readonly string[] {
   const { steps } = scenario;
   const ledger = new Ledger();
@@ -59,7 +59,10 @@ export const isCoarse = ({ exactLog, options }: Scenario): boolean => !exactLog 
 
 export const scenarios: readonly Scenario[] = load<{ scenarios: Scenario[] }>('risingstack').scenarios;
 
-/** A recording run by one API: `runExact` runs an exact scenario, `acknowledged` lists what a coarse one acknowledges per step. */
+/**
+ * A recording to be run by one API. `runExact` runs an exact scenario. `acknowledged` runs a coarse scenario and lists the
+ * requests that it acknowledges per step.
+ */
 export function recordingBy(
   runExact: (scenario: Scenario, makeStore: MakeStore) => Promise<readonly string[]>,
   acknowledged: (scenario: Scenario, makeStore: MakeStore) => Promise<readonly number[]>,

@@ -1,4 +1,4 @@
-/** Recordings of other limiters as claims that a test can check, and a ledger of the differences. */
+/** Turns recordings of other limiters into claims that a test can check, and lists the differences. */
 import { readFileSync } from 'node:fs';
 import type { MakeStore } from '../stores.ts';
 
@@ -7,11 +7,11 @@ export interface Vector {
   readonly claim: string;
   /** Steps that are run and compared. */
   readonly steps: number;
-  /** Resolves with one line per difference, so with an empty list if Sluice answers as recorded. */
+  /** Runs the scenario. Resolves with one line per difference, so the list is empty if Sluice decides as recorded. */
   readonly run: (makeStore: MakeStore) => Promise<readonly string[]>;
 }
 
-/** The scenarios of a file: those that run, and those that do not, by reason. */
+/** The scenarios of a file: those that run, and those that are skipped, by reason. */
 export interface Recording {
   readonly vectors: readonly Vector[];
   readonly leftOut: Readonly<Record<string, readonly string[]>>;
@@ -25,7 +25,7 @@ export function load<T>(origin: string): T {
   return JSON.parse(readFileSync(new URL(`${origin}.json`, DATA), 'utf8')) as T;
 }
 
-/** Sorts scenarios into those that run and those that do not. `why` returns the reason why a scenario does not run. */
+/** Separates scenarios that run from those that are skipped. `why` returns the reason to skip a scenario. */
 export function sort<S>(
   scenarios: readonly S[],
   nameOf: (scenario: S) => string,

@@ -1,4 +1,6 @@
-/** Streams the lines of a large file, an array per chunk: a promise per line would cost more than handling the line. */
+/**
+ * Streams the lines of a large file in arrays, one per chunk, because a promise per line would cost more than handling the line.
+ */
 import { createReadStream, statSync } from 'node:fs';
 import { pipeline, type Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
@@ -6,10 +8,13 @@ import { createGunzip } from 'node:zlib';
 import { UsageError } from '../../config/usage-error.ts';
 
 const CHUNK = 256 * 1024;
-/** Characters. A file with a longer line is not a log. */
+/** Maximum length of a line, in characters. A file with a longer line is not a log. */
 const MAX_LINE = 1024 * 1024;
 
-/** '-' reads standard input; files ending in .gz are decompressed. `onRead` receives the share of the file read so far. */
+/**
+ * Streams the lines of a file, or of standard input for '-'. Files ending in .gz are decompressed. `onRead` receives the share of
+ * the file read so far.
+ */
 export async function* linesOf(file: string, onRead: (share: number) => void): AsyncGenerator<string[]> {
   const decoder = new StringDecoder('utf8');
   let rest = '';
@@ -29,7 +34,7 @@ function open(file: string, onRead: (share: number) => void): Readable {
   const size = Math.max(1, sizeOf(file));
   const stream = createReadStream(file, { highWaterMark: CHUNK });
   stream.on('data', () => onRead(stream.bytesRead / size));
-  // The reader of the stream receives its errors.
+  // The callback of `pipeline` ignores errors, because the code that reads the stream receives them.
   return file.endsWith('.gz') ? pipeline(stream, createGunzip({ chunkSize: CHUNK }), () => {}) : stream;
 }
 

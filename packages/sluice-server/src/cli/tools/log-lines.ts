@@ -29,13 +29,13 @@ export function readerOf(format: Format, by: string | undefined, first: string):
   return format === 'combined' ? commonReader(by ?? 'ip') : readPlain;
 }
 
-/** `timestamp key [cost]`. The timestamp is ISO 8601, or seconds or milliseconds since 1970. */
+/** Parses a line of the form `timestamp key [cost]`. The timestamp is ISO 8601, or seconds or milliseconds since 1970. */
 function readPlain(line: string): Request | undefined {
   const [time = '', key, cost = '1'] = line.trim().split(/\s+/);
   return key === undefined ? undefined : requestOf(timeOf(time), key, Number(cost));
 }
 
-/** Log format of Nginx and Apache: ip ident user [time] "METHOD path HTTP/1.1" status bytes … */
+/** Matches a line in the log format of Nginx and Apache: ip ident user [time] "METHOD path HTTP/1.1" status bytes … */
 const COMMON = /^(\S+) (\S+) (\S+) \[([^\]]+)\] "(?:(\S+) )?([^" ?]*)(?:[ ?][^"]*)?" (\d{3}|-)/;
 const STAMP = /^(\d{2})\/(\w{3})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})$/;
 
@@ -62,7 +62,10 @@ function commonReader(by: string): ReadLine {
   };
 }
 
-/** Parses '10/Oct/2024:13:55:36 -0700'. Many consecutive lines share a second, so the last result is cached. */
+/**
+ * Returns a parser for times such as '10/Oct/2024:13:55:36 -0700'. It caches the last result, because consecutive lines often
+ * have the same time.
+ */
 function stampReader(): (text: string) => Millis {
   let last = '';
   let at = Number.NaN;
@@ -103,7 +106,7 @@ function csvReader(by: string, columns: readonly string[]): ReadLine {
   const unknown = names.find((name) => !columns.includes(name));
   if (unknown !== undefined)
     throw new UsageError(`--by must be a column (${columns.join(', ')}); got ${unknown}`);
-  if (time < 0) throw new UsageError(`no time column; it must be named one of ${TIME_NAMES.join(', ')}`);
+  if (time < 0) throw new UsageError(`no time column found. Name it one of ${TIME_NAMES.join(', ')}`);
   const keys = names.map((name) => columns.indexOf(name));
   return (line) => {
     const cells = splitCsv(line);
@@ -113,7 +116,7 @@ function csvReader(by: string, columns: readonly string[]): ReadLine {
   };
 }
 
-/** A smaller timestamp is in seconds: as milliseconds, it would be before 1973. */
+/** Timestamps below this number are in seconds, because in milliseconds they would be before 1973. */
 const SECONDS_BELOW = 1e11;
 
 function timeOf(text: string): Millis {

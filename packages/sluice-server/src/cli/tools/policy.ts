@@ -56,7 +56,7 @@ export function textTrial(text: string): Trial {
   }
 }
 
-/** Log lines may be out of order, but the clock must not go back. */
+/** Log lines may be out of order, but the clock must not move backward. */
 function taker(
   clock: { time: Millis } & Pick<Clock, 'now'>,
   take: (key: string, cost: number) => MaybePromise<Decision>,

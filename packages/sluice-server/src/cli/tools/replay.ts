@@ -31,7 +31,10 @@ export const REPLAY_FLAGS: Flags = {
     value: 'NAME',
     help: `what to use as the key: ${COMMON_KEYS.join(', ')}, or the name of a JSON member or CSV column; a+b combines two`,
   },
-  every: { value: 'TIME', help: 'duration of a row; default: chosen for at most 60 rows' },
+  every: {
+    value: 'TIME',
+    help: 'time covered by each row of the output; by default chosen to give at most 60 rows',
+  },
   top: { value: 'N', help: 'how many of the most denied keys to list; default 10' },
   html: { value: 'FILE', help: 'also write the report as an HTML page with a chart' },
   suggest: {
@@ -58,7 +61,7 @@ export async function replayCommand(argv: readonly string[], { out, err }: Outpu
   const replayed: Replayed = {
     tally: new Tally(every === undefined ? undefined : durationOf('--every', every)),
     denied: new SpaceSaving(1000),
-    // Standard input can be read only once, so its steps are finer from the start.
+    // Standard input can be read only once, so it needs finer steps from the start.
     ladder: share === undefined ? undefined : ladderOf(trial.text, file === '-' ? 4 : 1),
     unparsed: 0,
   };

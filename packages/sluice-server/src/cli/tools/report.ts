@@ -1,4 +1,4 @@
-/** Renders a replay as a self-contained HTML page: one file, no scripts, no external resources. */
+/** Renders a replay as a self-contained HTML page without scripts or external resources. */
 import type { Millis } from 'sluice';
 import type { Seen } from '../../telemetry/metrics/space-saving.ts';
 import type { TallyRow } from './tally.ts';
@@ -8,7 +8,7 @@ export interface Report {
   readonly source: string;
   readonly summary: string;
   readonly rows: readonly TallyRow[];
-  /** Duration of a row. */
+  /** Time covered by each row. */
   readonly step: Millis;
   readonly worst: readonly Seen[];
   readonly notes: readonly string[];
@@ -45,7 +45,7 @@ ${worstTable(worst)}
 `;
 }
 
-/** One bar per row, positioned by time, with denied requests stacked on top of allowed ones. */
+/** A bar chart with one bar per row, positioned by time. Denied requests are stacked on top of allowed ones. */
 function chart(rows: readonly TallyRow[], step: Millis): string {
   const first = rows[0]?.start ?? 0;
   const last = (rows.at(-1)?.start ?? 0) + step;

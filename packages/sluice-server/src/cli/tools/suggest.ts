@@ -1,6 +1,7 @@
 /**
- * Finds the smallest limit that allows a given share of the traffic. It tries widely spaced limits side by side, then
- * limits between the largest one that allows too little and the smallest one that allows enough, and so on.
+ * Finds the smallest limit that allows a given share of the traffic. It first tries widely spaced limits in one pass over the
+ * traffic. Each further pass tries limits between the largest limit that allowed too little and the smallest one that allowed
+ * enough.
  */
 import { UsageError } from '../../config/usage-error.ts';
 import type { Request } from './log-lines.ts';
@@ -14,20 +15,20 @@ export interface Suggestion {
 
 export interface Ladder {
   try(request: Request): void;
-  /** The smallest limit that allows `share`. Undefined if even the largest does not. */
+  /** The smallest limit that allows `share` of the requests. Undefined if even the largest limit allows less. */
   best(share: number): Suggestion | undefined;
-  /** Closer limits, for another pass over the same traffic. Undefined if the result is already close enough. */
+  /** A ladder with smaller steps, for another pass over the same traffic. Undefined if the result is already precise enough. */
   finer(share: number): Ladder | undefined;
 }
 
 const POLICY = /^([\d_]+)\s*\/\s*([^&]+?)(\s+burst\s+)?(\d+)?(\s+[a-z-]+)?$/;
-/** Exponents of two: from a sixteenth of the given limit to 256 times the limit. */
+/** Exponents of two. Limits from a sixteenth of the given limit to 256 times that limit are tried. */
 const [LEAST, MOST] = [-4, 8];
 const RUNGS = 15;
-/** Limits that differ by less than this share are close enough. */
+/** The search stops when two neighboring limits differ by less than this share. */
 const CLOSE = 0.01;
 
-/** `steps` is the number of limits from one power of two to the next. */
+/** The limits to try in one pass. `steps` is the number of limits from one power of two to the next. */
 export function ladderOf(text: string, steps: number): Ladder {
   const scaled = scaling(text);
   const count = (MOST - LEAST) * steps + 1;
@@ -37,7 +38,7 @@ export function ladderOf(text: string, steps: number): Ladder {
 
 interface Scaling {
   readonly limit: number;
-  /** The policy text with another limit, and its burst scaled by the same factor. */
+  /** The policy text with another limit, and with its burst scaled by the same factor. */
   text(limit: number): string;
 }
 

@@ -13,7 +13,10 @@ export interface TallyRow extends Readonly<Row> {
 }
 
 const BAR = 40;
-/** Possible durations of a row. The shortest that needs at most MAX_ROWS is used. Each is a multiple of the one before. */
+/**
+ * Possible durations of a row. The shortest one that needs at most MAX_ROWS rows is used. Each duration is a multiple of the one
+ * before.
+ */
 const STEPS: readonly Millis[] = [1, 5, 15, 60, 300, 900, 3600, 21_600, 86_400, 604_800].map((s) => s * 1000);
 const MAX_ROWS = 60;
 
@@ -23,14 +26,14 @@ export class Tally {
   /** Longest finite `retryAfter` of a denial. */
   longestWait = 0;
   private rows = new Map<number, Row>();
-  /** The row of the previous request. Traffic is mostly in order, so the next request usually belongs to it. */
+  /** The row of the previous request. Traffic is mostly in order, so the next request usually belongs to the same row. */
   private last: Row = { allowed: 0, denied: 0 };
   private lastIndex = Number.NaN;
   private earliest = Infinity;
   private latest = -Infinity;
-  /** Duration of a row. */
+  /** Time covered by each row. */
   step: Millis;
-  /** Longer durations to which `step` may still grow. */
+  /** Durations longer than `step`, to which it may still grow. */
   private longer: readonly Millis[];
 
   /** Without `step`, the duration of a row grows with the traffic. */

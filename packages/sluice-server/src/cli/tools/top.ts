@@ -8,7 +8,7 @@ import { durationOf } from './duration.ts';
 export const TOP_FLAGS: Flags = {
   every: { value: 'TIME', help: 'interval between updates; default 1s' },
   times: { value: 'N', help: 'number of updates; default unlimited' },
-  'token-file': { value: 'FILE', help: 'file with a token for the HTTP listener; or SLUICE_HTTP_TOKEN' },
+  'token-file': { value: 'FILE', help: 'file with a token for the HTTP listener; or set SLUICE_HTTP_TOKEN' },
 };
 
 export interface MetricSample {
@@ -38,7 +38,7 @@ interface Row {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Rates between two samplings that are `seconds` apart. `most` is the maximum number of lines in each list. */
+/** Formats the rates between two samples that are `seconds` apart. `most` is the maximum number of lines in each list. */
 export function showTop(
   now: readonly MetricSample[],
   before: readonly MetricSample[],
@@ -130,7 +130,7 @@ export async function topCommand(
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   let last: Sampling | undefined;
 
-  /** After a first success, a server that cannot be reached is shown as such instead of ending the command. */
+  /** If the server cannot be reached, the first call fails, which ends the command. Later calls show the error instead. */
   async function show(): Promise<string> {
     try {
       const now = await sampleMetrics(url, headers);
@@ -156,7 +156,7 @@ export async function topCommand(
 /** Assumed height of a terminal that does not report its own. */
 const ROWS = 38;
 
-/** Lines available for each of the two lists. Eight lines are used by everything else. */
+/** Number of lines available for each of the two lists. Everything else on the screen uses eight lines. */
 function roomFor(rows: number): number {
   return Math.max(1, Math.floor((rows - 8) / 2));
 }

@@ -3,13 +3,13 @@ import type { Millis } from 'sluice';
 import { UsageError } from '../../config/usage-error.ts';
 import { durationOf } from './duration.ts';
 
-/** Generates arrival times in milliseconds, starting near 0, without end. */
+/** Generates an infinite sequence of arrival times in milliseconds, starting near 0. */
 export type Traffic = (random: () => number) => Generator<Millis>;
 
 const RATE = /^(steady|poisson):([\d.]+)\/(.+)$/;
 const BURST = /^bursts?:(\d+)@(.+)$/;
 
-/** Parses 'steady:12/s', 'poisson:12/s' or 'burst:100@10s'. */
+/** Parses a description of traffic such as 'steady:12/s', 'poisson:12/s' or 'burst:100@10s'. */
 export function parseTraffic(text: string): Traffic {
   const [, kind, count, per] = RATE.exec(text) ?? [];
   if (kind !== undefined && Number(count) > 0) {
@@ -42,7 +42,7 @@ function bursts(size: number, every: Millis): Traffic {
   };
 }
 
-/** The generator mulberry32. The same seed gives the same traffic. */
+/** The random number generator mulberry32. The same seed gives the same traffic. */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -19,11 +19,12 @@ type Call = ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
 /** Maximum number of concurrent calls per connection. */
 const MAX_CALLS = 1000;
 
-/** Milliseconds of inactivity before an HTTP/2 ping, and milliseconds that the client has to answer it. */
+/** Milliseconds of inactivity before an HTTP/2 ping. */
 const KEEP_ALIVE = 60_000;
+/** Milliseconds that the client has to answer a ping. */
 const KEEP_ALIVE_TIMEOUT = 20_000;
 
-/** Milliseconds during which calls are still accepted while draining, for clients that have just connected. */
+/** Milliseconds for which calls are still accepted while draining, for clients that have just connected. */
 const DRAIN_GRACE = 300;
 
 export async function openGrpc(core: Core, options: ListenerOptions): Promise<Listener> {
@@ -103,7 +104,7 @@ function parentIn({ metadata }: Call): string | undefined {
   return typeof given === 'string' ? given : undefined;
 }
 
-/** Failures that the client did not cause. */
+/** Status codes of failures that the client did not cause. */
 const FAULTS: readonly status[] = [status.UNAVAILABLE, status.INTERNAL];
 
 function workOf(

@@ -1,4 +1,4 @@
-/** Protects the gRPC listener below the level of calls: limits connections, and streams that clients reset. */
+/** Protects the gRPC listener below the level of calls, by limiting connections and streams that clients reset. */
 import { constants, type Http2Server, type Http2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Server } from '@grpc/grpc-js';
@@ -9,9 +9,10 @@ import { type ListenerOptions, REQUEST_TIMEOUT } from '../listener.ts';
 import { oncePerSecond } from '../../log.ts';
 
 /**
- * Streams that one address may reset before they are answered ("rapid reset"). HTTP/2 limits concurrent streams, but a reset
- * stream no longer counts, so a client could start any number of calls. Clients whose calls time out also reset streams,
- * which the burst allows for. nghttp2's own limit is a burst of 1,000 per connection, for any number of connections.
+ * Limit on the streams that one address may reset before they are answered ("rapid reset"). HTTP/2 limits concurrent streams, but
+ * a reset stream no longer counts, so a client could start any number of calls. Clients whose calls time out also reset streams,
+ * which the burst allows for. nghttp2's own limit is a burst of 1,000 per connection, but the number of connections is not
+ * limited.
  */
 const RESETS = '100/s burst 1000';
 /** Maximum number of milliseconds for which an address is refused. */
@@ -25,10 +26,13 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
 
   const condemned = new WeakSet<Http2Session>();
   const warn = oncePerSecond((client: string) =>
-    log.warn('closing a gRPC connection: the client resets too many calls', { client }),
+    log.warn('closing a gRPC connection because the client resets too many calls', { client }),
   );
 
-  /** Resets above the limit are also charged, up to MAX_REFUSAL. The address is refused until they are replenished. */
+  /**
+   * Counts a reset. Resets above the limit are also charged, up to MAX_REFUSAL. The address is refused until they are
+   * replenished.
+   */
   function countReset(session: Http2Session, client: string): void {
     const { allowed, retryAfter } = resets.peek(client);
     if (retryAfter < MAX_REFUSAL) resets.take(client, { mode: 'always' });
@@ -72,7 +76,7 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
       stream.once('close', () => {
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) countReset(session, client);
       });
-      // Applies only until the request is complete: a health watch may stay open without further messages.
+      // The timeout applies only until the request is complete, because a health watch may stay open without further messages.
       stream.setTimeout(requestTimeout, () => {
         if (!stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
       });
@@ -97,10 +101,12 @@ function clientOf(socket: Pick<Socket, 'remoteAddress'>): string {
   return clientAddress({ headers: {}, socket });
 }
 
-/** grpc-js offers neither access to its HTTP/2 servers nor options for what is limited here. Its version is pinned. */
+/**
+ * The HTTP/2 servers of grpc-js. It offers neither access to them nor options for what is limited here, so its version is pinned.
+ */
 function http2ServersOf(server: Server): readonly Http2Server[] {
   const { http2Servers } = server as unknown as { http2Servers?: unknown };
   if (!(http2Servers instanceof Map) || http2Servers.size === 0)
-    throw new Error('cannot guard the gRPC listener: this version of @grpc/grpc-js is not supported');
+    throw new Error('cannot guard the gRPC listener, because this version of @grpc/grpc-js is not supported');
   return [...http2Servers.keys()];
 }

@@ -1,4 +1,4 @@
-/** The grpc.health.v1 service: tells load balancers whether to send requests here. */
+/** Implements the grpc.health.v1 service, which tells load balancers whether to send requests here. */
 import {
   type handleServerStreamingCall,
   type handleUnaryCall,
@@ -18,7 +18,7 @@ export interface Health {
 
 /** Milliseconds between checks for a changed status. */
 const CHECK_EVERY = 500;
-/** Further watchers are rejected. */
+/** Maximum number of watchers. Further watchers are rejected. */
 const MAX_WATCHERS = 1000;
 
 export function createHealth(isHealthy: () => boolean): Health {

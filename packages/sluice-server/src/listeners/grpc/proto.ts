@@ -25,7 +25,7 @@ export interface RateLimitResponse {
   readonly overallCode: 'OK' | 'OVER_LIMIT';
   readonly statuses: readonly Status[];
   readonly responseHeadersToAdd: readonly { readonly key: string; readonly value: string }[];
-  /** google.protobuf.Struct. */
+  /** Metadata for Envoy's other filters, as a google.protobuf.Struct. */
   readonly dynamicMetadata?: { readonly fields: Readonly<Record<string, unknown>> };
 }
 
@@ -54,5 +54,5 @@ export function loadServices(): { rateLimit: ServiceDefinition; health: ServiceD
   };
 }
 
-/** Services with a health status. '' is the whole server; 'ratelimit' is the name that envoyproxy/ratelimit uses. */
+/** Services with a health status. '' is the whole server, and 'ratelimit' is the name that envoyproxy/ratelimit uses. */
 export const SERVICES: readonly string[] = ['', 'ratelimit', RATE_LIMIT];

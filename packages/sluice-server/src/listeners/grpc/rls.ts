@@ -1,4 +1,4 @@
-/** Envoy's ShouldRateLimit: validates the request message, asks the core and builds the response. */
+/** Implements Envoy's ShouldRateLimit. Validates the request message, asks the core and builds the response. */
 import { status } from '@grpc/grpc-js';
 import type { MaybePromise } from 'sluice';
 import { unitOf } from '../../config/descriptors.ts';
@@ -34,7 +34,7 @@ export function shouldRateLimit(
   if (descriptors.length > MAX_DESCRIPTORS)
     throw invalid(`there must be at most ${MAX_DESCRIPTORS} descriptors`);
   const asked = descriptors.map((one) => readDescriptor(one, maxKey));
-  // On the wire, a request's hits_addend of 0 cannot be told from a missing one.
+  // On the wire, a request's hits_addend of 0 cannot be distinguished from a missing one.
   return chain(core.decide(domain, asked, hitsAddend || 1), responseOf);
 }
 
@@ -50,7 +50,7 @@ function readDescriptor(given: Asked, maxKey: number): Descriptor {
   return {
     entries,
     limit: limit === null ? undefined : readLimit(limit),
-    // A uint64 on the wire. 2^53 is the maximum cost; anything larger exceeds every limit just the same.
+    // The value is a uint64 on the wire. 2^53 is the maximum cost, and any larger value exceeds every limit anyway.
     hitsAddend: hitsAddend === null ? undefined : Math.min(hitsAddend.value, 2 ** 53),
     isNegativeHits,
   };
@@ -92,12 +92,12 @@ function invalid(message: string): Refusal {
   return new Refusal(status.INVALID_ARGUMENT, message);
 }
 
-/** Rounded up: Envoy shows whole seconds, and 0 would mean now. */
+/** Seconds, rounded up, because Envoy shows whole seconds and 0 would mean now. */
 function secondsOf(duration: number): number {
   return Math.ceil(duration / 1000);
 }
 
-/** The first limit that was exceeded; if none was, the one with the least left. */
+/** The first limit that was exceeded or, if none was, the limit with the fewest remaining requests. */
 function nearestOf(statuses: readonly DescriptorStatus[]): DescriptorStatus | undefined {
   let nearest: DescriptorStatus | undefined;
   for (const status of statuses) {

@@ -1,4 +1,4 @@
-/** Decides which requests the HTTP listener answers. */
+/** Checks which requests the HTTP listener may answer. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { secondsOf } from '../auth-attempts.ts';
@@ -37,20 +37,21 @@ function checkToken(request: IncomingMessage, needsAdmin: boolean, options: Acce
   const isAdmin = adminTokens !== undefined && isToken(shown, adminTokens());
   const isKnown = tokens !== undefined && isToken(shown, tokens());
   if (isAdmin || (isKnown && !needsAdmin)) return;
-  // A valid token without the rights for this route is not a guess.
+  // A valid token without permission for this route is not a guess.
   if (!isKnown) attempts?.failed(client, shown);
   throw refusal;
 }
 
 /**
- * Without a token, a request from this machine cannot be told from a stranger's request that a local proxy forwards: many
- * proxies add no header. So resetting and blocking must be allowed explicitly, and even then the request must look local.
+ * Without a token, a request from this machine cannot be distinguished from an external request that a local proxy forwards,
+ * because many proxies add no header. So resetting and blocking must be allowed explicitly, and even then the request must look
+ * local.
  */
 function checkLocal({ headers }: IncomingMessage, { adminWithoutToken, address }: Access): void {
   const forbid = (reason: string): HttpProblem =>
     new HttpProblem('forbidden', `this server has no admin token, so ${reason}`);
   if (adminWithoutToken !== true || !isLoopback(address))
-    throw forbid('keys cannot be reset or blocked. Start it with --admin-token-file.');
+    throw forbid('keys cannot be reset or blocked. Start the server with --admin-token-file.');
   if (Object.keys(headers).some((name) => FORWARDED.test(name)))
     throw forbid('requests forwarded by a proxy cannot reset or block keys');
   if (!OWN_NAME.test(headers.host ?? 'localhost'))
@@ -60,7 +61,10 @@ function checkLocal({ headers }: IncomingMessage, { adminWithoutToken, address }
 /** Headers that proxies add to requests they forward. */
 const FORWARDED = /^(forwarded|via|x-forwarded(-.*)?|x-real-ip|x-envoy-.*|.*-(client|connecting)-ip)$/;
 
-/** Prevents DNS rebinding: a web page can point its own host name to this machine, and browsers then send that name. */
+/**
+ * Matches host names of this machine, which prevents DNS rebinding. A web page can point its own host name to this machine, but
+ * browsers then send that name.
+ */
 const OWN_NAME = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 
 function unauthorized(detail?: string): HttpProblem {
@@ -80,8 +84,9 @@ function digest(text: string): Buffer {
 }
 
 /**
- * Rejects cross-origin requests: any web page can make a browser on this machine send requests. Browsers add Origin to most
- * of them, but not to a GET whose response the page cannot read, such as an image. Those carry Sec-Fetch-Site.
+ * Rejects cross-origin requests, because any web page can make a browser on this machine send requests. Browsers add Origin to
+ * most of them, but not to a GET whose response the page cannot read, such as an image. Such a request has a Sec-Fetch-Site
+ * header.
  */
 export function checkOrigin({ headers }: IncomingMessage): void {
   const { origin, host } = headers;

@@ -1,4 +1,7 @@
-/** POST /json: Envoy's ShouldRateLimit in the JSON form of its messages. Status 200 means pass, 429 over a limit. */
+/**
+ * Handles POST /json, which is Envoy's ShouldRateLimit in the JSON form of its messages. Status 200 means that the request may
+ * pass, and 429 that it is over a limit.
+ */
 import { unitOf } from '../../config/descriptors.ts';
 import type { Unit } from '../../config/model.ts';
 import type { Core } from '../../core/core.ts';
@@ -63,7 +66,7 @@ function readLimit(value: unknown): { requestsPerUnit: number; unit: Unit } {
   return { requestsPerUnit: uint(given.get('requestsPerUnit') ?? 0, 'requestsPerUnit'), unit };
 }
 
-/** Members of an object, with names in camelCase or snake_case (hitsAddend or hits_addend). Rejects unknown names. */
+/** Members of an object, whose names may be in camelCase or snake_case (hitsAddend or hits_addend). Rejects unknown names. */
 function members(value: unknown, what: string, names: readonly string[]): Map<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw invalid(`${what} must be an object`);
@@ -72,14 +75,14 @@ function members(value: unknown, what: string, names: readonly string[]): Map<st
     const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
     if (!names.includes(camel))
       throw invalid(
-        `unknown name ${JSON.stringify(name.slice(0, 60))} in ${what}; known: ${names.join(', ')}`,
+        `unknown name ${JSON.stringify(name.slice(0, 60))} in ${what}; must be one of ${names.join(', ')}`,
       );
     found.set(camel, member);
   }
   return found;
 }
 
-/** Protobuf's JSON format writes 64-bit integers as strings. */
+/** Parses an unsigned integer, which may be a string, because Protobuf's JSON format writes 64-bit integers as strings. */
 function uint(value: unknown, what: string): number {
   const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value;
   if (!Number.isSafeInteger(number) || (number as number) < 0)
@@ -91,7 +94,7 @@ function invalid(detail: string): HttpProblem {
   return new HttpProblem('bad-request', detail);
 }
 
-/** Omits zero and empty values, as protobuf's JSON format does. */
+/** Formats a status. Omits zero and empty values, as Protobuf's JSON format does. */
 function showStatus({ code, currentLimit, limitRemaining, resetAfter }: DescriptorStatus): object {
   return {
     code,

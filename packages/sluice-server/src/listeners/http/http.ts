@@ -47,7 +47,7 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     const context = request.method === 'POST' ? tracer?.contextOf(parentIn(request)) : undefined;
     const [name, reply] = await replyTo(request);
     send(request, response, reply, isDraining);
-    // A stream stays open until the client disconnects, so its duration says nothing.
+    // A stream stays open until the client disconnects, so its duration is not recorded.
     if (reply.stream !== undefined) return;
     core.metrics.answered('http', name, String(reply.status), performance.now() - start);
     if (context !== undefined) tracer?.record(context, workOf(name, reply, start));
@@ -56,7 +56,7 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
   /** Connections without a request so far. Node does not count them as idle. */
   const unused = new Set<Socket>();
 
-  /** Connections above the maximum. Their first response says so, and closes them. */
+  /** Connections above the maximum. Their first response gives the reason and closes them. */
   const refused = new WeakSet<Socket>();
 
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
@@ -110,7 +110,7 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     async drain(timeout) {
       await drainBacklog(server);
       const closed = stopListening(server);
-      // Set only after the server stopped listening: a client that is told to close would connect again.
+      // Set only after the server stopped listening, because a client that is told to close would connect again.
       isDraining = true;
       await closeConnections(server, unused, closed, timeout);
     },
@@ -150,7 +150,7 @@ function checkMethod(request: IncomingMessage, { method }: Route): void {
 function send(request: IncomingMessage, response: ServerResponse, reply: Reply, isLast: boolean): void {
   if (response.destroyed) return;
   const { status, type, body, headers = [], stream } = reply;
-  // One array for all headers: setting them one by one costs more than the decision.
+  // All headers are in one array, because setting them one by one costs more than the decision.
   const head = ['Content-Type', type, 'X-Content-Type-Options', 'nosniff'];
   for (const [name, value] of headers) head.push(name, value);
   if (!head.includes('Cache-Control')) head.push('Cache-Control', 'no-store');
@@ -162,7 +162,10 @@ function send(request: IncomingMessage, response: ServerResponse, reply: Reply, 
   else stream(response);
 }
 
-/** Resolves when the last connection has closed. The `close` of an HTTP server would also close idle connections. */
+/**
+ * Stops listening. Resolves when the last connection has closed. The `close` method of an HTTP server would also close idle
+ * connections.
+ */
 function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     NetServer.prototype.close.call(server, () => resolve());
@@ -171,7 +174,7 @@ function stopListening(server: Server): Promise<void> {
 
 /**
  * Resolves when all connections are closed. Idle connections are closed only after DRAIN_GRACE, because a request may be on
- * its way, and after Node has read from all sockets: if the process was stalled, requests may be waiting there.
+ * its way, and after Node has read from all sockets, because requests may be waiting there if the process was stalled.
  */
 async function closeConnections(
   server: Server,
@@ -195,7 +198,10 @@ async function closeConnections(
   server.close();
 }
 
-/** Resolves after Node has read from all sockets, which it does between timers and immediates. Twice, for follow-up reads. */
+/**
+ * Resolves after Node has read from all sockets, which it does between timers and immediates. Waits for two rounds, because a
+ * read may be followed by another.
+ */
 async function socketsRead(): Promise<void> {
   for (let i = 0; i < 2; i++) await new Promise((resolve) => setImmediate(resolve));
 }

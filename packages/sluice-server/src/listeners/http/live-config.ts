@@ -1,4 +1,6 @@
-/** Data of the `config` event of /live: the limits in use, since when, and why a newer file was rejected. */
+/**
+ * Creates the data of the `config` event of /live: the limits in use, when they were loaded, and why a newer file was rejected.
+ */
 import type { Config, RuleLimit } from '../../config/model.ts';
 import type { Loaded } from '../../config/reload.ts';
 import { VERSION } from '../../version.ts';

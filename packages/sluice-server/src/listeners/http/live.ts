@@ -1,6 +1,6 @@
 /**
- * GET /live: data for the Live section of the page, as server-sent events. packages/playground/LIVE.md defines the format.
- * A slow reader gets fewer snapshots, each covering a longer time. At most one snapshot is buffered per reader.
+ * Handles GET /live, which sends data for the Live section of the page as server-sent events. packages/playground/LIVE.md defines
+ * the format. A slow reader gets fewer snapshots, each covering a longer time. At most one snapshot is buffered per reader.
  */
 import type { ServerResponse } from 'node:http';
 import type { Millis } from 'sluice';
@@ -10,7 +10,7 @@ import { HttpProblem, type Reply } from './reply.ts';
 
 export interface LiveOptions {
   readonly metrics: Pick<Metrics, 'totals' | 'topDenied'>;
-  /** 'memory', 'redis' or 'postgres'. */
+  /** Kind of the store: 'memory', 'redis' or 'postgres'. */
   readonly storeKind: string;
   /** Returns the current data of the `config` event. */
   readonly config: () => object;
@@ -37,14 +37,14 @@ interface Stream {
 }
 
 interface Sampling {
-  /** Monotonic time. */
+  /** Monotonic time of the snapshot. */
   readonly at: Millis;
   readonly totals: Totals;
 }
 
 const MAX_STREAMS = 64;
 const MAX_DENIED = 20;
-/** A reader that misses more consecutive snapshots is disconnected. */
+/** A reader that misses more consecutive snapshots than this is disconnected. */
 const MAX_MISSED = 30;
 const TYPE = 'text/event-stream';
 
@@ -174,7 +174,7 @@ function countsBetween(before: Totals, now: Totals): object[] {
   return limits;
 }
 
-/** Rounded to two digits; the buckets are not more precise. */
+/** Rounds quantiles to two digits, because the buckets are not more precise. */
 function shown(found: Quantiles | undefined): Quantiles | undefined {
   const short = (value: Millis) => Number(value.toPrecision(2));
   return found && { p50: short(found.p50), p99: short(found.p99), max: short(found.max) };

@@ -1,4 +1,4 @@
-/** GET /openapi.json: the HTTP API as an OpenAPI document. */
+/** Handles GET /openapi.json, which describes the HTTP API as an OpenAPI document. */
 import { VERSION } from '../../version.ts';
 
 const text = { type: 'string' };
@@ -10,7 +10,7 @@ const cost = {
   minimum: 0,
   maximum: 2 ** 53,
   default: 1,
-  description: 'Units to charge. 0 only checks.',
+  description: 'Number of units to charge. 0 checks without charging.',
 };
 const tier = { type: 'string', description: 'Name of a tier in the configuration.' };
 const mode = {
@@ -33,7 +33,7 @@ const POLICY_STATE = object({
   resetAfter: time,
   refill: {
     description:
-      'When more than remaining becomes available. even: one unit every window / limit. whole: everything after resetAfter. A number: milliseconds until the next unit; null means never.',
+      'When more than remaining becomes available. With even, one unit comes back every window / limit. With whole, everything comes back after resetAfter. A number is the milliseconds until the next unit, and null means never.',
     oneOf: [{ enum: ['even', 'whole'] }, { type: ['number', 'null'] }],
   },
 });
@@ -73,12 +73,12 @@ const VERBS = {
     object({ limit, key, cost, tier, mode }, ['cost', 'tier', 'mode']),
   ],
   peek: [
-    'Same decision as take, without charging anything',
+    'Return the decision that take would return, without charging anything',
     object({ limit, key, cost, tier }, ['cost', 'tier']),
   ],
   refund: ['Give units back, up to the full limit', object({ limit, key, cost, tier }, ['cost', 'tier'])],
   block: ['Deny a key for a given duration', object({ limit, key, duration })],
-  reset: ['Forget a key: its usage and its manual block', object({ limit, key })],
+  reset: ['Delete the usage and the manual block of a key', object({ limit, key })],
 } as const;
 
 function object(properties: object, optional: readonly string[] = [], isOpen = false): object {

@@ -13,7 +13,10 @@ export interface Operation {
   readonly duration: Duration | undefined;
 }
 
-/** The library's maximum. Checked here because keys with the override `unlimited` never reach the library. */
+/**
+ * The maximum cost, the same as in the library. It is checked here because keys with the override `unlimited` never reach the
+ * library.
+ */
 const MAX_COST = 2 ** 53;
 
 /** Members that each verb accepts, in addition to `limit` and `key`. */
@@ -33,7 +36,7 @@ export function readOperation(verb: Verb, value: unknown, maxKey: number): Opera
     if (!known.includes(name))
       throw new HttpProblem(
         'bad-request',
-        `unknown name ${shown(name)} in ${verb}; known: ${known.join(', ')}`,
+        `unknown name ${shown(name)} in ${verb}; must be one of ${known.join(', ')}`,
       );
   }
   const { limit, key, cost = 1, tier, mode, duration } = value as Record<string, unknown>;
@@ -59,7 +62,7 @@ export function readOperation(verb: Verb, value: unknown, maxKey: number): Opera
 function checkKey(key: unknown, maxKey: number): asserts key is string {
   if (typeof key !== 'string')
     throw new HttpProblem('bad-request', `key must be a string; got ${shown(key)}`);
-  // UTF-8 needs at most three bytes per UTF-16 code unit.
+  // Most keys need no exact count, because UTF-8 needs at most three bytes per UTF-16 code unit.
   if (key.length * 3 > maxKey && Buffer.byteLength(key) > maxKey)
     throw new HttpProblem('bad-request', `key must have at most ${maxKey} bytes`);
 }

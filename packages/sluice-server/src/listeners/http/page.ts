@@ -1,4 +1,4 @@
-/** GET /: the playground page (built from packages/playground), or a short text if it was not built. */
+/** Handles GET /, which serves the playground page (built from packages/playground), or a short text if it was not built. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import { type Reply, text } from './reply.ts';
 
-/** Replies with a file. `accepted` is the Accept-Encoding header, `known` the If-None-Match header. */
+/** Replies with a file. `accepted` is the Accept-Encoding header, and `known` is the If-None-Match header. */
 export type PageFile = (accepted: string, known: string) => Reply | Promise<Reply>;
 
 const BUILT = fileURLToPath(new URL('../../../dist/page/', import.meta.url));
@@ -24,7 +24,7 @@ const SECURITY: NonNullable<Reply['headers']> = [
   ],
   ['Referrer-Policy', 'no-referrer'],
 ];
-/** Names that contain a hash of the content. */
+/** Matches file names that contain a hash of the content. */
 const HASHED = /-[\w-]{8}\.\w+$/;
 
 const ENCODERS = { br: promisify(brotliCompress), gzip: promisify(gzip) } as const;
@@ -74,7 +74,7 @@ function fileOf(name: string, content: Buffer): PageFile {
       ['Vary', 'Accept-Encoding'],
       ...(how === undefined ? [] : [['Content-Encoding', how] as const]),
     ];
-    // Split first, then trim: a regular expression for optional blanks would take seconds on a header full of them.
+    // Splits first and then trims, because a regular expression for optional blanks would take seconds on a header full of them.
     if (known.split(',').some((one) => one.trim().replace(/^W\//, '') === tag))
       return { status: 304, type, body: '', headers };
     return { status: 200, type, body: how === undefined ? content : await compress(how), headers };

@@ -7,9 +7,9 @@ export interface Reply {
   readonly type: string;
   readonly body: string | Buffer;
   readonly headers?: readonly (readonly [name: string, value: string])[];
-  /** Describes the request, for its span. */
+  /** Describes the request for its span. */
   readonly asked?: () => Asked;
-  /** Writes the response after the headers. Replaces `body`. */
+  /** Writes the response after the headers. Used instead of `body`. */
   readonly stream?: (response: ServerResponse) => void;
 }
 
@@ -62,7 +62,7 @@ const TITLES: Readonly<Record<ProblemKind, readonly [status: number, title: stri
   'internal-error': [500, 'Internal server error'],
 };
 
-/** Thrown from anywhere below a route; the client receives it as problem details. */
+/** Thrown by any code that handles a route. The client receives it as problem details. */
 export class HttpProblem extends Error {
   readonly body: ProblemBody;
   readonly headers: NonNullable<Reply['headers']>;

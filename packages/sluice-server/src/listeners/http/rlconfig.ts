@@ -1,4 +1,4 @@
-/** GET /rlconfig: the configuration in use, one line per limit. */
+/** Handles GET /rlconfig, which shows the configuration in use, one line per limit. */
 import type { Config, Level, Rule, RuleLimit } from '../../config/model.ts';
 
 export function showConfig(config: Config): string {

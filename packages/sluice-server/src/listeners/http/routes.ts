@@ -14,7 +14,7 @@ import { answerV1 } from './v1.ts';
 
 export interface Route {
   readonly method: 'GET' | 'POST';
-  /** Clients that may use the route: all, those with access to the listener, or those that may reset and block keys. */
+  /** Clients that may use the route: all clients, those with access to the listener, or those that may reset and block keys. */
   readonly access: 'public' | 'client' | 'admin';
   answer(request: IncomingMessage, query: URLSearchParams): Reply | Promise<Reply>;
 }

@@ -1,4 +1,4 @@
-/** POST /v1/take, peek, refund, block and reset: one operation, or a list that is answered in order. */
+/** Handles POST /v1/take, peek, refund, block and reset, for one operation or a list that is answered in order. */
 import { type Decision, type MaybePromise, SluiceError } from 'sluice';
 import { rateLimitHeaders } from 'sluice/http';
 import { type Core, UnknownLimit, type Verdict } from '../../core/core.ts';
@@ -35,7 +35,7 @@ async function answerList(core: Core, verb: Verb, list: unknown[], options: V1Op
   if (list.length > maxBatch)
     throw new HttpProblem('too-large', `a list must have at most ${maxBatch} operations; got ${list.length}`);
   const operations = checkAll(core, verb, list, maxKey);
-  // All are sent in one tick, so that a store can batch them.
+  // All operations are sent in one tick, so that a store can batch them.
   const answers = await Promise.all(
     operations.map((operation) =>
       ask(core, verb, operation).catch((error: unknown) => problemOf(error).body),
@@ -100,7 +100,7 @@ export function problemOf(error: unknown): HttpProblem {
   const fault = storeFaultIn(error);
   if (fault !== undefined) {
     const unavailable = new HttpProblem('store-unavailable', undefined, { fault }, [['Retry-After', '1']]);
-    // Outages are logged by the circuit breaker's events. An error in the setup is logged with the request.
+    // Outages are logged when the circuit breaker opens. An error in the setup is logged with the request.
     if (error instanceof SluiceError) unavailable.cause = error;
     return unavailable;
   }

@@ -1,4 +1,4 @@
-/** INFO and COMMAND, with which clients query the server. */
+/** The commands INFO and COMMAND, with which clients query the server. */
 import { VERSION } from '../../version.ts';
 import { type Command, type Commands, RespError } from './command.ts';
 import { bulk, integer, list, map, nothing, type Protocol, set, simple, verbatim } from './reply.ts';
@@ -85,7 +85,10 @@ export function commandCommand(commands: Commands): Command {
   };
 }
 
-/** Name, arity including the name (negative: minimum), flags, first key, last key, key step, and four lists. */
+/**
+ * Describes a command for COMMAND: name, arity including the name (negative if it is a minimum), flags, positions of the first
+ * and last key, step between keys, and four lists that are empty here.
+ */
 function entry(
   protocol: Protocol,
   name: string,

@@ -24,12 +24,15 @@ export function answerTo(
   return command.run(words, session);
 }
 
-/** The error reply for an error that a command threw. A failed store has its own code, since the client did nothing wrong. */
+/**
+ * The error reply for an error that a command threw. A failure of the store has its own code, because the client did nothing
+ * wrong.
+ */
 export function refusal(error: unknown, name: string, log: Log): string {
   if (error instanceof RespError) return failure(error.code, error.message);
   if (storeFaultIn(error) !== undefined) return failure('UNAVAILABLE', utf8((error as Error).message));
   const message = error instanceof Error ? error.message : String(error);
-  // Invalid arguments and unknown limits. Their messages are meant for the client.
+  // Errors about invalid arguments and unknown limits have messages that are meant for the client.
   const isExpected = error instanceof RangeError || (error instanceof Error && error.name === 'UnknownLimit');
   if (!isExpected) log.error('RESP command failed', { door: 'resp', command: name, error: message });
   return failure('ERR', isExpected ? utf8(message) : 'internal server error');

@@ -5,35 +5,35 @@ import type { Protocol } from './reply.ts';
 export interface Session {
   readonly id: number;
   protocol: Protocol;
-  /** Name that the client has set. */
+  /** Name that the client has given to the connection. */
   name: string;
   /** The client's address, or its IPv6 prefix. */
   readonly client: string;
-  /** A correct password was sent, or none is needed. */
+  /** Whether the client has sent a correct password, or none is needed. */
   isAuthenticated: boolean;
-  /** Wrong passwords sent over this connection. */
+  /** Number of wrong passwords sent over this connection. */
   failures: number;
-  /** The connection ends after this reply. */
+  /** Whether to close the connection after this reply. */
   isClosing: boolean;
 }
 
 export interface Command {
   readonly summary: string;
-  /** Arguments, for COMMAND DOCS. */
+  /** Description of the arguments, for COMMAND DOCS. */
   readonly usage: string;
   /** Minimum and maximum number of arguments, without the name. */
   readonly arity: readonly [fewest: number, most: number];
-  /** The first argument is a key. */
+  /** Whether the first argument is a key. */
   readonly hasKey?: boolean;
-  /** Clients may run it before they authenticate. */
+  /** Whether clients may run the command before they authenticate. */
   readonly needsNoAuth?: boolean;
-  /** The first word is the name of the command. Errors become error replies. */
+  /** Runs the command and returns its encoded reply. The first word is the name of the command. Errors become error replies. */
   run(words: readonly string[], session: Session): MaybePromise<string>;
 }
 
 export type Commands = ReadonlyMap<string, Command>;
 
-/** Thrown to send an error reply. With `delay`, it and all later replies are sent that many milliseconds later. */
+/** Thrown to send an error reply. `delay` postpones this reply and all later ones by that many milliseconds. */
 export class RespError extends Error {
   readonly code: string;
   readonly delay: Millis;

@@ -11,9 +11,9 @@ import { throttleCommands } from './throttle.ts';
 
 type Access = Pick<ListenerOptions, 'tokens' | 'attempts'>;
 
-/** Wrong passwords after which a connection is closed. */
+/** Number of wrong passwords after which a connection is closed. */
 const MAX_FAILURES = 3;
-/** Milliseconds until the reply to a wrong password. */
+/** Milliseconds by which the reply to a wrong password is delayed. */
 const FAILURE_DELAY = 500;
 
 export function commandsOf(
@@ -72,7 +72,7 @@ const selectCommand: Command = {
   },
 };
 
-/** The password is a token of this listener; the user name is ignored. */
+/** Authenticates a session. The password must be a token of this listener; the user name is ignored. */
 function authenticate({ tokens, attempts }: Access, password: string, session: Session): void {
   if (tokens === undefined) return;
   const wait = secondsOf(attempts?.waitOf(session.client) ?? 0);
@@ -161,7 +161,7 @@ const clientCommand: Command = {
         return OK;
       case 'info':
         return bulk(`id=${session.id} name=${session.name} resp=${session.protocol} db=0\n`);
-      // Hints for Redis's own eviction, which has no counterpart here.
+      // These subcommands are hints for Redis's own eviction, which has no counterpart here.
       case 'no-evict':
       case 'no-touch':
         return OK;

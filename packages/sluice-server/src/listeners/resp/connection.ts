@@ -23,9 +23,9 @@ export interface Service {
   readonly bounds: Bounds;
   /** Whether clients must authenticate first. */
   readonly requiresAuth: boolean;
-  /** A connection that sends nothing for this long is closed; 0 for never. */
+  /** A connection is closed after sending nothing for this long. 0 means never. */
   readonly idleTimeout: Millis;
-  /** A connection whose command is incomplete for this long is closed. */
+  /** A connection is closed if a command stays incomplete for this long. */
   readonly requestTimeout: Millis;
   readonly tracer?: Tracer | undefined;
   /** Called with the number of replies that were sent. */
@@ -51,9 +51,12 @@ const MAX_HELD = 1024 * 1024;
 const WRITE_AT = 64 * 1024;
 /** Milliseconds for the client to read the last reply and close. Resetting the connection would discard that reply. */
 const LINGER = 2000;
-/** Limits for clients that have not authenticated. */
+/** Bounds of commands from clients that have not authenticated. */
 const UNAUTHENTICATED: Bounds = { maxArguments: 10, maxBytes: 4096 };
-/** First words of HTTP requests that a web page can make a browser send to any port. Their body could contain commands. */
+/**
+ * First words of lines in HTTP requests that a web page can make a browser send to any port. The body of such a request could
+ * contain commands.
+ */
 const HTTP_WORDS = new Set(['post', 'host:']);
 
 type Code = 'ok' | 'error';
@@ -88,7 +91,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   /** When the first byte of an incomplete command arrived. Infinity if no command is incomplete. */
   let begunAt = Infinity;
   const parser = new RespParser(requiresAuth ? UNAUTHENTICATED : bounds);
-  /** Replies in the order of their commands, starting with the first that is not available yet. */
+  /** Replies in the order of their commands, starting with the first reply that is not available yet. */
   const waiting: Slot[] = [];
   const batch = { name: '', code: 'ok' as Code, times: 0, start: 0 };
   let known = UNKNOWN;
@@ -96,14 +99,14 @@ export function serveClient(socket: Socket, id: number, client: string, service:
   let held = 0;
   /** Replies to write next. */
   let out = '';
-  /** The socket's buffer is full: the client does not read. */
+  /** Whether the socket's buffer is full because the client does not read. */
   let isFull = false;
   let isEnded = false;
   let isFlushing = false;
   let isWriting = false;
   let isDraining = false;
   let isGraceOver = false;
-  /** The parser needs more input. */
+  /** Whether the parser needs more input before it can return another command. */
   let isConsumed = false;
   let hasAnswered = false;
   let idle: NodeJS.Timeout | undefined;
@@ -118,7 +121,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     out = '';
   }
 
-  /** Sends a reply, after those to earlier commands. */
+  /** Sends a reply after the replies to all earlier commands. */
   function sendReply(answer: string): void {
     if (waiting.length === 0) out += answer;
     else {
@@ -148,7 +151,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     );
   }
 
-  /** Sends the settled replies up to the first pending one. Those that settle in one turn of the event loop share a write. */
+  /** Sends the settled replies up to the first pending one. Replies that settle in one turn of the event loop share a write. */
   function sendSettled(): void {
     while (waiting[0]?.reply !== undefined) {
       const { reply } = waiting.shift() as { reply: string };
@@ -186,7 +189,7 @@ export function serveClient(socket: Socket, id: number, client: string, service:
 
   function perform(words: string[], start: number): void {
     const [word] = words;
-    // Clients tend to repeat a command: comparing is cheaper than a lookup.
+    // Clients tend to repeat a command, and comparing it with the previous one is cheaper than a lookup.
     if (word !== known.word) known = namedBy(word, commands);
     const { command, label } = known;
     const record = tracer && spanRecorder(tracer, command, words, start);
@@ -256,7 +259,9 @@ export function serveClient(socket: Socket, id: number, client: string, service:
     write();
   }
 
-  /** Ends the grace period. Runs after Node has read from all sockets: if the process was stalled, input may be waiting. */
+  /**
+   * Ends the grace period. Runs after Node has read from all sockets, because input may be waiting if the process was stalled.
+   */
   function stopWaiting(): void {
     isGraceOver = true;
     run();

@@ -1,10 +1,10 @@
 /**
- * Parses commands from bytes. Input is decoded as 'latin1', one character per byte: no information is lost, and a chunk is
- * decoded once instead of once per argument.
+ * Parses commands from bytes. Input is decoded as 'latin1', one character per byte. This loses no information, and decodes a
+ * chunk once instead of once per argument.
  */
 import { detachedCopy } from '../../core/detached-copy.ts';
 
-/** The input is not RESP, or exceeds the bounds. The client gets an error reply, and the connection is closed. */
+/** Thrown if the input is not RESP or exceeds the bounds. The client gets an error reply, and the connection is closed. */
 export class ProtocolError extends Error {}
 
 export interface Bounds {
@@ -15,9 +15,14 @@ export interface Bounds {
 
 /** Maximum length of an inline command, as typed by a person, in bytes. */
 const MAX_INLINE = 16_384;
-/** Maximum length of a line that holds a number: a sign and digits. */
+/**
+ * Maximum length of a line that holds a number, in characters. The line consists of a type character, an optional sign and
+ * digits.
+ */
 const MAX_LENGTH_LINE = 20;
-/** A string concatenated from many small pieces is flattened after this many, so that the pieces can be freed. */
+/**
+ * Number of concatenated pieces after which an incomplete input is flattened into one string, so that the pieces can be freed.
+ */
 const PIECES = 256;
 
 const CR = 13;
@@ -27,17 +32,17 @@ const STAR = 42;
 const DOLLAR = 36;
 
 export class RespParser {
-  /** May change between commands: clients that have not authenticated get smaller bounds. */
+  /** Bounds of a command. They may change between commands, because clients that have not authenticated get smaller bounds. */
   bounds: Bounds;
   private text = '';
   private at = 0;
   private pieces = 0;
   /** Arguments of the current command. */
   private args: string[] = [];
-  /** Number of `args` that are complete. The command is incomplete while it is smaller than `args.length`. */
+  /** Number of `args` that are complete. The command is incomplete while this is smaller than `args.length`. */
   private received = 0;
   private bytes = 0;
-  /** Length of the next argument; -1 if its length line has not been read. */
+  /** Length of the next argument, or -1 if the line with its length has not been read. */
   private length = -1;
 
   constructor(bounds: Bounds) {
@@ -132,7 +137,9 @@ export class RespParser {
   }
 }
 
-/** Offset of the end of the line that `numberAt` read last. A second result, returned without an allocation. */
+/**
+ * Offset of the end of the line that `numberAt` read last. It is a second result of `numberAt`, kept here to avoid an allocation.
+ */
 let lineEnd = 0;
 /** Result of `numberAt` for an incomplete line. Differs from every number that a client can send. */
 const PARTIAL = -2;
@@ -167,7 +174,7 @@ function numberAt(text: string, start: number, what: string): number {
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', a: '\x07' };
-/** Lists blanks explicitly: `\s` also matches bytes that are parts of UTF-8 characters. */
+/** Matches a word. Blanks are listed explicitly, because `\s` also matches bytes that are parts of UTF-8 characters. */
 const WORD = /(?:"((?:[^"\\]|\\[\s\S])*)"|'((?:[^'\\]|\\[\s\S])*)'|([^ \t\r\v\f"']+))(?:[ \t\r\v\f]+|$)/y;
 
 /** Splits an inline command into words and quoted strings, which may contain escapes. */

@@ -12,17 +12,17 @@ export function simple(text: string): string {
 
 export const OK: string = simple('OK');
 
-/** Error replies must be a single line, so line breaks in the message are replaced. */
+/** Encodes an error reply. It must be a single line, so line breaks in the message are replaced. */
 export function failure(code: string, message: string): string {
   return `-${code} ${message.slice(0, 500).replace(/[\r\n]+/g, ' ')}\r\n`;
 }
 
-/** A binary-safe string. */
+/** Encodes a bulk string, which may contain any bytes. */
 export function bulk(bytes: string): string {
   return `$${bytes.length}\r\n${bytes}\r\n`;
 }
 
-/** Text for people, which has its own type in RESP 3. */
+/** Encodes text for people, which has its own type in RESP 3. */
 export function verbatim(protocol: Protocol, bytes: string): string {
   return protocol === 2 ? bulk(bytes) : `=${bytes.length + 4}\r\ntxt:${bytes}\r\n`;
 }
@@ -39,7 +39,7 @@ export function set(protocol: Protocol, items: readonly string[]): string {
   return `${protocol === 2 ? '*' : '~'}${items.length}\r\n${items.join('')}`;
 }
 
-/** RESP 2 has no maps; it uses an array of alternating names and values. */
+/** Encodes a map. RESP 2 has no maps and uses an array of alternating names and values. */
 export function map(
   protocol: Protocol,
   members: readonly (readonly [name: string, value: string])[],

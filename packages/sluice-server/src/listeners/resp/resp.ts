@@ -20,17 +20,17 @@ const MAX_ARGUMENTS = 1024;
 const DRAIN_GRACE = 500;
 /** Milliseconds between checks for inactive connections. */
 const CHECK_EVERY = 1000;
-/** Milliseconds for a refused client to read the reason. */
+/** Milliseconds that a refused client has to read the reason. */
 const LINGER = 1000;
 
 export async function openResp(core: Core, options: ListenerOptions): Promise<Listener> {
   const { address, tls, log, maxMessage, tokens, tracer, attempts } = options;
   const connections = new Set<Connection>();
-  /** Includes sockets whose TLS handshake is in progress. */
+  /** All open sockets, including those whose TLS handshake is in progress. */
   const sockets = new Set<Socket>();
   let writers: (() => void)[] = [];
   let ids = 0;
-  /** While draining, how long an idle connection stays open. */
+  /** Milliseconds that an idle connection stays open while draining. Undefined if the listener is not draining. */
   let grace: number | undefined;
   let answers = 0;
   const service: Service = {
@@ -54,7 +54,10 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
     }),
   };
 
-  /** Writes to all clients in a row. Writing to each one as soon as it was read costs more than most commands. */
+  /**
+   * Writes pending replies to all clients, one after another. Writing to each client right after reading from it would cost more
+   * than most commands do.
+   */
   function writeAll(): void {
     const ready = writers;
     writers = [];
@@ -70,7 +73,7 @@ export async function openResp(core: Core, options: ListenerOptions): Promise<Li
     socket.on('close', () => connections.delete(connection));
   }
 
-  // allowHalfOpen: a client that has stopped writing still gets the replies to its last commands.
+  // With allowHalfOpen, a client that has stopped writing still gets the replies to its last commands.
   const common = { allowHalfOpen: true, noDelay: true, pauseOnConnect: tls === undefined };
   const server: Server =
     tls === undefined

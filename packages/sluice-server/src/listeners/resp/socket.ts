@@ -5,7 +5,10 @@
  */
 import { Socket } from 'node:net';
 
-/** Shared by all sockets: its content is consumed before anything else runs. On Windows, the system holds it for longer. */
+/**
+ * Buffer shared by all sockets, which is safe because its content is consumed before anything else runs. On Windows, there is no
+ * shared buffer, because the system holds buffers for longer.
+ */
 const shared: Buffer | undefined =
   process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(64 * 1024);
 

@@ -1,11 +1,12 @@
 /**
- * The reply of CL.THROTTLE and THROTTLE: five integers, as redis-cell defines them. 1 if limited, the limit, what remains,
- * seconds until a retry can succeed (-1: now, or never), and seconds until the key is fully replenished (-1: never).
+ * Encodes the reply of CL.THROTTLE and THROTTLE, which consists of five integers, as redis-cell defines them: 1 if the key was
+ * limited, otherwise 0; the limit; the remaining units; the seconds until a retry can succeed (-1 if it can succeed now, or
+ * never); and the seconds until the key is fully replenished (-1 if never).
  */
 import type { Decision, Millis } from 'sluice';
 import type { ClThrottleReply } from '../../core/cell.ts';
 
-/** Stands for "no limit": larger integers are not exact in most clients. */
+/** Sent as the limit if there is none. Larger integers are not exact in most clients. */
 const UNBOUNDED = Number.MAX_SAFE_INTEGER;
 
 export function replyOf({ allowed, limit, remaining, retryAfter, resetAfter }: Decision): ClThrottleReply {
@@ -22,7 +23,7 @@ function wholeOf(value: number): number {
   return Math.max(0, Math.min(Math.floor(value), UNBOUNDED));
 }
 
-/** Rounded up. */
+/** Whole seconds, rounded up; -1 for an infinite duration. */
 function secondsOf(duration: Millis): number {
   return duration === Infinity ? -1 : Math.ceil(duration / 1000);
 }
@@ -39,11 +40,11 @@ export function encodeReply(reply: ClThrottleReply): string {
     limit === previous.limit &&
     limited === previous.limited;
   if (isSame) {
-    // Reading a character makes V8 flatten the concatenated string, once for all later uses.
+    // Reading a character makes V8 flatten the concatenated string now, instead of at every later use.
     previous.text.charCodeAt(0);
     return previous.text;
   }
-  // Few parts: V8 keeps a concatenation as a tree and walks it again when the reply is written.
+  // The reply has few parts, because V8 keeps a concatenation as a tree and walks that tree again when the reply is written.
   const middle = retryAfter === -1 ? '\r\n:-1\r\n:' : `\r\n:${retryAfter}\r\n:`;
   const text = `${headOf(limited, limit)}${remaining}${middle}${resetAfter}\r\n`;
   previous.limited = limited;
@@ -55,7 +56,7 @@ export function encodeReply(reply: ClThrottleReply): string {
   return text;
 }
 
-/** The last head for each value of `limited`: most replies start like an earlier one. */
+/** The last head for each value of `limited`. It is cached because most replies start like an earlier one. */
 const heads = [
   { limit: Number.NaN, text: '' },
   { limit: Number.NaN, text: '' },

@@ -64,7 +64,10 @@ function optionsOf(words: readonly string[]): { cost: number | undefined; tier: 
   };
 }
 
-/** Decodes UTF-8, so that keys are the same on all listeners. Other bytes map to text that nothing else maps to. */
+/**
+ * Decodes UTF-8, so that keys are the same on all listeners. Bytes that are not valid UTF-8 map to text that no valid key maps
+ * to.
+ */
 function textOf(bytes: string): string {
   if (isAscii(bytes)) return bytes;
   const buffer = Buffer.from(bytes, 'latin1');

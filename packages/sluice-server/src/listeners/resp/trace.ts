@@ -1,4 +1,4 @@
-/** Spans of the RESP listener. RESP has no headers, so each span starts a new trace. */
+/** Records spans of the RESP listener. RESP has no headers, so each span starts a new trace. */
 import type { Millis } from 'sluice';
 import type { Asked, Tracer } from '../../telemetry/traces/tracer.ts';
 import type { Command } from './command.ts';

@@ -1,6 +1,6 @@
 /**
- * Counts durations in buckets. Counts only grow, so the difference of two copies covers the time between them. There are
- * eight buckets per power of two, so a value is known within 13 %.
+ * Counts durations in buckets. Counts only grow, so subtracting an earlier copy from a later one gives the durations recorded
+ * between them. There are eight buckets per power of two, so a quantile is at most 13 % too high.
  */
 import type { Millis } from 'sluice';
 
@@ -10,7 +10,7 @@ export interface Quantiles {
   readonly max: Millis;
 }
 
-/** Units per millisecond. Durations below eight units have a bucket per unit. */
+/** Units per millisecond. Below eight units, each unit has its own bucket. */
 const UNITS = 4096;
 const MAX_UNITS = 2 ** 31 - 1;
 const BUCKETS = 232;
@@ -33,7 +33,7 @@ function bucketOf(units: number): number {
   return (power - 2) * 8 + ((units >>> (power - 3)) & 7);
 }
 
-/** Upper bound of a bucket, exclusive. */
+/** Exclusive upper bound of a bucket. */
 function endOf(bucket: number): Millis {
   if (bucket < 8) return (bucket + 1) / UNITS;
   const power = (bucket >> 3) + 2;

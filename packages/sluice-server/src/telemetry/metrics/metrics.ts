@@ -7,7 +7,7 @@ import { LatencyBuckets } from './latency-buckets.ts';
 
 /** Which details the metrics contain. */
 export interface MetricsOptions {
-  /** An allowed take is near the limit if more than this share of it is used. Default 0.8. */
+  /** An allowed take counts as near the limit if it leaves more than this share of the limit used. Default 0.8. */
   readonly nearRatio?: number | undefined;
   /** Number of most denied keys to show; 0 keeps keys out of the metrics. Default 20. */
   readonly topKeys?: number | undefined;
@@ -17,7 +17,7 @@ export interface MetricsOptions {
 
 /** Counters of a server, and their output formats. */
 export interface Metrics {
-  /** Counts a take. With `lenient`, a denial counts as shadowed. */
+  /** Counts a take. If `lenient` is true, a denial counts as shadowed. */
   decided(limit: string, key: string, decision: Decision, lenient: boolean): void;
   /** Records how long an asynchronous store took for a decision. */
   stored(took: Millis, decision: Decision): void;
@@ -25,7 +25,7 @@ export interface Metrics {
   failed(fault: StoreFault): void;
   /** Records that the circuit breaker of the store has opened or closed. */
   breaker(isOpen: boolean): void;
-  /** Counts a request that was answered. `times` counts several of the same kind and duration. Default 1. */
+  /** Counts a request that was answered. `times` is the number of such requests with the same duration. Default 1. */
   answered(listener: string, route: string, code: string, took: Millis, times?: number): void;
   /** Counts a reload of the configuration. */
   reloaded(isGood: boolean): void;
@@ -43,7 +43,7 @@ export interface Metrics {
 
 /** One of the most denied keys. */
 export interface Denied extends Seen {
-  /** Name of the limit that denied it. */
+  /** Name of the limit that denied the key. */
   readonly limit: string;
 }
 
@@ -81,7 +81,7 @@ interface ListenerCounts {
   readonly time: Histogram;
 }
 
-/** Size of the sketch. Its error is at most 1/256 of all denials, plus that of the sampling; see sampled.ts. */
+/** Number of keys in the sketch. A count is off by at most 1/256 of all denials, plus the sampling error; see sampled.ts. */
 const SKETCH = 256;
 const MAX_KEY = 200;
 /** Separates limit and key. Names of limits cannot contain it. */

@@ -1,6 +1,6 @@
 /**
- * Pushes the metrics to a collector, by OTLP over HTTP. They are the same as on /metrics, and are read only when they are
- * sent, so requests pay nothing for them. OpenTelemetry's packages are optional: import this file only when it is needed.
+ * Pushes the metrics of /metrics to a collector, by OTLP over HTTP. The metrics are read only when they are sent, so pushing adds
+ * no cost to requests. OpenTelemetry's packages are optional, so import this file only when it is needed.
  */
 import { type HrTime, ValueType } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
@@ -43,14 +43,17 @@ const PATIENCE: Millis = 2000;
 /** The exporter's default timeout for a push. */
 const USUAL_TIMEOUT: Millis = 10_000;
 
-/** Starts pushing. Returns a function that pushes once more and stops. Failed pushes are logged and retried with the next. */
+/**
+ * Starts pushing. Returns a function that pushes once more and stops. A failed push is logged; the next push sends the same
+ * counters again.
+ */
 export function pushMetrics(
   families: () => readonly Family[],
   log: Log,
   { endpoint, every = 60_000 }: OtlpOptions,
   attributes: Attributes,
 ): () => Promise<void> {
-  // The exporter reads OpenTelemetry's variables itself: endpoint, headers, timeout, compression and certificates.
+  // The exporter itself reads OpenTelemetry's environment variables for endpoint, headers, timeout, compression and certificates.
   const exporter = new OTLPMetricExporter({
     ...(endpoint !== undefined && { url: `${endpoint.replace(/\/+$/, '')}/v1/metrics` }),
     // The exporter retries until the timeout. A push must end before the next one starts.

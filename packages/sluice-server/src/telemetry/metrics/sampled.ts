@@ -1,8 +1,9 @@
 /**
  * Finds the most frequent names. Once there are many events, only a sample is added to the sketch, because adding each one
- * would cost more than the decision itself. For n events, the sketch alone is off by up to n / size, and sampling every
- * step-th event adds an error of about √(n · share · step) for a name with this share of the events. The step grows so slowly
- * that the sampling error stays below the sketch's for names with a share under a quarter; for others it is relatively small.
+ * would cost more than the decision itself. For n events, the sketch alone is off by up to n / size. For a name with a given
+ * share of the events, sampling every step-th event adds an error of about √(n · share · step). The step grows so slowly that,
+ * for names with a share under a quarter, the sampling error stays below the sketch's error. For more frequent names, the
+ * sampling error is small compared with their count.
  */
 import { type Seen, SpaceSaving } from './space-saving.ts';
 
@@ -29,7 +30,7 @@ export class Sampled {
   see(name: string): void {
     this.sketch.see(name, this.step);
     this.step = Math.min(MAX_STEP, 1 + Math.floor(this.total / this.exact));
-    // A random gap from 1 to 2 · step - 1: with a fixed gap, periodic names would be seen always or never.
+    // The gap is random, from 1 to 2 · step - 1, because with a fixed gap, periodic names would be sampled always or never.
     this.left = 1 + Math.floor(Math.random() * (2 * this.step - 1));
   }
 

@@ -1,15 +1,16 @@
 /**
- * Finds the most frequent names in bounded memory: the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005). A new name
- * replaces the least frequent one and inherits its count, so a count is never too low, and too high by at most `error`.
+ * Finds the most frequent names in bounded memory, with the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005). A new
+ * name replaces the least frequent one and inherits its count. So a count is never too low, and it is too high by at most
+ * `error`.
  */
 import { detachedCopy } from '../../core/detached-copy.ts';
 
 export interface Seen {
   /** The name that was counted. */
   readonly name: string;
-  /** Estimate of how often it occurred. */
+  /** Estimate of how often the name occurred. */
   readonly count: number;
-  /** The count may be too high by up to this number. */
+  /** Maximum by which `count` may be too high. */
   readonly error: number;
 }
 
@@ -23,16 +24,18 @@ export class SpaceSaving {
   private readonly size: number;
   private readonly counters = new Map<string, Counter>();
   private least = 0;
-  /** Counters that had the least count when it was last determined. Counts only grow, so no other counter can have it. */
+  /**
+   * Counters that had the lowest count when it was last determined. Counts only grow, so no other counter can have that count.
+   */
   private lowest: Counter[] = [];
 
   constructor(size: number) {
     this.size = size;
   }
 
-  /** Counts a name, `times` times. */
+  /** Adds `times` to the count of a name. */
   see(given: string, times = 1): void {
-    // Copied before the lookup, so that the stored string is the one whose hash is computed.
+    // Copied before the lookup, because V8 caches a string's hash in the string, and the copy is the one that is stored.
     const name = detachedCopy(given);
     const known = this.counters.get(name);
     if (known !== undefined) known.count += times;

@@ -1,6 +1,6 @@
 /**
- * Sends spans to a collector, by OTLP over HTTP, as JSON. Requests never wait for it: a bounded number of spans is queued and
- * sent in batches, and spans that the collector does not accept are dropped.
+ * Sends spans to a collector, by OTLP over HTTP, as JSON. Requests never wait for the collector. Up to a maximum, spans are
+ * queued and sent in batches, and spans that the collector does not accept are dropped.
  */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -11,7 +11,7 @@ import { VERSION } from '../../version.ts';
 import type { Span } from './tracer.ts';
 
 export interface PushOptions {
-  /** Full URL, such as `http://localhost:4318/v1/traces`. */
+  /** Full URL of the collector, such as `http://localhost:4318/v1/traces`. */
   readonly url: string;
   /** Headers of each push, such as a token. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -59,7 +59,7 @@ export function createSpanPusher(options: PushOptions, resource: Attributes, log
     }
   }
 
-  /** Sends one batch, unless another is being sent. */
+  /** Sends one batch of spans, unless another batch is being sent. */
   function flush(): void {
     if (sending !== undefined || queue.length === 0) return;
     sending = send().finally(() => {
@@ -92,7 +92,7 @@ export function createSpanPusher(options: PushOptions, resource: Attributes, log
 }
 
 interface Post {
-  /** Rejects unless the collector accepts the body. */
+  /** Sends a body to the collector. Rejects unless the collector accepts it. */
   (body: string, timeout: Millis): Promise<void>;
   close(): void;
 }
@@ -158,7 +158,7 @@ function shown({ traceId, spanId, parentId, name, start, end, attributes, error 
   };
 }
 
-/** Exact to a microsecond; a number cannot hold more digits. */
+/** Converts to nanoseconds, exact to a microsecond, because a number cannot hold more digits. */
 function nanos(millis: Millis): string {
   return `${Math.round(millis * 1000)}000`;
 }

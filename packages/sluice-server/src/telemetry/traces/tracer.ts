@@ -1,6 +1,6 @@
 /**
- * Decides which requests get a span, and what it contains. A W3C `traceparent` header decides for its request; the others are
- * sampled at random. A request that is not sampled costs only a header lookup.
+ * Decides which requests get a span, and what the span contains. If a request has a W3C `traceparent` header, the header decides;
+ * other requests are sampled at random. A request that is not sampled costs only a header lookup.
  */
 import { randomBytes } from 'node:crypto';
 import type { Millis } from 'sluice';
@@ -8,14 +8,14 @@ import type { Millis } from 'sluice';
 /** The trace that a span belongs to. */
 export interface TraceContext {
   readonly traceId: string;
-  /** Undefined if the span starts the trace. */
+  /** Id of the parent span. Undefined if this span starts the trace. */
   readonly parentId: string | undefined;
 }
 
-/** Describes what a request asked of the limits, the same for all listeners. */
+/** Describes what a request asked of the limits, in the same form for all listeners. */
 export interface Asked {
   readonly limit?: string | undefined;
-  /** Recorded only with the option `keys`. */
+  /** The key, which is recorded only with the option `keys`. */
   readonly key?: string | undefined;
   readonly outcome?: 'allowed' | 'denied' | 'shadowed' | undefined;
   /** Number of operations or descriptors in the request. */
@@ -24,11 +24,11 @@ export interface Asked {
 
 export interface Work {
   readonly name: string;
-  /** From performance.now(). The span ends when it is recorded. */
+  /** Start of the span, from performance.now(). The span ends when it is recorded. */
   readonly start: Millis;
   readonly attributes: Readonly<Record<string, string | number>>;
   readonly asked?: Asked | undefined;
-  /** What failed, if the server or its store did. */
+  /** Describes the failure if the server or its store failed. */
   readonly error?: string | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface Span extends TraceContext {
 }
 
 export interface Tracer {
-  /** Decides whether a request gets a span. Undefined if it does not. */
+  /** The context of the request's span. Undefined if the request is not sampled. */
   contextOf(traceparent: string | undefined): TraceContext | undefined;
   record(context: TraceContext, work: Work): void;
 }
@@ -89,7 +89,7 @@ export function createTracer(push: (span: Span) => void, options: TracerOptions 
   };
 }
 
-/** Later versions of the header may have more fields after the flags. */
+/** Matches a `traceparent` header. Later versions of the header may have more fields after the flags. */
 const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
 /** Returns undefined for a malformed header, which is ignored. */

@@ -25,7 +25,7 @@ const own = loadSync(['ratelimit.proto', 'health.proto'], {
   includeDirs: [fileURLToPath(new URL('../../../proto', import.meta.url))],
 });
 
-/** Envoy's files as shipped with grpc-js-xds. They lack some newer fields. */
+/** Loads a file of Envoy as shipped with grpc-js-xds. These files lack some newer fields. */
 function envoys(file: string, options: Options): PackageDefinition {
   const require = createRequire(import.meta.url);
   const index = require.resolve('@grpc/grpc-js-xds');
@@ -41,7 +41,7 @@ export function envoysOwn(): ServiceDefinition {
   return loaded['envoy.service.ratelimit.v3.RateLimitService'] as ServiceDefinition;
 }
 
-/** With field names as in Envoy's configuration. */
+/** A message type of Envoy, with field names as in Envoy's configuration. */
 export function envoysMessage(file: string, name: string): MessageTypeDefinition<object, object> {
   return envoys(file, { keepCase: true, enums: String })[name] as MessageTypeDefinition<object, object>;
 }
@@ -58,7 +58,7 @@ export interface TestClient {
     request: object,
     options?: CallOptions & { readonly token?: string; readonly traceparent?: string },
   ) => Promise<Answer>;
-  /** Sends arbitrary bytes instead of a message. */
+  /** Calls a method with arbitrary bytes instead of a message. */
   readonly send: (method: string, bytes: Uint8Array) => Promise<Answer>;
   readonly watch: (request: object) => ClientReadableStream<Answer>;
 }

@@ -1,4 +1,4 @@
-/** The gRPC listener, called with grpc-js over sockets. */
+/** Tests the gRPC listener with grpc-js over sockets. */
 import { once } from 'node:events';
 import { ChannelCredentials, status } from '@grpc/grpc-js';
 import fc from 'fast-check';
@@ -102,7 +102,7 @@ test('a status contains the code, the limit with its name and unit, what remains
   });
 });
 
-test('the headers describe the first limit if several have the same amount left', async () => {
+test('the headers describe the first limit if several limits have the same number of units left', async () => {
   const { ask } = await shop();
   await ask(of('writer=w'), of('writer=w'));
   const { statuses, responseHeadersToAdd } = await ask(of('tenant=t', 'user=u'), of('writer=w'));
@@ -117,7 +117,7 @@ test('rounds the time until the reset up to a full second', async () => {
   expect(responseHeadersToAdd[2]).toEqual({ key: 'RateLimit-Reset', value: '1' });
 });
 
-test('one descriptor over its limit denies the request, and the others are counted nevertheless', async () => {
+test('one descriptor over its limit denies the request, but the other descriptors are still counted', async () => {
   const { ask } = await shop();
   for (let i = 0; i < 2; i++) expect((await ask(of('path=/pay'))).overallCode).toBe('OK');
   const { overallCode, statuses, responseHeadersToAdd } = await ask(of('path=/pay'), of('path=/b'));
@@ -130,7 +130,7 @@ test('one descriptor over its limit denies the request, and the others are count
   expect((await ask(of('path=/b'))).statuses[0].limitRemaining).toBe(8);
 });
 
-test('the most specific rule applies: value, then pattern, then key, at the depth of the request', async () => {
+test('the most specific rule applies: a value before a pattern before a key alone, at the depth of the request', async () => {
   const { ask } = await shop();
   const limits = async (...descriptors: object[]): Promise<number[]> =>
     (await ask(...descriptors)).statuses.map(
@@ -145,7 +145,7 @@ test('the most specific rule applies: value, then pattern, then key, at the dept
   expect((await ask(of('path=/img/b.png'))).statuses[0].limitRemaining).toBe(99);
 });
 
-test('unlimited always passes with the largest number remaining, and 0 per unit never passes', async () => {
+test('an unlimited descriptor always passes with the largest number remaining, and 0 requests per unit never pass', async () => {
   const { ask } = await shop();
   const { statuses, overallCode } = await ask(of('tenant=t', 'user=admin'), of('path=/closed'));
   expect(overallCode).toBe('OVER_LIMIT');
@@ -157,7 +157,7 @@ test('unlimited always passes with the largest number remaining, and 0 per unit 
   });
 });
 
-test('shadow and quota mode count and let pass; quota mode also informs other filters', async () => {
+test('shadow and quota mode count requests and let them pass, and quota mode also informs other filters', async () => {
   const { ask, core } = await shop();
   await ask(of('soft=a'), of('quota=a'));
   const { overallCode, statuses, dynamicMetadata } = await ask(of('soft=a'), of('path=/a'), of('quota=a'));
@@ -189,7 +189,7 @@ test('detailed_metric adds values to the labels of the metrics', async () => {
   expect(text).toContain('sluice_requests_total{door="grpc",route="ShouldRateLimit",code="OK"} 1');
 });
 
-test('a hits_addend of 0 in the request means 1, and that of a descriptor takes precedence', async () => {
+test('a hits_addend of 0 in the request means 1, and the hits_addend of a descriptor takes precedence', async () => {
   const { call } = await shop();
   const left = async (hitsAddend: number, own?: number): Promise<number> => {
     const descriptor = { ...of('path=/h'), ...(own !== undefined && { hitsAddend: { value: own } }) };
@@ -211,13 +211,13 @@ test('a descriptor with 0 hits checks without counting, even if it is denied', a
   const check = { ...of('path=/pay'), hitsAddend: { value: 0 } };
   expect((await ask(check)).statuses[0]).toMatchObject({ code: 'OK', limitRemaining: 2 });
   await ask({ ...of('path=/pay'), hitsAddend: { value: 2 } });
-  // Exactly as many as the limit allows, as in envoyproxy/ratelimit.
+  // The limit is used up but not exceeded, which is OK, as in envoyproxy/ratelimit.
   expect((await ask(check)).statuses[0]).toMatchObject({ code: 'OK', limitRemaining: 0 });
   expect((await ask(of('path=/pay'))).overallCode).toBe('OVER_LIMIT');
   expect((await ask(check)).statuses[0]).toMatchObject({ code: 'OVER_LIMIT', limitRemaining: 0 });
 });
 
-test('negative hits are given back', async () => {
+test('negative hits are refunded', async () => {
   const { ask } = await shop();
   await ask({ ...of('path=/n'), hitsAddend: { value: 6 } });
   const back = await ask({ ...of('path=/n'), hitsAddend: { value: 4 }, isNegativeHits: true });
@@ -258,7 +258,7 @@ test('limits written as policies give the same kind of response', async () => {
     limitRemaining: 59,
     durationUntilReset: { seconds: 1, nanos: 0 },
   });
-  // Five are replenished in five seconds, for which Envoy has no unit.
+  // Five requests are replenished in five seconds, a duration for which Envoy has no unit.
   expect((await ask(of('bursts=a'))).statuses[0].currentLimit).toMatchObject({
     requestsPerUnit: 5,
     unit: 'UNKNOWN',
@@ -344,7 +344,7 @@ test('the server reports an exceeded deadline to a client that does not enforce 
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message?.length ?? 0, 1);
   call.end(Buffer.concat([head, message ?? Buffer.alloc(0)]));
-  // Without a message, the status is in the headers, otherwise in the trailers.
+  // The status is in the headers if the response has no message, and in the trailers otherwise.
   const found = await Promise.race([once(call, 'trailers'), once(call, 'response')]);
   expect((found[0] as Record<string, string>)['grpc-status']).toBe(String(status.DEADLINE_EXCEEDED));
   session.destroy();
@@ -370,7 +370,7 @@ test('calls without a valid token are rejected, except for health checks', async
   expect(await clientOf(port, HEALTH).call('Check', {})).toEqual({ status: 'SERVING' });
 });
 
-test('health checks know the server and its services, and no others', async () => {
+test('health checks know the server and its services, and no other services', async () => {
   let isHealthy = true;
   const { port } = await shop({ isHealthy: () => isHealthy });
   const { call } = clientOf(port, HEALTH);
@@ -394,7 +394,7 @@ test('a health watch gets the current status, each change, and the end of the st
     isHealthy = now;
     await expect.poll(() => heard.at(-1), { timeout: 10_000 }).toBe(now ? 'SERVING' : 'NOT_SERVING');
   }
-  // Nothing is sent while nothing changes.
+  // While the status does not change, nothing is sent.
   await new Promise((resolve) => setTimeout(resolve, 1200));
   const ended = once(stream, 'end');
   await listener.drain(2000);
@@ -421,7 +421,7 @@ test('draining answers calls in progress and refuses new connections', async () 
   });
 });
 
-test('a port that is in use is an error', async () => {
+test('opening a listener on a port that is in use fails', async () => {
   const { listener } = await shop();
   await expect(shop({ address: listener.address })).rejects.toThrow('EADDRINUSE');
 });

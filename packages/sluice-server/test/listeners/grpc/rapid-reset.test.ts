@@ -1,4 +1,7 @@
-/** HTTP/2 rapid reset: streams that are opened and immediately reset cost work, but never reach the maximum number of streams. */
+/**
+ * Tests HTTP/2 rapid reset. Streams that are opened and immediately reset cost work, but never reach the maximum number of
+ * streams.
+ */
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
@@ -18,7 +21,7 @@ function frame(type: number, flags: number, stream: number, body: Buffer): Buffe
   return Buffer.concat([head, body]);
 }
 
-/** HPACK without a dynamic table or Huffman codes. */
+/** Encodes a header in HPACK, without a dynamic table or Huffman codes. */
 function header(name: string, value: string): Buffer {
   const [first, second] = [Buffer.from(name), Buffer.from(value)];
   return Buffer.concat([Buffer.from([0, first.length]), first, Buffer.from([second.length]), second]);
@@ -29,7 +32,7 @@ const PREFACE = Buffer.concat([
   frame(4, 0, 0, Buffer.alloc(0)),
 ]);
 
-/** HEADERS and RST_STREAM (CANCEL) frames, repeated. */
+/** Encodes `count` pairs of HEADERS and RST_STREAM (CANCEL) frames. */
 function resets(path: string, count: number): Buffer {
   const fixed = Buffer.from([0x83, 0x86]);
   const block = Buffer.concat([
@@ -103,7 +106,7 @@ test('does not close a connection that cancels calls occasionally', async () => 
 });
 
 // Destroying a session while Node reads from it fails an assertion in Node, which cannot be caught.
-test('does not crash the process, and HTTP requests are answered in the meantime', async () => {
+test('an attack does not crash the process, and HTTP requests are answered in the meantime', async () => {
   const file = temporaryFile('limits: { api: 1/s }');
   const server = await started('--config', file, '--grpc', '127.0.0.1:0');
   await server.says('"door":"grpc"');

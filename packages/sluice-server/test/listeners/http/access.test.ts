@@ -1,4 +1,4 @@
-/** Admin tokens, and certificates that change. */
+/** Tests admin tokens, and certificates that change. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +16,7 @@ const local = { host: '127.0.0.1', port: 0 };
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 describe('reset and block', () => {
-  test('require the admin token if one is configured; other routes do not', async () => {
+  test('require the admin token if one is configured, while other routes do not', async () => {
     const { post } = await serving(LIMITS, { adminTokens: () => ['admin'] });
     expect((await post('/v1/take', operation)).status).toBe(200);
     for (const [path, body] of [
@@ -33,7 +33,7 @@ describe('reset and block', () => {
     }
   });
 
-  test('reject a token of the listener if there is an admin token, which is accepted everywhere', async () => {
+  test('reject a token of the listener if there is an admin token, which all routes accept', async () => {
     const http = { address: local, tokens: () => ['client'] };
     const { post } = await serving(LIMITS, { listeners: { http }, adminTokens: () => ['admin'] });
     expect((await post('/v1/take', operation, bearer('client'))).status).toBe(200);
@@ -61,10 +61,10 @@ describe('reset and block', () => {
     expect((await open.post('/v1/block', { ...operation, duration: '1m' })).status).toBe(403);
   });
 
-  test('are allowed for local requests without a token if the option is set', async () => {
+  test('are allowed for local requests without a token if adminWithoutToken is set', async () => {
     const open = await serving(LIMITS, { adminWithoutToken: true });
     expect((await open.post('/v1/reset', operation)).status).toBe(200);
-    // Listening on all addresses: reachable from loopback, but also from everywhere else.
+    // A listener on all addresses is reachable from loopback, but also from everywhere else.
     const wide = { listeners: { http: { address: { host: '0.0.0.0', port: 0 } } } };
     await expect(serving(LIMITS, { ...wide, adminWithoutToken: true })).rejects.toThrow('loopback');
     const server = await serving(LIMITS, wide);
@@ -140,7 +140,7 @@ describe('reset and block', () => {
       expect([host, await asked(host)]).toEqual([host, 403]);
   });
 
-  test('accept a required client certificate in place of a token', () => {
+  test('accept a client certificate instead of a token if certificates are required', () => {
     const listener = { address: { host: '0.0.0.0', port: 0 } } as ListenerOptions;
     const asked = { headers: {} } as IncomingMessage;
     expect(() => checkAccess(asked, 'admin', listener)).toThrow('keys cannot be reset');
@@ -182,7 +182,7 @@ describe('certificates', () => {
       socket.on('error', reject);
     });
 
-  test('are replaced for new connections on every listener when they change; an invalid one changes nothing', async () => {
+  test('are replaced for new connections on every listener when they change, unless the new ones are invalid', async () => {
     const folder = temporaryFolder();
     const [one, two] = [certificates(), certificates()];
     const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
@@ -201,7 +201,7 @@ describe('certificates', () => {
     const before = await all(one.ca);
     expect(new Set(before).size).toBe(1);
 
-    // The certificate is replaced before its key: a pair that does not match is not used.
+    // The certificate is replaced before its key. The server does not use a pair that does not match.
     writeFileSync(cert, two.cert);
     await server.says('invalid certificates');
     expect(await all(one.ca)).toEqual(before);
@@ -236,7 +236,7 @@ describe('certificates', () => {
     expect(await shown(server.port, two.ca)).not.toBe(before);
   });
 
-  test('that do not match the key make the start fail with one line', async () => {
+  test('that do not match the key make the start fail with a one-line error', async () => {
     const [one, two] = [certificates(), certificates()];
     const [cert, key] = [temporaryFile(one.cert, 'a.crt'), temporaryFile(two.key, 'b.key')];
     const more = ['--http', '0', '--tls-cert', cert, '--tls-key', key];
@@ -246,9 +246,9 @@ describe('certificates', () => {
   });
 });
 
-test('rejects an unknown listener', async () => {
+test('startServer rejects an unknown listener', async () => {
   const listeners = { htpp: { address: local } } as never;
   await expect(serving(LIMITS, { listeners })).rejects.toThrow(
-    "unknown listener 'htpp'; known: http, grpc, resp",
+    "unknown listener 'htpp'; must be one of http, grpc, resp",
   );
 });

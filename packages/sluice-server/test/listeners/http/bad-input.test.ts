@@ -42,7 +42,7 @@ describe('invalid input', () => {
     ['/v1/take', { limit: 'api', key: 'a', __proto__x: 1 }, 400, /unknown name/],
     ['/v1/reset', { limit: 'api', key: 'a', cost: 1 }, 400, /unknown name "cost" in reset/],
     ['/v1/block', { limit: 'api', key: 'a' }, 400, /duration must be/],
-    ['/v1/block', { limit: 'api', key: 'a', duration: 'soon' }, 400, /block must be a positive span/],
+    ['/v1/block', { limit: 'api', key: 'a', duration: 'soon' }, 400, /block must be a positive duration/],
     ['/v1/take?status=500', { limit: 'api', key: 'a' }, 400, /status must be 200 or 429/],
     ['/v1/steal', {}, 404, /./],
     ['/json', { domain: '', descriptors: [] }, 400, /domain must be a non-empty string/],
@@ -68,7 +68,7 @@ describe('invalid input', () => {
       /must have at most 1024 bytes/,
     ],
   ];
-  test.each(cases)('%s %j', async (path, body, status, detail) => {
+  test.each(cases)('%s rejects %j with problem details', async (path, body, status, detail) => {
     const { post } = await serving(LIMITS, { adminWithoutToken: true });
     const response = await post(path, body);
     expect(response.status).toBe(status);
@@ -93,7 +93,7 @@ describe('invalid input', () => {
     expect((await post('/v1/take', { limit: 'api', key: 'a' })).status).toBe(200);
   });
 
-  test('any JSON and any text is answered without status 500', async () => {
+  test('any JSON or text as a body never gives status 500', async () => {
     const { post } = await serving(LIMITS, { adminWithoutToken: true });
     const paths = ['/v1/take', '/v1/peek', '/v1/refund', '/v1/reset', '/v1/block', '/json'];
     const member = fc.constantFrom(
@@ -143,7 +143,7 @@ describe('invalid input', () => {
     );
   }, 30_000);
 
-  test('the response to a wrong method names the allowed one', async () => {
+  test('the response to a wrong method names the allowed method', async () => {
     const { url } = await serving(LIMITS, { adminWithoutToken: true });
     const response = await fetch(`${url}/v1/take`);
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);

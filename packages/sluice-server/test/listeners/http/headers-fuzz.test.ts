@@ -1,4 +1,4 @@
-/** Fuzz tests of request headers and tool input: nothing crashes the server or blocks it. */
+/** Fuzz tests of request headers and tool input. Nothing may crash or block the server. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -13,9 +13,9 @@ import { parseTraffic, randomFrom } from '../../../src/cli/tools/traffic.ts';
 import { createTracer } from '../../../src/telemetry/traces/tracer.ts';
 import { serving, type Serving, temporaryFolder } from '../../serving.ts';
 
-/** Node rejects more than 16 KiB of headers. */
+/** Length of the longest headers to try. Node rejects more than 16 KiB of headers. */
 const LONGEST = 15_000;
-/** Microseconds of CPU time. Quadratic work takes 400,000 for one such header. */
+/** Maximum CPU time for one header, in microseconds. Quadratic work would take 400,000. */
 const SOON = 120_000;
 
 const PAGE = ['if-none-match', 'accept-encoding', 'accept', 'cookie', 'range'];
@@ -49,7 +49,7 @@ async function withPage(): Promise<Serving> {
   });
 }
 
-/** Sends headers that fetch would reject. */
+/** Sends a request with node:http, because fetch would reject some of the headers. */
 function ask(url: string, method: 'GET' | 'POST', headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { method, headers, agent: false }, (response) => {
@@ -70,7 +70,7 @@ describe('a header of the maximum length', () => {
     await ask(url + path, method, {});
     for (const part of PARTS) {
       const value = `x${part.repeat(Math.floor(LONGEST / part.length))}x`;
-      // The minimum of three, because the machine may be busy.
+      // Takes the minimum of three runs, because the machine may be busy.
       let least = Infinity;
       for (let tries = 0; tries < 3 && least > SOON; tries++) {
         const start = process.cpuUsage();
@@ -99,7 +99,7 @@ describe('a header of the maximum length', () => {
   });
 });
 
-test('any traceparent is used as it was written, or ignored', () => {
+test('any traceparent is either used unchanged or ignored', () => {
   const tracer = createTracer(() => {}, { share: 0 });
   const hex = (length: number) =>
     fc.string({
@@ -122,10 +122,10 @@ test('any traceparent is used as it was written, or ignored', () => {
   );
 });
 
-describe('input of tools and environment variables', () => {
+describe('input of command-line tools and environment variables', () => {
   const anyText = fc.string({ unit: 'binary', maxLength: 80 });
 
-  test('any traffic text gives arrivals in order, or a UsageError', () => {
+  test('any text for --traffic gives arrivals in order, or a UsageError', () => {
     const text = fc.oneof(
       anyText,
       fc
@@ -182,7 +182,7 @@ describe('input of tools and environment variables', () => {
     );
   });
 
-  test('headers for spans are read back unchanged, and any text gives headers or none', () => {
+  test('headers for spans are read back unchanged, and any text can be parsed as headers', () => {
     const args = readArgs([], TELEMETRY_FLAGS);
     const headersOf = (text: string) =>
       tracesOf(args, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_EXPORTER_OTLP_HEADERS: text })?.headers;

@@ -32,7 +32,7 @@ async function answer(response: Promise<Response>): Promise<[status: number, bod
 }
 
 describe('take, peek, refund, block and reset', () => {
-  test('respond with the decision; a denial has status 200 unless 429 is requested', async () => {
+  test('respond with the decision, and a denial has status 200 unless status=429 is requested', async () => {
     const { post } = await serving(LIMITS);
     const operation = { limit: 'api', key: 'ann', cost: 2 };
     expect(await answer(post('/v1/take', operation))).toEqual([
@@ -99,7 +99,7 @@ describe('take, peek, refund, block and reset', () => {
     ]);
   });
 
-  test('reset the state of overrides and tiers, too', async () => {
+  test('also reset the state of overrides and tiers', async () => {
     const { post } = await serving(
       'limits: { a: { policies: 2/h, tiers: { t: 2/h fixed-window }, overrides: { own: 2/h sliding-log } } }',
       { adminWithoutToken: true },
@@ -154,7 +154,7 @@ describe('a list', () => {
 describe("Envoy's endpoints", () => {
   const ip = (value: string) => ({ entries: [{ key: 'ip', value }] });
 
-  test("/json responds with 200, then 429, in protobuf's JSON format", async () => {
+  test("/json responds with 200 and then 429, in protobuf's JSON format", async () => {
     const { post } = await serving(LIMITS);
     const ask = (more = {}) =>
       answer(post('/json', { domain: 'edge', descriptors: [ip('1.1.1.1')], ...more }));
@@ -190,7 +190,7 @@ describe("Envoy's endpoints", () => {
     });
   });
 
-  test('/healthcheck, /rlconfig, /metrics, /v1/limits and / respond', async () => {
+  test('GET requests to /healthcheck, /rlconfig, /metrics, /v1/limits and / are answered', async () => {
     const { url } = await serving(LIMITS);
     const read = async (path: string) => (await fetch(url + path)).text();
     expect(await read('/healthcheck')).toBe('OK');
@@ -222,12 +222,12 @@ describe("Envoy's endpoints", () => {
   });
 });
 
-describe('access', () => {
+describe('the HTTP listener', () => {
   const tokens = () => ['first', 'second', ''];
   const locked = (): Promise<Serving> =>
     serving(LIMITS, { listeners: { http: { address: { host: '127.0.0.1', port: 0 }, tokens } } });
 
-  test('requires a token if tokens are configured, except for the health check', async () => {
+  test('requires a token on all routes except the health check if tokens are configured', async () => {
     const { url, post } = await locked();
     const operation = { limit: 'api', key: 'a' };
     const refused = await post('/v1/take', operation);
@@ -241,7 +241,7 @@ describe('access', () => {
     expect((await fetch(`${url}/healthcheck`)).status).toBe(200);
   });
 
-  test('rejects requests from a page of another origin, and accepts those from its own page', async () => {
+  test('rejects requests from a page of another origin, and accepts requests from its own page', async () => {
     const { url, post } = await serving(LIMITS);
     const operation = { limit: 'api', key: 'a' };
     expect((await post('/v1/take', operation, { origin: 'https://evil.example' })).status).toBe(403);
@@ -249,7 +249,7 @@ describe('access', () => {
     expect((await post('/v1/take', operation, { origin: url })).status).toBe(200);
   });
 
-  test('rejects cross-site requests without an Origin on every route except the public ones', async () => {
+  test('rejects cross-site requests without an Origin header on every route except the public ones', async () => {
     const { url, post } = await serving(LIMITS, { page: 'none' });
     const get = async (path: string, site: string): Promise<number> => {
       const response = await fetch(url + path, { headers: { 'sec-fetch-site': site } });
@@ -269,7 +269,7 @@ describe('access', () => {
     expect([taken.status, await taken.json()]).toMatchObject([403, { type: 'urn:sluice:foreign-origin' }]);
   });
 
-  test('cross-site requests cannot use up the streams of /live', async () => {
+  test('does not let cross-site requests use up the streams of /live', async () => {
     const { url } = await serving(LIMITS);
     for (let i = 0; i < 70; i++) {
       const response = await fetch(`${url}/live`, { headers: { 'sec-fetch-site': 'cross-site' } });
@@ -302,7 +302,7 @@ test('different keys of any characters are counted separately', async () => {
     expect(await answer(post('/v1/take', { limit: 'api', key }))).toMatchObject([200, { remaining: 2 }]);
 });
 
-test('operations of a list for which the store fails are answered with problem details', async () => {
+test('if the store fails for some operations of a list, these are answered with problem details', async () => {
   let asked = 0;
   const store = later(memory(), () => (asked++ === 1 ? new StoreUnavailable('deadline') : 0));
   const { port } = await opened(openHttp, LIMITS, { store });

@@ -1,4 +1,4 @@
-/** GET /live: the format defined in packages/playground/LIVE.md, and its bounds. */
+/** Tests that GET /live has the format defined in packages/playground/LIVE.md, and that it keeps its bounds. */
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
@@ -27,7 +27,7 @@ descriptors:
     rate_limit: { unlimited: true }
 `;
 
-/** Runs a test that must happen within one second, between two snapshots. */
+/** Runs a test that must finish within one second, between two snapshots. */
 const within = <T>(run: () => Promise<T>) => punctually(100, run);
 
 function takes(server: Serving, limit: string, key: string, times: number): Promise<unknown> {
@@ -62,7 +62,7 @@ test('a stream starts with the configuration, then reports the counts of each se
     const first = await stream.next('snapshot');
     expect(first).toMatchObject({
       limits: [
-        // More than 80 % of ten: the ninth and the tenth.
+        // The ninth and the tenth take use more than 80 % of the limit of ten.
         { name: 'api', allowed: 10, denied: 3, near: 2, shadowed: 0 },
         { name: 'soft', allowed: 2, denied: 0, near: 1, shadowed: 3 },
         { name: 'edge.ip', allowed: 1, denied: 0, near: 0, shadowed: 0 },
@@ -78,13 +78,13 @@ test('a stream starts with the configuration, then reports the counts of each se
     const { p50, p99, max } = first['latency'] as Record<string, number>;
     expect(0 < p50 && p50 <= p99 && p99 <= max && max < 1000).toBe(true);
 
-    // A snapshot is also sent if nothing happened.
+    // The server sends a snapshot even if nothing happened.
     const second = await stream.next('snapshot');
     expect(second).toMatchObject({ limits: [], latency: null });
     expect(Number(second['span'])).toBeGreaterThan(900);
   }));
 
-/** Every member and its type. */
+/** The structure of a value: the name and type of every member. */
 function shapeOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return typeof value;
   if (Array.isArray(value)) return value.map(shapeOf);
@@ -107,7 +107,7 @@ test("the page's sample data has the same members as a real server's", () =>
     expect(snapshot['store']).toMatchObject({ kind: 'redis', up: true, breaker: 'closed' });
   }));
 
-test('streams that started at different times each cover their own time span', () =>
+test('streams that started at different times each report their own period', () =>
   within(async () => {
     const server = await serving(LIMITS);
     const early = await listen(server.url);
@@ -174,7 +174,7 @@ test('draining ends the streams and rejects new ones', async () => {
   server.process.kill('SIGTERM');
   await stream.ended;
   expect(await server.gone).toBe(0);
-  // Well before the ten seconds after which connections are closed.
+  // The streams end well before the ten seconds after which connections are closed.
   expect(performance.now() - start - late.total()).toBeLessThan(5000);
   late.stop();
 });
@@ -199,7 +199,7 @@ test('nothing is written after the end, even if a slow reader is still connected
   expect(() => live.reply()).toThrow('shutting down');
 });
 
-test('a reader that stalls uses no memory, and then gets one snapshot for the whole time', async () => {
+test('a reader that stalls uses little memory, and then gets one snapshot for the whole time', async () => {
   const { createLive } = await import('../../../src/listeners/http/live.ts');
   const { createServer } = await import('node:http');
   const metrics = createMetrics();
@@ -248,7 +248,7 @@ test('a reader that stalls uses no memory, and then gets one snapshot for the wh
     await new Promise((resolve) => setTimeout(resolve, 5));
     most = Math.max(most, waiting());
   }
-  // At most two snapshots: the buffered one, and a part of the one before.
+  // At most two snapshots are in memory: the buffered one, and a part of the one before.
   expect(most).toBeLessThan(600_000);
   expect(most).toBeGreaterThan(100_000);
   const allowed = (): number =>
@@ -257,7 +257,7 @@ test('a reader that stalls uses no memory, and then gets one snapshot for the wh
       0,
     );
   socket.resume();
-  // Everything except what happened before the first snapshot.
+  // The snapshots cover all takes except those before the first snapshot.
   await expect.poll(allowed, { timeout: 10_000 }).toBeGreaterThan(decided - 8);
   expect(allowed()).toBeLessThanOrEqual(decided);
 });
@@ -292,7 +292,7 @@ test('a reader that misses more than thirty snapshots is disconnected', async ()
   expect(written).toHaveLength(1);
 });
 
-test('quantiles cover the time between two snapshots, within an eighth', () => {
+test('quantiles of the time between two snapshots are accurate to an eighth', () => {
   const spread = new LatencyBuckets();
   for (let i = 0; i < 500; i++) spread.observe(900);
   const before = spread.copy();

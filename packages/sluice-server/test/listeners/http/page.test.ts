@@ -1,4 +1,4 @@
-/** How the page is served. Its content is tested in packages/playground. */
+/** Tests how the page is served. The content of the page is tested in packages/playground. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ interface Got {
   readonly body: Buffer;
 }
 
-/** The response as sent over the wire. fetch would decompress it. */
+/** Returns the response as sent over the wire, which fetch would decompress. */
 function get(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Got> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { headers, method }, (response) => {

@@ -1,6 +1,6 @@
 /**
- * Replays the recordings of redis-cell over a socket. Like the library's own test, it compares each scenario up to the first
- * step that is limited with a retry time of 0, and skips scenarios marked as quirks and those with intervals below 1 ms.
+ * Replays the recordings of redis-cell over a socket. Like the library's own test, it compares each scenario up to the first step
+ * that is limited with a retry time of 0. It skips scenarios that are marked as quirks or have intervals below 1 ms.
  */
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
@@ -37,7 +37,7 @@ function compared({ steps }: Scenario): readonly Step[] {
   return end < 0 ? steps : steps.slice(0, end);
 }
 
-/** The nearest float64. Nanoseconds since 1970 have too many digits for a number. */
+/** Milliseconds since 1970, as the nearest float64. The recordings use nanoseconds, which have too many digits for a number. */
 function millis(baseNanos: string, atNanos: number): number {
   const nanos = BigInt(baseNanos) + BigInt(atNanos);
   return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;

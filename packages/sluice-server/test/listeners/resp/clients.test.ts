@@ -1,4 +1,4 @@
-/** Third-party clients, unmodified, on the RESP listener. */
+/** Runs unmodified third-party clients against the RESP listener. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { GlideClient, ProtocolVersion } from '@valkey/valkey-glide';
@@ -20,7 +20,7 @@ for (const [name, Client] of [
   ['ioredis', Redis],
   ['iovalkey', Valkey as unknown as typeof Redis],
 ] as const) {
-  test(`${name}: commands, a pipeline of 1000, and many connections`, async () => {
+  test(`${name} works with single commands, a pipeline of 1000, and many connections`, async () => {
     const port = await start();
     const client = new Client({ port, connectionName: 'me', db: 0 });
     onTestFinished(() => client.disconnect());
@@ -44,7 +44,7 @@ for (const [name, Client] of [
     for (const other of others) other.disconnect();
   });
 
-  test(`${name}: a correct and a wrong password`, async () => {
+  test(`${name} can authenticate, and reports a wrong password`, async () => {
     const port = await start({ tokens: () => ['secret'] });
     const client = new Client({ port, password: 'secret' });
     onTestFinished(() => client.disconnect());
@@ -56,24 +56,27 @@ for (const [name, Client] of [
   });
 }
 
-test.each([2, 3] as const)('node-redis with RESP %i: commands, a pipeline and a password', async (RESP) => {
-  const port = await start({ tokens: () => ['secret'] });
-  const client = createClient({ RESP, socket: { port }, password: 'secret', name: 'me' });
-  onTestFinished(() => client.destroy());
-  await client.connect();
-  expect(await client.sendCommand(['CL.THROTTLE', 'k', '15', '30', '60', '1'])).toEqual([0, 16, 15, -1, 2]);
-  expect(await client.sendCommand(['THROTTLE', 'k', 'api'])).toEqual([0, 10, 9, -1, 6]);
-  expect(await client.ping()).toBe('PONG');
-  expect(await client.hello()).toMatchObject({ server: 'sluice', proto: RESP });
-  expect(await client.info('server')).toContain('redis_version:');
-  expect(await client.commandCount()).toBe(11);
-  expect((await client.command()).map(({ name }) => name)).toContain('cl.throttle');
-  const replies = await Promise.all(
-    Array.from({ length: 100 }, () => client.sendCommand(['CL.THROTTLE', 'p', '49', '1', '60'])),
-  );
-  expect(replies.filter((reply) => (reply as unknown as number[])[0] === 0)).toHaveLength(50);
-  await expect(client.get('k')).rejects.toThrow('unknown command');
-});
+test.each([2, 3] as const)(
+  'node-redis with RESP %i works with commands, a pipeline and a password',
+  async (RESP) => {
+    const port = await start({ tokens: () => ['secret'] });
+    const client = createClient({ RESP, socket: { port }, password: 'secret', name: 'me' });
+    onTestFinished(() => client.destroy());
+    await client.connect();
+    expect(await client.sendCommand(['CL.THROTTLE', 'k', '15', '30', '60', '1'])).toEqual([0, 16, 15, -1, 2]);
+    expect(await client.sendCommand(['THROTTLE', 'k', 'api'])).toEqual([0, 10, 9, -1, 6]);
+    expect(await client.ping()).toBe('PONG');
+    expect(await client.hello()).toMatchObject({ server: 'sluice', proto: RESP });
+    expect(await client.info('server')).toContain('redis_version:');
+    expect(await client.commandCount()).toBe(11);
+    expect((await client.command()).map(({ name }) => name)).toContain('cl.throttle');
+    const replies = await Promise.all(
+      Array.from({ length: 100 }, () => client.sendCommand(['CL.THROTTLE', 'p', '49', '1', '60'])),
+    );
+    expect(replies.filter((reply) => (reply as unknown as number[])[0] === 0)).toHaveLength(50);
+    await expect(client.get('k')).rejects.toThrow('unknown command');
+  },
+);
 
 test.each([ProtocolVersion.RESP2, ProtocolVersion.RESP3])(
   'valkey-glide works with protocol %i',
@@ -90,7 +93,7 @@ test.each([ProtocolVersion.RESP2, ProtocolVersion.RESP3])(
 
 const run = promisify(execFile);
 
-test('redis-cli: commands, RESP 3, a password, and lines on standard input', async () => {
+test('redis-cli works with commands, RESP 3, a password, and lines on standard input', async () => {
   const port = String(await start({ tokens: () => ['secret'] }));
   const cli = async (...args: string[]): Promise<string> =>
     (await run('redis-cli', ['-p', port, '--no-auth-warning', '-a', 'secret', ...args])).stdout;

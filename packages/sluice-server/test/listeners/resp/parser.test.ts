@@ -1,4 +1,4 @@
-/** The RESP parser without a socket: what it accepts, what it rejects, and its bounds. */
+/** Tests the RESP parser without a socket: what it accepts, what it rejects, and its bounds. */
 import { describe, expect, test } from 'vitest';
 import { type Bounds, ProtocolError, RespParser } from '../../../src/listeners/resp/parser.ts';
 import { command } from '../listeners.ts';
@@ -41,14 +41,14 @@ describe('commands with length prefixes', () => {
     expect(commandsOf([`*0\r\n*-1\r\n*-7\r\n${command('PING')}`])).toEqual([['PING']]);
   });
 
-  test('may have as many arguments and bytes as the bounds say, and no more', () => {
+  test('may have as many arguments and bytes as the bounds allow, and no more', () => {
     expect(commandsOf([command('a', 'b', 'c')])).toEqual([['a', 'b', 'c']]);
     refused(command('a', 'b', 'c', 'd'), 'invalid multibulk length');
     expect(commandsOf([command('x'.repeat(10), 'y'.repeat(10))])).toHaveLength(1);
     refused(command('x'.repeat(10), 'y'.repeat(11)), 'invalid bulk length');
   });
 
-  test('have separate bounds: the bytes of one command do not count for the next', () => {
+  test('are measured separately, so the bytes of one command do not count toward the next', () => {
     const text = command('x'.repeat(20));
     expect(commandsOf([text + text, text])).toHaveLength(3);
     expect(commandsOf([...text.split(''), ...text.split('')])).toHaveLength(2);
@@ -88,7 +88,7 @@ describe('commands with length prefixes', () => {
     expect(commandsOf([command('x'.repeat(90), 'y'.repeat(9))], many)).toHaveLength(1);
   });
 
-  test('may have a length of twenty characters, with leading zeros', () => {
+  test('may write a length with twenty characters, including leading zeros', () => {
     expect(commandsOf([`*${'1'.padStart(19, '0')}\r\n$4\r\nPING\r\n`])).toEqual([['PING']]);
   });
 });
@@ -123,7 +123,7 @@ describe('an inline command', () => {
     expect(commandsOf(['\r\n\n  \r\nPING\r\n'], WIDE)).toEqual([['PING']]);
   });
 
-  test('may have as many words and bytes as the bounds say, and no more', () => {
+  test('may have as many words and bytes as the bounds allow, and no more', () => {
     expect(commandsOf(['a b c\n'])).toEqual([['a', 'b', 'c']]);
     refused('a b c d\n', 'too many words');
     expect(commandsOf([`${'x'.repeat(20)}\n`])).toHaveLength(1);
@@ -132,7 +132,7 @@ describe('an inline command', () => {
     expect(commandsOf(['x'.repeat(20)])).toEqual([]);
   });
 
-  test('has at most 16 kB, whatever the bounds', () => {
+  test('has at most 16 kB, even if the bounds allow more', () => {
     expect(commandsOf([`${'x'.repeat(16_384)}\n`], WIDE)).toHaveLength(1);
     refused(`${'x'.repeat(16_385)}\n`, 'too big inline request', WIDE);
   });

@@ -1,4 +1,4 @@
-/** The RESP listener at the byte level. Real clients are tested in clients.test.ts. */
+/** Tests the RESP listener at the byte level. Real clients are tested in clients.test.ts. */
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import fc from 'fast-check';
@@ -22,14 +22,14 @@ limits:
 const PONG = '+PONG\r\n';
 const cell = (...numbers: number[]): string => `*5\r\n${numbers.map((number) => `:${number}\r\n`).join('')}`;
 
-test('CL.THROTTLE replies like redis-cell, in upper and lower case', async () => {
+test('CL.THROTTLE replies like redis-cell, whether the command is in upper or lower case', async () => {
   const { port } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
   const asked =
     command('CL.THROTTLE', 'k', '15', '30', '60') + command('cl.throttle', 'k', '15', '30', '60', '1');
   expect(await talk(port, asked)).toBe(cell(0, 16, 15, -1, 2) + cell(0, 16, 14, -1, 4));
 });
 
-test('THROTTLE asks a limit of the configuration that it shares with the other listeners', async () => {
+test('THROTTLE checks a limit of the configuration, which all listeners share', async () => {
   const { port, core } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
   await core.take('api', 'jürgen', { cost: 4 });
   const key = Buffer.from('jürgen').toString('latin1');
@@ -152,7 +152,7 @@ test.each([
   ['too big inline request', 'x'.repeat(16_385)],
   ['too many words', `${'x '.repeat(1025)}\r\n`],
 ])(
-  'protocol error, %s: reported after the earlier replies, and the connection is closed',
+  'the protocol error %s is reported after the earlier replies, and the connection is closed',
   async (message, bytes) => {
     const { port } = await opened(openResp, LIMITS);
     const socket = socketTo(port);
@@ -167,7 +167,7 @@ test.each([
 );
 
 test.each([0, -1, -2, -1073741824, -999999999])(
-  'a command of %i words is skipped, and the next is answered',
+  'a command of %i words is skipped, and the next command is answered',
   async (count) => {
     const { port } = await opened(openResp, LIMITS);
     expect(await talk(port, `*${count}\r\n${command('ping')}`)).toBe(PONG);
@@ -190,7 +190,7 @@ test('the bytes of a command are counted across all its chunks', () => {
   expect(() => parser.next()).toThrow(new ProtocolError('invalid bulk length'));
 });
 
-test('a reply that differs from the previous one only in its limit is not mistaken for it', async () => {
+test('a reply is not taken from the cache if it differs from the previous reply only in its limit', async () => {
   const { port } = await opened(openResp, LIMITS, { store: memory({ clock: manualClock(0) }) });
   const asked =
     command('CL.THROTTLE', 'a', '4', '10', '1') + command('CL.THROTTLE', 'b', '5', '10', '1', '2');
@@ -309,14 +309,14 @@ test('an unexpected error is logged, and the client gets no details', async () =
   expect(log.join()).toContain('a secret');
 });
 
-test('QUIT is answered, and nothing after it', async () => {
+test('QUIT is answered, and commands after it are not', async () => {
   const store = later(memory({ clock: manualClock(0) }), () => 20);
   const { port } = await opened(openResp, LIMITS, { store });
   const answer = await talk(port, command('throttle', 'k', 'api') + command('QUIT') + command('PING'));
   expect(answer).toBe(`${cell(0, 10, 9, -1, 6)}+OK\r\n`);
 });
 
-test('before authentication, commands are rejected and only small ones are read', async () => {
+test('before authentication, commands are rejected, and large ones are not even read', async () => {
   const tokens = (): string[] => ['old', 'passwört'];
   const { port } = await opened(openResp, LIMITS, { tokens });
   const token = Buffer.from('passwört').toString('latin1');
@@ -355,7 +355,7 @@ test('a client that does not read its replies is not read from, and gets all of 
     await new Promise((resolve) => setTimeout(resolve, 300));
     answers = (await answersOf(port)) - looks;
   }
-  // Of 60 MB, only what fits into the kernel's buffers was sent.
+  // The replies have 60 MB in total, of which only what fits into the kernel's buffers was sent.
   expect(answers).toBeLessThan(asked / 2);
   let heard = 0;
   socket.on('data', (chunk) => {
@@ -366,7 +366,7 @@ test('a client that does not read its replies is not read from, and gets all of 
   expect(heard).toBe(asked * `$${big.length}\r\n${big}\r\n`.length);
 }, 60_000);
 
-test('a client that ends its side and reads later still gets all replies', async () => {
+test('a client that stops sending and reads later still gets all replies', async () => {
   const { port } = await opened(openResp, LIMITS);
   const one = (await talk(port, 'COMMAND DOCS\n')).length;
   const socket = socketTo(port);
@@ -383,7 +383,7 @@ test('a client that ends its side and reads later still gets all replies', async
 }, 60_000);
 
 test.each([0, 1])(
-  'a client that ends its side gets all replies if the store answers %s ms later',
+  'a client that stops sending gets all replies even if the store answers %s ms later',
   async (delay) => {
     const store = memory({ clock: manualClock(0) });
     const asked = 5000;
@@ -458,7 +458,7 @@ test('answers 4000 connections', async () => {
   for (const socket of sockets) socket.destroy();
 }, 60_000);
 
-test('arbitrary bytes may end the connection, but the next one is served', async () => {
+test('arbitrary bytes may end the connection, but the next connection is served', async () => {
   const { port, log } = await opened(openResp, LIMITS);
   const start = fc.constantFrom(
     '',
@@ -570,7 +570,7 @@ test('every take that is counted while draining under load is answered', async (
     await once(socket, 'end');
     socket.end();
   });
-  // A connection that was not accepted yet belongs to the kernel, and is closed with the listening socket.
+  // A connection that the server has not accepted yet is closed together with the listening socket.
   await vi.waitFor(() => expect([known.size, counted > 500]).toEqual([30, true]), { timeout: 20_000 });
   await Promise.all([listener.drain(5000), ...clients]);
   expect(answered).toBe(counted);
@@ -627,7 +627,7 @@ test('a connection that completes its TLS handshake while draining is closed lik
   late.stop();
 });
 
-test('a port that is in use is an error', async () => {
+test('opening a listener on a port that is in use fails', async () => {
   const { listener } = await opened(openResp, LIMITS);
   await expect(opened(openResp, LIMITS, { address: listener.address })).rejects.toThrow('EADDRINUSE');
 });

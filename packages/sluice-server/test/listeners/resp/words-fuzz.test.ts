@@ -1,4 +1,4 @@
-/** Fuzz tests: any command and any request path is answered, never with a server error. */
+/** Fuzz tests. Any command and any request path must be answered, and never with a server error. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -126,12 +126,12 @@ describe('log files', () => {
     );
   });
 
-  test('of any bytes give lines or an error with an explanation', async () => {
+  test('with any content give lines or an error with an explanation', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), fc.boolean(), async (bytes, isPacked) => {
         const file = join(folder, isPacked ? 'b.gz' : 'b.log');
         const whole = isPacked ? gzipSync(bytes) : bytes;
-        // Changes a single byte of the compressed data, so that more than its start is read.
+        // Only one byte of the compressed data is changed, so that decompression gets past the start.
         if (isPacked) whole[bytes.length % whole.length] ^= 1;
         writeFileSync(file, whole);
         try {
@@ -146,7 +146,7 @@ describe('log files', () => {
   });
 });
 
-test('any text is a duration or gives a UsageError that quotes it', () => {
+test('any text is parsed as a duration or gives a UsageError that quotes it', () => {
   const text = fc.oneof(
     anyText,
     fc

@@ -1,4 +1,4 @@
--- Mirrors concurrency.ts: a sliding log of leases.
+-- Mirrors concurrency.ts, which is a sliding log of leases.
 -- @include sliding-log
 -- @params limit per step entries
 -- @variable-length head tail base

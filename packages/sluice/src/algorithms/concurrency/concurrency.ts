@@ -1,7 +1,7 @@
 /**
  * Limits how many callers hold a place at the same time, with a sliding log of leases. A place becomes free by `release` or
- * `refund`, or when its lease ends. The instant at which a place was taken identifies it, so that its holder can release or
- * renew exactly this one. A release that does not say which place it means frees the oldest, so that no lease ends too early.
+ * `refund`, or when its lease ends. The instant at which a place was taken identifies it, so that its holder can release or renew
+ * exactly this place. A release that does not say which place it means frees the oldest one, so that no lease ends too early.
  */
 import type { Algorithm, Policy } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
@@ -15,9 +15,9 @@ import {
 import type { AlgorithmEntry } from '../entry.ts';
 
 export interface ConcurrencyOptions {
-  /** The most places that are held at the same time. */
+  /** The maximum number of places that are held at the same time. */
   readonly limit: number;
-  /** After this long without a renewal a holder counts as lost, and its place is free again. */
+  /** After this long without a renewal, a holder counts as lost, and its place is free again. */
   readonly lease: Duration;
 }
 
@@ -28,14 +28,16 @@ const concurrencyAlgorithm: Algorithm<SlidingLogParams> = {
   hold: { takenAt: (_, row, at) => newestTime(row, at) },
 };
 
-/** Limits how many callers run at the same time: each holds a place until it releases it, or until its lease ends. */
+/**
+ * Limits how many callers run at the same time. Each caller holds a place until it releases the place, or until its lease ends.
+ */
 export function concurrency(options: ConcurrencyOptions): Policy {
   const { limit, lease } = checkOptionNames('concurrency', options, ['limit', 'lease']);
   const params: SlidingLogParams = {
     limit: whole('concurrency.limit', limit),
     per: duration('concurrency.lease', lease),
     step: 0,
-    // Enough for all places: merged entries could not be released separately.
+    // There is an entry for each place, because merged entries could not be released separately.
     entries: Math.max(limit + 1, FEWEST_ENTRIES),
   };
   return { algorithm: concurrencyAlgorithm, params, limit, window: params.per };

@@ -3,8 +3,8 @@
 -- @params limit edge1 edge2 edge3 edge4 edge5 edge6
 -- @cells start count
 
--- Called before anything is written. A caller whose clock is far off has sent the wrong units: the error tells it the
--- time, and it sends the call again.
+-- Called before anything is written. A caller whose clock is far off has sent the wrong units. The error contains the time, and
+-- the caller sends the call again.
 local function check_clock(p, now)
   if now < p.edge1 or now >= p.edge6 then error('CLOCK ' .. now) end
 end

@@ -1,4 +1,4 @@
-/** Days, weeks, months and years in a time zone, including leap years and days of 23 or 25 hours. */
+/** Finds the starts of days, weeks, months and years in a time zone, including leap years and days of 23 or 25 hours. */
 import type { Millis } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 
@@ -15,7 +15,7 @@ export interface Calendar {
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** Caches the last unit that was computed, because nearly every call is about the current one. */
+/** Creates a calendar. It caches the last unit that was computed, because nearly every call is about the current unit. */
 export function calendar(unit: CalendarUnit, timeZone: string): Calendar {
   const offset = offsetIn(timeZone);
   let start = Number.NaN;
@@ -45,7 +45,7 @@ export function calendar(unit: CalendarUnit, timeZone: string): Calendar {
     const before = local - offset(local - DAY);
     const after = local - offset(local + DAY);
     if (before === after) return before;
-    // The offset changes within a day of this instant: find the change by binary search over whole seconds.
+    // The offset changes within a day of this instant, so find the change by binary search over whole seconds.
     let [low, high] = [Math.min(before, after) - HOUR, Math.max(before, after)];
     while (high - low > 1000) {
       const middle = Math.floor((low + high) / 2000) * 1000;

@@ -1,7 +1,5 @@
 /**
- * A count that starts from 0 with each window.
- *
- * Cells: start (of the window that is counted), count.
+ * Counts units in windows, starting from 0 with each window. Cells: start (of the current window), count.
  */
 import {
   type Algorithm,
@@ -19,16 +17,16 @@ import { CALENDAR_UNITS, type Calendar, type CalendarUnit, calendar } from './ca
 import type { RatedEntry } from '../entry.ts';
 
 export interface FixedWindowOptions {
-  /** The most that is allowed in a window, at least 1. */
+  /** The maximum number of units in a window, at least 1. */
   readonly limit: number;
   /** The length of a window. Not allowed with a calendar unit, which has its own length. */
   readonly per?: Duration | undefined;
   /**
-   * 'epoch' (default): windows are multiples of `per` since 1970. 'first': a window opens with the first request.
-   * A calendar unit: days, weeks (from Monday), months or years of `timeZone`.
+   * With 'epoch' (default), windows are multiples of `per` since 1970. With 'first', a window opens with the first request. With
+   * a calendar unit, windows are the days, weeks (from Monday), months or years of `timeZone`.
    */
   readonly align?: 'epoch' | 'first' | 'day' | 'week' | 'month' | 'year' | undefined;
-  /** IANA time zone name; default UTC. Allowed only with a calendar unit. */
+  /** Name of an IANA time zone. Default UTC. Allowed only with a calendar unit. */
   readonly timeZone?: string | undefined;
 }
 
@@ -36,8 +34,8 @@ export type FixedWindowParams = {
   readonly limit: number;
   readonly per: Millis;
   /**
-   * 0: windows are multiples of `per`. Otherwise a window opens with the first request and lasts this long: `per`, or
-   * another duration if several plans open windows in the same rows.
+   * If 0, windows are multiples of `per`. Otherwise, a window opens with the first request and lasts this long, which is `per`,
+   * or another duration if several plans open windows in the same rows.
    */
   readonly first: Millis;
 };
@@ -48,7 +46,7 @@ export type CalendarWindowParams = {
   readonly timeZone: string;
 };
 
-/** The algorithm for windows with these starts and ends. `isWrong`: whether a start can only come from a wrong clock. */
+/** The algorithm for windows with these starts and ends. `isWrong` tells whether a start can only come from a wrong clock. */
 function windows<P extends { readonly limit: number } & Params>(
   name: string,
   startAt: (params: P, now: Millis) => Millis,
@@ -111,7 +109,10 @@ const calendarWindowAlgorithm: Algorithm<CalendarWindowParams> = {
     (p, start, now) => start > calendarOf(p).endOf(now + TIME_EPSILON),
   ),
   redis: {
-    /** Redis has no calendar, so the script receives the edges around now: two units back and two units ahead. */
+    /**
+     * Arguments of the Redis script. Redis has no calendar, so the script receives the boundaries around now, from two units back
+     * to two units ahead.
+     */
     args(p, now) {
       const calendar = calendarOf(p);
       const start = calendar.startOf(now);
@@ -138,7 +139,7 @@ const NOMINAL: Readonly<Record<CalendarUnit, Duration>> = {
   year: '365d',
 };
 
-/** A count that starts from 0 with each window: aligned to the epoch, to the first request, or to the calendar. */
+/** Counts units in windows that are aligned to the epoch, to the first request, or to the calendar. */
 export function fixedWindow(options: FixedWindowOptions): Policy {
   const {
     limit,
@@ -161,7 +162,7 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
       'ERR_UNKNOWN_OPTION',
       'fixedWindow.timeZone',
       timeZone,
-      'only with a calendar unit',
+      'allowed only with a calendar unit',
     );
   }
   positive('fixedWindow.limit', limit);

@@ -1,7 +1,7 @@
 /**
- * Generic cell rate algorithm: each unit adds one interval to the debt, which is paid off as time passes. The theoretical
- * arrival time is tat = since + debt. The two are stored separately because repeatedly adding an interval to epoch
- * milliseconds would round the same way each time, an error of 2.4 % at a million units per second.
+ * The generic cell rate algorithm. Each unit adds one interval to the debt, which is paid off as time passes. The theoretical
+ * arrival time is tat = since + debt. Both are stored separately, because repeatedly adding an interval to epoch milliseconds
+ * would round the same way each time, which is an error of 2.4 % at a million units per second.
  *
  * Cells: debt (milliseconds still to be paid off), since (the instant at which the debt had this value).
  */
@@ -18,21 +18,21 @@ import { atLeastOne, checkOptionNames, positive } from '../../internal/options.t
 import type { RatedEntry } from '../entry.ts';
 
 export interface GcraOptions {
-  /** Units per `per`, sustained. Below 1, a unit takes longer than `per`: 0.5 per second is one every 2 seconds. */
+  /** Sustained number of units per `per`. It may be below 1; for example, 0.5 per second is one unit every 2 seconds. */
   readonly limit: number;
   /** The duration that the rate refers to. */
   readonly per: Duration;
-  /** The most that is allowed simultaneously, at least 1. Default: `limit`, but at least 1. */
+  /** The maximum number of units that are allowed simultaneously, at least 1. Default: `limit`, but at least 1. */
   readonly burst?: number | undefined;
 }
 
 export type GcraParams = {
   /** Milliseconds that one unit costs. */
   readonly interval: Millis;
-  /** Units that are allowed simultaneously, and what all of them cost. */
+  /** The maximum number of units that are allowed simultaneously. */
   readonly burst: number;
   readonly credit: Millis;
-  /** 1 / interval: multiplying by it is faster than a division, which would take a large part of a check. */
+  /** 1 / interval. Multiplying by it is faster than a division, which would take a large part of a check. */
   readonly rate: number;
 };
 
@@ -86,7 +86,10 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
   },
 };
 
-/** The debt at this instant. A clock that goes back raises it by as much, up to one window, so no units are created. */
+/**
+ * The debt at this instant. If the clock goes back, the debt rises by the same amount, up to one window, so that no units are
+ * created.
+ */
 function debt(p: GcraParams, row: Cells, at: number, now: Millis): Millis {
   const left = row[at] - (now - row[at + 1]);
   return left > 0 && !(row[at + 1] > now && isFarAhead(row[at + 1], now, p.credit)) ? left : 0;
@@ -96,7 +99,7 @@ function leak({ rate }: GcraParams, span: Millis): number {
   return span * rate;
 }
 
-/** The default: an even rate with a burst. */
+/** Limits the rate evenly, with a burst. This is the default algorithm. */
 export function gcra(options: GcraOptions): Policy {
   const { limit, per, burst } = checkOptionNames('gcra', options, ['limit', 'per', 'burst']);
   const span = windowOf('gcra.per', per);
@@ -105,7 +108,7 @@ export function gcra(options: GcraOptions): Policy {
   return { ...continuousRefill(interval, most), per: span };
 }
 
-/** A policy with one unit per interval and at most `burst` units simultaneously. */
+/** Creates a policy that allows one unit per interval, and at most `burst` units simultaneously. */
 export function continuousRefill(interval: Millis, burst: number): Policy {
   const credit = burst * interval;
   const params: GcraParams = { interval, burst, credit, rate: 1 / interval };

@@ -1,7 +1,6 @@
 /**
- * The leaky bucket as a meter: it empties in steps, counted from the request that found it empty.
- *
- * Cells: level (units), since (the last drip, or the request that found it empty).
+ * The leaky bucket as a meter. It empties in steps, counted from the request that found it empty. Cells: level (units), since
+ * (the last drip, or the request that found the bucket empty).
  */
 import {
   type Algorithm,
@@ -16,11 +15,11 @@ import { atLeastOne, checkOptionNames, positive } from '../../internal/options.t
 import type { RatedEntry } from '../entry.ts';
 
 export interface LeakyBucketOptions {
-  /** Units that the bucket holds: the most that is allowed simultaneously, at least 1. */
+  /** Number of units that the bucket holds, which is the maximum that is allowed simultaneously. At least 1. */
   readonly size: number;
-  /** Units that leave with each drip; default 1. */
+  /** Number of units that leave with each drip. Default 1. */
   readonly dripSize?: number | undefined;
-  /** Time between two drips; default one second. */
+  /** Time between two drips. Default one second. */
   readonly dripRate?: Duration | undefined;
 }
 
@@ -66,7 +65,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
     out[1] = clearAfter(p, row, at, now, passed, full);
     return wait;
   },
-  // With drips of one unit the next drip brings the next unit, even after fractional costs.
+  // If a drip is one unit, the next drip brings the next unit, even after fractional costs.
   refill: (p, limit, window) =>
     p.dripSize === 1 && Number.isInteger(p.size) && limit === p.size && window === p.size * p.dripRate
       ? 'even'
@@ -85,7 +84,10 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   },
 };
 
-/** Drips since the row was written; Infinity if a wrong clock must have written it, so that the bucket counts as empty. */
+/**
+ * Number of drips since the row was written. Infinity if only a wrong clock can have written the row, so that the bucket counts
+ * as empty.
+ */
 function dripsBy(p: LeakyBucketParams, row: Cells, at: number, now: Millis): number {
   if (row[at + 1] > now && isFarAhead(row[at + 1], now, windowOf(p.size, p.dripSize, p.dripRate)))
     return Infinity;
@@ -113,8 +115,8 @@ function clearAfter(
 }
 
 /**
- * The number of drips after which the cost fits, given an estimate. With fractional costs the quotient behind the estimate
- * may be rounded across a whole number, so the estimate is corrected with the comparison that the check makes at that drip.
+ * The number of drips after which the cost fits, given an estimate. With fractional costs, rounding may move the quotient behind
+ * the estimate across an integer, so the estimate is corrected with the same comparison that the check makes at that drip.
  */
 function dripsUntil(p: LeakyBucketParams, row: Cells, at: number, estimate: number, cost: number): number {
   if (level(p, row, at, estimate) + cost - p.size > 0) return estimate + 1;
@@ -128,12 +130,12 @@ function drain(p: LeakyBucketParams, row: Cells, at: number, now: Millis): void 
   else row[at + 1] = row[at] === 0 ? Math.max(now, row[at + 1]) : row[at + 1] + passed * p.dripRate;
 }
 
-/** The most units that drips can return during the span. */
+/** The maximum number of units that drips can return during `span`. */
 function leak({ dripSize, dripRate }: LeakyBucketParams, span: Millis): number {
   return Math.ceil(span / dripRate) * dripSize;
 }
 
-/** A bucket that fills with what is taken and empties in drips. It is a meter, not a queue. */
+/** Limits with a bucket that fills with the units that are taken and empties in drips. It is a meter, not a queue. */
 export function leakyBucket(options: LeakyBucketOptions): Policy {
   const {
     size,
@@ -147,7 +149,7 @@ export function leakyBucket(options: LeakyBucketOptions): Policy {
   );
 }
 
-/** `dripSize` units come back every `dripRate`, up to `size`. */
+/** Creates a policy in which `dripSize` units come back every `dripRate`, up to `size`. */
 export function steppedRefill(size: number, dripSize: number, dripRate: Millis): Policy {
   const params: LeakyBucketParams = { size, dripSize, dripRate };
   return {

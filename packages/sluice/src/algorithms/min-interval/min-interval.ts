@@ -30,7 +30,7 @@ const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
   take(p, row, at, now) {
     row[at] = left(p, row, at, now) > 0 ? Math.max(row[at], now + p.every) : now + p.every;
   },
-  /** Undoes the last action, so that the next one is allowed immediately. */
+  /** Undoes the last action, so that the next action is allowed immediately. */
   give(_, row, at, now) {
     row[at] = Math.min(row[at], now);
   },
@@ -46,7 +46,7 @@ const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
   refill: () => 'whole',
 };
 
-/** The wait until the next action; 0 if a wrong clock must have written the row. */
+/** The wait until the next action. 0 if only a wrong clock can have written the row. */
 function left(p: MinIntervalParams, row: Cells, at: number, now: Millis): Millis {
   const wait = row[at] - now;
   return wait > TIME_EPSILON && !isFarAhead(row[at] - p.every, now, p.every) ? wait : 0;

@@ -48,7 +48,7 @@ local function take(p, c, now, cost)
   local missing = spent(p, c, now)
   local stored = p.stored - missing
   local from_store = min(cost, stored)
-  -- The price of stored permits: the area under a line that falls from cold to warm.
+  -- The price of stored permits is the area under a line that falls from cold to warm.
   local cold = max(0, stored - p.threshold)
   local from_cold = min(cold, from_store)
   local edges = p.interval + cold * p.slope + (p.interval + (cold - from_cold) * p.slope)

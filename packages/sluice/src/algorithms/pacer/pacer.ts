@@ -1,10 +1,10 @@
 /**
- * Smooth outflow: a request is allowed once the previous one is paid off, and its own cost delays the next one.
- * Idle time is stored and spent first; with a warm-up, stored permits cost more the longer the pause was.
+ * Spaces requests evenly. A request is allowed once the cost of the previous one is paid off, and its own cost delays the next
+ * one. Idle time stores permits, which are spent first. With a warm-up, stored permits cost more the longer the pause was.
  *
  * Cells: spent (of the stored permits), next (the earliest instant at which the next request is allowed), since (the instant
- * of the last change). `next` may be arbitrarily far ahead, because one grant may cost any amount. So `since`, not `next`,
- * shows whether the clock was right.
+ * of the last change). `next` may be arbitrarily far ahead, because one request may have any cost. So `since`, not `next`, shows
+ * whether the clock was right.
  */
 import {
   type Algorithm,
@@ -20,41 +20,44 @@ import { cost as checkCost, checkOptionNames, notNegative, oneOf, positive } fro
 import type { RatedEntry } from '../entry.ts';
 
 export interface PacerOptions {
-  /** Permits per `per`, evenly spaced. Below 1, a permit takes longer than `per`. */
+  /** Number of permits per `per`, evenly spaced. If it is below 1, a permit takes longer than `per`. */
   readonly limit: number;
   /** The duration that the rate refers to. */
   readonly per: Duration;
   /** How long it takes to reach the full rate after a pause. */
   readonly warmup?: Duration | undefined;
-  /** How many times slower the first permit is after a long pause; default 3. */
+  /** How many times slower the first permit is after a long pause. Default 3. */
   readonly coldFactor?: number | undefined;
-  /** Permits that idle time may store, to be spent without delay; default 0. Not with a warm-up. */
+  /** Maximum number of permits that idle time may store, to be spent without delay. Default 0. Not allowed with a warm-up. */
   readonly maxBurst?: number | undefined;
-  /** Whether a new key has its permits stored: 'full' (default) or, as in Guava, 'empty'. */
+  /** Whether a new key starts with all of its stored permits ('full', the default) or, as in Guava, with none ('empty'). */
   readonly fresh?: 'full' | 'empty' | undefined;
   /**
-   * 'exact' (default), or, as in Guava, 'microseconds': the delay that a grant causes is rounded down to whole
-   * microseconds, so a small part of each grant is free.
+   * Precision of delays. With 'exact' (default), they are not rounded. With 'microseconds', as in Guava, the delay that a request
+   * causes is rounded down to whole microseconds, so a small part of each request is free.
    */
   readonly resolution?: 'exact' | 'microseconds' | undefined;
 }
 
-/** Durations are in ticks: milliseconds, or whole microseconds. */
+/**
+ * Parameters of the pacer. Durations are in ticks, which are milliseconds or, with a resolution of microseconds, whole
+ * microseconds.
+ */
 export type PacerParams = {
   /** Ticks per permit at the full rate. */
   readonly interval: number;
-  /** The most permits that can be stored. */
+  /** The maximum number of permits that can be stored. */
   readonly stored: number;
-  /** Stored permits above this are cold. */
+  /** Stored permits above this number are cold, so they cost more. */
   readonly threshold: number;
-  /** Extra ticks per permit for each cold permit stored. */
+  /** Extra ticks that a permit costs for each cold permit that is stored. */
   readonly slope: number;
-  /** Ticks in which an idle key stores one permit. */
+  /** Ticks of idle time in which a key stores one permit. */
   readonly refill: number;
   /** The ticks that a stored permit costs when it is not cold. */
   readonly warm: number;
   readonly freshEmpty: boolean;
-  /** Ticks per millisecond: 1, or 1000 with a resolution of microseconds. Cells are in milliseconds either way. */
+  /** Ticks per millisecond. It is 1, or 1000 with a resolution of microseconds. Cells are in milliseconds either way. */
   readonly scale: number;
   /** The policy's window. */
   readonly window: Millis;
@@ -78,7 +81,7 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
     row[at + 2] = now;
   },
   give(p, row, at, now, cost) {
-    // A fresh row stays fresh: with a time in it, the key would start to store permits.
+    // A fresh row stays fresh, because with a time in it, the key would start to store permits.
     const due = nextOf(p, row, at, now);
     if (p.freshEmpty && due === 0) return;
     const missing = spent(p, row, at, now);
@@ -89,7 +92,7 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
     row[at + 2] = now;
   },
   clearIn(p, row, at, now) {
-    // The row must not be dropped: a key with stored permits is better off than a fresh key, which has none.
+    // The row must not be dropped, because a key with stored permits is better off than a fresh key, which has none.
     const next = nextOf(p, row, at, now);
     if (p.freshEmpty && p.stored > 0) return next === 0 ? 0 : Infinity;
     return Math.max(0, next - now) + (spent(p, row, at, now) * p.refill) / p.scale;
@@ -109,17 +112,17 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
   },
 };
 
-/** The earliest instant of the next request; 0, as in a fresh row, if a wrong clock must have written the row. */
+/** The earliest instant of the next request. 0, as in a fresh row, if only a wrong clock can have written the row. */
 function nextOf(p: PacerParams, row: Cells, at: number, now: Millis): Millis {
   return isFarAhead(row[at + 2], now, p.window) ? 0 : row[at + 1];
 }
 
-/** An instant in ticks, rounded to a whole tick with a resolution of microseconds. */
+/** Converts an instant to ticks. With a resolution of microseconds, it is rounded to a whole tick. */
 function ticks(p: PacerParams, instant: Millis): number {
   return p.scale === 1 ? instant : Math.floor(instant * p.scale + 0.5);
 }
 
-/** A price in ticks, rounded down with a resolution of microseconds. Float error must not make it one tick less. */
+/** Rounds a price in ticks down, if the resolution is microseconds. Float error must not make it one tick less. */
 function whole(p: PacerParams, price: number): number {
   return p.scale === 1 ? price : Math.floor(Math.max(0, price + 1e-6));
 }
@@ -131,7 +134,7 @@ function spent(p: PacerParams, row: Cells, at: number, now: Millis): number {
   return Math.max(0, Math.min(row[at], p.stored) - idle / p.refill);
 }
 
-/** Ticks that `amount` stored permits cost: the area under a line that falls from cold to warm. */
+/** Ticks that `amount` stored permits cost, which is the area under a line that falls from cold to warm. */
 function price(p: PacerParams, stored: number, amount: number): number {
   const cold = Math.max(0, stored - p.threshold);
   const fromCold = Math.min(cold, amount);
@@ -139,10 +142,13 @@ function price(p: PacerParams, stored: number, amount: number): number {
   return whole(p, (fromCold * edges) / 2) + whole(p, (amount - fromCold) * p.warm);
 }
 
-/** The longest interval, so that sums stay finite even for extremely low rates. */
+/** The longest interval, in ticks. It keeps sums finite even for extremely low rates. */
 const SLOWEST = 1e200;
 
-/** A smooth outflow: a request is allowed once the previous one is paid off, and its own cost delays the next one. */
+/**
+ * Spaces requests evenly. A request is allowed once the cost of the previous one is paid off, and its own cost delays the next
+ * one.
+ */
 export function pacer(options: PacerOptions): Policy {
   const {
     limit,
@@ -176,18 +182,23 @@ export function pacer(options: PacerOptions): Policy {
           notNegative('pacer.coldFactor', coldFactor === undefined ? 3 : coldFactor),
         );
   if (warmup !== undefined && maxBurst !== undefined) {
-    throw new SluiceError('ERR_UNKNOWN_OPTION', 'pacer.maxBurst', maxBurst, 'not with a warm-up');
+    throw new SluiceError('ERR_UNKNOWN_OPTION', 'pacer.maxBurst', maxBurst, 'not allowed with a warm-up');
   }
   if (warmup === undefined && coldFactor !== undefined) {
-    throw new SluiceError('ERR_UNKNOWN_OPTION', 'pacer.coldFactor', coldFactor, 'only with a warm-up');
+    throw new SluiceError(
+      'ERR_UNKNOWN_OPTION',
+      'pacer.coldFactor',
+      coldFactor,
+      'allowed only with a warm-up',
+    );
   }
-  // Announce at least one permit: 0.5 per second becomes 1 per 2 seconds.
+  // Announce at least one permit; for example, 0.5 per second becomes 1 per 2 seconds.
   const announced = limit < 1 ? { limit: 1, window: window / limit } : { limit, window };
   const params: PacerParams = { interval, ...store, freshEmpty, scale, window: announced.window };
   return { algorithm: pacerAlgorithm, params, ...announced };
 }
 
-/** A duration in ticks: at least one and, with a resolution of microseconds, a whole number. */
+/** Converts a duration to ticks. The result is at least 1 and, with a resolution of microseconds, an integer. */
 function inTicks(span: Millis, scale: number): number {
   return scale === 1 ? span : Math.max(1, Math.round(span * scale));
 }

@@ -1,6 +1,6 @@
 /**
- * Blocks a key after repeated denials, longer each time. It watches the limiter's other policies: each denial is a strike,
- * and `after` strikes block the key. Attempts during the block do not count, so the announced end is exact.
+ * Blocks a key after repeated denials, longer each time. It watches the limiter's other policies. Each of their denials is a
+ * strike, and `after` strikes block the key. Attempts during the block do not count, so the announced end is exact.
  *
  * Cells: strikes, since (the first strike, or the end of the last block), until (the block's end), length (of the block).
  */
@@ -18,15 +18,15 @@ import { atLeastOne, checkOptionNames, whole } from '../../internal/options.ts';
 import type { AlgorithmEntry } from '../entry.ts';
 
 export interface PenaltyOptions {
-  /** The number of denials that block the key. */
+  /** The number of denials after which the key is blocked. */
   readonly after: number;
   /** The duration in which these denials must happen. */
   readonly within: Duration;
   /** How long the first block lasts. */
   readonly block: Duration;
-  /** How many times longer each further block is, until `within` has passed without a new one; default 2. */
+  /** How many times longer each further block is, until `within` has passed without a new block. Default 2. */
   readonly factor?: number | undefined;
-  /** The longest block; default one day, or `block` when that is longer. */
+  /** The longest block. Default one day, or `block` if that is longer. */
   readonly max?: Duration | undefined;
 }
 
@@ -66,7 +66,10 @@ function blockLeft(p: PenaltyParams, row: Cells, at: number, now: Millis): Milli
   return wait > TIME_EPSILON && !isWrong(p, row, at, now) ? wait : 0;
 }
 
-/** Whether all strikes are forgiven: the last strike or block is old enough, or a wrong clock must have written the row. */
+/**
+ * Whether all strikes are forgiven, because the last strike or block is old enough, or because only a wrong clock can have
+ * written the row.
+ */
 function quiet(p: PenaltyParams, row: Cells, at: number, now: Millis): boolean {
   return row[at + 1] + p.within <= now + TIME_EPSILON || isWrong(p, row, at, now);
 }

@@ -1,4 +1,4 @@
--- Mirrors sliding-log.ts. The entries stay in the stored value: time_at, sum_at and put_at read and write them in place.
+-- Mirrors sliding-log.ts. The entries stay in the stored value, where time_at, sum_at and put_at read and write them.
 -- @params limit per step entries
 -- @variable-length head tail base
 
@@ -53,7 +53,7 @@ local function wait_for(p, c, now, cost)
   local last = last_sum(c)
   if last - base_of(c, first) + cost <= p.limit then return 0 end
   local low, high = first, c.tail - 1
-  -- Each probe is a command. If all costs are 1, the index is known: try it first.
+  -- Each probe is a command. If all costs are 1, the index can be computed, so try that first.
   local guess = max(low, min(high, low + ceil(last + cost - p.limit - sum_at(c, low))))
   if last - sum_at(c, guess) + cost <= p.limit then
     high = guess
@@ -84,7 +84,7 @@ local function take(p, c, now, cost)
   c.tail = c.tail + 1
 end
 
--- taken_at: nil gives back the oldest units.
+-- Gives units back. Without taken_at, the oldest units are given back.
 local function give(p, c, now, cost, taken_at)
   local function give_from()
     local head, tail = c.head, c.tail

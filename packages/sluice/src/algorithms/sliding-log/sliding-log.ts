@@ -1,10 +1,10 @@
 /**
- * A log of when each unit was taken. Exact, or with times rounded up to the end of their sub-window, so that entries can be
- * merged and never expire too early.
+ * A log of when each unit was taken. Times are exact, or rounded up to the end of their sub-window, so that entries can be merged
+ * and never expire too early.
  *
  * Cells: head, tail (the entries from head up to tail are in use; some may have expired), base, then entries of
- * (time, sum of all costs up to and including this one). Used = last sum − base, so every query is a binary search
- * instead of an addition, and expired entries cost no time until a take drops them.
+ * (time, sum of all costs up to and including this one). The used units are the last sum minus the base. So every query is a
+ * binary search instead of an addition, and expired entries cost no time until a take drops them.
  */
 import {
   type Algorithm,
@@ -19,20 +19,26 @@ import { checkOptionNames, perWindow, positive, whole } from '../../internal/opt
 import type { RatedEntry } from '../entry.ts';
 
 export interface SlidingLogOptions {
-  /** The most that is allowed in any window, at least 1. */
+  /** The maximum number of units in any window, at least 1. */
   readonly limit: number;
   /** The length of a window. */
   readonly per: Duration;
-  /** 'exact' (default), or the number of sub-windows in `per`: a key then has at most one entry more than that. */
+  /**
+   * Either 'exact' (default), or the number of sub-windows in `per`. With sub-windows, a key has at most one more entry than that
+   * number.
+   */
   readonly resolution?: 'exact' | number | undefined;
 }
 
 export type SlidingLogParams = {
   readonly limit: number;
   readonly per: Millis;
-  /** The length of a sub-window; 0 if exact. */
+  /** The length of a sub-window, or 0 if times are exact. */
   readonly step: Millis;
-  /** The most entries that are kept. Beyond that, the two oldest are merged at the newer one's time, so none expires early. */
+  /**
+   * The maximum number of entries. Beyond that, the two oldest entries are merged at the time of the newer one, so that none
+   * expires early.
+   */
   readonly entries: number;
 };
 
@@ -41,7 +47,7 @@ const HEADER = 3;
 const LARGEST_BASE = 2 ** 32;
 /** At least this many entries are kept, because fractional costs need more entries than units. */
 export const FEWEST_ENTRIES = 100;
-/** The float error that sums of fractional costs may have; far less than any cost. */
+/** Maximum float error of sums of fractional costs. It is far smaller than any cost. */
 const NEAR = 1e-9;
 
 export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
@@ -55,7 +61,7 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     const first = firstLive(p, row, at, now);
     if (used(row, at, first) + cost <= p.limit) return 0;
     // Finds the earliest entry after whose expiry the cost fits. Sums rise, so this is a binary search. It compares exactly what
-    // the check above compares once that entry has expired: with fractional costs, any other form rounds differently.
+    // the check above compares once that entry has expired, because any other form rounds differently with fractional costs.
     const last = lastSum(row, at);
     let [low, high] = [first, row[at + 1] - 1];
     while (low < high) {
@@ -78,7 +84,10 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     put(row, at, tail, stamp, before + cost);
     row[at + 1] = tail + 1;
   },
-  /** By default the oldest entries are given back: the others expire later, so a refund never admits more than it returned. */
+  /**
+   * Refunds units. By default, the oldest entries are refunded. The others expire later, so a refund never admits more units than
+   * it returned.
+   */
   give(p, row, at, now, cost, takenAt) {
     dropExpired(p, row, at, now);
     if (takenAt === undefined) row[at + 2] = Math.min(row[at + 2] + cost, lastSum(row, at));
@@ -127,11 +136,11 @@ function lastSum(row: Cells, at: number): number {
   return row[at + 1] > row[at] ? sum(row, at, row[at + 1] - 1) : row[at + 2];
 }
 
-/** The first entry that still counts; `tail` if none does. */
+/** Index of the first entry that still counts, or `tail` if none does. */
 function firstLive(p: SlidingLogParams, row: Cells, at: number, now: Millis): number {
   const head = row[at];
   const tail = row[at + 1];
-  // A wrong clock wrote the last entry. By that clock all earlier entries had expired, so it dropped them.
+  // A wrong clock wrote the last entry. By that clock, all earlier entries had expired, so the take dropped them.
   if (head !== tail && isFarAhead(time(row, at, tail - 1) - p.step, now, p.per)) return tail;
   const expired = now + TIME_EPSILON - p.per;
   if (head === tail || time(row, at, head) > expired) return head;
@@ -161,7 +170,7 @@ function dropExpired(p: SlidingLogParams, row: Cells, at: number, now: Millis): 
   if (row[at + 2] > LARGEST_BASE) rebase(row, at);
 }
 
-/** Gives back from the entry of one instant: at most all of it, and nothing if there is no such entry. */
+/** Refunds units from the entry of one instant. Refunds at most all of that entry, and nothing if there is no such entry. */
 function giveFrom(row: Cells, at: number, cost: number, takenAt: Millis): void {
   const head = row[at];
   const tail = row[at + 1];
@@ -207,7 +216,7 @@ function forgetEmpty(row: Cells, at: number): void {
   if (row[at] === row[at + 1]) row[at] = row[at + 1] = row[at + 2] = 0;
 }
 
-/** A log of every take: never allows more than the limit in any window. */
+/** Keeps a log of every take, so that no window ever contains more units than the limit. */
 export function slidingLog(options: SlidingLogOptions): Policy {
   const {
     limit,

@@ -1,6 +1,6 @@
 /**
- * Two counters, the older one weighted by how much of it the sliding window still covers:
- * estimate = previous · (1 − elapsed / per) + count.
+ * Estimates a sliding window from two counters. The older counter is weighted by how much of it the window still covers: estimate
+ * = previous · (1 − elapsed / per) + count.
  *
  * Cells: start (of the current window, a multiple of per), count, previous.
  */
@@ -17,7 +17,7 @@ import { checkOptionNames, perWindow, positive } from '../../internal/options.ts
 import type { RatedEntry } from '../entry.ts';
 
 export interface SlidingWindowOptions {
-  /** The most that is allowed in a window, as estimated from two counters; at least 1. */
+  /** The maximum number of units in a window, as estimated from two counters. At least 1. */
   readonly limit: number;
   /** The length of a window. */
   readonly per: Duration;
@@ -66,11 +66,13 @@ const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
     return wait;
   },
   inherit: { cells: [1, 2], full: (p) => p.limit },
-  // The row is fully replenished at the end of the next window; if `count` is 0, at the end of the current one.
+  // The row is fully replenished at the end of the next window or, if `count` is 0, at the end of the current one.
   lease: { lasts: (p, resetAfter) => resetAfter - p.per },
 };
 
-/** The start of the current window: never before the one in the row, unless a wrong clock must have written that. */
+/**
+ * The start of the current window. It is never before the start in the row, unless only a wrong clock can have written that row.
+ */
 function windowStart(p: SlidingWindowParams, row: Cells, at: number, now: Millis): Millis {
   const start = Math.floor((now + TIME_EPSILON) / p.per) * p.per;
   return row[at] > start && !isFarAhead(row[at], now, p.per) ? row[at] : start;
@@ -136,7 +138,10 @@ function roll(p: SlidingWindowParams, row: Cells, at: number, now: Millis): void
   row[at] = start;
 }
 
-/** A window estimated from two counters. The older one loses weight gradually, which avoids a jump at the window's edge. */
+/**
+ * Limits with a sliding window that is estimated from two counters. The older counter loses weight gradually, which avoids a jump
+ * at the window's boundary.
+ */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
   const { limit, per } = checkOptionNames('slidingWindow', options, ['limit', 'per']);
   positive('slidingWindow.limit', limit);

@@ -1,6 +1,6 @@
 /**
- * The token bucket needs no algorithm of its own: the tokens missing from a full bucket are the level of gcra (continuous
- * refill) or of a leaky bucket (stepped refill).
+ * The token bucket needs no algorithm of its own, because the tokens missing from a full bucket are the debt of gcra (continuous
+ * refill) or the level of a leaky bucket (stepped refill).
  */
 import type { Policy } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
@@ -10,17 +10,19 @@ import { leakyBucketAlgorithm, steppedRefill } from '../leaky-bucket/leaky-bucke
 import type { RatedEntry } from '../entry.ts';
 
 export interface TokenBucketOptions {
-  /** Tokens that the bucket holds: the most that is allowed simultaneously, at least 1. */
+  /** Number of tokens that the bucket holds, which is the maximum that is allowed simultaneously. At least 1. */
   readonly capacity: number;
   /** The number of tokens that come back in each `every`. */
   readonly refill: number;
   /** How often `refill` tokens come back. */
   readonly every: Duration;
-  /** true (default): tokens come back one by one. false: all `refill` tokens come back together, at the end of each `every`. */
+  /**
+   * If true (default), tokens come back one by one. If false, all `refill` tokens come back together, at the end of each `every`.
+   */
   readonly continuous?: boolean | undefined;
 }
 
-/** A bucket whose tokens come back continuously or in steps, up to its capacity. */
+/** Limits with a bucket whose tokens come back continuously or in steps, up to its capacity. */
 export function tokenBucket(options: TokenBucketOptions): Policy {
   const {
     capacity,

@@ -1,5 +1,5 @@
 /**
- * A fetch that respects rate limits: those of a limiter, and those that servers announce in their responses. Calls wait for
+ * A fetch that respects the rate limits of a limiter and those that servers announce in their responses. Calls wait for
  * their turn, and calls that a server rejected are retried a limited number of times.
  */
 import { systemClock } from '../../internal/clock.ts';
@@ -32,7 +32,7 @@ export interface LimitedFetchOptions {
    */
   readonly limiter?: FetchLimiter | undefined;
   /**
-   * Computes the key: calls with the same key share one limit and the waits that servers announce. Default: the URL's
+   * Computes the key of a call. Calls with the same key share one limit and the waits that servers announce. Default: the URL's
    * origin.
    */
   readonly key?: ((request: OutgoingRequest) => string) | undefined;
@@ -41,15 +41,15 @@ export interface LimitedFetchOptions {
   /** Whether later calls also wait as long as a server has announced. Retries always do. Default true. */
   readonly respect?: boolean | undefined;
   /**
-   * The longest time that one call waits in total, not counting the requests themselves. 0: never wait. Infinity: no
-   * bound. Default 30 s.
+   * The longest time that one call waits in total, not counting the requests themselves. 0 means never to wait, and Infinity
+   * means no bound. Default 30 s.
    */
   readonly maxWait?: Duration | undefined;
   /** The number of retries after the first attempt. Default 2. */
   readonly retries?: number | undefined;
   /** The statuses that are retried. Default 429 and 503. */
   readonly retryOn?: readonly number[] | undefined;
-  /** The methods that may be retried. Default: the idempotent ones. */
+  /** The methods that may be retried. Default: the idempotent methods. */
   readonly retryMethods?: readonly string[] | undefined;
   /** How many retries each call adds to the retry budget that all calls share. The budget starts at ten. Default 0.2. */
   readonly retryRatio?: number | undefined;
@@ -66,11 +66,11 @@ export interface LimitedFetchOptions {
 
 /** The parts of a fetch response that `limitedFetch` uses. */
 export interface FetchResponse {
-  /** Decides whether to retry. */
+  /** The status of the response, which decides whether to retry. */
   readonly status: number;
   /** The headers in which a server announces how long to wait. */
   readonly headers: { get(name: string): string | null };
-  /** Canceled before a retry, to free the connection. */
+  /** The body of the response, which is canceled before a retry to free the connection. */
   readonly body?: unknown;
 }
 
@@ -171,8 +171,8 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
         if (!decision.allowed) throw new DeniedError(call.key, decision);
         call.decision = decision;
         if (closed.left(call.key) === 0) return;
-        // The server announced a wait while this call was queued. Queue again: otherwise all waiting calls would be
-        // sent together afterwards.
+        // The server announced a wait while this call was queued. Queue again, because otherwise all waiting calls would be sent
+        // together afterwards.
         ignoreFailure(() => limiter.refund(call.key, { cost, of: decision }));
       }
     }

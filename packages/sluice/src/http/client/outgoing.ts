@@ -1,4 +1,4 @@
-/** Normalizes the arguments of fetch: a string, a URL or a Request, and options that override it. */
+/** Normalizes the arguments of fetch, which are a string, a URL or a Request, and options that override it. */
 
 /** The request that `key` and `cost` receive. */
 export interface OutgoingRequest {
@@ -33,7 +33,7 @@ export interface FetchInit {
 interface Outgoing {
   readonly request: OutgoingRequest;
   readonly signal: AbortSignal | undefined;
-  /** Whether the request can be sent again. Call it after sending: a Request with a body has lost it by then. */
+  /** Whether the request can be sent again. Must be called after sending, because a Request loses its body when it is sent. */
   readonly isRepeatable: () => boolean;
 }
 
@@ -52,7 +52,7 @@ export function outgoing(input: unknown, init: FetchInit | null | undefined): Ou
   };
 }
 
-/** The default key: the URL's origin. Relative URLs share the key 'same-origin'. */
+/** The default key, which is the URL's origin. Relative URLs share the key 'same-origin'. */
 export function originOf({ url }: OutgoingRequest): string {
   try {
     return new URL(url).origin;

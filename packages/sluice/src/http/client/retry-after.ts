@@ -12,8 +12,8 @@ export const LONGEST: Millis = 86_400_000;
 const PREFIXES = ['ratelimit', 'x-ratelimit', 'x-rate-limit'] as const;
 
 /**
- * The time until the server accepts requests again; 0 if it does so now or does not say. The first header that is present and
- * valid decides, in this order: Retry-After of an error, RateLimit, RateLimit-Remaining, X-RateLimit-Remaining. All but the
+ * The time until the server accepts requests again. 0 if it accepts them now or does not say. The first header that is present
+ * and valid decides, in this order: Retry-After of an error, RateLimit, RateLimit-Remaining, X-RateLimit-Remaining. All but the
  * first count only if nothing remains. Instants are compared with the response's own Date, so the clocks need not agree.
  */
 export function announcedWait(status: number, headers: Fields, now: Millis): Millis {
@@ -34,13 +34,13 @@ function retryAfter(text: string | null, sent: Millis): Millis | undefined {
 }
 
 /**
- * Parses `"burst";r=0;t=30, "day";r=9`, in which several policies may be exhausted, and the form before draft 8:
- * `limit=10, remaining=0, reset=30`.
+ * Parses a RateLimit header such as `"burst";r=0;t=30, "day";r=9`, in which several policies may be exhausted. Also parses the
+ * form before draft 8, such as `limit=10, remaining=0, reset=30`.
  */
 function rateLimit(text: string | null, policy: string | null): Millis | undefined {
   if (text === null) return undefined;
   const members = membersOf(text);
-  // If `t` is missing, assume the longest possible wait: the whole window.
+  // If `t` is missing, assume the longest possible wait, which is the whole window.
   const windows = new Map(membersOf(policy ?? '').map(([[name], ...rest]) => [name, new Map(rest).get('w')]));
   let wait: Millis | undefined;
   function see(left: string | undefined, reset: string | undefined): void {
@@ -70,8 +70,8 @@ function remaining(headers: Fields, sent: Millis): Millis | undefined {
 }
 
 /**
- * Accepts seconds from now, seconds since 1970 and milliseconds since 1970. They are distinguished by size: 1e9 s is in
- * 2001, 1e11 s in 5138.
+ * Accepts seconds from now, seconds since 1970 and milliseconds since 1970. They are distinguished by size, because 1e9 s is in
+ * 2001 and 1e11 s is in 5138.
  */
 function resetIn(reset: number, sent: Millis): Millis {
   if (reset >= 1e11) return reset - sent;

@@ -1,24 +1,24 @@
-/** What a client remembers between calls: until when each server asked it to wait, and how many retries are left. */
+/** State that a client keeps between calls: until when each server asked it to wait, and how many retries are left. */
 import { type Clock, type Decision, TIME_EPSILON, type Millis } from '../../engine/contract.ts';
 import { declareDecision } from '../../engine/decision.ts';
 
 interface Closures {
-  /** The remaining wait that the key's server has announced; 0 if none. */
+  /** The remaining wait that the key's server has announced. 0 if there is none. */
   left(key: string): Millis;
   /** Blocks calls with this key for `wait` milliseconds. */
   close(key: string, wait: Millis): void;
 }
 
 interface RetryBudget {
-  /** Must be called once per call: adds a share of a retry to the budget. */
+  /** Adds a share of a retry to the budget. Must be called once per call. */
   earn(): void;
-  /** Takes one retry from the budget; returns false if it is empty. */
+  /** Takes one retry from the budget. Returns false if the budget is empty. */
   spend(): boolean;
 }
 
-/** The maximum number of announced waits that are remembered; beyond it, the oldest is evicted. */
+/** The maximum number of announced waits that are remembered. Beyond it, the oldest is evicted. */
 const MAX_KEYS = 10_000;
-/** The maximum number of characters of all remembered keys together: a caller may use whole URLs as keys. */
+/** The maximum number of characters of all remembered keys together, because a caller may use whole URLs as keys. */
 const MAX_CHARACTERS = 5_000_000;
 
 /** Remembers until when each key's server asked clients to wait. If it announces several waits, the latest end counts. */
@@ -53,7 +53,10 @@ export function closures(clock: Clock): Closures {
 /** The retry budget before any call, and its upper bound. */
 const RESERVE = 10;
 
-/** Any n consecutive calls cause at most RESERVE + ratio · n retries, so retries add little load to a server that is down. */
+/**
+ * Creates a retry budget. Any n consecutive calls cause at most RESERVE + ratio · n retries, so retries add little load to a
+ * server that is down.
+ */
 export function retryBudget(ratio: number): RetryBudget {
   let saved = RESERVE;
   return {

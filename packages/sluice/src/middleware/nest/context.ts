@@ -1,10 +1,13 @@
-/** Finds the request and its response in Nest's execution context: HTTP on Express and on Fastify, GraphQL, WebSocket. */
+/**
+ * Finds the request and its response in Nest's execution context, for HTTP on Express and on Fastify, for GraphQL and for
+ * WebSocket.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionContext } from '@nestjs/common';
 import type { RequestLike, View } from '../../http/index.ts';
 import { expressAddress, fastifyAddress } from '../shared/framework-address.ts';
 
-/** Express passes Node's own object; Fastify wraps it in `raw`. */
+/** A request or response of Node, which Express passes directly and Fastify wraps in `raw`. */
 type Wrapped<T> = T & { readonly raw?: T };
 
 type NodeRequest = Wrapped<IncomingMessage> & { readonly res?: NestResponse };
@@ -21,7 +24,7 @@ interface GraphQLContext {
 }
 
 interface SocketClient {
-  /** Set by Socket.IO. With ws, a gateway can set it in handleConnection(client, request). */
+  /** Set by Socket.IO. With ws, a gateway can set this property in handleConnection(client, request). */
   readonly request?: NodeRequest;
   /** Set by ws. */
   readonly _socket?: RequestLike['socket'];
@@ -29,7 +32,9 @@ interface SocketClient {
 
 const NO_REQUEST: RequestLike = { headers: {} };
 
-/** Returns the framework's request, whatever the transport. For use in keys: `requestOf<{ user: User }>(context).user.id`. */
+/**
+ * Returns the framework's request, whatever the transport, for use in keys such as `requestOf<{ user: User }>(context).user.id`.
+ */
 export function requestOf<Q = RequestLike>(context: ExecutionContext): Q {
   return find(context) as Q;
 }

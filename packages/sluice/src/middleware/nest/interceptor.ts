@@ -1,4 +1,6 @@
-/** Notices the end of calls that have no response of their own in Nest: messages to a gateway and GraphQL subscriptions. */
+/**
+ * Detects the end of calls that have no response of their own in Nest, which are messages to a gateway and GraphQL subscriptions.
+ */
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { SluiceError } from '../../internal/errors.ts';
 import type { Verdict } from '../../http/index.ts';
@@ -8,8 +10,8 @@ import { untilOver } from '../shared/lifetime.ts';
 const INTERCEPTORS = '__interceptors__';
 
 /**
- * Passes `settle` from the guard to the interceptor, keyed by the argument list: both get the same one, but different
- * contexts.
+ * Passes `settle` from the guard to the interceptor. It is keyed by the argument list, because both get the same list but
+ * different contexts.
  */
 const waiting = new WeakMap<object, NonNullable<Verdict['settle']>>();
 
@@ -66,8 +68,8 @@ export class RateLimitInterceptor implements NestInterceptor {
 }
 
 /**
- * Passes `settle` to the interceptor. Throws if the handler has no interceptor: a held place would stay occupied until its
- * lease expires.
+ * Passes `settle` to the interceptor. Throws if the handler has no interceptor, because a held place would then stay occupied
+ * until its lease expires.
  */
 export function settleAtTheEnd(settle: NonNullable<Verdict['settle']>, context: ExecutionContext): void {
   const isThere = [context.getHandler(), context.getClass()].some((target) =>
@@ -83,11 +85,11 @@ export function settleAtTheEnd(settle: NonNullable<Verdict['settle']>, context: 
     'RateLimitGuard',
     context.getHandler().name,
     'add @UseInterceptors(RateLimitInterceptor) to the handler or its class',
-    'cannot tell when a message or subscription ends, which its limit needs to know',
+    'has a limit that must know when a message or subscription ends',
   );
 }
 
-/** `Reflect.getMetadata` is defined by reflect-metadata, which Nest loads. */
+/** The interceptors of a handler or class. `Reflect.getMetadata` is defined by reflect-metadata, which Nest loads. */
 function interceptorsOf(target: object): readonly unknown[] {
   const reflect = Reflect as unknown as { getMetadata(key: string, target: object): unknown };
   return (reflect.getMetadata(INTERCEPTORS, target) as readonly unknown[] | undefined) ?? [];

@@ -1,5 +1,5 @@
 /**
- * NestJS 11 and 12: a module, a guard and two decorators. This is the only middleware that imports its framework, because
+ * A module, a guard and two decorators for NestJS 11 and 12. This is the only middleware that imports its framework, because
  * exceptions and metadata must use Nest's own classes and functions.
  */
 import {
@@ -33,14 +33,14 @@ export type { RouteLimits } from '../shared/route-limits.ts';
  */
 export type NestRateLimitOptions = GuardOptions<ExecutionContext>;
 
-/** What `@RateLimit` accepts: a limiter, a limiter with its key and cost, or several of these. */
+/** Limits that `@RateLimit` accepts: a limiter, a limiter with its key and cost, or several of these. */
 export type NestLimits = RouteLimits<ExecutionContext>;
 
 const OPTIONS = 'SLUICE_RATE_LIMIT_OPTIONS';
 const LIMITS = 'sluice:rate-limit';
 const SKIP = 'sluice:skip-rate-limit';
 
-/** Adds limits to a handler or a class, on top of the module's limits. All of them are charged together, all or nothing. */
+/** Adds limits to a handler or a class, on top of the module's limits. A request is charged to all of them or to none. */
 export function RateLimit(...limits: readonly NestLimits[]): MethodDecorator & ClassDecorator {
   // Create a guard now, so that invalid options fail where the decorator is written and not at the first request.
   createGuard(withRouteLimits({}, limits), nestView);
@@ -75,7 +75,7 @@ export class RateLimitException extends HttpException {
 export interface Denial {
   /** 'UNAVAILABLE' if the store cannot be reached. */
   readonly code: 'RATE_LIMITED' | 'UNAVAILABLE';
-  /** Seconds until a retry can pass, rounded up; absent if a retry can never pass. */
+  /** Seconds until a retry can pass, rounded up. Absent if a retry can never pass. */
   readonly retryAfter?: number;
 }
 
@@ -88,8 +88,8 @@ function denial(decision: Decision | undefined): Denial {
 const COUNTED: unique symbol = Symbol('counted');
 
 /**
- * The guard that checks requests. The module binds it globally, except for gateways and if `global` is false; use
- * `@UseGuards(RateLimitGuard)` there.
+ * The guard that checks requests. The module binds it globally, unless `global` is false. For gateways, or if `global` is false,
+ * use `@UseGuards(RateLimitGuard)`.
  */
 export class RateLimitGuard implements CanActivate {
   private readonly options: NestRateLimitOptions;
@@ -102,7 +102,7 @@ export class RateLimitGuard implements CanActivate {
     this.forAll = guardForAll(options, nestView);
   }
 
-  /** Returns true if the request passes. Otherwise throws a `RateLimitException`, or for gateways a `WsException`. */
+  /** Returns true if the request passes. Otherwise, throws a `RateLimitException` or, for gateways, a `WsException`. */
   canActivate(context: ExecutionContext): MaybePromise<boolean> {
     // If the guard is bound globally and also to this handler, it charges only once.
     const marked = context as { [COUNTED]?: NestRateLimitOptions };
@@ -145,7 +145,7 @@ export interface NestModuleExtras {
 
 const extras: NestModuleExtras = { global: true };
 
-/** More precise than the type that Nest infers, in which instances could be anything. */
+/** Type of the module class. It is more precise than the type that Nest infers, in which instances could be anything. */
 interface ModuleClass {
   new (): object;
   /** Configures the module with options. */
@@ -173,8 +173,8 @@ const Base: ModuleClass = new ConfigurableModuleBuilder<NestRateLimitOptions>({
   .build().ConfigurableModuleClass;
 
 /**
- * The Nest module: `RateLimitModule.forRoot(options)` or `forRootAsync({ useFactory, inject })`. It is global, so its guard can be
- * injected everywhere.
+ * The Nest module, for use as `RateLimitModule.forRoot(options)` or `forRootAsync({ useFactory, inject })`. It is global, so its
+ * guard can be injected everywhere.
  * @hideconstructor
  */
 export class RateLimitModule extends Base {}
@@ -205,7 +205,10 @@ function applyVerdict(verdict: Verdict, context: ExecutionContext): MaybePromise
   );
 }
 
-/** Gateway exception filters handle only WsException. The package is imported lazily, because only gateways need it. */
+/**
+ * Throws a WsException, because the exception filters of gateways handle no other. Its package is imported lazily, because only
+ * gateways need it.
+ */
 async function refuseMessage(cause: RateLimitException): Promise<never> {
   const { WsException } = await import('@nestjs/websockets');
   throw new WsException({ status: 'error', message: cause.message, ...cause.extensions });

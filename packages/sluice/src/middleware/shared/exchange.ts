@@ -1,6 +1,6 @@
 /**
- * Detects when an exchange on Node is over: the response has been sent, or its client has disconnected. All Node middlewares
- * use it, because the response's own 'close' event is missing in three cases:
+ * Detects when an exchange on Node is over because the response has been sent or its client has disconnected. All Node
+ * middlewares use it, because the response's own 'close' event is missing in three cases:
  *
  * - HTTP/1.1 pipelining. A response that waits behind another has no socket yet, and Node does not notify it when the
  *   connection closes. The request's socket does emit 'close'.
@@ -8,7 +8,7 @@
  *   destroyed, so neither the stream nor the response emits 'close'. The stream emits 'aborted' if the response had not
  *   been ended, and otherwise 'end' when the rest of the request's body has been dropped. If the handler has paused that
  *   body, no event comes at all, so the stream is also checked every few seconds.
- * - HTTP/2 and HEAD. The response emits 'close' only if the handler has ended it; the stream always does.
+ * - HTTP/2 and HEAD. The response emits 'close' only if the handler has ended it, while the stream always emits it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
@@ -48,8 +48,8 @@ export function outcomeOf(response: NodeResponse): Outcome {
 }
 
 /**
- * Calls `callback` once, when the exchange is over; synchronously if it is already over. There is one listener per event and
- * emitter, however many callbacks wait; all are removed at the end. Returns a function that withdraws the callback.
+ * Calls `callback` once, when the exchange is over, or synchronously if it is already over. There is one listener per event and
+ * emitter, however many callbacks wait, and all listeners are removed at the end. Returns a function that withdraws the callback.
  */
 export function whenOver(response: NodeResponse & Watched, callback: () => void): () => void {
   if (isOver(response)) {
@@ -85,7 +85,10 @@ function watchResponse(response: ServerResponse, over: () => void): () => void {
   };
 }
 
-/** A socket has one listener for all responses that are waiting for it, and none if there are none. */
+/**
+ * Calls `over` when the socket closes. A socket has one listener for all responses that are waiting for it, and no listener if
+ * none is waiting.
+ */
 function watchSocket(socket: Socket & Watched, over: () => void): () => void {
   let callbacks = socket[CALLBACKS];
   if (callbacks === undefined) {

@@ -1,6 +1,6 @@
 /**
- * The client's address according to the framework's own proxy setting, which an application behind a proxy usually has
- * already: Express' `trust proxy`, Fastify's `trustProxy`, Koa's `proxy`.
+ * The client's address according to the framework's own proxy setting, which an application behind a proxy usually has already.
+ * The settings are Express's `trust proxy`, Fastify's `trustProxy` and Koa's `proxy`.
  */
 import { BELIEVES_ANYONE, type FrameworkAddress } from '../../http/index.ts';
 
@@ -11,7 +11,7 @@ interface ExpressRequest {
 
 interface FastifyRequest {
   readonly server?: object | undefined;
-  /** Undefined unless `trustProxy` is set. */
+  /** Addresses of the client and the proxies. Undefined unless `trustProxy` is set. */
   readonly ips?: readonly string[] | undefined;
 }
 
@@ -23,21 +23,21 @@ export interface KoaProxy {
   readonly ip?: string;
 }
 
-/** For Express, also below NestJS and tRPC. Undefined if `trust proxy` is not set. */
+/** The client's address according to Express, also below NestJS and tRPC. Undefined if `trust proxy` is not set. */
 export function expressAddress(request: object): FrameworkAddress {
   const { app, ip } = request as ExpressRequest;
   if (typeof app?.get !== 'function' || !app.get('trust proxy')) return undefined;
   return believesAnyone(app, request) ? BELIEVES_ANYONE : ip;
 }
 
-/** For Fastify, also below NestJS and tRPC. Undefined if `trustProxy` is not set. */
+/** The client's address according to Fastify, also below NestJS and tRPC. Undefined if `trustProxy` is not set. */
 export function fastifyAddress(request: object): FrameworkAddress {
   const { server, ips } = request as FastifyRequest;
   if (server === undefined || ips === undefined) return undefined;
   return believesAnyone(server, request) ? BELIEVES_ANYONE : ips.at(-1);
 }
 
-/** For Koa. Undefined if `app.proxy` is not set. */
+/** The client's address according to Koa. Undefined if `app.proxy` is not set. */
 export function koaAddress({ app, ip }: KoaProxy): FrameworkAddress {
   if (app?.proxy !== true) return undefined;
   // Without a maximum, Koa uses the first entry of the list, which the client can choose.
@@ -47,7 +47,7 @@ export function koaAddress({ app, ip }: KoaProxy): FrameworkAddress {
 
 const CLIENT = '198.51.100.1';
 const PROXY = '203.0.113.1';
-/** More than the number of proxies that any application trusts. */
+/** Number of proxies in the made-up request. It is larger than the number of proxies that any application trusts. */
 const HOPS = 32;
 
 /** Whether each application trusts any proxy, by application. */

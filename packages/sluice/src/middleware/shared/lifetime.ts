@@ -1,4 +1,6 @@
-/** Detects the end of calls whose result continues after the function has returned: subscriptions and streams of values. */
+/**
+ * Detects the end of calls whose result continues after the function has returned, such as subscriptions and streams of values.
+ */
 
 /** Called when a call is over, with true if it failed. */
 type End = (hasFailed: boolean) => void;
@@ -14,8 +16,8 @@ interface ObserverLike {
 }
 
 /**
- * Returns the result of a call, and calls `end` once when it is over: immediately for a plain value, otherwise when the
- * async iterable ends or is closed, or when the observable completes or loses its subscriber.
+ * Returns the result of a call, and calls `end` once when the result is over. A plain value is over immediately, an async
+ * iterable when it ends or is closed, and an observable when it completes or loses its subscriber.
  */
 export function untilOver<T>(result: T, end: End): T {
   let isOver = false;

@@ -1,4 +1,7 @@
-/** Applies verdicts on Node's own server and the frameworks on top of it: sets headers, sends the denial, settles. */
+/**
+ * Applies verdicts on Node's own server and the frameworks on top of it, by setting headers, sending the denial and settling
+ * charges.
+ */
 import type { Refusal, Verdict, View } from '../../http/index.ts';
 import { isOver, type NodeRequest, type NodeResponse, outcomeOf, whenOver } from './exchange.ts';
 

@@ -1,4 +1,4 @@
-/** Limits of single routes, for frameworks whose routes have options. */
+/** Applies limits to single routes, for frameworks whose routes have options. */
 import {
   createGuard,
   type Guard,
@@ -33,8 +33,7 @@ function limitsOf<Q>(route: RouteLimits<Q>): readonly Limit<Q>[] {
 }
 
 /**
- * The guard for routes without limits of their own; undefined if only routes have limits. The options are validated
- * either way.
+ * The guard for routes without limits of their own. Undefined if only routes have limits. The options are validated either way.
  */
 export function guardForAll<Q>(options: GuardOptions<Q>, view: View<Q>): Guard<Q> | undefined {
   if ('limiter' in options || 'limits' in options) return createGuard(options, view);

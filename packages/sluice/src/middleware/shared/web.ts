@@ -1,4 +1,4 @@
-/** Shared by web-standard handlers: finds the connection's address and detects the end of a response. */
+/** Helpers for all web-standard handlers, which find the connection's address and detect the end of a response. */
 import type { Verdict } from '../../http/index.ts';
 import { type NodeResponse, outcomeOf, whenOver } from './exchange.ts';
 
@@ -43,7 +43,7 @@ export function refusalOf({ refusal, headers }: Verdict): Response | undefined {
   });
 }
 
-/** Calls `settle` once: when a watched response ends, when the handler fails or when the client disconnects. */
+/** Calls `settle` once, when a watched response ends, when the handler fails or when the client disconnects. */
 export interface Ending {
   /** Returns the response with a body that reports when it is read to the end or canceled. */
   watched(response: Response): Response;
@@ -51,7 +51,10 @@ export interface Ending {
   failed(): void;
 }
 
-/** `context` is what the platform passed along with the request. On Node it may contain the response. */
+/**
+ * Detects the end of an exchange. `context` is what the platform passed along with the request. On Node, it may contain the
+ * response.
+ */
 export function endingOf(request: Request, context: unknown, settle: Verdict['settle']): Ending {
   if (settle === undefined) return { watched: (response) => response, failed() {} };
   let open = true;
@@ -65,7 +68,8 @@ export function endingOf(request: Request, context: unknown, settle: Verdict['se
   }
   const leave = (): void => void end(0, true);
   request.signal.addEventListener('abort', leave, { once: true });
-  // The client may have disconnected while the store was deciding: then no event follows, and the body may never be read.
+  // The client may have disconnected while the store was deciding. In that case, no event follows, and the body may never be
+  // read.
   if (request.signal.aborted) leave();
   const outgoing = outgoingOf(context);
   // The signal is not aborted in the cases in which Node's response emits no event (see exchange.ts).

@@ -6,11 +6,11 @@
  */
 import type { Millis } from '../../engine/contract.ts';
 
-/** The most requests that one call carries. More would only make the first of them wait longer for their answers. */
+/** The maximum number of requests in one call. With more, the first of them would only wait longer for their answers. */
 const SIZE = 200;
-/** The server works on one call while the client decides the hits of another. */
+/** Number of calls that may be under way. The server works on one call while the client decides the hits of another. */
 const CALLS = 2;
-/** A call that takes longer than this no longer delays others: its connection may be dead, or its row locked. */
+/** A call that takes longer than this no longer delays others, because its connection may be dead or its row locked. */
 const PATIENCE: Millis = 100;
 
 interface Waiting<Request, Answer> {
@@ -19,7 +19,10 @@ interface Waiting<Request, Answer> {
   readonly reject: (error: unknown) => void;
 }
 
-/** `askMany` returns one answer for each request, in their order. If it rejects, each of its requests is rejected. */
+/**
+ * Returns a function that sends requests in batches. `askMany` returns one answer for each request, in their order. If it
+ * rejects, each of its requests is rejected.
+ */
 export function inBatches<Request, Answer>(
   askMany: (requests: readonly Request[]) => Promise<readonly Answer[]>,
 ): (request: Request) => Promise<Answer> {

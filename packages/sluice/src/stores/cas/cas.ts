@@ -9,7 +9,7 @@ import type { Rows } from './swap-store.ts';
 
 /** The operations that a service must provide. Keys are at most 200 characters of printable ASCII without blanks. */
 export interface CasService<Version = unknown> {
-  /** Returns the latest value of the key, or nothing if it has expired. It must never return an older value. */
+  /** Returns the latest value of the key, or nothing if the key has expired. It must never return an older value. */
   get(key: string): MaybePromise<CasFound<Version> | undefined | null>;
   /**
    * Writes if the value still has this version or, where the version is undefined, if there still is no value. Returns
@@ -21,11 +21,11 @@ export interface CasService<Version = unknown> {
     version: Version | undefined,
     expiresInMs: Millis,
   ): MaybePromise<boolean>;
-  /** `get` of several different keys in one call, in their order. Optional: it makes checks of many keys cheaper. */
+  /** Reads several different keys in one call, in their order. Optional. It makes checks of many keys cheaper. */
   getMany?(keys: readonly string[]): MaybePromise<readonly (CasFound<Version> | undefined | null)[]>;
-  /** `put` of several different keys in one call, each of them atomic, and whether each was written. Optional. */
+  /** Writes several different keys in one call, each of them atomically, and returns whether each was written. Optional. */
   putMany?(puts: readonly CasPut<Version>[]): MaybePromise<readonly boolean[]>;
-  /** The service's time in milliseconds since 1970. Optional, like `now` of what `get` returns. */
+  /** The service's time in milliseconds since 1970. Optional, like `now` in the result of `get`. */
   now?(): MaybePromise<Millis>;
 }
 
@@ -37,7 +37,7 @@ export interface CasValue<Version = unknown> {
   readonly version: Version;
 }
 
-/** The result of `get`: a value or none, and optionally the service's time in milliseconds since 1970. */
+/** The result of `get`, which is a value or none, and optionally the service's time in milliseconds since 1970. */
 export type CasFound<Version = unknown> = (
   | CasValue<Version>
   | { readonly value?: undefined; readonly version?: undefined }
@@ -49,7 +49,7 @@ export interface CasPut<Version = unknown> {
   readonly key: string;
   /** The bytes to write. */
   readonly value: Uint8Array;
-  /** The version that the value must still have; undefined if there must be no value. */
+  /** The version that the value must still have. Undefined if there must be no value. */
   readonly version: Version | undefined;
   /** The service may drop the value after this many milliseconds. */
   readonly expiresInMs: Millis;

@@ -8,7 +8,7 @@ import { DEADLINE, type ResilientOptions } from '../../wrappers/resilient/resili
 import { type Rows, swapStore } from './swap-store.ts';
 
 export interface GuardedOptions extends ResilientOptions {
-  /** Answers repeated denials from memory, for at most two seconds, without asking the service; default false. */
+  /** Whether to answer repeated denials from memory, for at most two seconds, without asking the service. Default false. */
   readonly denyCache?: boolean | DenyCacheOptions | undefined;
   /** Replaces the service's time, for tests. Rows are then kept a day longer. */
   readonly clock?: GivenClock | undefined;
@@ -16,7 +16,7 @@ export interface GuardedOptions extends ResilientOptions {
 
 export const GUARDED = ['deadline', 'onFailure', 'maxInFlight', 'onEvent', 'denyCache', 'clock'] as const;
 
-/** How much longer rows are kept with an injected clock, which may stand still while the service's clock advances. */
+/** How much longer rows are kept with an injected clock, which may stop while the service's clock advances. */
 const DAY: Millis = 86_400_000;
 
 /** The deadline of a check, in milliseconds. */

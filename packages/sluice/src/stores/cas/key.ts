@@ -1,12 +1,12 @@
 /**
- * Key names that any service accepts: `name:subject`, at most 200 characters of printable ASCII without blanks. No two
- * subjects share a name.
+ * Creates key names that any service accepts. They are `name:subject`, with at most 200 characters of printable ASCII without
+ * blanks. No two subjects share a name.
  */
 import type { Plan } from '../../engine/contract.ts';
 
 const LONGEST = 200;
 
-/** Characters that are escaped as their UTF-16 code unit. In names, the separator is escaped, too. */
+/** Matches characters that are escaped as their UTF-16 code unit. In names, the separator is also escaped. */
 const ODD = /[^!-$&-~]/g;
 const ODD_IN_NAME = /[^!"$&-9;-?A-~]/g;
 
@@ -15,7 +15,7 @@ export function idOf({ name }: Plan, subject: string): string {
   return `${escaped(name, ODD_IN_NAME)}:${escaped(subject, ODD)}`;
 }
 
-/** A long name is stored as its SHA-256, after a # with which no other name begins. */
+/** The SHA-256 of a long name, which is stored instead of it. It begins with a #, with which no other name begins. */
 export async function digestOf(id: string): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(id)));
   return `#${Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;

@@ -1,5 +1,5 @@
 /**
- * A key's value as bytes: float64 numbers, little-endian.
+ * Encodes a key's value as bytes, as float64 numbers in little-endian order:
  *
  *   format  blocked-until  written  expires     then for each version of the limiter that counts here, a section:
  *   mark  length  expires  cells …              and per variable-length row its length and its cells
@@ -17,7 +17,7 @@ import { RowHeap } from '../table/variable-length-rows.ts';
 const FORMAT = 2;
 const HEADER = 4;
 const WRITTEN = 2;
-/** The longest time that a row is kept: a century. */
+/** The longest time that a row is kept, which is a century. */
 const LONGEST: Millis = 3_155_760_000_000;
 
 interface Value {
@@ -41,11 +41,11 @@ interface Row {
 
 export interface Outcome {
   readonly decisions: readonly Decision[];
-  /** The value to write and how long to keep it; undefined if nothing has changed. */
+  /** The value to write and how long to keep it. Undefined if nothing has changed. */
   readonly change: { readonly value: Uint8Array; readonly expiresIn: Millis } | undefined;
 }
 
-/** Reads the bytes as numbers, at any alignment; undefined if they are not a value that Sluice wrote. */
+/** Reads the bytes as numbers, at any alignment. Returns undefined if they are not a value that Sluice wrote. */
 export function numbersIn(value: Uint8Array | undefined): Cells | undefined {
   if (value === undefined || value.byteLength % 8 !== 0 || value.byteLength < 8 * HEADER) return undefined;
   const aligned = value.byteOffset % 8 === 0 ? value : Uint8Array.from(value);
@@ -70,7 +70,7 @@ export function decideAll(
   for (const hit of hits) {
     const { plan, verb } = hit;
     const mark = markOf(plan);
-    // Earlier hits of the same round may have written, too.
+    // Earlier hits of the same round may also have written.
     if (verb === 'reset' && (stored !== undefined || changed)) {
       value.blockedUntil = 0;
       value.sections.clear();
@@ -94,7 +94,7 @@ export function decideAll(
   return { decisions, change: changed ? encode(value, now, keep) : undefined };
 }
 
-/** A value whose sections do not fill it exactly is ignored. */
+/** Parses a value. A value whose sections do not fill it exactly is ignored. */
 function valueIn(numbers: Cells | undefined): Value {
   const fresh = { blockedUntil: 0, sections: new Map<number, Section>() };
   if (numbers === undefined) return fresh;
@@ -109,7 +109,7 @@ function valueIn(numbers: Cells | undefined): Value {
   return { blockedUntil: numbers[1], sections };
 }
 
-/** Leaves out sections that have expired. */
+/** Encodes a value. Leaves out sections that have expired. */
 function encode(
   { blockedUntil, sections }: Value,
   now: Millis,
@@ -136,7 +136,7 @@ function encode(
   return { value: new Uint8Array(value.buffer), expiresIn: Math.max(Math.ceil(last - now), 1) };
 }
 
-/** The row in the form that this plan reads; fresh if the numbers do not have the plan's shape. */
+/** The row in the form that this plan reads. It is fresh if the numbers do not have the plan's shape. */
 function rowIn(numbers: Cells | undefined, plan: Plan): Row {
   const state = numbers === undefined ? undefined : stateIn(numbers, plan);
   return state ?? { cells: new Float64Array(plan.width), grown: new RowHeap() };

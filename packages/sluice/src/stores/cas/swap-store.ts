@@ -1,9 +1,9 @@
 /**
- * A store over rows that support compare-and-swap: read, and write only if the row is unchanged. The engine runs in this
+ * A store on rows that support compare-and-swap, which reads a row and writes it only if it is unchanged. The engine runs in this
  * process.
  *
- * Hits of one key wait for the round that is under way, and the next round decides all of them with one read and one
- * write. So processes compete for a row, but callers within a process do not.
+ * Hits of one key wait while a round is under way, and the next round decides all of them with one read and one write. So
+ * processes compete for a row, but callers within a process do not.
  */
 import type { Clock, Decision, Hit, MaybePromise, Millis, Store } from '../../engine/contract.ts';
 import { StoreUnavailable } from '../../internal/errors.ts';
@@ -43,11 +43,11 @@ interface Line {
 
 interface Round {
   readonly decisions: readonly Decision[];
-  /** How often another process wrote first. */
+  /** Number of times that another process wrote first. */
   readonly lost: number;
 }
 
-/** How often another process may write first before the round fails. */
+/** Maximum number of times that another process may write first before the round fails. */
 const TRIES = 100;
 /** A round that takes longer than this, in milliseconds, may never end, so new hits do not wait for it. */
 const PATIENCE = 10_000;
@@ -55,9 +55,9 @@ const PATIENCE = 10_000;
 const LONGEST_PAUSE = 16;
 
 /**
- * `steady`: a row's time never goes back, even if the clocks of several processes differ.
- * `keep`: how long a row is kept after it is fully replenished.
- * `deadline`: how long a caller waits. Work for callers that have given up would delay those that still wait.
+ * `steady` computes a row's time, which never goes back, even if the clocks of several processes differ. `keep` is how long a row
+ * is kept after it is fully replenished. `deadline` is how long a caller waits. Work for callers that have given up would delay
+ * those that still wait.
  */
 export function swapStore(
   rows: Rows,
@@ -104,7 +104,7 @@ export function swapStore(
           batch[batch.length - 1].due,
         );
         for (const [i, { resolve }] of batch.entries()) resolve(decisions[i]);
-        // After a contested round, gives other processes a turn; this process's callers gather meanwhile.
+        // After a contested round, gives other processes a turn, while hits of this process accumulate.
         if (lost > 1) await pause(lost);
       } catch (error) {
         // A write that failed may have been made, so it is not repeated.
@@ -148,7 +148,10 @@ export function swapStore(
   return { clock, apply, close() {} };
 }
 
-/** Grows with the number of conflicts, and is random so that competing processes do not collide again. */
+/**
+ * Waits after a conflict. The pause grows with the number of conflicts, and is random so that competing processes do not collide
+ * again.
+ */
 function pause(lost: number): Promise<void> {
   const span = Math.random() * Math.min(2 ** lost, LONGEST_PAUSE);
   return new Promise((resolve) => void setTimeout(resolve, span));

@@ -1,4 +1,4 @@
-/** One limit for the processes of a machine, without Redis. */
+/** Shares one limit between the processes of a machine, without Redis. */
 export type {
   BreakerEvent,
   OnFailure,

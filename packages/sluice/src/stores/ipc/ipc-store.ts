@@ -1,4 +1,4 @@
-/** The client side: sends hits to the serving process, which may be this one. `resilient` handles all faults. */
+/** The client side of ipc. It sends hits to the serving process, which may be this one. `resilient` handles all faults. */
 import type { Socket } from 'node:net';
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import { systemClock } from '../../internal/clock.ts';
@@ -13,7 +13,7 @@ import { answersIn, askOf, decisionFrom, isDecisionLine, lineReader, planText } 
 interface Pending {
   readonly hit: Hit;
   readonly plan: string;
-  /** The hit is not sent after this instant, because its caller has stopped waiting. */
+  /** The instant after which the hit is not sent, because its caller has stopped waiting. */
   readonly due: Millis;
   readonly resolve: (decision: Decision) => void;
   readonly reject: (error: unknown) => void;
@@ -35,12 +35,12 @@ interface Link {
 
 /** The pause between two attempts, in milliseconds, plus a random part of up to the same length to avoid repeated collisions. */
 const PAUSE = 5;
-/** The most hits in a line. */
+/** The maximum number of hits in a line. */
 const BATCH = 256;
 
 export interface IpcStoreOptions {
   readonly path: string;
-  /** The table with which this process decides while it serves; undefined if it never serves. */
+  /** The table with which this process decides while it serves. Undefined if it never serves. */
   readonly table: Table | undefined;
   readonly algorithms: AlgorithmsByName;
   readonly deadline: Millis;
@@ -107,7 +107,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     refuse(overdue, new StoreUnavailable('deadline'));
   }
 
-  /** Tries until a link is established; with `eager` even if no hit waits for it. */
+  /** Tries to connect until a link is established. With `eager`, it tries even if no hit is waiting. */
   async function findLink(eager = false): Promise<void> {
     if (linking) return;
     linking = true;
@@ -129,7 +129,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     return waiting.length + unanswered.length > 0;
   }
 
-  /** Returns undefined if another process is about to serve. */
+  /** Tries once to connect or to serve. Returns undefined if another process is about to serve. */
   async function tryOnce(): Promise<Link | undefined> {
     try {
       return remote(await dial(path));
@@ -191,7 +191,8 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     return own;
   }
 
-  // Immediately: the process that creates its store first serves, even if it never checks anything itself.
+  // The link is established immediately, so that the process that creates its store first serves, even if it never checks
+  // anything itself.
   if (table !== undefined) void findLink(true);
 
   return {
@@ -215,7 +216,7 @@ function settle(batch: readonly Pending[], answers: readonly unknown[]): void {
   }
 }
 
-/** Does not keep the process alive: the deadlines of waiting callers do. */
+/** Waits between two attempts. The timer does not keep the process alive, but the deadlines of waiting callers do. */
 function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, PAUSE + Math.random() * PAUSE).unref());
 }

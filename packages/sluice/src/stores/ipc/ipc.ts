@@ -1,4 +1,6 @@
-/** One limit for all processes of a machine, without a server to install: one of them decides for all. */
+/**
+ * Shares one limit between all processes of a machine, without a server to install. One of the processes decides for all of them.
+ */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { algorithmsByName } from '../../algorithms/by-name.ts';
@@ -12,13 +14,16 @@ import { ipcStore } from './ipc-store.ts';
 import { tableOf } from './table.ts';
 
 export interface IpcOptions extends ResilientOptions {
-  /** The path of a Unix socket, in an existing folder that only these processes can write to. On Windows a pipe, `\\\\.\\pipe\\name`. */
+  /**
+   * The path of a Unix socket, in an existing folder that only these processes can write to. On Windows, a pipe,
+   * `\\\\.\\pipe\\name`.
+   */
   readonly path: string;
-  /** Whether this process may become the serving process; default true. */
+  /** Whether this process may become the serving process. Default true. */
   readonly serve?: boolean | undefined;
-  /** The store with which the serving process decides; default `memory()`. */
+  /** The store with which the serving process decides. Default `memory()`. */
   readonly store?: Store | undefined;
-  /** Custom algorithms. All processes need the same ones. */
+  /** Custom algorithms, which must be the same in all processes. */
   readonly algorithms?: readonly Algorithm[] | undefined;
 }
 
@@ -27,10 +32,10 @@ export interface IpcOptions extends ResilientOptions {
  * the deadline matters only while the event loop of the serving process is busy.
  */
 const DEADLINE = 2000;
-/** Linux allows 108 bytes for a socket path, macOS 104, including the terminating zero. */
+/** Maximum length of a socket path, in bytes. Linux allows 108 and macOS 104, including the terminating zero. */
 const LONGEST_PATH = 103;
 
-/** Creates a store for the processes of a machine: one of them decides, the others ask it over a socket. */
+/** Creates a store for the processes of a machine. One of them decides, and the others ask it over a socket. */
 export function ipc(options: IpcOptions): Store<Promise<Decision>> {
   const { path, serve, store, algorithms, ...rest } = checkOptionNames('ipc', options, [
     'path',
@@ -51,7 +56,7 @@ export function ipc(options: IpcOptions): Store<Promise<Decision>> {
       `at most ${LONGEST_PATH} bytes`,
       'is too long for a socket',
     );
-  // Only a process that may serve needs the folder now; for the others, the serving process may still create it.
+  // Only a process that may serve needs the folder now. For the others, the serving process may still create it.
   if (serve !== false && !path.startsWith('\\\\') && !existsSync(dirname(path)))
     throw new SluiceError(
       'ERR_OPTIONS',

@@ -1,13 +1,13 @@
 /**
- * Records the decisions of the serving process in a file beside the socket, so that its successor continues with the same
+ * Records the decisions of the serving process in a file next to the socket, so that its successor continues with the same
  * state after a restart, a crash or SIGKILL. Only the serving process writes the file.
  *
  *   head     a line of JSON: the format, the seed of fingerprints, and the plans and number of cells of each table
  *   cells    the rows in use when the file was written, as float64
  *   lines    the changes since then, a line of JSON each: [time, plans, hits, client, number of the client's line]
  *
- * A line is written in one call before its answers are sent, so an answer that has arrived is never lost. The file is not
- * flushed to disk: it survives the process, not the machine.
+ * A line is written in one call before its answers are sent, so an answer that has arrived is never lost. The file is not flushed
+ * to disk, so it survives a crash of the process, but not of the machine.
  */
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import type { Millis, Plan } from '../../engine/contract.ts';
@@ -21,7 +21,7 @@ import type { HitLine } from './wire.ts';
 const FORMAT = 'sluice 1';
 /** The file is rewritten when its lines have this many bytes, or twice as many bytes as its rows. */
 const MOST_LINES = 4 * 2 ** 20;
-/** For how many clients the number of the last line is remembered. */
+/** Maximum number of clients whose last line is remembered. */
 const CLIENTS = 1000;
 
 export type Entry = readonly [
@@ -58,7 +58,7 @@ export class Ledger {
   readonly #options: LedgerOptions;
   /** The number of the last line of each client that changed anything. */
   #done = new Map<string, number>();
-  /** −1 while this process does not serve, or if the file cannot be written. */
+  /** The file descriptor, or −1 while this process does not serve or if the file cannot be written. */
   #file = -1;
   #lines = 0;
   #most = MOST_LINES;
@@ -67,7 +67,7 @@ export class Ledger {
     this.#options = options;
   }
 
-  /** Called when this process begins to serve: restores the state of its predecessor, if there is any. */
+  /** Restores the state of the predecessor, if there is any. Called when this process begins to serve. */
   open(): void {
     try {
       this.#read();
@@ -80,7 +80,7 @@ export class Ledger {
     this.#write();
   }
 
-  /** Whether the line was already decided. Its answer is lost. */
+  /** Whether the line was already decided, so that its answer is lost. */
   knows(client: string, number: number): boolean {
     return number <= (this.#done.get(client) ?? 0);
   }

@@ -1,15 +1,18 @@
-/** The side that decides: hits come in as lines, and every connection gets its answers in order. */
+/** The side of ipc that decides. Hits arrive as lines, and every connection gets its answers in order. */
 import { stat } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Table } from './table.ts';
 import { answerLine, type Ask, lineReader } from './wire.ts';
 
-/** Bytes of answers that a connection may leave unread. */
+/** Maximum size of the answers that a connection may leave unread, in bytes. */
 const MOST_UNREAD = 64 * 2 ** 20;
-/** How often the server checks that the path still leads to it, in milliseconds. */
+/** Milliseconds between checks that the path still leads to this server. */
 const LOOK_EVERY = 1000;
 
-/** Rejects with EADDRINUSE if the path is in use. Calls `onLost` once if the path no longer leads to this server. */
+/**
+ * Serves on a path. Rejects with EADDRINUSE if the path is in use. Calls `onLost` once if the path no longer leads to this
+ * server.
+ */
 export async function serve(
   path: string,
   table: Table,
@@ -23,7 +26,7 @@ export async function serve(
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    // Exclusive: a worker of node:cluster would otherwise share its socket with all the others.
+    // The socket is exclusive, because a worker of node:cluster would otherwise share it with all the others.
     server.listen({ path, exclusive: true }, () => {
       // Only now is it certain that no other process serves, and no hit can have been read yet.
       table.open();
@@ -70,7 +73,7 @@ function answer(socket: Socket, table: Table): void {
   });
 }
 
-/** Notices that the socket file was deleted or replaced, because other processes would then ask another server. */
+/** Detects that the socket file was deleted or replaced, because other processes would then ask another server. */
 async function watch(path: string, onLost: () => void): Promise<() => void> {
   // A Windows pipe is not a file.
   const inode = (): Promise<number> =>

@@ -1,4 +1,4 @@
-/** The state of the serving process: takes the hits of a line and returns their decisions. */
+/** The state of the serving process. It takes the hits of a line and returns their decisions. */
 import type { AlgorithmsByName } from '../../algorithms/by-name.ts';
 import type { Decision, Hit, MaybePromise, Plan, Store } from '../../engine/contract.ts';
 import { boundedCache } from '../../internal/bounded-cache.ts';
@@ -6,23 +6,26 @@ import { type Inside, insideOf } from '../memory/memory.ts';
 import { type Entry, Ledger } from './ledger.ts';
 import { type Ask, hitFrom, type HitLine, planFrom, planText } from './wire.ts';
 
-/** How many parsed plans are cached. A plan that was dropped is parsed again. */
+/** Maximum number of parsed plans in the cache. A plan that was dropped is parsed again. */
 const READY = 5000;
 
 export type Outcome = Decision | { readonly error: string };
 
-/** The hit may have been decided already, but its answer did not arrive. */
+/** The reply for a hit that may have been decided already but whose answer was lost. */
 const LOST: Outcome = { error: 'connection closed' };
 
 export interface Table {
   /** Called when this process begins to serve. */
   open(): void;
-  /** Decides all hits synchronously and in order; only the answers of a slow store arrive later. */
+  /** Decides all hits synchronously and in order. Only the answers of a slow store arrive later. */
   decide(ask: Ask): MaybePromise<Outcome>[];
   close(): void;
 }
 
-/** `file` is where the state for a successor is kept if the store is `memory()`; undefined: it is not kept. */
+/**
+ * Creates the table. `file` is where the state for a successor is kept if the store is `memory()`. If undefined, the state is not
+ * kept.
+ */
 export function tableOf(store: Store, algorithms: AlgorithmsByName, file: string | undefined): Table {
   const plans = boundedCache<Plan>(READY);
   const planOf = (text: string): Plan => plans.get(text) ?? plans.set(text, planFrom(text, algorithms));

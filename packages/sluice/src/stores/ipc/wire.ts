@@ -1,6 +1,6 @@
 /**
- * Hits and decisions as lines of JSON. A line holds all hits of a tick, its answer their decisions in the same order.
- * JSON has no Infinity: it crosses as null.
+ * Encodes hits and decisions as lines of JSON. A line holds all hits of a tick, and its answer holds their decisions in the same
+ * order. JSON has no Infinity, so it is sent as null.
  *
  *   ask      [ [plan …], [hit …], client, number of the line, whether it was sent before ]
  *   hit      [index of the plan, verb, key, cost, mode, span and, if it is known, `at` of the decision it refers to]
@@ -27,7 +27,7 @@ export type HitLine = readonly [
   span: number | null,
   at?: number,
 ];
-/** `number` counts a client's lines from 1. A line that is sent again keeps its number. */
+/** A line of hits. `number` counts a client's lines from 1. A line that is sent again keeps its number. */
 export type Ask = readonly [
   plans: readonly string[],
   hits: readonly HitLine[],
@@ -146,12 +146,15 @@ export function isDecisionLine(answer: unknown, { plan }: Hit): answer is Decisi
 
 /** The index at which the members of the policies begin. */
 const STATES = 8;
-/** The number of members per policy: 3, or 4 with its refill. A held place adds one member at the end; its policies have 4. */
+/**
+ * The number of members per policy, which is 3, or 4 with its refill. A held place adds one member at the end, and its policies
+ * have 4.
+ */
 function membersOf(line: DecisionLine, { policies }: Plan): number {
   const length = line.length - STATES;
   return length === 4 * policies.length + 1 ? 4 : length / policies.length;
 }
-/** The values of a policy's refill that are not numbers; '' if it is missing. */
+/** The values of a policy's refill that are not numbers. '' means that it is missing. */
 const REFILLS: ReadonlySet<unknown> = new Set(['even', 'whole', '']);
 
 export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {

@@ -1,4 +1,4 @@
-/** The memory store: all rows are in this process, and answers are synchronous. */
+/** The memory store. All rows are in this process, and answers are synchronous. */
 import { clockOf, type GivenClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../../engine/contract.ts';
 import { bound, checkOptionNames } from '../../internal/options.ts';
@@ -6,21 +6,24 @@ import type { Space } from './space.ts';
 import { Spaces } from './spaces.ts';
 import { takerOf } from './taker.ts';
 
-/** Without a bound, an attacker who invents keys could use up any amount of memory: 5 million keys used 381 MB. */
+/**
+ * Default maximum number of keys. Without a bound, an attacker who invents keys could use up any amount of memory; 5 million keys
+ * used 381 MB.
+ */
 const MAX_KEYS = 1_000_000;
 
 export interface MemoryOptions {
   /**
-   * Keys kept per limiter, and as many manual blocks. When all of them are in use, a new key evicts the one with the
-   * lowest eviction weight; keys that are denied are evicted last. Default: 1,000,000. `Infinity` removes the bound.
+   * Maximum number of keys per limiter, and of manual blocks. When all of them are in use, a new key evicts the one with the
+   * lowest eviction weight. Keys that are denied are evicted last. Default 1,000,000. `Infinity` removes the bound.
    */
   readonly maxKeys?: number | undefined;
-  /** Where the time comes from; default: a monotonic clock. With a clock that has no `after`, waiting uses setTimeout. */
+  /** The clock that provides the time. Default: a monotonic clock. With a clock that has no `after`, waiting uses setTimeout. */
   readonly clock?: GivenClock | undefined;
 }
 
 export interface MemoryStore extends Store<Decision> {
-  /** Rows and manual blocks kept now, over all limiters. */
+  /** Current number of rows and manual blocks of all limiters. */
   readonly size: number;
 }
 
@@ -35,12 +38,12 @@ export interface Inside {
 
 const insides = new WeakMap<object, Inside>();
 
-/** The internals of a store; undefined if it was not created by `memory()`. */
+/** The internals of a store. Undefined if it was not created by `memory()`. */
 export function insideOf(store: object): Inside | undefined {
   return insides.get(store);
 }
 
-/** The default store: it keeps everything in this process and answers synchronously. */
+/** Creates the default store, which keeps everything in this process and answers synchronously. */
 export function memory(options: MemoryOptions = {}): MemoryStore {
   const { maxKeys = MAX_KEYS, clock: given } = checkOptionNames('memory', options, ['maxKeys', 'clock']);
   bound('memory.maxKeys', maxKeys);

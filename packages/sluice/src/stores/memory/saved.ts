@@ -1,4 +1,4 @@
-/** The rows of a store as plain data, for a copy in another process. It contains no keys, only their fingerprints. */
+/** Saves the rows of a store as plain data, for a copy in another process. The data contains no keys, only their fingerprints. */
 import type { Millis, Plan } from '../../engine/contract.ts';
 import { blockTable, NOTE, type Space } from './space.ts';
 import type { Spaces } from './spaces.ts';
@@ -95,14 +95,20 @@ interface Written {
   readonly count: number;
 }
 
-/** Rows one after the other: fingerprint, cells, then each variable-length row, with its length before it. */
+/**
+ * Writes rows one after the other. Each row consists of its fingerprint, its cells, and each variable-length row with its length
+ * before it.
+ */
 class CellWriter {
   #cells = new Float64Array(1024);
   #tags = new Int32Array(this.#cells.buffer);
   #length = 0;
   #count = 0;
 
-  /** Writes the fingerprint as two integers: a fingerprint read as a float64 may be a NaN, whose bits can change in transit. */
+  /**
+   * Writes the fingerprint as two integers, because a fingerprint read as a float64 may be a NaN, whose bits can change in
+   * transit.
+   */
   tag(low: number, high: number): void {
     this.#room(1);
     this.#tags[2 * this.#length] = low;

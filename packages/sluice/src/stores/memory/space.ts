@@ -1,4 +1,4 @@
-/** The rows of one table: those of all plans with the same name and signature, which read each other's rows. */
+/** The rows of one table, which belong to all plans with the same name and signature. These plans read each other's rows. */
 import type { Cells, Decision, Hit, Millis, Plan } from '../../engine/contract.ts';
 import { decide } from '../../engine/decide.ts';
 import { clearIn, evictionWeight } from '../../engine/row.ts';
@@ -6,7 +6,7 @@ import { RowHeap } from '../table/variable-length-rows.ts';
 import type { RowKind } from '../table/generations.ts';
 import { Table } from '../table/table.ts';
 
-/** What all limiters with the same name share. */
+/** State that all limiters with the same name share. */
 export interface Group {
   readonly name: string;
   /** The tables of this name, by the signature of their plans. */
@@ -25,17 +25,20 @@ export function blockTable(maxKeys: number, seed: Int32Array): Table {
   return new Table(BLOCK, maxKeys, seed);
 }
 
-/** With at most this many plans, each is asked whether a row may be dropped. With more, each row carries a note about it. */
+/**
+ * With at most this many plans, each plan is asked whether a row may be dropped. With more plans, each row carries a note about
+ * it.
+ */
 const ASKED = 4;
 /** Cells of a note at the end of a row: until when the row is needed, and its eviction weight per millisecond until then. */
 export const NOTE = 2;
-/** The longest duration that a weight is computed from, in milliseconds: weights must stay finite. */
+/** The longest duration that a weight is computed from, in milliseconds, because weights must stay finite. */
 const LONGEST = 1e15;
 
 export class Space implements RowKind {
   width: number;
   readonly table: Table;
-  /** The first plans that joined, at most ASKED. */
+  /** The first plans that joined, at most ASKED of them. */
   readonly plans: Plan[];
   /** Whether each row carries a note. */
   hasNotes = false;
@@ -128,7 +131,7 @@ export class Space implements RowKind {
     return decision;
   }
 
-  /** When the key's manual block ends; 0: it has none. */
+  /** When the key's manual block ends. 0 if it has none. */
   #blockedUntil(key: string): Millis {
     const table = this.group.blocks;
     if (table === undefined) return 0;
@@ -136,7 +139,7 @@ export class Space implements RowKind {
     return at < 0 ? 0 : table.cells[at];
   }
 
-  /** A span of 0 ends a block. The current time would still block the key if the clock went back. */
+  /** Sets a manual block. A span of 0 ends a block, because the current time would still block the key if the clock went back. */
   #block(key: string, now: Millis, span: Millis): void {
     const group = this.group;
     group.blocks ??= blockTable(this.#maxKeys, this.#seed);
@@ -163,7 +166,10 @@ export class Space implements RowKind {
       this.#write(cells, at, now, clear, evictionWeight(plan, cells, at, now, this.variableRows));
   }
 
-  /** A row is needed until the last of its plans no longer needs it. Its weight is that of the plan that wrote it last. */
+  /**
+   * Writes a note. A row is needed until the last of its plans no longer needs it. Its weight is that of the plan that wrote it
+   * last.
+   */
   #write(cells: Cells, at: number, now: Millis, clear: Millis, weight: number): void {
     const note = at + this.width - NOTE;
     cells[note] = Math.max(cells[note], now + clear);

@@ -1,14 +1,16 @@
 /**
- * The tables of a store. If there are many, unused ones must be dropped: while tables or rows are added, the store examines
+ * The tables of a store. If there are many, unused ones must be dropped. So while tables or rows are added, the store examines
  * some slots of its other tables, and drops a table once all of its rows are fully replenished.
  */
 import type { Millis, Plan } from '../../engine/contract.ts';
 import { randomSeed } from '../table/fingerprint.ts';
 import { type Group, Space } from './space.ts';
 
-/** A store with at most this many tables drops none of them: they are most likely the program's permanent limiters. */
+/**
+ * A store with at most this many tables drops none of them, because they most likely belong to the program's permanent limiters.
+ */
 const FEW = 8;
-/** Slots examined with each new table, and with every ROWS new rows. */
+/** Number of slots to examine with each new table, and with every ROWS new rows. */
 const SLOTS = 512;
 const ROWS = 64;
 /** Visiting a table costs as much as examining this many of its slots. */
@@ -27,7 +29,7 @@ export class Spaces {
   #round: Iterator<Group> = this.groups.values();
   #visited: Group | undefined;
 
-  /** `onDrop` is called after tables were dropped: results of `of` are then outdated. */
+  /** `onDrop` is called after tables were dropped, because results of `of` are then outdated. */
   constructor(maxKeys: number, onDrop: () => void, seed?: Int32Array) {
     this.maxKeys = maxKeys;
     this.#seed = seed;
@@ -81,7 +83,7 @@ export class Spaces {
     this.#sweep(now, space);
   };
 
-  /** `asking`: a table that must not be dropped, because it is about to get a row. */
+  /** Examines some slots. `asking` is a table that must not be dropped, because it is about to get a row. */
   #sweep(now: Millis, asking?: Space): void {
     const before = this.#count;
     let slots = SLOTS;
@@ -101,7 +103,7 @@ export class Spaces {
     return this.#next();
   }
 
-  /** Returns how many slots it examined. */
+  /** Examines slots of a group, and drops its unused tables. Returns how many slots it examined. */
   #visit(group: Group, now: Millis, slots: number, asking: Space | undefined): number {
     let looked = 0;
     for (const [signature, space] of group.spaces) {

@@ -3,11 +3,11 @@ import type { Millis } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { warnOnce } from '../../internal/warn.ts';
 
-/** A Pool or Client of pg, or of what imitates it; `sql` of postgres.js; or an object with `query(text, values)`. */
+/** A Pool or Client of pg, or of a library that imitates it, or `sql` of postgres.js, or an object with `query(text, values)`. */
 export type PostgresClient = object;
 
 export interface Statement {
-  /** The name under which a connection keeps the prepared statement; undefined if it is not prepared. */
+  /** The name under which a connection keeps the prepared statement. Undefined if it is not prepared. */
   readonly name: string | undefined;
   readonly text: string;
 }
@@ -25,8 +25,8 @@ type Unsafe = (
 ) => Promise<readonly Row[]>;
 
 /**
- * Recognizes a client by its shape. `prepare`: a connection parses and plans a statement once. `deadline`: how long a check
- * may wait for a connection before a warning says so.
+ * Recognizes a client by its shape. If `prepare` is true, a connection parses and plans a statement only once. `deadline` is how
+ * long a check may wait for a connection before a warning is printed.
  */
 export function runnerOf(client: PostgresClient, prepare: boolean, deadline: Millis): Run {
   const { unsafe, query } = (client ?? {}) as { readonly unsafe?: Unsafe; readonly query?: Query };

@@ -2,7 +2,7 @@
 import { SluiceError, type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
 import { migration } from './sql.ts';
 
-/** By the server's code, or by its first two or three characters. */
+/** Faults by the server's error code, or by its first two or three characters. */
 const FAULTS: Readonly<Record<string, StoreFault>> = {
   '08': 'connection',
   '25006': 'read-only',
@@ -10,14 +10,14 @@ const FAULTS: Readonly<Record<string, StoreFault>> = {
   '53300': 'connection',
   '57P03': 'loading',
   '57P': 'connection',
-  // A socket's code, whose error may lack a message: ECONNREFUSED.
+  // The code of a socket, such as ECONNREFUSED, whose error may lack a message.
   ECO: 'connection',
 };
-/** A serialization failure and a deadlock. The transaction was rolled back: nothing was written. */
+/** Codes of a serialization failure and a deadlock. The transaction was rolled back, so nothing was written. */
 const CONFLICTS = new Set(['40001', '40P01']);
 const NO_TABLE = '42P01';
 const NO_PRIVILEGE = '42501';
-/** The class of codes that a server answers when it rejects the user or the password. */
+/** The class of error codes with which a server rejects the user or the password. */
 const NO_ACCESS = '28';
 
 /** Whether a statement failed only because of what others wrote at the same time, so that it may be repeated. */
@@ -28,13 +28,16 @@ export function isConflict(error: unknown): boolean {
 export function explained(error: unknown, table: string): unknown {
   const code = codeOf(error);
   if (code === NO_TABLE)
-    return new SluiceError('ERR_TABLE', 'postgres.table', table, `make it with\n${migration({ table })}`);
+    return new SluiceError('ERR_TABLE', 'postgres.table', table, `create it with\n${migration({ table })}`);
   if (code === NO_PRIVILEGE || code.startsWith(NO_ACCESS)) return missingRight(error, code, table);
   const fault = FAULTS[code] ?? FAULTS[code.slice(0, 3)] ?? FAULTS[code.slice(0, 2)];
   return fault === undefined ? error : new StoreUnavailable(fault, error);
 }
 
-/** A setup error and not an outage: it does not pass by itself, so the check rejects whatever `onFailure` says. */
+/**
+ * The error for a missing permission. It is a setup error and not an outage, so it does not go away by itself, and the check
+ * rejects regardless of `onFailure`.
+ */
 function missingRight(error: unknown, code: string, table: string): SluiceError {
   const advice =
     code === NO_PRIVILEGE

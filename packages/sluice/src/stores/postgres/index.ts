@@ -1,4 +1,4 @@
-/** One limit for many processes, in your Postgres database. */
+/** Shares one limit between many processes, in your Postgres database. */
 export type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
 export type {
   BreakerEvent,

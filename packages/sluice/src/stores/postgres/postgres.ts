@@ -1,4 +1,4 @@
-/** The Postgres store: rows in a table, with a deadline, a circuit breaker and a fallback around it. */
+/** The Postgres store. Rows are in a table, with a deadline, a circuit breaker and a fallback around it. */
 import { clockOf } from '../../internal/clock.ts';
 import type { Decision, Millis, Store } from '../../engine/contract.ts';
 import type { Duration } from '../../internal/duration.ts';
@@ -14,11 +14,11 @@ import { postgresRows } from './rows.ts';
 const DEADLINE: Millis = 1000;
 
 export interface PostgresOptions extends GuardedOptions {
-  /** How long a check may take; default one second. */
+  /** How long a check may take. Default one second. */
   readonly deadline?: Duration | undefined;
-  /** The table that `migration` creates, optionally with a schema; default 'sluice'. */
+  /** The table that `migration` creates, optionally with a schema. Default 'sluice'. */
   readonly table?: string | undefined;
-  /** Uses prepared statements; default true. Set it to false behind a pooler that does not support them. */
+  /** Whether to use prepared statements. Default true. Set it to false behind a pooler that does not support them. */
   readonly prepare?: boolean | undefined;
 }
 
@@ -37,7 +37,7 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
 
 const tables = new WeakMap<object, Map<string, object>>();
 
-/** Identifies a table of a database: two stores on one client share their keys only if they use the same table. */
+/** Identifies a table of a database. Two stores on one client share their keys only if they use the same table. */
 function tableOf(client: object, table: string): object {
   const known = tables.get(client) ?? new Map<string, object>();
   tables.set(client, known);

@@ -1,9 +1,9 @@
 /**
- * Rows in a table, with one statement for all rows that are read or written in a tick.
+ * Reads and writes rows in a table, with one statement for all rows of a tick.
  *
- * The store remembers the last version of each row that it saw, and assumes that an unknown key is new. So most decisions
- * are made before the server is asked: the write names the version it is based on. If that version is stale, nothing is
- * written and the current row comes back. A decision that writes nothing is always based on a row that was just read.
+ * The store remembers the last version of each row that it saw, and assumes that an unknown key is new. So most decisions are
+ * made before the server is asked, and the write names the version it is based on. If that version is stale, nothing is written
+ * and the current row comes back. A decision that writes nothing is always based on a row that was just read.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { inBatches } from '../cas/batches.ts';
@@ -22,27 +22,33 @@ interface Write {
 }
 
 interface Reply {
-  /** The index of the row; null if the reply is about none. Missing for a single row, whose reply has a version if it is about it. */
+  /**
+   * The index of the row, or null if the reply is not about a row. Missing for a single row, whose reply has a version if it is
+   * about that row.
+   */
   readonly n?: number | null;
   readonly value: Uint8Array | null;
   readonly version: string | null;
   readonly now: Millis;
 }
 
-/** How many rows are remembered, and the most bytes of each. */
+/** Maximum number of rows to remember, and maximum size of each in bytes. */
 const REMEMBERED = 10_000;
 const LARGEST = 1024;
 /** After WRITES writes or a second, whichever comes later, at most CLEANED expired rows are deleted. */
 const WRITES = 100;
 const SECOND = 1000;
 const CLEANED = 500;
-/** How often a read is repeated that failed because of concurrent writes. */
+/** Maximum number of attempts for a read that fails because of concurrent writes. */
 const READS = 10;
 
 export function postgresRows(run: Run, table: string, clock?: { now(): Millis }): Rows {
   const statements = statementsFor(table);
   const remembered = new Map<string, Known>();
-  /** A lower bound of the server's time minus this process's time: a reply is read after the server wrote it. */
+  /**
+   * A lower bound of the server's time minus this process's time. It is a lower bound because a reply is read after the server
+   * wrote it.
+   */
   let ahead = -Infinity;
   let writes = 0;
   let nextCleaning = 0;
@@ -89,7 +95,10 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     return { value, version, now: clock?.now() ?? ahead + performance.now(), sure: false };
   }
 
-  /** Returns a reply for each row that was not written. No replies at all: other processes wrote first, and their values are not known. */
+  /**
+   * Sends writes. Returns a reply for each row that was not written. If it returns no replies at all, other processes wrote
+   * first, and their values are not known.
+   */
   async function send(batch: readonly Write[], version: string, earliest: Millis, latest: Millis) {
     const [{ key, found, value, expiresIn }] = batch;
     try {
@@ -162,7 +171,7 @@ function columnsOf(batch: readonly Write[]): string[] {
   ];
 }
 
-/** Repeats a read: under strict isolation levels it may fail because of concurrent writes. */
+/** Repeats a read, because under strict isolation levels it may fail because of concurrent writes. */
 async function repeated<T>(ask: () => Promise<T>): Promise<T> {
   for (let left = READS; ; left--) {
     try {

@@ -5,13 +5,16 @@ import { checkOptionNames } from '../../internal/options.ts';
 import type { Statement } from './client.ts';
 
 export interface MigrationOptions {
-  /** The name of the table, optionally with a schema; default 'sluice'. */
+  /** The name of the table, optionally with a schema. Default 'sluice'. */
   readonly table?: string | undefined;
-  /** Creates an UNLOGGED table: several times faster, but empty after a crash of the server and not replicated. Default false. */
+  /**
+   * Whether to create an UNLOGGED table, which is several times faster, but empty after a crash of the server and not replicated.
+   * Default false.
+   */
   readonly unlogged?: boolean | undefined;
 }
 
-/** Returns the SQL that creates the table. Run it once; it does nothing if the table already exists. */
+/** Returns the SQL that creates the table. Run it once. It does nothing if the table already exists. */
 export function migration(options: MigrationOptions = {}): string {
   const { table = 'sluice', unlogged = false } = checkOptionNames('migration', options, [
     'table',
@@ -52,10 +55,10 @@ export interface Statements {
   readonly clean: Statement;
 }
 
-/** How old a decision may be when it is written, by the server's time: the statement may have waited for a connection. */
+/** Maximum age of a decision when it is written, by the server's time, because the statement may have waited for a connection. */
 export const LATEST: Millis = 1000;
 
-/** pg warns about longer statement names. */
+/** Maximum length of a statement's name. pg warns about longer names. */
 const LONGEST_NAME = 63;
 
 export function statementsFor(table: string): Statements {
@@ -137,7 +140,7 @@ SELECT count(*)::int AS cleaned FROM gone`,
   };
 }
 
-/** Arrays as text, which every client passes on unchanged. */
+/** Encodes an array of keys as text, which every client passes on unchanged. */
 export function arrayOfKeys(keys: readonly string[]): string {
   return `{${keys.map((key) => `"${key.replaceAll(/["\\]/g, '\\$&')}"`).join()}}`;
 }
@@ -152,7 +155,7 @@ export function arrayOfNumbers(numbers: readonly unknown[]): string {
   return `{${numbers.join()}}`;
 }
 
-/** 'public.limits' → "public"."limits". */
+/** Quotes the name of a table; for example, 'public.limits' becomes "public"."limits". */
 function quoted(table: unknown): string {
   const parts = typeof table === 'string' ? table.split('.') : [];
   if (parts.length < 1 || parts.length > 2 || !parts.every((part) => /^[a-z_][a-z_0-9]{0,50}$/i.test(part)))

@@ -1,6 +1,6 @@
 /**
  * Recognizes a Redis client by its shape. A value that cannot run a script is rejected when the store is created.
- * Where the client can be duplicated, the store works on a connection of its own.
+ * If the client can be duplicated, the store uses its own connection.
  */
 import { SluiceError } from '../../internal/errors.ts';
 import {
@@ -25,8 +25,8 @@ import { handleErrorsOf } from './error-listener.ts';
 import { shared } from './shared.ts';
 
 /**
- * A client of ioredis, iovalkey, node-redis, valkey-glide or Bun, connected to a single server, a Sentinel or a Cluster;
- * or an object with `send`.
+ * A client of ioredis, iovalkey, node-redis, valkey-glide or Bun, connected to a single server, a Sentinel or a Cluster, or an
+ * object with `send`.
  */
 export type RedisClient =
   | CommandClient
@@ -35,7 +35,9 @@ export type RedisClient =
   | { readonly customCommand: unknown }
   | { readonly send: unknown; readonly onconnect: unknown };
 
-/** Throws a SluiceError with the way out if `client` is not a client that the store can use. */
+/**
+ * Creates a connection from a client. If the store cannot use the client, throws a SluiceError that says what to pass instead.
+ */
 export function connectionOf(client: RedisClient): Connection {
   const given: unknown = client;
   if (typeof given !== 'object' || given === null) throw refused(given, withoutClient(given));
@@ -58,7 +60,7 @@ export function connectionOf(client: RedisClient): Connection {
     handleErrorsOf(found);
     return has('duplicate') ? shared(found, () => nodeRedis3Source(found)) : nodeRedis3(found);
   }
-  // All clients of node-redis 4 and later have `isOpen`; their legacy and transaction interfaces do not.
+  // All clients of node-redis 4 and later have `isOpen`, but their legacy and transaction interfaces do not.
   if (has('sendCommand') && 'isOpen' in found) {
     handleErrorsOf(found);
     if (has('duplicate')) return shared(found, () => nodeRedisSource(found));
@@ -66,7 +68,7 @@ export function connectionOf(client: RedisClient): Connection {
       if (!has('_execute')) throw refused(given, UNSAFE_SENTINEL);
       return shared(found, () => nodeRedis5SentinelSource(found));
     }
-    // A pool is used as it is: it never sends a command twice, and it abandons connections that do not answer.
+    // A pool is used as it is, because it never sends a command twice and abandons connections that do not answer.
     return nodeRedis(found);
   }
   if (has('send')) return 'onconnect' in found ? bun(found) : custom(client as CommandClient);
@@ -80,10 +82,10 @@ const FUNCTION =
   'is a function; pass the client that it creates, such as new Redis() of ioredis or createClient() of node-redis';
 
 const SENDS_AGAIN =
-  'has no duplicate() and would send a command again whose reply was lost, which counts it twice; create it with maxRetriesPerRequest: 0 (a Cluster: retryDelayOnFailover: 0), or pass the original client';
+  'has no duplicate() and would resend a command whose reply was lost, which counts it twice; create it with maxRetriesPerRequest: 0 (a Cluster: retryDelayOnFailover: 0), or pass the original client';
 
 const UNSAFE_SENTINEL =
-  'is a Sentinel client that sends a command again when its reply was lost, which counts it twice; use node-redis 6';
+  'is a Sentinel client that resends a command whose reply was lost, which counts it twice; use node-redis 6';
 
 /** Whether a client of ioredis repeats commands that were not answered. */
 function sendsAgain(client: Client): boolean {
@@ -99,11 +101,11 @@ function withoutClient(value: unknown): string {
   return typeof value === 'function' ? FUNCTION : KNOWN;
 }
 
-/** Why an object without a usable method to send commands is refused. */
+/** Explains why an object without a usable method to send commands is rejected. */
 function withoutCommand(client: Client, has: (name: string) => boolean): string {
   if (has('then')) return 'is a promise; await it and pass the client';
   if (has('sendCommand'))
-    return 'is not a whole client of node-redis; pass the client itself, not client.legacy() or client.multi(), or an object with send(command)';
+    return 'is not a complete client of node-redis; pass the client itself, not client.legacy() or client.multi(), or an object with send(command)';
   if (has('createScript') && has('autoPipeline'))
     return 'is a client of @upstash/redis, which sends commands over HTTP; pass a client of ioredis or node-redis that is connected to the rediss:// address of the database';
   if (client instanceof URL) return withoutClient(client.href);

@@ -1,21 +1,23 @@
-/** Adapters for the supported clients. Each reduces a client to what the store needs: running a script. */
+/**
+ * Adapters for the supported clients. Each reduces a client to the one operation that the store needs, which is running a script.
+ */
 import { warnOnce } from '../../internal/warn.ts';
 import { nodeIn } from './hash-slots.ts';
 
-/** A client of your own: sends a command, such as ['EVALSHA', …], and returns the reply. */
+/** A custom client, which sends a command, such as ['EVALSHA', …], and returns the reply. */
 export interface CommandClient {
-  /** Keys of one command must share a slot; default false. */
+  /** Whether the keys of one command must share a slot. Default false. */
   readonly cluster?: boolean;
-  /** Sends a command and returns the reply; rejects with the server's error. */
+  /** Sends a command and returns the reply. Rejects with the server's error. */
   send(command: readonly string[]): Promise<unknown>;
 }
 
 export interface Connection {
-  /** The client that the store was given; warnings are emitted once per client. */
+  /** The client that the store was given. Warnings are emitted once per client. */
   readonly client: object;
-  /** Keys of one call must share a slot. */
+  /** Whether the keys of one call must share a slot. */
   readonly cluster: boolean;
-  /** Replies arrive as bytes. If false, the script is asked to reply in hexadecimal, which survives a string. */
+  /** Whether replies arrive as bytes. If false, the script is asked to reply in hexadecimal, which a string can hold. */
   readonly binary: boolean;
   evaluate(
     command: 'EVALSHA' | 'EVAL',
@@ -23,25 +25,25 @@ export interface Connection {
     keys: readonly string[],
     args: readonly string[],
   ): Promise<unknown>;
-  /** Closes what the store opened itself; a client that the store was given stays open. */
+  /** Closes the connections that the store itself opened. A client that the store was given stays open. */
   close?(): void;
   /** The node of a cluster that serves a key, if the client knows it. */
   nodeOf?(key: string): string | undefined;
 }
 
-/** A client of another library, of which only the shape is known. */
+/** A client of another library. Only its shape is known. */
 export type Client = Readonly<Record<string, unknown>>;
 
 export type Method = (...args: unknown[]) => Promise<unknown>;
 
 /** RESP's marker of a bulk string, by which node-redis 5 and later map replies to types. */
 const BULK_STRING = 36;
-/** Asks node-redis for bytes: 4 reads the first option, later versions read the second. */
+/** Options that ask node-redis for bytes. Version 4 reads the first option, and later versions read the second. */
 const AS_BYTES = { returnBuffers: true, typeMapping: { [BULK_STRING]: Buffer } };
-/** valkey-glide's Decoder.Bytes. */
+/** Options with the value of valkey-glide's Decoder.Bytes, which asks for bytes. */
 const DECODE_BYTES = { decoder: 0 };
 
-/** ioredis and iovalkey. */
+/** Adapter for ioredis and iovalkey. */
 export function ioredis(client: Client): Connection {
   return {
     client,
@@ -55,7 +57,7 @@ export function ioredis(client: Client): Connection {
   };
 }
 
-/** node-redis 4 and later. */
+/** Adapter for node-redis 4 and later. */
 export function nodeRedis(client: Client): Connection {
   const cluster = 'slots' in client;
   const sentinel = 'getSentinelNode' in client;
@@ -70,14 +72,15 @@ export function nodeRedis(client: Client): Connection {
     ...(cluster && { nodeOf: nodeIn(client) }),
     evaluate(command, script, keys, args) {
       const words = [command, script, String(keys.length), ...keys, ...args];
-      // A cluster routes by the first key. A cluster and a Sentinel are told that a replica does not suffice.
+      // A cluster routes by the first key. The argument `false` tells a cluster or a Sentinel that the command must not go to a
+      // replica.
       if (cluster) return send.call(target, keys[0], false, words, AS_BYTES);
       return sentinel ? send.call(target, false, words, AS_BYTES) : send.call(target, words, AS_BYTES);
     },
   };
 }
 
-/** node-redis 3 takes callbacks, and returns strings unless the whole client was created with `return_buffers`. */
+/** Adapter for node-redis 3, which takes callbacks, and returns strings unless the client was created with `return_buffers`. */
 export function nodeRedis3(client: Client): Connection {
   const send = client['send_command'] as (...args: unknown[]) => unknown;
   return {
@@ -106,7 +109,7 @@ export function glide(client: Client): Connection {
   };
 }
 
-/** The client that is built into Bun: the command and its arguments are two parameters, and replies are strings. */
+/** Adapter for the client that is built into Bun. The command and its arguments are two parameters, and replies are strings. */
 export function bun(client: Client): Connection {
   return {
     client,
@@ -121,7 +124,7 @@ export function bun(client: Client): Connection {
           ...args,
         ]);
       } catch (error) {
-        // What Bun rejects every command with once it has given up reconnecting.
+        // Bun rejects every command with this error once it has stopped reconnecting.
         if (/connection has failed/i.test(String(error)))
           warnOnce(
             'SLUICE_REDIS_GAVE_UP',

@@ -1,7 +1,7 @@
 /**
- * How to open another connection to the server of a client that the store was given: a duplicate of that client, with
- * the settings that the store needs. A duplicate never sends a command twice, and those of a single server never
- * reconnect: `reconnect.ts` opens the next one.
+ * Opens another connection to the server of a client that the store was given, as a duplicate of that client with the settings
+ * that the store needs. A duplicate never sends a command twice, and the duplicates of a single server never reconnect. Instead,
+ * `reconnect.ts` opens the next one.
  */
 import {
   type Client,
@@ -15,16 +15,16 @@ import {
 
 /** One duplicate, from its opening to its end. */
 export interface Link {
-  /** Resolves when commands can be sent; rejects if the connection could not be made. */
+  /** Resolves when commands can be sent. Rejects if the connection could not be established. */
   readonly ready: Promise<Connection>;
-  /** The most recent error that the duplicate reported apart from any command. */
+  /** The most recent error that the duplicate reported independently of a command. */
   readonly error: Error | undefined;
-  /** It can never be used again. */
+  /** Whether the duplicate can never be used again. */
   isEnded(): boolean;
   close(): unknown;
 }
 
-/** Where connections come from. */
+/** A source of connections. */
 export interface Source extends Pick<Connection, 'client' | 'cluster' | 'binary'> {
   open(): Link;
   /** Whether the client that was given has been closed by its owner. */
@@ -41,7 +41,7 @@ function method(client: Client, name: string): Method {
   return (client[name] as Method).bind(client);
 }
 
-/** What all duplicates have in common. `isEnded` and `close` say how this kind of client reports its end and is closed. */
+/** Creates a link to a duplicate. `isEnded` tells whether this kind of client has ended, and `close` closes it. */
 function linkTo(
   own: Client,
   connection: Connection,
@@ -52,7 +52,7 @@ function linkTo(
   let error: Error | undefined;
   let failed = false;
   (own as unknown as Emitter).on('error', (reported) => {
-    // node-redis 3 reports that it gave up; its `origin` property holds the cause.
+    // node-redis 3 reports that it gave up, with the cause in the `origin` property of the error.
     error = (reported as { origin?: Error } | undefined)?.origin ?? (reported as Error);
   });
   const ready = connect().then(
@@ -62,7 +62,7 @@ function linkTo(
       throw error ?? reason;
     },
   );
-  // The calls that wait for it are told.
+  // The calls that wait for the connection receive the error.
   ready.catch(SILENT);
   return {
     ready,
@@ -73,14 +73,17 @@ function linkTo(
     close() {
       failed = true;
       try {
-        // Some clients reject, some throw, if there is nothing left to close.
+        // If there is nothing left to close, some clients reject and some throw.
         Promise.resolve(close()).catch(SILENT);
       } catch {}
     },
   };
 }
 
-/** Lets the process end although this connection is open. A caller who waits for an answer is held by its deadline. */
+/**
+ * Lets the process exit although this connection is open. While a caller waits for an answer, its deadline keeps the process
+ * alive.
+ */
 function unrefOnConnect(own: Client): void {
   (own as unknown as Emitter).on('connect', () =>
     (own['stream'] as { unref?(): void } | undefined)?.unref?.(),
@@ -89,7 +92,10 @@ function unrefOnConnect(own: Client): void {
 
 const never = (): null => null;
 
-/** ioredis and iovalkey, single server or Sentinel. Everything else, such as `keyPrefix` or `tls`, is the client's. */
+/**
+ * Options for duplicates of ioredis and iovalkey on a single server or Sentinel. All other options, such as `keyPrefix` or `tls`,
+ * are those of the client.
+ */
 const IOREDIS = {
   retryStrategy: never,
   reconnectOnError: null,
@@ -102,7 +108,7 @@ const IOREDIS = {
   monitor: false,
 };
 
-/** Their clusters, which find the successor of a node by themselves. */
+/** Options for duplicates of clusters of ioredis and iovalkey, which find the successor of a node by themselves. */
 const IOREDIS_CLUSTER = {
   clusterRetryStrategy: never,
   retryDelayOnFailover: 0,
@@ -132,7 +138,7 @@ export function ioredisSource(client: Client): Source {
   return { client, cluster, binary, open, isClosed };
 }
 
-/** node-redis 4 and later, all but pools, and but the Sentinel of node-redis 5. */
+/** Duplicates clients of node-redis 4 and later, except for pools and the Sentinel of node-redis 5. */
 export function nodeRedisSource(client: Client): Source {
   const { cluster, binary } = nodeRedis(client);
   const isSentinel = 'getSentinelNode' in client;
@@ -186,8 +192,8 @@ export function nodeRedis3Source(client: Client): Source {
 }
 
 /**
- * The Sentinel of node-redis 5 cannot be duplicated itself, and its `sendCommand` sends a command again when its
- * connection was lost. Its `_execute` hands out the client of the current master, which can be duplicated.
+ * The Sentinel of node-redis 5 cannot be duplicated itself, and its `sendCommand` resends a command when its connection was lost.
+ * Its `_execute` provides the client of the current master, which can be duplicated.
  */
 export function nodeRedis5SentinelSource(client: Client): Source {
   const execute = client['_execute'] as (
@@ -209,7 +215,7 @@ export function nodeRedis5SentinelSource(client: Client): Source {
   };
 }
 
-/** valkey-glide keeps the configuration that a client was created with. */
+/** Duplicates clients of valkey-glide, which keep the configuration that they were created with. */
 export function glideSource(client: Client): Source {
   const { cluster, binary } = glide(client);
   const { createClient } = client['constructor'] as { createClient: Method };
@@ -217,7 +223,7 @@ export function glideSource(client: Client): Source {
   async function create(): Promise<Link> {
     const own = (await createClient.call(client['constructor'], {
       ...(client['config'] as object),
-      // Its default of 250 ms would discard an answer that comes later, and with it the chance to undo a late charge.
+      // With the default of 250 ms, the client would discard later answers, so a late charge could not be undone.
       requestTimeout: 30_000,
       readFrom: 'primary',
       pubsubSubscriptions: undefined,
@@ -239,7 +245,7 @@ export function glideSource(client: Client): Source {
   };
 }
 
-/** A link that takes a while to create. */
+/** A link that is created asynchronously. */
 function deferred(creation: Promise<Link>): Link {
   let link: Link | undefined;
   let closed = false;
@@ -270,7 +276,10 @@ function deferred(creation: Promise<Link>): Link {
   };
 }
 
-/** A client of node-redis that was never opened is not closed: the store does not need it to be connected. */
+/**
+ * Returns a function that tells whether the client was closed after it was open. A client of node-redis that was never opened
+ * does not count as closed, because the store does not need it to be connected.
+ */
 function closedAfterOpening(client: Client): () => boolean {
   let wasOpen = false;
   return () => {

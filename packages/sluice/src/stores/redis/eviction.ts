@@ -1,15 +1,21 @@
-/** A server that may evict keys forgets denials and manual blocks. The store reads its policy once, after the first reply. */
+/**
+ * Warns about a server that may evict keys, because it would forget denials and manual blocks. The store reads the server's
+ * eviction policy once, after the first reply.
+ */
 import { warnOnce } from '../../internal/warn.ts';
 import type { Connection } from './connections.ts';
 
-/** A script, because every client can run one on the server of a given key. INFO is often allowed where CONFIG is not. */
+/**
+ * Reads the eviction policy. It is a script, because every client can run a script on the server of a given key. INFO is often
+ * allowed where CONFIG is not.
+ */
 const READ_POLICY = `local info = redis.call('INFO', 'memory')
 return (info:match('maxmemory:(%d+)') or '0') .. ' ' .. (info:match('maxmemory_policy:([%w-]+)') or '')`;
 
 /** Clients whose server was already checked. */
 const asked = new WeakSet<object>();
 
-/** Never rejects. Does nothing if the user has no permission to run INFO. */
+/** Warns if the server evicts keys. Never rejects. Does nothing if the user has no permission to run INFO. */
 export async function warnOfEviction(connection: Connection, key: string): Promise<void> {
   if (asked.has(connection.client)) return;
   asked.add(connection.client);
@@ -19,7 +25,7 @@ export async function warnOfEviction(connection: Connection, key: string): Promi
     if (Number(maxmemory) > 0 && policy !== '' && policy !== 'noeviction')
       warnOnce(
         'SLUICE_REDIS_EVICTION',
-        `the Redis server evicts keys when its memory is full (maxmemory-policy ${policy}). An evicted key is forgotten: a denied or blocked client then starts over. Use a server or database with maxmemory-policy noeviction for limits`,
+        `the Redis server evicts keys when its memory is full (maxmemory-policy ${policy}). An evicted key is forgotten, so a denied or blocked client starts over. Use a server or database with maxmemory-policy noeviction for limits`,
         connection.client,
       );
   } catch {}

@@ -1,16 +1,19 @@
-/** Which node of a Redis Cluster serves a key, as the client knows it: each node has a circuit breaker of its own. */
+/**
+ * Finds the node of a Redis Cluster that serves a key, as far as the client knows it, because each node has its own circuit
+ * breaker.
+ */
 import type { Client } from './connections.ts';
 
 const SLOTS = 16_384;
 
-/** CRC16, XMODEM: the polynomial is 0x1021. */
+/** Table of the checksum CRC16 (XMODEM), whose polynomial is 0x1021. */
 const CRC = Uint16Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 8;
   for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
   return crc;
 });
 
-/** The slot of a key: of its hash tag, if it has one. */
+/** The slot of a key, or of its hash tag if it has one. */
 export function slotOf(key: string): number {
   const start = key.indexOf('{') + 1;
   const end = start > 0 ? key.indexOf('}', start) : -1;
@@ -20,10 +23,13 @@ export function slotOf(key: string): number {
   return crc % SLOTS;
 }
 
-/** Masters by slot, as `slots` of the client lists them: addresses in ioredis and iovalkey, objects in node-redis. */
+/**
+ * The nodes of a slot, as `slots` of the client lists them. They are addresses in ioredis and iovalkey, and objects in
+ * node-redis.
+ */
 type Master = readonly string[] | { readonly master?: { readonly address?: string } } | undefined;
 
-/** The address of a key's node; undefined while the client does not know it. */
+/** Returns a function that gives the address of a key's node, or undefined while the client does not know it. */
 export function nodeIn(client: Client): (key: string) => string | undefined {
   return (key) => {
     const served = (client['slots'] as readonly Master[] | undefined)?.[slotOf(key)];

@@ -1,4 +1,4 @@
-/** One limit for many processes, on Redis or Valkey. */
+/** Shares one limit between many processes, on Redis or Valkey. */
 export type {
   BreakerEvent,
   OnFailure,

@@ -1,7 +1,10 @@
-/** Names of keys: `name:{subject}`. No two subjects share a key, and the subject alone decides the cluster slot. */
+/**
+ * Creates names of keys, in the form `name:{subject}`. No two subjects share a key, and the subject alone determines the cluster
+ * slot.
+ */
 import { createHash } from 'node:crypto';
 
-/** Longer subjects are kept as their digest. */
+/** Maximum length of a subject in a key. For longer subjects, the key contains a digest. */
 const LONGEST = 256;
 
 /** The part before the subject. Braces in a name would become the hash tag, so they are escaped. */
@@ -14,8 +17,9 @@ export function keyOf(prefix: string, subject: string): string {
 }
 
 /**
- * The hash tag ends at the first closing brace, so a subject with one would move to the slot of what comes before it.
- * A NUL in front marks an escaped subject, so a subject that starts with a NUL must also be escaped.
+ * Whether a subject needs no escaping. The hash tag ends at the first closing brace, so a subject that contains one would move to
+ * the slot of the text before it. A NUL in front marks an escaped subject, so a subject that starts with a NUL must also be
+ * escaped.
  */
 function isPlain(subject: string): boolean {
   return (
@@ -26,7 +30,7 @@ function isPlain(subject: string): boolean {
   );
 }
 
-/** Lone surrogates have no UTF-8 form: two different ones would become the same key. */
+/** Escapes a subject. Lone surrogates have no UTF-8 form, so two different ones would become the same key. */
 function escaped(subject: string): string {
   if (subject.length > LONGEST) return `\0s${createHash('sha256').update(unitsOf(subject)).digest('hex')}`;
   if (!subject.isWellFormed()) return `\0x${unitsOf(subject).toString('hex')}`;

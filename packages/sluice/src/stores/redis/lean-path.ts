@@ -1,20 +1,20 @@
-/** The lean path of a script: lua/lean.lua with the policies' code written out. */
+/** Creates the lean path of a script, which is lua/lean.lua with the policies' code inlined. */
 import { SHELL } from './lua.ts';
 import type { Layout, Slot } from './script-layout.ts';
 
 export interface LeanPath {
-  /** Runs once per call. */
+  /** Code that runs once per call. */
   readonly setup: string;
-  /** Runs if a hit's word differs from the one before it. */
+  /** Code that runs if a hit's word differs from that of the previous hit. */
   readonly word: string;
-  /** Runs once per hit. */
+  /** Code that runs once per hit. */
   readonly lean: string;
 }
 
-/** Lua allows 200 locals and 250 registers in a function. A plan that would need more has the full path alone. */
+/** Lua allows 200 locals and 250 registers in a function. A plan that would need more has only the full path. */
 const MOST_LOCALS = 150;
 const NONE: LeanPath = { setup: '', word: '', lean: '' };
-/** Where the constants of lua/arithmetic.lua are found; only those that are used are looked up. */
+/** Expressions for the constants of lua/arithmetic.lua. Only those that are used are looked up. */
 const CONSTANTS: Readonly<Record<string, string>> = {
   floor: 'math.floor',
   ceil: 'math.ceil',
@@ -84,14 +84,14 @@ export function leanPath(layout: Layout): LeanPath {
     declaration(constants),
     declaration(numbers.map(([name, index]) => [name, `ARGV[${index}] + 0`])),
     check,
-    // One command costs less than many, but only if no hit must see what another has written.
+    // One command costs less than many, but can be used only if no hit must see what another has written.
     "local values = distinct and call('MGET', unpack(KEYS))",
     'local cost',
   ].join('\n');
   return { setup, word: 'cost = tonumber(word)', lean };
 }
 
-/** Whether nothing, or these numbers, signed the policy's cells: isOwn of policy/inherit.ts. */
+/** A condition that is true if the policy's cells are unsigned or signed with these numbers, like isOwn of policy/inherit.ts. */
 function isOwn({ own }: Slot, k: number): string {
   const names = Object.keys(own);
   return `s${k}_${names[0]} == 0 or (${names.map((name) => `s${k}_${name} == o${k}_${name}`).join(' and ')})`;
@@ -102,7 +102,7 @@ function declaration(values: readonly (readonly [name: string, value: string])[]
   return `local ${values.map(([name]) => name).join(', ')} = ${values.map(([, value]) => value).join(', ')}`;
 }
 
-/** The text with code in place of its comments `-- @insert <name>`. */
+/** Replaces the comments `-- @insert <name>` of a text by code. */
 export function inserted(text: string, code: Readonly<Record<string, string>>): string {
   return text.replaceAll(/^-- @insert (.+)$/gm, (_, name: string) => code[name] ?? '');
 }

@@ -1,7 +1,7 @@
 /**
- * A connection of the store's own, replaced by a new one when it has ended or gone silent. A TCP connection whose other
- * side is gone may never be closed: the only sign is that a call is not answered. Redis answers in order, so a call
- * without an answer means that nothing after it was answered on that connection either.
+ * The store's own connection, which is replaced by a new one when it has ended or become silent. A TCP connection whose other
+ * side is gone may never be closed. The only sign is that a call is not answered. Redis answers in order, so a call without an
+ * answer means that nothing after it was answered on that connection either.
  *
  * A connection that is replaced is kept for a while, because a server that was only slow still answers on it, and a
  * charge that is reported late can be undone.
@@ -11,20 +11,23 @@ import type { Millis } from '../../engine/contract.ts';
 import type { Connection } from './connections.ts';
 import type { Link, Source } from './duplicates.ts';
 
-/** How long a call may stay unanswered before the next call goes out on a new connection. */
+/** How long a call may stay unanswered before the next call is sent on a new connection. */
 const PATIENCE: Millis = 1000;
-/** The wait doubles with each replacement, up to this: a new connection does not help when the server itself hangs. */
+/**
+ * The maximum of that wait, which doubles with each replacement, because a new connection does not help if the server itself
+ * hangs.
+ */
 const MOST_PATIENCE: Millis = 8000;
-/** A connection that lasted this long had worked: the wait starts over. */
+/** After a connection that lasted this long, which shows that it worked, the wait starts from PATIENCE again. */
 const LASTED: Millis = 30_000;
-/** How long a replaced connection is kept for answers that may still come. */
+/** How long a replaced connection is kept for answers that may still arrive. */
 const LINGER: Millis = 30_000;
-/** After a connection could not be made, calls fail with the same error for this long before the next attempt. */
+/** After a failed attempt to connect, calls fail with the same error for this long before the next attempt. */
 const PAUSE: Millis = 50;
-/** How often to look whether the owner has closed the client. */
+/** Interval between checks whether the owner has closed the client. */
 const WATCH: Millis = 500;
 
-/** Errors after which another server may have taken over the address, or the cluster's client may have lost its way. */
+/** Errors after which another server may have taken over the address, or the cluster's client may have outdated information. */
 const SUSPICIOUS = /READONLY|MASTERDOWN|connect|closed|ECONN|EPIPE|EHOST|ENETUNREACH|socket|timed? ?out/i;
 
 interface Line {
@@ -32,16 +35,19 @@ interface Line {
   readonly openedAt: Millis;
   /** When each unanswered call was made, oldest first. */
   readonly calls: Set<{ readonly at: Millis }>;
-  /** Once it is connected. */
+  /** The connection. Undefined until it is established. */
   connection: Connection | undefined;
   suspect: boolean;
-  /** Set once it has been replaced: closes it for good. */
+  /** The timer that closes the connection permanently after it has been replaced. */
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
 export function renewed(source: Source): Connection & { close(): void } {
   let current: Line | undefined;
-  /** Of a cluster: takes over once it is connected. A node that hangs may keep it from that, while the others answer. */
+  /**
+   * The next connection of a cluster, which takes over once it is connected. A node that hangs may prevent that, while the other
+   * nodes answer.
+   */
   let successor: Line | undefined;
   let patience = PATIENCE;
   let watch: ReturnType<typeof setInterval> | undefined;
@@ -62,7 +68,7 @@ export function renewed(source: Source): Connection & { close(): void } {
       },
       () => {},
     );
-    // Not every client tells when it is closed, and an open connection of ours would keep the process alive.
+    // Not every client reports when it is closed, and an open connection of the store would keep the process alive.
     watch ??= unref(setInterval(closeWithClient, WATCH));
     return line;
   }
@@ -80,7 +86,7 @@ export function renewed(source: Source): Connection & { close(): void } {
     return current;
   }
 
-  /** Whether a cluster's next connection is ready. One that failed, or takes too long, is given up for another. */
+  /** Whether a cluster's next connection is ready. If it failed or takes too long, it is replaced by another one. */
   function isSucceeded(now: Millis): boolean {
     if (successor !== undefined && (successor.link.isEnded() || now - successor.openedAt > MOST_PATIENCE)) {
       if (now - successor.openedAt < PATIENCE) return false;
@@ -91,7 +97,7 @@ export function renewed(source: Source): Connection & { close(): void } {
     return successor.connection !== undefined;
   }
 
-  /** Whether a connection has ended, or is to be replaced: then it is closed, now or once its answers have come. */
+  /** Whether a connection has ended or must be replaced. If so, it is closed, immediately or once its answers have arrived. */
   function isSpent(line: Line, now: Millis): boolean {
     const { link, openedAt } = line;
     if (link.isEnded()) {
@@ -158,7 +164,7 @@ export function renewed(source: Source): Connection & { close(): void } {
   };
 }
 
-/** Does not keep the process alive. Elsewhere than in Node, timers may be numbers. */
+/** Makes a timer not keep the process alive. On runtimes other than Node, timers may be numbers. */
 function unref<T>(timer: T): T {
   (timer as { unref?(): void }).unref?.();
   return timer;

@@ -1,6 +1,6 @@
 /**
- * One script call decides a hit, or all hits of one tick that share a plan. Rows and clock are the server's. Timeouts and
- * failures are handled by the wrappers.
+ * Decides a hit, or all hits of one tick that share a plan, with one script call. Rows and clock are those of the server.
+ * Timeouts and failures are handled by the wrappers.
  */
 import { clockOf, type GivenClock, systemClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store, Verb } from '../../engine/contract.ts';
@@ -26,17 +26,17 @@ interface Queue {
   waiting: Pending[];
   scheduled: boolean;
   inFlight: number;
-  /** Sends the waiting hits even if no call returns. */
+  /** Timer that sends the waiting hits even if no call returns. */
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** Most hits per call: the server does nothing else until the call returns. */
+/** Maximum number of hits per call, because the server does nothing else until the call returns. */
 const BATCH = 64;
 /** While this many calls are in flight, further hits wait for one to return and are then sent as a batch. */
 const MAX_IN_FLIGHT = 2;
-/** The longest that a hit waits for a call to return, in milliseconds. */
+/** The longest time that a hit waits for a call to return, in milliseconds. */
 const MAX_WAIT = 5;
-/** How often a call is sent again because its slot moves and the cluster client does not follow. */
+/** Maximum number of times that a call is sent again because its slot moves and the cluster client does not follow. */
 const REDIRECTS = 20;
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, MAX_WAIT));
@@ -129,7 +129,7 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
     if (queue.waiting.length > 0 && !queue.scheduled) flush(queue);
   }
 
-  /** Sends a call again only if the server rejected it before the script wrote anything. */
+  /** Sends a call, and sends it again only if the server rejected it before the script wrote anything. */
   async function evaluate(
     script: ScriptPlan,
     keys: readonly string[],
@@ -145,7 +145,7 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
       } catch (error) {
         const [, time] = /\bCLOCK ([\d.]+)/.exec(String(error)) ?? [];
         if (known && /noscript/i.test(String(error))) known = false;
-        // This process's clock is far from the server's: send the calendar units around the server's time.
+        // This process's clock is far from the server's, so send the calendar units around the server's time.
         else if (time !== undefined && tries < REDIRECTS) args = argsAt(Number(time));
         else if (connection.cluster && tries < REDIRECTS && /\b(moved|ask|tryagain)\b/i.test(String(error)))
           await pause();

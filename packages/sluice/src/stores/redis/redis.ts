@@ -1,4 +1,4 @@
-/** The public Redis store: script calls, wrapped so that a slow or failing server does not take its callers down. */
+/** The public Redis store. It wraps script calls so that a slow or failing server does not take its callers down. */
 import type { Clock, Decision, Store } from '../../engine/contract.ts';
 import { checkOptionNames } from '../../internal/options.ts';
 import type { DenyCacheOptions } from '../../wrappers/deny-cache.ts';
@@ -8,7 +8,7 @@ import { connectionOf, type RedisClient } from './client.ts';
 import { redisStore } from './redis-store.ts';
 
 export interface RedisOptions extends ResilientOptions {
-  /** Answers repeated denials from memory, for at most two seconds, without asking the server; default false. */
+  /** Whether to answer repeated denials from memory, for at most two seconds, without asking the server. Default false. */
   readonly denyCache?: boolean | DenyCacheOptions | undefined;
   /** Replaces the server's time, for tests. */
   readonly clock?: Pick<Clock, 'now'> | undefined;

@@ -1,6 +1,6 @@
 /**
- * Turns the script's reply into decisions. The reply has the cells after each hit, and the engine computes what is left of
- * them, as it does for the memory store: this spares the server, and both stores agree. `lua/main.lua` has the layout.
+ * Turns the script's reply into decisions. The reply has the cells after each hit, and the engine computes the remaining units
+ * from them, as it does for the memory store. This spares the server, and both stores agree. `lua/main.lua` describes the layout.
  */
 import type { Decision, VariableRows, Hit, Plan } from '../../engine/contract.ts';
 import { describe, hasMore } from '../../engine/decide.ts';
@@ -10,7 +10,7 @@ import { StoreError } from '../../internal/errors.ts';
 const PASSED = '1'.charCodeAt(0);
 const DETAILED = '2'.charCodeAt(0);
 
-/** Variable-length rows stay on the server. */
+/** Variable-length rows, which stay on the server. */
 const NO_ROWS: VariableRows = { get: () => new Float64Array(), put: () => 0 };
 
 /** Returns a function that reads the reply hit by hit, in the order in which the hits were sent. */
@@ -55,7 +55,7 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
       for (let i = 0; i < width; i++) cells[i] = double();
       decision = describe(policies, cells, 0, now, NO_ROWS, block, allowed, taken, asked(hit));
     }
-    // A turn that was booked for later: the wait is until that turn.
+    // For a turn that was booked for later, the wait is until that turn.
     return delay > 0 ? bookedDecision(decision, delay) : decision;
   };
 }
@@ -66,7 +66,7 @@ function asked({ verb, mode, cost }: Hit): number {
   return verb === 'take' || verb === 'reserve' || verb === 'peek' ? cost : 1;
 }
 
-/** Bytes, or hexadecimal text. */
+/** The bytes of a reply, which may be bytes or hexadecimal text. */
 function bytesOf(reply: unknown): Uint8Array {
   const bytes = typeof reply === 'string' ? Buffer.from(reply, 'hex') : reply;
   if (!(bytes instanceof Uint8Array)) throw new StoreError(`unexpected reply of type ${typeof reply}`);

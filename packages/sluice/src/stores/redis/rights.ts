@@ -1,6 +1,6 @@
 /**
- * Recognizes the server's replies to a user without a permission or password. That is a configuration error, not an outage:
- * the check rejects whatever `onFailure` is, and the error says what to grant.
+ * Recognizes the server's replies to a user without a permission or password. That is a configuration error, not an outage, so
+ * the check rejects regardless of `onFailure`, and the error says what to grant.
  */
 import { SluiceError } from '../../internal/errors.ts';
 
@@ -9,7 +9,7 @@ const CALLED = '+get +mget +set +del +getrange +setrange +pexpireat +time';
 
 /** The replies as servers and valkey-glide phrase them, and what to do about each. */
 const MISSING: readonly (readonly [RegExp, (found: readonly string[]) => string])[] = [
-  [/NOAUTH/, () => 'the server requires a password: create the client with one'],
+  [/NOAUTH/, () => 'the server requires a password; create the client with one'],
   [/WRONGPASS|AuthenticationFailed/, () => "the server does not accept the client's username or password"],
   [
     /(?:NOPERM|PermissionDenied).*run the '([^']+)' command/i,
@@ -26,7 +26,7 @@ const MISSING: readonly (readonly [RegExp, (found: readonly string[]) => string]
   [/NOPERM|PermissionDenied/i, () => 'allow it with ACL SETUSER'],
 ];
 
-/** The error to reject with if the server's error is about a missing permission; otherwise undefined. */
+/** The error to reject with if the server's error is about a missing permission. Undefined otherwise. */
 export function missingRight(error: unknown): SluiceError | undefined {
   const words = String((error as Error | undefined)?.message ?? error);
   for (const [pattern, advice] of MISSING) {

@@ -1,4 +1,4 @@
-/** What the script of a plan needs to know: where the policies' cells are in the row, and their numbers in ARGV. */
+/** The layout that the script of a plan needs: where the policies' cells are in the row, and their numbers in ARGV. */
 import type { Millis, PlacedPolicy, Plan } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { ALGORITHMS, type LuaAlgorithm } from './lua.ts';
@@ -6,21 +6,24 @@ import { ALGORITHMS, type LuaAlgorithm } from './lua.ts';
 /** A policy that has cells in the row. */
 export interface Slot {
   readonly policy: PlacedPolicy;
-  /** Undefined: only other tiers ask this policy. The script keeps its cells and has none of its code. */
+  /**
+   * The code of the algorithm. Undefined if only other tiers use this policy. The script keeps its cells, but does not contain
+   * its code.
+   */
   readonly code: LuaAlgorithm | undefined;
   readonly cells: readonly string[];
-  /** The numbers that sign its cells, of which it sends `full` and `unit`: see lua/inherit.lua. */
+  /** The numbers that sign the policy's cells, of which it sends `full` and `unit` (see lua/inherit.lua). */
   readonly signature: readonly string[];
-  /** Indexes of its params in ARGV, by name. */
+  /** Indexes of the policy's params in ARGV, by name. */
   readonly params: Readonly<Record<string, number>>;
-  /** The same of `full` and `unit`. */
+  /** Indexes of `full` and `unit` in ARGV. */
   readonly own: Readonly<Record<string, number>>;
 }
 
 export interface Layout {
-  /** In the order of the row. */
+  /** All policies that have cells in the row, in the order of the row. */
   readonly slots: readonly Slot[];
-  /** Those that decide, in the plan's order. */
+  /** The policies that decide, in the plan's order. */
   readonly asked: readonly Slot[];
   readonly isVariable: boolean;
   readonly inherit: 'additive' | 'as-is' | 'proportional' | undefined;
@@ -28,10 +31,10 @@ export interface Layout {
   readonly lastNumber: number;
 }
 
-/** ARGV begins with the time and the mark. */
+/** Index in ARGV of the first number, after the time and the mark. */
 const FIRST_NUMBER = 3;
 
-/** The numbers that are sent with each call, as strings: a client would take longer to convert them. */
+/** The numbers that are sent with each call. They are strings, because a client would take longer to convert them. */
 export function argsOf({ policies, inherit }: Plan, now: Millis): string[] {
   const numbers = policies.flatMap((policy) => numbersOf(policy, now));
   for (const { algorithm, params } of policies) {
@@ -73,7 +76,7 @@ export function layoutOf({ policies, slots, inherit }: Plan): Layout {
     return { ...slot, signature, own: numbered(signature.filter((name) => name !== 'kept_until')) };
   });
   const all = slots.map((policy): Slot => {
-    // By offset: leased plans have other objects for the same policies.
+    // Found by offset, because leased plans have other objects for the same policies.
     const own = asked.find((slot) => slot.policy.offset === policy.offset);
     if (own !== undefined) return own;
     const width = policy.grows ? 0 : policy.algorithm.width(policy.params);

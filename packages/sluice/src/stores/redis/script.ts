@@ -1,6 +1,6 @@
 /**
- * The script of a plan. Its full path is the Lua files as they are, and a description of the plan. Its lean path has the
- * policies' code written out, with params and cells as locals: see lua/lean.lua.
+ * Creates the script of a plan. Its full path consists of the Lua files as they are, and a description of the plan. Its lean path
+ * has the policies' code inlined, with params and cells as locals (see lua/lean.lua).
  */
 import { createHash } from 'node:crypto';
 import type { Millis, Plan } from '../../engine/contract.ts';
@@ -15,9 +15,9 @@ export interface Script {
 
 /** A plan as its script needs it. */
 export interface ScriptPlan extends Script {
-  /** Three characters that tell rows of one signature from those of others. */
+  /** Three characters that distinguish rows of one signature from those of others. */
   readonly mark: string;
-  /** The policies' numbers, as strings: clients take longer to convert them. */
+  /** The policies' numbers. They are strings, because clients take longer to convert them. */
   args(now: Millis): readonly string[];
 }
 
@@ -46,7 +46,9 @@ function assemble(plan: Plan): Script {
   return { source, sha: createHash('sha1').update(source).digest('hex') };
 }
 
-/** A function that uses no local of the script, because each of them would cost time at every call. */
+/**
+ * The full path as a Lua function. It uses no local variables of the script, because each of them would cost time at every call.
+ */
 function fullPath(layout: Layout): string {
   const names = layout.asked.map(({ policy }) => policy.algorithm.name);
   const needed = new Set(names.flatMap((name) => [...codeOf(name).includes, name]));
@@ -67,7 +69,7 @@ function nameInLua(algorithm: string): string {
   return algorithm.replaceAll('-', '_');
 }
 
-/** The plan, for the full path: the variables at the beginning of lua/state.lua. */
+/** The description of the plan for the full path, which assigns the variables at the beginning of lua/state.lua. */
 function descriptionOf(layout: Layout): string {
   const { slots, asked, inherit } = layout;
   const numbers = slots.reduce((sum, { cells, signature }) => sum + cells.length + signature.length, 1);

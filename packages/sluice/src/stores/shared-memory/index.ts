@@ -1,4 +1,4 @@
-/** One limit for all worker threads of a process. */
+/** Shares one limit between all worker threads of a process. */
 export {
   type AttachOptions,
   attachSharedMemory,

@@ -10,7 +10,7 @@
  */
 import { SluiceError } from '../../internal/errors.ts';
 
-/** Identifies the buffer and the version of its layout: threads that run another version of Sluice reject it. */
+/** Identifies the buffer and the version of its layout. Threads that run another version of Sluice reject it. */
 const MAGIC = 0x534c5533;
 
 /** Words of the header. */
@@ -19,9 +19,9 @@ const SLOTS = 2;
 const UNITS = 3;
 export const SEED = 4;
 export const THREADS = 6;
-/** 1 once any key has had a manual block; until then no check looks for one. */
+/** Word that is 1 once any key has had a manual block. Until then, no check looks for one. */
 export const BLOCKED = 7;
-/** A cell: the difference between epoch milliseconds and the machine's monotonic time. */
+/** Cell with the difference between epoch milliseconds and the machine's monotonic time. */
 export const CLOCK_CELL = 4;
 const HEADER = 32;
 
@@ -30,7 +30,7 @@ export const LOCK = 0;
 export const WAITING = 1;
 export const COUNT = 2;
 export const HAND = 3;
-/** The first free slot or unit, plus 1; 0 if there is none. Those from FRESH on were never used and are in no list. */
+/** The first free slot or unit, plus 1, or 0 if there is none. Those from FRESH on were never used and are not in any list. */
 export const FREE_SLOT = 4;
 export const FRESH_SLOT = 5;
 export const FREE_UNIT = 6;
@@ -38,7 +38,7 @@ export const FRESH_UNIT = 7;
 export const UNITS_LEFT = 8;
 /** The slot that the journal belongs to, plus 1. */
 export const JOURNAL_SLOT = 9;
-/** A cell: the latest time at which a check in this stripe was decided. */
+/** Cell with the latest time at which a check in this stripe was decided. */
 export const LATEST_CELL = 5;
 /** The next content of the slot that is being changed. */
 export const JOURNAL = 16;
@@ -60,19 +60,19 @@ export const INLINE = 5;
 /** Cells of a unit. */
 export const UNIT = 16;
 
-/** The most stripes: more threads than this are rarely active at the same instant. */
+/** The maximum number of stripes, because more threads than this are rarely active at the same instant. */
 const MOST_STRIPES = 64;
-/** The fewest slots per stripe. With fewer, keys would be spread too unevenly over the stripes. */
+/** The minimum number of slots per stripe. With fewer, keys would be spread too unevenly over the stripes. */
 const LEAST_SLOTS = 256;
 
 export interface Layout {
   readonly words: Int32Array;
   readonly cells: Float64Array;
   readonly stripes: number;
-  /** Per stripe. */
+  /** Number of slots per stripe. */
   readonly slots: number;
   readonly units: number;
-  /** A power of two. */
+  /** Number of buckets per stripe, which is a power of two. */
   readonly buckets: number;
   /** Words of a stripe, and where its parts start from its head. */
   readonly stride: number;
@@ -119,7 +119,10 @@ export function layoutOf(buffer: unknown): Layout {
   return { words, cells: new Float64Array(buffer), stripes, slots, units, ...measure(slots, units) };
 }
 
-/** The most units in a chain: one word holds their number, the row's eviction weight, and whether it denied when it was written. */
+/**
+ * The maximum number of units in a chain. One word holds their number, the row's eviction weight, and whether it denied when it
+ * was written.
+ */
 export const MOST_UNITS: number = 2 ** 23 - 1;
 /** The smallest weight that can be represented, as a power of two. The largest is 255 quarter powers above it. */
 const LIGHTEST = -56;
@@ -129,7 +132,7 @@ export function chainLength({ words }: Layout, slot: number): number {
   return words[slot + LENGTH_AND_WEIGHT] & MOST_UNITS;
 }
 
-/** The bits beside the length: the weight, rounded to the next quarter of a power of two. */
+/** The bits next to the length, which hold the weight, rounded to the next quarter of a power of two. */
 export function weightBits(weight: number, denies: boolean): number {
   const level = Math.round(4 * (Math.log2(weight) - LIGHTEST));
   return (Math.min(Math.max(level, 0), 255) << 23) | (denies ? 1 << 31 : 0);

@@ -1,19 +1,21 @@
 /**
- * One lock word per stripe: 0 when free, otherwise a token that identifies the holder. The lowest bit says that the
- * journal is armed: from then on, a thread that takes over the lock completes the change.
+ * Each stripe has a lock word, which is 0 if the lock is free and otherwise a token that identifies the holder. The lowest bit
+ * says that the journal is armed. From then on, a thread that takes over the lock completes the change.
  *
  * A holder that makes no progress is presumed dead. If it was only slow, it finds its token replaced when it wants to arm
  * the journal. It has written nothing until then, so it starts again from scratch.
  */
 import { LOCK, WAITING } from './layout.ts';
 
-/** How often a waiter reads the lock before it goes to sleep. */
+/** Number of times that a waiter reads the lock before it sleeps. */
 const SPINS = 200;
-/** The length of a sleep in milliseconds, and after how many sleeps the same holder is presumed dead: 100 ms in all. */
+/**
+ * The length of a sleep in milliseconds. After several sleeps, 100 ms in total, a holder that is still the same is presumed dead.
+ */
 const NAP = 5;
 const NAPS = 20;
 
-/** How the lock was obtained: it was free, or its holder was presumed dead, with or without an armed journal. */
+/** How the lock was obtained. It was free, or its holder was presumed dead, with or without an armed journal. */
 export type Hold = 'free' | 'dead' | 'dead and armed';
 
 /** The parts of a token: the armed bit, the thread, and a counter of that thread's locks. */
@@ -51,7 +53,7 @@ export class Lock {
   private sleepFor(at: number, token: number): Hold {
     const { words } = this;
     let holder = 0;
-    // Counts sleeps instead of time: if the whole process was stopped, the holder is not dead.
+    // Counts sleeps instead of time, because if the whole process was stopped, the holder is not dead.
     for (let naps = 0; ; ) {
       const seen = Atomics.compareExchange(words, at, 0, token);
       if (seen === 0) return 'free';

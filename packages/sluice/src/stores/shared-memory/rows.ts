@@ -1,9 +1,8 @@
 /**
- * The rows of all keys, a stripe under its lock at a time.
- *
- * A change is prepared outside the slot: further cells in unused units, and the slot's next content in the journal. Arming
- * the lock is the single write that makes the change valid; then the content is copied to the slot. A thread that dies
- * before that write leaves the old row. A thread that dies after it leaves the new row, and the next holder copies it.
+ * Reads and changes the rows of all keys, one locked stripe at a time. A change is prepared outside the slot, with further cells
+ * in unused units and the slot's next content in the journal. Arming the lock is the single write that makes the change valid.
+ * Then the content is copied to the slot. A thread that dies before that write leaves the old row. A thread that dies after it
+ * leaves the new row, and the next holder copies it.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { StoreError } from '../../internal/errors.ts';
@@ -33,7 +32,7 @@ import {
 import { Lock } from './lock.ts';
 import { freeChain, rebuildUnits, unitsFor, writeChain } from './units.ts';
 
-/** How many rows are compared to choose the one to evict, and the most while all of them are denied. */
+/** Number of rows that are compared to choose the one to evict, and the maximum number while all of them are denied. */
 const CANDIDATES = 16;
 const MOST = 512;
 
@@ -61,7 +60,10 @@ export class Rows {
     return this.find();
   }
 
-  /** Returns false if the lock was lost before anything was changed; the values that were read may then be wrong. */
+  /**
+   * Releases the lock. Returns false if the lock was lost before anything was changed, in which case the values that were read
+   * may be wrong.
+   */
   close(): boolean {
     if (this.lock.release(this.head, this.armed)) return true;
     if (!this.armed) return false;
@@ -111,7 +113,7 @@ export class Rows {
     freeChain(layout, head, oldChain, oldUnits);
   }
 
-  /** Clears the tag first, because everything after it can be rebuilt. */
+  /** Drops a row. Clears the tag first, because everything else can be rebuilt. */
   forget(slot: number): void {
     const { words, slotLinksAt } = this.layout;
     const { head } = this;
@@ -197,7 +199,7 @@ export class Rows {
     return this.slotAt(index);
   }
 
-  /** Of a full stripe. */
+  /** The slot with the lowest eviction weight among a sample of a full stripe. */
   private worthLeast(): number {
     const { layout } = this;
     const { words, slots } = layout;
@@ -229,7 +231,7 @@ export class Rows {
     }
   }
 
-  /** Returns −1 if no other row has units. */
+  /** The slot of a row with units that has the lowest eviction weight among a sample. Returns −1 if no other row has units. */
   private longAndWorthLeast(own: number): number {
     const { words } = this.layout;
     const { head } = this;

@@ -1,5 +1,5 @@
 /**
- * A row while the engine decides: copied out of the buffer, changed, and compared with the original.
+ * Holds a row while the engine decides. The row is copied out of the buffer, changed, and compared with the original.
  * In the buffer, the cell of a variable-length policy holds the length of its row, and the row itself follows all cells.
  * Zeros at the end are left out.
  */
@@ -13,7 +13,7 @@ const NONE: Cells = new Float64Array(3);
 export class Scratch implements VariableRows {
   /** The cells of the row, with pointers to variable-length rows. */
   cells: Cells = new Float64Array(INLINE);
-  /** The row to write; valid after `changed` returned true. */
+  /** The row to write. Valid after `changed` returned true. */
   next: Cells = this.cells;
   length = 0;
   private readonly rows: Cells[] = [NONE];
@@ -36,7 +36,7 @@ export class Scratch implements VariableRows {
     return place;
   }
 
-  /** Reads the row of a slot; slot −1 is a row of zeros. */
+  /** Reads the row of a slot. Slot −1 is a row of zeros. */
   load(plan: Plan, head: number, slot: number): void {
     const { layout } = this;
     const { width } = plan;

@@ -1,4 +1,4 @@
-/** One table for all threads of a process, in a SharedArrayBuffer. It answers synchronously. */
+/** A store in a SharedArrayBuffer, with one table for all threads of a process. It answers synchronously. */
 import { clockOf, type GivenClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, PlacedPolicy, Plan, Store } from '../../engine/contract.ts';
 import { decide } from '../../engine/decide.ts';
@@ -26,17 +26,17 @@ import { setEpoch, threadClock } from './thread-clock.ts';
 import { unitsFor } from './units.ts';
 
 export interface AttachOptions {
-  /** The clock; default: a monotonic clock that is the same in all threads. */
+  /** The clock. Default: a monotonic clock that is the same in all threads. */
   readonly clock?: GivenClock | undefined;
 }
 
 export interface SharedMemoryOptions extends AttachOptions {
   /**
-   * The most keys kept over all limiters, manual blocks included. When the table is full, the key closest to being fully
+   * The maximum number of keys of all limiters, including manual blocks. When the table is full, the key closest to being fully
    * replenished is evicted.
    */
   readonly maxKeys: number;
-  /** The most log entries (slidingLog, concurrency) kept over all keys; default 8 × maxKeys. */
+  /** The maximum number of log entries (slidingLog, concurrency) of all keys. Default 8 × maxKeys. */
   readonly logEntries?: number | undefined;
 }
 
@@ -46,7 +46,7 @@ export type SharedMemoryHandle = SharedArrayBuffer;
 export interface SharedMemoryStore extends Store<Decision> {
   /** Pass this to `attachSharedMemory` in another thread. Its `byteLength` is all the memory that the store uses. */
   readonly handle: SharedMemoryHandle;
-  /** The number of rows kept now, over all limiters. */
+  /** The current number of rows of all limiters. */
   readonly size: number;
 }
 
@@ -64,7 +64,7 @@ export function sharedMemory(options: SharedMemoryOptions): SharedMemoryStore {
   return open(handle, clock);
 }
 
-/** Opens the store of another thread by its `handle`: all threads count together. */
+/** Opens the store of another thread by its `handle`, so that all threads count together. */
 export function attachSharedMemory(
   handle: SharedMemoryHandle,
   options: AttachOptions = {},
@@ -196,7 +196,9 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   };
 }
 
-/** Hits that certainly wrote nothing are not compared. With long logs this halves the work of a denial. */
+/**
+ * Whether a hit certainly wrote nothing, so that its row need not be compared. With long logs, this halves the work of a denial.
+ */
 function isUntouched({ verb, plan, mode }: Hit, { taken }: Decision): boolean {
   if (verb === 'peek') return true;
   if (taken > 0 || mode === 'always' || (verb !== 'take' && verb !== 'reserve')) return false;
@@ -232,8 +234,9 @@ function spaceFor(plan: Plan, layout: Layout): Space {
 }
 
 /**
- * A compromise between weighing a row by its share of the limit and by time. By share alone, a key denied by `1/s` would
- * outweigh one denied by `5/day`; by time alone, one request of `1000/day` would outweigh a key denied by `5/min`.
+ * The divisor of a policy's weights. It is a compromise between weighing a row by its share of the limit and by time. By share
+ * alone, a key denied by `1/s` would outweigh one denied by `5/day`. By time alone, one request of `1000/day` would outweigh a
+ * key denied by `5/min`.
  */
 function measureOf({ limit, window }: PlacedPolicy): number {
   // A penalty has no limit, so its strikes count as one unit.

@@ -2,7 +2,7 @@
  * Epoch milliseconds on which all threads of a process agree.
  *
  * The system clock of a thread starts from `timeOrigin`, which each thread takes from the wall clock, and the wall clock may
- * have been set in between. Node's `hrtime` is the same in all threads. So the thread that makes the buffer stores in it how
+ * have been set in between. Node's `hrtime` is the same in all threads. So the thread that creates the buffer stores in it how
  * far its clock is ahead of hrtime, and each thread computes by how much its own clock differs.
  */
 import { systemClock } from '../../internal/clock.ts';
@@ -22,7 +22,7 @@ export function threadClock({ cells }: Layout): () => Millis {
 /** How far this thread's clock is ahead of hrtime, in milliseconds, from the reading that took the least time. */
 function aheadOfHrtime(): Millis {
   const hrtime = globalThis.process?.hrtime;
-  // Outside Node: browsers start all clocks of a page from one wall clock.
+  // Outside Node, browsers start all clocks of a page from one wall clock.
   if (hrtime === undefined) return 0;
   let [ahead, least] = [0, Infinity];
   for (let i = 0; i < 20; i++) {

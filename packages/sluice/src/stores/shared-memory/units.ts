@@ -1,4 +1,4 @@
-/** The cells that do not fit into the slot: chains of units within a stripe. Callers must hold the stripe's lock. */
+/** Stores the cells that do not fit into the slot, in chains of units within a stripe. Callers must hold the stripe's lock. */
 import {
   CHAIN,
   chainLength,
@@ -10,7 +10,7 @@ import {
   UNITS_LEFT,
 } from './layout.ts';
 
-/** How many units a row with this many cells needs. */
+/** Number of units that a row with this many cells needs. */
 export function unitsFor(cells: number): number {
   return cells <= INLINE ? 0 : Math.ceil((cells - INLINE) / UNIT);
 }

@@ -18,7 +18,7 @@ export class Table {
   readonly generations: Generations;
   readonly #seed: Int32Array;
 
-  /** `seed`: the seed of the fingerprints. Tables with the same seed can exchange rows. */
+  /** `seed` is the seed of the fingerprints. Tables with the same seed can exchange rows. */
   constructor(kind: RowKind, maxKeys: number, seed?: Int32Array) {
     // Not at module level, because Workers provide no random numbers while modules load.
     ownSeed ??= randomSeed();
@@ -32,7 +32,7 @@ export class Table {
     return this.generations.size;
   }
 
-  /** Where the key's row starts in `cells`; −1: it has none. */
+  /** Where the key's row starts in `cells`, or −1 if the key has no row. */
   find(key: string): number {
     fingerprint(key, this.#seed);
     const { current, old } = this.generations;
@@ -49,7 +49,7 @@ export class Table {
     return slot * generation.stride + 1;
   }
 
-  /** Same as `find`, for a table that was widened: the row has all cells. */
+  /** Same as `find`, for a table that was widened. The row that it finds has all cells. */
   findWide(key: string, now: Millis): number {
     const { generations } = this;
     // Rows also move without new keys, so that the narrow generation does not stay forever.

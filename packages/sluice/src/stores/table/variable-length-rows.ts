@@ -1,4 +1,4 @@
-/** Variable-length rows by number. The numbers of dropped rows are used again. */
+/** Keeps variable-length rows by number. The numbers of dropped rows are used again. */
 import type { Cells, VariableRows } from '../../engine/contract.ts';
 
 /** The row of pointer 0. It is too short to be written to, so the first take makes a copy with room for an entry. */

@@ -1,26 +1,26 @@
-/** Estimates the demand for a key on this node: an average that follows the load, because older hits count less. */
+/** Estimates the demand for a key on this node with an average that follows the load, because older hits count less. */
 import type { Millis } from '../../engine/contract.ts';
 import { MIN_OBSERVED, MIN_OBSERVED_LIGHT } from './tuning.ts';
 
 export class Demand {
-  /** Units asked for since the last update. */
+  /** Units requested since the last update. */
   arrived = 0;
-  /** Units asked for before it. */
+  /** Units requested before the last update. */
   private earlier = 0;
-  /** Units asked for within τ, as a decaying average. */
+  /** Units requested within τ, as a decaying average. */
   private average = 0;
-  /** How much of τ the average has observed, from 0 to 1. */
+  /** Fraction of τ that the average has observed, from 0 to 1. */
   private observed = 0;
   private updatedAt: Millis;
   private readonly duration: Millis;
 
-  /** `duration`: that of a lease, τ. */
+  /** `duration` is the duration of a lease, τ. */
   constructor(duration: Millis, now: Millis) {
     this.duration = duration;
     this.updatedAt = now;
   }
 
-  /** Updates the estimate. Returns whether at least this many units were asked for within τ. */
+  /** Updates the estimate. Returns whether at least this many units were requested within τ. */
   reaches(units: number, now: Millis): boolean {
     const durations = Math.max((now - this.updatedAt) / this.duration, 1e-9);
     const decay = Math.exp(-durations);
@@ -32,17 +32,17 @@ export class Demand {
     return this.average >= units;
   }
 
-  /** All units that were ever asked for. */
+  /** All units that were ever requested. */
   get total(): number {
     return this.earlier + this.arrived;
   }
 
-  /** Whether at most this many units are asked for within τ, after enough observation to rely on it. */
+  /** Whether at most this many units are requested within τ. False until the node has observed the key for long enough. */
   staysBelow(units: number): boolean {
     return this.observed >= MIN_OBSERVED_LIGHT && this.average <= units * this.observed;
   }
 
-  /** Units expected within a duration, by the last estimate. */
+  /** Units expected within a duration, according to the last estimate. */
   within(time: Millis): number {
     return ((this.average / Math.max(this.observed, MIN_OBSERVED)) * time) / this.duration;
   }

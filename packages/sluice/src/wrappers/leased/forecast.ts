@@ -1,6 +1,6 @@
 /**
- * What a node expects of a key: how much it will be asked for, and whether the limit is binding. It sizes batches by that.
- * The limit holds whatever it expects; a wrong forecast only costs calls, or units that expire unused.
+ * What a node expects of a key: the demand for its units, and whether the limit is binding. The size of batches depends on this.
+ * The limit holds whatever the node expects; a wrong forecast only costs calls, or units that expire unused.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { Demand } from './demand.ts';
@@ -10,7 +10,7 @@ import { BINDING_FILL, COST_MARGIN, MAX_BATCH_OF_DEMAND, PLENTY } from './tuning
 
 export class Forecast {
   readonly demand: Demand;
-  /** The store granted less than was asked for: the limit is taken to bind until then. */
+  /** Until when the limit counts as binding, because the store granted less than was requested. */
   private bindsUntil: Millis = -Infinity;
   /** End of the window of the last lease. */
   private windowEnd: Millis = 0;
@@ -25,12 +25,15 @@ export class Forecast {
     this.windowEnd = windowEnd;
   }
 
-  /** The store granted less than was asked for. */
+  /** Records that the store granted less than was requested. */
   fellShort(now: Millis): void {
     this.bindsUntil = now + this.terms.window;
   }
 
-  /** `remaining`: units that the store had left by its last answer; undefined: it was not asked yet. */
+  /**
+   * Whether the limit is binding. `remaining` is the number of units that the store had left at its last answer, or undefined if
+   * it was not asked yet.
+   */
   isBinding(remaining: number | undefined, now: Millis): boolean {
     const { largestCost, lightDemand } = this.terms;
     if (now < this.bindsUntil || (lightDemand < Infinity && !this.demand.staysBelow(lightDemand)))
@@ -38,7 +41,7 @@ export class Forecast {
     return remaining !== undefined && remaining < PLENTY * largestCost;
   }
 
-  /** Units to ask for, if a hit of this cost waits for them. `remaining`: as for `isBinding`. */
+  /** Number of units to request if a hit of this cost waits for them. `remaining` is the same as for `isBinding`. */
   batchFor(cost: number, isBinding: boolean, remaining: number | undefined, now: Millis): number {
     return Math.max(Math.ceil(COST_MARGIN * cost), this.batch(isBinding, remaining ?? 0, now));
   }
@@ -49,12 +52,12 @@ export class Forecast {
     const most = hasLongWindow ? MAX_BATCH_OF_DEMAND * this.demand.total : Infinity;
     const fraction = isBinding ? BINDING_FILL : fill;
     const expected = Math.ceil(Math.min(most, this.demand.within(fraction * lasts)));
-    // The store had nothing left. The first node that asks gets the units replenished since then.
+    // The store had no units left. The first node that asks gets the units that were replenished since then.
     if (remaining === 0) return expected;
     return Math.min(expected, Math.ceil(Math.max(remaining / remainingDivisor, minBatch)));
   }
 
-  /** How long a lease would last that is debited now: at most until the window of the last one ends. */
+  /** How long a lease that is debited now would last. It lasts at most until the window of the last lease ends. */
   private durationOf(longest: Millis, now: Millis): Millis {
     const untilWindowEnd = this.windowEnd - now;
     return untilWindowEnd > 0 ? Math.max(this.terms.minDuration, Math.min(longest, untilWindowEnd)) : longest;

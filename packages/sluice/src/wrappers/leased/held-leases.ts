@@ -1,16 +1,19 @@
-/** The leases that a node holds of one key: the one it spends, and perhaps the next one, fetched ahead. */
+/** The leases that a node holds for one key: the lease that it spends, and possibly the next one, which was fetched ahead. */
 import type { Millis } from '../../engine/contract.ts';
 import { type Lease, spendable } from './lease.ts';
 
 export class HeldLeases {
-  /** Stays when it is used up or over, until another lease takes its place: refunds may belong to it. */
+  /**
+   * The lease that the node spends. A lease that is used up or over stays here until another one takes its place, because refunds
+   * may belong to it.
+   */
   private current: Lease | undefined;
-  /** Only while there is a current lease. */
+  /** The lease that was fetched ahead. There is one only while there is a current lease. */
   private next: Lease | undefined;
   private readonly isRenewable: boolean;
   private readonly onEnd: (lease: Lease, now: Millis) => void;
 
-  /** `isRenewable`: as in `Terms`. `onEnd` is called with a lease that can no longer be spent. */
+  /** `isRenewable` is the same as in `Terms`. `onEnd` is called with a lease that can no longer be spent. */
   constructor(isRenewable: boolean, onEnd: (lease: Lease, now: Millis) => void) {
     this.isRenewable = isRenewable;
     this.onEnd = onEnd;
@@ -20,7 +23,7 @@ export class HeldLeases {
     return this.next !== undefined;
   }
 
-  /** Units in hand, as decisions announce them. */
+  /** Number of units that this node holds, as decisions report it. */
   units(now: Millis): number {
     return Math.max(0, this.spendableNow(now)) + (this.next === undefined ? 0 : this.next.left);
   }
@@ -30,14 +33,14 @@ export class HeldLeases {
     return this.spendableNow(now) >= cost;
   }
 
-  /** Whether the leases together have this many units. Leases that are over end first. */
+  /** Whether the leases together have this many units. First ends leases that are over. */
   covers(cost: number, now: Millis): boolean {
     if (this.currentCovers(cost, now)) return true;
     this.endExpired(now);
     if (this.next === undefined) return false;
     const units = Math.max(0, this.spendableNow(now)) + spendable(this.next, now);
     if (units >= cost) return true;
-    // The next lease has faded: another one may be fetched.
+    // The next lease has faded, so another one may be fetched.
     if (units < 1) this.next = undefined;
     return false;
   }
@@ -99,7 +102,7 @@ export class HeldLeases {
     this.next = undefined;
   }
 
-  /** Units of the current lease that may be spent now; negative if there is none. */
+  /** Number of units of the current lease that may be spent now. Negative if there is no current lease. */
   private spendableNow(now: Millis): number {
     return this.current === undefined ? -Infinity : spendable(this.current, now);
   }

@@ -1,4 +1,4 @@
-/** The store as one key of a node sees it: what to ask it, and what it answered last. */
+/** The store as one key of a node sees it. Sends requests for the key, and keeps the last answer. */
 import type { Decision, Hit, MaybePromise, Millis, Plan, Store } from '../../engine/contract.ts';
 import { chain, ignoreFailure } from '../../internal/maybe-promise.ts';
 import { localDecision } from '../../engine/decision.ts';
@@ -6,7 +6,7 @@ import type { Lease } from './lease.ts';
 import type { Terms } from './terms.ts';
 import { ROUND_TRIP_WEIGHT } from './tuning.ts';
 
-/** What all keys of one wrapper share. */
+/** State that all keys of one wrapper share. */
 export interface Node {
   readonly store: Store;
   readonly now: () => Millis;
@@ -16,7 +16,7 @@ export interface Node {
 }
 
 export class KeyStore {
-  /** The last answer of the store itself, and when it was asked for. */
+  /** The last answer of the store itself, not of the fallback. */
   private answer: Decision | undefined;
   private askedAt: Millis = 0;
   private readonly key: string;
@@ -29,17 +29,17 @@ export class KeyStore {
     this.node = node;
   }
 
-  /** Units left by the last answer; undefined: there was none yet. */
+  /** Units left according to the last answer. Undefined if there was none yet. */
   get remaining(): number | undefined {
     return this.answer?.remaining;
   }
 
-  /** The store takes longer to answer than a lease lasts while the limit is binding. */
+  /** Whether the store takes longer to answer than a lease lasts while the limit is binding. */
   get isSlow(): boolean {
     return this.node.roundTrip >= this.terms.bindingDuration;
   }
 
-  /** Asks the store by the reduced plan. */
+  /** Sends a hit to the store, with the reduced plan. */
   ask(hit: Hit): MaybePromise<Decision> {
     const { node } = this;
     const { plan, longPlan } = this.terms;
@@ -54,7 +54,10 @@ export class KeyStore {
     });
   }
 
-  /** Asks for a batch. Undefined: the fallback answered in place of the store, which does not grant a lease. */
+  /**
+   * Requests a batch of units. Resolves with undefined if the fallback answered instead of the store, because a fallback does not
+   * grant leases.
+   */
   async debit(units: number, plan: Plan): Promise<Decision | undefined> {
     const hit: Hit = { verb: 'take', plan, key: this.key, cost: units, mode: 'partial', span: 0 };
     const decision = await this.ask(hit);
@@ -65,14 +68,17 @@ export class KeyStore {
     return undefined;
   }
 
-  /** Returns what is left of a lease, as far as its terms allow. It is sent once: after a lost reply, the store may have applied it. */
+  /**
+   * Returns the rest of a lease to the store, as far as its terms allow. The hit is sent only once, because after a lost reply,
+   * the store may have applied it.
+   */
   async giveBack(lease: Lease, now: Millis): Promise<void> {
     if (lease.left === 0) return;
     const cost = this.terms.returnable(lease, now);
     lease.left = 0;
     if (cost === 0) return;
     const { plan } = this.terms;
-    // Any answer of the store shows that the store charged the units, and not the fallback.
+    // Any decision of the store shows that the units were charged by the store and not by the fallback.
     const of = this.answer;
     try {
       await this.node.store.apply({ verb: 'refund', plan, key: this.key, cost, mode: 'whole', span: 0, of });
@@ -81,7 +87,10 @@ export class KeyStore {
     }
   }
 
-  /** A decision that the node makes itself. `units`: those in hand here. `denyUntil`: undefined if the hit is allowed. */
+  /**
+   * A decision that the node makes itself. `units` is the number of units that it holds. `denyUntil` is undefined if the hit is
+   * allowed.
+   */
   decision(taken: number, units: number, now: Millis, denyUntil?: Millis): Decision {
     const answer = this.answer as Decision;
     const age = now - this.askedAt;

@@ -1,24 +1,24 @@
-/** A lease: units that the store debited in one request, for this node to spend before an instant on its own clock. */
+/** A lease consists of units that the store debited in one request, for this node to spend before an instant on its own clock. */
 import type { Millis } from '../../engine/contract.ts';
 
 export interface Lease {
-  /** Units that were not spent. Part of them may have faded: see `spendable`. */
+  /** Units that were not spent. Some of them may have faded; see `spendable`. */
   left: number;
   /** Units that the store debited. */
   readonly granted: number;
   /** When the node asked for the lease, which is before the store debited it. */
   readonly askedAt: Millis;
-  /** From this instant on, none of it may be spent. */
+  /** From this instant on, no unit of the lease may be spent. */
   readonly end: Millis;
-  /** Units that stay spendable for each millisecond until `end`. Number.MAX_VALUE: units do not fade. */
+  /** Number of units that stay spendable for each millisecond until `end`. Number.MAX_VALUE if units do not fade. */
   readonly unitsPerMs: number;
-  /** End of the window that the units were debited in; Infinity for a bucket. */
+  /** End of the window in which the units were debited. Infinity for a bucket. */
   readonly windowEnd: Millis;
-  /** Until when the store counts the debit, so that returned units are subtracted from it. */
+  /** Until when the store counts the debit. Until then, units that are returned reduce the debit. */
   readonly countedUntil: Millis;
 }
 
-/** Units that may be spent now. Zero or negative from the end of the lease on. */
+/** Number of units that may be spent now. Zero or negative once the lease has ended. */
 export function spendable({ left, end, unitsPerMs }: Lease, now: Millis): number {
   const notFaded = (end - now) * unitsPerMs;
   return left < notFaded ? left : notFaded;

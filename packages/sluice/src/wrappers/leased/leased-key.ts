@@ -1,7 +1,7 @@
 /**
- * One key on one node, as a state machine. The clock decides between most states, so none of them is stored: a stored state
- * would need a timer to end it, and a stalled event loop delays timers. Every hit reads the clock and finds the state again,
- * so a lease that is over is never spent, however long the process stood still (docs/decisions/0020-strict-leases.md).
+ * One key on one node, as a state machine. The clock decides between most states, so no state is stored. A stored state would
+ * need a timer to end it, and a stalled event loop delays timers. Instead, every hit reads the clock and determines the state
+ * again, so a lease that is over is never spent, however long the process was stalled (docs/decisions/0020-strict-leases.md).
  */
 import type { Decision, Hit, MaybePromise, Millis } from '../../engine/contract.ts';
 import { Forecast } from './forecast.ts';
@@ -20,17 +20,17 @@ import {
   MIN_RETURN,
 } from './tuning.ts';
 
-/** What a hit finds; the first that applies. */
+/** The state in which a hit finds the key. If several apply, it is the first in this list. */
 export type KeyState =
-  /** Enough units are in hand: the hit spends them. */
+  /** The node holds enough units, and the hit spends them. */
   | 'leased'
-  /** The store granted less than was asked for: the hit is denied until it is time to ask again. */
+  /** The store granted less than was requested, so the hit is denied until it is time to ask again. */
   | 'exhausted'
-  /** A lease would not help this hit: the store decides it. */
+  /** A lease would not help this hit, so the store decides it. */
   | 'direct'
-  /** A lease would be over when it arrives: waiting hits go to the store together, as one. */
+  /** A lease would be over when it arrives, so waiting hits are sent to the store together, as one hit. */
   | 'slow-store'
-  /** A batch is on its way, or is asked for now: the hit waits for it. */
+  /** A batch is on its way or is requested now, and the hit waits for it. */
   | 'fetching';
 
 export class LeasedKey {
@@ -40,13 +40,16 @@ export class LeasedKey {
   private readonly held: HeldLeases;
   private readonly forecast: Forecast;
   private slowStoreQueue: SlowStoreQueue | undefined;
-  /** The request for a batch that is on its way; true if the store answers it. There is at most one. */
+  /** The request for a batch that is in flight. Resolves with true if the store answers it. There is at most one. */
   private fetching: Promise<boolean> | undefined;
-  /** Until then the node asks for no batch, and denies hits that it has no units for. */
+  /** Until this instant, the node requests no batch, and denies hits for which it has no units. */
   private exhaustedUntil: Millis = -Infinity;
-  /** Units left at which the next batch is fetched. */
+  /** The next batch is fetched when fewer units than this are left. */
   private fetchBelow = 0;
-  /** After the end, a batch that still arrives is returned or, after a reset of the row, forgotten. */
+  /**
+   * Whether the key has ended. If so, a batch that still arrives is returned to the store or, after a reset of the row,
+   * forgotten.
+   */
   private ended: 'no' | 'returned' | 'forgotten' = 'no';
   private readonly terms: Terms;
   private readonly node: Node;
@@ -70,7 +73,7 @@ export class LeasedKey {
     return this.held.currentCovers(hit.cost, now) ? this.allow(0, now) : this.store.ask(hit);
   }
 
-  /** Puts units back into the current lease, or into the store if they are older than that. */
+  /** Puts units back into the current lease, or into the store if the units are older than the lease. */
   refund(hit: Hit): MaybePromise<Decision> {
     const now = this.node.now();
     if (this.held.refund(hit.cost, now)) return this.allow(0, now);
@@ -78,14 +81,17 @@ export class LeasedKey {
     return this.store.ask(hit);
   }
 
-  /** Ends the leases and returns what is left. Resolves when the store has it, also what was still on its way here. */
+  /**
+   * Ends the leases and returns the remaining units. Resolves when the store has received them, including those of a batch that
+   * was still in flight.
+   */
   async close(): Promise<void> {
     this.ended = 'returned';
     const now = this.node.now();
     await Promise.all([this.fetching, ...this.held.all().map((lease) => this.store.giveBack(lease, now))]);
   }
 
-  /** Ends the leases after the row was reset. They are not returned: the row does not count them any more. */
+  /** Ends the leases after the row was reset. They are not returned, because the row no longer counts them. */
   forget(): void {
     this.ended = 'forgotten';
     this.held.clear();
@@ -95,7 +101,7 @@ export class LeasedKey {
     this.held.endExpired(now);
   }
 
-  /** `waits`: how many batches the hit has waited for. */
+  /** Decides a hit. `waits` is the number of batches that the hit has already waited for. */
   private decide(hit: Hit, waits: number): MaybePromise<Decision> {
     const now = this.node.now();
     switch (this.stateFor(hit.cost, waits, now)) {
@@ -139,7 +145,7 @@ export class LeasedKey {
     return this.fetching;
   }
 
-  /** Returns whether the store answered. The lease begins at `askedAt`, before the store debits it. */
+  /** Requests a lease. Resolves with whether the store answered. The lease begins at `askedAt`, before the store debits it. */
   private async lease(cost: number, askedAt: Millis): Promise<boolean> {
     const { remaining } = this.store;
     const isBinding = this.forecast.isBinding(remaining, askedAt);
@@ -154,7 +160,10 @@ export class LeasedKey {
     return true;
   }
 
-  /** A promise only if the lease goes back: `close` waits for that. */
+  /**
+   * Accepts a lease that has arrived. Returns a promise only if the lease is returned to the store, because `close` waits for
+   * that.
+   */
   private receive(lease: Lease, now: Millis): MaybePromise<void> {
     this.forecast.granted(lease);
     if (this.ended === 'returned') return this.store.giveBack(lease, now);
@@ -167,7 +176,7 @@ export class LeasedKey {
     this.forecast.fellShort(now);
   }
 
-  /** Returns what is left of a lease, if that is worth a call. */
+  /** Returns the rest of a lease to the store, if that is worth a call. */
   private end(lease: Lease, now: Millis): void {
     const isMissed = this.terms.hasWindows || this.forecast.isBinding(this.store.remaining, now);
     if (lease.left >= MIN_RETURN * lease.granted && isMissed) void this.store.giveBack(lease, now);

@@ -1,6 +1,6 @@
 /**
- * Strict leases: a node debits a batch of units from the store and spends it by itself, so that most decisions need no call
- * to the store. Whatever fails, no more passes than the policies allow: docs/decisions/0020-strict-leases.md.
+ * Strict leases. A node debits a batch of units from the store and spends it by itself, so that most decisions need no call to
+ * the store. Whatever fails, no more units pass than the policies allow (docs/decisions/0020-strict-leases.md).
  */
 import type { Clock, Decision, Hit, MaybePromise, Plan, Store } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';
@@ -12,15 +12,20 @@ import type { Node } from './key-store.ts';
 import { LeasedKey } from './leased-key.ts';
 import { type Terms, termsOf } from './terms.ts';
 
-/** Options of `leased`. Use the same `lease` and `nodes` in all processes of a limiter: the burst in the store depends on them. */
+/**
+ * Options of `leased`. Use the same `lease` and `nodes` in all processes of a limiter, because the burst in the store depends on
+ * them.
+ */
 export interface LeasedOptions {
-  /** The longest time for which a process holds units; default 5 s, and never more than a quarter of a policy's window. */
+  /** The longest time for which a process holds units. Default 5 s, and never more than a quarter of a policy's window. */
   readonly lease?: Duration | undefined;
-  /** About how many processes share the store; default 8. Limits below 20 units per node are checked directly. */
+  /**
+   * The approximate number of processes that share the store. Default 8. Limits below 20 units per process are checked directly.
+   */
   readonly nodes?: number | undefined;
   /**
-   * The most keys with a lease, per limiter; default 10,000. Beyond that the least recently used key is evicted. Keys
-   * longer than 1,024 characters are checked directly.
+   * The maximum number of keys with a lease, per limiter. Default 10,000. Beyond that, the least recently used key is evicted.
+   * Keys longer than 1,024 characters are checked directly.
    */
   readonly maxKeys?: number | undefined;
   /** Replaces this machine's monotonic clock in tests. */
@@ -33,17 +38,17 @@ export interface LeasedOptions {
 interface Group {
   readonly plan: Plan;
   readonly id: string;
-  /** Undefined: the plan is checked directly. */
+  /** The terms of leases. Undefined if the plan is checked directly. */
   readonly terms: Terms | undefined;
   readonly keys: Map<string, LeasedKey>;
   stopSweeping: (() => void) | undefined;
-  /** False once the group was dropped because it had no keys: equal plans must not use it any more. */
+  /** False once the group was dropped because it had no keys. Equal plans must no longer use it. */
   isListed: boolean;
 }
 
 /**
- * Wraps a store so that each process debits units in batches and spends them locally. Most decisions are then returned
- * synchronously, and never more passes than the limit.
+ * Wraps a store so that each process debits units in batches and spends them locally. Most decisions are then synchronous, and no
+ * more units pass than the limit allows.
  */
 export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePromise<Decision>> {
   const {
@@ -59,7 +64,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
   bound('leased.maxKeys', maxKeys);
   const node: Node = { store, now: clock.now.bind(clock), random, roundTrip: 0 };
   const groupByPlan = new WeakMap<Plan, Group>();
-  /** Groups with terms, by name and numbers: a policy function may return a new object for each hit. */
+  /** Groups with terms, by name and numbers, because a policy function may return a new object for each hit. */
   const groups = new Map<string, Group>();
   let lastPlan: Plan | undefined;
   let lastGroup: Group | undefined;
@@ -97,7 +102,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     const { terms, keys } = group;
     if (terms === undefined) return store.apply(hit);
     const found = keys.get(hit.key);
-    // A refund of what the fallback charged does not belong to a lease.
+    // A refund of units that the fallback charged does not belong to a lease.
     if (!isClosed && hit.mode === 'whole' && isCacheable(hit.key) && hit.of?.source !== 'fallback') {
       if (hit.verb === 'take') return (found ?? add(group, terms, hit.key)).take(hit);
       if (hit.verb === 'peek' && found !== undefined) return found.peek(hit);
@@ -153,7 +158,7 @@ export function leased(store: Store, options: LeasedOptions = {}): Store<MaybePr
     }
   }
 
-  /** Returns all leases before it closes the store. */
+  /** Returns all leases, then closes the store. */
   async function close(): Promise<void> {
     isClosed = true;
     const entries = [...groups.values()].flatMap(({ keys }) => [...keys.values()]);

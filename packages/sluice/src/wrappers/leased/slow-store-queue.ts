@@ -1,7 +1,7 @@
 /**
- * Hits of one key that wait for a store which takes longer to answer than a lease lasts. They go to the store together, as
- * one hit, one request at a time: with a request per hit, a slow store would never catch up. Every hit in a request arrived
- * before the request was sent, so a late answer is as good as an answer to that hit alone.
+ * A queue of hits of one key, for a store that takes longer to answer than a lease lasts. Waiting hits are sent to the store
+ * together, as one hit, and one request at a time. With a request per hit, a slow store would never catch up. Every hit in a
+ * request arrived before the request was sent, so the answer is as valid as an answer to that hit alone.
  */
 import type { Decision, Hit, MaybePromise } from '../../engine/contract.ts';
 
@@ -17,7 +17,7 @@ export class SlowStoreQueue {
   private readonly ask: (hit: Hit) => MaybePromise<Decision>;
   private readonly deny: (answer: Decision) => Decision;
 
-  /** `deny` makes the decision for a hit that the answer of the store was not enough for. */
+  /** `deny` makes the decision for a hit that gets no units, because the store granted too few. */
   constructor(ask: (hit: Hit) => MaybePromise<Decision>, deny: (answer: Decision) => Decision) {
     this.ask = ask;
     this.deny = deny;
@@ -44,7 +44,10 @@ export class SlowStoreQueue {
     this.isAsking = false;
   }
 
-  /** First come, first served. If the fallback answered in place of the store, each hit asks for itself. */
+  /**
+   * Distributes an answer among the hits, first come, first served. If the fallback answered instead of the store, each hit is
+   * sent separately.
+   */
   private async serve(group: readonly Waiter[], answer: Decision): Promise<void> {
     let left = answer.taken;
     for (const { hit, resolve } of group) {

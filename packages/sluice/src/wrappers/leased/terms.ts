@@ -1,7 +1,7 @@
 /**
- * The terms on which a plan is leased. Units are debited now and spent up to τ later, so the store runs a smaller bucket,
- * or remembers a debit for longer, by as much as that delay could add. docs/decisions/0020-strict-leases.md has the proof;
- * it calls the duration of a lease τ.
+ * The terms on which a plan is leased. Units are debited now and spent up to τ later. To make up for this delay, the store runs a
+ * smaller bucket, or remembers a debit for longer. docs/decisions/0020-strict-leases.md has the proof; it calls the duration of a
+ * lease τ.
  */
 import type { Decision, Millis, PlacedPolicy, Plan } from '../../engine/contract.ts';
 import type { Lease } from './lease.ts';
@@ -27,50 +27,50 @@ export interface Terms {
   readonly duration: Millis;
   /** The longest lease while the limit is binding. */
   readonly bindingDuration: Millis;
-  /** The longest window. A limit that was binding is taken to bind for this long. */
+  /** The longest window. A limit that was binding counts as binding for this long. */
   readonly window: Millis;
-  /** The window lasts for many leases, so units that are lost with a process are missed for long. */
+  /** Whether the window lasts for many leases, so that units that are lost with a process are missing for a long time. */
   readonly hasLongWindow: boolean;
-  /** The plan that the store runs, for leases and direct checks alike: they share one row. */
+  /** The plan that the store runs, for leases and direct checks alike, because they share one row. */
   readonly plan: Plan;
-  /** The same plan for a lease that lasts τ. A log records such a lease as of a later instant. */
+  /** The same plan, for a lease that lasts τ. A log records such a lease at a later instant. */
   readonly longPlan: Plan;
   /** The largest cost that can pass. */
   readonly largestCost: number;
-  /** A node asks for at most the units left in the store divided by this. */
+  /** A node requests at most the units left in the store divided by this number. */
   readonly remainingDivisor: number;
-  /** But for at least this many units, if demand is that high. */
+  /** A node requests at least this many units, if demand is that high. */
   readonly minBatch: number;
   /** Fraction of the expected demand that a batch covers while the limit is not binding. */
   readonly fill: number;
-  /** Units within τ. A node with higher demand takes leases of `bindingDuration`; Infinity: demand does not matter. */
+  /** Demand, in units within τ, above which a node takes leases of `bindingDuration`. Infinity if demand does not matter. */
   readonly lightDemand: number;
-  /** The shortest time that a new lease lasts. */
+  /** The shortest duration of a new lease. */
   readonly minDuration: Millis;
-  /** Units left at the end of a lease become part of the next one, if that is granted in the same window. */
+  /** Whether units left at the end of a lease become part of the next lease, if that is granted in the same window. */
   readonly isRenewable: boolean;
-  /** Units that are not returned are missed until the window ends. Those of a bucket or a log are replenished anyway. */
+  /** Whether units that are not returned are missing until the window ends. Units of a bucket or a log are replenished anyway. */
   readonly hasWindows: boolean;
   /** The lease that a decision of the store grants. */
   readonly leaseFrom: (decision: Decision, askedAt: Millis) => Lease;
-  /** Units of the lease that may be returned to the store now. */
+  /** Number of units of the lease that may be returned to the store now. */
   readonly returnable: (lease: Lease, now: Millis) => number;
 }
 
 type LeasablePolicy = PlacedPolicy & { readonly lease: NonNullable<PlacedPolicy['algorithm']['lease']> };
 
-/** The policies of a plan by what their units do while they are leased. */
+/** The policies of a plan, grouped by what happens to their units while they are leased. */
 interface Kinds {
   readonly all: readonly LeasablePolicy[];
-  /** Buckets: their units fade, because the store replenishes them while they are held. */
+  /** Buckets, whose units fade, because the store replenishes them while they are held. */
   readonly buckets: readonly LeasablePolicy[];
-  /** Windows: their units last until the window ends. */
+  /** Windows, whose units last until the window ends. */
   readonly windows: readonly LeasablePolicy[];
-  /** Logs: their units last for a fixed time after the entry. */
+  /** Logs, whose units last for a fixed time after the entry. */
   readonly logs: readonly LeasablePolicy[];
 }
 
-/** The terms for a plan; undefined if it cannot be leased, or if leases would not save calls. */
+/** The terms for a plan. Undefined if the plan cannot be leased, or if leases would not save calls. */
 export function termsOf(plan: Plan, maxDuration: Millis, nodes: number): Terms | undefined {
   const kinds = kindsOf(plan);
   if (kinds === undefined) return undefined;
@@ -85,7 +85,7 @@ export function termsOf(plan: Plan, maxDuration: Millis, nodes: number): Terms |
   const largestCost = Math.min(...reduced.policies.map(({ limit }) => limit));
   if (largestCost < MIN_UNITS_PER_NODE * nodes) return undefined;
 
-  /** What one node gets if all nodes share evenly what is replenished in that time. */
+  /** Number of units that one node gets if all nodes share evenly what is replenished in that time. */
   const evenShare = ({ limit, window }: LeasablePolicy, time: Millis): number =>
     (limit * time) / (window * nodes);
   const window = Math.max(...all.map((policy) => policy.window));
@@ -98,7 +98,7 @@ export function termsOf(plan: Plan, maxDuration: Millis, nodes: number): Terms |
     plan: reduced,
     longPlan: logs.length === 0 ? reduced : longLeasePlan(reduced, duration),
     largestCost,
-    // Windows and logs replenish late: all nodes have to get by with what is left now.
+    // Windows and logs replenish late, so all nodes have to get by with the units that are left now.
     remainingDivisor: hasWindows || logs.length > 0 ? REMAINING_DIVISOR * nodes : REMAINING_DIVISOR,
     minBatch: Math.max(
       MIN_BATCH,
@@ -129,7 +129,7 @@ function kindsOf(plan: Plan): Kinds | undefined {
   };
 }
 
-/** The plan with B′ in place of B, and logs that remember for σ longer. Decisions announce these limits. */
+/** The plan with B′ instead of B, and with logs that remember entries for σ longer. Decisions report these limits. */
 function reducedPlan(plan: Plan, { all }: Kinds, duration: Millis, bindingDuration: Millis): Plan {
   return {
     ...plan,
@@ -145,7 +145,7 @@ function reducedPlan(plan: Plan, { all }: Kinds, duration: Millis, bindingDurati
   };
 }
 
-/** The plan by which a log records the entry of a lease as of the end of its sub-window of length τ. */
+/** The plan with which a log records the entry of a lease at the end of its sub-window of length τ. */
 function longLeasePlan(plan: Plan, duration: Millis): Plan {
   return {
     ...plan,
@@ -162,7 +162,10 @@ function fillOf({ all, buckets, windows }: Kinds): number {
   return windows.length > 0 ? WINDOW_FILL : BUCKET_FILL;
 }
 
-/** It begins when the node asked, and ends with the policy whose units end first, at most τ later. */
+/**
+ * The lease that a decision grants. It begins when the node asked, and ends with the policy whose units end first, at most τ
+ * later.
+ */
 function leaseFrom({ all, buckets }: Kinds, duration: Millis, decision: Decision, askedAt: Millis): Lease {
   let lasts = Infinity;
   let counted = Infinity;
@@ -185,7 +188,10 @@ function leaseFrom({ all, buckets }: Kinds, duration: Millis, decision: Decision
   };
 }
 
-/** A lease of age a returns only what is above r·a: the bucket has replenished the rest. */
+/**
+ * Number of units of a lease that may be returned. A lease of age a returns only the units above r·a, because the bucket has
+ * replenished the rest.
+ */
 function returnable({ buckets }: Kinds, { left, askedAt, countedUntil }: Lease, now: Millis): number {
   const arrival = now + MAX_RETURN_DELAY;
   if (arrival >= countedUntil) return 0;

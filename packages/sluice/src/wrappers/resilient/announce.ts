@@ -1,11 +1,11 @@
-/** Tells the owner of a store about failures that callers may not notice, because the fallback answers them. */
+/** Warns the owner of a store about failures that callers may not notice because the fallback answers. */
 import type { Store } from '../../engine/contract.ts';
 import { type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
 import { warnOnce } from '../../internal/warn.ts';
 import type { BreakerEvent } from './breaker.ts';
 import type { Fallback } from './fallback.ts';
 
-/** Faults of one key or one hit. They say nothing about the health of the store, so no breaker counts them. */
+/** Faults that concern one key or one hit. They say nothing about the health of the store, so no circuit breaker counts them. */
 export type HitFault = 'wrong-type' | 'script' | 'overloaded';
 
 interface Notice {
@@ -23,7 +23,7 @@ const NOTICES: Readonly<Record<HitFault, Notice>> = {
   script: {
     code: 'SLUICE_STORE_SCRIPT',
     problem: 'the store could not run the script of a check',
-    advice: 'Check the version and the rights of the server.',
+    advice: 'Check the version of the server and the permissions of its user.',
   },
   overloaded: {
     code: 'SLUICE_STORE_OVERLOADED',
@@ -37,13 +37,13 @@ export function isHitFault(fault: StoreFault): fault is HitFault {
 }
 
 export interface Announce {
-  /** Reports to `onEvent`; without it, the first breaker that opens leads to a warning. */
+  /** Calls `onEvent` or, without it, warns when the first circuit breaker opens. */
   breaker(event: BreakerEvent): void;
   /** Warns once for each kind of `HitFault`, unless callers get the error anyway. */
   fault(fault: StoreFault, error: unknown): void;
 }
 
-/** `store`: the object that warnings are about, so that each appears once for it. */
+/** `store` is the object that warnings are about. Each warning appears once for it. */
 export function announceFor(
   store: Store,
   { effect, hidesFailures }: Fallback,
@@ -51,7 +51,7 @@ export function announceFor(
 ): Announce {
   function openWarning({ fault, error, node }: BreakerEvent & { type: 'open' }): string {
     const what = node === undefined ? 'the store' : `node ${node} of the store`;
-    return `${what} does not answer (${reason(fault, error)}). Until it does, ${effect} (option onFailure). Pass onEvent to be told each time it stops and starts answering.`;
+    return `${what} does not answer (${reason(fault, error)}). Until it does, ${effect} (option onFailure). Pass onEvent to be notified whenever it stops or starts answering.`;
   }
 
   return {
@@ -60,7 +60,7 @@ export function announceFor(
         if (onEvent !== undefined) onEvent(event);
         else if (event.type === 'open') warnOnce('SLUICE_STORE_UNAVAILABLE', openWarning(event), store);
       } catch {
-        // An error of the listener must not reject a check.
+        // An error that `onEvent` throws must not reject a check.
       }
     },
     fault(fault, error) {

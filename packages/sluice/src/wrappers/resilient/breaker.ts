@@ -1,14 +1,15 @@
 /**
- * Circuit breakers. There is one for a store, or one for each node of a cluster, and it counts consecutive failures. While
- * it is open, hits are not sent; probes find out when the store is back.
+ * Circuit breakers. There is one per store, or one per node of a cluster. It opens after several consecutive failures. While it
+ * is open, no hits are sent, and probes find out when the store is back.
  */
 import { systemClock } from '../../internal/clock.ts';
 import type { Hit, Millis } from '../../engine/contract.ts';
 import type { StoreFault } from '../../internal/errors.ts';
 
 /**
- * `open`: the breaker opened, so the store is not asked until a probe succeeds. `close`: it closed after `openFor`.
- * `node`: on a cluster, the address of the node concerned, if the client reports it.
+ * An event of a circuit breaker. With `open`, the breaker opened, and the store is not asked until a probe succeeds. With
+ * `close`, the breaker closed after `openFor` milliseconds. On a cluster, `node` is the address of the node concerned, if the
+ * client reports it.
  */
 export type BreakerEvent =
   | {
@@ -19,29 +20,29 @@ export type BreakerEvent =
     }
   | { readonly type: 'close'; readonly openFor: Millis; readonly node?: string | undefined };
 
-/** Consecutive failures that open the breaker. With a deadline of 50 ms it then opens within 200 ms. */
+/** Number of consecutive failures that open the breaker. With a deadline of 50 ms, it opens within 200 ms. */
 const FAILURES_TO_OPEN = 4;
-/** Failures of hits that were in flight together count once within this time: they may have the same cause. */
+/** Milliseconds within which failures of hits that were in flight together count once, because they may have the same cause. */
 const SAME_CAUSE_WITHIN: Millis = 10;
-/** How often an open breaker is probed, and therefore when a denied caller may try again. */
+/** Milliseconds between probes of an open breaker, and therefore until a denied caller may try again. */
 export const PROBE_EVERY: Millis = 100;
-/** If the last probe is older than this, the state of the store is unknown, and hits wait for the next probe. */
+/** If the last probe is older than this, in milliseconds, the state of the store is unknown, and hits wait for the next probe. */
 const STALE_AFTER: Millis = 1000;
-/** Breakers kept for the nodes of a cluster. Beyond this, the oldest one is dropped. */
+/** Maximum number of breakers for the nodes of a cluster. Beyond this, the oldest one is dropped. */
 const MAX_NODES = 1000;
 
 export class Breaker {
   readonly node: string | undefined;
-  /** When it opened; 0 while it is closed. */
+  /** When the breaker opened, or 0 while it is closed. */
   openedAt: Millis = 0;
   /** The probe that hits wait for, if the last one was too long ago. */
   awaitedProbe: Promise<void> | undefined;
   #failures = 0;
   /** When a failure was last counted. */
   #countedAt: Millis = -Infinity;
-  /** Number of the last hit that was sent before that. */
+  /** Number of the last hit that was sent before that failure was counted. */
   #countedTo = 0;
-  /** Probes in flight. */
+  /** Number of probes in flight. */
   #probing = 0;
   #probedAt: Millis = 0;
 
@@ -49,7 +50,7 @@ export class Breaker {
     this.node = node;
   }
 
-  /** Returns how long the breaker was open, if this success closes it. */
+  /** Records a success. Returns how long the breaker was open if this success closes it. */
   succeeded(): Millis | undefined {
     this.#failures = 0;
     if (this.openedAt === 0) return undefined;
@@ -58,7 +59,10 @@ export class Breaker {
     return openFor;
   }
 
-  /** `hit`: number of the hit that failed; `latest`: number of the last hit sent. Returns true if this opens the breaker. */
+  /**
+   * Records a failure. `hit` is the number of the hit that failed, and `latest` the number of the last hit sent. Returns true if
+   * this failure opens the breaker.
+   */
   failed(hit: number, latest: number): boolean {
     if (this.openedAt > 0) return false;
     const now = systemClock.now();
@@ -70,7 +74,7 @@ export class Breaker {
     return true;
   }
 
-  /** Calls `ask` to send a probe, if one is due. The promise must not reject. */
+  /** Calls `ask` to send a probe, if one is due. The promise that `ask` returns must not reject. */
   probe(ask: () => Promise<unknown>): void {
     const now = systemClock.now();
     if (now < this.#probedAt + PROBE_EVERY) return;

@@ -1,4 +1,4 @@
-/** Deadlines of the same duration expire in the order in which they were set, so one queue and one timer serve them all. */
+/** Manages deadlines with one queue and one timer. Deadlines of the same duration expire in the order in which they were set. */
 import { LONGEST_TIMEOUT, systemClock } from '../../internal/clock.ts';
 import type { Millis } from '../../engine/contract.ts';
 
@@ -10,13 +10,14 @@ interface Deadline {
 
 export interface Deadlines {
   /**
-   * Calls `expire` with `since` at `due`, unless the returned function is called first. By default a deadline starts now and
-   * has the common duration. Setting a deadline earlier than the last one is slower, so it should be rare.
+   * Sets a deadline. Calls `expire` with `since` at the time `due`, unless the returned function is called first. By default, a
+   * deadline starts now and has the common duration. Setting a deadline that is earlier than the last one is slower, so it should
+   * be rare.
    */
   set(expire: (since: Millis) => void, since?: Millis, due?: Millis): () => void;
 }
 
-/** A timer that fires later than this was delayed by a stalled event loop. */
+/** A timer that fires this many milliseconds late was delayed by a stalled event loop. */
 const STALL: Millis = 5;
 
 /**
@@ -28,14 +29,14 @@ function afterReading(run: () => void): void {
   setImmediate(run);
 }
 
-/** `duration`: that of every deadline, unless `set` is given another end. */
+/** `duration` applies to every deadline, unless `set` is given another end. */
 export function deadlines(duration: Millis): Deadlines {
   let queue: Deadline[] = [];
   let head = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   /** When the timer should fire. */
   let timerDue = 0;
-  /** When hits last got more time because of a stall. */
+  /** When hits were last given more time because of a stall. */
   let stalledAt = -Infinity;
   let armedWith = setTimeout;
 
@@ -44,7 +45,7 @@ export function deadlines(duration: Millis): Deadlines {
     if (head === queue.length) {
       queue = [];
       head = 0;
-      // No hit is waiting: the timer may fire, but must not keep the process alive.
+      // No hit is waiting, so the timer must not keep the process alive.
       timer?.unref?.();
     } else if (head > 1000 && 2 * head > queue.length) {
       queue = queue.slice(head);
@@ -58,8 +59,8 @@ export function deadlines(duration: Millis): Deadlines {
   }
 
   /**
-   * After a stall, the client may not even have sent the hits that it was given before. Overdue hits then get as much more
-   * time as the timer was late, at most the duration of a deadline, and each hit only once.
+   * Expires deadlines that are due. After a stall, the client may not even have sent the hits that it was given before. So
+   * overdue hits get as much more time as the timer was late, but at most the duration of a deadline, and each hit only once.
    */
   function expireDue(late: Millis): void {
     timer = undefined;
@@ -78,7 +79,8 @@ export function deadlines(duration: Millis): Deadlines {
 
   function arm(): void {
     if (head === queue.length) return;
-    // When fake timers are removed, their pending timers are lost: one set with another `setTimeout` may never fire.
+    // When fake timers are removed, their pending timers are lost, so a timer that was set with another `setTimeout` may never
+    // fire.
     if (armedWith !== setTimeout) timer = undefined;
     armedWith = setTimeout;
     timer?.ref?.();

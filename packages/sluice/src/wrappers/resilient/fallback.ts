@@ -8,7 +8,7 @@ import { checkOptionNames, positive } from '../../internal/options.ts';
 import { PROBE_EVERY } from './breaker.ts';
 import { type Local, localDecisions } from './local.ts';
 
-/** A limiter that decides in place of the store, such as one in memory with a share of the limit. */
+/** A limiter that decides instead of the store, such as one in memory with a share of the limit. */
 export type Substitute = Pick<
   AnyLimiter,
   'take' | 'peek' | 'refund' | 'release' | 'block' | 'unblock' | 'reset'
@@ -16,30 +16,31 @@ export type Substitute = Pick<
   Partial<Pick<AnyLimiter, 'renew'>>;
 
 /**
- * What decides when the store cannot be asked. `'local'`: each limiter's own policies, counted in this process alone.
- * `{ local: 0.25 }`: the same with a quarter of each limit, for four processes. `'throw'`: checks reject with a
- * `StoreUnavailable`. `'allow'` and `'deny'`: always the same answer. A limiter: that limiter, for all limiters of the store.
+ * Selects what decides when the store cannot be asked. With `'local'`, each limiter's own policies decide, counted in this
+ * process alone. With `{ local: 0.25 }`, they decide with a quarter of each limit, for four processes. With `'throw'`, checks
+ * reject with a `StoreUnavailable`. With `'allow'` or `'deny'`, every check gets the same answer. If it is a limiter, that
+ * limiter decides for all limiters of the store.
  */
 export type OnFailure = 'local' | { readonly local: number } | 'throw' | 'allow' | 'deny' | Substitute;
 
 export interface Fallback {
   /**
-   * Answers in place of the store. `isChargedByStore`: the hit gives back what the store charged, so nothing is given back
+   * Answers instead of the store. If `isChargedByStore` is true, the hit refunds what the store charged, so nothing is refunded
    * here. Rejects with a StoreUnavailable if `onFailure` is 'throw'.
    */
   answer(hit: Hit, fault: StoreFault, cause?: unknown, isChargedByStore?: boolean): Promise<Decision>;
-  /** Gives back what the fallback charged. With 'allow', nothing was charged. */
+  /** Refunds what the fallback charged. With 'allow', nothing was charged. */
   giveBack(hit: Hit): Promise<Decision>;
   /** Renews a place that was taken from the fallback. */
   renew(hit: Hit): Promise<Decision>;
-  /** What the fallback does, as the end of a sentence that begins with "Until then". */
+  /** What the fallback does, as the end of a sentence that begins with "Until it does,". */
   readonly effect: string;
-  /** Callers get an answer as if nothing had failed. */
+  /** Whether callers get an answer as if nothing had failed. */
   readonly hidesFailures: boolean;
   close(): MaybePromise<void>;
 }
 
-/** `clock`: the clock for 'local'; default the system clock. */
+/** Creates the fallback. `clock` is the clock for 'local'. Default: the system clock. */
 export function fallbackTo(onFailure: OnFailure, clock?: GivenClock): Fallback {
   const share = shareIn(onFailure);
   if (share !== undefined) return localFallback(localDecisions(share, clock));
@@ -65,7 +66,7 @@ function isSubstitute(given: unknown): given is Substitute {
   return typeof (given as Substitute | undefined)?.take === 'function';
 }
 
-/** The share of each limit that this process may use; undefined unless 'local' was chosen. */
+/** The share of each limit that this process may use. Undefined unless 'local' was chosen. */
 function shareIn(onFailure: OnFailure): number | undefined {
   if (onFailure === 'local') return 1;
   if (typeof onFailure !== 'object' || onFailure === null || !('local' in onFailure)) return undefined;
@@ -96,7 +97,7 @@ function localFallback(local: Local): Fallback {
 }
 
 function limiterFallback(limiter: Substitute): Fallback {
-  /** The decision of that limiter, by the decision that the caller was given. It may itself come from a fallback. */
+  /** The decision of the given limiter, by the decision that the caller received. It may itself come from a fallback. */
   const originals = new WeakMap<object, Decision>();
 
   function asFallback(answer: Decision): Decision {
@@ -151,12 +152,15 @@ function fixedFallback(allowed: boolean, effect: string): Fallback {
   };
 }
 
-/** The store could not renew a place, but counts it until its lease ends. `at` still identifies it. */
+/**
+ * The answer to a renewal that the store could not make. The store counts the place until its lease ends, and `at` still
+ * identifies the place.
+ */
 function stillHeld(hit: Hit): Decision {
   return { ...declaredDecision(hit, true), source: 'store', at: hit.of?.at };
 }
 
-/** A decision without a store: the numbers of an unused key, or a denial until the next probe. */
+/** A decision without a store. It has the numbers of an unused key, or denies until the next probe. */
 function declaredDecision({ plan, verb, cost }: Hit, allowed: boolean): Decision {
   const taken = allowed && (verb === 'take' || verb === 'reserve') ? cost : 0;
   return fallbackDecision(plan.policies, allowed, taken, allowed ? 0 : PROBE_EVERY);

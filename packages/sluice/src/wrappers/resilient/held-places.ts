@@ -1,6 +1,6 @@
 /**
- * The places that this process holds, and until when. A failed release may be repeated only while the store still counts
- * the place: after its lease has ended, a release would free the place of another holder.
+ * Records the places that this process holds, and until when. A failed release may be repeated only while the store still counts
+ * the place, because after its lease has ended, a release would free the place of another holder.
  */
 import { systemClock } from '../../internal/clock.ts';
 import { type Hit, leaseOf, type Millis, type Plan } from '../../engine/contract.ts';
@@ -13,16 +13,19 @@ interface Hold {
   left: number;
 }
 
-/** Holds of one row, oldest first, by what charged them. */
+/** Holds of one row, oldest first. Those that the store charged are separate from those of the fallback. */
 interface Row {
   readonly store: Hold[];
   readonly fallback: Hold[];
 }
 
-/** Fraction of a lease that is relied on: clocks of two machines run alike to one part in a thousand. */
+/** Fraction of a lease that a process relies on. The clocks of two machines may differ in rate by one part in a thousand. */
 const CLOCK_ACCURACY = 0.999;
 
-/** The earliest end of the lease of a hit that was sent at this time. The store charges it later, so the lease ends later. */
+/**
+ * The earliest time at which the lease of a hit can end that was sent at this time. The store charges the hit later, so the lease
+ * ends later.
+ */
 export function leaseEnd(plan: Plan, sent: Millis): Millis {
   return sent + leaseOf(plan) * CLOCK_ACCURACY;
 }
@@ -32,10 +35,10 @@ export function rowIdOf({ plan, key }: Pick<Hit, 'plan' | 'key'>): string {
   return `${plan.name}\0${plan.signature}\0${key}`;
 }
 
-/** Ended leases are swept after this many new holds, or after as many as there are rows if that is more. */
+/** Ended leases are removed after this many new holds, or after as many as there are rows if that is more. */
 const SWEEP_AFTER = 1000;
 
-/** Beyond this number, rows are not recorded, so failed releases of their places are not repeated. */
+/** Maximum number of rows. Further rows are not recorded, so failed releases of their places are not repeated. */
 const MAX_ROWS = 100_000;
 
 /** The rows of all plans that have the same name and signature, by key. */
@@ -44,7 +47,7 @@ type Rows = Map<string, Row>;
 /** All places that this process holds, by row. */
 export class HeldPlaces {
   private readonly groups = new Map<string, Rows>();
-  /** The same groups by plan, so that their id is built only once. */
+  /** The same rows by plan, so that the id is built only once per plan. */
   private byPlan = new WeakMap<Plan, Rows>();
   private rows = 0;
   /** Holds added since the last sweep. */
@@ -67,7 +70,7 @@ export class HeldPlaces {
     if (++this.addedSinceSweep > Math.max(SWEEP_AFTER, this.rows)) this.sweep();
   }
 
-  /** Removes places from the oldest holds. Returns until when all of them are held; undefined if some are not recorded. */
+  /** Removes places from the oldest holds. Returns until when all of them are held, or undefined if some are not recorded. */
   remove({ plan, key, cost }: Hit, isFallback: boolean): Millis | undefined {
     const group = this.groupOf(plan);
     const row = group.get(key);
@@ -128,7 +131,7 @@ export class HeldPlaces {
       }
       if (group.size === 0) this.groups.delete(id);
     }
-    // A plan must not find a group that was removed.
+    // A plan must not find rows that were removed.
     this.byPlan = new WeakMap();
   }
 
@@ -147,13 +150,19 @@ function dropEnded(holds: Hold[], now: Millis): void {
   if (ended > 0) holds.splice(0, ended);
 }
 
-/** Resets remembered by row. When an older one is dropped, all rows count as reset at that time, so nothing is returned twice. */
+/**
+ * Maximum number of resets that are remembered. When an older one is dropped, all rows count as reset at that time, so that
+ * nothing is returned twice.
+ */
 const MAX_RESETS = 1000;
 
-/** When rows were last reset. A charge made before a reset must not be given back after it: the row no longer counts it. */
+/**
+ * Records when rows were last reset. A charge that was made before a reset must not be refunded after it, because the row no
+ * longer counts the charge.
+ */
 export class Resets {
   private readonly times = new Map<string, Millis>();
-  /** Every row counts as reset at this time. */
+  /** All rows count as reset at this time. */
   private allBefore = -Infinity;
 
   add(id: string): void {

@@ -1,6 +1,6 @@
 /**
- * How much of a charge may be given back when its answer came after the deadline, so that no caller used it. Units that a
- * bucket has replenished since then, or that a window no longer counts, must not be given back a second time.
+ * Determines how much of a charge may be refunded if its answer came after the deadline, so that no caller used it. Units that a
+ * bucket has replenished since then, or that a window no longer counts, must not be refunded a second time.
  */
 import { type Decision, type Hit, leaseOf, type Millis, type Plan } from '../../engine/contract.ts';
 
@@ -10,8 +10,8 @@ const MAX_REFUND_DELAY: Millis = 1000;
 const GRAIN = 1 / 1024;
 
 /**
- * The hits that undo a charge which the store made for `hit` after its caller had been given another answer. `sent`: when
- * the hit was sent. `keepsRates`: only places are released, and charges to rates stay.
+ * The hits that undo a charge which the store made for `hit` after its caller had been given another answer. `sent` is when the
+ * hit was sent. If `keepsRates` is true, only places are released, and charges to rates stay.
  */
 export function hitsToUndo(
   hit: Hit,
@@ -33,7 +33,7 @@ export function hitsToUndo(
   return hits;
 }
 
-/** How much of a charge every rate of the plan still counts when the charge has this age. */
+/** The part of a charge that every rate of the plan still counts when the charge has this age. */
 function refundable(plan: Plan, { taken, policies }: Decision, age: Millis): number {
   let least = taken;
   let rates = 0;

@@ -7,7 +7,7 @@ import type { GivenClock } from '../../internal/clock.ts';
 import { memory } from '../../stores/memory/memory.ts';
 import { PROBE_EVERY } from './breaker.ts';
 
-/** Keys kept for each limiter. When it is full, the key closest to being fully replenished is evicted. */
+/** Maximum number of keys for each limiter. Beyond that, the key closest to being fully replenished is evicted. */
 const MAX_KEYS = 100_000;
 
 /** Answers hits without the store. */
@@ -16,7 +16,7 @@ export interface Local {
   close(): MaybePromise<void>;
 }
 
-/** `share`: the fraction of each limit that this process may use. */
+/** `share` is the fraction of each limit that this process may use. */
 export function localDecisions(share: number, clock: GivenClock | undefined): Local {
   const store: Store<Decision> = memory({ maxKeys: MAX_KEYS, clock });
   const sharedPlans = new WeakMap<Plan, Plan>();
@@ -43,7 +43,7 @@ export function localDecisions(share: number, clock: GivenClock | undefined): Lo
   };
 }
 
-/** A policy by which every unit costs more, so that only this share of the limit passes, but at least one unit. */
+/** Changes a policy so that every unit costs more. Only this share of the limit passes, but at least one unit. */
 function withShare(policy: PlacedPolicy, share: number): PlacedPolicy {
   const { algorithm, limit } = policy;
   const price = Math.max(1, Math.min(withoutFloatError(1 / share), limit));
@@ -69,7 +69,7 @@ function withShare(policy: PlacedPolicy, share: number): PlacedPolicy {
   };
 }
 
-/** Rounds a value that is almost an integer: 1 / (1 / 49) is not 49. */
+/** Rounds a value that is almost an integer; for example, 1 / (1 / 49) is not exactly 49. */
 function withoutFloatError(value: number): number {
   const whole = Math.round(value);
   return Math.abs(value - whole) < 1e-9 ? whole : value;

@@ -1,25 +1,25 @@
-/** Refunds and releases that have not reached the store. They are retried until they would come too late. */
+/** Keeps refunds and releases that have not reached the store, and retries them until they would come too late. */
 import { systemClock } from '../../internal/clock.ts';
 import type { Hit, Millis } from '../../engine/contract.ts';
 import { quietClock } from '../shared/quiet-clock.ts';
 
-/** Something to give back to the store. */
+/** A refund or release that has not reached the store. */
 export interface PendingReturn {
-  /** The row that it belongs to, as `rowIdOf` names it. */
+  /** The id of the row, from `rowIdOf`. */
   readonly id: string;
-  /** The hit that failed, or whose charge is undone. It selects the breaker to ask. */
+  /** The hit that failed, or whose charge is undone. It determines which circuit breaker applies. */
   readonly hit: Hit;
-  /** The hits to send now; none if it is too late. */
+  /** The hits to send now. Empty if it is too late. */
   due(now: Millis): readonly Hit[];
   /** When the lease of the released places ends. */
   readonly until: Millis;
-  /** How many places are released; undefined if no caller held them. */
+  /** Number of places that are released. Undefined if no caller held them. */
   readonly released?: number | undefined;
 }
 
 export interface PendingReturns {
   add(pending: PendingReturn): void;
-  /** Tries all of them now. */
+  /** Retries all pending returns now. */
   retry(): void;
   /** Removes a pending release of this many places of a row, and returns it. */
   removeRelease(id: string, cost: number): PendingReturn | undefined;
@@ -27,11 +27,11 @@ export interface PendingReturns {
   readonly size: number;
 }
 
-/** Beyond this number, a further one is dropped; its place is free when its lease ends. */
+/** Maximum number of pending returns. A further one is dropped, and its place becomes free when its lease ends. */
 const MAX_PENDING = 10_000;
 const RETRY_EVERY: Millis = 100;
 
-/** `attempt` tries one of them, and returns false if it has to wait. */
+/** `attempt` tries one pending return, and returns false if it has to wait. */
 export function pendingReturns(attempt: (pending: PendingReturn) => boolean): PendingReturns {
   let waiting: PendingReturn[] = [];
   let stopTimer: (() => void) | undefined;
@@ -51,7 +51,7 @@ export function pendingReturns(attempt: (pending: PendingReturn) => boolean): Pe
     const inTime = waiting.filter((pending) => pending.due(now).length > 0);
     waiting = [];
     const failed = inTime.filter((pending) => !attempt(pending));
-    // `attempt` may have added some.
+    // `attempt` may have added further returns.
     waiting = [...failed, ...waiting];
     schedule();
   }

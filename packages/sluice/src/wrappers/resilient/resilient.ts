@@ -1,9 +1,9 @@
 /**
- * Makes a store that may fail answer in time: a deadline for each hit, a limit on hits in flight, and a circuit breaker that
- * stops asking a store that does not answer. `onFailure` selects the answer for these cases.
+ * Makes a store that may fail answer in time. There is a deadline for each hit, a limit on hits in flight, and a circuit breaker
+ * that stops asking a store that does not answer. `onFailure` selects the answer for these cases.
  *
- * A hit is never sent twice, unless it is certain that the store did not apply it. A charge belongs to the decision that
- * reported it: a charge that the store made after the deadline is undone, and a charge of the fallback is given back there.
+ * A hit is never sent twice, unless it is certain that the store did not apply it. A charge belongs to the decision that reported
+ * it. So a charge that the store made after the deadline is undone, and a charge of the fallback is refunded to the fallback.
  * docs/decisions/0029-late-answers-and-failed-releases.md has the rules.
  */
 import { systemClock } from '../../internal/clock.ts';
@@ -32,21 +32,30 @@ export type { BreakerEvent, OnFailure, Substitute };
 
 /** What happens to a hit when the store is slow or unavailable. */
 export interface ResilientOptions {
-  /** How long a hit may take; default 200 ms. Until the store has answered once, hits get up to two seconds, because clients connect first. */
+  /**
+   * How long a hit may take. Default 200 ms. Until the store has answered once, hits get up to two seconds, because clients
+   * connect first.
+   */
   readonly deadline?: Duration | undefined;
-  /** What decides when the store cannot be asked; default 'local': each limiter's own policies, counted in this process. */
+  /**
+   * What decides when the store cannot be asked. With 'local' (default), each limiter's own policies decide, counted in this
+   * process.
+   */
   readonly onFailure?: OnFailure | undefined;
-  /** The most hits in flight at the same time; further hits fail immediately. Default 10,000. */
+  /** The maximum number of hits in flight. Further hits fail immediately. Default 10,000. */
   readonly maxInFlight?: number | undefined;
-  /** Called when a breaker opens and when it closes. Without it, the first breaker that opens leads to a warning. */
+  /**
+   * Called when a circuit breaker opens and when it closes. Without this option, a warning is printed when the first breaker
+   * opens.
+   */
   readonly onEvent?: ((event: BreakerEvent) => void) | undefined;
 }
 
-/** How the stores of Sluice and `resilient` inform each other. */
+/** Functions through which the stores of Sluice and `resilient` inform each other. */
 export interface Hooks {
-  /** Called after units or places were given back in the background. */
+  /** Called after units or places were returned in the background. */
   readonly givenBack?: (hit: Hit) => void;
-  /** Returns the cluster node that serves a hit; undefined if it is not known. */
+  /** Returns the cluster node that serves a hit, or undefined if it is not known. */
   readonly nodeOf?: ((hit: Hit) => string | undefined) | undefined;
 }
 
@@ -54,11 +63,14 @@ export interface Hooks {
 export const DEADLINE: Millis = 200;
 /** How long a store may take for its first answer, from the first hit on, because clients connect in that time. */
 const STARTUP: Millis = 2000;
-/** How often a hit is sent again, until the first answer, if the client refused to send it because it is not connected. */
+/**
+ * Milliseconds until a hit is sent again if the client refused to send it because it is not connected. Applies until the first
+ * answer.
+ */
 const OFFLINE_RETRY: Millis = 20;
-/** Suffix of the name under which probes write: a row of its own, in the cluster slot of the key. */
+/** Suffix of the name under which probes write. They use a row of their own, in the cluster slot of the key. */
 const PROBE_SUFFIX = ':~probe';
-/** Answers in place of the store. If there is no error, the hit was not sent. */
+/** Answers instead of the store. Without an `error`, the hit was not sent. */
 type Otherwise = (fault: StoreFault, error?: unknown) => Promise<Decision>;
 
 /** Wraps a store with a deadline, a limit on hits in flight, a circuit breaker and a fallback. */
@@ -81,15 +93,18 @@ export function resilient(
   const hitDeadlines = deadlines(timeLimit);
   /** Deadlines of hits before the first answer. */
   const startupDeadlines = deadlines(STARTUP);
-  /** Empty unless a plan has a policy that holds what it charges, such as `concurrency`. */
+  /**
+   * The places that this process holds. Empty unless a plan has a policy such as `concurrency`, whose places are held until they
+   * are released.
+   */
   const heldPlaces = new HeldPlaces();
   const pending = pendingReturns(attempt);
   const resets = new Resets();
   let inFlight = 0;
-  /** Hits sent so far. */
+  /** Number of hits sent so far. */
   let sentCount = 0;
   let closed = false;
-  /** When the first answer is due; Infinity if no hit was sent yet; 0 after the first answer. */
+  /** When the first answer is due. Infinity if no hit was sent yet, and 0 after the first answer. */
   let startupEnd = Infinity;
 
   function apply(hit: Hit): Promise<Decision> {
@@ -100,7 +115,7 @@ export function resilient(
     return askOr(hit, undefined, (fault, error) => substitute(hit, fault, error));
   }
 
-  /** Asks the store. If it cannot be asked, or fails, `otherwise` answers. `until`: same as for `ask`. */
+  /** Asks the store. If it cannot be asked, or fails, `otherwise` answers. `until` is the same as for `ask`. */
   function askOr(hit: Hit, until: Millis | undefined, otherwise: Otherwise): Promise<Decision> {
     const breaker = breakerOf(hit);
     if (breaker.openedAt === 0) return askNow(hit, breaker, until, otherwise);
@@ -126,7 +141,7 @@ export function resilient(
   ): Promise<Decision> {
     if (inFlight >= maxInFlight) return overloaded(otherwise);
     return ask(hit, breaker, until, since).catch((error: unknown) => {
-      // An invalid policy is not an outage.
+      // An error about an invalid policy is not an outage.
       if (error instanceof SluiceError) throw error;
       const fault = faultIn(error);
       announce.fault(fault, error);
@@ -146,7 +161,7 @@ export function resilient(
     return decision;
   }
 
-  /** Gives back to the store or to the fallback, whichever made the charge. */
+  /** Refunds to the store or to the fallback, whichever made the charge. */
   function giveBack(hit: Hit): Promise<Decision> {
     const isHolding = leaseOf(hit.plan) > 0;
     const isFallback =
@@ -164,15 +179,18 @@ export function resilient(
     });
   }
 
-  /** If the caller repeats a failed release, this removes the pending one, so that only one place is freed. */
+  /**
+   * If the caller repeats a failed release, removes the pending release, so that only one place is freed. Returns until when the
+   * place is held.
+   */
   function pendingUntil(hit: Hit): Millis | undefined {
     return pending.size === 0 ? undefined : pending.removeRelease(rowIdOf(hit), hit.cost)?.until;
   }
 
   /**
    * Asks the store, and rejects at the deadline. A charge that the store reports after that is undone.
-   * `until`: when the lease of a released place ends; undefined if a failed hit must not be repeated.
-   * `since`: when the caller began to wait; default now.
+   * `until` is when the lease of a released place ends, or undefined if a failed hit must not be repeated. `since` is when the
+   * caller began to wait. Default now.
    */
   function ask(hit: Hit, breaker: Breaker, until?: Millis, since?: Millis): Promise<Decision> {
     return new Promise((resolve, reject) => {
@@ -218,7 +236,7 @@ export function resilient(
     });
   }
 
-  /** Until the store has answered once, its client may still be connecting, so hits get more time. */
+  /** Sets the deadline of a hit. Until the store has answered once, its client may still be connecting, so hits get more time. */
   function setDeadline(expire: (since: Millis) => void, since?: Millis): () => void {
     if (startupEnd === 0) return hitDeadlines.set(expire, since);
     const now = systemClock.now();
@@ -232,7 +250,7 @@ export function resilient(
   function undo(hit: Hit, decision: Decision, sent: Millis): void {
     const { plan } = hit;
     if (decision.taken === 0) return;
-    // With 'allow' the caller passed, and in mode 'always' every attempt counts, so these charges to rates stay.
+    // With 'allow', the caller was allowed, and in mode 'always', every attempt counts. So these charges to rates stay.
     const keepsRates = onFailure === 'allow' || hit.mode === 'always';
     const until = leaseOf(plan) > 0 ? leaseEnd(plan, sent) : Infinity;
     const id = rowIdOf(hit);
@@ -242,12 +260,15 @@ export function resilient(
     if (!closed && !attempt(toReturn)) pending.add(toReturn);
   }
 
-  /** Whether the store will still count what was sent then when a return reaches it, which takes at most the deadline. */
+  /**
+   * Whether a return can still reach the store while the store counts what was sent at `sent`. A return takes at most the
+   * deadline.
+   */
   function isDue(id: string, sent: Millis, until: Millis, now: Millis): boolean {
     return now + timeLimit < until && !resets.since(id, sent);
   }
 
-  /** Schedules another release of a place. Rates are not refunded later: they are replenished in time anyway. */
+  /** Schedules another release of a place. Rates are not refunded later, because they are replenished over time anyway. */
   function releaseLater(hit: Hit, sent: Millis, until: Millis | undefined): void {
     if (until === undefined) return;
     const id = rowIdOf(hit);
@@ -283,7 +304,7 @@ export function resilient(
   }
 
   function failed(breaker: Breaker, number: number, error: unknown): unknown {
-    // The server answers, but refuses: an open breaker would hide this error behind `onFailure`.
+    // The server answers, but refuses. An open breaker would hide this error behind `onFailure`.
     if (error instanceof SluiceError && error.code === 'ERR_PERMISSION') succeeded(breaker);
     const fault = error instanceof SluiceError ? 'script' : faultIn(error);
     if (!isHitFault(fault) && breaker.failed(number, sentCount))
@@ -291,7 +312,10 @@ export function resilient(
     return error;
   }
 
-  /** Finds out whether the store is back, by a write to a row that no limiter reads: a read-only or full store refuses it. */
+  /**
+   * Finds out whether the store is back by writing to a row that no limiter reads, because a read-only or full store refuses
+   * writes.
+   */
   function probe(hit: Hit, breaker: Breaker): void {
     if (inFlight >= maxInFlight) return;
     const plan = { ...hit.plan, name: hit.plan.name + PROBE_SUFFIX };

@@ -1,11 +1,11 @@
 /**
- * Which errors prove that the store did not apply a hit. Only then may a release be sent again: after a lost reply the store
- * may have applied it, and a second release would free a place of another holder.
+ * Recognizes errors that prove that the store did not apply a hit. Only then may a release be sent again. After a lost reply, the
+ * store may have applied the release, and a second one would free a place of another holder.
  * docs/decisions/0029-late-answers-and-failed-releases.md has the reasons.
  */
 import { type StoreFault, StoreUnavailable } from '../../internal/errors.ts';
 
-/** The stores that `resilient` wraps report these only for hits that they did not send or that their server refused to run. */
+/** Faults that stores report only for hits that they did not send or that their server refused to run. */
 const REFUSALS: ReadonlySet<StoreFault> = new Set([
   'deadline',
   'overloaded',
@@ -25,7 +25,7 @@ const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNR
 /** Messages of clients that are offline and do not queue commands: ioredis and iovalkey, then node-redis. */
 const OFFLINE = /isn't (?:writeable|ready) and enableOfflineQueue|^The client is (?:offline|closed)/;
 
-/** How many nested causes are examined. */
+/** Maximum number of nested causes to examine. */
 const MAX_DEPTH = 4;
 
 /** Whether it is certain that the store did not apply the hit that failed with this error. */

@@ -2,7 +2,10 @@
 import { LONGEST_TIMEOUT, systemClock } from '../../internal/clock.ts';
 import type { Clock, Millis } from '../../engine/contract.ts';
 
-/** A delay longer than the longest timer ends early, so callers must check the clock again. */
+/**
+ * The system clock with timers that do not keep the process alive. A delay longer than the longest timer ends early, so callers
+ * must check the clock again.
+ */
 export const quietClock: Clock = {
   now: () => systemClock.now(),
   after(delay: Millis, wake: () => void) {

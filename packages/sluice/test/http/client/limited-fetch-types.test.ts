@@ -78,7 +78,7 @@ beforeAll(() => {
 afterAll(() => rmSync(workshop, { recursive: true, force: true }));
 
 test.each(Object.entries(PLATFORMS))(
-  'limitedFetch(fetch) is a fetch: %s',
+  'limitedFetch(fetch) has the type of fetch: %s',
   { timeout: 60_000 },
   (name, { types = [], lib = ['ES2023'], globals = '' }) => {
     const id = name.replaceAll(' ', '-');

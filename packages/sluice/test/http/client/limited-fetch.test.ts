@@ -78,7 +78,7 @@ describe('limitedFetch', () => {
     expect(visits[1].at - visits[0].at).toBeGreaterThan(995);
   });
 
-  test('returns the response immediately if the announced wait exceeds maxWait, and denies later calls unsent', async () => {
+  test('returns the response immediately if the announced wait exceeds maxWait, and denies later calls without sending them', async () => {
     const clock = manualClock(START);
     const { url, visits } = await serve(inTurn([429, { 'Retry-After': 3600 }, 'slow down'], [200]), clock);
     const polite = limitedFetch(fetch, { clock });
@@ -157,7 +157,7 @@ describe('limitedFetch', () => {
 });
 
 describe('a retry', () => {
-  test('follows 429 and 503, at most twice, and the last response is returned', async () => {
+  test('follows a 429 or 503 at most twice, and then the last response is returned', async () => {
     const clock = swiftClock();
     for (const status of [429, 503]) {
       let count = 0;
@@ -297,7 +297,7 @@ describe('a retry', () => {
     expect(visits.length).toBe(1);
   });
 
-  test('frees the socket of the discarded response, even if its body never ends', async () => {
+  test('frees the socket of the response that it replaces, even if its body never ends', async () => {
     const clock = swiftClock();
     let open = 0;
     const { url, visits } = await serve((_visit, response) => {
@@ -445,7 +445,7 @@ describe('limitedFetch with a limiter', () => {
     expect(limiter.peek(url).policies[1].remaining).toBe(100 - 21);
   });
 
-  test('limits concurrent calls, and releases all of them', async () => {
+  test('limits concurrent calls, and releases every place', async () => {
     let inFlight = 0;
     let most = 0;
     const { url } = await serve((_visit, response) => {
@@ -468,7 +468,7 @@ describe('limitedFetch with a limiter', () => {
     expect(limiter.peek('http://127.0.0.1:1').remaining).toBe(3);
   });
 
-  test('spaces calls on Redis, and with maxWait: 0 sends only calls that need not wait', async () => {
+  test('spaces calls on Redis, and with a maxWait of 0 sends only calls that need not wait', async () => {
     const client = new Redis(inject('redisPort'));
     onTestFinished(() => client.disconnect());
     const { url } = await serve(() => [200]);
@@ -586,7 +586,7 @@ describe('an abort', () => {
     expect([waits.length, cancelled, visits.length]).toEqual([1, 1, 1]);
   });
 
-  test('that never comes leaves no listener on its signal', async () => {
+  test('that never happens leaves no listener on the signal', async () => {
     const clock = swiftClock();
     const { signal } = new AbortController();
     const busy = async (_url: string, _init: { signal: AbortSignal }) => new Response('', { status: 503 });

@@ -1,4 +1,7 @@
-/** limitedFetch heeds the waits that servers announce. Tested with real responses, by when the next call arrives. */
+/**
+ * Tests that limitedFetch respects the waits that servers announce, with real responses and by the time at which the next call
+ * arrives.
+ */
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { announcedWait, LONGEST } from '../../../src/http/client/retry-after.ts';
@@ -124,7 +127,7 @@ describe('the next call is sent exactly when announced by', () => {
   });
 
   test.each(['draft-11', 'legacy', 'github', 'sharkey'] as const)(
-    'a limiter of Sluice that announces in the style %s is never asked too early',
+    'a limiter of Sluice that announces waits in the style %s is never called too early',
     async (style) => {
       const clock = swiftClock();
       const limiter = createLimiter('5/10s', { store: memory({ clock }) });
@@ -153,7 +156,7 @@ describe('announcedWait', () => {
       `${prefix}-reset-after`,
     ]),
   ];
-  /** Similar enough to real headers to pass the first check. */
+  /** Values that are similar enough to real headers to pass the first check. */
   const value = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.double().map(String),

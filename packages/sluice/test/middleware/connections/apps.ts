@@ -21,7 +21,7 @@ import { withRateLimit } from '../../../src/middleware/node-http.ts';
 /** Options whose functions find the request's `id` header, wherever the framework keeps it. */
 export type Options = <Q>(idOf: (request: Q) => string) => GuardOptions<Q>;
 
-/** What a handler sends for a path: text, or a stream. */
+/** Returns the text or the stream that a handler sends for a path. */
 export type Answer = (path: string) => Promise<string | Readable>;
 
 export type AnyServer = Server | Http2Server;

@@ -85,7 +85,7 @@ async function storm(app: App, sessions: number, streams: number): Promise<void>
   audit.close();
 }
 
-/** Each ends a stream in a way for which the response emits no event on some versions of Node. */
+/** Each function ends a stream in a way for which the response emits no event on some versions of Node. */
 const WAYS: Record<string, (audit: Audit) => Promise<void>> = {
   async 'a HEAD request that is canceled before its response'(audit) {
     const stream = clientOf(audit).ask('HEAD', '/wait');

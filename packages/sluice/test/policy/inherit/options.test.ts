@@ -32,13 +32,13 @@ const only: Readonly<Record<string, Policies>> = {
   pacer: pacer({ limit: 5, per: '1s' }),
 };
 
-test('rejects an unknown value of inherit and lists the accepted ones', () => {
+test('rejects an unknown value of inherit and lists the accepted values', () => {
   const error = errorOf(() => createLimiter('5/s', { name: 'api', inherit: 'double' as 'reset' }));
   expect(error).toMatchObject({ code: 'ERR_CHOICE', option: 'createLimiter.inherit', value: 'double' });
   expect(error.message).toContain('as-is, proportional, additive, reset');
 });
 
-test('requires a name, without which nothing could be inherited', () => {
+test('requires a name for inherit, because nothing could be inherited without one', () => {
   const error = errorOf(() => createLimiter('5/s', { inherit: 'additive' }));
   expect(error).toMatchObject({ code: 'ERR_MISSING_OPTION', option: 'createLimiter.name' });
 });
@@ -65,7 +65,7 @@ describe.each(Object.entries(only))('%s', (algorithm, policies) => {
   });
 });
 
-test('a penalty has nothing to convert and accepts every value of inherit', () => {
+test('a penalty accepts every value of inherit, because it has nothing to convert', () => {
   const policies = { rate: '2/s', lockout: penalty({ after: 2, within: '1h', block: '1h' }) };
   const longer = { rate: '9/s', lockout: penalty({ after: 2, within: '1h', block: '2h' }) };
   for (const inherit of ['as-is', 'proportional', 'additive', 'reset'] as const) {

@@ -1,4 +1,6 @@
-/** A rolling deploy: two processes, one with the old limit and one with the new, check the same keys on a real Redis. */
+/**
+ * Simulates a rolling deploy. Two processes, one with the old limit and one with the new, check the same keys on a real Redis.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Blow, type Damage, type Hammer, hammer } from '../../stores/redis/hammer.ts';
 import { redisServer, type Server } from 'sluice-test-support/redis/server.ts';
@@ -48,7 +50,7 @@ async function rounds(policies: Blow['policies'], inherit: Blow['inherit']): Pro
 const KINDS = ['gcra', 'fixedWindow', 'slidingWindow', 'two policies'] as const;
 
 test.each(KINDS)(
-  `additive: both admit exactly the higher limit in total, and neither more than its own, ${ROUNDS} times: %s`,
+  `additive with %s: two processes admit exactly the higher limit in total, and neither admits more than its own, in ${ROUNDS} rounds`,
   async (policies) => {
     for (const [before, after] of await rounds(policies, 'additive')) {
       expect(before + after).toBe(AFTER);
@@ -59,7 +61,7 @@ test.each(KINDS)(
 );
 
 test.each(KINDS)(
-  `proportional: the shares that both admit add up to exactly 1, ${ROUNDS} times: %s`,
+  `proportional with %s: the shares that two processes admit add up to exactly 1, in ${ROUNDS} rounds`,
   async (policies) => {
     for (const [before, after] of await rounds(policies, 'proportional'))
       expect((AFTER / BEFORE) * before + after).toBe(AFTER);
@@ -68,7 +70,7 @@ test.each(KINDS)(
 );
 
 test.each(KINDS)(
-  `as-is: neither admits more than its limit, nor both more than the higher limit in total, ${ROUNDS} times: %s`,
+  `as-is with %s: no process admits more than its own limit, nor both more than the higher limit in total, in ${ROUNDS} rounds`,
   async (policies) => {
     for (const [before, after] of await rounds(policies, 'as-is')) {
       expect(before).toBeLessThanOrEqual(BEFORE);
@@ -83,7 +85,7 @@ test(`with inherit 'reset', the old and the new version each admit exactly their
   for (const admitted of await rounds('gcra', 'reset')) expect(admitted).toEqual([BEFORE, AFTER]);
 }, 60_000);
 
-test(`without inherit: a window keeps the used units, and gcra keeps the used share, ${ROUNDS} times`, async () => {
+test(`without inherit, a window keeps the used units, and gcra keeps the used share, in ${ROUNDS} rounds`, async () => {
   for (const [before, after] of await rounds('fixedWindow', undefined)) expect(before + after).toBe(AFTER);
   for (const [before, after] of await rounds('gcra', undefined))
     expect((AFTER / BEFORE) * before + after).toBe(AFTER);

@@ -1,4 +1,4 @@
-/** Rolling deploys: two versions of a limit, with any numbers, alternate on one row. */
+/** Simulates rolling deploys. Two versions of a limit, with any numbers, alternate on one row. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -35,7 +35,7 @@ const step = fc.record({
 const trace = fc.array(step, { minLength: 1, maxLength: 80 });
 const RUNS = { numRuns: 200 };
 
-/** A version of a limit, and the most units that are replenished in a duration. */
+/** A version of a limit, and the maximum number of units that are replenished in a duration. */
 interface Version {
   readonly policy: Policy;
   readonly limit: number;
@@ -203,7 +203,7 @@ for (const [name, pairs] of Object.entries(PAIRS)) {
 const seen = ({ allowed, taken, policy, policies }: Decision) => ({ allowed, taken, policy, policies });
 
 describe.each(Object.entries(VERSIONS))('%s', (_, versions) => {
-  test.each(INHERIT)('%s: changes nothing while the limits stay the same', (inherit) => {
+  test.each(INHERIT)('%s: inheriting changes nothing while the limits stay the same', (inherit) => {
     fc.assert(
       fc.property(trace, (steps) => {
         const inheriting = open(versions.slice(0, 1), inherit);

@@ -1,4 +1,4 @@
-/** How stores and wrappers support inherit: rows are kept long enough, and leases work across versions. */
+/** Tests how stores and wrappers support inherit. Rows must be kept long enough, and leases must work across versions. */
 import { Redis } from 'ioredis';
 import { afterAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import {
@@ -58,7 +58,7 @@ describe('on a server with its own clock', () => {
     expect((await limiter(100, 'reset').peek('k')).remaining).toBe(80);
   });
 
-  test('with reset, another algorithm under the same name does not erase the state of the previous one', async () => {
+  test('with reset, a new algorithm under the same name does not erase the state of the previous algorithm', async () => {
     const policy = fixedWindow({ limit: 100, per: '1h', align: 'first' });
     const after = createLimiter(policy, { store, name, inherit: 'reset' });
     await limiter(100, undefined).take('k', 60);

@@ -1,4 +1,4 @@
-/** Claims for any service, over one in this process that counts its calls and can let other writers interfere. */
+/** Tests casStore on a service in this process that counts its calls and can let other writers interfere. */
 import { describe, expect, test, vi } from 'vitest';
 import {
   casStore,
@@ -65,7 +65,7 @@ differential(
 );
 
 describe('calls of the service', () => {
-  test('sends one get and one put for all hits of a tick, and for all hits that arrive meanwhile', async () => {
+  test('sends one get and one put for all hits of a tick, and for all hits that arrive in the meantime', async () => {
     const service = countingService();
     const limiter = createLimiter('1000/h', { store: casStore(service, patient), name: 'api' });
     const first = takes(limiter, 100);
@@ -190,7 +190,7 @@ test('stops waiting for a service that never answers after ten seconds, and char
     later.mockRestore();
     expect(value?.remaining).toBe(9);
 
-    // Then it answers after all, too late for both.
+    // The service finally answers, too late for both hits.
     answer();
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect((await truth.peek('k')).remaining).toBe(9);
@@ -216,7 +216,7 @@ describe('a row', () => {
     expect((await before.peek('k')).remaining).toBe(5);
   });
 
-  test('is read by several plans of one round, one after the other', async () => {
+  test('is read by several plans of one batch, one after the other', async () => {
     const service = countingService();
     const store = casStore(service, patient);
     const rate = createLimiter('5/h', { store, name: 'api', tiers: { pro: '10/h' } });
@@ -278,7 +278,7 @@ describe('a row', () => {
     expect(kept()).toBe(1);
   });
 
-  test('never sees time go back, even if a process’s clock is behind', async () => {
+  test('never goes back in time, even if a process’s clock is behind', async () => {
     const service = countingService();
     const at = (offset: number) =>
       createLimiter(fixedWindow({ limit: 10, per: '1s', align: 'first' }), {

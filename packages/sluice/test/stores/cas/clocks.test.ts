@@ -1,4 +1,4 @@
-/** Processes whose clocks differ, and clocks that are set back, on a compare-and-swap service. */
+/** Tests processes whose clocks differ, and clocks that are set back, on a compare-and-swap service. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { casStore, createLimiter, fixedWindow, gcra } from '../../../src/index.ts';
 
@@ -92,7 +92,7 @@ describe('a clock that was 30 days ahead and is set back', () => {
   test.each([
     ['gcra', gcra({ limit: 10, per: '1min' }), 6000],
     ['fixed window', fixedWindow({ limit: 10, per: '1min', align: 'first' }), MINUTE],
-  ])('denies no longer than was announced: %s', async (_, policy, wait) => {
+  ])('denies no longer than was announced for %s', async (_, policy, wait) => {
     const limiterAt = sharedService();
     let jump = 30 * DAY;
     const limiter = limiterAt(() => START + jump + elapsed, policy);
@@ -106,7 +106,7 @@ describe('a clock that was 30 days ahead and is set back', () => {
     expect((await limiter.take('k')).allowed).toBe(true);
   });
 
-  test('mints nothing: a process that starts later finds what was left', async () => {
+  test('creates no units, and a process that starts later finds the remaining units', async () => {
     const limiterAt = sharedService();
     await limiterAt(() => START + 30 * DAY).take('k', 8);
     expect((await limiterAt(() => START).take('k', 3)).allowed).toBe(false);

@@ -1,4 +1,4 @@
-/** examples/stores/durable-object.mjs in workerd itself, which runs a bundle of the sources. */
+/** Tests examples/stores/durable-object.mjs in workerd, which runs a bundle of the sources. */
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
@@ -84,7 +84,7 @@ describe('a Durable Object', () => {
   for (const { name } of [...conformance(() => memory()), ...races(noService)])
     test(name, async () => expect(await (await ask({ claim: name })).text()).toBe('holds'));
 
-  test('admits exactly its limit of simultaneous requests, and keeps keys apart', async () => {
+  test('admits exactly its limit of simultaneous requests, and counts keys separately', async () => {
     const responses = await Promise.all(Array.from({ length: 120 }, () => ask({ key: 'alice' })));
     const decisions = (await Promise.all(responses.map((response) => response.json()))) as {
       allowed: boolean;

@@ -1,4 +1,6 @@
-/** examples/stores/dynamodb.mjs with Amazon's client, on an emulator of DynamoDB in this process. It does not contact AWS. */
+/**
+ * Tests examples/stores/dynamodb.mjs with Amazon's client, on an emulator of DynamoDB in this process. It does not contact AWS.
+ */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
@@ -59,7 +61,7 @@ describe('DynamoDB', () => {
   for (const claim of conformance((clock) => casStore(shared, { clock, ...patient })))
     test(claim.name, claim.run);
 
-  test('admits exactly the limit to two simultaneous clients, and nothing to a third', async () => {
+  test('admits exactly the limit for two simultaneous clients, and nothing for a third', async () => {
     let lost = 0;
     const limiterOn = (service: AnyService) => {
       const put: AnyService['put'] = async (...row) => {

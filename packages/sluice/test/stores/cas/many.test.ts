@@ -1,4 +1,4 @@
-/** A service that reads and writes many rows in one call. */
+/** Tests a service that reads and writes many rows in one call. */
 import { describe, expect, test } from 'vitest';
 import { casStore, createLimiter, type Decision } from '../../../src/index.ts';
 import type { CasFound, CasPut } from '../../../src/store.ts';
@@ -55,7 +55,7 @@ test('checks 300 keys in one tick with two reads and two writes', async () => {
   expect(service.sizes).toEqual({ get: [200, 100], put: [200, 100] });
 });
 
-test('admits exactly the limit of each key to several stores that write simultaneously', async () => {
+test('admits exactly the limit of each key when several stores write simultaneously', async () => {
   const service = batchingService();
   service.between = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 3));
   const limiters = [0, 1, 2].map(() =>
@@ -87,7 +87,7 @@ test.each(['rejects', 'throws'])('fails each check of a batch once if the write 
   expect(calls).toBe(1);
 });
 
-test('delays other calls for only 100 ms when calls never end', async () => {
+test('a call that never ends delays other calls for only 100 ms', async () => {
   const service = batchingService();
   let writes = 0;
   service.between = () => (++writes <= 2 ? new Promise(() => {}) : Promise.resolve());

@@ -1,4 +1,4 @@
-/** examples/stores/memcached.mjs on a Memcached server that this test starts. */
+/** Tests examples/stores/memcached.mjs on a Memcached server that this test starts. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ describe('Memcached', () => {
 
   for (const claim of races(() => shared)) test(claim.name, claim.run);
 
-  test('admits exactly the limit to four connections', async () => {
+  test('admits exactly the limit for four connections', async () => {
     const services = Array.from({ length: 4 }, () => connected());
     let admitted = 0;
     await Promise.all(
@@ -55,7 +55,7 @@ describe('Memcached', () => {
     for (const service of services) service.close();
   });
 
-  test('expires a value when it is fully replenished, also after more than a month', async () => {
+  test('expires a value when it is fully replenished, even if that takes more than a month', async () => {
     const store = casStore(shared, patient);
     await createLimiter('1/3s', { store, name: 'short' }).take('k');
     expect(await shared.get('short:k')).toBeDefined();

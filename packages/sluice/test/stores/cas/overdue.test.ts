@@ -35,7 +35,7 @@ test('does not repeat a check after its deadline', () =>
     expect(service.puts).toBe(2);
   }));
 
-test('does not decide checks whose deadline passed while they waited for another', async () => {
+test('does not decide checks whose deadline passed while they waited for another check', async () => {
   const service = slowFrom(1, true);
   const limiter = createLimiter('50/s', {
     store: casStore(service, { onFailure: 'throw', deadline: 100 }),

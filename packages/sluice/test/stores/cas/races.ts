@@ -1,4 +1,4 @@
-/** Claims about a service with several writers of one row. They also run without a test framework. */
+/** Claims about a service with several writers of one row, which also run without a test framework. */
 import { casStore, createLimiter, gcra } from '../../../src/index.ts';
 import type { CasService } from '../../../src/store.ts';
 import type { Claim } from '../../../src/testing/index.ts';
@@ -53,5 +53,5 @@ async function late(service: CasService<unknown>): Promise<void> {
 
 function same(actual: unknown, expected: unknown): void {
   const [found, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
-  if (found !== wanted) throw new Error(`found ${found} in place of ${wanted}`);
+  if (found !== wanted) throw new Error(`found ${found} instead of ${wanted}`);
 }

@@ -1,4 +1,4 @@
-/** examples/stores/sqlite.mjs on SQLite in WebAssembly, because not every supported version of Node has node:sqlite. */
+/** Tests examples/stores/sqlite.mjs on SQLite in WebAssembly, because not every supported version of Node has node:sqlite. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ describe('SQLite', () => {
 
   for (const claim of races(() => open(join(folder, 'races.db')).service)) test(claim.name, claim.run);
 
-  test('admits exactly the limit to two connections to one file, and nothing to a third', async () => {
+  test('admits exactly the limit for two connections to one file, and nothing for a third', async () => {
     const file = join(folder, 'limits.db');
     const limiterOn = () =>
       createLimiter(slidingLog({ limit: 60, per: '1d' }), {

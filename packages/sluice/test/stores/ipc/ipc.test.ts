@@ -29,7 +29,7 @@ describe('admits exactly the limit to 4 processes', () => {
   });
 
   test.each(['0', '1'])(
-    'that are workers of node:cluster, 50 times; the primary serves: %s',
+    'that are workers of node:cluster, 50 times, if the primary serves: %s',
     {
       timeout: 60_000,
     },
@@ -40,7 +40,7 @@ describe('admits exactly the limit to 4 processes', () => {
     },
   );
 
-  test('when 6 start simultaneously and find the socket of a dead process, 3 times', {
+  test('even if 6 start simultaneously and find the socket of a dead process, 3 times', {
     timeout: 60_000,
   }, async () => {
     const options = { path: socketPath(), deadline: '20s' };
@@ -100,7 +100,9 @@ describe('when the serving process', () => {
       .toEqual({ store: 1 });
   });
 
-  test('loses its socket file, all processes connect to a single new one', { timeout: 60_000 }, async () => {
+  test('loses its socket file, all processes connect to a single new serving process', {
+    timeout: 60_000,
+  }, async () => {
     const options = { path: socketPath(), deadline: '5s' };
     const old = await Promise.all([1, 2].map(() => checker(options)));
     await Promise.all(old.map((one) => one.ask(task('warm'))));
@@ -117,7 +119,7 @@ describe('when the serving process', () => {
     expect(await admitted()).toBe(LIMIT);
   });
 
-  test('is missing and no other may serve, a check fails immediately', async () => {
+  test('is missing and no other process may serve, a check fails immediately', async () => {
     const limiter = createLimiter('5/s', {
       store: ipc({ onFailure: 'throw', path: socketPath(), serve: false, deadline: '30s' }),
       name: 'api',
@@ -139,7 +141,7 @@ async function pair(algorithms: readonly Algorithm[] = []) {
   return { path, server, client, close: () => Promise.all([client.close(), server.close()]) };
 }
 
-test('closes only the connection that sent garbage', async () => {
+test('the serving process closes only the connection that sent invalid data', async () => {
   const { path, client, close } = await pair();
   const limiter = createLimiter('5/h', { store: client, name: 'api' });
   expect((await limiter.take('k')).remaining).toBe(4);
@@ -155,7 +157,7 @@ test('closes only the connection that sent garbage', async () => {
   await close();
 });
 
-test('fails hits in flight when the connection ends, not at the deadline', async () => {
+test('hits in flight fail when the connection ends, not only at the deadline', async () => {
   const path = socketPath();
   const never = { ...memory(), apply: () => new Promise<Decision>(() => {}) };
   const server = ipc({ onFailure: 'throw', path, store: never, deadline: 50 });
@@ -170,7 +172,7 @@ test('fails hits in flight when the connection ends, not at the deadline', async
   await client.close();
 });
 
-test('does not end a manual block when the breaker probes', async () => {
+test('a probe of the circuit breaker does not end a manual block', async () => {
   const { client, close } = await pair();
   const limiter = createLimiter('5/h', { store: client, name: 'api' });
   await limiter.block('k', '1h');
@@ -184,7 +186,7 @@ test('does not end a manual block when the breaker probes', async () => {
   await close();
 });
 
-test('sends a custom algorithm by its name, and rejects one that was not registered', async () => {
+test('a custom algorithm is sent by its name, and an algorithm that is not registered is rejected', async () => {
   const lifetime: Algorithm<{ limit: number }> = {
     name: 'lifetime',
     width: () => 1,
@@ -220,7 +222,7 @@ test('sends a custom algorithm by its name, and rejects one that was not registe
   await untold.close();
 });
 
-test('rejects invalid options at construction', () => {
+test('ipc rejects invalid options when the store is created', () => {
   expect(() => ipc({} as { path: string })).toThrow('ipc.path');
   expect(() => ipc({ onFailure: 'throw', path: `/tmp/${'x'.repeat(200)}` })).toThrow('at most 103 bytes');
   expect(() =>
@@ -228,7 +230,7 @@ test('rejects invalid options at construction', () => {
   ).toThrow('algorithms');
 });
 
-test('does not keep the serving process or a client process alive', () => {
+test('ipc keeps neither the serving process nor a client process alive', () => {
   const script = `
     const { createLimiter } = await import('./dist/index.js');
     const { ipc } = await import('./dist/stores/ipc/index.js');

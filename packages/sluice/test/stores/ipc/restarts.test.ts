@@ -29,7 +29,7 @@ describe.each(['close', 'exit', 'SIGTERM', 'SIGKILL'])(
   'when processes end with %s',
   { timeout: 60_000 },
   (how) => {
-    test('four rolling restarts admit exactly 10 at a limit of 10', async () => {
+    test('four rolling restarts admit exactly 10 hits at a limit of 10', async () => {
       const options = { path: socketPath(), onFailure: 'deny' };
       const processes = [await checker(options), await checker(options)];
       let admitted = 0;

@@ -42,7 +42,7 @@ describe('table', () => {
     );
   });
 
-  test('survives estimates that are far too low', () => {
+  test('grows correctly even if its size estimates are far too low', () => {
     // Until a generation is moving, every row looks fully replenished, so the sample makes the next generation far too small.
     const migrates = () => table.generations.old !== undefined;
     const table = new Table(
@@ -158,7 +158,7 @@ describe('memory', () => {
     expect(store.size).toBeLessThan(10_000);
   });
 
-  test('logs grow with what they record, and are freed when fully replenished', () => {
+  test('grows logs with the actions that they record, and frees them when they are fully replenished', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter(slidingLog({ limit: 10_000, per: '10s' }), { store });
@@ -176,7 +176,7 @@ describe('memory', () => {
     expect(limiter.take('busy', 2).allowed).toBe(false);
   });
 
-  test('bounds its keys, and a flood of new keys evicts no denied or blocked key', () => {
+  test('bounds the number of keys, and a flood of new keys evicts no denied or blocked key', () => {
     const clock = manualClock(START);
     const store = memory({ clock, maxKeys: 10_000 });
     const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store });
@@ -193,7 +193,7 @@ describe('memory', () => {
     expect(limiter.take('manually blocked').allowed).toBe(false);
   });
 
-  test('3 million invented keys evict no denied or blocked key by default', {
+  test('evicts no denied or blocked key by default, even under 3 million invented keys', {
     timeout: 240_000,
   }, () => {
     const limiter = createLimiter('5/h');
@@ -212,7 +212,9 @@ describe('memory', () => {
     expect(limiter.take('blocked').policy).toBe('block');
   });
 
-  test('keeps a million keys by default, and any number with maxKeys: Infinity', { timeout: 60_000 }, () => {
+  test('keeps a million keys by default, and any number of keys with maxKeys: Infinity', {
+    timeout: 60_000,
+  }, () => {
     const clock = manualClock(START);
     const sizes = [memory({ clock }), memory({ clock, maxKeys: Infinity })].map((store) => {
       const limiter = createLimiter('5/h', { store });
@@ -222,7 +224,7 @@ describe('memory', () => {
     expect(sizes).toEqual([1_000_000, 1_000_500]);
   });
 
-  test('if every key is denied, most evictions examine 16 rows', () => {
+  test('examines 16 rows for most evictions if every key is denied', () => {
     let looked = 0;
     const evictionWeight = () => {
       looked++;
@@ -241,7 +243,7 @@ describe('memory', () => {
     expect(looked / 10_000).toBeLessThan(60);
   });
 
-  test('memory stays bounded in a flood of a million random keys with maxKeys: 100,000', {
+  test('uses bounded memory in a flood of a million random keys with maxKeys: 100,000', {
     timeout: 60_000,
   }, () => {
     const store = memory({ maxKeys: 100_000 });
@@ -263,7 +265,7 @@ describe('memory', () => {
     expect(limiter.take('key 4999').remaining).toBe(0);
   });
 
-  test('limiters with the same name share keys, even after a limit changes; others do not', async () => {
+  test('shares keys between limiters with the same name, even after a limit changes, but not with other limiters', async () => {
     const store = memory({ clock: manualClock(START) });
     const first = createLimiter('10/s', { store, name: 'api' });
     first.take('k', 4);
@@ -276,7 +278,7 @@ describe('memory', () => {
     expect(createLimiter('20/s', { store }).take('k').remaining).toBe(19);
   });
 
-  test('a tier with a faster limit does not cause rows of a slower one to be dropped', () => {
+  test('does not drop rows of a slower tier because of a tier with a faster limit', () => {
     const clock = manualClock(START);
     const limiter = createLimiter('10/h', { store: memory({ clock }), tiers: { pro: '10000000/h' } });
     limiter.take('free', 10);
@@ -287,7 +289,7 @@ describe('memory', () => {
     expect(limiter.take('free').allowed).toBe(false);
   });
 
-  test('each key is limited by its own policies when there are many', () => {
+  test('limits each key by its own policies, even if there are many', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const limiter = createLimiter((key) => `${key.length}/h`, { store });
@@ -300,7 +302,7 @@ describe('memory', () => {
     for (const key of keys) expect(limiter.take(key).allowed).toBe(false);
   });
 
-  test('a manual block and a reset apply to all tiers of a limiter', () => {
+  test('applies a manual block and a reset to all tiers of a limiter', () => {
     const limiter = createLimiter('10/min', {
       tiers: { pro: '10/min fixed-window' },
       store: memory({ clock: manualClock(START) }),
@@ -314,7 +316,7 @@ describe('memory', () => {
     expect(limiter.take('k', { tier: 'pro' }).remaining).toBe(9);
   });
 
-  test('any number of limiters created with the same limits share their rows', () => {
+  test('shares rows between any number of limiters that are created with the same limits', () => {
     const store = memory({ clock: manualClock(START) });
     for (let i = 0; i < 40; i++)
       expect(createLimiter('100/min', { store, name: 'api' }).take('k').remaining).toBe(99 - i);

@@ -1,4 +1,4 @@
-/** Tables whose rows become wider, and tables that are no longer used. */
+/** Tests tables whose rows become wider, and tables that are no longer used. */
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -128,7 +128,7 @@ describe('a store', () => {
     expect(store.size).toBeLessThan(10_010);
   });
 
-  test('drops a table of 200,000 slots a part at a time, and none with a row in use', () => {
+  test('drops a table of 200,000 slots a part at a time, and never a table with a row in use', () => {
     const clock = manualClock(START);
     const store = memory({ clock });
     const large = createLimiter('1/s', { store, name: 'large' });

@@ -1,4 +1,4 @@
-/** Simultaneous checks of many keys: in few statements, exact, and with default settings. */
+/** Tests simultaneous checks of many keys, which must need few statements and be exact with default settings. */
 import type pg from 'pg';
 import sqlOf from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -69,7 +69,7 @@ test('admits 500 keys simultaneously with the default deadline and a default poo
   }));
 
 describe('an application that holds all connections of the pool', () => {
-  test('gets the answer of onFailure, and a warning that says what to change', async () => {
+  test('gets the fallback of onFailure, and a warning that says what to change', async () => {
     const shared = server.pool({ max: 3 });
     const held = await Promise.all([shared.connect(), shared.connect(), shared.connect()]);
     const warnings: { code?: string; message: string }[] = [];

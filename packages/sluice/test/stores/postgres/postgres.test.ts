@@ -26,10 +26,12 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** A slow answer is not a failure in these tests. */
+/** The deadline is long, because a slow answer is not a failure in these tests. */
 const patient = { deadline: '30s', onFailure: 'throw' } as const;
 
-/** A decision that is written more than a second later is rejected and made again. Repeats a test during which this machine paused. */
+/**
+ * Repeats a test during which this machine paused. A decision that is written more than a second late is rejected and made again.
+ */
 let tries = 0;
 const swiftly = (run: (own: string) => Promise<void>) => () => punctually(200, () => run(`swift-${++tries}`));
 
@@ -152,7 +154,7 @@ describe('time', () => {
     ['ahead of the server’s', 5000, false],
     ['more than a second behind it', -1500, false],
     ['just behind it', -200, true],
-  ])('writes a decision for a time %s: %s ms, %s', (_, off, written) =>
+  ])('of a decision is %s (%s ms), so it may be written: %s', (_, off, written) =>
     swiftly(async (key) => {
       const rows = postgresRows(runnerOf(pool, true, 30_000), 'sluice');
       const absent = await rows.get(key, true);
@@ -219,14 +221,14 @@ test.each([60_000, -60_000])(
 );
 
 describe('the table', () => {
-  test('is never created implicitly: the error contains SQL that works', async () => {
+  test('is never created implicitly, and the error contains SQL that creates it', async () => {
     const store = postgres(pool, { ...patient, table: 'missing', onFailure: 'allow' });
     const limiter = createLimiter('3/h', { store, name: 'api' });
     const failure = await limiter.take('k').catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(SluiceError);
     const { code, message } = failure as SluiceError;
     expect(code).toBe('ERR_TABLE');
-    const shown = /make it with\n(.*?)\n\);/s.exec(`${message}`)?.[0];
+    const shown = /create it with\n(.*?)\n\);/s.exec(`${message}`)?.[0];
     expect(shown).toBeDefined();
     expect(message).toContain(migration({ table: 'missing' }));
     await pool.query(migration({ table: 'missing' }));
@@ -236,22 +238,25 @@ describe('the table', () => {
   test.each([
     [false, 'p'],
     [true, 'u'],
-  ])('may be in a schema, unlogged %s, and creating it twice does no harm', async (unlogged, persistence) => {
-    const schema = `apart_${persistence}`;
-    const table = `${schema}.limits`;
-    await pool.query(`CREATE SCHEMA ${schema}`);
-    await pool.query(migration({ table, unlogged }));
-    await pool.query(migration({ table, unlogged }));
-    const limiter = createLimiter('3/h', {
-      store: postgres(pool, { ...patient, table }),
-      name: 'api',
-    });
-    expect((await limiter.take('k')).remaining).toBe(2);
-    const { rows } = await pool.query('SELECT relpersistence AS p FROM pg_class WHERE oid = $1::regclass', [
-      table,
-    ]);
-    expect(rows).toEqual([{ p: persistence }]);
-  });
+  ])(
+    'may be in a schema, with the option unlogged set to %s, and creating it twice does no harm',
+    async (unlogged, persistence) => {
+      const schema = `apart_${persistence}`;
+      const table = `${schema}.limits`;
+      await pool.query(`CREATE SCHEMA ${schema}`);
+      await pool.query(migration({ table, unlogged }));
+      await pool.query(migration({ table, unlogged }));
+      const limiter = createLimiter('3/h', {
+        store: postgres(pool, { ...patient, table }),
+        name: 'api',
+      });
+      expect((await limiter.take('k')).remaining).toBe(2);
+      const { rows } = await pool.query('SELECT relpersistence AS p FROM pg_class WHERE oid = $1::regclass', [
+        table,
+      ]);
+      expect(rows).toEqual([{ p: persistence }]);
+    },
+  );
 
   test.each(['', 'a b', 'a;b', '"a"', 'a.b.c', 'x'.repeat(60)])('rejects the name %j', (table) => {
     expect(() => migration({ table })).toThrow(SluiceError);
@@ -299,7 +304,7 @@ async function contended(limiters: readonly Limiter<Promise<Decision>>[], checks
 describe('contention', () => {
   const policy = fixedWindow({ limit: 300, per: '1d', align: 'first' });
 
-  test('admits exactly the limit to eight stores that write one after the other', async () => {
+  test('admits exactly the limit for eight stores that write one after the other', async () => {
     const limiters = Array.from({ length: 8 }, (_, i) =>
       createLimiter(policy, { store: postgres(i % 2 === 0 ? pool : sql, patient), name: 'eight' }),
     );
@@ -330,7 +335,7 @@ describe('contention', () => {
 
 describe('faults', () => {
   test(
-    'times out on a row that another client has locked, without further harm',
+    'a check times out on a row that another client has locked, without further harm',
     swiftly(async (name) => {
       const limiter = createLimiter('5/h', {
         store: postgres(server.pool(), { onFailure: 'throw', deadline: 1000 }),
@@ -352,7 +357,7 @@ describe('faults', () => {
     }),
   );
 
-  test('reports a lost connection, and the next check uses another one', async () => {
+  test('a lost connection is reported, and the next check uses another connection', async () => {
     const client = server.pool({ max: 1, application_name: 'doomed' });
     const limiter = createLimiter('5/h', { store: postgres(client, patient), name: 'ended' });
     await limiter.take('k');
@@ -374,7 +379,7 @@ describe('faults', () => {
     expect((await limiter.take('k')).remaining).toBe(3);
   });
 
-  test('replaces a silent connection that is never closed, with query_timeout', async () => {
+  test('query_timeout replaces a silent connection that is never closed', async () => {
     const proxy = await proxyTo(server.port);
     const connectionString = server.url.replace(String(server.port), String(proxy.port));
     const client = server.pool({ connectionString, max: 1, query_timeout: 2000 });
@@ -414,7 +419,7 @@ describe('faults', () => {
       });
   });
 
-  test('needs no more privileges than the error message names', async () => {
+  test('needs only the privileges that the error message names', async () => {
     const table = await tableOf('granted');
     await pool.query(`CREATE ROLE granted; GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO granted`);
     const store = postgres(server.pool({ options: '-c role=granted' }), { ...patient, table });
@@ -445,7 +450,7 @@ describe('faults', () => {
     await unwatched.end();
   });
 
-  test('answers as onFailure declares if the server is unreachable', async () => {
+  test('answers according to onFailure if the server is unreachable', async () => {
     const nowhere = server.pool({ connectionString: 'postgres://127.0.0.1:1/none' });
     const declared = createLimiter('5/h', { store: postgres(nowhere, { onFailure: 'deny' }), name: 'api' });
     expect(await declared.take('k')).toMatchObject({ allowed: false, source: 'fallback' });
@@ -464,7 +469,7 @@ describe('faults', () => {
     await js.end();
   });
 
-  test('can remember denials', async () => {
+  test('can answer repeated denials from a cache', async () => {
     const client = counting();
     const store = postgres(client, { ...patient, denyCache: true });
     const limiter = createLimiter('1/h', { store, name: 'remembered' });
@@ -482,7 +487,7 @@ test('rejects a value that is not a client, and a misspelled option', () => {
   expect(() => postgres(pool, { tabel: 'x' } as never)).toThrow('ERR_UNKNOWN_OPTION');
 });
 
-test('rejects a clock below 0', async () => {
+test('rejects a clock that returns a time below 0', async () => {
   const table = await tableOf('clock_below_zero');
   const clock = { now: () => -5 };
   const limiter = createLimiter('2/s', {

@@ -17,7 +17,7 @@ describe('callers, clients and listeners that misbehave', () => {
   });
   afterAll(() => server.stop());
 
-  /** A client whose calls can be made to fail, one at a time. */
+  /** A client whose calls can each be made to fail. */
   function fickle(fate: (call: readonly string[], index: number) => 'pass' | 'fail' | 'hang') {
     const client = ioredis(server.port);
     let calls = 0;

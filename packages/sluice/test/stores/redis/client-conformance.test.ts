@@ -1,6 +1,6 @@
 /**
- * Runs the conformance tests of every store through each client. Strings or bytes, promises or callbacks must
- * make no difference.
+ * Runs the conformance tests of every store through each client. It must make no difference whether a client uses strings or
+ * bytes, promises or callbacks.
  */
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Decision, Store } from '../../../src/index.ts';

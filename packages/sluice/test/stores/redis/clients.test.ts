@@ -188,7 +188,7 @@ describe('keys', () => {
     }
   });
 
-  test('of tiers with different algorithms have separate rows', async () => {
+  test('have separate rows for tiers with different algorithms', async () => {
     const connected = await CLIENTS['ioredis'](server.port);
     try {
       const limiter = createLimiter(gcra({ limit: 3, per: '1h' }), {

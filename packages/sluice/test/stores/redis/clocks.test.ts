@@ -58,7 +58,7 @@ describe('processes whose clocks are an hour apart', () => {
 
 describe('a clock that jumps', () => {
   const JUMP = 10_000;
-  // Fixed, so that windows are the same in every run: each of them starts 30 s earlier.
+  // A fixed time, so that windows are the same in every run. Each window starts 30 s earlier.
   const START = 1_700_000_010_000;
   const KINDS: Readonly<Record<string, Policy>> = {
     gcra: gcra({ limit: 10, per: '1m' }),
@@ -74,7 +74,7 @@ describe('a clock that jumps', () => {
   };
 
   test.each(Object.entries(KINDS))(
-    'that goes back grants nothing extra, and blocks no longer than the size of the jump: %s',
+    'back grants no extra units, and denies no longer than the size of the jump: %s',
     async (name, policy) => {
       const clock = manualClock(START);
       const limiter = createLimiter(policy, {
@@ -105,7 +105,7 @@ describe('a clock that jumps', () => {
   );
 
   test.each(Object.entries(KINDS))(
-    'that goes forward and back again admits no more than a clock that stayed ahead: %s',
+    'forward and back again admits no more than a clock that stayed ahead: %s',
     async (name, policy) => {
       const admitted = async (how: string, instants: readonly number[]): Promise<number> => {
         const clock = manualClock(START);
@@ -132,7 +132,7 @@ describe('FLUSHALL', () => {
     ['gcra', gcra({ limit: 500, per: '365d' })],
     ['slidingLog', slidingLog({ limit: 500, per: '365d' })],
     ['fixedWindow', fixedWindow({ limit: 500, per: '365d', align: 'first' })],
-  ])('while checks run admits at most one extra burst: %s', async (name, policy) => {
+  ])('during checks admits at most one extra burst: %s', async (name, policy) => {
     const control = ioredis(server.port);
     await control.ping();
     try {
@@ -155,7 +155,7 @@ describe('FLUSHALL', () => {
   });
 });
 
-test('with a clock that starts at 0, all takes of its first day are counted', async () => {
+test('on a clock that starts at 0, all takes of the first day are counted', async () => {
   const store = redis(client, { onFailure: 'throw', clock: manualClock(0), deadline: '5s' });
   const limiter = createLimiter('10/d', { store, name: 'first day' });
   for (let left = 9; left >= 0; left--) expect((await limiter.take('a')).remaining).toBe(left);

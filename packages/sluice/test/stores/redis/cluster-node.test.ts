@@ -1,4 +1,4 @@
-/** One node of a cluster hangs. Keys on the other nodes must not be affected. */
+/** Tests a cluster in which one node hangs. Keys on the other nodes must not be affected. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLimiter, type Decision } from '../../../src/index.ts';
@@ -15,14 +15,14 @@ afterAll(() => cluster.stop());
 
 const KEYS = Array.from({ length: 60 }, (_, i) => `key ${i}`);
 
-test('slots are computed as Redis computes them', async () => {
+test('the store computes the same slots as Redis', async () => {
   const [{ control }] = cluster.nodes;
   for (const key of ['', 'a', 'api:{alice}', 'api:{}', '{a}{b}', 'a{b', 'api:{Grüße 🙂}'])
     expect(slotOf(key)).toBe(Number(await control.cluster('KEYSLOT', key)));
 });
 
 test.each(['ioredis', 'iovalkey', 'node-redis', 'valkey-glide'])(
-  'the store still decides checks on healthy nodes while one node hangs: %s',
+  'with %s, the store still decides checks on healthy nodes while one node hangs',
   { timeout: 60_000 },
   (name) =>
     // A replica takes over after five seconds without an answer from its master.

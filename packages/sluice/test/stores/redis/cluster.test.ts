@@ -48,7 +48,7 @@ function limiterBy(
 }
 
 describe.each(NAMES)('a cluster, through %s', (client) => {
-  test('checks keys of all slots concurrently, and never mixes them up', async () => {
+  test('checks keys of all slots concurrently, and never confuses them', async () => {
     const limiter = limiterBy(client, gcra({ limit: 2, per: '1h' }), `spread ${client}`);
     const log = limiterBy(client, slidingLog({ limit: 2, per: '1h' }), `log ${client}`);
     for (const remaining of [1, 0]) {
@@ -88,7 +88,7 @@ describe.each(NAMES)('a cluster, through %s', (client) => {
     }
   });
 
-  test('takeMany across slots takes everything or nothing', async () => {
+  test('takes from keys in several slots all or nothing with takeMany', async () => {
     const wide = limiterBy(client, gcra({ limit: 50, per: '1d' }), `wide ${client}`);
     const narrow = limiterBy(client, gcra({ limit: 30, per: '1d' }), `narrow ${client}`);
     const items = [{ key: 'user' }, { limiter: narrow, key: 'address' }, { key: 'tenant', cost: 1 }];
@@ -106,7 +106,7 @@ describe.each(NAMES)('a cluster, through %s', (client) => {
   });
 });
 
-test('all clients together are admitted exactly the limit', async () => {
+test('all clients together get exactly the limit', async () => {
   const policy = gcra({ limit: 1000, per: '1d' });
   let admitted = 0;
   await Promise.all(
@@ -175,7 +175,7 @@ test('no check fails while a slot is being moved', async () => {
   expect(Object.fromEntries(admitted)).toEqual(Object.fromEntries(NAMES.map((client) => [client, LIMIT])));
 }, 60_000);
 
-test('a master that is killed while checks run loses only what its replica had not received', async () => {
+test('when a master is killed while checks run, only writes that its replica had not received are lost', async () => {
   const DEADLINE = 50;
   const LIMIT = 5000;
   const unhandled = rejections();

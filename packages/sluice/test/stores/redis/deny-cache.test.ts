@@ -60,7 +60,7 @@ const HOURLY = gcra({ limit: 10, per: '1h' });
 const LONGEST = 2000;
 
 describe('a flood on a denied key', () => {
-  test('costs the store one call per two seconds', async () => {
+  test('costs the store one call every two seconds', async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 10);
     const start = performance.now();
@@ -148,23 +148,25 @@ describe('a flood on a denied key', () => {
     ['one at a time', gcra({ limit: 1, per: '100ms' }), 1],
     ['five at a time', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 5],
     ['five at a time, with no denial known yet', slidingLog({ limit: 5, per: '200ms', resolution: 1 }), 0],
-  ])('of 256 concurrent checks makes the store deny once per retryAfter: %s', (_, policy, before) =>
-    // If this process is paused between the cache's reading of its clock and ours, `sent` is late.
-    punctually(5, async () => {
-      await other.flushall();
-      const deniedOf = (decided: readonly Dated[]): Dated[] => decided.filter(({ allowed }) => !allowed);
-      const steadyOf = (denied: readonly Dated[]): Dated[] => {
-        const known = before === 0 ? (denied[0]?.answered ?? Infinity) : 0;
-        return denied.filter(({ sent }) => sent > known);
-      };
-      const decided = await crowd(policy, before, (sofar) => {
-        const denied = deniedOf(sofar);
-        return steadyOf(denied).length >= 2 && sofar.length - denied.length >= 2 * policy.limit;
-      });
-      const steady = steadyOf(deniedOf(decided));
-      for (const [i, { sent, retryAfter }] of steady.slice(0, -1).entries())
-        expect(steady[i + 1].sent - sent).toBeGreaterThan(retryAfter - 2);
-    }),
+  ])(
+    'of 256 concurrent checks makes the store deny once per retryAfter, with units that are replenished %s',
+    (_, policy, before) =>
+      // If this process is paused between the cache's reading of its clock and ours, `sent` is late.
+      punctually(5, async () => {
+        await other.flushall();
+        const deniedOf = (decided: readonly Dated[]): Dated[] => decided.filter(({ allowed }) => !allowed);
+        const steadyOf = (denied: readonly Dated[]): Dated[] => {
+          const known = before === 0 ? (denied[0]?.answered ?? Infinity) : 0;
+          return denied.filter(({ sent }) => sent > known);
+        };
+        const decided = await crowd(policy, before, (sofar) => {
+          const denied = deniedOf(sofar);
+          return steadyOf(denied).length >= 2 && sofar.length - denied.length >= 2 * policy.limit;
+        });
+        const steady = steadyOf(deniedOf(decided));
+        for (const [i, { sent, retryAfter }] of steady.slice(0, -1).entries())
+          expect(steady[i + 1].sent - sent).toBeGreaterThan(retryAfter - 2);
+      }),
   );
 
   test('does not wait in a queue for a store that fails', async () => {
@@ -190,7 +192,7 @@ describe('a flood on a denied key', () => {
     late.stop();
   });
 
-  test('gets the remaining duration of the denial', async () => {
+  test('gets decisions with the remaining duration of the denial', async () => {
     const limiter = cached(HOURLY);
     const plain = createLimiter(HOURLY, {
       store: redis(other, { onFailure: 'throw', deadline: '5s' }),
@@ -234,7 +236,7 @@ describe('a flood on a denied key', () => {
 });
 
 describe('costs', () => {
-  test('a higher cost is also denied from memory, a lower cost asks the store', async () => {
+  test('a higher cost is also denied from memory, but a lower cost is sent to the store', async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 7);
     expect(await limiter.take('a', 5)).toMatchObject({ allowed: false, source: 'store' });
@@ -324,7 +326,7 @@ describe('a remembered denial', () => {
   });
 });
 
-describe('what another process gives back is noticed within two seconds', () => {
+describe('units that another process gives back are noticed within two seconds', () => {
   const elsewhere = (): Limiter<Promise<Decision>> =>
     createLimiter(HOURLY, { store: redis(other, { deadline: '5s' }), name: 'denied' });
 
@@ -346,7 +348,7 @@ describe('what another process gives back is noticed within two seconds', () => 
 });
 
 describe('the cache is not used', () => {
-  test("in modes 'always' and 'partial', where each attempt counts or a smaller amount may still be admitted", async () => {
+  test("in modes 'always' and 'partial', because each attempt counts or a smaller amount may still be admitted", async () => {
     const limiter = cached(HOURLY);
     await limiter.take('a', 10);
     await limiter.take('a');
@@ -358,7 +360,7 @@ describe('the cache is not used', () => {
     expect((await limiter.take('a')).source).toBe('deny-cache');
   });
 
-  test('with a penalty, which has to see every denial', async () => {
+  test('with a penalty, because it must count every denial', async () => {
     const limiter = cached({
       base: gcra({ limit: 1, per: '1h' }),
       strikes: penalty({ after: 3, within: '1h', block: '2h' }),
@@ -379,7 +381,7 @@ test('remembers denials up to its capacity, and forgets the oldest first', async
   for (let i = 0; i < 10; i++) expect((await limiter.take(`k${i}`)).source).toBe('store');
 });
 
-test('a denial by the failure policy is not remembered', async () => {
+test('a denial by the fallback is not remembered', async () => {
   let well = false;
   const send = ([name, ...args]: readonly string[]): Promise<unknown> =>
     well ? client.call(name, ...args) : Promise.reject(new Error('ECONNREFUSED'));

@@ -49,14 +49,14 @@ async function check(args: string, connect: Connect = CLIENTS['ioredis']): Promi
 }
 
 describe('a server that evicts keys', () => {
-  test.each(Object.entries(CLIENTS))('causes one warning, with %s', async (_, connect) => {
+  test.each(Object.entries(CLIENTS))('causes one warning with %s', async (_, connect) => {
     await check('--maxmemory 100mb --maxmemory-policy allkeys-lru', connect);
     await until(() => evictions().length > 0);
     expect(evictions()).toHaveLength(1);
     expect(evictions()[0]).toContain('maxmemory-policy allkeys-lru');
   });
 
-  test.each(Object.entries(CLUSTER_CLIENTS))('causes a warning in a cluster, with %s', async (_, connect) => {
+  test.each(Object.entries(CLUSTER_CLIENTS))('causes a warning in a cluster with %s', async (_, connect) => {
     await check(
       '--cluster-enabled yes --maxmemory 100mb --maxmemory-policy volatile-ttl',
       async (port, control) => {

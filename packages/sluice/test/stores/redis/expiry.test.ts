@@ -1,6 +1,5 @@
 /**
- * Values expire when they are fully replenished, and not much later. The server uses the clock of this
- * machine.
+ * Tests that values expire when they are fully replenished, and not much later. The server uses the clock of this machine.
  */
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
@@ -36,7 +35,7 @@ function expectToLast(expires: number, since: number, clear: number): void {
 }
 
 describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
-  test('a value lives until it is fully replenished, and at most half as long again', async () => {
+  test('a value is kept until it is fully replenished, and at most half as long again', async () => {
     const { limiter, expiry } = limiterOf(policies);
     let last = 0;
     for (let i = 0; i < 60; i++) {
@@ -52,7 +51,7 @@ describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
     }
   });
 
-  test('a value that was written once expires as soon as it is fully replenished', async () => {
+  test('a value that was written only once expires as soon as it is fully replenished', async () => {
     const { limiter, expiry } = limiterOf(policies);
     const before = Date.now();
     const clear = clearIn(await limiter.take('a'));

@@ -24,7 +24,7 @@ describe('a charge', () => {
     await server.stop();
   });
 
-  /** Nothing passes to the server or back while `during` runs. */
+  /** Blocks all traffic to and from the server while `during` runs. */
   async function cutOff<T>(during: () => Promise<T>): Promise<T> {
     proxy.paused = true;
     try {
@@ -245,7 +245,7 @@ describe('a charge', () => {
     });
   });
 
-  test('made by the fallback of a fallback is refunded to the limiter that made it', () =>
+  test('made by the fallback of a fallback is refunded to the limiter that made the charge', () =>
     withStore({}, async (_, direct) => {
       let isAway = false;
       const client = ioredis(server.port);

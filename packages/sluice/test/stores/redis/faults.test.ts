@@ -35,7 +35,7 @@ const SLACK = 10;
 
 const MANY = gcra({ limit: 1e9, per: '1d' });
 
-/** Each declared failure answer, and a predicate that recognizes it. */
+/** Each value of onFailure, and a predicate that recognizes its fallback. */
 const DECLARED: readonly (readonly [string, () => OnFailure, (outcome: Outcome<Decision>) => boolean])[] = [
   ['throw', () => 'throw', ({ error }) => error instanceof StoreUnavailable],
   ['allow', () => 'allow', ({ value }) => value?.source === 'fallback' && value.allowed],
@@ -212,7 +212,7 @@ describe('a bad network', () => {
       expect(slow).toBeLessThanOrEqual(DEADLINE + SLACK + 2 * lateness);
     }));
 
-  test('with 10 ms of latency and 1 % lost replies does the same, and recovers each time', () =>
+  test('with 10 ms of latency and 1 % lost replies also answers 99 % within the deadline, and recovers each time', () =>
     through({ onFailure: 'allow' }, async (limiter) => {
       proxy.latency = 10;
       proxy.loss = 0.01;
@@ -247,7 +247,7 @@ describe('a bad network', () => {
       expect(events).toMatchObject([{ type: 'open' }, { type: 'close' }]);
     }));
 
-  test('never has more than maxInFlight checks pending, and none for longer than the deadline', () =>
+  test('never leaves more than maxInFlight checks pending, and none for longer than the deadline', () =>
     through({ maxInFlight: 100, onFailure: 'throw' }, async (limiter) => {
       proxy.paused = true;
       const late = unpunctuality();
@@ -288,7 +288,7 @@ describe('a bad network', () => {
     ['gcra', gcra({ limit: 100_000, per: '365d' })],
     ['slidingLog', slidingLog({ limit: 100_000, per: '365d' })],
   ])(
-    'no check fails while the server keeps losing its scripts: %s',
+    'with %s, no check fails while the server keeps losing its scripts',
     async (name, policy) => {
       const control = ioredis(server.port);
       try {

@@ -1,4 +1,4 @@
-/** Values that another program stored at a key, and algorithms that have no script. */
+/** Tests values that another program stored at a key, and algorithms that have no script. */
 import { execFileSync } from 'node:child_process';
 import { Redis } from 'ioredis';
 import { afterAll, expect, inject, test } from 'vitest';
@@ -10,7 +10,7 @@ afterAll(() => client.disconnect());
 const name = `foreign ${process.pid}`;
 
 test.each(['!!', '!!short', '!!12345678', 'x', '', 'abc', 'a longer text that is no row at all'])(
-  'a string that is not a row is ignored, and does not affect other keys: %j',
+  'the string %j at a key is not a row, so it is ignored and does not affect other keys',
   async (text) => {
     for (const policies of ['5/s', '5/s sliding-log']) {
       const limiter = createLimiter(policies, {

@@ -49,7 +49,7 @@ export function admitExactlyTheLimit(
     60_000,
   );
 
-  test('each of 50 keys that all processes check at the same time admits exactly its limit', async () => {
+  test('if all processes check 50 keys at the same time, each key admits exactly its limit', async () => {
     const blow = {
       policies: 'gcra',
       limit: 10,

@@ -1,4 +1,4 @@
-/** The Lua files, checked with standard Lua tools, and the scripts that are assembled from them. */
+/** Checks the Lua files, and the scripts that are assembled from them, with standard Lua tools. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ test.each(files.trim().split('\n'))('%s is valid Lua 5.1', (file) => {
   expect(syntaxErrors(file)).toBe('');
 });
 
-test('finds the Lua file of every algorithm', () => {
+test('the bundle contains the Lua file of every algorithm', () => {
   const source = join(root, 'packages/sluice/src/algorithms');
   const found = readdirSync(source, { recursive: true }).filter((file) => String(file).endsWith('.lua'));
   for (const file of found) expect(files).toContain(String(file));
@@ -50,7 +50,7 @@ describe.each(Object.entries(CASES))('%s', (_, { policies }) => {
   });
 });
 
-test('contains the functions that the lean path needs, for every algorithm with fixed-size rows', () => {
+test('the bundle contains the functions of the lean path for every algorithm with fixed-size rows', () => {
   for (const [name, algorithm] of algorithmsByName('algorithms')) {
     const inlined = Object.keys(ALGORITHMS[name]?.inlined ?? {});
     if (algorithm.variableLength === undefined)

@@ -101,7 +101,7 @@ describe('with default options, a limiter that cannot reach Redis', () => {
     return { store, server };
   }
 
-  test('enforces each limit locally: a login limit of 5 admits 5, an enterprise tier its 100', async () => {
+  test('enforces each limit locally, so that a login limit of 5 admits 5 and an enterprise tier admits its 100', async () => {
     const { store } = await down();
     const logins = createLimiter('5/day', { store, name: 'login' });
     const api = createLimiter('10/day', { store, name: 'api', tiers: { enterprise: '100/day' } });
@@ -115,7 +115,7 @@ describe('with default options, a limiter that cannot reach Redis', () => {
     expect(await admitted(() => api.take('acme', { tier: 'enterprise' }))).toBe(100);
   });
 
-  test('enforces a share of each limit, at least one unit, if it is one of several processes', async () => {
+  test('enforces a share of each limit, and at least one unit, if it is one of several processes', async () => {
     const { store } = await down({ onFailure: { local: 1 / 4 } });
     const api = createLimiter({ minute: '100/day', burst: '10/day fixed-window' }, { store, name: 'api' });
     const first = await api.take('a');
@@ -135,7 +135,7 @@ describe('with default options, a limiter that cannot reach Redis', () => {
     expect((await single.take('a')).allowed).toBe(false);
   });
 
-  test('refunds its own charges without telling Redis', async () => {
+  test('refunds its own charges locally, not in Redis', async () => {
     const { store, server } = await down();
     const limiter = createLimiter(fixedWindow({ limit: 10, per: '1d' }), { store, name: 'api' });
     const charged = await limiter.take('a', 8);
@@ -205,7 +205,7 @@ describe('before the first answer', () => {
   }
 
   test.each(Object.entries(STARTING))(
-    'no check fails while %s connects, and each is charged once',
+    'no check fails while %s connects, and each check is charged once',
     (_, connect) =>
       punctually(50, async () => {
         const server = await serverFor();
@@ -231,7 +231,7 @@ describe('before the first answer', () => {
       }),
   );
 
-  test('a server that never answers is given up on after two seconds', async () => {
+  test('checks stop waiting after two seconds for a server that never answers', async () => {
     const server = await serverFor();
     server.process.kill('SIGSTOP');
     const store = redis(clientFor(server.port), { deadline: 50, onEvent() {} });

@@ -59,7 +59,7 @@ describe('the connection of the store', () => {
     await control.select(0);
   });
 
-  test('works with a client that subscribes, and with one that rejects commands while it is offline', async () => {
+  test('works with a client that subscribes, and with a client that rejects commands while it is offline', async () => {
     const subscriber = ioredis(server.port);
     await subscriber.subscribe('news');
     expect((await limiterOn(subscriber, 'subscriber').limiter.take('a')).remaining).toBe(9);
@@ -85,7 +85,7 @@ describe('the connection of the store', () => {
   });
 
   test.each(Object.entries(CLIENTS))(
-    'is closed when the application closes the client: %s',
+    'is closed when the application closes the client with %s',
     async (_, connect) => {
       const before = await connections();
       const connected = await connect(server.port);
@@ -98,7 +98,7 @@ describe('the connection of the store', () => {
     },
   );
 
-  test('is not used any more once quit() of ioredis has returned', async () => {
+  test('is no longer used once quit() of ioredis has returned', async () => {
     const client = ioredis(server.port);
     const { limiter } = limiterOn(client, 'quit');
     await limiter.take('a');
@@ -106,7 +106,7 @@ describe('the connection of the store', () => {
     expect((await outcome(() => limiter.take('a'))).error).toMatchObject({ fault: 'connection' });
   });
 
-  test('is reopened when its client is', async () => {
+  test('is reopened when its client is reopened', async () => {
     const client = createClient({ url: `redis://127.0.0.1:${server.port}` }).on('error', () => {});
     await client.connect();
     const { limiter } = limiterOn(client, 'again');

@@ -65,7 +65,7 @@ describe('two processes', () => {
     { limit: 1, lanes: 3 },
     { limit: 4, lanes: 12 },
   ])(
-    'each get between a quarter and three quarters of the turns: $limit places, $lanes callers each',
+    'each get between a quarter and three quarters of the turns, with $limit places and $lanes callers each',
     { timeout: 30_000 },
     async ({ limit, lanes }) => {
       const name = `turns ${limit} ${lanes} ${process.pid}`;
@@ -79,7 +79,9 @@ describe('two processes', () => {
 });
 
 describe('a waiter', () => {
-  test('notices within about a second what another process has refunded', { timeout: 20_000 }, async () => {
+  test('notices units that another process has refunded within about a second', {
+    timeout: 20_000,
+  }, async () => {
     const { here, there, end } = twoLimiters(gcra({ limit: 1, per: '1h' }), `refund ${process.pid}`);
     const charge = await there.take('k');
     const began = performance.now();
@@ -90,7 +92,7 @@ describe('a waiter', () => {
     end();
   });
 
-  test('notices quickly what another process has released', { timeout: 20_000 }, async () => {
+  test('notices a place that another process has released quickly', { timeout: 20_000 }, async () => {
     const { here, there, end } = twoLimiters(
       concurrency({ limit: 1, lease: '1h' }),
       `release ${process.pid}`,

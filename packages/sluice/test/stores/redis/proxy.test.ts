@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { proxyTo } from './proxy.ts';
 
-test('bytes arrive in order, whatever the delay of each', async () => {
+test('bytes arrive in order, however long each of them is delayed', async () => {
   const echo = createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1');
   await once(echo, 'listening');
   onTestFinished(() => void echo.close());

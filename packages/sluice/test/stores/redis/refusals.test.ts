@@ -29,7 +29,7 @@ const SLACK = 10;
 /** How long a store waits for its first answer if the client itself waits for the server, in milliseconds. */
 const START = 2000;
 
-/** A server that rejects commands. */
+/** A server that can be made to reject commands. */
 interface Sulk {
   readonly port: number;
   /** Makes the server reject commands. Clients are already connected. */
@@ -216,7 +216,7 @@ describe.each(SULKS)('%s', (_, fault, sulkOf) => {
     ['allow', () => 'allow' as const, { allowed: true, taken: 1 }],
     ['deny', () => 'deny' as const, { allowed: false, taken: 0 }],
     ['a local limiter', () => createLimiter(gcra({ limit: 7, per: '1h' })), { allowed: true, limit: 7 }],
-  ])('is answered by %s, in time', async (name, onFailure, expected) => {
+  ])('is answered by %s in time', async (name, onFailure, expected) => {
     const index = ['allow', 'deny', 'a local limiter'].indexOf(name) + 1;
     const limiter = limiterWith(clients[index], onFailure());
     const late = unpunctuality();
@@ -266,7 +266,7 @@ describe('a value of another type at the key', () => {
   };
 
   test.each(Object.entries(KINDS))(
-    "is a fault 'wrong-type' of that key alone, and no matter of the breaker: %s",
+    "is a fault 'wrong-type' that affects only that key and does not open the breaker: %s",
     async (name, policies) => {
       await client.lpush(`${name}:{bad}`, 'an element');
       const events: BreakerEvent[] = [];
@@ -301,7 +301,7 @@ describe('a value of another type at the key', () => {
   );
 
   test.each(Object.entries(KINDS))(
-    'ignores a string that another program stored at the key: %s',
+    'is ignored if it is a string that another program stored there: %s',
     async (name, policies) => {
       for (const text of ['', 'x', 'hello', '42', '\0'.repeat(200), 'z'.repeat(1000)]) {
         await client.set(`${name} text:{a}`, text);

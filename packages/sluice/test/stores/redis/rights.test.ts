@@ -71,7 +71,7 @@ describe('a user with the permissions that the page lists', () => {
   });
   for (const { name, run } of claims) test(name, run);
 
-  test('is what the statement on the error page creates', async () => {
+  test('is created by the statement on the error page', async () => {
     const statement = GRANT.trim().replace('<user>', 'copied').replace('<name of the limiter>', 'paged');
     await admin.call('ACL', 'SETUSER', 'copied', 'on', '>secret');
     const [command, ...words] = statement.split(' ');
@@ -82,7 +82,7 @@ describe('a user with the permissions that the page lists', () => {
     client.disconnect();
   });
 
-  test('may use batched calls', async () => {
+  test('may send batched calls', async () => {
     const limiter = createLimiter('5/h', {
       store: redis(user, { onFailure: 'throw', deadline: '30s' }),
       name: 'together',
@@ -130,7 +130,7 @@ describe('a missing permission is a configuration error, whatever onFailure is',
     expect(error?.message).toContain('~<name of the limiter>:*');
   });
 
-  test('stops failing checks as soon as the permission is granted', async () => {
+  test('no longer fails checks once the permission is granted', async () => {
     await allow(without('evalsha'));
     const limiter = limiterOn(user);
     expect((await outcome(() => limiter.take('granted'))).error).toMatchObject({ code: 'ERR_PERMISSION' });
@@ -157,7 +157,7 @@ describe('a missing permission is a configuration error, whatever onFailure is',
   test.each<[string, (port: number) => RedisClient]>([
     ['ioredis', (port) => ioredis(port, { username: 'sluice', password: 'wrong' })],
     ['node-redis', (port) => createClient({ url: `redis://sluice:wrong@127.0.0.1:${port}` })],
-  ])('includes a wrong password of %s', async (_, make) => {
+  ])('may also be a wrong password of %s', async (_, make) => {
     const client = make(server.port);
     const { error } = await outcome(() => limiterOn(client).take('a'));
     expect(error).toMatchObject({ code: 'ERR_PERMISSION' });

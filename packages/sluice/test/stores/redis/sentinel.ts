@@ -1,4 +1,4 @@
-/** Sentinels, which tell clients which server is the master, and the clients that ask them. */
+/** Runs sentinels, which tell clients which server is the master, and connects clients that use them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

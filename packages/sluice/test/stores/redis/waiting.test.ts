@@ -1,4 +1,4 @@
-/** Waiting for a turn when several processes share the queue. */
+/** Tests waiting for a turn when several processes share a key. */
 import { Redis } from 'ioredis';
 import { afterAll, expect, inject, test } from 'vitest';
 import { concurrency, createLimiter, gcra, type Policies } from '../../../src/index.ts';
@@ -29,7 +29,7 @@ test('acquire waits for the announced time, in order', async () => {
   expect(performance.now() - began).toBeGreaterThan(190);
 });
 
-test('two processes that wait for the same key together get no more than one would', async () => {
+test('two processes that wait for the same key together get no more turns than one process would', async () => {
   const [a, b] = [open('50/s burst 5', 'shared'), open('50/s burst 5', 'shared')];
   const began = performance.now();
   await Promise.all(Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? a : b).acquire('k')));
@@ -57,7 +57,7 @@ test('a caller that stops waiting while it is being served gets its charge refun
   await expect.poll(async () => (await limiter.peek('k')).remaining).toBe(10);
 });
 
-test('run holds a place over Redis, and frees it', async () => {
+test('run holds a place on Redis, and frees it when the job is done', async () => {
   const limiter = open(concurrency({ limit: 2, lease: '1m' }), 'run');
   let [inFlight, most] = [0, 0];
   await Promise.all(

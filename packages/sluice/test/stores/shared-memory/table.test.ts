@@ -1,4 +1,7 @@
-/** The shared table in one thread: it matches memory, is bounded, and recovers after a lock holder died. */
+/**
+ * Tests the shared table in one thread. It must decide as memory does, stay within its bounds, and recover after a lock holder
+ * died.
+ */
 import { describe, expect, test } from 'vitest';
 import {
   concurrency,
@@ -27,7 +30,7 @@ function random(seed: number): (below: number) => number {
   };
 }
 
-describe('decides exactly as memory does', () => {
+describe('shared memory decides exactly as memory does', () => {
   /** Any verb, by number, so that two limiters receive the same calls. */
   function ask(limiter: Limiter, verb: number, key: string, cost: number, span: number): unknown {
     if (verb === 0) return limiter.peek(key, cost);
@@ -107,7 +110,7 @@ describe('bounds', () => {
     expect(store.size).toBe(0);
   });
 
-  test('logs free their units, and the log closest to being replenished is evicted for another', () => {
+  test('logs free their memory, and the log closest to being replenished is evicted for another log', () => {
     const clock = manualClock(START);
     const store = sharedMemory({ clock, maxKeys: 50, logEntries: 1000 });
     const limiter = createLimiter(concurrency({ limit: 20, lease: '1h' }), { store, name: 'api' });
@@ -155,7 +158,7 @@ describe('bounds', () => {
     expect(admitted).toBe(3000);
   });
 
-  test('a log that needs more room does not evict its own row', () => {
+  test('a log that needs more memory does not evict its own row', () => {
     const { handle } = sharedMemory({ maxKeys: 50, logEntries: 24 });
     const layout = layoutOf(handle);
     const rows = new Rows(layout, 1);
@@ -213,7 +216,7 @@ describe('options', () => {
   });
 });
 
-test('repeats a check that lost its lock to another, and counts both', () => {
+test('a check that lost its lock to another check is repeated, and both are counted', () => {
   const store = sharedMemory({ maxKeys: 50 });
   const other = createLimiter('10/d fixed-window', { store, name: 'x' });
   let readings = 0;
@@ -295,7 +298,7 @@ describe('a lock holder that', () => {
     },
   );
 
-  test('dies before its new row was in any list leaves a row that is found', () => {
+  test('dies before its new row is in a list leaves a row that can be found', () => {
     const { handle, dies, lives, row, long, put, get, dieIn } = setUp();
     for (let low = 1; low < 40; low++) put(dies, low, low % 3 === 0 ? long(low) : row(low));
     dieIn('link');
@@ -313,7 +316,7 @@ describe('a lock holder that', () => {
     slow.write(slot, START, 0, row(9), 1);
     expect(slow.close()).toBe(false);
     expect(get(lives, tag)).toBe(2);
-    // Even if it notices only at the last moment.
+    // This holds even if the thread notices only at the last moment.
     slow.open(tag, 0);
     put(lives, tag, row(2));
     Object.assign((slow as unknown as { lock: object }).lock, { isOurs: () => true });
@@ -322,7 +325,7 @@ describe('a lock holder that', () => {
     expect(get(lives, tag)).toBe(2);
   });
 
-  test('was only slow loses nothing', () => {
+  test('was only slow repeats its check, so that nothing is lost', () => {
     const { handle, dies: slow, lives, row, put, get } = setUp();
     put(slow, tag, row(2));
     const slot = slow.open(tag, 0);

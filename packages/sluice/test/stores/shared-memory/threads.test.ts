@@ -1,4 +1,4 @@
-/** Real worker threads on one buffer. */
+/** Tests real worker threads on one buffer. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -43,7 +43,7 @@ describe('admits exactly the limit to 4 threads on one key', () => {
 describe('a thread that holds the lock', () => {
   const policy = fixedWindow({ limit: 10, per: '365d', align: 'first' });
 
-  test('and is terminated delays others for a bounded time, and has charged nothing', async () => {
+  test('and is terminated delays other threads for a bounded time, and has charged nothing', async () => {
     const firsts: number[] = [];
     const others: number[] = [];
     for (let round = 0; round < 3; round++) {
@@ -68,7 +68,7 @@ describe('a thread that holds the lock', () => {
     expect(Math.min(...others)).toBeLessThan(500);
   });
 
-  test('and was only stopped repeats its check: nothing is lost or counted twice', async () => {
+  test('and was only stopped repeats its check, so that nothing is lost or counted twice', async () => {
     const store = sharedMemory({ maxKeys: 1000 });
     const limiter = createLimiter(policy, { store, name: 'test' });
     const signals = signalWords();

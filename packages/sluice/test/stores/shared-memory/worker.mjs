@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A thread that does what it is told by `workerData`: see threads.test.ts. It runs what was built, because Node 20
- * runs no TypeScript.
+ * A thread that runs the task in `workerData` for threads.test.ts. It imports the built package, because Node 20 cannot run
+ * TypeScript.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { concurrency, createLimiter, fixedWindow, gcra, slidingLog } from '../../../dist/index.js';
@@ -11,7 +11,7 @@ import { threadClock } from '../../../dist/stores/shared-memory/thread-clock.js'
 
 const { handle, task, signals, policies, limit, takes } = workerData;
 
-/** Named here, as a policy is functions and cannot be sent. */
+/** Policies by name, because a policy contains functions and cannot be sent to a thread. */
 const POLICIES = {
   gcra: () => gcra({ limit, per: '365d' }),
   window: () => fixedWindow({ limit, per: '365d', align: 'first' }),
@@ -28,7 +28,7 @@ const POLICIES = {
 };
 
 const TASKS = {
-  /** Waits until all are there, then takes, and says how many passed. */
+  /** Waits until all threads are ready, then takes, and reports how many takes were allowed. */
   hammer() {
     const limiter = createLimiter(POLICIES[policies](), { store: attachSharedMemory(handle), name: 'test' });
     Atomics.add(signals, 0, 1);
@@ -37,7 +37,7 @@ const TASKS = {
     for (let i = 0; i < takes; i++) if (limiter.take('one key').allowed) admitted++;
     parentPort?.postMessage(admitted);
   },
-  /** Goes on until it is killed. Counts what it was told that it may do. */
+  /** Takes until the thread is terminated, and counts the takes that were allowed. */
   storm() {
     const store = attachSharedMemory(handle);
     const limiter = createLimiter(POLICIES.mixed(), { store, name: 'test' });
@@ -50,7 +50,7 @@ const TASKS = {
       limiter.release('one key');
     }
   },
-  /** Reads the clock while it holds the lock, and does not come back until it is told to. */
+  /** Reads a clock that blocks while the thread holds the lock, until the test lets it continue. */
   hold() {
     const clock = {
       now() {
@@ -64,7 +64,7 @@ const TASKS = {
     });
     parentPort?.postMessage(limiter.take('one key').allowed);
   },
-  /** Writes the time it reads, whenever it is asked. */
+  /** Writes the time that the thread reads, whenever the test asks for it. */
   tick() {
     const now = threadClock(layoutOf(handle));
     const times = new Float64Array(signals.buffer);

@@ -1,4 +1,4 @@
-/** The terms of leases without the logic of a node: whatever holders do with their leases, the limit holds. */
+/** Tests the terms of leases without the logic of a node. Whatever holders do with their leases, the limit must hold. */
 import { describe, expect, test } from 'vitest';
 import { type Decision, memory, type Policies } from '../../../src/index.ts';
 import type { Hit } from '../../../src/store.ts';

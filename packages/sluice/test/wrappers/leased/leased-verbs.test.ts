@@ -43,7 +43,7 @@ async function warm(limiter: Limiter<MaybePromise<Decision>>, key = 'alice'): Pr
   expect(limiter.take(key)).toMatchObject({ allowed: true, source: 'lease' });
 }
 
-test('the first hits of a key ask the store one by one, later ones are answered synchronously', async () => {
+test('the first hits of a key are sent to the store one by one, and later hits are answered synchronously', async () => {
   const limiter = limiterOf(BUCKET);
   for (let i = 0; i < 2; i++) await limiter.take('alice');
   expect(asked).toEqual(['take 1', 'take 1']);
@@ -52,7 +52,7 @@ test('the first hits of a key ask the store one by one, later ones are answered 
   expect(limiter.take('alice')).not.toBeInstanceOf(Promise);
 });
 
-test('a decision from a lease announces the units in hand plus the units left in the store', async () => {
+test('a decision from a lease reports the units in hand plus the units left in the store', async () => {
   const limiter = limiterOf(BUCKET);
   await warm(limiter);
   const decision = limiter.take('alice') as Decision;
@@ -87,7 +87,7 @@ describe('an expired lease is never spent', () => {
     expect(asked.length).toBeGreaterThan(0);
   });
 
-  test('and it begins when the node asks for it, not when it arrives', async () => {
+  test('and begins when the node requests it, not when it arrives', async () => {
     const limiter = limiterOf(DAY, stalled());
     await warm(limiter);
     const sent = clock.now() + LIFE;
@@ -107,7 +107,7 @@ describe('an expired lease is never spent', () => {
   });
 });
 
-test('units of a bucket fade: halfway through a lease, at most half of it can be spent', async () => {
+test('units of a bucket fade, so that halfway through a lease, at most half of it can be spent', async () => {
   const limiter = limiterOf(BUCKET);
   await warm(limiter);
   const spendHere = (): number => {
@@ -123,7 +123,7 @@ test('units of a bucket fade: halfway through a lease, at most half of it can be
   expect(spent).toBeLessThanOrEqual(granted / 2);
 });
 
-test('unused units of a window’s lease are renewed with the next one, without a call and without loss', async () => {
+test('unused units of a window’s lease become part of the next lease, without a call and without loss', async () => {
   const limiter = limiterOf(DAY);
   let taken = 0;
   for (let i = 0; i < 400; i++) {
@@ -172,7 +172,7 @@ describe('an exhausted key', () => {
     expect(asked.filter((what) => what.startsWith('take'))).not.toEqual([]);
   });
 
-  test('announces as its limit the largest cost that can pass', async () => {
+  test('reports the largest cost that can pass as its limit', async () => {
     const limiter = limiterOf(BUCKET);
     await warm(limiter);
     const { limit, policies } = await limiter.peek('bob');
@@ -304,7 +304,7 @@ describe('other verbs', () => {
     expect(await limiter.peek('alice', 500)).toMatchObject({ allowed: true, source: 'store' });
   });
 
-  test('a refund goes to the lease it came from, and to the store if it is larger than that lease', async () => {
+  test('a refund goes to the lease from which the units came, or to the store if it is larger than that lease', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     const { remaining } = limiter.take('alice') as Decision;
@@ -329,7 +329,7 @@ describe('other verbs', () => {
     expect(asked).toEqual(['peek 1', 'refund 5']);
   });
 
-  test('a refund to a key whose lease was used up lets the next hit ask the store again', async () => {
+  test('after a refund to a key whose lease was used up, the next hit is sent to the store again', async () => {
     const limiter = limiterOf(DAY);
     await limiter.take('alice', 990);
     for (let i = 0; i < 60; i++) await limiter.take('alice');
@@ -402,7 +402,7 @@ describe('other verbs', () => {
     );
   });
 
-  test('a block takes effect immediately on the node that made it', async () => {
+  test('a manual block takes effect immediately on the node that made it', async () => {
     const limiter = limiterOf(DAY);
     await warm(limiter);
     await limiter.block('alice', '1m');
@@ -423,7 +423,7 @@ describe('other verbs', () => {
 });
 
 describe('a store that does not answer', () => {
-  test('does not end a lease; after the lease, each hit rejects', async () => {
+  test('does not end a lease, but after the lease, each hit rejects', async () => {
     const limiter = limiterOf(BUCKET);
     await warm(limiter);
     store.apply = () => Promise.reject(new Error('gone'));
@@ -432,7 +432,7 @@ describe('a store that does not answer', () => {
     await expect(limiter.take('alice')).rejects.toThrow('gone');
   });
 
-  test('does not grant a lease when the fallback answers in its place', async () => {
+  test('does not grant a lease when the fallback answers instead', async () => {
     const limiter = limiterOf(BUCKET);
     const apply = store.apply.bind(store);
     store.apply = async (hit) => ({
@@ -487,7 +487,7 @@ describe('a store that takes longer than a lease', () => {
     return limiter;
   }
 
-  test('gets one request at a time, and every waiting hit is answered', async () => {
+  test('receives one request at a time, and every waiting hit is answered', async () => {
     const limiter = await experienced();
     const crowd = Array.from({ length: 400 }, async () => limiter.take('alice'));
     await wait();
@@ -497,7 +497,7 @@ describe('a store that takes longer than a lease', () => {
     expect(asked.length).toBeLessThan(10);
   });
 
-  test('admits no more than it debited, in order of arrival', async () => {
+  test('admits no more units than it debited, in order of arrival', async () => {
     const limiter = await experienced();
     const crowd = Array.from({ length: 2000 }, async () => limiter.take('alice'));
     await wait();

@@ -102,7 +102,7 @@ test('four processes admit no more than the limit while one is killed and one st
   expect(script / decisions).toBeLessThan(0.02);
 }, 60_000);
 
-test('close returns unused units; a process that is killed loses at most its lease', async () => {
+test('close returns unused units, and a process that is killed loses at most its lease', async () => {
   const policy = { limit: 10_000, per: '1d', align: 'first' } as const;
   const inspector = createLimiter(fixedWindow(policy), {
     store: redis(client, { onFailure: 'throw', deadline: '10s' }),
@@ -127,7 +127,7 @@ test('close returns unused units; a process that is killed loses at most its lea
   expect(after).toBeGreaterThan(10_000 - 500 - 250 / 2);
 }, 60_000);
 
-test('ten processes that exit without close() leave fewer leased units unused than half of what they spent', async () => {
+test('ten processes that exit without close() lose fewer leased units than half of the units that they spent', async () => {
   const policy = { limit: 10_000, per: '1d', align: 'first' } as const;
   for (let i = 0; i < 10; i++) {
     const one = await holder(policy);

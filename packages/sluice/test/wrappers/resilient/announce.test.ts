@@ -33,7 +33,7 @@ describe.each([
   ['SLUICE_STORE_WRONG_TYPE', 'WRONGTYPE Operation against a key holding the wrong kind of value'],
   ['SLUICE_STORE_SCRIPT', 'ERR Error running script: attempt to index a nil value'],
 ])('%s', (code, error) => {
-  test('appears once, and says what happened and what decides instead', async () => {
+  test('appears once, and says what happened and what decides instead of the store', async () => {
     const limiter = failing(error);
     for (let i = 0; i < 20; i++) expect((await limiter.take('k')).source).toBe('fallback');
     expect(warnings()).toEqual([{ code, message: expect.stringContaining(error) }]);
@@ -64,7 +64,7 @@ test('SLUICE_STORE_OVERLOADED appears once when more hits are in flight than max
   ]);
 });
 
-test('each kind of failure is announced for each store', async () => {
+test('each kind of failure is announced once for each store', async () => {
   let message = 'WRONGTYPE';
   const apply = () => Promise.reject(new Error(message));
   const limiters = [limiterOver(apply, {}), limiterOver(apply, {})];

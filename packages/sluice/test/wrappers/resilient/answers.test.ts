@@ -1,4 +1,4 @@
-/** What `resilient` answers while its store does not, and how it probes the store. */
+/** Tests what `resilient` answers while its store does not, and how it probes the store. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import {
@@ -55,7 +55,7 @@ test("onFailure: 'deny' reports that nothing was charged", async () => {
 });
 
 describe('a limiter as onFailure', () => {
-  test('takes as much as fits in partial mode', async () => {
+  test('takes as many units as fit in partial mode', async () => {
     const limiter = limiterOver({ onFailure: createLimiter(fixedWindow({ limit: 5, per: '1d' })) });
     const taken = await limiter.take('k', { cost: 8, mode: 'partial' });
     expect(taken).toMatchObject({ allowed: true, taken: 5, remaining: 0, source: 'fallback' });
@@ -68,7 +68,7 @@ describe('a limiter as onFailure', () => {
     expect(onFailure.peek('k').remaining).toBe(0);
   });
 
-  test('charges all or nothing by default', async () => {
+  test('charges the whole cost or nothing by default', async () => {
     const limiter = limiterOver({ onFailure: createLimiter(fixedWindow({ limit: 5, per: '1d' })) });
     expect(await limiter.take('k', 8)).toMatchObject({ allowed: false, taken: 0, remaining: 5 });
   });

@@ -72,7 +72,7 @@ describe('a late charge is undone', () => {
     expect(undone(minInterval({ every: '1m' }), 500)).toEqual([]);
   });
 
-  test('by a refund and a release that add up to the charge, for places beside a bucket', () => {
+  test('by a refund and a release that add up to the charge, if places are combined with a bucket', () => {
     const both = { rate: gcra({ limit: 100, per: '50s' }), slots: concurrency({ limit: 10, lease: '1m' }) };
     expect(undone(both, 500, false, 8)).toEqual([
       ['refund', 5],
@@ -112,7 +112,7 @@ describe('an error', () => {
     new AggregateError([connecting, new Error('read ECONNRESET')]),
     'READONLY as a string',
     undefined,
-  ])('leaves open whether a hit was applied: %o', (error) => {
+  ])('does not prove whether a hit was applied: %o', (error) => {
     expect(isUnapplied(error)).toBe(false);
   });
 });

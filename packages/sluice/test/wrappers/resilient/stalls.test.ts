@@ -1,4 +1,4 @@
-/** Stores that stall while callers hold places: every place is freed, and never too many are held. */
+/** Tests stores that stall while callers hold places. Every place must be freed, and there must never be too many holders. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -119,7 +119,7 @@ const BACKENDS: Readonly<Record<string, () => Promise<Backend>>> = {
 const SLOTS = concurrency({ limit: 20, lease: '60s' });
 
 describe.each(Object.entries(BACKENDS))('%s that stalls for half a second', (_, open) => {
-  test('has all 20 places free within a second after the stall', { timeout: 60_000 }, async () => {
+  test('has freed all 20 places within a second after the stall', { timeout: 60_000 }, async () => {
     const backend = await open();
     const store = backend.store({ deadline: DEADLINE, onFailure: 'throw' });
     const limiter = createLimiter(SLOTS, { store, name: 'slots' });
@@ -164,7 +164,7 @@ const SEEDS = Array.from({ length: 6 }, (_, i) => 100 * Number(process.env['SEED
 
 describe('random stalls and cuts', () => {
   test.each(SEEDS)(
-    'never lead to more than 5 held places in Redis, and without cuts leave no place held: seed %i',
+    'with seed %i never lead to more than 5 held places in Redis, and without cuts leave no place held',
     {
       timeout: 60_000,
     },

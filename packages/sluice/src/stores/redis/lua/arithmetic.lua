@@ -1,4 +1,4 @@
--- What every algorithm may use. Mirrors the constants and isFarAhead of engine/contract.ts.
+-- Helpers that every algorithm may use. Mirrors the constants and isFarAhead of engine/contract.ts.
 local floor, ceil, max, min, INF = math.floor, math.ceil, math.max, math.min, math.huge
 local TIME_EPSILON, SKEW = 0.0005, 10000
 

@@ -1,4 +1,4 @@
--- Mirrors engine/decide.ts: applies any hit to a key. Returns the function that does it.
+-- Mirrors engine/decide.ts. Returns the function that applies any hit to a key.
 local CENTURY = 3155760000000
 
 local function longest_wait(asked, cost)
@@ -11,7 +11,7 @@ local function longest_wait(asked, cost)
   return longest
 end
 
--- Charges each policy up to its overdraft within the span, and returns what all of them were charged.
+-- Charges each policy up to its overdraft within the span, and returns the amount that all of them were charged.
 local function charge(asked, cost, span)
   local least = cost
   for i = 1, #asked do
@@ -27,7 +27,7 @@ end
 
 -- Each verb returns: passed (a boolean), the units charged, changed (whether the row was), and the delay of a booked turn.
 
--- How much of the cost passes in mode 'partial': all of it, or as many whole units as every policy has.
+-- The part of the cost that passes in mode 'partial', which is all of it or as many whole units as every policy has.
 local function fitting(cost)
   if longest_wait(policies, cost) == 0 then return cost end
   local least = cost
@@ -81,7 +81,7 @@ local function apply_other(verb, cost, span, block)
     return delay == 0, cost, true, delay
   end
 
-  -- The span is the instant at which the place was taken, nil if the caller does not know it.
+  -- The span is the instant at which the place was taken, or nil if the caller does not know it.
   local function give_back()
     for i = 1, #policies do
       local policy = policies[i]
@@ -96,7 +96,7 @@ local function apply_other(verb, cost, span, block)
 
   if verb == 'r' then return reserve() end
   local changed = verb == 'b'
-  -- A fresh row has nothing to give back, and stays fresh: see decide.ts.
+  -- A fresh row has nothing to give back, and stays fresh (see decide.ts).
   local is_fresh = not is_any_used(slots) and not (inherit and is_any_signed())
   if (verb == 'f' or verb == 'l' or verb == 'n') and not is_fresh then
     give_back()
@@ -106,7 +106,7 @@ local function apply_other(verb, cost, span, block)
     local holding = selected('holds', true)
     if #holding > 0 then
       local fits = block == 0 and longest_wait(holding, cost) == 0
-      -- The holder runs, whether or not there is room: counted, it keeps others out.
+      -- The holder keeps running whether or not there is room, so its place must count.
       charge(holding, cost, INF)
       return fits, cost, true, 0
     end
@@ -136,7 +136,7 @@ local function is_needed_by_other_tiers()
   return is_any_used(others)
 end
 
--- The cost whose wait the caller is told.
+-- The cost whose wait is reported to the caller.
 local function reported_cost(verb, cost)
   if verb == 'p' then return min(cost, 1) end
   if verb == 'f' or verb == 'l' or verb == 'b' or verb == 'z' then return 1 end
@@ -150,7 +150,7 @@ local function store(key, longest, reported, is_block)
   end
   local lasts = clock + longest <= expires
   if not lasts then
-    -- A row that is used again is kept half as long again: most writes then leave the expiry as it is.
+    -- A row that is used again is kept half as long again, so that most writes leave the expiry as it is.
     if expires > 0 then longest = longest * 1.5 end
     expires = ceil(clock + longest)
   end

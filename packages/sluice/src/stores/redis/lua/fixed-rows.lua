@@ -1,4 +1,4 @@
--- Rows of fixed size: loads, reports and saves the row of a key. variable-rows.lua has the same functions for plans with
+-- Loads, reports and saves rows of fixed size. variable-rows.lua has the same functions for plans with
 -- variable-length rows.
 local frame -- the value, unless it is this version's row alone
 local cells_at -- where the cells of this version's section begin in the frame
@@ -27,7 +27,7 @@ local function load(key)
   end
 end
 
--- The cells: the caller computes the rest.
+-- Reports the cells, from which the caller computes the rest.
 local function report()
   return sub(row_bytes(), 9)
 end
@@ -36,7 +36,8 @@ local function is_only_version()
   return not frame
 end
 
--- cells: the result of report(). lasts: whether the stored expiry is late enough. Returns the server's error, if there is one.
+-- Saves the row. `cells` is the result of report(), and `lasts` tells whether the stored expiry is late enough. Returns the
+-- server's error, if there is one.
 local function save(key, cells, lasts, is_block)
   local result
   if lasts and not frame and blocked_until == 0 then

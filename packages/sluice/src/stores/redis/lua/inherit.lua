@@ -1,5 +1,5 @@
--- Mirrors policy/inherit.ts: cells that were written under other numbers are converted. Behind the cells, the row has a
--- signature per policy, with the numbers under which it was written; zeros if it was not written yet.
+-- Mirrors policy/inherit.ts, which converts cells that were written under other numbers. After the cells, the row has a signature
+-- per policy, with the numbers under which it was written, or zeros if it was not written yet.
 local NEAR = 1e-9
 
 local function is_own(policy)
@@ -32,7 +32,7 @@ local function scale(policy, to, from)
   for _, name in ipairs(policy.spent) do policy.row[name] = rounded(policy.row[name] * to / from) end
 end
 
--- As many units as were left; a full allowance if that is less.
+-- Keeps as many units as were left, but at most the full limit.
 local function keep_left(policy)
   local row, signed, full, unit = policy.row, policy.signed, policy.full, policy.unit
   local first, is_single = policy.spent[1], #policy.spent == 1
@@ -46,7 +46,7 @@ local function keep_left(policy)
   if is_single or not (spent > 0) then row[first] = rounded(target) else scale(policy, target, spent) end
 end
 
--- Makes the row one that this plan could have written.
+-- Changes the row into one that this plan could have written.
 local function convert()
   for _, policy in ipairs(policies) do
     local signed = policy.signed
@@ -70,7 +70,7 @@ local function convert()
   end
 end
 
--- After a change: under which numbers something was charged, and until when that matters.
+-- After a change, records under which numbers something was charged, and until when that matters.
 local function sign(is_charged)
   for _, policy in ipairs(policies) do
     local signed = policy.signed
@@ -84,7 +84,7 @@ local function sign(is_charged)
   end
 end
 
--- How much longer any plan that wrote the row needs it.
+-- How much longer the row must be kept for any of the plans that wrote it.
 local function kept_for()
   local longest = 0
   if inherit == 'as-is' then

@@ -1,6 +1,6 @@
--- The lean path: a take in mode 'whole' on a row of fixed size without a frame, which nearly every hit is. script.ts writes
+-- The lean path, for a take in mode 'whole' on a row of fixed size without a frame. Nearly every hit is one. script.ts writes
 -- the algorithms' code into it, with params and cells as locals, because Redis would create every function and table again
--- at each call. Whatever else it meets is left to the full path, before anything was written.
+-- at each call. Everything else is left to the full path, before anything was written.
 if cost then
   local value
   -- MGET also returns nothing for a key of another type.
@@ -45,7 +45,7 @@ if cost then
       elseif clock + longest <= expires then
         result = pcall('SETRANGE', key, '11', report)
       else
-        -- A row that is used again is kept half as long again: most writes then leave the expiry as it is.
+        -- A row that is used again is kept half as long again, so that most writes leave the expiry as it is.
         if expires > 0 then longest = longest * 1.5 end
         expires = ceil(clock + longest)
         result = pcall('SET', key, mark .. pack('<d', expires) .. report, 'PXAT', expires)

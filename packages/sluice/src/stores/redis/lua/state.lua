@@ -1,19 +1,19 @@
--- State that the files of the full path share. Redis creates every function of a script again at each call, so functions
--- that few calls need are inside of others.
+-- State that the files of the full path share. Redis creates every function of a script again at each call, so functions that few
+-- calls need are inside other functions.
 
--- The plan: script.ts writes these assignments.
+-- The plan. script.ts writes these assignments.
 local policies, slots -- those that decide, in the plan's order; every policy with cells in the row, in row order
 local charged, struck -- policies that takes are charged to; policies that denials are charged to
 local inherit -- how rows written under other numbers are converted: 'additive', 'as-is', 'proportional' or nil
 local NUMBERS, FORMAT -- doubles at the beginning of a row: its expiry, the cells of fixed size, the signatures; how to pack them
 
--- The key at hand.
+-- The state of the current key.
 local blocked_until -- end of the manual block, 0 if there is none
 local expires -- when the row expires by the server's clock, 0 if there is no row
 
 local call, pcall, pack, unpack_struct, sub = redis.call, redis.pcall, struct.pack, struct.unpack, string.sub
 
--- Reads a row from a value, or makes it that of a fresh key if there is none.
+-- Reads a row from a value, or creates the row of a fresh key if there is no value.
 local function read_row(value, at)
   local numbers, n = {}, 1
   if value then numbers = { unpack_struct(FORMAT, value, at) } end

@@ -1,5 +1,5 @@
--- Plans with variable-length rows. The entries of such a row, pairs of (time, sum), stay in the value: they are read and
--- written one by one, in place. Loads, reports and saves like fixed-rows.lua.
+-- Loads, reports and saves rows, like fixed-rows.lua, for plans with variable-length rows. The entries of such a row, pairs of
+-- (time, sum), stay in the value, where they are read and written one by one.
 local key_at_hand
 local base, section_size -- where this version's section begins in the value, nil if it has none; the bytes behind its size
 local exists -- whether the key has a value
@@ -28,7 +28,7 @@ local function is_only_version()
   return call('GETRANGE', key_at_hand, behind, behind) == ''
 end
 
--- Rewrites the value with this version's section first. The growing row, if given, gets room for twice its entries.
+-- Rewrites the value with this version's section first. If a growing row is given, it gets room for twice its entries.
 local function make_room(growing)
   local others = ''
   if not is_only_version() then others = other_sections(call('GET', key_at_hand)) end
@@ -92,7 +92,7 @@ local function load(key)
       if found ~= mark and not (bytes >= 8 and bytes < 1e9) then return read_row(nil) end
       if found ~= mark then at = at + 11 + bytes end
     until found == mark
-    -- From here on the bytes are where they would be if the section were the first.
+    -- From here on, the bytes are where they would be if the section were the first.
     value = call('GETRANGE', key, at - 18, at - 19 + HEADER)
   end
   if #value < HEADER then return read_row(nil) end
@@ -124,7 +124,7 @@ local function report(cost, passed, changed)
     if not passed then wait = algorithm.wait_for(p, c, now, cost) end
     local n = #numbers
     numbers[n + 1], numbers[n + 2] = available, wait
-    -- After a change, lifetime() has measured it already.
+    -- After a change, lifetime() has already computed this.
     numbers[n + 3] = changed and policy.clear or algorithm.clear_in(p, c, now)
     if policy.is_refill_unknown then
       more[#more + 1] = algorithm.wait_for(p, c, now, max(0, floor(available)) + 1)
