@@ -1,10 +1,25 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { sharedUnitTests } from './packages/test-support/src/unit-tests.ts';
 
 const nest11 = fileURLToPath(new URL('runtimes/nest-11/node_modules/', import.meta.url));
 
 const SOAK = 'packages/sluice/test/soak/soak.test.ts';
+const globalSetup = ['packages/test-support/src/servers.ts'];
+
+/** Small files that take long. On a machine without earlier results, Vitest would start the smallest files last. */
+const long =
+  /\/(processes|connections|differential|conformance|lost-replies|runtimes|typescripts|site|looks|live)\.test\.ts$/;
+
+class LongFilesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification): boolean => long.test(moduleId);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 /** Set by stryker.config.mjs: the only tests to run. */
 const mutated = process.env['MUTATE_TESTS']?.split(' ');
@@ -13,36 +28,48 @@ export default defineConfig({
   test: {
     projects:
       mutated !== undefined
-        ? [{ extends: true, test: { include: mutated } }]
+        ? [{ extends: true, test: { include: mutated, globalSetup } }]
         : [
+            {
+              // In a group of its own, because a process is only used again if the next test may share it.
+              extends: true,
+              test: { name: 'unit', include: [...sharedUnitTests], isolate: false },
+            },
             {
               extends: true,
               test: {
                 name: 'all',
                 include: ['packages/*/test/**/*.test.ts', 'site/test/**/*.test.ts'],
-                exclude: [...configDefaults.exclude, SOAK],
+                exclude: [...configDefaults.exclude, ...sharedUnitTests, SOAK],
+                sequence: { groupOrder: 1 },
+                globalSetup,
               },
-            },
-            {
-              // Last and alone: the soak counts how many decisions each store makes while faults are injected.
-              extends: true,
-              test: { name: 'soak', include: [SOAK], sequence: { groupOrder: 1 } },
             },
             {
               // The dependencies have the newest NestJS; this project runs the same tests on the previous major version.
               extends: true,
               resolve: { alias: [{ find: /^@nestjs\/([\w-]+)$/, replacement: `${nest11}@nestjs/$1` }] },
-              test: { name: 'nest 11', include: ['packages/sluice/test/middleware/nest.test.ts'] },
+              test: {
+                name: 'nest 11',
+                include: ['packages/sluice/test/middleware/nest.test.ts'],
+                sequence: { groupOrder: 1 },
+                globalSetup,
+              },
+            },
+            {
+              // Last and alone: the soak counts how many decisions each store makes while faults are injected.
+              extends: true,
+              test: { name: 'soak', include: [SOAK], sequence: { groupOrder: 2 }, globalSetup },
             },
           ],
     reporters: ['default'],
+    sequence: { sequencer: LongFilesFirst },
     // Most tests wait for servers and processes that they start, so there are more workers than cores.
     maxWorkers: availableParallelism() + 1,
     // The timeout is long, because coverage or a busy machine makes a tight loop ten times slower. A hang is still detected.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
-    globalSetup: ['packages/test-support/src/servers.ts'],
     setupFiles: ['packages/sluice/test/support/seed.ts'],
     coverage: {
       provider: 'v8',

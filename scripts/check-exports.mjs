@@ -1,7 +1,6 @@
 // @ts-check
-// Checks every subpath that a package exports. Its files must exist, it must be importable and requirable, and it must export the
-// names listed in exports.json next to package.json, so that a change of the API shows up in a diff. Needs a build. `--write`
-// updates the lists.
+// Checks every subpath that a package exports. It must be importable and requirable, and it must export the names listed in
+// exports.json next to package.json, so that a change of the API shows up in a diff. Needs a build. `--write` updates the lists.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,8 +9,6 @@ import { fileURLToPath } from 'node:url';
 
 const packages = join(dirname(fileURLToPath(import.meta.url)), '../packages');
 const require = createRequire(import.meta.url);
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-const canRequire = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
 
 /**
  * The names that a .d.ts file exports, including types. Follows `export *`.
@@ -41,7 +38,6 @@ function declaredNames(file) {
 
 /** @type {string[]} */
 const problems = [];
-let count = 0;
 
 /** @param {string} folder @returns {Promise<Names>} */
 async function namesOf(folder) {
@@ -50,29 +46,17 @@ async function namesOf(folder) {
   const found = {};
   for (const [subpath, target] of Object.entries(manifest.exports)) {
     const specifier = manifest.name + subpath.slice(1);
-    if (typeof target === 'string') {
-      if (!existsSync(join(folder, target))) problems.push(`${specifier}: ${target} does not exist`);
-      continue;
-    }
-    const missing = [target.types, target.default].filter((file) => !file || !existsSync(join(folder, file)));
-    if (missing.length > 0) {
-      problems.push(
-        `${specifier}: ${missing.join(', ') || 'types or default'} does not exist. Run npm run build first.`,
-      );
-      continue;
-    }
+    if (typeof target === 'string') continue; // not code; check-package.mjs checks that the file is packed
     try {
       const names = Object.keys(await import(specifier)).sort();
       const types = declaredNames(join(folder, target.types)).filter((one) => !names.includes(one));
       found[subpath] = { values: names, types: [...new Set(types)].sort() };
-      if (!canRequire) continue;
       const required = Object.keys(require(specifier)).filter((one) => one !== '__esModule');
       if (required.sort().join() !== names.join())
         problems.push(`${specifier}: require() and import() return different names`);
     } catch (error) {
-      problems.push(
-        `${specifier}: cannot be loaded: ${error instanceof Error ? error.stack : String(error)}`,
-      );
+      const text = error instanceof Error ? error.stack : String(error);
+      problems.push(`${specifier}: cannot be loaded, maybe because it is not built: ${text}`);
     }
   }
   return found;
@@ -101,7 +85,6 @@ for (const name of ['sluice', 'compat', 'sluice-server']) {
   const folder = join(packages, name);
   const before = problems.length;
   const found = await namesOf(folder);
-  count += Object.keys(found).length;
   if (problems.length > before) continue;
   if (write) {
     writeFileSync(join(folder, 'exports.json'), `${JSON.stringify(found, null, 2)}\n`);
@@ -117,5 +100,5 @@ if (problems.length > 0) {
   console.error(problems.join('\n'));
   process.exitCode = 1;
 } else {
-  console.log(`exports: ${count} subpaths load and export the listed names`);
+  console.log('exports: every subpath loads and exports the listed names');
 }

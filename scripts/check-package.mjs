@@ -3,28 +3,26 @@
 // contain the files a user needs and nothing else. Needs a build.
 
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const FOLDERS = ['sluice', 'compat', 'sluice-server'].filter((name) =>
-  existsSync(join(root, 'packages', name)),
-);
+const FOLDERS = ['sluice', 'compat', 'sluice-server'];
 const env = { ...process.env, PATH: [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter) };
 /** @type {string[]} */
 const problems = [];
 
 /** @param {string} command @param {...string} args */
 function run(command, ...args) {
-  const shell = process.platform === 'win32';
-  const { status, stdout, stderr, error } = spawnSync(command, args, {
+  const options = /** @type {const} */ ({
     cwd: root,
     env,
     encoding: 'utf8',
-    shell,
+    shell: process.platform === 'win32',
   });
+  const { status, stdout, stderr, error } = spawnSync(command, args, options);
   if (status !== 0)
     problems.push(`${command} ${args.join(' ')}\n${stdout ?? ''}${stderr ?? ''}${error ?? ''}`);
   return stdout ?? '';
@@ -70,15 +68,14 @@ const target = mkdtempSync(join(tmpdir(), 'sluice-pack-'));
 try {
   // Copies the changelog as the prepack scripts do. They are not run, because their output would mix with the JSON.
   for (const file of changelogs) copyFileSync(join(root, 'CHANGELOG.md'), file);
-  const workspaces = FOLDERS.flatMap((name) => ['--workspace', `packages/${name}`]);
+  const workspaces = FOLDERS.map((name) => `--workspace=packages/${name}`);
   const packed = run(
     'npm',
     'pack',
     '--json',
     '--ignore-scripts',
     ...workspaces,
-    '--pack-destination',
-    target,
+    `--pack-destination=${target}`,
   );
   /** @type {{ name: string, filename: string, files: { path: string }[] }[]} */
   const tarballs = problems.length > 0 ? [] : Object.values(JSON.parse(packed));

@@ -1,8 +1,8 @@
 // @ts-check
-// Implements `npm test`. Runs every check in order and stops at the first one that fails. The tests run last, so that their
+// Implements `npm test`. Runs every check, two at a time, and stops at the first one that fails. The tests run last, so that their
 // summary ends the output.
 
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -10,43 +10,49 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const env = { ...process.env, PATH: [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter) };
+const options = { cwd: root, env, shell: process.platform === 'win32' };
 const ci = /^(1|true)$/i.test(process.env['CI'] ?? '');
 
-/** The steps before the tests. The output of a step is shown only if it fails. */
-const steps = [
+/** The checks that read the sources. The output of a check is shown only if it fails. */
+const sourceChecks = [
   ['system packages', 'node scripts/needs.mjs'],
   ['format, lint and import rules (biome)', 'biome check --error-on-warnings'],
   ['lint with types (oxlint)', 'oxlint --type-aware --deny-warnings'],
   ['wording', 'node scripts/check-prose.mjs'],
+  ['Lua bundle', 'node scripts/bundle-lua.mjs --check'],
+];
+/** These read the build, which the first two update. */
+const buildChecks = [
   ['types and build (tsc)', 'tsc -b'],
   ['stale outputs', 'node scripts/clean.mjs --stale'],
-  ['Lua bundle', 'node scripts/bundle-lua.mjs --check'],
   ['exports', 'node scripts/check-exports.mjs'],
   ['packages (publint, attw, contents)', 'node scripts/check-package.mjs'],
   ['size budgets (size-limit)', 'size-limit'],
   ['unused code (knip)', 'knip --no-progress'],
 ];
 
-/** @param {string} line @param {'inherit' | 'pipe'} stdio */
-function run(line, stdio) {
-  const [command = '', ...args] = line.split(' ');
-  const shell = process.platform === 'win32';
-  return spawnSync(command, args, { cwd: root, env, stdio, encoding: 'utf8', shell });
+/** Runs the steps in order. The output of a step is shown only if it fails. @param {string[][]} steps */
+async function check(steps) {
+  for (const [name, line = ''] of steps) {
+    const start = performance.now();
+    const [command = '', ...args] = line.split(' ');
+    await new Promise((resolve) => {
+      execFile(command, args, { ...options, maxBuffer: Infinity }, (error, stdout, stderr) => {
+        if (error === null) return resolve(undefined);
+        console.error(`${stdout}${stderr}${error.message}\nfailed at: ${name}   (${line})`);
+        process.exit(1);
+      });
+    });
+    console.log(`ok  ${name}  ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  }
 }
 
-for (const [name, line = ''] of steps) {
-  const start = performance.now();
-  const { status, stdout, stderr, error } = run(line, 'pipe');
-  if (status !== 0) {
-    console.error(`${stdout ?? ''}${stderr ?? ''}${error ?? ''}\nfailed at: ${name}   (${line})`);
-    process.exit(1);
-  }
-  console.log(`ok  ${name}  ${((performance.now() - start) / 1000).toFixed(1)} s`);
-}
+await Promise.all([check(sourceChecks), check(buildChecks)]);
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
 const file = join(folder, 'report.json');
-const { status } = run(`vitest run --reporter=default --reporter=json --outputFile.json=${file}`, 'inherit');
+const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
+const { status } = spawnSync('vitest', ['run', ...reporters], { ...options, stdio: 'inherit' });
 
 /** @typedef {{ status: string, fullName: string }} Test */
 /** @type {{ testResults: { name: string, status: string, assertionResults: Test[] }[] }} */

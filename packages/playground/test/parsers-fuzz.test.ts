@@ -43,7 +43,7 @@ describe('a log', () => {
         expect(times.every((time, i) => time >= (times[i - 1] ?? 0) && time < length)).toBe(true);
         expect(keys.every((key) => key < names.length)).toBe(true);
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 });
@@ -67,7 +67,7 @@ test('any text of a limit is parsed and written back, or marked as invalid at a 
       expect(mistake.to).toBeGreaterThan(mistake.from);
       expect(mistake.from).toBeLessThanOrEqual(text.length);
     }),
-    { numRuns: 3000 },
+    { numRuns: 1000 },
   );
 });
 
@@ -84,7 +84,7 @@ test('any link gives a valid state, and the link of that state gives the same st
       expect(state.limits.length).toBeLessThanOrEqual(MOST_LANES);
       expect(fromQuery(toQuery(state))).toEqual(state);
     }),
-    { numRuns: 3000 },
+    { numRuns: 1000 },
   );
 });
 
@@ -118,11 +118,11 @@ test('a stream gives the same events, however it is split', () => {
       const pieces = places.slice(1).map((to, i) => text.slice(places[i], to));
       expect(heard(pieces)).toEqual(heard([text]));
     }),
-    { numRuns: 3000 },
+    { numRuns: 1000 },
   );
 });
 
-describe('a megabyte is parsed in one pass', () => {
+describe('200,000 characters are parsed in linear time', () => {
   const PARTS = [
     ...' ,"[]{}:/&=\\\t1a'.split(''),
     '""',
@@ -146,7 +146,7 @@ describe('a megabyte is parsed in one pass', () => {
 
   test.each(Object.entries(READERS))('%s', (_, reads) => {
     for (const part of PARTS) {
-      const text = part.repeat(Math.ceil(1_000_000 / part.length));
+      const text = part.repeat(Math.ceil(200_000 / part.length));
       const start = process.cpuUsage();
       reads(text);
       expect([part, process.cpuUsage(start).user > 5e6]).toEqual([part, false]);

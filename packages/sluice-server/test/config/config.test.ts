@@ -147,8 +147,8 @@ limits:
       return `- &x${i} { ${inner} }`;
     });
     expect(faults(`domain: d\ndescriptors:\n${bomb.join('\n')}`).join()).toMatch(/more than 500000 values/);
-    expect(faults('['.repeat(100_000))[0]).toMatch(/^1:/);
-  }, 30_000);
+    expect(faults('['.repeat(20_000))[0]).toMatch(/^1:/);
+  });
 
   test('can be named like properties of Object.prototype', () => {
     const { limits } = parse('limits: { __proto__: 1/s, constructor: { policies: { toString: 1/s } } }');

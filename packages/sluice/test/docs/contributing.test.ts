@@ -6,11 +6,10 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import type { Policies, Policy } from '../../src/index.ts';
-import { redis } from '../../src/stores/redis/index.ts';
-import { ALGORITHMS } from '../../src/stores/redis/lua.ts';
+import type { MaybePromise, Policies, Policy, Store } from '../../src/index.ts';
+import type { ManualClock } from '../../src/testing/index.ts';
 import { compare } from '../stores/differential.ts';
-import { root, sourceOf, textOf } from 'sluice-test-support/docs/blocks.ts';
+import { root, textOf } from 'sluice-test-support/docs/blocks.ts';
 import { reading } from 'sluice-test-support/docs/reading.ts';
 
 const architecture = reading('docs/contributing/architecture.md');
@@ -20,6 +19,13 @@ const violation = architecture('', 'algorithms/ may import');
 const guide = reading('docs/contributing/algorithms.md');
 const lua = guide('lua', '-- Mirrors lifetime.ts');
 const typescript = guide('ts', 'const lifetimeAlgorithm');
+const registryLine = guide('diff', 'lifetime: lifetimeEntry');
+const claim = guide('diff', 'ALGORITHM_CLAIMS');
+
+type Sluice = typeof import('../../src/index.ts') &
+  typeof import('../../src/stores/redis/index.ts') &
+  typeof import('../../src/stores/ipc/index.ts') &
+  typeof import('../../src/testing/index.ts');
 
 const page = reading('packages/playground/README.md');
 const parts = page('', 'src/model/');
@@ -115,37 +121,82 @@ describe('the import rules', () => {
   });
 });
 
-describe('the example algorithm, bundled with its Lua', () => {
+/** Adds the lines that a block in diff format adds. Everything else in the block must be in the file. */
+function patched(text: string, diff: string): string {
+  return diff.split('\n@@\n').reduce((result, hunk) => {
+    const lines = hunk.split('\n');
+    const before = lines.filter((line) => !line.startsWith('+')).map((line) => line.slice(1));
+    expect(result.split(`${before.join('\n')}\n`), hunk).toHaveLength(2);
+    return result.replace(`${before.join('\n')}\n`, `${lines.map((line) => line.slice(1)).join('\n')}\n`);
+  }, text);
+}
+
+describe('the example algorithm, added to the sources as the guide says', () => {
   const client = new Redis(inject('redisPort'), '127.0.0.1');
-  let lifetime: (limit: number) => Policy;
+  let sluice: Sluice;
+  let lifetime: (options: { readonly limit: number }) => Policy;
 
   beforeAll(async () => {
-    const tree = treeWith(['scripts/bundle-lua.mjs'], {
-      [`${sources}/algorithms/lifetime/lifetime.lua`]: lua,
-      [`${sources}/stores/redis/lua.ts`]: '',
-      // The part that prints is left out.
-      'lifetime.ts': `${typescript.split('const limiter')[0]?.replace(`'sluice'`, `'${sourceOf('sluice')}'`)}export { lifetime };\n`,
-    });
-    const { status } = spawnSync(process.execPath, ['scripts/bundle-lua.mjs'], { cwd: tree });
-    expect(status).toBe(0);
+    const tree = treeWith(['scripts/bundle-lua.mjs'], {});
+    cpSync(join(root, sources), join(tree, sources), { recursive: true });
+    const [, code = ''] = /^(\/\*\* At most[\s\S]*?)^const limiter/m.exec(typescript) ?? [];
+    const folder = join(tree, sources, 'algorithms/lifetime');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'lifetime.lua'), lua);
+    writeFileSync(
+      join(folder, 'lifetime.ts'),
+      `import type { Algorithm, Policy } from '../../engine/contract.ts';
+import type { AlgorithmEntry } from '../entry.ts';
+${code}export { lifetime, lifetimeEntry };\n`,
+    );
+    for (const [file, diff] of [
+      ['algorithms/registry.ts', registryLine],
+      ['testing/algorithm-claims.ts', claim],
+    ] as const)
+      writeFileSync(join(tree, sources, file), patched(textOf(`${sources}/${file}`), diff));
+    const { status, stderr } = spawnSync(process.execPath, ['scripts/bundle-lua.mjs'], { cwd: tree });
+    expect([status, String(stderr)]).toEqual([0, '']);
+
     const load = (name: string): Promise<unknown> =>
-      import(/* @vite-ignore */ pathToFileURL(join(tree, name)).href);
-    const bundled = (await load(`${sources}/stores/redis/lua.ts`)) as { ALGORITHMS: object };
-    expect(Object.keys(bundled.ALGORITHMS)).toEqual(['lifetime']);
-    Object.assign(ALGORITHMS, bundled.ALGORITHMS);
-    ({ lifetime } = (await load('lifetime.ts')) as { lifetime: (limit: number) => Policy });
+      import(/* @vite-ignore */ pathToFileURL(join(tree, sources, name)).href);
+    const modules = ['index.ts', 'stores/redis/index.ts', 'stores/ipc/index.ts', 'testing/index.ts'];
+    sluice = Object.assign({}, ...(await Promise.all(modules.map(load)))) as Sluice;
+    lifetime = sluice.algorithms['lifetime']?.factory as unknown as typeof lifetime;
   });
   afterAll(() => client.disconnect());
 
+  const stores: Readonly<Record<string, (clock: ManualClock) => MaybePromise<Store>>> = {
+    memory: (clock) => sluice.memory({ clock }),
+    Redis: (clock) => sluice.redis(client, { clock, deadline: '30s', onFailure: 'throw' }),
+    async ipc(clock) {
+      const path = join(tmpdir(), `sluice-lifetime-${process.pid}.sock`);
+      const server = sluice.ipc({ path, store: sluice.memory({ clock }), deadline: '30s' });
+      await sluice.createLimiter('1/s', { store: server, name: 'first' }).peek('key');
+      const other = sluice.ipc({ path, serve: false, deadline: '30s', onFailure: 'throw' });
+      return {
+        ...other,
+        async close() {
+          await other.close();
+          await server.close();
+        },
+      };
+    },
+  };
+  test.each(Object.entries(stores))('fulfills its claim on %s', async (_, make) => {
+    const claims = sluice.conformance(make).filter(({ name }) => name.includes('lifetime'));
+    expect(claims).toHaveLength(1);
+    for (const { run } of claims) await run();
+  });
+
   const cases: readonly [name: string, policies: () => Policies][] = [
-    ['alone', () => lifetime(40)],
-    ['beside a rate', () => ({ rate: '10/s', trial: lifetime(30) })],
+    ['alone', () => lifetime({ limit: 40 })],
+    ['beside a rate', () => ({ rate: '10/s', trial: lifetime({ limit: 30 }) })],
   ];
   test.each(cases)('decides in Redis exactly as in memory: %s', async (name, policies) => {
     const own = { name: `lifetime ${process.pid} ${name}` };
     await compare(
       policies(),
-      (clock) => redis(client, { clock, deadline: '30s' }),
+      (clock) => sluice.redis(client, { clock, deadline: '30s' }),
       own,
       { hits: 3000, atOnce: 6 },
       1,

@@ -100,7 +100,7 @@ describe('addresses', () => {
         expect(asked(spelt(address, one))).toBe(asked(spelt(address, other)));
         expect(asked(spelt(address, one))).not.toBe('10.0.0.1');
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 
@@ -119,7 +119,7 @@ describe('addresses', () => {
           expect((error as SluiceError).code).toBe('ERR_TRUST_PROXY');
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
     expect(good).toBeGreaterThan(20);
   });

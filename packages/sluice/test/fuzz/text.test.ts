@@ -65,7 +65,7 @@ describe('policies', () => {
         }
         if (plan !== undefined) good++;
       }),
-      { numRuns: 5000 },
+      { numRuns: 2500 },
     );
     expect(good).toBeGreaterThan(100);
   });
@@ -127,7 +127,7 @@ describe('durations', () => {
           if (span !== undefined) expect(span > 0 && span < Infinity).toBe(true);
         },
       ),
-      { numRuns: 5000 },
+      { numRuns: 1000 },
     );
   });
 
@@ -227,7 +227,7 @@ describe('stored names of keys', () => {
   });
 });
 
-describe('a megabyte is read in linear time', () => {
+describe('200,000 characters are read in linear time', () => {
   const PARTS = [
     '1',
     '_',
@@ -270,10 +270,10 @@ describe('a megabyte is read in linear time', () => {
 
   test.each(Object.entries(READERS))('%s', (_, read) => {
     for (const part of PARTS) {
-      const text = part.repeat(Math.ceil(1_000_000 / part.length));
+      const text = part.repeat(Math.ceil(200_000 / part.length));
       const start = process.cpuUsage();
       read(text);
-      // CPU time is measured, so that other processes do not count. A quadratic parser would take minutes.
+      // CPU time is measured, so that other processes do not count. A quadratic parser would take half a minute.
       expect([part, process.cpuUsage(start).user > 5e6]).toEqual([part, false]);
     }
   });

@@ -163,6 +163,6 @@ test('any text is parsed as a duration or gives a UsageError that quotes it', ()
         expect((error as Error).message).toContain('--for');
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: 500 },
   );
 });

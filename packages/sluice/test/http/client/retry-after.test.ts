@@ -186,7 +186,7 @@ describe('announcedWait', () => {
         expect(wait).toBeGreaterThanOrEqual(0);
         expect(wait).toBeLessThanOrEqual(LONGEST);
       }),
-      { numRuns: 5000 },
+      { numRuns: 1000 },
     );
   });
 

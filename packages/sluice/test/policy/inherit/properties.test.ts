@@ -33,7 +33,7 @@ const step = fc.record({
   mode: fc.constantFrom('whole' as const, 'partial' as const),
 });
 const trace = fc.array(step, { minLength: 1, maxLength: 80 });
-const RUNS = { numRuns: 200 };
+const RUNS = { numRuns: 60 };
 
 /** A version of a limit, and the maximum number of units that are replenished in a duration. */
 interface Version {

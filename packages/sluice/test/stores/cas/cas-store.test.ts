@@ -61,7 +61,7 @@ describe('compare and swap', () => {
 differential(
   'memory against compare and swap',
   (clock) => casStore(countingService(), { ...patient, clock }),
-  { hits: 40_000, atOnce: 6 },
+  { hits: 20_000, atOnce: 6 },
 );
 
 describe('calls of the service', () => {

@@ -67,7 +67,7 @@ describe.each([
 });
 
 differential('memory against postgres', (clock) => postgres(pool, { ...patient, clock }), {
-  hits: 20_000,
+  hits: 10_000,
   atOnce: 6,
 });
 

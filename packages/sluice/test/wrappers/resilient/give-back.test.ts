@@ -177,7 +177,7 @@ test('pending returns are bounded, retried until they are too late, and dropped 
     due: (now) => (now < ends ? [hit] : []),
     released: 1,
   });
-  for (let i = 0; i < 10_001; i++) pending.add(pendingUntil(systemClock.now() + 150));
+  for (let i = 0; i < 10_001; i++) pending.add(pendingUntil(systemClock.now() + 500));
   expect(pending.size).toBe(10_000);
   await expect.poll(() => pending.size).toBe(0);
   expect(tries).toBeGreaterThan(0);
