@@ -6,14 +6,14 @@ const nest11 = fileURLToPath(new URL('runtimes/nest-11/node_modules/', import.me
 
 const SOAK = 'packages/sluice/test/soak/soak.test.ts';
 
-/** Set by stryker.config.mjs: the only tests to run. */
+/** Set by stryker.config.mjs: the only tests to run. None of them needs a server. */
 const mutated = process.env['MUTATE_TESTS']?.split(' ');
 
 export default defineConfig({
   test: {
     projects:
       mutated !== undefined
-        ? [{ extends: true, test: { include: mutated } }]
+        ? [{ extends: true, test: { include: mutated, isolate: false } }]
         : [
             {
               extends: true,
@@ -39,10 +39,11 @@ export default defineConfig({
     // Most tests wait for servers and processes that they start, so there are more workers than cores.
     maxWorkers: availableParallelism() + 1,
     // Generous, because coverage or a busy machine makes a tight loop ten times slower; a hang is still detected.
-    testTimeout: 60_000,
+    // With mutations a hang is expected, and a test that fails costs less time than a worker that is killed.
+    testTimeout: mutated === undefined ? 60_000 : 3000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
-    globalSetup: ['packages/test-support/src/servers.ts'],
+    globalSetup: mutated === undefined ? ['packages/test-support/src/servers.ts'] : [],
     setupFiles: ['packages/sluice/test/support/seed.ts'],
     coverage: {
       provider: 'v8',

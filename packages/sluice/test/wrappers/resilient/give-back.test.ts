@@ -1,7 +1,6 @@
 /** Unit tests of the parts of `resilient` that decide what is given back. */
 import { systemClock } from '../../../src/internal/clock.ts';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   concurrency,
   createLimiter,
@@ -22,6 +21,13 @@ import { HeldPlaces, Resets, rowIdOf } from '../../../src/wrappers/resilient/hel
 import { hitsToUndo } from '../../../src/wrappers/resilient/late-charge.ts';
 import { isUnapplied } from '../../../src/wrappers/resilient/unapplied.ts';
 import { memory } from '../../../src/stores/memory/memory.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 /** A hit with these policies, and the store's decision on it. */
 function charged(policies: Policies, cost = 1): [Hit, Decision] {
@@ -146,7 +152,7 @@ describe('the record of held places', () => {
   test('drops all rows whose leases have ended', async () => {
     const holds = new HeldPlaces();
     for (let i = 0; i < 3000; i++) holds.add(hit(`key ${i}`), systemClock.now(), 1, false);
-    await sleep(60);
+    await vi.advanceTimersByTimeAsync(60);
     expect(holds.size).toBeGreaterThan(1000);
     for (let i = 0; i < 3010; i++) holds.add(hit('another'), systemClock.now(), 1, false);
     expect(holds.size).toBe(1);
@@ -179,9 +185,18 @@ test('pending returns are bounded, retried until they are too late, and dropped 
   });
   for (let i = 0; i < 10_001; i++) pending.add(pendingUntil(systemClock.now() + 150));
   expect(pending.size).toBe(10_000);
-  await expect.poll(() => pending.size).toBe(0);
-  expect(tries).toBeGreaterThan(0);
+  await vi.advanceTimersByTimeAsync(99);
+  expect(tries).toBe(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(tries).toBe(10_000);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(tries).toBe(10_000);
+  expect(pending.size).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
   pending.add(pendingUntil(Infinity));
   pending.close();
+  expect(pending.size).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
+  pending.add(pendingUntil(Infinity));
   expect(pending.size).toBe(0);
 });
