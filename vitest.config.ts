@@ -39,8 +39,7 @@ export default defineConfig({
     // Most tests wait for servers and processes that they start, so there are more workers than cores.
     maxWorkers: availableParallelism() + 1,
     // Generous, because coverage or a busy machine makes a tight loop ten times slower; a hang is still detected.
-    // With mutations a hang is expected, and a test that fails costs less time than a worker that is killed.
-    testTimeout: mutated === undefined ? 60_000 : 3000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
     globalSetup: mutated === undefined ? ['packages/test-support/src/servers.ts'] : [],

@@ -71,6 +71,11 @@ test('SLUICE_STORE_OVERLOADED appears once when more hits are in flight than max
   ]);
 });
 
+test('failures that a limiter answers as onFailure are announced', async () => {
+  await failing('WRONGTYPE', { onFailure: createLimiter('1/s') }).take('k');
+  expect(warnings()[0].message).toContain('the limiter given as onFailure decides');
+});
+
 test('each kind of failure is announced for each store', async () => {
   let message = 'WRONGTYPE';
   const apply = () => Promise.reject(new Error(message));

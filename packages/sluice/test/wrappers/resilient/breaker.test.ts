@@ -91,6 +91,15 @@ describe('a circuit breaker opens', () => {
     expect(events).toEqual([]);
   });
 
+  test('even if a hit with an invalid policy failed between the failures', async () => {
+    const { network, limiter, events } = await overNetwork('10/day', { onFailure: 'allow' });
+    for (const error of [LOST, LOST, LOST, new SluiceError('ERR_NUMBER', 'limit', -1), LOST]) {
+      network.error = error;
+      await limiter.take('k').catch(() => {});
+    }
+    expect(events).toMatchObject([{ type: 'open' }]);
+  });
+
   test('and calls onEvent, whose errors do not reject a check', async () => {
     const { network, limiter } = await overNetwork('10/day', {
       onFailure: 'allow',
@@ -180,6 +189,41 @@ describe('an open circuit breaker', () => {
     await vi.advanceTimersByTimeAsync(1000);
     expect(await after(0, limiter.take('k'))).toBe('circuit-open');
     expect(network.sent).toEqual(['block 0', 'block 0']);
+  });
+
+  test('lets hits wait again for a later probe, each time the last one is a second old', async () => {
+    const setup = await overNetwork('10/day', { onFailure: 'throw' });
+    const { network, limiter } = setup;
+    await open(setup);
+    network.delay = 30;
+    network.error = LOST;
+    for (let i = 0; i < 2; i++) {
+      await vi.advanceTimersByTimeAsync(1000);
+      expect(await after(30, limiter.take('k'))).toBe('circuit-open');
+    }
+    network.error = undefined;
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await after(60, limiter.take('k'))).toMatchObject({ source: 'store' });
+  });
+
+  test('lets hits wait for a slow probe even if a later one has failed', async () => {
+    const setup = await overNetwork('10/day', { onFailure: 'throw', deadline: '1m' });
+    const { network, limiter } = setup;
+    await open(setup);
+    await vi.advanceTimersByTimeAsync(1000);
+    network.delay = 500;
+    const first = limiter.take('k');
+    network.delay = 0;
+    network.error = LOST;
+    await vi.advanceTimersByTimeAsync(100);
+    const second = limiter.take('k');
+    await vi.advanceTimersByTimeAsync(10);
+    const third = limiter.take('k');
+    network.error = undefined;
+    await vi.advanceTimersByTimeAsync(400);
+    expect(await Promise.all([first, second, third])).toMatchObject(
+      Array.from({ length: 3 }, () => ({ source: 'store' })),
+    );
   });
 
   test('counts the wait for a probe as part of the deadline', async () => {

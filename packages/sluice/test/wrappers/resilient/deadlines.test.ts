@@ -100,6 +100,17 @@ describe('a hit', () => {
     network.delay = 0;
     expect(await after(0, limiter.take('c'))).toMatchObject({ source: 'store' });
   });
+
+  test('that fails after its deadline is not counted as answered twice', async () => {
+    const { network, limiter } = await overNetwork('10/day', { onFailure: 'throw', maxInFlight: 1 });
+    network.delay = 300;
+    network.error = new Error('read ECONNRESET');
+    expect(await after(400, limiter.take('a'))).toBe('deadline');
+    network.error = undefined;
+    const pending = limiter.take('a');
+    expect(await after(0, limiter.take('b'))).toBe('overloaded');
+    await after(300, pending);
+  });
 });
 
 describe('a queue of deadlines', () => {

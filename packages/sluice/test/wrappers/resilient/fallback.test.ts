@@ -8,6 +8,7 @@ import {
   gcra,
   type Limiter,
   memory,
+  pacer,
   penalty,
   type Policies,
   type Store,
@@ -59,6 +60,13 @@ describe("onFailure: 'allow'", () => {
       remaining: 10,
       retryAfter: 0,
     });
+  });
+
+  test('answers a renewal and a release of a place that it granted', async () => {
+    const limiter = limiterOver(concurrency({ limit: 5, lease: '1m' }), 'allow');
+    const of = await limiter.take('k');
+    expect(await limiter.renew('k', { of })).toMatchObject({ allowed: true, source: 'fallback' });
+    expect(await limiter.release('k', { of })).toMatchObject({ allowed: true, source: 'fallback' });
   });
 });
 
@@ -122,6 +130,19 @@ describe('onFailure: { local: 1 / processes }', () => {
     expect(reservation.delay).toBe(10_000);
   });
 
+  test('rounds the share of a limit down', async () => {
+    const limiter = limiterOver('100/day fixed-window', { local: 0.3 });
+    expect((await limiter.take('k')).limit).toBe(30);
+  });
+
+  test('books turns of a pacer at the price of the share', async () => {
+    const clock = manualClock();
+    const limiter = limiterOver(pacer({ limit: 60, per: '1m' }), { local: 0.5 }, { clock });
+    const delays: number[] = [];
+    for (let i = 0; i < 3; i++) delays.push((await limiter.reserve('k')).delay);
+    expect(delays).toEqual([0, 2000, 4000]);
+  });
+
   test('allows exactly a 49th of the limit, and at least one unit', async () => {
     const limiter = limiterOver('98/day fixed-window', { local: 1 / 49 });
     expect((await limiter.take('k', 2)).allowed).toBe(true);
@@ -134,7 +155,10 @@ describe('onFailure: { local: 1 / processes }', () => {
   test('advises a retry at the next probe for a cost that only the whole limit admits', async () => {
     const limiter = limiterOver('100/day fixed-window', { local: 0.25 });
     expect(await limiter.take('k', 26)).toMatchObject({ allowed: false, retryAfter: 100 });
+    expect(await limiter.take('k', 100)).toMatchObject({ allowed: false, retryAfter: 100 });
     expect(await limiter.take('k', 101)).toMatchObject({ allowed: false, retryAfter: Infinity });
+    const both = limiterOver('100/day fixed-window & 20/h fixed-window', { local: 0.25 });
+    expect(await both.take('k', 26)).toMatchObject({ allowed: false, retryAfter: Infinity });
   });
 
   test('counts denials in full', async () => {
@@ -200,6 +224,31 @@ describe('a limiter as onFailure', () => {
     expect(await limiter.refund('k', { cost: 3, of })).toMatchObject({ remaining: 10, source: 'fallback' });
   });
 
+  test('releases the place that it charged for a decision, not the oldest one', async () => {
+    const clock = manualClock();
+    const policy = concurrency({ limit: 2, lease: '10s' });
+    const own = createLimiter(policy, { store: memory({ clock }) });
+    const limiter = limiterOver(policy, own);
+    await limiter.take('k');
+    clock.advance(5000);
+    const of = await limiter.take('k');
+    await limiter.release('k', { of });
+    clock.advance(5001);
+    expect(own.peek('k').remaining).toBe(2);
+  });
+
+  test('releases a place without refunding a rate', async () => {
+    const policies = {
+      rate: fixedWindow({ limit: 9, per: '1d' }),
+      slots: concurrency({ limit: 9, lease: '1m' }),
+    };
+    const own = createLimiter(policies);
+    const limiter = limiterOver(policies, own);
+    const of = await limiter.take('k');
+    await limiter.release('k', { of });
+    expect(own.peek('k').policies.map(({ remaining }) => remaining)).toEqual([8, 9]);
+  });
+
   test('may lack renew', async () => {
     const own: Substitute = { ...createLimiter(concurrency({ limit: 5, lease: '1m' })) };
     delete own.renew;
@@ -207,4 +256,15 @@ describe('a limiter as onFailure', () => {
     const of = await limiter.take('k');
     expect(await limiter.renew('k', { of })).toMatchObject({ allowed: true, source: 'fallback' });
   });
+});
+
+test('the backend of a wrapped store is the innermost store', () => {
+  const inner: Store<Promise<Decision>> = {
+    clock: memory().clock,
+    apply: () => Promise.reject(REFUSED),
+    close() {},
+  };
+  const wrapped = resilient(inner);
+  expect(wrapped.backend).toBe(inner);
+  expect(resilient(wrapped).backend).toBe(inner);
 });

@@ -128,6 +128,16 @@ describe('a charge that the store makes after the deadline', () => {
     }
   });
 
+  test('is refunded only once, even if the store certainly did not apply the refund', async () => {
+    const setup = await overNetwork(WINDOW, { onFailure: 'throw', deadline: DEADLINE });
+    await late(setup, 500, () => setup.limiter.take('a', 3));
+    setup.network.error = READ_ONLY;
+    await vi.advanceTimersByTimeAsync(500);
+    setup.network.error = undefined;
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(setup.network.sent).toEqual(['refund 3']);
+  });
+
   test('is not undone after the store was closed', async () => {
     const setup = await overNetwork(SLOTS, { onFailure: 'throw', deadline: DEADLINE });
     await late(setup, 500, () => setup.limiter.take('a'));
@@ -245,6 +255,44 @@ describe('a release that fails', () => {
     }
   });
 
+  test('is dropped when its caller repeats it successfully', async () => {
+    const setup = await overNetwork(SLOTS, { onFailure: 'throw', deadline: DEADLINE });
+    setup.witness.take('a', 10);
+    await held(setup, 1);
+    setup.network.error = READ_ONLY;
+    await after(10, setup.limiter.release('a'));
+    setup.network.error = undefined;
+    await setup.limiter.release('a');
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(setup.network.sent).toEqual(['release 1', 'release 1']);
+    expect(setup.witness.peek('a').remaining).toBe(10);
+  });
+
+  test('is repeated only once for a place that was renewed', async () => {
+    const setup = await overNetwork(SLOTS, { onFailure: 'throw', deadline: DEADLINE });
+    setup.witness.take('a', 10);
+    const of = await setup.limiter.take('a');
+    await setup.limiter.renew('a', { of });
+    setup.network.error = READ_ONLY;
+    for (let i = 0; i < 2; i++) await after(0, setup.limiter.release('a'));
+    setup.network.error = undefined;
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(setup.witness.peek('a').remaining).toBe(10);
+  });
+
+  test('is not repeated if the place was taken before the key was reset', async () => {
+    const setup = await overNetwork(SLOTS, { onFailure: 'throw', deadline: DEADLINE });
+    await held(setup, 1);
+    await setup.limiter.reset('a');
+    setup.witness.take('a', 10);
+    await vi.advanceTimersByTimeAsync(1);
+    setup.network.error = READ_ONLY;
+    await after(0, setup.limiter.release('a'));
+    setup.network.error = undefined;
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(setup.witness.peek('a').remaining).toBe(10);
+  });
+
   test('is not repeated after the lease has ended, nor after the key was reset', async () => {
     const setup = await overNetwork(concurrency({ limit: 20, lease: '1s' }), {
       onFailure: 'throw',
@@ -360,6 +408,26 @@ describe('a charge of the fallback', () => {
     await setup.limiter.release('a', 3);
     expect(setup.network.sent).toEqual(['release 3']);
     expect(setup.witness.peek('a').remaining).toBe(20);
+  });
+
+  test('is given back there only once', async () => {
+    const { setup, own, of } = await takenFromFallback(SLOTS);
+    own.take('a');
+    await setup.limiter.release('a', { of });
+    await setup.limiter.take('a');
+    await setup.limiter.release('a');
+    expect(own.peek('a').remaining).toBe(19);
+    expect(setup.witness.peek('a').remaining).toBe(20);
+  });
+
+  test('is not given back by releasing a place of the store without a decision', async () => {
+    const own = createLimiter(SLOTS);
+    own.take('a');
+    const setup = await overNetwork(SLOTS, { onFailure: own, deadline: DEADLINE });
+    await setup.limiter.take('a');
+    setup.network.error = LOST;
+    await setup.limiter.release('a');
+    expect(own.peek('a').remaining).toBe(19);
   });
 
   test('is renewed there', async () => {
