@@ -40,7 +40,7 @@ const targets = {
   leases: target(
     'sluice',
     ['wrappers/leased/*'],
-    ['wrappers/leased/leased-verbs', 'wrappers/leased/lease-terms'],
+    ['parts', 'node', 'leased-verbs', 'lease-terms'].map((name) => `wrappers/leased/${name}`),
   ),
   guard: target('sluice', ['http/guard'], ['http/guard', 'middleware/fetch', 'middleware/node-http']),
   'client-address': target('sluice', ['http/client-address'], ['http/client-address']),
