@@ -10,7 +10,10 @@ const target = (folder, code, tests) => ({
   tests: tests.map((name) => `packages/${folder}/test/${name}.test.ts`),
 });
 
-/** The code that is changed, and the tests that should notice. Choose fast tests: most of them run once for each change. */
+/**
+ * The code that is changed, and the tests that should notice. Choose tests that are fast, because most of them run once for
+ * each change, and that need no server: vitest.config.ts starts none.
+ */
 const targets = {
   engine: target(
     'sluice',
@@ -67,7 +70,10 @@ export default {
   plugins: ['@stryker-mutator/vitest-runner'],
   vitest: { configFile: 'vitest.config.ts', related: false },
   coverageAnalysis: 'perTest',
+  // Several workers slow each other down, and a test that becomes too slow counts as one that noticed the change.
   concurrency: 1,
+  // For `--incremental`.
+  incrementalFile: `node_modules/.cache/stryker/${name}.json`,
   // Stryker would rewrite the paths in this file with an API that TypeScript 7 does not have.
   tsconfigFile: 'none.json',
   ignorePatterns: ['/docs', '/site', '/benchmarks', '/examples', '/runtimes'],

@@ -29,7 +29,7 @@ function isFast(file: string): boolean {
 
 /** Random and exhaustive tests that need no server but take too long; `npm test` runs them. */
 const long =
-  /fuzz|properties|\/(calendar|models|synced|picture|leased|lease-terms|long-keys|table)\.test\.ts$/;
+  /fuzz|properties|\/(calendar|models|synced|picture|leased|lease-terms|long-keys|floods|table)\.test\.ts$/;
 
 const tests = readdirSync(join(root, 'packages'), { withFileTypes: true })
   .map(({ name }) => join(root, 'packages', name, 'test'))

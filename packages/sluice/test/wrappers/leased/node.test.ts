@@ -9,6 +9,7 @@ import {
   type Limiter,
   type MaybePromise,
   type Policies,
+  slidingLog,
   type Store,
 } from '../../../src/index.ts';
 import type { Hit } from '../../../src/store.ts';
@@ -139,7 +140,7 @@ describe('an exhausted key asks again', () => {
     expect(denied).toMatchObject({ allowed: false, source: 'lease' });
     asked.length = 0;
     const start = clock.now();
-    while (!(limiter.take('alice') instanceof Promise)) clock.set(clock.now() + 10);
+    for (let i = 0; i < 3000 && !(limiter.take('alice') instanceof Promise); i++) clock.set(clock.now() + 10);
     return clock.now() - start;
   }
 
@@ -161,7 +162,7 @@ describe('the store as a key sees it', () => {
   const hits: Hit[] = [];
   let answer: Partial<Decision>;
   let now = 0;
-  const keyStore = (took = 0): [KeyStore, Node] => {
+  const keyStore = (took = 0, its = terms): [KeyStore, Node] => {
     hits.length = 0;
     now = 1000;
     const apply = (hit: Hit): Decision => {
@@ -177,7 +178,7 @@ describe('the store as a key sees it', () => {
       } as unknown as Decision;
     };
     const node: Node = { store: { clock, apply, close() {} }, now: () => now, random: () => 0, roundTrip: 0 };
-    return [new KeyStore('k', terms, node), node];
+    return [new KeyStore('k', its, node), node];
   };
 
   test('grants no lease if the fallback answers, which gets back what it charged', async () => {
@@ -197,10 +198,12 @@ describe('the store as a key sees it', () => {
 
   test('is asked by the reduced plan, or by that for long leases', async () => {
     answer = { source: 'store', remaining: 5 };
-    const [key] = keyStore();
-    for (const plan of [planSent(BUCKET), terms.plan, terms.longPlan])
+    const logPlan = planSent(slidingLog({ limit: 1000, per: '1m' }));
+    const { plan: reduced, longPlan } = termsOf(logPlan, 5000, 8) as Terms;
+    const [key] = keyStore(0, { ...terms, plan: reduced, longPlan });
+    for (const plan of [logPlan, reduced, longPlan])
       await key.ask({ verb: 'take', plan, key: 'k', cost: 1, mode: 'whole', span: 0 });
-    expect(hits.map(({ plan }) => plan)).toEqual([terms.plan, terms.plan, terms.longPlan]);
+    expect(hits.map(({ plan }) => plan.id)).toEqual([reduced.id, reduced.id, longPlan.id]);
     expect(key.remaining).toBe(5);
   });
 
