@@ -3,8 +3,6 @@
 // target's tests against each change (Stryker). It prints every change that no test notices. Not part of `npm test`.
 // docs/contributing/tests.md says how to read the result.
 
-import { availableParallelism } from 'node:os';
-
 /** @typedef {{ code: string[], tests: string[] }} Target */
 /** @param {string} folder @param {string[]} code @param {string[]} tests @returns {Target} */
 const target = (folder, code, tests) => ({
@@ -12,7 +10,10 @@ const target = (folder, code, tests) => ({
   tests: tests.map((name) => `packages/${folder}/test/${name}.test.ts`),
 });
 
-/** The code that is changed, and the tests that should notice. Choose fast tests: most of them run once for each change. */
+/**
+ * The code that is changed, and the tests that should notice. Choose tests that are fast, because most of them run once for
+ * each change, and that need no server: vitest.config.ts starts none.
+ */
 const targets = {
   engine: target(
     'sluice',
@@ -35,12 +36,14 @@ const targets = {
   resilient: target(
     'sluice',
     ['wrappers/resilient/*'],
-    ['wrappers/resilient/answers', 'wrappers/resilient/give-back', 'stores/redis/late-answers'],
+    ['announce', 'answers', 'breaker', 'deadlines', 'fallback', 'give-back', 'late-answers'].map(
+      (name) => `wrappers/resilient/${name}`,
+    ),
   ),
   leases: target(
     'sluice',
     ['wrappers/leased/*'],
-    ['wrappers/leased/leased-verbs', 'wrappers/leased/lease-terms'],
+    ['parts', 'node', 'leased-verbs', 'lease-terms'].map((name) => `wrappers/leased/${name}`),
   ),
   guard: target('sluice', ['http/guard'], ['http/guard', 'middleware/fetch', 'middleware/node-http']),
   'client-address': target('sluice', ['http/client-address'], ['http/client-address']),
@@ -67,7 +70,10 @@ export default {
   plugins: ['@stryker-mutator/vitest-runner'],
   vitest: { configFile: 'vitest.config.ts', related: false },
   coverageAnalysis: 'perTest',
-  concurrency: Math.max(1, availableParallelism() - 1),
+  // Several workers slow each other down, and a test that becomes too slow counts as one that noticed the change.
+  concurrency: 1,
+  // For `--incremental`.
+  incrementalFile: `node_modules/.cache/stryker/${name}.json`,
   // Stryker would rewrite the paths in this file with an API that TypeScript 7 does not have.
   tsconfigFile: 'none.json',
   ignorePatterns: ['/docs', '/site', '/benchmarks', '/examples', '/runtimes'],

@@ -21,14 +21,14 @@ class LongFilesFirst extends BaseSequencer {
   }
 }
 
-/** Set by stryker.config.mjs: the only tests to run. */
+/** Set by stryker.config.mjs: the only tests to run. None of them needs a server. */
 const mutated = process.env['MUTATE_TESTS']?.split(' ');
 
 export default defineConfig({
   test: {
     projects:
       mutated !== undefined
-        ? [{ extends: true, test: { include: mutated, globalSetup } }]
+        ? [{ extends: true, test: { include: mutated, isolate: false } }]
         : [
             {
               // In a group of its own, because a process is only used again if the next test may share it.

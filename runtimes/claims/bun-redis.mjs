@@ -3,6 +3,7 @@ import { RedisClient } from 'bun';
 import { createLimiter, gcra } from 'sluice';
 import { redis } from 'sluice/redis';
 import { conformance } from 'sluice/testing';
+import { RateLimiterRedis } from 'sluice-compat/rate-limiter-flexible';
 import { judged, same } from './run.mjs';
 
 const client = new RedisClient(`redis://127.0.0.1:${process.argv[2]}/13`);
@@ -67,6 +68,23 @@ const clientClaims = [
       const limiter = createLimiter('3/h', { store: redis(client, { onFailure: 'throw' }), name: 'wrong' });
       const fault = await limiter.take('a').catch((error) => error.fault);
       same(fault, 'wrong-type');
+    },
+  },
+  {
+    name: 'rejectIfRedisNotReady of the drop-in for rate-limiter-flexible recognizes when the client is connected',
+    async run() {
+      const idle = new RedisClient(`redis://127.0.0.1:${process.argv[2]}/13`);
+      const limiter = new RateLimiterRedis({
+        storeClient: idle,
+        points: 2,
+        duration: 10,
+        rejectIfRedisNotReady: true,
+      });
+      const refusal = await limiter.consume('a').catch((error) => error.fault);
+      await idle.connect();
+      const { remainingPoints } = await limiter.consume('a');
+      idle.close();
+      same([refusal, remainingPoints], ['connection', 1]);
     },
   },
 ];

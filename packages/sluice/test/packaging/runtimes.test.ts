@@ -25,7 +25,7 @@ import {
 
 const ofStores = conformance(() => memory()).length;
 const ofRaces = 3;
-const ofClients = 5;
+const ofClients = 6;
 
 interface Results {
   readonly passed: readonly string[];

@@ -229,7 +229,7 @@ export function resilient(
           });
           return;
         }
-        if (until !== undefined && isUnapplied(error)) releaseLater(hit, sent, until);
+        if (isUnapplied(error)) releaseLater(hit, sent, until);
         if (isOpen) finish(() => reject(failed(breaker, number, error)));
       }
       store.apply(hit).then(answered, refused);

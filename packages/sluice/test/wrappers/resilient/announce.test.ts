@@ -1,6 +1,13 @@
 /** Failures of single hits are answered by the fallback, so they are announced to the owner of the store. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createLimiter, type Decision, type Limiter, memory, type Store } from '../../../src/index.ts';
+import {
+  createLimiter,
+  type Decision,
+  type Limiter,
+  memory,
+  type Store,
+  StoreUnavailable,
+} from '../../../src/index.ts';
 import {
   type BreakerEvent,
   resilient,
@@ -64,6 +71,11 @@ test('SLUICE_STORE_OVERLOADED appears once when more hits are in flight than max
   ]);
 });
 
+test('failures that a limiter answers as onFailure are announced', async () => {
+  await failing('WRONGTYPE', { onFailure: createLimiter('1/s') }).take('k');
+  expect(warnings()[0].message).toContain('the limiter given as onFailure decides');
+});
+
 test('each kind of failure is announced once for each store', async () => {
   let message = 'WRONGTYPE';
   const apply = () => Promise.reject(new Error(message));
@@ -77,4 +89,47 @@ test('each kind of failure is announced once for each store', async () => {
     'SLUICE_STORE_SCRIPT',
     'SLUICE_STORE_SCRIPT',
   ]);
+});
+
+describe('SLUICE_STORE_UNAVAILABLE', () => {
+  test('appears once when a breaker opens, and says why and what decides instead', async () => {
+    const limiter = failing('read ECONNRESET', { onFailure: 'deny' });
+    for (let i = 0; i < 3; i++) await limiter.take('k');
+    expect(warnings()).toEqual([]);
+    for (let i = 0; i < 9; i++) await limiter.take('k');
+    expect(warnings()).toEqual([
+      {
+        code: 'SLUICE_STORE_UNAVAILABLE',
+        message: expect.stringMatching(
+          /^the store does not answer \(connection: read ECONNRESET\)\. Until it does, everything is denied/,
+        ),
+      },
+    ]);
+  });
+
+  test('names the fault only once if the store reports it as such', async () => {
+    const limiter = limiterOver(() => Promise.reject(new StoreUnavailable('loading')), {
+      onFailure: 'throw',
+    });
+    for (let i = 0; i < 5; i++) await limiter.take('k').catch(() => {});
+    expect(warnings()[0].message).toContain('the store does not answer (loading).');
+  });
+
+  test('names the node of a cluster', async () => {
+    const { clock } = memory();
+    const store = resilient(
+      { clock, apply: () => Promise.reject(new Error('read ECONNRESET')), close() {} },
+      { onFailure: 'allow' },
+      { nodeOf: () => '10.0.0.7:6379' },
+    );
+    const limiter = createLimiter('10/day', { store, name: 'api' });
+    for (let i = 0; i < 5; i++) await limiter.take('k');
+    expect(warnings()[0].message).toContain('node 10.0.0.7:6379 of the store does not answer');
+  });
+
+  test('does not appear if onEvent is set', async () => {
+    const limiter = failing('read ECONNRESET', { onFailure: 'allow', onEvent() {} });
+    for (let i = 0; i < 9; i++) await limiter.take('k');
+    expect(warnings()).toEqual([]);
+  });
 });

@@ -1,6 +1,5 @@
 /** Tests what `resilient` answers while its store does not, and how it probes the store. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
   createLimiter,
   type Decision,
@@ -74,7 +73,12 @@ describe('a limiter as onFailure', () => {
   });
 });
 
+afterEach(() => {
+  vi.useRealTimers();
+});
+
 test('an open breaker sends no more probes than maxInFlight while none of them is answered', async () => {
+  vi.useFakeTimers();
   const store = gone();
   const limiter = limiterOver({ onFailure: 'allow', maxInFlight: 2, deadline: '1m' }, store);
   for (let i = 0; i < 5; i++) await limiter.take('k');
@@ -85,7 +89,7 @@ test('an open breaker sends no more probes than maxInFlight while none of them i
   };
   // A probe is due every 100 ms.
   for (let i = 0; i < 60; i++) {
-    await sleep(10);
+    await vi.advanceTimersByTimeAsync(10);
     expect((await limiter.take('k')).source).toBe('fallback');
   }
   expect(probes.map(({ verb }) => verb)).toEqual(['block', 'block']);

@@ -1,7 +1,6 @@
 /** Unit tests of the parts of `resilient` that decide what is given back. */
 import { systemClock } from '../../../src/internal/clock.ts';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   concurrency,
   createLimiter,
@@ -22,6 +21,13 @@ import { HeldPlaces, Resets, rowIdOf } from '../../../src/wrappers/resilient/hel
 import { hitsToUndo } from '../../../src/wrappers/resilient/late-charge.ts';
 import { isUnapplied } from '../../../src/wrappers/resilient/unapplied.ts';
 import { memory } from '../../../src/stores/memory/memory.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 /** A hit with these policies, and the store's decision on it. */
 function charged(policies: Policies, cost = 1): [Hit, Decision] {
@@ -80,22 +86,32 @@ describe('a late charge is undone', () => {
     ]);
     expect(undone(both, 60_000, false, 8)).toEqual([['release', 8]]);
     expect(undone(both, 500, true, 8)).toEqual([['release', 8]]);
+    const window = fixedWindow({ limit: 100, per: '1d', align: 'first' });
+    expect(undone({ ...both, rate: window }, 500, false, 8)).toEqual([['refund', 8]]);
   });
 });
 
 describe('an error', () => {
   const connecting = Object.assign(new Error(''), { code: 'ECONNREFUSED', syscall: 'connect' });
+  const noSocket = Object.assign(new Error(''), { code: 'ENOENT', syscall: 'connect' });
+  const noFile = Object.assign(new Error(''), { code: 'ENOENT', syscall: 'open' });
+  const cut = Object.assign(new Error(''), { code: 'ECONNRESET', syscall: 'connect' });
+  const caused = (depth: number): Error =>
+    depth === 0 ? connecting : new Error('', { cause: caused(depth - 1) });
   test.each([
     new StoreUnavailable('deadline'),
     new StoreUnavailable('overloaded'),
     new StoreUnavailable('read-only'),
     new StoreUnavailable('connection', connecting),
     new AggregateError([connecting, connecting]),
+    noSocket,
+    caused(3),
     new Error('connect ECONNREFUSED 127.0.0.1:6379'),
     new Error("Stream isn't writeable and enableOfflineQueue options is false"),
     new Error('The client is offline'),
     new Error('READONLY You can’t write against a read only replica.'),
     new Error('LOADING Redis is loading the dataset in memory'),
+    new Error('-BUSY Redis is busy running a script.'),
     new StoreError('OOM command not allowed when used memory > maxmemory'),
   ])('proves that a hit was not applied: %o', (error) => {
     expect(isUnapplied(error)).toBe(true);
@@ -110,6 +126,13 @@ describe('an error', () => {
     new StoreError('connection closed'),
     new StoreError('the store is not available (deadline)'),
     new AggregateError([connecting, new Error('read ECONNRESET')]),
+    new AggregateError([]),
+    new AggregateError([caused(3)]),
+    noFile,
+    cut,
+    caused(4),
+    new Error('ERR the script failed with READONLY replica'),
+    new Error('closed: The client is offline'),
     'READONLY as a string',
     undefined,
   ])('does not prove whether a hit was applied: %o', (error) => {
@@ -143,10 +166,46 @@ describe('the record of held places', () => {
     expect(holds.size).toBe(0);
   });
 
+  test('removes parts of a hold, and places of the store and of the fallback separately', () => {
+    const holds = new HeldPlaces();
+    const now = systemClock.now();
+    holds.add(hit('a'), now, 3, false);
+    holds.add(hit('a'), now, 1, false);
+    holds.add(hit('a'), now, 1, true);
+    expect(holds.hasFallback(hit('a', 2))).toBe(false);
+    expect(holds.hasFallback(hit('a'))).toBe(true);
+    for (const cost of [1, 2, 1]) expect(holds.remove(hit('a', cost), false)).toBeCloseTo(now + 49.95);
+    expect(holds.remove(hit('a'), false)).toBeUndefined();
+    expect(holds.hasFallback(hit('a'))).toBe(true);
+    expect(holds.remove(hit('a'), true)).toBeCloseTo(now + 49.95);
+    expect(holds.hasFallback(hit('a'))).toBe(false);
+    expect(holds.size).toBe(0);
+  });
+
+  test('forgets a row that was reset, and all rows when the store closes', () => {
+    const holds = new HeldPlaces();
+    for (const key of ['a', 'b', 'c']) holds.add(hit(key), systemClock.now(), 1, false);
+    holds.forget(hit('a'));
+    holds.forget(hit('unknown'));
+    expect(holds.size).toBe(2);
+    expect(holds.remove(hit('a'), false)).toBeUndefined();
+    holds.clear();
+    expect(holds.size).toBe(0);
+    expect(holds.remove(hit('b'), false)).toBeUndefined();
+  });
+
+  test('has at most 100,000 rows, and none for keys longer than 1,024 characters', () => {
+    const holds = new HeldPlaces();
+    holds.add(hit('x'.repeat(1025)), systemClock.now(), 1, false);
+    expect(holds.size).toBe(0);
+    for (let i = 0; i <= 100_000; i++) holds.add(hit(`key ${i}`), systemClock.now(), 1, false);
+    expect(holds.size).toBe(100_000);
+  });
+
   test('drops all rows whose leases have ended', async () => {
     const holds = new HeldPlaces();
     for (let i = 0; i < 3000; i++) holds.add(hit(`key ${i}`), systemClock.now(), 1, false);
-    await sleep(60);
+    await vi.advanceTimersByTimeAsync(60);
     expect(holds.size).toBeGreaterThan(1000);
     for (let i = 0; i < 3010; i++) holds.add(hit('another'), systemClock.now(), 1, false);
     expect(holds.size).toBe(1);
@@ -179,9 +238,37 @@ test('pending returns are bounded, retried until they are too late, and dropped 
   });
   for (let i = 0; i < 10_001; i++) pending.add(pendingUntil(systemClock.now() + 500));
   expect(pending.size).toBe(10_000);
-  await expect.poll(() => pending.size).toBe(0);
-  expect(tries).toBeGreaterThan(0);
+  await vi.advanceTimersByTimeAsync(99);
+  expect(tries).toBe(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(tries).toBe(10_000);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(tries).toBe(10_000);
+  expect(pending.size).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
   pending.add(pendingUntil(Infinity));
   pending.close();
   expect(pending.size).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
+  pending.add(pendingUntil(Infinity));
+  expect(pending.size).toBe(0);
+});
+
+test('a pending release is found by its row and the number of its places', () => {
+  const [hit] = charged(concurrency({ limit: 5, lease: 60_000 }));
+  const pending = pendingReturns(() => false);
+  const release = (id: string, released?: number): PendingReturn => ({
+    id,
+    hit,
+    until: 0,
+    due: () => [hit],
+    released,
+  });
+  const [one, two, other] = [release('a', 1), release('a', 2), release('b', 1)];
+  for (const each of [release('a'), two, other, one]) pending.add(each);
+  expect(pending.removeRelease('a', 1)).toBe(one);
+  expect(pending.removeRelease('a', 1)).toBeUndefined();
+  expect(pending.removeRelease('a', 2)).toBe(two);
+  expect(pending.size).toBe(2);
+  pending.close();
 });

@@ -1,0 +1,61 @@
+/** Floods of keys. They take seconds, so the mutation target `table` leaves this file out. */
+import { expect, test } from 'vitest';
+import { createLimiter, gcra, memory } from '../../../src/index.ts';
+import { manualClock } from '../../../src/testing/index.ts';
+
+const START = 1_700_000_000_000;
+
+test('keeps 300,000 keys separate', () => {
+  const clock = manualClock(START);
+  const store = memory({ clock });
+  const limiter = createLimiter(gcra({ limit: 2, per: '1h' }), { store });
+  let passed = 0;
+  for (let round = 0; round < 3; round++) {
+    for (let i = 0; i < 300_000; i++) if (limiter.take(`key ${i}`).allowed) passed++;
+  }
+  expect(passed).toBe(600_000);
+  expect(store.size).toBe(300_000);
+});
+
+test('3 million invented keys evict no denied or blocked key by default', {
+  timeout: 240_000,
+}, () => {
+  const limiter = createLimiter('5/h');
+  const victims = Array.from({ length: 1000 }, (_, i) => `victim ${i}`);
+  for (const victim of victims) limiter.take(victim, 5);
+  limiter.block('blocked', '1d');
+  const before = process.memoryUsage().arrayBuffers;
+  let most = 0;
+  for (let i = 0; i < 3_000_000; i++) {
+    limiter.take(`invented ${i}`);
+    if (i % 50_000 === 0) most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+  }
+  // Two generations of the table, and one that is not garbage-collected yet. Without a bound, 5 million keys take twice as much.
+  expect(most).toBeLessThan(200 * 2 ** 20);
+  for (const victim of victims) expect(limiter.take(victim).allowed).toBe(false);
+  expect(limiter.take('blocked').policy).toBe('block');
+});
+
+test('keeps a million keys by default, and any number with maxKeys: Infinity', { timeout: 60_000 }, () => {
+  const clock = manualClock(START);
+  const sizes = [memory({ clock }), memory({ clock, maxKeys: Infinity })].map((store) => {
+    const limiter = createLimiter('5/h', { store });
+    for (let i = 0; i < 1_000_500; i++) limiter.take(`key ${i}`);
+    return store.size;
+  });
+  expect(sizes).toEqual([1_000_000, 1_000_500]);
+});
+
+test('memory stays bounded in a flood of a million random keys with maxKeys: 100,000', {
+  timeout: 60_000,
+}, () => {
+  const store = memory({ maxKeys: 100_000 });
+  const limiter = createLimiter(gcra({ limit: 10, per: '1h' }), { store });
+  limiter.take('blocked', 10);
+  const before = process.memoryUsage().arrayBuffers;
+  for (let i = 0; i < 1_000_000; i++) limiter.take(`flood ${i} ${i * 7919}`);
+  expect(store.size).toBeLessThanOrEqual(100_000);
+  // Two generations, and one that is not garbage-collected yet.
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(40e6);
+  expect(limiter.take('blocked').allowed).toBe(false);
+});
