@@ -6,7 +6,7 @@ import { ownTime } from './own-time.mjs';
 let sink;
 
 const CHUNK = 1024;
-const keys = new Array(CHUNK);
+const keys = Array.from({ length: CHUNK }, () => '');
 
 function chunk({ check, passed }, count) {
   let allowed = 0;

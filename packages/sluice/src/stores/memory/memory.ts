@@ -79,7 +79,7 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
     apply,
     taker(plan) {
       // A wrapper that copied this object and replaced `apply` must see every hit.
-      return this.apply === apply ? takerOf(plan, clock.now, spaceOf) : undefined;
+      return this.apply === apply ? takerOf(plan, clock, spaceOf) : undefined;
     },
     close() {
       spaces.drop();

@@ -5,6 +5,7 @@
 import type {
   Algorithm,
   Cells,
+  Clock,
   Decision,
   Millis,
   PlacedPolicy,
@@ -22,22 +23,22 @@ export type Taker = (key: string, cost: number) => Decision;
 type Plain = PlacedPolicy & { readonly algorithm: Algorithm & Required<Pick<Algorithm, 'attempt'>> };
 
 /** `spaceOf` returns the plan's rows. Undefined if one of the plan's policies, or a conversion of rows, needs `decide`. */
-export function takerOf(plan: Plan, now: () => Millis, spaceOf: (plan: Plan) => Space): Taker | undefined {
+export function takerOf(plan: Plan, clock: Clock, spaceOf: (plan: Plan) => Space): Taker | undefined {
   const policies = plan.policies.filter(isPlain);
   if (plan.inherit !== undefined || policies.length < plan.policies.length) return undefined;
   const [only] = policies;
   let space: Space | undefined;
   return (key, cost) => {
-    const instant = now();
+    const now = clock.now();
     if (space === undefined || space.isDropped) space = spaceOf(plan);
     const { table } = space;
     if (space.hasNotes || space.group.blocks !== undefined)
-      return space.apply({ verb: 'take', plan, key, cost, mode: 'whole', span: 0 }, instant);
+      return space.apply({ verb: 'take', plan, key, cost, mode: 'whole', span: 0 }, now);
     let at = table.find(key);
-    if (at < 0) at = space.add(key, instant);
+    if (at < 0) at = space.add(key, now);
     return policies.length === 1
-      ? takeOne(only, table.cells, at, instant, cost)
-      : takeAll(policies, table.cells, at, instant, cost);
+      ? takeOne(only, table.cells, at, now, cost)
+      : takeAll(policies, table.cells, at, now, cost);
   };
 }
 
