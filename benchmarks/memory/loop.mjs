@@ -5,22 +5,23 @@ import { ownTime } from './own-time.mjs';
 /** Stores answers: the compiler might otherwise remove the work for an answer that is never read. */
 let sink;
 
-const CHUNK = 4096;
+const CHUNK = 1024;
+const keys = new Array(CHUNK);
 
-function chunk({ check, passed }, keys, order, from, to) {
+function chunk({ check, passed }, count) {
   let allowed = 0;
-  for (let i = from; i < to; i++) {
-    sink = check(keys[order[i]]);
+  for (let i = 0; i < count; i++) {
+    sink = check(keys[i]);
     if (passed(sink)) allowed++;
   }
   return allowed;
 }
 
-async function awaitedChunk({ check, passed }, keys, order, from, to) {
+async function awaitedChunk({ check, passed }, count) {
   let allowed = 0;
-  for (let i = from; i < to; i++) {
+  for (let i = 0; i < count; i++) {
     try {
-      sink = await check(keys[order[i]]);
+      sink = await check(keys[i]);
       if (passed(sink)) allowed++;
     } catch (denial) {
       if (denial instanceof Error) throw denial;
@@ -29,18 +30,22 @@ async function awaitedChunk({ check, passed }, keys, order, from, to) {
   return allowed;
 }
 
-/** Checks keys in the given order until all are done or `patience` milliseconds have passed. */
-export async function checkAll(contender, keys, order, patience = Infinity) {
+/**
+ * Checks the keys `keyAt(from)` to `keyAt(to - 1)` until all are done or `patience` milliseconds have passed. The keys of a
+ * chunk are created before its time starts, so the time is that of the checks alone.
+ */
+export async function checkAll(contender, keyAt, from, to, patience = Infinity) {
   const started = performance.now();
   const own = ownTime();
-  let [checks, allowed, elapsed] = [0, 0, 0];
-  while (checks < order.length && elapsed < patience) {
-    const to = Math.min(checks + CHUNK, order.length);
-    allowed += contender.awaited
-      ? await awaitedChunk(contender, keys, order, checks, to)
-      : chunk(contender, keys, order, checks, to);
-    checks = to;
-    elapsed = performance.now() - started;
+  let [next, allowed, spent] = [from, 0, 0];
+  while (next < to && performance.now() - started < patience) {
+    const count = Math.min(CHUNK, to - next);
+    for (let i = 0; i < count; i++) keys[i] = keyAt(next + i);
+    own();
+    allowed += contender.awaited ? await awaitedChunk(contender, count) : chunk(contender, count);
+    spent += own();
+    next += count;
   }
-  return { checks, allowed, nanoseconds: (own() * 1e6) / checks, last: sink };
+  const checks = next - from;
+  return { checks, allowed, nanoseconds: (spent * 1e6) / checks, last: sink };
 }

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { checkAll } from './loop.mjs';
 import { ownTime } from './own-time.mjs';
-import { inOrder, keyOf } from './workloads.mjs';
+import { keyOf } from './workloads.mjs';
 
 /** Checks between two turns of the event loop, so that timers run. Must divide the size of a wave. */
 const TURN = 250;
@@ -17,8 +17,7 @@ const TICK = 1;
 export async function pauses(contender, { limits, wave, total, warmUp }) {
   const { awaited, check } = contender;
   const spans = new Float64Array(total);
-  await checkAll(contender, warmUp, inOrder(warmUp.length));
-  warmUp.length = 0;
+  await checkAll(contender, keyOf, total, total + warmUp);
   global.gc();
   await sleep(limits.window * 1.5);
 

@@ -5,15 +5,14 @@
  */
 import { table } from '../report.mjs';
 import { answerOf, takeTurns } from '../turns.mjs';
-import { contenders, peerNames } from './contenders.mjs';
+import { contenders, peerNames, policies } from './contenders.mjs';
 import { goals } from './goals.mjs';
 import { workloads } from './workloads.mjs';
 
 const WORKER = new URL('worker.mjs', import.meta.url);
 const SLUICES = ['sluice', 'sluice-three'];
 const limiters = [...SLUICES, ...peerNames];
-const everyone = [...limiters, 'date', 'performance'];
-const SIZES = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+const CLOCKS = ['date', 'performance'];
 
 export async function run({ quick }) {
   const scale = quick ? 0.01 : 1;
@@ -24,7 +23,16 @@ export async function run({ quick }) {
     );
 
   const speed = {};
-  for (const workload of Object.keys(workloads)) speed[workload] = await measure('speed', everyone, workload);
+  for (const workload of Object.keys(workloads)) speed[workload] = await measure('speed', limiters, workload);
+  const same = await measure('same', [...limiters, ...CLOCKS], '');
+  const alone = await measure('mixed', Object.keys(policies), 'alone');
+  const beside = await measure('mixed', Object.keys(policies), 'beside');
+  const mixed = Object.fromEntries(
+    Object.keys(policies).map((name) => [
+      name,
+      { alone: alone[name].nanoseconds, beside: beside[name].nanoseconds },
+    ]),
+  );
   // Peers use the same memory in every round. Sluice's table grows by a random sample, so a round may catch it between two sizes.
   const bytes = {
     ...(await measure('bytes', peerNames, 10, 1)),
@@ -35,35 +43,32 @@ export async function run({ quick }) {
     ...(await measure('pauses', ['sluice'], 0)),
     ...(await measure('pauses', peerNames, 0, 1)),
   };
-  const flat = {};
-  for (const size of SIZES) {
-    flat[size] = await measure('flat', ['sluice', 'read'], size, size > 1e6 ? 1 : rounds);
-  }
 
   return [
-    'Nanoseconds per check and, in brackets, the multiple of Sluice’s time; bytes held per key at 1M keys and, in\nbrackets, the maximum between 500k and 1M keys.\n',
+    'Nanoseconds per check and, in brackets, the multiple of Sluice’s time; bytes held per key at 1M keys and, in\nbrackets, the maximum between 500k and 1M keys. Every check gets its key as a new string.\n',
     speedTable(speed, bytes),
+    '\nFor comparison, the same string object at every check, whose hash V8 has cached: nanoseconds per check of one key.\n',
+    sameTable(same),
+    '\nOne key, nanoseconds per check: a limiter alone in its process, and beside limiters of the other algorithms.\n',
+    mixedTable(mixed),
     '\nWhile 2M keys arrive in two waves, each fully replenished after a second: the longest check, the 99.99th percentile, and the longest\ndelay of the event loop.\n',
     pauseTable(pauses),
-    '\nAll keys exist and are checked in random order: nanoseconds per check.\n',
-    flatTable(flat),
     '\nGoals\n',
-    table(['goal', 'measured', ''], goals({ speed, bytes, pauses, flat })),
+    table(['goal', 'measured', ''], goals({ speed, mixed, bytes, pauses })),
     `\n${NOTES}`,
   ].join('\n');
 }
 
-const NOTES = `Median of 3 rounds (5 for Sluice’s bytes; 1 for peers’ bytes and pauses, and for 10M keys). Each figure comes from its own
-process, and contenders take turns. Time spent waiting for a core that other processes used is not counted. Keys are 12
-characters. Each key is a single string object (hot and denied keys: many). V8 caches the hash of a string object, so a Map
-hashes it once, while Sluice hashes it at every check. On a server, where each request brings a new string, Maps are slower
-than shown here. By default, @fastify/rate-limit drops live keys beyond 5,000; here it has room for all. limiter, the bare Map
-and @fastify/rate-limit never drop keys, so expiry causes no pause. @nestjs/throttler records every hit of a key, so its hot
-figure depends on the number of earlier hits.`;
+const NOTES = `Median of 3 rounds (5 for Sluice’s bytes; 1 for peers’ bytes and pauses). Each figure comes from its own process, and contenders
+take turns. Time spent waiting for a core that other processes used is not counted, and neither is the creation of keys. Keys are 12
+characters, concatenated ones 19. In the last column of speeds, the limit is a million per minute, so that a key is fully
+replenished before it comes again. By default, @fastify/rate-limit drops live keys beyond 5,000; here it has room for all. limiter, the bare
+Map and @fastify/rate-limit never drop keys, so expiry causes no pause. @nestjs/throttler records every hit of a key, so its
+figures for few keys depend on the number of earlier hits.`;
 
 function speedTable(speed, bytes) {
   const head = ['', ...Object.values(workloads).map(({ label }) => label), 'bytes/key'];
-  const rows = everyone.map((name) => [
+  const rows = limiters.map((name) => [
     contenders[name].label,
     ...Object.values(speed).map((column) => {
       const { nanoseconds } = column[name];
@@ -86,11 +91,20 @@ function pauseTable(pauses) {
   return table(head, rows);
 }
 
-function flatTable(flat) {
-  const head = ['keys', ...SIZES.map((size) => size.toLocaleString('en'))];
-  const rows = ['sluice', 'read'].map((name) => [
+function sameTable(same) {
+  const rows = Object.entries(same).map(([name, { nanoseconds }]) => [
     contenders[name].label,
-    ...SIZES.map((size) => flat[size][name].nanoseconds.toFixed(0)),
+    nanoseconds.toFixed(0),
   ]);
-  return table(head, rows);
+  return table(['', 'same object'], rows);
+}
+
+function mixedTable(mixed) {
+  const rows = Object.entries(mixed).map(([name, { alone, beside }]) => [
+    name,
+    alone.toFixed(0),
+    beside.toFixed(0),
+    `${(beside / alone).toFixed(2)}×`,
+  ]);
+  return table(['', 'alone', 'beside others', ''], rows);
 }

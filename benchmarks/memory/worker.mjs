@@ -1,16 +1,22 @@
 /** A process that measures one figure of one contender and sends the result: worker.mjs <scenario> <contender> <argument> <scale> */
-import { contenders } from './contenders.mjs';
+import { contenders, ownLimiter } from './contenders.mjs';
 import { checkAll } from './loop.mjs';
 import { pauses } from './pauses.mjs';
-import { bytes, flat, inOrder, waves, workloads } from './workloads.mjs';
+import { bytes, keyOf, sameObject, waves, workloads } from './workloads.mjs';
 
-const [scenario, name, argument, scale] = process.argv.slice(2);
+const [scenario, name, argument, factor] = process.argv.slice(2);
+const scale = Number(factor);
 const scenarios = {
-  speed: () => speed(workloads[argument].make(Number(scale)), argument !== 'denied'),
-  flat: () => speed(flat(Number(argument), Number(scale)), true),
-  bytes: () => bytesPerKey(bytes(Number(scale)), Number(argument)),
+  speed: () => speed(workloads[argument].make(scale), argument !== 'denied'),
+  same: () => speed(sameObject(scale), true),
+  // The argument says whether other algorithms are used in the process as well.
+  async mixed() {
+    const workload = workloads.one.make(scale);
+    return timed(await ownLimiter(name, workload.limits, argument === 'beside'), workload, true);
+  },
+  bytes: () => bytesPerKey(bytes(scale), Number(argument)),
   async pauses() {
-    const workload = waves(Number(scale));
+    const workload = waves(scale);
     return pauses(await made(workload.limits, workload.total), workload);
   },
 };
@@ -19,25 +25,23 @@ const made = (limits, keys) => contenders[name].make({ ...limits, keys });
 /** Long enough for a steady figure. A contender with slower checks gets fewer of them. */
 const PATIENCE = 500;
 
-async function speed({ limits, keys, fill, warmUp, order, whole }, open) {
-  const contender = await made(limits, keys.length);
-  if (fill) await checkAll(contender, keys, fill);
-  await checkAll(contender, keys, warmUp, whole ? Infinity : PATIENCE / 2);
+const speed = async (workload, open) => timed(await made(workload.limits, workload.keys), workload, open);
+
+async function timed(contender, { keyAt, fill = 0, checks, whole }, open) {
+  await checkAll(contender, keyOf, 0, fill);
+  const warmUp = checks >> 2;
+  await checkAll(contender, keyAt, 0, warmUp, whole ? Infinity : PATIENCE / 2);
   global.gc();
-  const { checks, allowed, nanoseconds } = await checkAll(
-    contender,
-    keys,
-    order,
-    whole ? Infinity : PATIENCE,
-  );
+  const found = await checkAll(contender, keyAt, warmUp, warmUp + checks, whole ? Infinity : PATIENCE);
   // A figure of a limiter that did not limit is worthless.
-  const expected = open || contender.isClock ? checks : 0;
-  if (allowed !== expected) throw new Error(`${name} allowed ${allowed} of ${checks}, not ${expected}`);
-  return { nanoseconds };
+  const expected = open || contender.isClock ? found.checks : 0;
+  if (found.allowed !== expected)
+    throw new Error(`${name} allowed ${found.allowed} of ${found.checks}, not ${expected}`);
+  return { nanoseconds: found.nanoseconds };
 }
 
 /**
- * `external` already includes the typed arrays. The keys belong to the harness and exist before. Unused arrays are freed in the
+ * `external` already includes the typed arrays. A key is a new string for each check, as requests bring it, so a contender that keeps the string pays for it. Unused arrays are freed in the
  * background after a garbage collection, so the next collection waits for that.
  */
 function heldBytes() {
@@ -48,18 +52,17 @@ function heldBytes() {
 }
 
 /** At the full count, and the maximum at `steps` points between half of it and all of it, because tables grow in leaps. */
-async function bytesPerKey({ limits, keys }, steps) {
-  const contender = await made(limits, keys.length);
-  const order = inOrder(keys.length);
-  const half = keys.length / 2;
-  // The first check loads and compiles code, and that memory belongs to no key.
-  await checkAll(contender, keys, order.subarray(0, 1));
+async function bytesPerKey({ limits, keyAt, keys }, steps) {
+  const contender = await made(limits, keys);
+  const half = keys / 2;
+  // The first checks load and compile code, and that memory belongs to no key.
+  await checkAll(contender, keyAt, 0, 1);
   const before = heldBytes();
   const each = [];
   let done = 0;
   for (let step = 0; step <= steps; step++) {
-    const upTo = steps === 0 ? keys.length : half + Math.round((half * step) / steps);
-    await checkAll(contender, keys, order.subarray(done, upTo));
+    const upTo = steps === 0 ? keys : half + Math.round((half * step) / steps);
+    await checkAll(contender, keyAt, done, upTo);
     done = upTo;
     each.push((heldBytes() - before) / upTo);
   }

@@ -1,9 +1,11 @@
-/** Keys, the order in which they are checked, and their limits. The same in every process. */
+/** Keys, the order in which they come, and their limits. The same in every process. */
 
 const DAY = 86_400_000;
 /** Never denies. A key stays live for 86 s, longer than any run, so no contender saves work by dropping keys. */
 const OPEN = { limit: 1e9, rate: 1000, window: DAY };
 const SHUT = { limit: 10, rate: 10, window: DAY };
+/** A million per minute: a key is fully replenished again long before it comes back. */
+const QUICK = { limit: 1_000_000, rate: 1_000_000, window: 60_000 };
 
 const SYLLABLES = Array.from({ length: 2048 }, (_, index) => index.toString(36).padStart(3, 'x'));
 
@@ -16,16 +18,6 @@ export function keyOf(index) {
   return `ip:${SYLLABLES[bits >>> 22]}${SYLLABLES[(bits >>> 11) & 2047]}${SYLLABLES[bits & 2047]}`;
 }
 
-function keysOf(count, from = 0) {
-  const keys = [];
-  for (let index = from; index < from + count; index++) keys.push(keyOf(index));
-  return keys;
-}
-
-/** Several string objects for each key, because every request brings its key as a new string. */
-const copiesOf = (count, copies) =>
-  Array.from({ length: count * copies }, (_, index) => keyOf(index % count));
-
 /** mulberry32: every contender gets the same sequence. */
 function randomFrom(seed) {
   let state = seed;
@@ -37,72 +29,100 @@ function randomFrom(seed) {
   };
 }
 
-function orderBy(length, next) {
-  const order = new Uint32Array(length);
-  for (let i = 0; i < length; i++) order[i] = next(i);
-  return order;
+/** Indexes in random order. They are drawn before the clock starts. */
+const DRAWN = 2 ** 20;
+function drawn(index) {
+  const order = Uint32Array.from({ length: DRAWN }, index);
+  return (i) => order[i % DRAWN];
 }
 
-export const inOrder = (count) => orderBy(count, (index) => index);
-
-function evenly(keys, length) {
+function evenly(keys) {
   const random = randomFrom(1);
-  return orderBy(length, () => Math.floor(random() * keys));
+  return drawn(() => Math.floor(random() * keys));
 }
 
 /** Zipf with exponent 1, by the inverse of its distribution. Ranks are scattered, so popular keys are not neighbors. */
-function zipf(keys, length) {
+function zipf(keys) {
   const random = randomFrom(2);
-  return orderBy(length, () => ((Math.floor((keys + 1) ** random()) - 1) * 611_953) % keys);
+  return drawn(() => ((Math.floor((keys + 1) ** random()) - 1) * 611_953) % keys);
 }
 
-const steady = (keys, limits, checks) => ({
-  limits,
-  keys,
-  warmUp: evenly(keys.length, checks >> 2),
-  order: evenly(keys.length, checks),
-});
+/** A new string object for each check, as requests bring it. */
+const fresh = (indexAt) => (i) => keyOf(indexAt(i));
 
-/** Every key exists before the clock starts, and is checked until all code is compiled. */
-const filled = (count, orderOf, checks) => ({
-  limits: OPEN,
-  keys: keysOf(count),
-  fill: inOrder(count),
-  warmUp: orderOf(count, checks >> 2),
-  order: orderOf(count, checks),
-});
-
-/** Workloads by name. `scale` shrinks a quick run. A `whole` run must not be cut short. */
+/**
+ * Workloads by name. `keyAt(i)` creates the key of the i-th check; the first `fill` keys are checked before, in order. `scale`
+ * shrinks a quick run. A `whole` run must not be cut short.
+ */
 export const workloads = {
-  hot: { label: 'hot key', make: (scale) => steady(copiesOf(1, 1024), OPEN, 2_000_000 * scale) },
-  '10k': { label: '10k keys', make: (scale) => steady(keysOf(10_000), OPEN, 2_000_000 * scale) },
-  zipf: { label: '1M zipf', make: (scale) => filled(1_000_000 * scale, zipf, 1_000_000 * scale) },
-  new: {
-    label: '1M new',
+  one: {
+    label: 'one key',
+    make: (scale) => ({ limits: OPEN, keyAt: fresh(() => 0), keys: 1, checks: 2_000_000 * scale }),
+  },
+  '10k': {
+    label: '10k keys',
+    make: (scale) => ({
+      limits: OPEN,
+      keyAt: fresh(evenly(10_000)),
+      keys: 10_000,
+      checks: 2_000_000 * scale,
+    }),
+  },
+  concatenated: {
+    label: '10k, concatenated',
     make(scale) {
-      const [before, count] = [100_000 * scale, 1_000_000 * scale];
-      const order = inOrder(before + count);
-      return {
-        limits: OPEN,
-        keys: keysOf(before + count),
-        warmUp: order.subarray(0, before),
-        order: order.subarray(before),
-        whole: true,
-      };
+      const keyAt = fresh(evenly(10_000));
+      // V8 joins the two parts only when the limiter reads the key.
+      return { limits: OPEN, keyAt: (i) => 'client:' + keyAt(i), keys: 10_000, checks: 2_000_000 * scale };
     },
   },
-  denied: { label: 'denied', make: (scale) => steady(copiesOf(16, 64), SHUT, 2_000_000 * scale) },
+  denied: {
+    label: 'denied',
+    make: (scale) => ({ limits: SHUT, keyAt: fresh((i) => i % 16), keys: 16, checks: 2_000_000 * scale }),
+  },
+  zipf: {
+    label: '1M zipf',
+    make: (scale) => ({
+      limits: OPEN,
+      keyAt: fresh(zipf(1_000_000 * scale)),
+      keys: 1_000_000 * scale,
+      fill: 1_000_000 * scale,
+      checks: 1_000_000 * scale,
+    }),
+  },
+  new: {
+    label: '1M new',
+    make: (scale) => ({
+      limits: OPEN,
+      keyAt: fresh((i) => i),
+      keys: 1_250_000 * scale,
+      checks: 1_000_000 * scale,
+      whole: true,
+    }),
+  },
+  replenished: {
+    label: '10k, replenished',
+    make: (scale) => ({
+      limits: QUICK,
+      keyAt: fresh(evenly(10_000)),
+      keys: 10_000,
+      checks: 2_000_000 * scale,
+    }),
+  },
 };
 
-/** Random order over `count` keys that all exist. */
-export const flat = (count, scale) => filled(count * scale, evenly, 1_000_000 * scale);
+/** The same string object at every check, whose hash V8 has cached. */
+export const sameObject = (scale) => {
+  const key = keyOf(0);
+  return { limits: OPEN, keyAt: () => key, keys: 1, checks: 2_000_000 * scale };
+};
 
-export const bytes = (scale) => ({ limits: OPEN, keys: keysOf(1_000_000 * scale) });
+export const bytes = (scale) => ({ limits: OPEN, keyAt: keyOf, keys: 1_000_000 * scale });
 
 /** Keys that arrive in two waves, each fully replenished a second after its check, preceded by some keys to warm up. */
 export const waves = (scale) => ({
   limits: { limit: 1, rate: 1, window: 1000 },
   wave: 1_000_000 * scale,
   total: 2_000_000 * scale,
-  warmUp: keysOf(100_000 * scale, 2_000_000 * scale),
+  warmUp: 100_000 * scale,
 });

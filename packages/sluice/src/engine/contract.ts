@@ -60,6 +60,12 @@ export interface Algorithm<P extends Params = Params> {
   clearIn(params: P, row: Cells, at: number, now: Millis): Millis;
 
   /**
+   * The whole of a plain check in one call, for speed: `waitFor`, then `take` if that is 0, then `available` and `clearIn`.
+   * Returns the wait, writes the other two to `out[0]` and `out[1]`, and computes exactly what the four functions do.
+   */
+  attempt?(params: P, row: Cells, at: number, now: Millis, cost: number, out: Cells): Millis;
+
+  /**
    * How units come back, if that is the same for every row; if undefined, the engine calls `waitFor` for each row. `limit`
    * and `window` are the values that the policy announces, which may be larger than what its params admit.
    */
@@ -344,6 +350,11 @@ export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>
   readonly backend?: object | undefined;
   /** Decides on a hit and stores the result, atomically. */
   apply(hit: Hit): R;
+  /**
+   * Returns a function that decides exactly as `apply` does on a `take` of this plan in mode 'whole', in less time; undefined
+   * if there is no shorter way. A wrapper leaves this out, so that it sees every hit.
+   */
+  taker?(plan: Plan): ((key: string, cost: number) => MaybePromise<Decision>) | undefined;
   /** Ends the store's timers and its own connections. A client that it was given stays open. */
   close(): MaybePromise<void>;
 }

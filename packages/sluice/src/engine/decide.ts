@@ -296,7 +296,7 @@ function stateOf(
 }
 
 /** How long until one more unit is available. Infinity at the limit, because some algorithms allow any cost. */
-function refillOf(
+export function refillOf(
   { algorithm, params, limit }: PlacedPolicy,
   row: Cells,
   start: number,

@@ -30,6 +30,7 @@ export function plansOf(
   const tierPlans = isByKey ? plans : plans.slice(1);
   const byTier = new Map(Object.keys(tiers).map((tier, i) => [tier, tierPlans[i]]));
   return {
+    base,
     /** All plans except those of a policy function. */
     fixed: plans,
     shape: shapeOf(isByKey ? policies : undefined, fixed, plans, inherit),

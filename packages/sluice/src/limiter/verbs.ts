@@ -22,6 +22,8 @@ export type Verbs = Pick<
 
 /** The plans of a limiter. */
 export interface Plans {
+  /** The plan of every key without a tier; undefined if a policy function chooses the plan. */
+  readonly base: Plan | undefined;
   of(key: string, tier: string | undefined): Plan;
   /** Every plan that has a row of its own. The decision of the first one is what `reset` returns. */
   all(key: string): readonly Plan[];
@@ -42,6 +44,7 @@ export function verbsOf(
   }
 
   const planOf = (key: string, tier?: string): Plan => plans.of(keyOf(key), tier);
+  const takeBase = plans.base === undefined ? undefined : store.taker?.(plans.base);
 
   function giveBack(verb: 'refund' | 'release', key: string, options?: number | GiveBackOptions) {
     const { cost, tier, of: meant } = optionsOf<GiveBackOptions>(options, GIVE_BACK);
@@ -56,8 +59,11 @@ export function verbsOf(
 
   return {
     take(key, options) {
-      if (options === undefined)
-        return store.apply({ verb: 'take', plan: planOf(key), key, cost: 1, mode: 'whole', span: 0 });
+      // The most frequent calls, take(key) and take(key, 3), skip the hit if the store has a shorter way.
+      if (takeBase !== undefined && typeof key === 'string') {
+        if (options === undefined) return takeBase(key, 1);
+        if (typeof options === 'number' && options > 0) return takeBase(key, checkCost(options));
+      }
       const { cost, tier, mode = 'whole', maxDelay } = optionsOf<TakeOptions>(options, TAKE);
       oneOf('mode', mode, MODES);
       if (maxDelay !== undefined && mode !== 'always')

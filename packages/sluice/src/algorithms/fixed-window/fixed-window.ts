@@ -76,6 +76,19 @@ function windows<P extends { readonly limit: number } & Params>(
       row[at + 1] = Math.max(0, count(p, row, at, now) - cost);
     },
     clearIn: (p, row, at, now) => (count(p, row, at, now) === 0 ? 0 : endOf(p, row[at]) - now),
+    attempt(p, row, at, now, cost, out) {
+      let counted = count(p, row, at, now);
+      let wait = cost > p.limit ? Infinity : 0;
+      if (wait === 0 && counted + cost > p.limit) wait = endOf(p, row[at]) - now;
+      if (wait === 0) {
+        if (counted === 0) row[at] = startAt(p, now);
+        row[at + 1] = counted + cost;
+        counted = count(p, row, at, now);
+      }
+      out[0] = p.limit - counted;
+      out[1] = counted === 0 ? 0 : endOf(p, row[at]) - now;
+      return wait;
+    },
     refill: () => 'whole',
     inherit: { cells: [1], full: (p) => p.limit },
     lease: { lasts: (_, resetAfter) => resetAfter },

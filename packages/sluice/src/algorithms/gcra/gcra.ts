@@ -58,6 +58,21 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
     row[at + 1] = now;
   },
   clearIn: (p, row, at, now) => debt(p, row, at, now),
+  attempt(p, row, at, now, cost, out) {
+    let left = debt(p, row, at, now);
+    const after = left + cost * p.interval;
+    const wait = cost > p.burst ? Infinity : after - p.credit;
+    const allowed = !(wait > TIME_EPSILON);
+    if (allowed) {
+      left = after;
+      row[at] = after;
+      row[at + 1] = now;
+    }
+    const free = (p.credit - left + TIME_EPSILON) * p.rate;
+    out[0] = free < p.burst ? free : p.burst;
+    out[1] = left;
+    return allowed ? 0 : wait;
+  },
   refill: (p, limit, window) => (limit === p.burst && window === p.credit ? 'even' : undefined),
   booking: {
     overdraft(p, row, at, now, cost, span) {
@@ -74,7 +89,7 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
 /** The debt at this instant. A clock that goes back raises it by as much, up to one window, so no units are created. */
 function debt(p: GcraParams, row: Cells, at: number, now: Millis): Millis {
   const left = row[at] - (now - row[at + 1]);
-  return left > 0 && !isFarAhead(row[at + 1], now, p.credit) ? left : 0;
+  return left > 0 && !(row[at + 1] > now && isFarAhead(row[at + 1], now, p.credit)) ? left : 0;
 }
 
 function leak({ rate }: GcraParams, span: Millis): number {

@@ -52,12 +52,19 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketParams> = {
   },
   clearIn(p, row, at, now) {
     const passed = dripsBy(p, row, at, now);
+    return clearAfter(p, row, at, now, passed, level(p, row, at, passed));
+  },
+  attempt(p, row, at, now, cost, out) {
+    const wait = leakyBucketAlgorithm.waitFor(p, row, at, now, cost);
+    if (wait === 0) {
+      drain(p, row, at, now);
+      row[at] += cost;
+    }
+    const passed = dripsBy(p, row, at, now);
     const full = level(p, row, at, passed);
-    if (full === 0) return 0;
-    // With fractional costs the quotient may be rounded down to a whole number; the row must not be dropped too early.
-    let drips = passed + Math.ceil(full / p.dripSize);
-    if (row[at] - drips * p.dripSize > 0) drips += 1;
-    return row[at + 1] + drips * p.dripRate - now;
+    out[0] = p.size - full;
+    out[1] = clearAfter(p, row, at, now, passed, full);
+    return wait;
   },
   // With drips of one unit the next drip brings the next unit, even after fractional costs.
   refill: (p, limit, window) =>
@@ -87,6 +94,22 @@ function dripsBy(p: LeakyBucketParams, row: Cells, at: number, now: Millis): num
 
 function level(p: LeakyBucketParams, row: Cells, at: number, passed: number): number {
   return Math.max(0, row[at] - passed * p.dripSize);
+}
+
+/** How long until the bucket is empty. `passed`: drips since the row was written; `full`: the level after them. */
+function clearAfter(
+  p: LeakyBucketParams,
+  row: Cells,
+  at: number,
+  now: Millis,
+  passed: number,
+  full: number,
+): Millis {
+  if (full === 0) return 0;
+  // With fractional costs the quotient may be rounded down to a whole number; the row must not be dropped too early.
+  let drips = passed + Math.ceil(full / p.dripSize);
+  if (row[at] - drips * p.dripSize > 0) drips += 1;
+  return row[at + 1] + drips * p.dripRate - now;
 }
 
 /**

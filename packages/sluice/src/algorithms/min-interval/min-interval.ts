@@ -35,6 +35,14 @@ const minIntervalAlgorithm: Algorithm<MinIntervalParams> = {
     row[at] = Math.min(row[at], now);
   },
   clearIn: left,
+  attempt(p, row, at, now, _cost, out) {
+    const wait = left(p, row, at, now);
+    if (wait === 0) row[at] = now + p.every;
+    const clear = wait === 0 ? left(p, row, at, now) : wait;
+    out[0] = clear > 0 ? 0 : Infinity;
+    out[1] = clear;
+    return wait;
+  },
   refill: () => 'whole',
 };
 

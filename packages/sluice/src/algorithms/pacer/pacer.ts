@@ -94,6 +94,13 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
     if (p.freshEmpty && p.stored > 0) return next === 0 ? 0 : Infinity;
     return Math.max(0, next - now) + (spent(p, row, at, now) * p.refill) / p.scale;
   },
+  attempt(p, row, at, now, cost, out) {
+    const wait = pacerAlgorithm.waitFor(p, row, at, now, cost);
+    if (wait === 0) pacerAlgorithm.take(p, row, at, now, cost);
+    out[0] = pacerAlgorithm.available(p, row, at, now);
+    out[1] = pacerAlgorithm.clearIn(p, row, at, now);
+    return wait;
+  },
   booking: {
     overdraft(p, row, at, now, cost, span) {
       const dearest = Math.max(p.interval, p.interval + (p.stored - p.threshold) * p.slope);

@@ -33,15 +33,8 @@ const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
     return p.limit - estimate(p, now, start, count(p, row, at, start), previous(p, row, at, start));
   },
   waitFor(p, row, at, now, cost) {
-    if (cost > p.limit) return Infinity;
     const start = windowStart(p, row, at, now);
-    const counted = count(p, row, at, start);
-    const older = previous(p, row, at, start);
-    if (estimate(p, now, start, counted, older) + cost <= p.limit) return 0;
-    const room = p.limit - cost;
-    // During this window the previous counter loses weight; after it, the current one does.
-    if (counted <= room) return start + p.per * (1 - (room - counted) / older) - now;
-    return start + p.per + p.per * (1 - room / counted) - now;
+    return waitIn(p, now, start, count(p, row, at, start), previous(p, row, at, start), cost);
   },
   take(p, row, at, now, cost) {
     roll(p, row, at, now);
@@ -55,8 +48,22 @@ const slidingWindowAlgorithm: Algorithm<SlidingWindowParams> = {
   },
   clearIn(p, row, at, now) {
     const start = windowStart(p, row, at, now);
-    if (count(p, row, at, start) > 0) return start + 2 * p.per - now;
-    return previous(p, row, at, start) > 0 ? start + p.per - now : 0;
+    return clearFrom(p, now, start, count(p, row, at, start), previous(p, row, at, start));
+  },
+  attempt(p, row, at, now, cost, out) {
+    const start = windowStart(p, row, at, now);
+    const older = previous(p, row, at, start);
+    let counted = count(p, row, at, start);
+    const wait = waitIn(p, now, start, counted, older, cost);
+    if (wait === 0) {
+      counted += cost;
+      row[at] = start;
+      row[at + 1] = counted;
+      row[at + 2] = older;
+    }
+    out[0] = p.limit - estimate(p, now, start, counted, older);
+    out[1] = clearFrom(p, now, start, counted, older);
+    return wait;
   },
   inherit: { cells: [1, 2], full: (p) => p.limit },
   // The row is fully replenished at the end of the next window; if `count` is 0, at the end of the current one.
@@ -90,6 +97,35 @@ function estimate(
 ): number {
   const elapsed = Math.max(0, now + TIME_EPSILON - start);
   return older * (1 - elapsed / p.per) + counted;
+}
+
+/** How long until the cost fits into the window that starts at `start`, or into the next one. */
+function waitIn(
+  p: SlidingWindowParams,
+  now: Millis,
+  start: Millis,
+  counted: number,
+  older: number,
+  cost: number,
+): Millis {
+  if (cost > p.limit) return Infinity;
+  if (estimate(p, now, start, counted, older) + cost <= p.limit) return 0;
+  const room = p.limit - cost;
+  // During this window the previous counter loses weight; after it, the current one does.
+  if (counted <= room) return start + p.per * (1 - (room - counted) / older) - now;
+  return start + p.per + p.per * (1 - room / counted) - now;
+}
+
+/** How long until neither counter has any weight left. */
+function clearFrom(
+  p: SlidingWindowParams,
+  now: Millis,
+  start: Millis,
+  counted: number,
+  older: number,
+): Millis {
+  if (counted > 0) return start + 2 * p.per - now;
+  return older > 0 ? start + p.per - now : 0;
 }
 
 function roll(p: SlidingWindowParams, row: Cells, at: number, now: Millis): void {

@@ -4,6 +4,7 @@ import type { Decision, Hit, Millis, Plan, Store } from '../../engine/contract.t
 import { bound, checkOptionNames } from '../../internal/options.ts';
 import type { Space } from './space.ts';
 import { Spaces } from './spaces.ts';
+import { takerOf } from './taker.ts';
 
 /** Without a bound, an attacker who invents keys could use up any amount of memory: 5 million keys used 381 MB. */
 const MAX_KEYS = 1_000_000;
@@ -67,11 +68,18 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
     lastSpace = undefined;
   }
 
+  const apply = (hit: Hit): Decision => spaceOf(hit.plan).apply(hit, clock.now());
+
   const store: MemoryStore = {
     clock,
     ephemeral: true,
-    apply: (hit) => spaceOf(hit.plan).apply(hit, clock.now()),
+    apply,
+    taker(plan) {
+      // A wrapper that copied this object and replaced `apply` must see every hit.
+      return this.apply === apply ? takerOf(plan, clock.now, spaceOf) : undefined;
+    },
     close() {
+      spaces.drop();
       spaces = new Spaces(maxKeys, forgetPlans);
       forgetPlans();
     },
@@ -84,6 +92,7 @@ export function memory(options: MemoryOptions = {}): MemoryStore {
     apply: (hit, now) => spaceOf(hit.plan).apply(hit, now),
     spaces: () => spaces,
     restart(seed) {
+      spaces.drop();
       spaces = new Spaces(maxKeys, forgetPlans, seed);
       forgetPlans();
       return spaces;

@@ -45,14 +45,14 @@ export function restore(spaces: Spaces, { tables, blocks }: Saved, now: Millis):
     const [space] = plans.map((plan) => spaces.of(plan, now));
     if (width === space.width + NOTE) space.beginNotes();
     if (width !== space.width) throw new RangeError('rows of another width');
-    space.table.reserve(Math.min(count, rows.length));
+    space.table.generations.reserve(Math.min(count, rows.length));
     restoreRows(space, rows, now);
   }
   for (const { name, rows, count } of blocks) {
     const group = spaces.group(name);
     const table = blockTable(spaces.maxKeys, spaces.seed);
     group.blocks = table;
-    table.reserve(Math.min(count, rows.length));
+    table.generations.reserve(Math.min(count, rows.length));
     for (const from = new CellReader(rows); from.hasMore; ) {
       const at = table.addAs(...from.tag(), now);
       table.cells.set(from.take(1), at);

@@ -3,7 +3,8 @@ import type { Cells, Decision, Hit, Millis, Plan } from '../../engine/contract.t
 import { decide } from '../../engine/decide.ts';
 import { clearIn, evictionWeight } from '../../engine/row.ts';
 import { RowHeap } from '../table/variable-length-rows.ts';
-import { type RowKind, Table } from '../table/table.ts';
+import type { RowKind } from '../table/generations.ts';
+import { Table } from '../table/table.ts';
 
 /** What all limiters with the same name share. */
 export interface Group {
@@ -36,9 +37,12 @@ export class Space implements RowKind {
   readonly table: Table;
   /** The first plans that joined, at most ASKED. */
   readonly plans: Plan[];
-  #hasNotes = false;
+  /** Whether each row carries a note. */
+  hasNotes = false;
+  /** Whether the store has dropped these rows; the plan's next hit then needs new ones. */
+  isDropped = false;
   readonly variableRows: RowHeap = new RowHeap();
-  readonly #group: Group;
+  readonly group: Group;
   readonly #maxKeys: number;
   readonly #seed: Int32Array;
   readonly #onAdd: (space: Space, now: Millis) => void;
@@ -55,7 +59,7 @@ export class Space implements RowKind {
     this.table = new Table(this, maxKeys, seed);
     this.#seed = seed;
     this.plans = [plan];
-    this.#group = group;
+    this.group = group;
     this.#maxKeys = maxKeys;
     this.#onAdd = onAdd;
   }
@@ -63,7 +67,7 @@ export class Space implements RowKind {
   /** Must be called before the plan's first hit. */
   join(plan: Plan): void {
     const plans = this.plans;
-    if (this.#hasNotes || plans.some(({ id }) => id === plan.id)) return;
+    if (this.hasNotes || plans.some(({ id }) => id === plan.id)) return;
     if (plans.length < ASKED) {
       plans.push(plan);
       return;
@@ -73,9 +77,9 @@ export class Space implements RowKind {
 
   /** From now on each row carries a note. */
   beginNotes(): void {
-    this.#hasNotes = true;
+    this.hasNotes = true;
     this.width += NOTE;
-    this.table.widen();
+    this.table.generations.widen();
   }
 
   apply(hit: Hit, now: Millis): Decision {
@@ -85,18 +89,27 @@ export class Space implements RowKind {
     else if (verb === 'reset') this.#reset(key, now);
     const until = this.#blockedUntil(key);
     let at = this.#find(key, now);
-    if (at < 0 && (verb === 'take' || verb === 'reserve' || verb === 'renew')) {
-      this.#onAdd(this, now);
-      at = table.add(now);
-    }
+    if (at < 0 && (verb === 'take' || verb === 'reserve' || verb === 'renew')) at = this.add(key, now);
     // A hit that takes nothing and has nothing to give back does not add a row.
     if (at < 0) return decide(hit, new Float64Array(this.width), 0, now, until, this.variableRows);
-    if (this.#hasNotes) return this.#decideAndNote(hit, at, now, until);
+    if (this.hasNotes) return this.#decideAndNote(hit, at, now, until);
     return decide(hit, table.cells, at, now, until, this.variableRows);
   }
 
+  /** Adds a row for a key that has none, and returns where it starts in the table's cells. */
+  add(key: string, now: Millis): number {
+    this.#onAdd(this, now);
+    return this.table.add(key, now);
+  }
+
+  /** Called when the store no longer uses these rows. Limiters may still refer to them, so the memory is freed here. */
+  drop(): void {
+    this.isDropped = true;
+    this.table.clear();
+  }
+
   #find(key: string, now: Millis): number {
-    return this.#hasNotes ? this.table.findWide(key, now) : this.table.find(key);
+    return this.hasNotes ? this.table.findWide(key, now) : this.table.find(key);
   }
 
   /** Fills the key's row with zeros. */
@@ -117,7 +130,7 @@ export class Space implements RowKind {
 
   /** When the key's manual block ends; 0: it has none. */
   #blockedUntil(key: string): Millis {
-    const table = this.#group.blocks;
+    const table = this.group.blocks;
     if (table === undefined) return 0;
     const at = table.find(key);
     return at < 0 ? 0 : table.cells[at];
@@ -125,19 +138,19 @@ export class Space implements RowKind {
 
   /** A span of 0 ends a block. The current time would still block the key if the clock went back. */
   #block(key: string, now: Millis, span: Millis): void {
-    const group = this.#group;
+    const group = this.group;
     group.blocks ??= blockTable(this.#maxKeys, this.#seed);
     const table = group.blocks;
     let at = table.find(key);
     // Unblocking a key that has no block must not evict another key's block.
     if (at < 0 && span === 0) return;
-    if (at < 0) at = table.add(now);
+    if (at < 0) at = table.add(key, now);
     table.cells[at] = span > 0 ? now + span : 0;
   }
 
   /** Ends a manual block and clears the key's rows. Like a block, a reset applies to every version of the limiter. */
   #reset(key: string, now: Millis): void {
-    const { blocks, spaces } = this.#group;
+    const { blocks, spaces } = this.group;
     const at = blocks?.find(key) ?? -1;
     if (blocks !== undefined && at >= 0) blocks.cells[at] = 0;
     for (const space of spaces.values()) space.#clear(key, now);

@@ -61,6 +61,11 @@ export class Spaces {
     return group;
   }
 
+  /** Drops all tables. */
+  drop(): void {
+    for (const { spaces } of this.groups.values()) for (const space of spaces.values()) space.drop();
+  }
+
   get size(): number {
     let size = 0;
     for (const { spaces, blocks } of this.groups.values()) {
@@ -100,15 +105,16 @@ export class Spaces {
   #visit(group: Group, now: Millis, slots: number, asking: Space | undefined): number {
     let looked = 0;
     for (const [signature, space] of group.spaces) {
-      looked += VISIT + space.table.sweep(now, slots - looked);
+      looked += VISIT + space.table.generations.sweep(now, slots - looked);
       if (space.table.size === 0 && space !== asking) {
+        space.drop();
         group.spaces.delete(signature);
         this.#count--;
       }
       if (looked >= slots) return looked;
     }
     if (group.blocks !== undefined) {
-      looked += VISIT + group.blocks.sweep(now, slots - looked);
+      looked += VISIT + group.blocks.generations.sweep(now, slots - looked);
       if (group.blocks.size === 0) group.blocks = undefined;
     }
     if (group.spaces.size === 0 && group.blocks === undefined) this.groups.delete(group.name);

@@ -1,67 +1,13 @@
 /**
- * A hash table of rows by fingerprint, with open addressing in one typed array. A slot is 8 bytes of fingerprint and the
- * row. The table stores no keys and needs no objects or timers.
+ * A hash table of rows by fingerprint, with open addressing in typed arrays. A slot is 8 bytes of fingerprint and the row.
+ * The table stores no keys and needs no objects or timers.
  *
- * The table never pauses to grow: when it is full, a new generation is allocated and each new key moves a few slots
- * from the old one, leaving behind rows that are fully replenished. So growing, shrinking, expiry and wider rows are the
- * same few lines.
+ * The fingerprint is a keyed 64-bit hash: HalfSipHash-1-3 over UTF-16 code units, two to a word, so that any two different
+ * strings, lone surrogates included, are different input. Without the seed, an attacker cannot construct a collision.
  */
-import type { Cells, Millis } from '../../engine/contract.ts';
-import { fingerprint, high, low, randomSeed, recall } from './fingerprint.ts';
-
-/** What the table must know about the rows it keeps. */
-export interface RowKind {
-  /** The number of cells in a row. When it increases, `widen` must be called. */
-  readonly width: number;
-  /**
-   * 0 if the row is fully replenished and may be dropped. Among several rows, the one nearest to 0 is evicted; the sign is
-   * negative while the key is denied. `width`: the cells of this row, which may be older than the last `widen`.
-   */
-  evictionWeight(cells: Cells, at: number, now: Millis, width: number): number;
-  /** Called before a row is dropped. */
-  forget(cells: Cells, at: number): void;
-  /** Fills in the cells that a row did not have before `widen`. */
-  extend?(cells: Cells, at: number, now: Millis): void;
-}
-
-/** A search starts at the slot `position(high)` and ends at the next free one. A `low` of 0 marks a free slot. */
-interface Generation {
-  readonly capacity: number;
-  /** Cells of a slot: the fingerprint and the row. */
-  readonly stride: number;
-  readonly cells: Float64Array;
-  readonly tags: Int32Array;
-  /** Slots that are not free: rows, and marks of evicted rows. */
-  used: number;
-  /** Slots before this one have moved to the current generation. */
-  moved: number;
-  /** The generation before this one, while it still has rows. */
-  older: Generation | undefined;
-}
-
-function generationOf(capacity: number, stride: number): Generation {
-  const cells = new Float64Array(capacity * stride);
-  const tags = new Int32Array(cells.buffer);
-  return { capacity, stride, cells, tags, used: 0, moved: 0, older: undefined };
-}
-
-const SMALLEST = 32;
-/** A table does not shrink below this capacity: a new generation every few keys would cost more. */
-const SHRUNK = 512;
-/** A generation is full at three quarters, and starts at half full. */
-const FULL = 0.75;
-const ROOMY = 0.5;
-/** Old slots moved per new key: enough that a generation has moved long before the next one is full. */
-const STEP = 16;
-const SAMPLE = 128;
-/** Rows compared to choose the one to evict. */
-const CANDIDATES = 16;
-/** The most slots that are examined while the best candidate is a key that is denied. */
-const FAR = 512;
-/** After a search of FAR slots that found only denied keys, this many evictions compare CANDIDATES rows and no more. */
-const RESPITE = 32;
-/** Both `low` and `high` of a slot whose row was evicted. */
-const EVICTED = -1;
+import type { Millis } from '../../engine/contract.ts';
+import type { Generation } from './generation.ts';
+import { Generations, type RowKind } from './generations.ts';
 
 /** The seed of all tables that were given none. */
 let ownSeed: Int32Array | undefined;
@@ -69,41 +15,29 @@ let ownSeed: Int32Array | undefined;
 export class Table {
   /** The array that contains the row that was last found or added. */
   cells: Float64Array;
-  readonly #kind: RowKind;
-  readonly #maxKeys: number;
+  readonly generations: Generations;
   readonly #seed: Int32Array;
-  #current: Generation;
-  private old: Generation | undefined;
-  #size = 0;
-  /** Where the next eviction looks for candidates. */
-  #hand = 0;
-  /** Evictions left before the next search of FAR slots. */
-  #respite = 0;
-  /** `sweep` has found no row in use before this slot. */
-  #swept = 0;
 
   /** `seed`: the seed of the fingerprints. Tables with the same seed can exchange rows. */
   constructor(kind: RowKind, maxKeys: number, seed?: Int32Array) {
     // Not at module level, because Workers provide no random numbers while modules load.
     ownSeed ??= randomSeed();
     this.#seed = seed ?? ownSeed;
-    this.#kind = kind;
-    this.#maxKeys = maxKeys;
-    this.#current = generationOf(SMALLEST, kind.width + 1);
-    this.cells = this.#current.cells;
+    this.generations = new Generations(kind, maxKeys);
+    this.cells = this.generations.current.cells;
   }
 
   /** Rows kept, including fully replenished ones that have not been dropped yet. */
   get size(): number {
-    return this.#size;
+    return this.generations.size;
   }
 
   /** Where the key's row starts in `cells`; −1: it has none. */
   find(key: string): number {
     fingerprint(key, this.#seed);
-    const current = this.#current;
+    const { current, old } = this.generations;
     const slot = search(current);
-    if (slot < 0) return this.old === undefined ? -1 : this.#findIn(this.old);
+    if (slot < 0) return old === undefined ? -1 : this.#findIn(old);
     this.cells = current.cells;
     return slot * current.stride + 1;
   }
@@ -117,202 +51,110 @@ export class Table {
 
   /** Same as `find`, for a table that was widened: the row has all cells. */
   findWide(key: string, now: Millis): number {
+    const { generations } = this;
     // Rows also move without new keys, so that the narrow generation does not stay forever.
-    if (this.old !== undefined) this.#move(now);
+    if (generations.old !== undefined) generations.move(now);
     const at = this.find(key);
-    const current = this.#current;
+    const { current } = generations;
     if (at < 0 || this.cells === current.cells) return at;
-    let home = this.old as Generation;
+    let home = generations.old as Generation;
     while (home.cells !== this.cells) home = home.older as Generation;
     if (home.stride === current.stride) return at;
-    const slot = (at - 1) / home.stride;
-    const target = this.#copy(home, slot, now);
-    markEvicted(home, slot);
     this.cells = current.cells;
-    return target;
+    return generations.moveOne(home, (at - 1) / home.stride, now);
   }
 
-  /** Adds a row of zeros for the key that `find` just did not find. Returns where the row starts in `cells`. */
-  add(now: Millis): number {
-    if (this.#size >= this.#maxKeys) this.#evict(now);
-    if (this.old !== undefined) this.#move(now);
-    else if (this.#current.used >= this.#current.capacity * FULL) this.#turnOver(now);
-    const current = this.#current;
-    this.cells = current.cells;
-    this.#size++;
-    return claim(current, high, low) * current.stride + 1;
+  /** Adds a row of zeros for a key that has none. Returns where the row starts in `cells`. */
+  add(key: string, now: Millis): number {
+    fingerprint(key, this.#seed);
+    return this.addAs(low, high, now);
+  }
+
+  /** Same as `add`, by the fingerprint that a table with the same seed gave to the visitor of `each`. */
+  addAs(tagLow: number, tagHigh: number, now: Millis): number {
+    const at = this.generations.add(tagHigh, tagLow, now);
+    this.cells = this.generations.current.cells;
+    return at;
+  }
+
+  /** Drops all rows and frees their memory. */
+  clear(): void {
+    this.generations.clear();
+    this.cells = this.generations.current.cells;
   }
 
   /** Calls `visit` with the fingerprint of each row in use and where it starts in `cells`. Moves all rows first. */
   each(now: Millis, visit: (low: number, high: number, at: number) => void): void {
-    while (this.old !== undefined) this.#move(now);
-    const current = this.#current;
-    this.cells = current.cells;
-    for (let slot = 0, at = 0; slot < current.capacity; slot++, at += current.stride) {
-      if (!isRow(current, slot) || this.#weight(current, slot, now) === 0) continue;
-      visit(current.tags[2 * at], current.tags[2 * at + 1], at + 1);
-    }
-  }
-
-  /** Makes room for this many rows. Only for an empty table: rows from `each` are sorted by position and would crowd a small one. */
-  reserve(rows: number): void {
-    this.#current = generationOf(Math.ceil(rows / ROOMY) + SMALLEST, this.#kind.width + 1);
-  }
-
-  /** Adds a row by the fingerprint that a table with the same seed gave to `visit`. */
-  addAs(tagLow: number, tagHigh: number, now: Millis): number {
-    recall(tagLow, tagHigh);
-    return this.add(now);
-  }
-
-  /** Starts a generation with rows as wide as the kind's are now. Older rows get the new cells when they move to it. */
-  widen(): void {
-    this.#current.older = this.old;
-    this.old = this.#current;
-    let slots = 0;
-    for (const { capacity } of this.#older()) slots += capacity;
-    const capacity = Math.max(SMALLEST, Math.ceil((this.#size + slots / STEP) / ROOMY));
-    this.#current = generationOf(capacity, this.#kind.width + 1);
-  }
-
-  /**
-   * Drops fully replenished rows, in order, up to the first row that is in use. The next call continues from there, or
-   * starts again. Examines at most `count` slots and returns how many it examined.
-   */
-  sweep(now: Millis, count: number): number {
-    let looked = 0;
-    for (; looked < count && this.old !== undefined; looked += STEP) this.#move(now);
-    if (this.old !== undefined) return looked;
-    const current = this.#current;
-    const end = Math.min(current.capacity, this.#swept + count - looked);
-    for (let slot = this.#swept; slot < end; slot++, looked++) {
-      if (!isRow(current, slot)) continue;
-      if (this.#weight(current, slot, now) !== 0) {
-        this.#swept = 0;
-        return looked;
-      }
-      this.#forget(current, slot);
-    }
-    this.#swept = end < current.capacity ? end : 0;
-    return looked;
-  }
-
-  /** The generations before the current one, which still have rows. */
-  *#older(): Generator<Generation> {
-    for (let one = this.old; one !== undefined; one = one.older) yield one;
-  }
-
-  /** Starts a generation that will be half full once all rows in use, and the new keys until then, are in it. */
-  #turnOver(now: Millis): void {
-    const full = this.#current;
-    const { capacity } = full;
-    const living = this.#living(full, now) + capacity / STEP;
-    this.old = full;
-    const least = Math.min(capacity, SHRUNK);
-    this.#current = generationOf(Math.max(least, Math.ceil(living / ROOMY)), this.#kind.width + 1);
-    this.#move(now);
-  }
-
-  /** How many rows are in use, estimated from a sample. */
-  #living(generation: Generation, now: Millis): number {
-    const samples = Math.min(SAMPLE, generation.capacity);
-    let living = 0;
-    for (let i = 0; i < samples; i++) {
-      const slot = Math.floor((i * generation.capacity) / samples);
-      if (isRow(generation, slot) && this.#weight(generation, slot, now) !== 0) living++;
-    }
-    return (living / samples) * generation.capacity;
-  }
-
-  /** Moves the next slots of the oldest generation, or all of them if the new one is about to be full. */
-  #move(now: Millis): void {
-    const { used, capacity } = this.#current;
-    const crowded = used + STEP > capacity * FULL;
-    if (crowded) this.#makeRoom(now);
-    do {
-      let from = this.old as Generation;
-      while (from.older !== undefined) from = from.older;
-      const end = Math.min(from.capacity, crowded ? from.capacity : from.moved + STEP);
-      for (let slot = from.moved; slot < end; slot++) {
-        if (!isRow(from, slot)) continue;
-        // A row is widened because a new plan is about to read it, so it is kept even if it is fully replenished.
-        const isNarrow = from.stride < this.#current.stride;
-        if (isNarrow || this.#weight(from, slot, now) !== 0) this.#copy(from, slot, now);
-        else this.#forget(from, slot);
-      }
-      from.moved = end;
-      if (end === from.capacity) this.#drop(from);
-    } while (crowded && this.old !== undefined);
-  }
-
-  /** Drops the oldest generation, which has no rows left. */
-  #drop(empty: Generation): void {
-    const old = this.old as Generation;
-    if (old === empty) this.old = undefined;
-    else old.older = undefined;
-  }
-
-  /** The estimate was far too low: replaces the current generation by one that is large enough for all rows. */
-  #makeRoom(now: Millis): void {
-    const crowded = this.#current;
-    this.#current = generationOf(Math.ceil(this.#size / ROOMY) + SMALLEST, crowded.stride);
-    for (let slot = 0; slot < crowded.capacity; slot++) {
-      if (isRow(crowded, slot)) this.#copy(crowded, slot, now);
-    }
-  }
-
-  /** Copies a row to the current generation and returns where it starts there. */
-  #copy({ tags, cells, stride }: Generation, slot: number, now: Millis): number {
-    const at = slot * stride;
-    const to = this.#current;
-    const target = claim(to, tags[2 * at + 1], tags[2 * at]) * to.stride;
-    for (let cell = 1; cell < stride; cell++) to.cells[target + cell] = cells[at + cell];
-    if (stride < to.stride) this.#kind.extend?.(to.cells, target + 1, now);
-    return target + 1;
-  }
-
-  /** Evicts the row with the least weight among some neighbors in all generations. Keys that are denied survive any flood. */
-  #evict(now: Millis): void {
-    const { capacity } = this.#current;
-    const generations = this.old === undefined ? [this.#current] : [this.#current, ...this.#older()];
-    let home = this.#current;
-    let victim = -1;
-    let least = -Infinity;
-    const far = this.#respite > 0 ? 0 : FAR;
-    let seen = 0;
-    for (let looked = 0; looked < capacity; looked++) {
-      if (seen >= CANDIDATES && (least >= 0 || looked >= far)) break;
-      if (++this.#hand >= capacity) this.#hand = 0;
-      for (const generation of generations) {
-        const slot = Math.floor(this.#hand * (generation.capacity / capacity));
-        if (slot < generation.moved || !isRow(generation, slot)) continue;
-        seen++;
-        const weight = this.#weight(generation, slot, now);
-        if (Math.abs(weight) > Math.abs(least)) continue;
-        home = generation;
-        victim = slot;
-        least = weight;
-      }
-    }
-    this.#respite = least < 0 && far > 0 ? RESPITE : Math.max(0, this.#respite - 1);
-    if (victim >= 0) this.#forget(home, victim);
-  }
-
-  #forget(generation: Generation, slot: number): void {
-    this.#kind.forget(generation.cells, slot * generation.stride + 1);
-    markEvicted(generation, slot);
-    this.#size--;
-  }
-
-  #weight({ cells, stride }: Generation, slot: number, now: Millis): number {
-    return this.#kind.evictionWeight(cells, slot * stride + 1, now, stride - 1);
+    while (this.generations.old !== undefined) this.generations.move(now);
+    this.cells = this.generations.current.cells;
+    this.generations.each(now, visit);
   }
 }
 
-/** The slot of the current fingerprint; −1 if there is none. */
-function search({ tags, capacity, stride }: Generation): number {
+/** The two halves of the last fingerprint, as 32-bit integers; `low` is never 0, which marks a free slot. */
+export let high = 0;
+export let low = 0;
+
+let last = '';
+let lastSeed: Int32Array | undefined;
+
+/** Sets `high` and `low`. The same key twice in a row is hashed once. `seed`: two words that must not change. */
+export function fingerprint(key: string, seed: Int32Array): void {
+  const length = key.length;
+  // Comparing a substring of a longer string takes longer than hashing it, so the last character is compared first.
+  const isLast =
+    length === last.length &&
+    key.charCodeAt(length - 1) === last.charCodeAt(length - 1) &&
+    key === last &&
+    seed === lastSeed;
+  if (isLast) return;
+  let v0 = seed[0];
+  let v1 = seed[1];
+  let v2 = 0x6c796765 ^ v0;
+  let v3 = 0x74656462 ^ v1;
+  const even = length & ~1;
+  for (let i = 0; i <= even; i += 2) {
+    // The last word holds the length and the odd code unit, so that a string padded with NULs has a different hash.
+    const word =
+      i < even
+        ? key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16)
+        : (length << 16) | (i < length ? key.charCodeAt(i) : 0);
+    v3 ^= word;
+    v0 = (v0 + v1) | 0;
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+    v0 = (v0 << 16) | (v0 >>> 16);
+    v2 = (v2 + v3) | 0;
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+    v0 = (v0 + v3) | 0;
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+    v2 = (v2 + v1) | 0;
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+    v2 = (v2 << 16) | (v2 >>> 16);
+    v0 ^= word;
+  }
+  v2 ^= 0xee;
+  for (let i = 0; i < 3; i++) {
+    v0 = (v0 + v1) | 0;
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+    v0 = (v0 << 16) | (v0 >>> 16);
+    v2 = (v2 + v3) | 0;
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+    v0 = (v0 + v3) | 0;
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+    v2 = (v2 + v1) | 0;
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+    v2 = (v2 << 16) | (v2 >>> 16);
+  }
+  high = v1 ^ v3;
+  low = v0 ^ v2 || 1;
+  last = key;
+  lastSeed = seed;
+}
+
+/** The slot of the last fingerprint; −1 if there is none. */
+function search({ tags, capacity, scale, stride }: Generation): number {
   const step = 2 * stride;
-  let slot = position(high, capacity);
+  let slot = ((high >>> 0) * scale) | 0;
   for (;;) {
     const tag = tags[slot * step];
     if (tag === low && tags[slot * step + 1] === high) return slot;
@@ -321,30 +163,7 @@ function search({ tags, capacity, stride }: Generation): number {
   }
 }
 
-/** Claims the first free slot for a fingerprint that is not in this generation. */
-function claim(generation: Generation, tagHigh: number, tagLow: number): number {
-  const { tags, capacity, stride } = generation;
-  const step = 2 * stride;
-  let slot = position(tagHigh, capacity);
-  while (tags[slot * step] !== 0) if (++slot === capacity) slot = 0;
-  tags[slot * step] = tagLow;
-  tags[slot * step + 1] = tagHigh;
-  generation.used++;
-  return slot;
-}
-
-function isRow({ tags, stride }: Generation, slot: number): boolean {
-  const at = 2 * slot * stride;
-  return tags[at] !== 0 && !(tags[at] === EVICTED && tags[at + 1] === EVICTED);
-}
-
-function markEvicted({ tags, stride }: Generation, slot: number): void {
-  const at = 2 * slot * stride;
-  tags[at] = EVICTED;
-  tags[at + 1] = EVICTED;
-}
-
-/** Spreads `high` over the slots in order, so that a generation moves to the next from front to back. */
-function position(tagHigh: number, capacity: number): number {
-  return ((tagHigh >>> 0) * (capacity / 0x1_0000_0000)) | 0;
+/** A random seed, so that an attacker cannot construct a collision. */
+export function randomSeed(): Int32Array {
+  return crypto.getRandomValues(new Int32Array(2));
 }

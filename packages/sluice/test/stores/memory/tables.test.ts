@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createLimiter, gcra, memory } from '../../../src/index.ts';
-import { type RowKind, Table } from '../../../src/stores/table/table.ts';
+import type { RowKind } from '../../../src/stores/table/generations.ts';
+import { Table } from '../../../src/stores/table/table.ts';
 import { manualClock } from '../../../src/testing/index.ts';
 import { another } from '../../support/stores.ts';
 
@@ -40,7 +41,7 @@ describe('a table that is widened', () => {
           now += 1;
           if (i === widened) {
             kind.width = 2;
-            table.widen();
+            table.generations.widen();
           }
           const isWide = i >= widened;
           let at = isWide ? table.findWide(`key ${key}`, now) : table.find(`key ${key}`);
@@ -48,7 +49,7 @@ describe('a table that is widened', () => {
           // A row may be missing only when it is fully replenished; otherwise it holds what was written.
           if (at < 0) expect(known === undefined || known <= now).toBe(true);
           else expect(table.cells[at]).toBe(known);
-          if (at < 0) at = table.add(now);
+          if (at < 0) at = table.add(`key ${key}`, now);
           else if (isWide) expect(table.cells[at + 1]).toBe(2 * (known ?? 0));
           table.cells[at] = now + wait;
           if (isWide) table.cells[at + 1] = 2 * (now + wait);
@@ -69,12 +70,11 @@ describe('a table that is widened', () => {
     const kind = new Kind();
     const table = new Table(kind, Infinity);
     for (let i = 0; i < 100_000; i++) {
-      table.find(`key ${i}`);
-      const at = table.add(START);
+      const at = table.add(`key ${i}`, START);
       table.cells[at] = START + 1;
     }
     kind.width = 2;
-    table.widen();
+    table.generations.widen();
     let most = 0;
     for (let i = 0; i < 30_000; i++) {
       const before = kind.extended;
@@ -83,7 +83,7 @@ describe('a table that is widened', () => {
     }
     expect(most).toBeLessThanOrEqual(17);
     expect(kind.extended).toBe(100_000);
-    expect((table as unknown as { old: unknown }).old).toBeUndefined();
+    expect(table.generations.old).toBeUndefined();
     expect(table.size).toBe(100_000);
   });
 
@@ -91,14 +91,14 @@ describe('a table that is widened', () => {
     const kind = new Kind();
     const table = new Table(kind, 1000);
     const put = (key: string, until: number, isWide: boolean): void => {
-      if ((isWide ? table.findWide(key, START) : table.find(key)) < 0) table.add(START);
+      if ((isWide ? table.findWide(key, START) : table.find(key)) < 0) table.add(key, START);
       const at = isWide ? table.findWide(key, START) : table.find(key);
       table.cells[at] = until;
       if (isWide) table.cells[at + 1] = 2 * until;
     };
     for (let i = 0; i < 1000; i++) put(`key ${i}`, START + (i % 2 === 0 ? 1e6 : 10), false);
     kind.width = 2;
-    table.widen();
+    table.generations.widen();
     for (let i = 0; i < 400; i++) put(`new ${i}`, START + 100, true);
     expect(table.size).toBe(1000);
     for (let i = 0; i < 1000; i += 2) expect(table.findWide(`key ${i}`, START)).toBeGreaterThan(0);
