@@ -124,22 +124,42 @@ export function layoutOf(buffer: unknown): Layout {
  * was written.
  */
 export const MOST_UNITS: number = 2 ** 23 - 1;
-/** The smallest weight that can be represented, as a power of two. The largest is 255 quarter powers above it. */
-const LIGHTEST = -56;
+/** Eviction weights are stored as levels: quarters of a power of two, from the smallest one on. */
+const LEVELS = 256;
+const SMALLEST_POWER = -56;
+const WEIGHTS = Float64Array.from({ length: LEVELS }, (_, level) => 2 ** (level / 4 + SMALLEST_POWER));
+/** Weights from this one on round to the next level. */
+const ROUNDED_UP = Float64Array.from(
+  { length: LEVELS },
+  (_, level) => 2 ** ((level + 0.5) / 4 + SMALLEST_POWER),
+);
+/** The level of weights that are as large as possible. */
+export const HIGHEST_LEVEL: number = LEVELS - 1;
 
 /** The number of units in a slot's chain. */
 export function chainLength({ words }: Layout, slot: number): number {
   return words[slot + LENGTH_AND_WEIGHT] & MOST_UNITS;
 }
 
-/** The bits next to the length, which hold the weight, rounded to the next quarter of a power of two. */
-export function weightBits(weight: number, denies: boolean): number {
-  const level = Math.round(4 * (Math.log2(weight) - LIGHTEST));
-  return (Math.min(Math.max(level, 0), 255) << 23) | (denies ? 1 << 31 : 0);
+/** The bits next to the length, which hold the eviction weight and whether the row denies. */
+export function weightBits(level: number, denies: boolean): number {
+  return (level << 23) | (denies ? 1 << 31 : 0);
 }
 
-export function weightIn({ words }: Layout, slot: number): number {
-  return 2 ** (((words[slot + LENGTH_AND_WEIGHT] >>> 23) & 255) / 4 + LIGHTEST);
+/** The level next to this weight. The search starts from a guess, because a logarithm would be a large part of a check. */
+export function levelOf(weight: number, guess: number): number {
+  let level = guess;
+  while (level < HIGHEST_LEVEL && weight >= ROUNDED_UP[level]) level++;
+  while (level > 0 && weight < ROUNDED_UP[level - 1]) level--;
+  return level;
+}
+
+export function levelIn({ words }: Layout, slot: number): number {
+  return (words[slot + LENGTH_AND_WEIGHT] >>> 23) & HIGHEST_LEVEL;
+}
+
+export function weightIn(layout: Layout, slot: number): number {
+  return WEIGHTS[levelIn(layout, slot)];
 }
 
 export function deniedIn({ words }: Layout, slot: number): boolean {

@@ -7,8 +7,13 @@
  */
 import { LOCK, WAITING } from './layout.ts';
 
-/** Number of times that a waiter reads the lock before it sleeps. */
+/**
+ * Number of times that a waiter reads the lock before it sleeps, and the maximum number of empty loops between two readings. A
+ * check holds the lock for a fraction of a microsecond, and waking a sleeper takes many times that. Frequent readings would slow
+ * the holder down.
+ */
 const SPINS = 200;
+const LONGEST_PAUSE = 64;
 /**
  * The length of a sleep in milliseconds. After several sleeps, 100 ms in total, a holder that is still the same is presumed dead.
  */
@@ -19,7 +24,7 @@ const NAPS = 20;
 export type Hold = 'free' | 'dead' | 'dead and armed';
 
 /** The parts of a token: the armed bit, the thread, and a counter of that thread's locks. */
-const ARMED = 1;
+export const ARMED = 1;
 const THREADS = 1023;
 const NEXT = 2048;
 
@@ -32,15 +37,25 @@ export class Lock {
     this.token = (1 + (thread % THREADS)) << 1;
   }
 
-  /** Waits until this thread holds the lock of the stripe. */
-  take(head: number): Hold {
-    const { words } = this;
-    const at = head + LOCK;
+  /** The token of this thread's next lock. */
+  nextToken(): number {
     this.token = (this.token + NEXT) | 0;
-    const { token } = this;
-    if (Atomics.compareExchange(words, at, 0, token) === 0) return 'free';
-    for (let i = 0; i < SPINS; i++) {
+    return this.token;
+  }
+
+  /** Takes the lock of the stripe if it is free. */
+  tryTake(head: number): boolean {
+    return Atomics.compareExchange(this.words, head + LOCK, 0, this.nextToken()) === 0;
+  }
+
+  /** Waits until this thread holds the lock of the stripe, after `tryTake` did not get it. */
+  wait(head: number): Hold {
+    const { words, token } = this;
+    const at = head + LOCK;
+    for (let i = 0, pause = 1; i < SPINS; i++) {
       if (Atomics.load(words, at) === 0 && Atomics.compareExchange(words, at, 0, token) === 0) return 'free';
+      for (let n = 0; n < pause; n++);
+      if (pause < LONGEST_PAUSE) pause *= 2;
     }
     Atomics.add(words, head + WAITING, 1);
     try {

@@ -38,7 +38,7 @@ const MOST = 512;
 
 export class Rows {
   readonly layout: Layout;
-  private readonly lock: Lock;
+  readonly lock: Lock;
   /** The stripe that is locked, and the fingerprint for which it was locked. */
   head = 0;
   private low = 0;
@@ -75,12 +75,12 @@ export class Rows {
   }
 
   clearAt(slot: number): Millis {
-    return this.layout.cells[slot / 2 + CLEAR_CELL];
+    return this.layout.cells[(slot >> 1) + CLEAR_CELL];
   }
 
   /** Eviction weight: the row's weight times how long it still counts. 0 or less if the row is fully replenished. */
   private worth(slot: number): number {
-    const now = this.layout.cells[this.head / 2 + LATEST_CELL];
+    const now = this.layout.cells[(this.head >> 1) + LATEST_CELL];
     return weightIn(this.layout, slot) * (this.clearAt(slot) - now);
   }
 
@@ -96,15 +96,16 @@ export class Rows {
     const units = unitsFor(length);
     if (units > 0) this.makeUnits(units, slot);
     const place = slot < 0 ? this.freeSlot() : slot;
-    const [oldChain, oldUnits] = [words[place + CHAIN], slot < 0 ? 0 : chainLength(layout, place)];
+    const oldChain = words[place + CHAIN];
+    const oldUnits = slot < 0 ? 0 : chainLength(layout, place);
     const journal = head + JOURNAL;
     words[journal] = this.low;
     words[journal + TAG_HIGH] = this.high;
     words[journal + CHAIN] = units > 0 ? writeChain(layout, head, row, length) : 0;
     words[journal + LENGTH_AND_WEIGHT] = units | weight;
-    cells[journal / 2 + CLEAR_CELL] = clearAt;
+    cells[(journal >> 1) + CLEAR_CELL] = clearAt;
     for (let cell = 0; cell < INLINE; cell++)
-      cells[journal / 2 + ROW_CELL + cell] = cell < length ? row[cell] : 0;
+      cells[(journal >> 1) + ROW_CELL + cell] = cell < length ? row[cell] : 0;
     words[head + JOURNAL_SLOT] = place + 1;
     if (!this.lock.arm(head)) return;
     this.armed = true;
@@ -134,17 +135,21 @@ export class Rows {
 
   /** Waits for the lock, and completes the change of a holder that died. */
   private hold(): void {
-    const hold = this.lock.take(this.head);
+    if (this.lock.tryTake(this.head)) return;
+    const hold = this.lock.wait(this.head);
     if (hold === 'free') return;
     if (hold === 'dead and armed') this.carryOut();
     this.rebuild();
   }
 
+  /** Copies the journal to its slot. May be repeated. */
   private carryOut(): void {
-    const { words } = this.layout;
+    const { words, cells } = this.layout;
     const journal = this.head + JOURNAL;
     const slot = words[this.head + JOURNAL_SLOT] - 1;
-    for (let word = 0; word < SLOT; word++) words[slot + word] = words[journal + word];
+    for (let word = 0; word < 2 * CLEAR_CELL; word++) words[slot + word] = words[journal + word];
+    for (let cell = CLEAR_CELL; cell < SLOT / 2; cell++)
+      cells[(slot >> 1) + cell] = cells[(journal >> 1) + cell];
   }
 
   private find(): number {

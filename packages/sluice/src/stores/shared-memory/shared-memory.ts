@@ -2,13 +2,13 @@
 import { clockOf, type GivenClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, PlacedPolicy, Plan, Store } from '../../engine/contract.ts';
 import { decide } from '../../engine/decide.ts';
-import { lossOf } from '../../engine/row.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { checkOptionNames, whole } from '../../internal/options.ts';
 import { fingerprint, high, low } from '../table/fingerprint.ts';
 import {
   BLOCKED,
   createBuffer,
+  HIGHEST_LEVEL,
   INLINE,
   LATEST_CELL,
   type Layout,
@@ -18,12 +18,13 @@ import {
   THREADS,
   UNIT,
   weightBits,
-  weightIn,
 } from './layout.ts';
+import { inlineTake, isInline } from './inline-take.ts';
 import { Rows } from './rows.ts';
 import { Scratch } from './scratch.ts';
 import { setEpoch, threadClock } from './thread-clock.ts';
 import { unitsFor } from './units.ts';
+import { Weights } from './weights.ts';
 
 export interface AttachOptions {
   /** The clock. Default: a monotonic clock that is the same in all threads. */
@@ -80,6 +81,8 @@ interface Space {
   readonly block: Int32Array;
   /** Divides eviction weights, so that those of several limiters can be compared. */
   readonly measure: number;
+  /** Whether `inlineTake` can decide on its takes. */
+  readonly isInline: boolean;
 }
 
 function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): SharedMemoryStore {
@@ -87,8 +90,10 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   const { words, cells } = layout;
   const rows = new Rows(layout, Atomics.add(words, THREADS, 1));
   const scratch = new Scratch(layout);
+  const weights = new Weights(layout);
   const clock = clockOf('sharedMemory.clock', given);
   const time = given === undefined ? threadClock(layout) : () => clock.now();
+  const take = inlineTake(layout, rows.lock, weights, time, given !== undefined);
   const block = new Float64Array(1);
   const spaces = new WeakMap<Plan, Space>();
   /** The rows of a limiter's versions, by name and signature, so that a reset in this thread reaches all of them. */
@@ -109,7 +114,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
 
   /** The time in the locked stripe. It never goes back for any thread, unless the caller's own clock does. */
   function now(): Millis {
-    const latest = rows.head / 2 + LATEST_CELL;
+    const latest = (rows.head >> 1) + LATEST_CELL;
     cells[latest] = given === undefined ? Math.max(cells[latest], time()) : time();
     return cells[latest];
   }
@@ -137,7 +142,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     return locked(key, space.block, (slot) => {
       if (verb === 'block' && span > 0) {
         block[0] = now() + span;
-        rows.write(slot, block[0], weightBits(Infinity, true), block, 1);
+        rows.write(slot, block[0], weightBits(HIGHEST_LEVEL, true), block, 1);
         return block[0];
       }
       if (slot < 0) return 0;
@@ -160,20 +165,8 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     scratch.load(plan, rows.head, slot);
     const decision = decide(hit, scratch.cells, 0, at, until, scratch);
     if (isUntouched(hit, decision) || !scratch.changed(plan)) return decision;
-    // Another plan that reads this row may need it for longer. Until the row is fully replenished, neither its end nor its
-    // weight decreases.
-    const lives = slot >= 0 && rows.clearAt(slot) > at;
-    let clearAt = lives ? rows.clearAt(slot) : 0;
-    let weight = lives ? weightIn(layout, slot) : 0;
-    let loss = 0;
-    let denies = false;
-    for (const { limit, remaining, resetAfter } of decision.policies) {
-      clearAt = Math.max(clearAt, at + resetAfter);
-      loss = Math.max(loss, lossOf(limit, remaining, resetAfter));
-      if (remaining === 0) denies = true;
-    }
-    weight = Math.max(weight, loss / measure / (Math.min(clearAt - at, 1e15) || 1));
-    rows.write(slot, clearAt, weightBits(weight, denies), scratch.next, scratch.length);
+    const bits = weights.bitsFor(slot, at, decision.policies, measure);
+    rows.write(slot, weights.clearAt, bits, scratch.next, scratch.length);
     return decision;
   }
 
@@ -185,6 +178,10 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     apply(hit) {
       const space = spaceOf(hit.plan);
       const until = blockedUntil(hit, space);
+      if (space.isInline && until === 0 && hit.verb === 'take' && hit.mode === 'whole') {
+        const decision = take(hit, space.row, space.measure);
+        if (decision !== undefined) return decision;
+      }
       if (hit.verb === 'reset') resetAll(hit);
       return locked(hit.key, space.row, (slot) => decideAt(slot, hit, until, space.measure));
     },
@@ -230,6 +227,7 @@ function spaceFor(plan: Plan, layout: Layout): Space {
     row: seedOf(`row ${plan.signature} ${plan.name}`),
     block: seedOf(`block ${plan.name}`),
     measure: Math.max(...plan.policies.map(measureOf)),
+    isInline: isInline(plan),
   };
 }
 

@@ -1,0 +1,106 @@
+/**
+ * The most frequent hit, a take of the whole cost from a row that exists and fits into its slot. The steps are the same as in
+ * `Rows`, but in a single function and without intermediate copies: V8 does not inline all of `Rows` into a check, and passing
+ * times between functions allocates memory.
+ */
+import type { Cells, Decision, Hit, Millis, Plan, VariableRows } from '../../engine/contract.ts';
+import { decide } from '../../engine/decide.ts';
+import { fingerprint, high, low } from '../table/fingerprint.ts';
+import {
+  CHAIN,
+  CLEAR_CELL,
+  headOf,
+  INLINE,
+  JOURNAL,
+  JOURNAL_SLOT,
+  LATEST_CELL,
+  LENGTH_AND_WEIGHT,
+  type Layout,
+  LOCK,
+  ROW_CELL,
+  SLOT,
+  TAG_HIGH,
+  WAITING,
+} from './layout.ts';
+import { ARMED, type Lock } from './lock.ts';
+import type { Weights } from './weights.ts';
+
+/** Whether every row of the plan fits into its slot, and a denied take never changes one. */
+export function isInline({ width, slots, policies }: Plan): boolean {
+  const fits = width <= INLINE && slots.every(({ grows }) => !grows);
+  return fits && !policies.some(({ algorithm }) => algorithm.countsDenials);
+}
+
+const NO_ROWS: VariableRows = { get: () => new Float64Array(0), put: () => 0 };
+
+/** Decides on a hit; undefined if the general way must decide, because the key has no row or the lock is not free. */
+export type InlineTake = (hit: Hit, seed: Int32Array, measure: number) => Decision | undefined;
+
+/** `isGiven`: the time comes from the caller's own clock, which may go back, and is read under the lock. */
+export function inlineTake(
+  layout: Layout,
+  lock: Lock,
+  weights: Weights,
+  time: () => Millis,
+  isGiven: boolean,
+): InlineTake {
+  const { words, cells, bucketsAt, buckets, slotLinksAt, slotsAt } = layout;
+  const row: Cells = new Float64Array(INLINE);
+
+  return function take(hit, seed, measure) {
+    // Read before the lock is taken, so that the lock is held for less time.
+    let now = isGiven ? 0 : time();
+    fingerprint(hit.key, seed);
+    const tagLow = low;
+    const tagHigh = high;
+    const head = headOf(layout, tagHigh);
+    const token = lock.nextToken();
+    if (Atomics.compareExchange(words, head + LOCK, 0, token) !== 0) return undefined;
+    let decision: Decision | undefined;
+    let held = token;
+    let isReleased = false;
+    try {
+      let slot = -1;
+      let index = words[head + bucketsAt + (tagLow & (buckets - 1))];
+      while (index !== 0) {
+        slot = head + slotsAt + (index - 1) * SLOT;
+        if (words[slot] === tagLow && words[slot + TAG_HIGH] === tagHigh) break;
+        index = words[head + slotLinksAt + index - 1];
+      }
+      if (index !== 0) {
+        const latest = (head >> 1) + LATEST_CELL;
+        if (isGiven) cells[latest] = time();
+        else if (now > cells[latest]) cells[latest] = now;
+        now = cells[latest];
+        const from = (slot >> 1) + ROW_CELL;
+        for (let i = 0; i < INLINE; i++) row[i] = cells[from + i];
+        decision = decide(hit, row, 0, now, 0, NO_ROWS);
+        // Nothing from here to `arm` allocates memory or waits, so a slow thread can be presumed dead only before this check.
+        if (decision.taken > 0 && Atomics.load(words, head + LOCK) === token) {
+          const journal = head + JOURNAL;
+          words[journal] = tagLow;
+          words[journal + TAG_HIGH] = tagHigh;
+          words[journal + CHAIN] = 0;
+          const bits = weights.bitsFor(slot, now, decision.policies, measure);
+          words[journal + LENGTH_AND_WEIGHT] = bits;
+          const { clearAt } = weights;
+          cells[(journal >> 1) + CLEAR_CELL] = clearAt;
+          const to = (journal >> 1) + ROW_CELL;
+          for (let i = 0; i < INLINE; i++) cells[to + i] = row[i];
+          words[head + JOURNAL_SLOT] = slot + 1;
+          if (Atomics.compareExchange(words, head + LOCK, token, token | ARMED) === token) {
+            held = token | ARMED;
+            words[slot + LENGTH_AND_WEIGHT] = bits;
+            cells[(slot >> 1) + CLEAR_CELL] = clearAt;
+            for (let i = 0; i < INLINE; i++) cells[from + i] = row[i];
+          }
+        }
+      }
+    } finally {
+      isReleased = Atomics.compareExchange(words, head + LOCK, held, 0) === held;
+      if (Atomics.load(words, head + WAITING) > 0) Atomics.notify(words, head + LOCK, 1);
+    }
+    // If the lock was lost during the change, the next holder has completed it.
+    return isReleased || held !== token ? decision : undefined;
+  };
+}
