@@ -230,7 +230,7 @@ async function openListener(
   });
   const address = showAddress(listener.address);
   log.info('listening', {
-    door: name,
+    listener: name,
     address,
     tls: tls !== undefined,
     // A URL that terminals make clickable.
@@ -238,7 +238,7 @@ async function openListener(
   });
   if (!isLoopback(listener.address) && tokens === undefined && tls?.ca === undefined)
     log.warn('anyone who can reach this address can use up limits; configure a token', {
-      door: name,
+      listener: name,
       address,
     });
   return listener;

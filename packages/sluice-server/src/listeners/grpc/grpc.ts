@@ -51,7 +51,7 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
     };
     const fail = (error: unknown): void => {
       const { code, message } = refusalOf(error);
-      if (code === status.INTERNAL) log.error('gRPC call failed', { door: 'grpc', error: String(error) });
+      if (code === status.INTERNAL) log.error('gRPC call failed', { listener: 'grpc', error: String(error) });
       answered(code);
       callback({ code, details: message });
     };
@@ -116,7 +116,7 @@ function workOf(
     name: `${RATE_LIMIT}/ShouldRateLimit`,
     start,
     attributes: {
-      'sluice.door': 'grpc',
+      'sluice.listener': 'grpc',
       'rpc.system': 'grpc',
       'rpc.service': RATE_LIMIT,
       'rpc.method': 'ShouldRateLimit',

@@ -131,7 +131,7 @@ function workOf(route: string, { status, asked }: Reply, start: number): Work {
     name: `POST ${route}`,
     start,
     attributes: {
-      'sluice.door': 'http',
+      'sluice.listener': 'http',
       'http.request.method': 'POST',
       'http.route': route,
       'http.response.status_code': status,

@@ -31,6 +31,6 @@ export function refusal(error: unknown, name: string, log: Log): string {
   const message = error instanceof Error ? error.message : String(error);
   // Invalid arguments and unknown limits. Their messages are meant for the client.
   const isExpected = error instanceof RangeError || (error instanceof Error && error.name === 'UnknownLimit');
-  if (!isExpected) log.error('RESP command failed', { door: 'resp', command: name, error: message });
+  if (!isExpected) log.error('RESP command failed', { listener: 'resp', command: name, error: message });
   return failure('ERR', isExpected ? utf8(message) : 'internal server error');
 }
