@@ -73,9 +73,11 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
   }
 
   const take: Ask = (key, cost, tier, mode = config.mode) =>
-    // Faster: no options object to validate.
+    // Faster: no options to validate.
     tier === undefined && mode === 'whole'
-      ? limiter.take(key, cost)
+      ? cost === 1
+        ? limiter.take(key)
+        : limiter.take(key, cost)
       : limiter.take(key, { cost, tier, mode });
   const peek: Ask = (key, cost, tier) => limiter.peek(key, { cost, tier });
   const refund: Ask = (key, cost, tier) => limiter.refund(key, { cost, tier });

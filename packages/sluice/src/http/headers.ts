@@ -55,9 +55,14 @@ const OPTIONS = ['style', 'partitionKey', 'now'] as const;
  * Returns the headers that describe a decision. Every denial gets a `Retry-After` that is never too early; it is missing
  * only if a retry can never pass.
  */
-export function rateLimitHeaders(decision: Decision, options: HeaderOptions = {}): HeaderPair[] {
-  return headerWriter(options)(decision);
+export function rateLimitHeaders(decision: Decision, options?: HeaderOptions): HeaderPair[] {
+  if (options !== undefined) return headerWriter(options)(decision);
+  writeDefault ??= headerWriter({});
+  return writeDefault(decision);
 }
+
+/** Shared by all callers without options, whose policies are often the same. */
+let writeDefault: ((decision: Decision) => HeaderPair[]) | undefined;
 
 /**
  * Like `rateLimitHeaders`, but validates the options only once, for middlewares. If the client's `key` is passed, clients that
