@@ -8,6 +8,7 @@ import { isToken } from '../http/access.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
+import { withFastCodec } from './codec.ts';
 import { createHealth } from './health.ts';
 import { guardSessions } from './guard.ts';
 import { credentialsOf } from './tls.ts';
@@ -65,7 +66,8 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
     }
   }
 
-  server.addService(services.rateLimit, { ShouldRateLimit: decide });
+  const method = withFastCodec(services.rateLimit['ShouldRateLimit']);
+  server.addService({ ShouldRateLimit: method }, { ShouldRateLimit: decide });
   server.addService(services.health, { Check: health.check, Watch: health.watch });
   const { credentials, secure } = credentialsOf(options.tls);
   const port = await new Promise<number>((resolve, reject) => {
