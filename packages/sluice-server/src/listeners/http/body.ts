@@ -20,7 +20,10 @@ export function readJson(
     fail(problem);
   }
 
-  if (Number(request.headers['content-length']) > most) return reject(tooLarge(most));
+  if (Number(request.headers['content-length']) > most) {
+    reject(tooLarge(most));
+    return;
+  }
   request.on('data', (chunk: Buffer) => {
     size += chunk.length;
     if (size > most) {
@@ -37,7 +40,8 @@ export function readJson(
       body = JSON.parse(textOf(first, others));
     } catch (error) {
       const reason = (error as Error).message;
-      return reject(new HttpProblem('bad-request', `the body is not valid JSON: ${reason}`));
+      reject(new HttpProblem('bad-request', `the body is not valid JSON: ${reason}`));
+      return;
     }
     isOver = true;
     done(body);

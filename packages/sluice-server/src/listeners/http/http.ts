@@ -1,7 +1,7 @@
 /** The HTTP listener, on node:http. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer, Server as SecureServer } from 'node:https';
-import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { MaybePromise } from 'sluice';
 import type { Core } from '../../core/core.ts';
 import { isPromise } from '../../core/maybe-promise.ts';
@@ -11,12 +11,11 @@ import { drainBacklog } from '../drain-backlog.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
 import { checkAccess, checkOrigin } from './access.ts';
 import { readJson } from './body.ts';
+import { closeConnections, stopListening } from './drain.ts';
 import { HttpProblem, problemReply, type Reply } from './reply.ts';
 import { type Route, routesOf } from './routes.ts';
 import { problemOf } from './v1.ts';
 
-/** Milliseconds that an idle connection stays open while draining. Its next response tells the client to close it. */
-const DRAIN_GRACE = 1000;
 /** Milliseconds that a connection above the maximum stays open, so that its request can be answered with the reason. */
 const REFUSAL_TIME = 1000;
 
@@ -61,7 +60,8 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
         reply = route?.answer(request, end < 0 ? '' : url.slice(end + 1), body);
         if (reply === undefined) throw new HttpProblem('not-found');
       } catch (error) {
-        return fail(error);
+        fail(error);
+        return;
       }
       if (isPromise(reply)) reply.then(finish, fail);
       else finish(reply);
@@ -70,7 +70,8 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
     try {
       if (route !== undefined) checkRequest(request, route);
     } catch (error) {
-      return fail(error);
+      fail(error);
+      return;
     }
     if (route?.method === 'POST') readJson(request, maxMessage, answer, fail);
     else answer(undefined);
@@ -187,42 +188,4 @@ function send(request: IncomingMessage, response: ServerResponse, reply: Reply, 
   // ASCII text is the same in both encodings, and Node writes Latin-1 faster.
   else if (stream === undefined) response.end(body, size === body.length ? 'latin1' : 'utf8');
   else stream(response);
-}
-
-/** Resolves when the last connection has closed. The `close` of an HTTP server would also close idle connections. */
-function stopListening(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    NetServer.prototype.close.call(server, () => resolve());
-  });
-}
-
-/**
- * Resolves when all connections are closed. Idle connections are closed only after DRAIN_GRACE, because a request may be on
- * its way, and after Node has read from all sockets: if the process was stalled, requests may be waiting there.
- */
-async function closeConnections(
-  server: Server,
-  unused: ReadonlySet<Socket>,
-  closed: Promise<void>,
-  timeout: number,
-): Promise<void> {
-  const closeIdle = async (): Promise<void> => {
-    await socketsRead();
-    server.closeIdleConnections();
-    for (const socket of unused) socket.destroy();
-  };
-  const idle = setTimeout(() => void closeIdle(), Math.min(DRAIN_GRACE, timeout));
-  const sweep = setInterval(() => void closeIdle(), DRAIN_GRACE);
-  const cut = setTimeout(() => server.closeAllConnections(), timeout);
-  await closed;
-  clearTimeout(idle);
-  clearInterval(sweep);
-  clearTimeout(cut);
-  // Also stops the timer with which Node checks request timeouts.
-  server.close();
-}
-
-/** Resolves after Node has read from all sockets, which it does between timers and immediates. Twice, for follow-up reads. */
-async function socketsRead(): Promise<void> {
-  for (let i = 0; i < 2; i++) await new Promise((resolve) => setImmediate(resolve));
 }
