@@ -40,7 +40,7 @@ export async function startSluice() {
       const text = await (await fetch(`http://127.0.0.1:${ports.http}/metrics`)).text();
       const lines = text
         .split('\n')
-        .filter((line) => line.startsWith(`sluice_requests_total{door="${listener}"`));
+        .filter((line) => line.startsWith(`sluice_requests_total{listener="${listener}"`));
       const sum = (of) => of.reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
       const good = lines.filter((line) => /code="(ok|OK|200)"/.test(line));
       return { good: sum(good), bad: sum(lines) - sum(good) };
@@ -58,7 +58,7 @@ async function portsOf(child) {
   const ports = {};
   for await (const chunk of child.stdout) {
     for (const [, listener, port] of String(chunk).matchAll(
-      /"door":"(\w+)","address":"127\.0\.0\.1:(\d+)"/g,
+      /"listener":"(\w+)","address":"127\.0\.0\.1:(\d+)"/g,
     )) {
       ports[listener] = Number(port);
       if (Object.keys(ports).length === 3) return ports;

@@ -233,7 +233,7 @@ async function openListener(
   });
   const address = showAddress(listener.address);
   log.info('listening', {
-    door: name,
+    listener: name,
     address,
     tls: tls !== undefined,
     // The log line contains a URL that terminals make clickable.
@@ -241,7 +241,7 @@ async function openListener(
   });
   if (!isLoopback(listener.address) && tokens === undefined && tls?.ca === undefined)
     log.warn('anyone who can reach this address can use up limits; configure a token', {
-      door: name,
+      listener: name,
       address,
     });
   return listener;

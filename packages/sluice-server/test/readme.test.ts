@@ -185,8 +185,8 @@ describe("Envoy's format", () => {
 test('redis-cli prints the replies shown in the README', async () => {
   const args = ['--config', temporaryFile(limits), '--resp', '127.0.0.1:0'];
   const server = await started(...args);
-  await server.says('"door":"resp"');
-  const port = Number(/"door":"resp","address":"127\.0\.0\.1:(\d+)"/.exec(server.output())?.[1]);
+  await server.says('"listener":"resp"');
+  const port = Number(/"listener":"resp","address":"127\.0\.0\.1:(\d+)"/.exec(server.output())?.[1]);
   const [first = '', second = ''] = redisCli.split(/^\$ /m).slice(1);
   for (const [session, replies] of [
     [first, first.trim().split('\n').slice(1)],

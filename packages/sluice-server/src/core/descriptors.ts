@@ -121,11 +121,11 @@ export class Descriptors {
   ): MaybePromise<RateLimitAnswer> {
     const domain = this.domains.get(domainName);
     const found = descriptors.map((one) => (domain === undefined ? undefined : this.find(domain, one)));
-    const replaced = new Set(found.flatMap((match) => match?.limit?.replaces ?? []));
+    const replaced = replacedBy(found);
     const statuses = descriptors.map((descriptor, i): MaybePromise<DescriptorStatus> => {
       const match = found[i];
       if (match === undefined || match.limit === undefined) return OK;
-      if (match.limit.name !== undefined && replaced.has(match.limit.name)) return OK;
+      if (match.limit.name !== undefined && replaced?.has(match.limit.name)) return OK;
       return this.ask(match, match.limit, descriptor, descriptor.hitsAddend ?? hitsAddend);
     });
     return chain(all(statuses), (asked) => answerOf(asked, found));
@@ -171,10 +171,14 @@ export class Descriptors {
         ? blocked()
         : isNegativeHits
           ? limiter.refund(subject, cost)
-          : limiter.take(subject, { cost, mode: limit.mode });
+          : // Faster: no options to validate.
+            cost === 1 && limit.mode === 'whole'
+            ? limiter.take(subject)
+            : limiter.take(subject, { cost, mode: limit.mode });
     return chain(decision, (known) => {
       const isOver = !known.allowed && !isNegativeHits;
-      this.observe(label, subject, isOver ? known : { ...known, allowed: true }, isOver && isSoft);
+      const shown = isOver || known.allowed ? known : { ...known, allowed: true };
+      this.observe(label, subject, shown, isOver && isSoft);
       return statusOf(limit, known, isOver);
     });
   }
@@ -197,6 +201,12 @@ interface Found extends Omit<Match, 'rule'> {
   readonly rule: Rule | undefined;
   readonly limit: RuleLimit | undefined;
   readonly limiter: AnyLimiter | undefined;
+}
+
+/** Names of the limits that other limits replace; undefined if there are none. */
+function replacedBy(found: readonly (Found | undefined)[]): ReadonlySet<string> | undefined {
+  if (found.every((match) => (match?.limit?.replaces.length ?? 0) === 0)) return undefined;
+  return new Set(found.flatMap((match) => match?.limit?.replaces ?? []));
 }
 
 function answerOf(

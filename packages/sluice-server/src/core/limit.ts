@@ -75,7 +75,9 @@ export function openLimit(config: LimitConfig, store: Store): Limit {
   const take: Ask = (key, cost, tier, mode = config.mode) =>
     // The common case is faster without an options object to validate.
     tier === undefined && mode === 'whole'
-      ? limiter.take(key, cost)
+      ? cost === 1
+        ? limiter.take(key)
+        : limiter.take(key, cost)
       : limiter.take(key, { cost, tier, mode });
   const peek: Ask = (key, cost, tier) => limiter.peek(key, { cost, tier });
   const refund: Ask = (key, cost, tier) => limiter.refund(key, { cost, tier });

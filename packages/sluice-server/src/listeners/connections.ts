@@ -27,7 +27,7 @@ export function admissionTo(
 ): (socket: Socket) => boolean {
   let open = 0;
   const warn = oncePerSecond(() =>
-    log.warn('maximum number of connections reached; refusing new ones', { door: listener, max }),
+    log.warn('maximum number of connections reached; refusing new ones', { listener, max }),
   );
 
   server.maxConnections = max + SPARE;

@@ -130,7 +130,7 @@ test('h2load: 2000 calls over 10 connections are all answered without an error',
   const { stdout } = await run('h2load', ['-n', '2000', '-c', '10', '-m', '20', '-d', file, ...headers, url]);
   expect(stdout).toContain('2000 succeeded, 0 failed, 0 errored, 0 timeout');
   expect(core.metrics.text()).toContain(
-    'sluice_requests_total{door="grpc",route="ShouldRateLimit",code="OK"} 2000',
+    'sluice_requests_total{listener="grpc",route="ShouldRateLimit",code="OK"} 2000',
   );
 });
 

@@ -73,8 +73,8 @@ describe('the maximum number of connections', () => {
   test('is set for all listeners by --max-connections', async () => {
     const args = ['--max-connections', '1', '--resp', '127.0.0.1:0'];
     const server = await started('--config', temporaryFile(LIMITS), ...args);
-    await server.says('"door":"resp"');
-    const port = Number(/"door":"resp","address":"127\.0\.0\.1:(\d+)"/.exec(server.output())?.[1]);
+    await server.says('"listener":"resp"');
+    const port = Number(/"listener":"resp","address":"127\.0\.0\.1:(\d+)"/.exec(server.output())?.[1]);
     await connected(port);
     expect(await talk(port, command('PING'))).toBe('-ERR maximum number of connections reached\r\n');
   });

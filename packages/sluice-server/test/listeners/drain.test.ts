@@ -23,9 +23,9 @@ function heard(run: (tries: number) => Promise<void>): Promise<void> {
 
 /** The port of a listener, from the log. */
 async function portOf(server: Started, listener: string): Promise<number> {
-  await server.says(`"door":"${listener}"`);
+  await server.says(`"listener":"${listener}"`);
   return Number(
-    new RegExp(`"door":"${listener}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1],
+    new RegExp(`"listener":"${listener}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1],
   );
 }
 

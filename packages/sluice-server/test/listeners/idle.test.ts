@@ -17,7 +17,7 @@ const LISTENERS = ['http', 'grpc', 'resp'];
 test(`with ${IDLE} idle connections, each listener still answers, and uses little memory per connection`, async () => {
   const listeners = ['--grpc', '127.0.0.1:0', '--resp', '127.0.0.1:0'];
   const server = await started('--config', temporaryFile('limits: { a: 1/s }'), ...listeners);
-  await server.says('"door":"resp"');
+  await server.says('"listener":"resp"');
   const ports = [...server.output().matchAll(/"address":"127\.0\.0\.1:(\d+)"/g)].map(([, port]) =>
     Number(port),
   );

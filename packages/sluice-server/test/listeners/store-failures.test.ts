@@ -74,7 +74,7 @@ test('two servers that lease units never exceed the limit together, and units th
     const servers = await Promise.all([1, 2].map(() => started('--resp', '127.0.0.1:0', ...args)));
     const ports = await Promise.all(
       servers.map(async (server) => {
-        await server.says('"door":"resp"');
+        await server.says('"listener":"resp"');
         return Number(/"resp","address":"127\.0\.0\.1:(\d+)"/.exec(server.output())?.[1]);
       }),
     );

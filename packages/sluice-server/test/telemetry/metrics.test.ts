@@ -108,9 +108,9 @@ describe('metrics', () => {
     const metrics = createMetrics();
     for (const took of [0.05, 0.3, 3, 10_000]) metrics.answered('http', '/', '200', took);
     const text = metrics.text();
-    expect(text).toContain('sluice_request_duration_seconds_bucket{door="http",le="0.0001"} 1\n');
-    expect(text).toContain('sluice_request_duration_seconds_bucket{door="http",le="0.005"} 3\n');
-    expect(text).toContain('sluice_request_duration_seconds_bucket{door="http",le="+Inf"} 4\n');
-    expect(text).toContain('sluice_request_duration_seconds_count{door="http"} 4\n');
+    expect(text).toContain('sluice_request_duration_seconds_bucket{listener="http",le="0.0001"} 1\n');
+    expect(text).toContain('sluice_request_duration_seconds_bucket{listener="http",le="0.005"} 3\n');
+    expect(text).toContain('sluice_request_duration_seconds_bucket{listener="http",le="+Inf"} 4\n');
+    expect(text).toContain('sluice_request_duration_seconds_count{listener="http"} 4\n');
   });
 });

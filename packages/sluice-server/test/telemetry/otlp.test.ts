@@ -107,7 +107,7 @@ test('a collector gets the same metrics as /metrics, and a final update when the
 
   const time = last.metrics.get('sluice.request.duration');
   const [point] = time?.histogram?.dataPoints ?? [];
-  expect([time?.unit, point && labelsOf(point)]).toEqual(['s', { 'sluice.door': 'http' }]);
+  expect([time?.unit, point && labelsOf(point)]).toEqual(['s', { 'sluice.listener': 'http' }]);
   expect(point?.bucketCounts?.reduce((all, count) => all + count, 0)).toBe(point?.count);
   expect(point?.bucketCounts).toHaveLength((point?.explicitBounds?.length ?? 0) + 1);
   expect(point?.count).toBeGreaterThanOrEqual(4);

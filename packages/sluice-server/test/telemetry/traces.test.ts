@@ -89,7 +89,7 @@ test("a sampled traceparent puts the span into the caller's trace, and one that 
   });
   expect(span.spanId).toMatch(/^[\da-f]{16}$/);
   expect(attributesOf(span.attributes)).toEqual({
-    'sluice.door': 'http',
+    'sluice.listener': 'http',
     'http.request.method': 'POST',
     'http.route': '/v1/take',
     'http.response.status_code': 200,
@@ -165,7 +165,7 @@ test('gRPC reads traceparent from the metadata, and rejected calls also have spa
     name: 'envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit',
   });
   expect(attributesOf(spans[0]?.attributes ?? [])).toEqual({
-    'sluice.door': 'grpc',
+    'sluice.listener': 'grpc',
     'rpc.system': 'grpc',
     'rpc.service': 'envoy.service.ratelimit.v3.RateLimitService',
     'rpc.method': 'ShouldRateLimit',
@@ -217,7 +217,7 @@ test('an unavailable store is an error in the spans of all listeners', async () 
   await talk(resp?.port as number, command('THROTTLE', 'alice', 'api'));
   await server.drain({ timeout: 0 });
   const failed = spansOf(found).map(({ attributes, status: { code, message } }) => [
-    attributesOf(attributes)['sluice.door'],
+    attributesOf(attributes)['sluice.listener'],
     code,
     message?.slice(0, 11),
   ]);

@@ -6,6 +6,7 @@ import { warnOnce } from '../internal/warn.ts';
 import {
   clientAddressBy,
   type ClientAddressOptions,
+  connectionOf,
   headerOf,
   type HeadersLike,
   type RequestLike,
@@ -44,13 +45,13 @@ export function addressKeyOf<Q>(options: ClientAddressOptions, view: Addressed<Q
       warnOnce('SLUICE_PROXY_TRUSTS_ANYONE', TRUSTS_ANYONE);
       return nearest(view.addressed(request));
     }
-    const { headers, remoteAddress, socket } = view.addressed(request);
-    const connection = own ?? remoteAddress ?? socket?.remoteAddress;
-    if (!isWarned && isForwarded(headers, connection)) {
+    const addressed = view.addressed(request);
+    const connection = own ?? connectionOf(addressed);
+    if (!isWarned && isForwarded(addressed.headers, connection)) {
       isWarned = true;
       warnOnce('SLUICE_PROXY_NOT_TRUSTED', NOT_TRUSTED);
     }
-    return addressOf({ headers, socket, remoteAddress: connection });
+    return addressOf(addressed, connection);
   };
 }
 

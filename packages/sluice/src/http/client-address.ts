@@ -76,11 +76,14 @@ export function clientAddress(request: RequestLike, options: ClientAddressOption
   return clientAddressBy(options)(request);
 }
 
-/** Same as `clientAddress`, but validates the options only once. `what` is the function that error messages name. */
+/**
+ * Same as `clientAddress`, but validates the options only once. `what` is the function that error messages name. The returned
+ * function accepts the address of the connection, if the caller knows it.
+ */
 export function clientAddressBy(
   options: ClientAddressOptions,
   what = 'clientAddress',
-): (request: RequestLike) => string {
+): (request: RequestLike, connection?: string) => string {
   const { trustProxy = false, ipv6Prefix = 56 } = checkOptionNames(what, options, [
     'trustProxy',
     'ipv6Prefix',
@@ -88,13 +91,16 @@ export function clientAddressBy(
   if (!Number.isInteger(ipv6Prefix) || ipv6Prefix < 1 || ipv6Prefix > 128)
     throw new SluiceError('ERR_NUMBER', `${what}.ipv6Prefix`, ipv6Prefix, '1 to 128');
   const claimed = claimedBy(trustProxy, `${what}.trustProxy`);
-  return (request) => {
-    const connection = request.remoteAddress ?? request.socket?.remoteAddress;
+  return (request, connection = connectionOf(request)) => {
     const address = claimed(request, connection);
     if (address !== undefined) return subject(address, ipv6Prefix);
     if (request.socket) return UNKNOWN;
     throw new SluiceError('ERR_ADDRESS', 'request', request);
   };
+}
+
+export function connectionOf({ remoteAddress, socket }: RequestLike): string | undefined {
+  return remoteAddress ?? socket?.remoteAddress;
 }
 
 type Claim = (request: RequestLike, connection: string | undefined) => string | undefined;

@@ -6,8 +6,8 @@ import type { Decision, MaybePromise } from '../engine/contract.ts';
 import { SluiceError, StoreUnavailable } from '../internal/errors.ts';
 import { warnOnce } from '../internal/warn.ts';
 import { all, chain, isPromise, ignoreFailure } from '../internal/maybe-promise.ts';
-import { cost as checkCost } from '../internal/options.ts';
 import { type Addressed, addressKeyOf } from './address-key.ts';
+import { type Charge, type Entry, type Marked, PASSED, refundAll, withEarlier } from './charges.ts';
 import {
   checked,
   type GuardLimiter,
@@ -20,13 +20,7 @@ import {
 import { type HeaderPair, headerWriter } from './headers.ts';
 import { mergeDecisions } from '../engine/decision.ts';
 import { problem, PROBLEM_TYPE, unavailable } from './problem.ts';
-
-interface Charge {
-  readonly limiter: GuardLimiter;
-  readonly cost: number;
-  readonly tier: string | undefined;
-  readonly key: string;
-}
+import { settleOne } from './settle.ts';
 
 /** The response to a request that is denied. */
 export interface Refusal {
@@ -63,31 +57,6 @@ export interface View<Q> extends Addressed<Q> {
 
 const PASS: Verdict = { decision: undefined, headers: [], refusal: undefined, settle: undefined };
 
-/**
- * Property that holds what earlier guards have charged this request. A later denial refunds it, and headers report all of it.
- * Stored on the request itself, because a WeakMap costs the garbage collector more than the whole check.
- */
-const PASSED: unique symbol = Symbol('sluice');
-
-interface Marked {
-  [PASSED]?: Passed | undefined;
-}
-
-interface Passed {
-  /** The entries that headers report. In shadow mode, these are only the entries of earlier guards. */
-  readonly told: readonly Entry[];
-  readonly own: readonly Entry[];
-  readonly before: Passed | undefined;
-}
-
-interface Entry extends Charge {
-  readonly decision: Decision;
-  /** The index of the limit within the guard's `limits`. */
-  readonly index: number;
-  /** Whether the charge has been neither settled nor refunded yet. */
-  open: boolean;
-}
-
 /** Creates the function that every middleware is built on, which takes a request and returns a verdict. */
 export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View<Q>): Guard<Q> {
   const options: GuardOptions<Q> = isLimiter(given) ? { limiter: given } : checked(given);
@@ -97,13 +66,11 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   const pairs = headers === false ? () => [] : headerWriter({ style: headers });
   const addressKey = addressKeyOf({ trustProxy, ipv6Prefix }, view);
 
-  function chargeOf(
-    { limiter, key = addressKey, cost = 1, tier }: Limit<Q>,
-    request: Q,
-  ): MaybePromise<Charge | undefined> {
-    if (key === addressKey && typeof cost === 'number' && typeof tier !== 'function')
+  function chargeOf(limit: Limit<Q>, request: Q): MaybePromise<Charge | undefined> {
+    const { limiter, key, cost = 1, tier } = limit;
+    if (key === undefined && typeof cost === 'number' && typeof tier !== 'function')
       return { limiter, key: addressKey(request), cost, tier };
-    return chain(key(request), (subject) =>
+    return chain(key === undefined ? undefined : key(request), (subject) =>
       subject === false
         ? undefined
         : chain(typeof cost === 'function' ? cost(request) : cost, (price) =>
@@ -139,9 +106,12 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
 
   function takeOne(request: Q, charge: Charge | undefined, index = 0): MaybePromise<Verdict> {
     if (charge === undefined) return PASS;
-    return chain(charge.limiter.take(charge.key, { cost: charge.cost, tier: charge.tier }), (decision) =>
-      verdictOn(request, [entryOf(charge, index, decision)]),
-    );
+    const { limiter, key, cost, tier } = charge;
+    // Most charges are one unit without a tier. Limiters decide them faster if they get no options.
+    const decision = cost === 1 && tier === undefined ? limiter.take(key) : limiter.take(key, { cost, tier });
+    return isPromise(decision)
+      ? decision.then((later) => verdictOn(request, [{ charge, index, decision: later, open: true }]))
+      : verdictOn(request, [{ charge, index, decision, open: true }]);
   }
 
   function takeAll(request: Q, charges: readonly (Charge | undefined)[]): MaybePromise<Verdict> {
@@ -151,7 +121,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
     return chain(first.charge.limiter.takeMany(due.map(({ charge }) => charge)), ({ decisions }) =>
       verdictOn(
         request,
-        due.map(({ charge, index }, i) => entryOf(charge, index, decisions[i])),
+        due.map(({ charge, index }, i) => ({ charge, index, decision: decisions[i], open: true })),
       ),
     );
   }
@@ -159,21 +129,27 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   function verdictOn(request: Q, own: readonly Entry[]): MaybePromise<Verdict> {
     const identity: Marked = view.identity(request);
     const before = identity[PASSED];
-    const told = before === undefined ? own : [...before.told.filter((old) => isCurrent(old, own)), ...own];
+    const told = before === undefined ? own : withEarlier(before, own);
     const decision =
       told.length === 1 ? told[0].decision : mergeDecisions(told.map((entry) => entry.decision));
-    if (!own.every(isAllowed)) {
-      if (onDenied !== undefined) ignoreFailure(() => onDenied(request, decision));
-      if (shadow) return { ...PASS, decision };
-      giveBack(identity);
-      const headers = pairs(decision, own.find((entry) => !isAllowed(entry))?.key);
-      return chain(refusal(request, decision), (refusal) => ({ ...PASS, decision, headers, refusal }));
+    let isSettled = false;
+    for (const entry of own) {
+      if (!entry.decision.allowed) return deny(request, identity, decision, entry.charge.key);
+      if (isOpenLater(entry)) isSettled = true;
     }
-    for (const { limiter, key, cost, tier, decision: of } of own)
-      if (of.at !== undefined) limiter.keep?.(key, { cost, tier, of });
+    if (isSettled) for (const entry of own) keepPlace(entry);
     identity[PASSED] = { told: shadow ? (before?.told ?? []) : told, own, before };
-    const settle = own.some(isOpenLater) ? settleAll(request, own) : undefined;
+    const settle = isSettled ? settleAll(request, own) : undefined;
     return { decision, headers: shadow ? [] : pairs(decision), refusal: undefined, settle };
+  }
+
+  /** `key` is the one that was denied. */
+  function deny(request: Q, identity: Marked, decision: Decision, key: string): MaybePromise<Verdict> {
+    if (onDenied !== undefined) ignoreFailure(() => onDenied(request, decision));
+    if (shadow) return { ...PASS, decision };
+    refundAll(identity);
+    const headers = pairs(decision, key);
+    return chain(refusal(request, decision), (refusal) => ({ ...PASS, decision, headers, refusal }));
   }
 
   function isOpenLater({ index, decision }: Entry): boolean {
@@ -214,7 +190,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
       warnOnce('SLUICE_SHADOW_FAILED', `${SHADOW_FAILED}: ${error.message}`, options);
     tell(request, error);
     if (shadow) return PASS;
-    giveBack(view.identity(request));
+    refundAll(view.identity(request));
     const { status: code, ...rest } = unavailable();
     const text = JSON.stringify({ ...rest, status: code });
     return { ...PASS, refusal: { status: code, type: PROBLEM_TYPE, body: text } };
@@ -244,60 +220,7 @@ function isSetupError(error: unknown): error is SluiceError {
   return error instanceof SluiceError && (error.code === 'ERR_PERMISSION' || error.code === 'ERR_TABLE');
 }
 
-function entryOf({ limiter, key, cost, tier }: Charge, index: number, decision: Decision): Entry {
-  return { limiter, key, cost, tier, index, decision, open: true };
-}
-
-function isAllowed({ decision }: Entry): boolean {
-  return decision.allowed;
-}
-
-/** False if a later guard has charged the same limiter for the same key, so that the later decision is the current one. */
-function isCurrent(old: Entry, own: readonly Entry[]): boolean {
-  return !own.some(
-    ({ limiter, key, tier }) => old.limiter === limiter && old.key === key && old.tier === tier,
-  );
-}
-
-/** Refunds everything that earlier guards have charged this request, once. */
-function giveBack(identity: Marked): void {
-  for (let passed = identity[PASSED]; passed !== undefined; passed = passed.before) {
-    for (const entry of passed.own) {
-      if (entry.open) refund(entry);
-      entry.open = false;
-    }
-  }
-  identity[PASSED] = undefined;
-}
-
-function refund({ limiter, key, cost, tier, decision }: Entry): void {
-  if (cost > 0) ignoreFailure(() => limiter.refund(key, { cost, tier, of: decision }));
-}
-
-async function settleOne<Q>(
-  request: Q,
-  { limiter, key, cost, tier, decision }: Entry,
-  limit: Limit<Q>,
-  outcome: Outcome,
-): Promise<void> {
-  const release = async (held: number, of: Decision): Promise<void> => {
-    if (held > 0 && of.at !== undefined) await limiter.release(key, { cost: held, tier, of });
-  };
-  let held = cost;
-  let extra: Decision | undefined;
-  try {
-    const final = checkCost((await limit.settle?.(request, outcome)) ?? cost, 'settle');
-    if (final > cost)
-      extra = await limiter.take(key, { cost: final - cost, tier, mode: 'always', maxDelay: Infinity });
-    if (final < cost) {
-      // A refund also releases what it gives back. Even a failed refund may have done so, so nothing is released twice.
-      held = final;
-      await limiter.refund(key, { cost: cost - final, tier, of: decision });
-    }
-  } finally {
-    // Release each part where it was charged, because the store may have failed or recovered in between.
-    const released = [release(held, decision)];
-    if (extra !== undefined) released.push(release(extra.taken, extra));
-    await Promise.all(released);
-  }
+/** Renews the place that a charge holds, if it holds one, until it is released. */
+function keepPlace({ charge: { limiter, key, cost, tier }, decision: of }: Entry): void {
+  if (of.at !== undefined) limiter.keep?.(key, { cost, tier, of });
 }

@@ -34,16 +34,16 @@ export interface HeaderOptions {
 /** The name and the value of a header. */
 export type HeaderPair = readonly [name: string, value: string];
 
-type Write = (decision: Decision, pairs: HeaderPair[], key?: string) => void;
+type Write = (decision: Decision, key?: string) => HeaderPair[];
 
 /** The header writers by style. A later draft that renames its parameters needs only one more entry. */
 const STYLES: Readonly<Record<HeaderStyle, (options: HeaderOptions) => Write>> = {
   'draft-11': draft11,
-  legacy: () => (decision, pairs) => classic(decision, 0, pairs),
+  legacy: () => (decision) => classic(decision, 0),
   github:
     ({ now }) =>
-    (decision, pairs) =>
-      classic(decision, now ?? Date.now(), pairs),
+    (decision) =>
+      classic(decision, now ?? Date.now()),
   sharkey: () => sharkey,
 };
 
@@ -55,9 +55,14 @@ const OPTIONS = ['style', 'partitionKey', 'now'] as const;
  * Returns the headers that describe a decision. Every denial gets a `Retry-After` that is never too early. It is missing only if
  * a retry can never pass.
  */
-export function rateLimitHeaders(decision: Decision, options: HeaderOptions = {}): HeaderPair[] {
-  return headerWriter(options)(decision);
+export function rateLimitHeaders(decision: Decision, options?: HeaderOptions): HeaderPair[] {
+  if (options !== undefined) return headerWriter(options)(decision);
+  writeDefault ??= headerWriter({});
+  return writeDefault(decision);
 }
+
+/** Shared by all callers without options, whose policies are often the same. */
+let writeDefault: ((decision: Decision) => HeaderPair[]) | undefined;
 
 /**
  * Same as `rateLimitHeaders`, but validates the options only once, for middlewares. If the client's `key` is passed, clients that
@@ -67,18 +72,25 @@ export function headerWriter(options: HeaderOptions): (decision: Decision, key?:
   const { style = 'draft-11' } = checkOptionNames('rateLimitHeaders', options, OPTIONS);
   const styles = typeof style === 'string' ? [style] : listOf('rateLimitHeaders.style', style);
   const writes = styles.map((one) => STYLES[oneOf('rateLimitHeaders.style', one, HEADER_STYLES)](options));
+  const write = writes.length === 1 ? writes[0] : inOrder(writes);
+  return (decision, key) => {
+    const pairs = write(decision, key);
+    if (!decision.allowed) add(pairs, retryAfter(decision, key));
+    return pairs;
+  };
+}
+
+function inOrder(writes: readonly Write[]): Write {
   return (decision, key) => {
     const pairs: HeaderPair[] = [];
-    for (const write of writes) write(decision, pairs, key);
-    retryAfter(decision, pairs, key);
+    for (const write of writes) for (const pair of write(decision, key)) add(pairs, pair);
     return pairs;
   };
 }
 
 /** Adds a header unless an earlier style has set it. */
-function add(pairs: HeaderPair[], name: string, value: string): void {
-  for (const [other] of pairs) if (other === name) return;
-  pairs.push([name, value]);
+function add(pairs: HeaderPair[], pair: HeaderPair | undefined): void {
+  if (pair !== undefined && !pairs.some(([name]) => name === pair[0])) pairs.push(pair);
 }
 
 /** Rounds a duration up to whole seconds. */
@@ -86,11 +98,12 @@ export function seconds(duration: Millis): number {
   return Math.max(0, Math.ceil((duration - TIME_EPSILON) / 1000));
 }
 
-function retryAfter(decision: Decision, pairs: HeaderPair[], key: string | undefined): void {
-  const { allowed, retryAfter: wait } = decision;
-  if (allowed || wait === Infinity) return;
+/** Undefined if a retry can never pass. */
+function retryAfter(decision: Decision, key: string | undefined): HeaderPair | undefined {
+  const { retryAfter: wait } = decision;
+  if (wait === Infinity) return undefined;
   const extra = key === undefined ? 0 : spread(decision, key);
-  add(pairs, 'Retry-After', `${seconds(wait + extra)}`);
+  return ['Retry-After', `${seconds(wait + extra)}`];
 }
 
 /** The longest time over which the returns of denied clients are spread. It is also at most a tenth of the window. */
@@ -113,36 +126,42 @@ function draft11({ partitionKey }: HeaderOptions): Write {
   // Only `r` and `t` change from one request to the next, so the rest is cached.
   let before: readonly PolicyState[] = [];
   let policies = '';
-  let names: readonly string[] = [];
-  return (decision, pairs) => {
-    if (!areAlike(before, decision.policies)) {
-      before = decision.policies;
-      names = before.map(({ name }) => quoted(name));
-      policies = before
-        .map(
-          ({ limit, window }, i) =>
-            `${names[i]};q=${integer(limit)}${window === Infinity ? '' : `;w=${seconds(window)}`}${pk}`,
-        )
-        .filter((_, i) => before[i].limit < Infinity)
+  let starts: readonly string[] = [];
+  return (decision) => {
+    const states = decision.policies;
+    if (!areAlike(before, states)) {
+      before = states;
+      const names = states.map(({ name }) => quoted(name));
+      starts = names.map((name) => `${name};r=`);
+      policies = states
+        .map(({ limit, window }, i) => `${names[i]};q=${integer(limit)}${windowText(window)}${pk}`)
+        .filter((_, i) => states[i].limit < Infinity)
         .join();
     }
-    if (policies === '') return;
-    let states = '';
-    for (let i = 0; i < names.length; i++) {
-      const policy = decision.policies[i];
-      if (policy.limit === Infinity) continue;
-      if (states !== '') states += ',';
-      states += `${names[i]};r=${integer(left(decision, policy))}${more(decision, policy)}${pk}`;
+    if (policies === '') return [];
+    let text = '';
+    for (let i = 0; i < states.length; i++) {
+      const state = states[i];
+      if (state.limit === Infinity) continue;
+      const own = `${starts[i]}${integer(left(decision, state))}${more(decision, state)}${pk}`;
+      text = text === '' ? own : `${text},${own}`;
     }
-    add(pairs, 'RateLimit-Policy', policies);
-    add(pairs, 'RateLimit', states);
+    return [
+      ['RateLimit-Policy', policies],
+      ['RateLimit', text],
+    ];
   };
+}
+
+function windowText(window: Millis): string {
+  return window === Infinity ? '' : `;w=${seconds(window)}`;
 }
 
 function areAlike(some: readonly PolicyState[], others: readonly PolicyState[]): boolean {
   if (some.length !== others.length) return false;
   for (let i = 0; i < some.length; i++) {
-    const [a, b] = [some[i], others[i]];
+    const a = some[i];
+    const b = others[i];
     if (a.name !== b.name || a.limit !== b.limit || a.window !== b.window) return false;
   }
   return true;
@@ -164,18 +183,25 @@ function more({ allowed, policy, retryAfter: wait }: Decision, state: PolicyStat
   return time === Infinity ? '' : `;t=${seconds(time)}`;
 }
 
-function classic({ limit, remaining, resetAfter }: Decision, since: Millis, pairs: HeaderPair[]): void {
-  add(pairs, 'X-RateLimit-Limit', `${whole(limit)}`);
-  add(pairs, 'X-RateLimit-Remaining', `${whole(remaining)}`);
-  if (resetAfter < Infinity) add(pairs, 'X-RateLimit-Reset', `${seconds(since + resetAfter)}`);
+function classic({ limit, remaining, resetAfter }: Decision, since: Millis): HeaderPair[] {
+  const pairs: HeaderPair[] = [
+    ['X-RateLimit-Limit', `${whole(limit)}`],
+    ['X-RateLimit-Remaining', `${whole(remaining)}`],
+  ];
+  if (resetAfter < Infinity) pairs.push(['X-RateLimit-Reset', `${seconds(since + resetAfter)}`]);
+  return pairs;
 }
 
-function sharkey(decision: Decision, pairs: HeaderPair[], key?: string): void {
+function sharkey(decision: Decision, key?: string): HeaderPair[] {
   const { allowed, remaining, retryAfter: wait, resetAfter } = decision;
-  if (resetAfter < Infinity) add(pairs, 'X-RateLimit-Clear', thousandths(resetAfter));
-  add(pairs, 'X-RateLimit-Remaining', `${whole(remaining)}`);
-  retryAfter(decision, pairs, key);
-  if (!allowed && wait < Infinity) add(pairs, 'X-RateLimit-Reset', thousandths(wait));
+  const pairs: HeaderPair[] = [];
+  if (resetAfter < Infinity) pairs.push(['X-RateLimit-Clear', thousandths(resetAfter)]);
+  pairs.push(['X-RateLimit-Remaining', `${whole(remaining)}`]);
+  if (!allowed && wait < Infinity) {
+    add(pairs, retryAfter(decision, key));
+    pairs.push(['X-RateLimit-Reset', thousandths(wait)]);
+  }
+  return pairs;
 }
 
 function thousandths(duration: Millis): string {

@@ -8,6 +8,7 @@ import { isToken } from '../http/access.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
+import { withFastCodec } from './codec.ts';
 import { createHealth } from './health.ts';
 import { guardSessions } from './guard.ts';
 import { credentialsOf } from './tls.ts';
@@ -52,7 +53,7 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
     };
     const fail = (error: unknown): void => {
       const { code, message } = refusalOf(error);
-      if (code === status.INTERNAL) log.error('gRPC call failed', { door: 'grpc', error: String(error) });
+      if (code === status.INTERNAL) log.error('gRPC call failed', { listener: 'grpc', error: String(error) });
       answered(code);
       callback({ code, details: message });
     };
@@ -66,7 +67,8 @@ export async function openGrpc(core: Core, options: ListenerOptions): Promise<Li
     }
   }
 
-  server.addService(services.rateLimit, { ShouldRateLimit: decide });
+  const method = withFastCodec(services.rateLimit['ShouldRateLimit']);
+  server.addService({ ShouldRateLimit: method }, { ShouldRateLimit: decide });
   server.addService(services.health, { Check: health.check, Watch: health.watch });
   const { credentials, secure } = credentialsOf(options.tls);
   const port = await new Promise<number>((resolve, reject) => {
@@ -117,7 +119,7 @@ function workOf(
     name: `${RATE_LIMIT}/ShouldRateLimit`,
     start,
     attributes: {
-      'sluice.door': 'grpc',
+      'sluice.listener': 'grpc',
       'rpc.system': 'grpc',
       'rpc.service': RATE_LIMIT,
       'rpc.method': 'ShouldRateLimit',

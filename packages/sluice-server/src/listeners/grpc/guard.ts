@@ -20,6 +20,18 @@ const MAX_REFUSAL = 5000;
 /** Maximum number of addresses to track. */
 const MAX_KEYS = 10_000;
 
+/** Where a stream comes from. A stream that was reset no longer has a reference to its session. */
+interface Origin {
+  readonly session: Http2Session;
+  /** The address of the client. */
+  readonly client: string;
+}
+
+/** A property of the stream, because a WeakMap costs the garbage collector more. */
+const ORIGIN: unique symbol = Symbol('origin');
+
+type Stream = ServerHttp2Stream & { [ORIGIN]?: Origin };
+
 export function guardSessions(server: Server, options: ListenerOptions): void {
   const { maxConnections: max, requestTimeout = REQUEST_TIMEOUT, tls, log } = options;
   const resets = createLimiter(RESETS, { name: 'resets', store: memory({ maxKeys: MAX_KEYS }) });
@@ -47,9 +59,6 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
     const admit = admissionTo(http2Server, { max, listener: 'grpc', log });
     /** Whether the session that Node creates for the current socket exceeds the maximum. */
     let isFull = false;
-    /** The session of each stream. A stream that was reset no longer has a reference to its session. */
-    const sessions = new WeakMap<ServerHttp2Stream, Http2Session>();
-    const clients = new WeakMap<Http2Session, string>();
     takeOver(http2Server, 'connection', (socket: Socket) => {
       const isAllowed = resets.peek(clientOf(socket)).allowed;
       isFull = isAllowed && !admit(socket);
@@ -58,16 +67,18 @@ export function guardSessions(server: Server, options: ListenerOptions): void {
       return !socket.destroyed;
     });
     http2Server.on('session', (session: Http2Session) => {
-      clients.set(session, clientOf(session.socket));
-      session.prependListener('stream', (stream: ServerHttp2Stream) => sessions.set(stream, session));
+      const origin: Origin = { session, client: clientOf(session.socket) };
+      session.prependListener('stream', (stream: Stream) => {
+        stream[ORIGIN] = origin;
+      });
       if (!isFull || tls !== undefined) return;
       session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, FULL);
       session.close();
     });
-    takeOver(http2Server, 'stream', (stream: ServerHttp2Stream) => {
-      const session = sessions.get(stream);
-      const client = session && clients.get(session);
-      if (session === undefined || client === undefined) return false;
+    takeOver(http2Server, 'stream', (stream: Stream) => {
+      const origin = stream[ORIGIN];
+      if (origin === undefined) return false;
+      const { session, client } = origin;
       // The stream is already reset, or its session is about to be closed. grpc-js never sees it.
       if (stream.destroyed || stream.closed || condemned.has(session)) {
         countReset(session, client);

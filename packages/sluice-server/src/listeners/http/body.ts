@@ -2,35 +2,60 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpProblem } from './reply.ts';
 
-export async function readJson(request: IncomingMessage, most: number): Promise<unknown> {
-  const text = await readText(request, most);
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new HttpProblem('bad-request', `the body is not valid JSON: ${(error as Error).message}`);
+/** Calls either `done` or `fail`, once. Callbacks instead of a promise: promises cost more than a decision in memory. */
+export function readJson(
+  request: IncomingMessage,
+  most: number,
+  done: (body: unknown) => void,
+  fail: (problem: HttpProblem) => void,
+): void {
+  let first: Buffer | undefined;
+  const others: Buffer[] = [];
+  let size = 0;
+  let isOver = false;
+
+  function reject(problem: HttpProblem): void {
+    if (isOver) return;
+    isOver = true;
+    fail(problem);
   }
+
+  if (Number(request.headers['content-length']) > most) {
+    reject(tooLarge(most));
+    return;
+  }
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > most) {
+      request.pause();
+      reject(tooLarge(most));
+    } else if (first === undefined) first = chunk;
+    else others.push(chunk);
+  });
+  request.on('error', () => reject(new HttpProblem('bad-request', 'the body is incomplete')));
+  request.on('end', () => {
+    if (isOver) return;
+    let body: unknown;
+    try {
+      body = JSON.parse(textOf(first, others));
+    } catch (error) {
+      const reason = (error as Error).message;
+      reject(new HttpProblem('bad-request', `the body is not valid JSON: ${reason}`));
+      return;
+    }
+    isOver = true;
+    done(body);
+  });
 }
 
-function readText(request: IncomingMessage, most: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const tooLarge = () =>
-      // The rest of the body is not read, so the connection cannot be reused.
-      reject(
-        new HttpProblem('too-large', `the body must have at most ${most} bytes`, {}, [
-          ['Connection', 'close'],
-        ]),
-      );
-    if (Number(request.headers['content-length']) > most) return tooLarge();
-    request.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > most) {
-        request.pause();
-        tooLarge();
-      } else chunks.push(chunk);
-    });
-    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-    request.on('error', () => reject(new HttpProblem('bad-request', 'the body is incomplete')));
-  });
+/** Most bodies arrive in one chunk. */
+function textOf(first: Buffer | undefined, others: readonly Buffer[]): string {
+  if (first === undefined) return '';
+  return (others.length === 0 ? first : Buffer.concat([first, ...others])).toString('utf8');
+}
+
+/** The rest of the body is not read, so the connection cannot be reused. */
+function tooLarge(most: number): HttpProblem {
+  const headers = [['Connection', 'close']] as const;
+  return new HttpProblem('too-large', `the body must have at most ${most} bytes`, {}, headers);
 }

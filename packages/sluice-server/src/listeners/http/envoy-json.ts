@@ -4,12 +4,19 @@
  */
 import { unitOf } from '../../config/descriptors.ts';
 import type { Unit } from '../../config/model.ts';
+import type { MaybePromise } from 'sluice';
 import type { Core } from '../../core/core.ts';
-import { type Descriptor, type DescriptorStatus, MAX_DESCRIPTORS } from '../../core/descriptors.ts';
+import {
+  type Descriptor,
+  type DescriptorStatus,
+  MAX_DESCRIPTORS,
+  type RateLimitAnswer,
+} from '../../core/descriptors.ts';
+import { chain } from '../../core/maybe-promise.ts';
 import { askedOf } from '../../telemetry/traces/envoy.ts';
 import { HttpProblem, json, type Reply } from './reply.ts';
 
-export async function answerJson(core: Core, body: unknown, maxKey: number): Promise<Reply> {
+export function answerJson(core: Core, body: unknown, maxKey: number): MaybePromise<Reply> {
   const request = members(body, 'the request', ['domain', 'descriptors', 'hitsAddend']);
   const domain = request.get('domain');
   if (typeof domain !== 'string' || domain === '') throw invalid('domain must be a non-empty string');
@@ -19,15 +26,17 @@ export async function answerJson(core: Core, body: unknown, maxKey: number): Pro
   // In Envoy's messages, a request without hits_addend and one with 0 both mean 1.
   const hitsAddend = uint(request.get('hitsAddend') ?? 0, 'hitsAddend') || 1;
   const descriptors = list.map((one) => readDescriptor(one, maxKey));
-  const { overLimit, statuses, quotaViolations } = await core.decide(domain, descriptors, hitsAddend);
-  const answer = {
+  return chain(core.decide(domain, descriptors, hitsAddend), (answer) => ({
+    ...json(showAnswer(answer), answer.overLimit ? 429 : 200),
+    asked: () => askedOf(domain, descriptors, answer.overLimit),
+  }));
+}
+
+function showAnswer({ overLimit, statuses, quotaViolations }: RateLimitAnswer): object {
+  return {
     overallCode: overLimit ? 'OVER_LIMIT' : 'OK',
     statuses: statuses.map(showStatus),
     ...(quotaViolations.length > 0 && { dynamicMetadata: { quotaModeViolations: quotaViolations } }),
-  };
-  return {
-    ...json(answer, overLimit ? 429 : 200),
-    asked: () => askedOf(domain, descriptors, overLimit),
   };
 }
 

@@ -1,56 +1,88 @@
 /** The HTTP listener, on node:http. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer, Server as SecureServer } from 'node:https';
-import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import type { MaybePromise } from 'sluice';
 import type { Core } from '../../core/core.ts';
+import { isPromise } from '../../core/maybe-promise.ts';
 import { admissionTo } from '../connections.ts';
 import { type Listener, type ListenerOptions, HANDSHAKE_TIMEOUT, REQUEST_TIMEOUT } from '../listener.ts';
 import { drainBacklog } from '../drain-backlog.ts';
 import type { Work } from '../../telemetry/traces/tracer.ts';
 import { checkAccess, checkOrigin } from './access.ts';
+import { readJson } from './body.ts';
+import { closeConnections, stopListening } from './drain.ts';
 import { HttpProblem, problemReply, type Reply } from './reply.ts';
 import { type Route, routesOf } from './routes.ts';
 import { problemOf } from './v1.ts';
 
-/** Milliseconds that an idle connection stays open while draining. Its next response tells the client to close it. */
-const DRAIN_GRACE = 1000;
 /** Milliseconds that a connection above the maximum stays open, so that its request can be answered with the reason. */
 const REFUSAL_TIME = 1000;
 
 export async function openHttp(core: Core, options: ListenerOptions): Promise<Listener> {
-  const { address, tls, log, tracer } = options;
+  const { address, tls, log, tracer, maxMessage } = options;
   const routes = routesOf(core, options);
   let isDraining = false;
 
-  async function replyTo(request: IncomingMessage): Promise<[name: string, reply: Reply]> {
-    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+  /** Answers without a promise if the route does. Never throws. */
+  function serve(request: IncomingMessage, response: ServerResponse): void {
+    const start = performance.now();
+    const context = request.method === 'POST' ? tracer?.contextOf(parentIn(request)) : undefined;
+    const { url = '' } = request;
+    const end = url.indexOf('?');
+    const path = end < 0 ? url : url.slice(0, end);
     const route = routes.get(path);
     const name = route === undefined ? 'none' : path;
-    try {
-      if (route === undefined) throw new HttpProblem('not-found');
-      checkMethod(request, route);
-      if (route.access !== 'public') {
-        checkOrigin(request);
-        checkAccess(request, route.access, options);
+
+    function finish(reply: Reply): void {
+      try {
+        send(request, response, reply, isDraining);
+        // A stream stays open until the client disconnects, so its duration says nothing.
+        if (reply.stream !== undefined) return;
+        core.metrics.answered('http', name, String(reply.status), performance.now() - start);
+        if (context !== undefined) tracer?.record(context, workOf(name, reply, start));
+      } catch (error) {
+        log.error('HTTP request failed', { path: name, error: String(error) });
+        response.destroy();
       }
-      return [name, await route.answer(request, new URLSearchParams(query))];
-    } catch (error) {
+    }
+
+    function fail(error: unknown): void {
       const problem = problemOf(error);
       if (problem.cause instanceof Error || problem.body.status === 500)
         log.error('HTTP request failed', { path: name, error: String(problem.cause) });
-      return [name, problemReply(problem)];
+      finish(problemReply(problem));
     }
+
+    function answer(body: unknown): void {
+      let reply: MaybePromise<Reply> | undefined;
+      try {
+        reply = route?.answer(request, end < 0 ? '' : url.slice(end + 1), body);
+        if (reply === undefined) throw new HttpProblem('not-found');
+      } catch (error) {
+        fail(error);
+        return;
+      }
+      if (isPromise(reply)) reply.then(finish, fail);
+      else finish(reply);
+    }
+
+    try {
+      if (route !== undefined) checkRequest(request, route);
+    } catch (error) {
+      fail(error);
+      return;
+    }
+    if (route?.method === 'POST') readJson(request, maxMessage, answer, fail);
+    else answer(undefined);
   }
 
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const start = performance.now();
-    const context = request.method === 'POST' ? tracer?.contextOf(parentIn(request)) : undefined;
-    const [name, reply] = await replyTo(request);
-    send(request, response, reply, isDraining);
-    // A stream stays open until the client disconnects, so its duration is not recorded.
-    if (reply.stream !== undefined) return;
-    core.metrics.answered('http', name, String(reply.status), performance.now() - start);
-    if (context !== undefined) tracer?.record(context, workOf(name, reply, start));
+  /** Throws an HttpProblem unless the request may use the route. */
+  function checkRequest(request: IncomingMessage, route: Route): void {
+    checkMethod(request, route);
+    if (route.access === 'public') return;
+    checkOrigin(request);
+    checkAccess(request, route.access, options);
   }
 
   /** Connections without a request so far. Node does not count them as idle. */
@@ -61,14 +93,8 @@ export async function openHttp(core: Core, options: ListenerOptions): Promise<Li
 
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     unused.delete(request.socket);
-    if (refused.has(request.socket)) {
-      send(request, response, FULL, true);
-      return;
-    }
-    serve(request, response).catch((error: unknown) => {
-      log.error('HTTP request failed', { error: String(error) });
-      response.destroy();
-    });
+    if (refused.has(request.socket)) send(request, response, FULL, true);
+    else serve(request, response);
   };
   const server: Server =
     tls === undefined
@@ -131,7 +157,7 @@ function workOf(route: string, { status, asked }: Reply, start: number): Work {
     name: `POST ${route}`,
     start,
     attributes: {
-      'sluice.door': 'http',
+      'sluice.listener': 'http',
       'http.request.method': 'POST',
       'http.route': route,
       'http.response.status_code': status,
@@ -154,54 +180,12 @@ function send(request: IncomingMessage, response: ServerResponse, reply: Reply, 
   const head = ['Content-Type', type, 'X-Content-Type-Options', 'nosniff'];
   for (const [name, value] of headers) head.push(name, value);
   if (!head.includes('Cache-Control')) head.push('Cache-Control', 'no-store');
-  if (stream === undefined && status !== 304) head.push('Content-Length', String(Buffer.byteLength(body)));
+  const size = Buffer.byteLength(body);
+  if (stream === undefined && status !== 304) head.push('Content-Length', String(size));
   if (isLast && !head.includes('Connection')) head.push('Connection', 'close');
   response.writeHead(status, head);
   if (request.method === 'HEAD' || status === 304) response.end();
-  else if (stream === undefined) response.end(body);
+  // ASCII text is the same in both encodings, and Node writes Latin-1 faster.
+  else if (stream === undefined) response.end(body, size === body.length ? 'latin1' : 'utf8');
   else stream(response);
-}
-
-/**
- * Stops listening. Resolves when the last connection has closed. The `close` method of an HTTP server would also close idle
- * connections.
- */
-function stopListening(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    NetServer.prototype.close.call(server, () => resolve());
-  });
-}
-
-/**
- * Resolves when all connections are closed. Idle connections are closed only after DRAIN_GRACE, because a request may be on
- * its way, and after Node has read from all sockets, because requests may be waiting there if the process was stalled.
- */
-async function closeConnections(
-  server: Server,
-  unused: ReadonlySet<Socket>,
-  closed: Promise<void>,
-  timeout: number,
-): Promise<void> {
-  const closeIdle = async (): Promise<void> => {
-    await socketsRead();
-    server.closeIdleConnections();
-    for (const socket of unused) socket.destroy();
-  };
-  const idle = setTimeout(() => void closeIdle(), Math.min(DRAIN_GRACE, timeout));
-  const sweep = setInterval(() => void closeIdle(), DRAIN_GRACE);
-  const cut = setTimeout(() => server.closeAllConnections(), timeout);
-  await closed;
-  clearTimeout(idle);
-  clearInterval(sweep);
-  clearTimeout(cut);
-  // Also stops the timer with which Node checks request timeouts.
-  server.close();
-}
-
-/**
- * Resolves after Node has read from all sockets, which it does between timers and immediates. Waits for two rounds, because a
- * read may be followed by another.
- */
-async function socketsRead(): Promise<void> {
-  for (let i = 0; i < 2; i++) await new Promise((resolve) => setImmediate(resolve));
 }

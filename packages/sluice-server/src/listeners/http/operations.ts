@@ -19,19 +19,19 @@ export interface Operation {
  */
 const MAX_COST = 2 ** 53;
 
-/** Members that each verb accepts, in addition to `limit` and `key`. */
+/** Members that each verb accepts. */
 const MEMBERS: Readonly<Record<Verb, readonly string[]>> = {
-  take: ['cost', 'tier', 'mode'],
-  peek: ['cost', 'tier'],
-  refund: ['cost', 'tier'],
-  reset: [],
-  block: ['duration'],
+  take: ['limit', 'key', 'cost', 'tier', 'mode'],
+  peek: ['limit', 'key', 'cost', 'tier'],
+  refund: ['limit', 'key', 'cost', 'tier'],
+  reset: ['limit', 'key'],
+  block: ['limit', 'key', 'duration'],
 };
 
 export function readOperation(verb: Verb, value: unknown, maxKey: number): Operation {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new HttpProblem('bad-request', 'the body must be an object or an array of objects');
-  const known = ['limit', 'key', ...MEMBERS[verb]];
+  const known = MEMBERS[verb];
   for (const name of Object.keys(value)) {
     if (!known.includes(name))
       throw new HttpProblem(

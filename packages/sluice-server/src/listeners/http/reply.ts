@@ -13,7 +13,7 @@ export interface Reply {
   readonly stream?: (response: ServerResponse) => void;
 }
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
 export function json(value: unknown, status = 200, headers: Reply['headers'] = []): Reply {

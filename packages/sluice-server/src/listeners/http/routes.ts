@@ -1,9 +1,9 @@
 /** The routes of the HTTP listener. */
 import type { IncomingMessage } from 'node:http';
+import type { MaybePromise } from 'sluice';
 import { EXPOSITION_TYPE } from 'sluice/prometheus';
 import type { Core } from '../../core/core.ts';
 import type { ListenerOptions } from '../listener.ts';
-import { readJson } from './body.ts';
 import { answerJson } from './envoy-json.ts';
 import { OPENAPI } from './openapi.ts';
 import { pageFiles } from './page.ts';
@@ -16,23 +16,22 @@ export interface Route {
   readonly method: 'GET' | 'POST';
   /** Clients that may use the route: all clients, those with access to the listener, or those that may reset and block keys. */
   readonly access: 'public' | 'client' | 'admin';
-  answer(request: IncomingMessage, query: URLSearchParams): Reply | Promise<Reply>;
+  /** `query`: the text after '?' in the URL. `body`: the parsed body of a POST request. */
+  answer(request: IncomingMessage, query: string, body: unknown): MaybePromise<Reply>;
 }
 
 const MAX_OPERATIONS = 1000;
 
 export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<string, Route> {
-  const { maxMessage, maxKey, isHealthy, live } = options;
+  const { maxKey, isHealthy, live } = options;
 
   function verb(name: Verb, access: Route['access'] = 'client'): Route {
-    const answer = async (request: IncomingMessage, query: URLSearchParams): Promise<Reply> => {
-      const status = query.get('status') ?? '200';
-      if (status !== '200' && status !== '429')
-        throw new HttpProblem('bad-request', 'status must be 200 or 429');
-      const body = await readJson(request, maxMessage);
-      return answerV1(core, name, body, { maxKey, maxBatch: MAX_OPERATIONS, denied: Number(status) });
+    const bounds = { maxKey, maxBatch: MAX_OPERATIONS };
+    return {
+      method: 'POST',
+      access,
+      answer: (_, query, body) => answerV1(core, name, body, { ...bounds, denied: statusOfDenial(query) }),
     };
-    return { method: 'POST', access, answer };
   }
 
   return new Map<string, Route>([
@@ -47,7 +46,7 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
       {
         method: 'POST',
         access: 'client',
-        answer: async (request) => answerJson(core, await readJson(request, maxMessage), maxKey),
+        answer: (_request, _query, body) => answerJson(core, body, maxKey),
       },
     ],
     ['/rlconfig', get(() => text(showConfig(core.config)))],
@@ -58,6 +57,14 @@ export function routesOf(core: Core, options: ListenerOptions): ReadonlyMap<stri
     ['/openapi.json', publicGet(() => text(OPENAPI, 200, 'application/json; charset=utf-8'))],
     ...pageRoutes(options.page),
   ]);
+}
+
+/** The status that the client wants for a denied take. */
+function statusOfDenial(query: string): number {
+  if (query === '') return 200;
+  const status = new URLSearchParams(query).get('status') ?? '200';
+  if (status !== '200' && status !== '429') throw new HttpProblem('bad-request', 'status must be 200 or 429');
+  return Number(status);
 }
 
 function pageRoutes(folder: string | undefined): [path: string, route: Route][] {

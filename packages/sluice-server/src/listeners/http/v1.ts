@@ -2,10 +2,11 @@
 import { type Decision, type MaybePromise, SluiceError } from 'sluice';
 import { rateLimitHeaders } from 'sluice/http';
 import { type Core, UnknownLimit, type Verdict } from '../../core/core.ts';
+import { chain } from '../../core/maybe-promise.ts';
 import { storeFaultIn } from '../store-failure.ts';
 import type { Asked } from '../../telemetry/traces/tracer.ts';
 import { type Operation, readOperation, type Verb } from './operations.ts';
-import { HttpProblem, json, type Reply } from './reply.ts';
+import { HttpProblem, json, JSON_TYPE, type Reply } from './reply.ts';
 
 export interface V1Options {
   readonly maxKey: number;
@@ -15,19 +16,27 @@ export interface V1Options {
   readonly denied: number;
 }
 
-export async function answerV1(core: Core, verb: Verb, body: unknown, options: V1Options): Promise<Reply> {
+/** Synchronous for a single operation if the store is. */
+export function answerV1(core: Core, verb: Verb, body: unknown, options: V1Options): MaybePromise<Reply> {
   if (Array.isArray(body)) return answerList(core, verb, body, options);
   const operation = readOperation(verb, body, options.maxKey);
-  const decision = await ask(core, verb, operation).catch((error: unknown) => {
-    throw problemOf(error);
-  });
-  const { limit, key } = operation;
-  if (verb !== 'take') return { ...json(decision), asked: () => ({ limit, key }) };
-  const status = decision.allowed ? 200 : options.denied;
+  return chain(ask(core, verb, operation), (decision) =>
+    verb === 'take' ? takeReply(operation, decision, options.denied) : otherReply(operation, decision),
+  );
+}
+
+function takeReply({ limit, key }: Operation, decision: Verdict, denied: number): Reply {
   return {
-    ...json(decision, status, rateLimitHeaders(decision)),
+    status: decision.allowed ? 200 : denied,
+    type: JSON_TYPE,
+    body: JSON.stringify(decision),
+    headers: rateLimitHeaders(decision),
     asked: () => ({ limit, key, outcome: outcomeOf(decision) }),
   };
+}
+
+function otherReply({ limit, key }: Operation, decision: Decision): Reply {
+  return { ...json(decision), asked: () => ({ limit, key }) };
 }
 
 async function answerList(core: Core, verb: Verb, list: unknown[], options: V1Options): Promise<Reply> {
@@ -37,9 +46,13 @@ async function answerList(core: Core, verb: Verb, list: unknown[], options: V1Op
   const operations = checkAll(core, verb, list, maxKey);
   // All operations are sent in one tick, so that a store can batch them.
   const answers = await Promise.all(
-    operations.map((operation) =>
-      ask(core, verb, operation).catch((error: unknown) => problemOf(error).body),
-    ),
+    operations.map(async (operation) => {
+      try {
+        return await ask(core, verb, operation);
+      } catch (error) {
+        return problemOf(error).body;
+      }
+    }),
   );
   const isDown = answers.length > 0 && answers.every((answer) => 'status' in answer && answer.status === 503);
   if (isDown) throw new HttpProblem('store-unavailable');
@@ -70,15 +83,11 @@ function checkAll(core: Core, verb: Verb, list: unknown[], maxKey: number): Oper
   return operations;
 }
 
-async function ask(core: Core, verb: Verb, operation: Operation): Promise<Verdict> {
-  return answer(core, verb, operation);
-}
-
-function answer(
+function ask(
   core: Core,
   verb: Verb,
   { limit, key, cost, tier, mode, duration = 0 }: Operation,
-): MaybePromise<Decision> {
+): MaybePromise<Verdict> {
   switch (verb) {
     case 'take':
       return core.take(limit, key, { cost, tier, mode });

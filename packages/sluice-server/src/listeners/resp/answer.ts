@@ -34,6 +34,6 @@ export function refusal(error: unknown, name: string, log: Log): string {
   const message = error instanceof Error ? error.message : String(error);
   // Errors about invalid arguments and unknown limits have messages that are meant for the client.
   const isExpected = error instanceof RangeError || (error instanceof Error && error.name === 'UnknownLimit');
-  if (!isExpected) log.error('RESP command failed', { door: 'resp', command: name, error: message });
+  if (!isExpected) log.error('RESP command failed', { listener: 'resp', command: name, error: message });
   return failure('ERR', isExpected ? utf8(message) : 'internal server error');
 }

@@ -18,7 +18,7 @@ export function spanRecorder(
     tracer.record(context, {
       name,
       start,
-      attributes: { 'sluice.door': 'resp', 'db.response.status_code': codeOf(reply) },
+      attributes: { 'sluice.listener': 'resp', 'db.response.status_code': codeOf(reply) },
       asked: askedOf(name, words, reply),
       error: /^-(UNAVAILABLE|ERR internal server error)/.test(reply) ? reply.slice(1).trimEnd() : undefined,
     });

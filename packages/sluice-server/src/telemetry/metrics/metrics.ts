@@ -109,7 +109,6 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     return counts;
   }
 
-  /** Counts of a listener. Metrics, spans and log lines name it `door`, a name that dashboards depend on. */
   function listenerOf(name: string): ListenerCounts {
     const listener = listeners.get(name) ?? { routes: new Map(), time: new Histogram() };
     listeners.set(name, listener);
@@ -136,10 +135,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     const top = topDenied().map(({ limit, name, count }) => ({ labels: { limit, key: name }, value: count }));
     const answered = [...listeners].flatMap(([listener, { routes }]) =>
       [...routes].flatMap(([route, codes]) =>
-        [...codes].map(([code, value]) => ({ labels: { door: listener, route, code }, value })),
+        [...codes].map(([code, value]) => ({ labels: { listener, route, code }, value })),
       ),
     );
-    const took = [...listeners].map(([listener, { time }]) => ({ labels: { door: listener }, value: time }));
+    const took = [...listeners].map(([listener, { time }]) => ({ labels: { listener }, value: time }));
     const failed = [...faults].map(([fault, value]) => ({ labels: { fault }, value }));
     const loaded = [
       { labels: { result: 'good' }, value: reloads.good },

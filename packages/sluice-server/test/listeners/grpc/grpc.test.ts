@@ -186,7 +186,7 @@ test('detailed_metric adds values to the labels of the metrics', async () => {
   expect(text).toMatch(/\{limit="shop.each.a",outcome="allowed"\} 1/);
   expect(text).toMatch(/\{limit="shop.each.b",outcome="allowed"\} 1/);
   expect(text).toMatch(/\{limit="shop.path",outcome="allowed"\} 2/);
-  expect(text).toContain('sluice_requests_total{door="grpc",route="ShouldRateLimit",code="OK"} 1');
+  expect(text).toContain('sluice_requests_total{listener="grpc",route="ShouldRateLimit",code="OK"} 1');
 });
 
 test('a hits_addend of 0 in the request means 1, and the hits_addend of a descriptor takes precedence', async () => {

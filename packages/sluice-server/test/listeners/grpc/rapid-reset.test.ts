@@ -118,8 +118,8 @@ test('does not close a connection that cancels calls occasionally', async () => 
 test('an attack does not crash the process, and HTTP requests are answered in the meantime', async () => {
   const file = temporaryFile('limits: { api: 1/s }');
   const server = await started('--config', file, '--grpc', '127.0.0.1:0');
-  await server.says('"door":"grpc"');
-  const port = Number(/"door":"grpc","address":"127\.0\.0\.1:(\d+)"/.exec(server.output())?.[1]);
+  await server.says('"listener":"grpc"');
+  const port = Number(/"listener":"grpc","address":"127\.0\.0\.1:(\d+)"/.exec(server.output())?.[1]);
   const attackers = [CALL, '/none', CALL, '/none'].map(async (path) => {
     const bytes = resets(path, 900);
     for (let i = 0; i < 10; i++) await attack(port, bytes);

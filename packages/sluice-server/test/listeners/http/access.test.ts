@@ -194,7 +194,7 @@ describe('certificates', () => {
     await expect.poll(listeners, { timeout: 15_000 }).toBe(3);
     const portOf = (listener: string): number =>
       Number(
-        new RegExp(`"door":"${listener}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1],
+        new RegExp(`"listener":"${listener}","address":"127\\.0\\.0\\.1:(\\d+)"`).exec(server.output())?.[1],
       );
     const all = (ca: string): Promise<string[]> =>
       Promise.all([shown(portOf('http'), ca), shown(portOf('grpc'), ca, 'h2'), shown(portOf('resp'), ca)]);

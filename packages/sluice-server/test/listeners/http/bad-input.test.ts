@@ -174,7 +174,7 @@ test('a body that ends early is not logged as a server error', async () => {
   await vi.waitFor(
     async () => {
       const metrics = await (await fetch(`${server.url}/metrics`)).text();
-      expect(metrics).toContain('sluice_requests_total{door="http",route="/v1/take",code="400"} 1');
+      expect(metrics).toContain('sluice_requests_total{listener="http",route="/v1/take",code="400"} 1');
     },
     { timeout: 10_000 },
   );

@@ -135,6 +135,6 @@ test('redis-benchmark finishes, and every call is counted', async () => {
   const args = ['-p', String(port), '-n', '20000', '-c', '20', '-P', '16', '-q', 'THROTTLE', 'k', 'api'];
   await run('redis-benchmark', args);
   expect(core.metrics.text()).toContain(
-    'sluice_requests_total{door="resp",route="throttle",code="ok"} 20000',
+    'sluice_requests_total{listener="resp",route="throttle",code="ok"} 20000',
   );
 });

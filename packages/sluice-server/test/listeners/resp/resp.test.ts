@@ -643,8 +643,8 @@ test('decisions and replies are counted in the metrics', async () => {
     'sluice_decisions_total{limit="cl.throttle",outcome="allowed"} 1',
     'sluice_decisions_total{limit="cl.throttle",outcome="denied"} 2',
     'sluice_decisions_total{limit="api",outcome="allowed"} 1',
-    'sluice_requests_total{door="resp",route="cl.throttle",code="ok"} 3',
-    'sluice_requests_total{door="resp",route="unknown",code="error"} 1',
+    'sluice_requests_total{listener="resp",route="cl.throttle",code="ok"} 3',
+    'sluice_requests_total{listener="resp",route="unknown",code="error"} 1',
   ])
     expect(text).toContain(line);
 });

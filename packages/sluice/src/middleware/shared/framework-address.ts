@@ -25,9 +25,10 @@ export interface KoaProxy {
 
 /** The client's address according to Express, also below NestJS and tRPC. Undefined if `trust proxy` is not set. */
 export function expressAddress(request: object): FrameworkAddress {
-  const { app, ip } = request as ExpressRequest;
+  const { app } = request as ExpressRequest;
   if (typeof app?.get !== 'function' || !app.get('trust proxy')) return undefined;
-  return believesAnyone(app, request) ? BELIEVES_ANYONE : ip;
+  // `ip` is a getter that parses X-Forwarded-For, so it is read only where it is needed.
+  return believesAnyone(app, request) ? BELIEVES_ANYONE : (request as ExpressRequest).ip;
 }
 
 /** The client's address according to Fastify, also below NestJS and tRPC. Undefined if `trustProxy` is not set. */
@@ -38,11 +39,12 @@ export function fastifyAddress(request: object): FrameworkAddress {
 }
 
 /** The client's address according to Koa. Undefined if `app.proxy` is not set. */
-export function koaAddress({ app, ip }: KoaProxy): FrameworkAddress {
+export function koaAddress(context: KoaProxy): FrameworkAddress {
+  const { app } = context;
   if (app?.proxy !== true) return undefined;
   // Without a maximum, Koa uses the first entry of the list, which the client can choose.
   const isList = app.proxyIpHeader?.toLowerCase() === 'x-forwarded-for';
-  return isList && !((app.maxIpsCount ?? 0) > 0) ? BELIEVES_ANYONE : ip;
+  return isList && !((app.maxIpsCount ?? 0) > 0) ? BELIEVES_ANYONE : context.ip;
 }
 
 const CLIENT = '198.51.100.1';

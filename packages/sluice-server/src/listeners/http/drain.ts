@@ -1,0 +1,44 @@
+/** Closes the connections of an HTTP server without losing requests that are on their way. */
+import type { Server } from 'node:http';
+import { Server as NetServer, type Socket } from 'node:net';
+
+/** Milliseconds that an idle connection stays open while draining. Its next response tells the client to close it. */
+const DRAIN_GRACE = 1000;
+
+/** Resolves when the last connection has closed. The `close` of an HTTP server would also close idle connections. */
+export function stopListening(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    NetServer.prototype.close.call(server, () => resolve());
+  });
+}
+
+/**
+ * Resolves when all connections are closed. Idle connections are closed only after DRAIN_GRACE, because a request may be on
+ * its way, and after Node has read from all sockets: if the process was stalled, requests may be waiting there.
+ */
+export async function closeConnections(
+  server: Server,
+  unused: ReadonlySet<Socket>,
+  closed: Promise<void>,
+  timeout: number,
+): Promise<void> {
+  const closeIdle = async (): Promise<void> => {
+    await socketsRead();
+    server.closeIdleConnections();
+    for (const socket of unused) socket.destroy();
+  };
+  const idle = setTimeout(() => void closeIdle(), Math.min(DRAIN_GRACE, timeout));
+  const sweep = setInterval(() => void closeIdle(), DRAIN_GRACE);
+  const cut = setTimeout(() => server.closeAllConnections(), timeout);
+  await closed;
+  clearTimeout(idle);
+  clearInterval(sweep);
+  clearTimeout(cut);
+  // Also stops the timer with which Node checks request timeouts.
+  server.close();
+}
+
+/** Resolves after Node has read from all sockets, which it does between timers and immediates. Twice, for follow-up reads. */
+async function socketsRead(): Promise<void> {
+  for (let i = 0; i < 2; i++) await new Promise((resolve) => setImmediate(resolve));
+}
