@@ -1,8 +1,5 @@
-/**
- * Starts the two servers that are compared, as users start them. Each has its own process and one thread that decides, with
- * everything in memory.
- */
-import { spawn } from 'node:child_process';
+/** The servers that are compared, each in its own process. Sluice and Redis are started as users start them, all in memory. */
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -12,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { startServer as startRedisServer } from '../redis/server.mjs';
 
 const COMMAND = fileURLToPath(new URL('../../packages/sluice-server/bin/sluice.js', import.meta.url));
+const FLOOR = new URL('floor.mjs', import.meta.url);
 const SCRIPT = readFileSync(new URL('gcra.lua', import.meta.url), 'utf8');
 
 /** These limits deny no request. */
@@ -65,6 +63,21 @@ async function portsOf(child) {
     }
   }
   throw new Error('sluice serve ended');
+}
+
+/** A server with the fixed answer of floor.mjs. */
+export async function startFloor(listener, answer) {
+  const child = fork(FLOOR);
+  child.send({ listener, answer });
+  const [{ port }] = await once(child, 'message');
+  return {
+    ports: { [listener]: port },
+    cpu: () => cpuOf(child.pid),
+    async stop() {
+      child.kill();
+      await once(child, 'exit');
+    },
+  };
 }
 
 export async function startRedis() {

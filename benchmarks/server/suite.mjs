@@ -1,11 +1,12 @@
 /**
- * Compares the server's three listeners with redis-server, which does the same with a script, by requests per second, p99, and
- * CPU time of the server per request. The clients are redis-benchmark, wrk and h2load. For RESP, the processes of the contenders
- * run side by side and take short turns, because the speed of the machine drifts. Medians count.
+ * The server's listeners: requests per second, p99, and CPU time of the server per request. RESP is compared with
+ * redis-server, which does the same with a script; HTTP and gRPC with fixed answers (listeners.mjs). The clients are
+ * redis-benchmark and h2load. The processes of the contenders run side by side and take short turns, because the speed of
+ * the machine drifts; medians count.
  */
 import { median } from '../report.mjs';
-import { takeTurns } from '../turns.mjs';
-import { h2load, KEY, redisBenchmark, wrk } from './load.mjs';
+import { measureListeners } from './listeners.mjs';
+import { KEY, redisBenchmark } from './load.mjs';
 import { startRedis, startSluice } from './servers.mjs';
 import { describe } from './tables.mjs';
 
@@ -31,16 +32,14 @@ const CALLS = {
 };
 
 const PIPELINES = [1, 16, 64];
-/** Number of rounds for the HTTP and gRPC listeners. */
-const ROUNDS = 3;
 
 export async function run({ quick }) {
-  const sizes = quick ? { sets: 1, turns: 1, scale: 0.01 } : { sets: 5, turns: 6, scale: 1 };
+  const sizes = quick
+    ? { sets: 1, turns: 1, listenerSets: 1, listenerTurns: 1, scale: 0.01 }
+    : { sets: 4, turns: 6, listenerSets: 3, listenerTurns: 6, scale: 1 };
   const { resp, version } = await measureResp(sizes);
-  const listeners = await takeTurns('listeners', ['http', 'grpc'], ROUNDS, (listener) =>
-    askListener(listener, sizes.scale),
-  );
-  return describe({ resp, listeners, sizes, rounds: ROUNDS, connections: CONNECTIONS, version });
+  const listeners = await measureListeners(sizes);
+  return describe({ resp, listeners, sizes, connections: CONNECTIONS, version });
 }
 
 /** Medians by pipeline and call. */
@@ -94,26 +93,7 @@ function mapped(object, change) {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]));
 }
 
-async function askListener(listener, scale) {
-  const server = await startSluice();
-  const port = server.ports[listener];
-  const ask = (share) =>
-    listener === 'http'
-      ? wrk(port, { seconds: Math.max(1, Math.round(4 * share * scale)), connections: CONNECTIONS })
-      : h2load(port, { requests: Math.ceil(40_000 * share * scale), connections: 10, streams: 10 });
-  try {
-    await ask(0.5);
-    const [before, earlier] = [server.cpu(), await server.answered(listener)];
-    const found = await ask(1);
-    const { good, bad } = await server.answered(listener);
-    if (bad > 0) throw new Error(`${listener}: ${bad} answers were errors`);
-    return { ...found, cpu: (server.cpu() - before) / (good - earlier.good) };
-  } finally {
-    await server.stop();
-  }
-}
-
-/** Checks that every request got a correct answer, because an error would be fast. redis-benchmark first sends CONFIG twice. */
+/** An error would be fast, so every request must get a correct answer. redis-benchmark first sends CONFIG twice. */
 async function checkAnswers(server) {
   if (server.answered === undefined) return;
   const { good, bad } = await server.answered('resp');

@@ -94,7 +94,7 @@ function decodeEntry(bytes: Buffer, start: number, end: number): Entry | undefin
 
 /** Responses with more statuses are encoded by proto-loader. */
 const MAX_STATUSES = 32;
-/** At most 40 bytes per status and per header are used. */
+/** A status or a header has at most 45 bytes. */
 const scratch = Buffer.allocUnsafe(4096);
 const CODES = { OK: 1, OVER_LIMIT: 2 } as const;
 /** `Unit` in ratelimit.proto. */
