@@ -28,7 +28,7 @@ export interface Rows {
 
 interface Pending {
   readonly hit: Hit;
-  /** When the caller stops waiting. A round continues while any of its callers still waits. */
+  /** When the caller stops waiting. From then on, the hit is not tried again, even if others of its round are. */
   readonly due: Millis;
   readonly resolve: (decision: Decision) => void;
   readonly reject: (error: unknown) => void;
@@ -39,12 +39,6 @@ interface Line {
   waiting: Pending[];
   /** When the current round began. */
   since: Millis;
-}
-
-interface Round {
-  readonly decisions: readonly Decision[];
-  /** Number of times that another process wrote first. */
-  readonly lost: number;
 }
 
 /** Maximum number of times that another process may write first before the round fails. */
@@ -91,19 +85,11 @@ export function swapStore(
 
   async function serve(id: string, line: Line): Promise<void> {
     while (line.waiting.length > 0) {
-      const waiting = line.waiting.splice(0);
+      const batch = line.waiting.splice(0);
       line.since = performance.now();
-      const batch = waiting.filter(({ due }) => due > line.since);
-      for (const { due, reject } of waiting) if (due <= line.since) reject(new StoreUnavailable('deadline'));
-      if (batch.length === 0) continue;
       try {
         const key = isLong(id) ? await digestOf(id) : id;
-        const { decisions, lost } = await round(
-          key,
-          batch.map(({ hit }) => hit),
-          batch[batch.length - 1].due,
-        );
-        for (const [i, { resolve }] of batch.entries()) resolve(decisions[i]);
+        const lost = await round(key, batch);
         // After a contested round, gives other processes a turn, while hits of this process accumulate.
         if (lost > 1) await pause(lost);
       } catch (error) {
@@ -114,21 +100,37 @@ export function swapStore(
     if (lines.get(id) === line) lines.delete(id);
   }
 
-  async function round(key: string, hits: readonly Hit[], due: Millis): Promise<Round> {
-    const stopIfOver = (): void => {
-      if (performance.now() > due) throw new StoreUnavailable('deadline');
-    };
-    let found = await rows.get(key, false);
+  /** Rejects the hits whose deadline has passed and removes them from the batch. Returns whether any are left. */
+  function removeOverdue(batch: Pending[]): boolean {
+    const now = performance.now();
+    // Hits arrive in the order of their deadlines.
+    while (batch.length > 0 && batch[0].due <= now) batch.shift()?.reject(new StoreUnavailable('deadline'));
+    return batch.length > 0;
+  }
+
+  /** Decides on the hits of one key. Returns how often another process wrote first. */
+  async function round(key: string, batch: Pending[]): Promise<number> {
     let lost = 0;
+    if (!removeOverdue(batch)) return lost;
+    let found = await rows.get(key, false);
     while (lost < TRIES) {
+      // A hit that was decided must also be written, so a hit may be removed only before it is decided.
+      if (!removeOverdue(batch)) return lost;
       const numbers = numbersIn(found.value);
       const now = timeOf?.(key, writtenAt(numbers), found.now) ?? found.now;
-      const { decisions, change } = decideAll(hits, numbers, now, keep);
-      if (change === undefined && found.sure) return { decisions, lost };
+      const { decisions, change } = decideAll(
+        batch.map(({ hit }) => hit),
+        numbers,
+        now,
+        keep,
+      );
+      const instead =
+        change === undefined ? found.sure : await rows.put(key, found, change.value, change.expiresIn);
+      if (instead === true) {
+        for (const [i, { resolve }] of batch.entries()) resolve(decisions[i]);
+        return lost;
+      }
       if (change !== undefined) {
-        stopIfOver();
-        const instead = await rows.put(key, found, change.value, change.expiresIn);
-        if (instead === true) return { decisions, lost };
         lost++;
         if (lost === 1 && instead !== false) {
           found = instead;
@@ -136,7 +138,7 @@ export function swapStore(
         }
         if (lost > 1) await pause(lost);
       }
-      stopIfOver();
+      if (!removeOverdue(batch)) return lost;
       found = await rows.get(key, true);
     }
     throw new StoreUnavailable(

@@ -20,7 +20,7 @@ import type { Space } from './space.ts';
 export type Taker = (key: string, cost: number) => Decision;
 
 /** A policy whose algorithm has the `attempt` capability. */
-type Plain = PlacedPolicy & { readonly algorithm: Algorithm & Required<Pick<Algorithm, 'attempt'>> };
+export type Plain = PlacedPolicy & { readonly algorithm: Algorithm & Required<Pick<Algorithm, 'attempt'>> };
 
 /** `spaceOf` returns the plan's rows. Undefined if one of the plan's policies, or a conversion of rows, needs `decide`. */
 export function takerOf(plan: Plan, clock: Clock, spaceOf: (plan: Plan) => Space): Taker | undefined {
@@ -42,7 +42,7 @@ export function takerOf(plan: Plan, clock: Clock, spaceOf: (plan: Plan) => Space
   };
 }
 
-function isPlain(policy: PlacedPolicy): policy is Plain {
+export function isPlain(policy: PlacedPolicy): policy is Plain {
   return policy.algorithm.attempt !== undefined;
 }
 
@@ -51,7 +51,7 @@ const out: Cells = new Float64Array(2);
 /** Such policies have no variable-length rows. */
 const NO_ROWS: VariableRows = { get: () => out, put: () => 0 };
 
-function takeOne(policy: Plain, cells: Cells, at: number, now: Millis, cost: number): Decision {
+export function takeOne(policy: Plain, cells: Cells, at: number, now: Millis, cost: number): Decision {
   const start = at + policy.offset;
   const retryAfter = policy.algorithm.attempt(policy.params, cells, start, now, cost, out);
   const resetAfter = out[1];
@@ -63,7 +63,13 @@ function takeOne(policy: Plain, cells: Cells, at: number, now: Millis, cost: num
 }
 
 /** Charges every policy, or none if one of them does not allow the cost. */
-function takeAll(policies: readonly Plain[], cells: Cells, at: number, now: Millis, cost: number): Decision {
+export function takeAll(
+  policies: readonly Plain[],
+  cells: Cells,
+  at: number,
+  now: Millis,
+  cost: number,
+): Decision {
   for (let i = 0; i < policies.length; i++) {
     const { algorithm, params, offset } = policies[i];
     if (algorithm.waitFor(params, cells, at + offset, now, cost) > 0)

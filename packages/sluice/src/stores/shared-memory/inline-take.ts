@@ -3,8 +3,8 @@
  * `Rows`, but in a single function and without intermediate copies: V8 does not inline all of `Rows` into a check, and passing
  * times between functions allocates memory.
  */
-import type { Cells, Decision, Hit, Millis, Plan, VariableRows } from '../../engine/contract.ts';
-import { decide } from '../../engine/decide.ts';
+import type { Cells, Decision, Millis, Plan } from '../../engine/contract.ts';
+import { isPlain, takeAll, takeOne } from '../memory/taker.ts';
 import { fingerprint, high, low } from '../table/fingerprint.ts';
 import {
   CHAIN,
@@ -25,32 +25,37 @@ import {
 import { ARMED, type Lock } from './lock.ts';
 import type { Weights } from './weights.ts';
 
-/** Whether every row of the plan fits into its slot, and a denied take never changes one. */
-export function isInline({ width, slots, policies }: Plan): boolean {
-  const fits = width <= INLINE && slots.every(({ grows }) => !grows);
-  return fits && !policies.some(({ algorithm }) => algorithm.countsDenials);
+/** Decides on a take; undefined if the general way must decide, because the key has no row or the lock is not free. */
+export type InlineTake = (key: string, cost: number) => Decision | undefined;
+
+/** What all takes of a thread share. */
+export interface InThread {
+  readonly layout: Layout;
+  readonly lock: Lock;
+  readonly weights: Weights;
+  readonly time: () => Millis;
+  /** The time comes from the caller's own clock, which may go back, and is read under the lock. */
+  readonly isGiven: boolean;
 }
 
-const NO_ROWS: VariableRows = { get: () => new Float64Array(0), put: () => 0 };
-
-/** Decides on a hit; undefined if the general way must decide, because the key has no row or the lock is not free. */
-export type InlineTake = (hit: Hit, seed: Int32Array, measure: number) => Decision | undefined;
-
-/** `isGiven`: the time comes from the caller's own clock, which may go back, and is read under the lock. */
+/** `seed` and `measure` are those of the plan's space. Undefined if one of the plan's rows or policies needs the general way. */
 export function inlineTake(
-  layout: Layout,
-  lock: Lock,
-  weights: Weights,
-  time: () => Millis,
-  isGiven: boolean,
-): InlineTake {
+  { layout, lock, weights, time, isGiven }: InThread,
+  plan: Plan,
+  seed: Int32Array,
+  measure: number,
+): InlineTake | undefined {
+  const policies = plan.policies.filter(isPlain);
+  if (plan.inherit !== undefined || policies.length < plan.policies.length || plan.width > INLINE)
+    return undefined;
+  const [only] = policies;
   const { words, cells, bucketsAt, buckets, slotLinksAt, slotsAt } = layout;
   const row: Cells = new Float64Array(INLINE);
 
-  return function take(hit, seed, measure) {
+  return function take(key, cost) {
     // Read before the lock is taken, so that the lock is held for less time.
     let now = isGiven ? 0 : time();
-    fingerprint(hit.key, seed);
+    fingerprint(key, seed);
     const tagLow = low;
     const tagHigh = high;
     const head = headOf(layout, tagHigh);
@@ -74,7 +79,8 @@ export function inlineTake(
         now = cells[latest];
         const from = (slot >> 1) + ROW_CELL;
         for (let i = 0; i < INLINE; i++) row[i] = cells[from + i];
-        decision = decide(hit, row, 0, now, 0, NO_ROWS);
+        decision =
+          policies.length === 1 ? takeOne(only, row, 0, now, cost) : takeAll(policies, row, 0, now, cost);
         // Nothing from here to `arm` allocates memory or waits, so a slow thread can be presumed dead only before this check.
         if (decision.taken > 0 && Atomics.load(words, head + LOCK) === token) {
           const journal = head + JOURNAL;

@@ -19,7 +19,7 @@ import {
   UNIT,
   weightBits,
 } from './layout.ts';
-import { inlineTake, isInline } from './inline-take.ts';
+import { inlineTake } from './inline-take.ts';
 import { Rows } from './rows.ts';
 import { Scratch } from './scratch.ts';
 import { setEpoch, threadClock } from './thread-clock.ts';
@@ -81,8 +81,6 @@ interface Space {
   readonly block: Int32Array;
   /** Divides eviction weights, so that those of several limiters can be compared. */
   readonly measure: number;
-  /** Whether `inlineTake` can decide on its takes. */
-  readonly isInline: boolean;
 }
 
 function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): SharedMemoryStore {
@@ -93,7 +91,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
   const weights = new Weights(layout);
   const clock = clockOf('sharedMemory.clock', given);
   const time = given === undefined ? threadClock(layout) : () => clock.now();
-  const take = inlineTake(layout, rows.lock, weights, time, given !== undefined);
+  const thread = { layout, lock: rows.lock, weights, time, isGiven: given !== undefined };
   const block = new Float64Array(1);
   const spaces = new WeakMap<Plan, Space>();
   /** The rows of a limiter's versions, by name and signature, so that a reset in this thread reaches all of them. */
@@ -170,20 +168,29 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     return decision;
   }
 
+  function apply(hit: Hit): Decision {
+    const space = spaceOf(hit.plan);
+    const until = blockedUntil(hit, space);
+    if (hit.verb === 'reset') resetAll(hit);
+    return locked(hit.key, space.row, (slot) => decideAt(slot, hit, until, space.measure));
+  }
+
   return {
     clock,
     backend: handle,
     handle,
     accept: (plan) => void spaceFor(plan, layout),
-    apply(hit) {
-      const space = spaceOf(hit.plan);
-      const until = blockedUntil(hit, space);
-      if (space.isInline && until === 0 && hit.verb === 'take' && hit.mode === 'whole') {
-        const decision = take(hit, space.row, space.measure);
-        if (decision !== undefined) return decision;
-      }
-      if (hit.verb === 'reset') resetAll(hit);
-      return locked(hit.key, space.row, (slot) => decideAt(slot, hit, until, space.measure));
+    apply,
+    taker(plan) {
+      // A wrapper that copied this object and replaced `apply` must see every hit.
+      if (this.apply !== apply) return undefined;
+      const space = spaceOf(plan);
+      const take = inlineTake(thread, plan, space.row, space.measure);
+      if (take === undefined) return undefined;
+      return (key, cost) => {
+        const decision = Atomics.load(words, BLOCKED) === 0 ? take(key, cost) : undefined;
+        return decision ?? apply({ verb: 'take', plan, key, cost, mode: 'whole', span: 0 });
+      };
     },
     /** The memory lives as long as any thread references it. */
     close() {},
@@ -227,7 +234,6 @@ function spaceFor(plan: Plan, layout: Layout): Space {
     row: seedOf(`row ${plan.signature} ${plan.name}`),
     block: seedOf(`block ${plan.name}`),
     measure: Math.max(...plan.policies.map(measureOf)),
-    isInline: isInline(plan),
   };
 }
 

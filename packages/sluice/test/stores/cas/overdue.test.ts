@@ -52,6 +52,37 @@ test('does not decide checks whose deadline passed while they waited for another
   expect(service.puts).toBe(1);
 });
 
+test('does not charge a check after its deadline when a later check of the same round is repeated', () =>
+  punctually(50, async () => {
+    let kept: { value: Uint8Array; version: number } | undefined;
+    const gates: ((wrote: boolean) => void)[] = [];
+    const service = {
+      get: () => kept,
+      /** The first two writes wait until they are told whether they succeed. */
+      async put(_key: string, value: Uint8Array) {
+        if (gates.length < 2 && !(await new Promise<boolean>((go) => gates.push(go)))) return false;
+        kept = { value, version: (kept?.version ?? 0) + 1 };
+        return true;
+      },
+    };
+    const store = casStore(service, { onFailure: 'throw', deadline: 400 });
+    const limiter = createLimiter('50/day fixed-window', { store, name: 'api' });
+    // Deadlines are longer until the store has answered once.
+    await limiter.peek('key');
+    // The first write holds the key, so that the next two checks wait for one round, with different deadlines.
+    const first = limiter.take('key');
+    await until(() => gates.length === 1);
+    const early = Promise.allSettled([limiter.take('key')]);
+    await sleep(200);
+    const late = limiter.take('key');
+    gates[0]?.(true);
+    await first;
+    await until(() => gates.length === 2);
+    expect(await early).toMatchObject([{ status: 'rejected', reason: { fault: 'deadline' } }]);
+    gates[1]?.(false);
+    expect((await late).remaining).toBe(48);
+  }));
+
 test('does not write a check whose row was read too late', async () => {
   let puts = 0;
   const service = {

@@ -52,7 +52,13 @@ function mortal(layout: Layout, last: number) {
 const hits: Hit[] = [];
 const recording = memory();
 createLimiter(gcra({ limit: 10, per: '1h' }), {
-  store: { ...recording, apply: (hit) => (hits.push(hit), recording.apply(hit)) },
+  store: {
+    ...recording,
+    apply(hit) {
+      hits.push(hit);
+      return recording.apply(hit);
+    },
+  },
   name: 'api',
 }).take('k');
 const [hit] = hits;
@@ -77,10 +83,18 @@ test('a thread may die before any write of a take', { timeout: 60_000 }, () => {
     lives.close();
 
     const { layout: seen, writes } = mortal(layout, last);
-    const take = inlineTake(seen, new Lock(seen.words, 2), new Weights(seen), () => START + 1000, true);
+    const lock = new Lock(seen.words, 2);
+    const thread = {
+      layout: seen,
+      lock,
+      weights: new Weights(seen),
+      time: () => START + 1000,
+      isGiven: true,
+    };
+    const take = inlineTake(thread, hit.plan, seed, 1);
     let isDead = false;
     try {
-      expect(take(hit, seed, 1)?.remaining).toBe(8);
+      expect(take?.('k', 1)?.remaining).toBe(8);
     } catch (error) {
       expect(String(error)).toContain('dead');
       isDead = true;
