@@ -15,13 +15,13 @@ export interface Connection {
   readonly client: object;
   /** Keys of one call must share a slot. */
   readonly cluster: boolean;
-  /** Replies arrive as bytes. If false, the script is asked to reply in hexadecimal, which survives a string. */
+  /** Arguments and replies may be bytes. If false, they are exchanged in hexadecimal, which survives a string. */
   readonly binary: boolean;
   evaluate(
     command: 'EVALSHA' | 'EVAL',
     script: string,
     keys: readonly string[],
-    args: readonly string[],
+    args: readonly (string | Buffer)[],
   ): Promise<unknown>;
   /** Closes what the store opened itself; a client that the store was given stays open. */
   close?(): void;
@@ -140,6 +140,6 @@ export function custom(client: CommandClient): Connection {
     cluster: client.cluster === true,
     binary: false,
     evaluate: (command, script, keys, args) =>
-      client.send([command, script, String(keys.length), ...keys, ...args]),
+      client.send([command, script, String(keys.length), ...keys, ...args.map(String)]),
   };
 }

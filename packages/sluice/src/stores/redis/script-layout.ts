@@ -1,7 +1,20 @@
-/** What the script of a plan needs to know: where the policies' cells are in the row, and their numbers in ARGV. */
+/** What the script of a plan needs to know: where the policies' cells are in the row, and their numbers in the head. */
 import type { Millis, PlacedPolicy, Plan } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
-import { ALGORITHMS, type LuaAlgorithm } from './lua.ts';
+import { ALGORITHMS } from './lua.ts';
+
+/** An algorithm's Lua file, as scripts/bundle-lua.mjs has prepared it. */
+export interface LuaAlgorithm {
+  /** Names of the params, in the order in which the script receives them. */
+  readonly params: readonly string[];
+  readonly cells: readonly string[];
+  /** Algorithms whose modules this one uses. */
+  readonly includes: readonly string[];
+  /** A chunk that returns the table of the algorithm's functions. */
+  readonly module: string;
+  /** Statements by function, for the lean path; none for variable-length rows. */
+  readonly inlined: Readonly<Record<string, string>>;
+}
 
 /** A policy that has cells in the row. */
 export interface Slot {
@@ -11,7 +24,7 @@ export interface Slot {
   readonly cells: readonly string[];
   /** The numbers that sign its cells, of which it sends `full` and `unit`: see lua/inherit.lua. */
   readonly signature: readonly string[];
-  /** Indexes of its params in ARGV, by name. */
+  /** Indexes of its params among what the head contains, by name. */
   readonly params: Readonly<Record<string, number>>;
   /** The same of `full` and `unit`. */
   readonly own: Readonly<Record<string, number>>;
@@ -24,22 +37,33 @@ export interface Layout {
   readonly asked: readonly Slot[];
   readonly isVariable: boolean;
   readonly inherit: 'additive' | 'as-is' | 'proportional' | undefined;
-  /** The index in ARGV of the last number. */
-  readonly lastNumber: number;
+  /** How `lua/main.lua` unpacks the head. */
+  readonly headFormat: string;
+  readonly headLength: number;
 }
 
-/** ARGV begins with the time and the mark. */
+/** The head begins with the mark and the cost. */
 const FIRST_NUMBER = 3;
+const MARK_LENGTH = 3;
 
-/** The numbers that are sent with each call, as strings: a client would take longer to convert them. */
-export function argsOf({ policies, inherit }: Plan, now: Millis): string[] {
-  const numbers = policies.flatMap((policy) => numbersOf(policy, now));
-  for (const { algorithm, params } of policies) {
-    if (inherit?.isSigned(algorithm) !== true) continue;
-    if (inherit.keeps !== 'additive') numbers.push(algorithm.inherit?.full(params) ?? 0);
-    numbers.push(algorithm.inherit?.unit?.(params) ?? 1);
-  }
-  return numbers.map(String);
+/** The mark, the cost and the policies' numbers, as `lua/main.lua` describes it, with the options behind them. */
+export function headOf(plan: Plan, mark: string, cost: number, options: string, now: Millis): Buffer {
+  const numbers = [cost, ...plan.policies.flatMap((policy) => numbersOf(policy, now)), ...signaturesOf(plan)];
+  const text = MARK_LENGTH + 8 * numbers.length;
+  const head = Buffer.alloc(text + options.length);
+  head.write(mark, 'latin1');
+  for (const [i, number] of numbers.entries()) head.writeDoubleLE(number, MARK_LENGTH + 8 * i);
+  head.write(options, text, 'latin1');
+  return head;
+}
+
+/** The numbers with which the policies sign their cells. */
+function signaturesOf({ policies, inherit }: Plan): number[] {
+  return policies.flatMap(({ algorithm, params }) => {
+    if (inherit?.isSigned(algorithm) !== true) return [];
+    const unit = algorithm.inherit?.unit?.(params) ?? 1;
+    return inherit.keeps === 'additive' ? [unit] : [algorithm.inherit?.full(params) ?? 0, unit];
+  });
 }
 
 function numbersOf({ algorithm, params }: PlacedPolicy, now: Millis): readonly number[] {
@@ -80,11 +104,13 @@ export function layoutOf({ policies, slots, inherit }: Plan): Layout {
     const cells = Array.from({ length: width }, (_, i) => `cell${i + 1}`);
     return { policy, code: undefined, cells, signature: signatureOf(policy), params: {}, own: {} };
   });
+  const doubles = number - FIRST_NUMBER + 1;
   return {
     slots: all,
     asked,
     isVariable: slots.some(({ grows }) => grows),
     inherit: inherit?.keeps,
-    lastNumber: number - 1,
+    headFormat: `<c${MARK_LENGTH}${'d'.repeat(doubles)}`,
+    headLength: MARK_LENGTH + 8 * doubles,
   };
 }

@@ -1,6 +1,6 @@
--- The lean path: a take in mode 'whole' on a row of fixed size without a frame, which nearly every hit is. script.ts writes
--- the algorithms' code into it, with params and cells as locals, because Redis would create every function and table again
--- at each call. Whatever else it meets is left to the full path, before anything was written.
+-- The lean path: a peek, or a take in mode 'whole', on a row of fixed size without a frame, which nearly every hit is.
+-- lean-path.ts writes the algorithms' code into it, with params and cells as locals, because Redis would create every
+-- function and table again at each call. Whatever else it meets is left to the full path, before anything was written.
 if cost then
   local value
   -- MGET also returns nothing for a key of another type.
@@ -18,19 +18,24 @@ if cost then
   local is_lean = found == mark
   -- @insert convert
   if is_lean then
-    local wait, changed = 0, true
+    local wait, changed = 0, not is_peek
     -- @insert wait
     if wait == 0 then
-      -- @insert charge
       outcome = '1'
+      if changed then
+        -- @insert charge
+      end
     else
-      changed = false
+      outcome, changed = '0', false
       -- @insert strike
-      outcome = '0'
     end
     if not changed then
-      -- The cells as they are stored.
-      if value then report = sub(value, 12) else report = FRESH end
+      if value then
+        report = value
+        if wait == 0 then outcome = '4' else outcome = '3' end
+      else
+        report = FRESH
+      end
     else
       local longest = 0
       -- @insert clear
