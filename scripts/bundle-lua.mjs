@@ -15,31 +15,21 @@ const INLINED = ['check_clock', 'wait_for', 'take', 'clear_in'];
 
 /** @typedef {{ readonly params: string, readonly body: string[] }} LuaFunction */
 
-/** @param {string} folder */
+/** The Lua files in a folder of the library. @param {string} folder */
 function luaIn(folder) {
-  const files = readdirSync(join(src, folder), { recursive: true }).map(String).sort();
+  const files = readdirSync(src, { recursive: true }).map(String).sort();
   return files
-    .filter((file) => file.endsWith('.lua'))
-    .map((file) => ({ name: basename(file, '.lua'), text: readFileSync(join(src, folder, file), 'utf8') }));
+    .filter((file) => file.startsWith(folder) && file.endsWith('.lua'))
+    .map((file) => ({ name: basename(file, '.lua'), text: readFileSync(join(src, file), 'utf8') }));
 }
 
 const shell = luaIn('stores/redis/lua');
 const arithmetic = shell.find(({ name }) => name === 'arithmetic')?.text ?? '';
-const constants = new Map(
-  [...arithmetic.matchAll(/^local (\w+) = (.+)$/gm)].map(([, name = '', value = '']) => [name, value]),
-);
 
-/**
- * Without comments, indentation and empty lines, and with the values of arithmetic.lua in place of their names: a function
- * that refers to a local of another one costs more to create.
- * @param {string} text
- */
+/** Without comments, indentation and empty lines. @param {string} text */
 function stripped(text) {
   const lines = text.split('\n').map((line) => line.replace(/(^|\s)--(?! @insert).*$/, '').trim());
-  return lines
-    .filter((line) => line !== '' && !constants.has(/^local (\w+) = /.exec(line)?.[1] ?? ''))
-    .map((line) => line.replaceAll(/(?<![\w.])\w+/g, (name) => constants.get(name) ?? name))
-    .join('\n');
+  return lines.filter((line) => line !== '').join('\n');
 }
 
 /** The words of a declaration such as `-- @params limit per`. @param {string} text @param {string} tag */

@@ -60,7 +60,8 @@ export function leanPath(layout: Layout): LeanPath {
       (slot) => `if not is_peek then\nlocal cost = 1\n${code(slot, 'take')}\nchanged = true\nend`,
     ),
     clear: each(asked, (slot) => longest(slot, 'clear_in', 'longest')),
-    report: `report = pack('<${doubles}', ${names})`,
+    'pack cells': `report = pack('<${doubles}', ${names})`,
+    'pack row': `report = pack('<c3d${doubles}', mark, expires, ${names})`,
     'is fresh': others.length === 0 ? '' : `is_fresh = is_fresh and not (${others.join(' or ')})`,
   });
   const check = each(asked, (slot) => code(slot, 'check_clock'));

@@ -113,7 +113,8 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
       const keys = batch.map(({ hit }) => keyOf(prefix, hit.key));
       const distinct = keys.length > 1 && new Set(keys).size === keys.length;
       const options = `${distinct ? 'd' : ''}${clock === undefined ? '' : clock.now()}`;
-      const cost = commonCost(batch);
+      // Clients that exchange text are sent words, which their owners can read.
+      const cost = connection.binary ? commonCost(batch) : -1;
       const words = cost < 0 ? wordsOf(batch) : [];
       const argsAt = (now: Millis) => {
         const head = script.head(cost, options, now);

@@ -24,6 +24,11 @@ export interface ScriptPlan extends Script {
 
 const scripts = new Map<string, Script>();
 
+/** The constants of lua/arithmetic.lua, by name. */
+const CONSTANTS = new Map(
+  Array.from(SHELL.arithmetic.matchAll(/^local (\w+) = (.+)$/gm), ([, name, value]) => [name, value]),
+);
+
 export function scriptPlan(plan: Plan): ScriptPlan {
   const known = plan.policies.map(({ refill }) => (refill === undefined ? 0 : 1));
   const places = plan.policies.map(({ offset }) => offset);
@@ -54,8 +59,18 @@ function assemble(plan: Plan): Script {
     lean,
     'full path': fullPath(layout),
   });
-  const source = `local HEAD_LENGTH = ${layout.headLength}\n${main}`;
+  const source = withConstants(`local HEAD_LENGTH = ${layout.headLength}\n${main}`);
   return { source, sha: createHash('sha1').update(source).digest('hex') };
+}
+
+/**
+ * Writes the values of constants where their names are. A function that refers to a local of another function takes longer
+ * to create, and Redis creates all functions again at each call.
+ */
+function withConstants(source: string): string {
+  return source
+    .replaceAll(/^local (\w+) = .+\n/gm, (line, name: string) => (CONSTANTS.has(name) ? '' : line))
+    .replaceAll(/(?<![\w.])\w+\b(?! = )/g, (name) => CONSTANTS.get(name) ?? name);
 }
 
 /** The full path as a function. It uses no other local of the script: Lua limits how many a function may use. */

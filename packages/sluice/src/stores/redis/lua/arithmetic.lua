@@ -1,5 +1,5 @@
--- What every file may use: scripts/bundle-lua.mjs writes the values where the names are. Mirrors the constants and isFarAhead
--- of engine/contract.ts.
+-- What every file may use: script.ts writes the values where the names are. Mirrors the constants and isFarAhead of
+-- engine/contract.ts.
 local floor = math.floor
 local ceil = math.ceil
 local max = math.max

@@ -41,19 +41,22 @@ if cost then
       -- @insert clear
       longest = longest + keep
       if longest > 3155760000000 then longest = 3155760000000 end
-      -- @insert report
       local is_fresh = longest == 0
       -- @insert is fresh
       local result
       if is_fresh then
+        -- @insert pack cells
         call('DEL', key)
       elseif clock + longest <= expires then
+        -- @insert pack cells
         result = pcall('SETRANGE', key, '11', report)
       else
         -- A row that is used again is kept half as long again: most writes then leave the expiry as it is.
         if expires > 0 then longest = longest * 1.5 end
         expires = ceil(clock + longest)
-        result = pcall('SET', key, mark .. pack('<d', expires) .. report, 'PXAT', expires)
+        -- @insert pack row
+        if wait == 0 then outcome = '4' else outcome = '3' end
+        result = pcall('SET', key, report, 'PXAT', expires)
       end
       if result ~= LENGTH and type(result) == 'table' and result.err then outcome, failure = nil, result.err end
     end

@@ -22,7 +22,7 @@
 --
 -- Returns the time as a double, then for each hit one of these characters and what follows it:
 --   0, 1  a take or peek that did not pass, or passed; then what `report` returns
---   3, 4  the same; then the row as it is stored, which the hit has not changed
+--   3, 4  the same; then the row as it is stored
 --   2     any other hit; then as doubles allowed (1 or 0), taken, the rest of a manual block and the delay of a booked turn;
 --         then what `report` returns
 -- If hits failed: an array of that, without them, and for each of them its index and the error.
