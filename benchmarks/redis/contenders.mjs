@@ -147,6 +147,27 @@ export const contenders = {
       });
     },
   },
+  'sluice-fixed': {
+    label: 'sluice, fixedWindow',
+    async make({ limit, window, port }) {
+      const { fixedWindow } = await import('sluice');
+      return sluice(await ioredis(port), fixedWindow({ limit, per: window }));
+    },
+  },
+  'sluice-sliding': {
+    label: 'sluice, slidingWindow',
+    async make({ limit, window, port }) {
+      const { slidingWindow } = await import('sluice');
+      return sluice(await ioredis(port), slidingWindow({ limit, per: window }));
+    },
+  },
+  'sluice-leaky': {
+    label: 'sluice, leakyBucket',
+    async make({ limit, rate, window, port }) {
+      const { leakyBucket } = await import('sluice');
+      return sluice(await ioredis(port), leakyBucket({ size: limit, dripRate: window / rate }));
+    },
+  },
   'sluice-log': {
     label: 'sluice, slidingLog',
     async make({ limit, window, port }) {

@@ -11,6 +11,14 @@ import { Redis } from 'ioredis';
 const SENT = ['evalsha', 'eval', 'multi', 'exec', 'ping'];
 const SAMPLE = 1000;
 
+/** Number of commands and microseconds since the last CONFIG RESETSTAT. */
+export async function spentOn(control) {
+  const stats = await control.info('commandstats');
+  const all = SENT.map((name) => new RegExp(`cmdstat_${name}:calls=(\\d+),usec=(\\d+)`).exec(stats));
+  const sum = (column) => all.reduce((total, found) => total + Number(found?.[column] ?? 0), 0);
+  return { calls: sum(1), usec: sum(2) };
+}
+
 export async function freePort() {
   const probe = createServer().listen(0);
   await once(probe, 'listening');
@@ -34,13 +42,7 @@ export async function startServer() {
     port,
     control,
     version: (await control.info('server')).match(/redis_version:(\S+)/)[1],
-    /** Number of commands and microseconds since the last CONFIG RESETSTAT. */
-    async spent() {
-      const stats = await control.info('commandstats');
-      const all = SENT.map((name) => new RegExp(`cmdstat_${name}:calls=(\\d+),usec=(\\d+)`).exec(stats));
-      const sum = (column) => all.reduce((total, found) => total + Number(found?.[column] ?? 0), 0);
-      return { calls: sum(1), usec: sum(2) };
-    },
+    spent: () => spentOn(control),
     usedMemory: async () => Number((await control.info('memory')).match(/used_memory:(\d+)/)[1]),
     /** Bytes of a key by MEMORY USAGE, averaged over some keys. */
     async keySize() {

@@ -7,12 +7,16 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { median } from '../report.mjs';
 import { contenders, peerNames } from './contenders.mjs';
+import { answerOf } from '../turns.mjs';
 import { goals } from './goals.mjs';
 import { startServer } from './server.mjs';
 import { describe } from './tables.mjs';
 import { workloads } from './workloads.mjs';
 
 const WORKER = new URL('worker.mjs', import.meta.url);
+const SERVER_TIME = new URL('server-time.mjs', import.meta.url);
+/** Short turns for the server's time. */
+const TURNS = 100;
 const SLUICES = ['sluice', 'sluice-node', 'sluice-three'];
 const limiters = [...SLUICES, ...peerNames, 'bare'];
 const everyone = [...limiters, 'ping'];
@@ -49,16 +53,17 @@ async function measureAll(server, scale, rounds) {
   const bytes = await measure('bytes', limiters, [], { times: 1 });
   const logs = ['sluice-log', 'rolling'];
   const log = { room: await measure('log', logs, ['room']), full: await measure('log', logs, ['full']) };
-  const flood = {
-    alone: (await measure('flood', ['sluice-deny'], ['', 1], { times: 1 }))['sluice-deny'],
-    many: (await measure('flood', ['sluice-deny'], ['', MANY], { times: 1 }))['sluice-deny'],
-  };
 
   const spent = {};
   for (const roundTrip of ROUND_TRIPS)
     spent[roundTrip] = await measure('spent', ['sluice', 'sluice-deny'], [roundTrip, MANY]);
 
-  const found = { load, two, bytes, log, flood, spent };
+  progress('server time');
+  await server.control.flushall();
+  const time = await answerOf(SERVER_TIME, server.port, Math.ceil(TURNS * scale));
+  progress('');
+
+  const found = { load, two, time, bytes, log, spent };
   return describe({ ...found, goals: goals(found), version: server.version, rounds });
 }
 

@@ -6,7 +6,7 @@ const label = (name) => contenders[name].label;
 const thousands = (value) => `${(value / 1000).toFixed(1)}k`;
 const ratio = (value) => `${value.toFixed(2)}×`;
 
-export function describe({ load, two, bytes, log, flood, spent, goals, version, rounds }) {
+export function describe({ load, two, time, bytes, log, spent, goals, version, rounds }) {
   return [
     `Redis ${version}, 10k keys in random order. Checks per second with 256 in flight, and median latency in µs with one check\nin flight. Figures in brackets are multiples of the bare EVALSHA.\n`,
     loadTable(load.live, two),
@@ -14,8 +14,8 @@ export function describe({ load, two, bytes, log, flood, spent, goals, version, 
     serverTable(load, bytes),
     '\nOne key with 10,000 recorded actions: server time per check in microseconds, and the bytes of the key.\n',
     logTable(log),
-    '\nA flood on one key that admits one check per 100 ms, with denyCache: figures per 100 ms, and denials of the first wave, which is\nsent before any denial is known.\n',
-    floodTable(flood),
+    '\nServer time of a single check in microseconds, contenders in turns of 128 checks. In brackets: as a multiple of the bare EVALSHA.\n',
+    timeTable(time),
     '\nA flood of 256 callers on one key that admits 1,000 checks per second, after its burst is used up, with latency injected into\neach round trip: decisions per second, the share of the rate that was admitted, the median and the 99.9th percentile of the\nlatency in milliseconds, and script calls per admitted check.\n',
     spentTable(spent),
     '\nGoals\n',
@@ -73,17 +73,10 @@ function logTable({ room, full }) {
   return table(['', 'allowed', 'denied', 'bytes'], rows);
 }
 
-function floodTable(flood) {
-  const rows = Object.entries({ 'one by one': flood.alone, '256 at once': flood.many }).map(
-    ([name, figures]) => [
-      name,
-      ...['checks', 'allowed', 'asked', 'calls'].map((figure) =>
-        (figures[figure] / figures.denials).toFixed(1),
-      ),
-      figures.first,
-    ],
-  );
-  return table(['', 'checks', 'allowed', 'denied by the store', 'script calls', 'denied, first wave'], rows);
+function timeTable({ live, denied }) {
+  const cell = (figures) => (figures ? `${figures.usec.toFixed(1)} (${ratio(figures.times)})` : '');
+  const rows = Object.keys(live).map((name) => [label(name), cell(live[name]), cell(denied[name])]);
+  return table(['', 'single, live', 'single, denied'], rows);
 }
 
 function spentTable(spent) {

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { contenders } from './contenders.mjs';
-import { bytes, flood, log, spent, workloads } from './workloads.mjs';
+import { bytes, log, spent, workloads } from './workloads.mjs';
 
 const [scenario, name, port, scaleText, ...rest] = process.argv.slice(2);
 const scale = Number(scaleText);
@@ -15,12 +15,11 @@ const [roundTrip, inFlight = 1] = rest.map(Number);
  * Duration of a measurement in milliseconds, after a warm-up of half that time. A shorter one would measure how the
  * client's code is compiled.
  */
-const PATIENCE = 1000 * Math.max(scale, 0.1);
+const PATIENCE = 800 * Math.max(scale, 0.1);
 const scenarios = {
   load: () => load(workloads[rest[0]].make(scale)),
   bytes: fill,
   log: checkLog,
-  flood: floodOne,
   spent: floodSpent,
 };
 const made = (limits) => contenders[name].make({ ...limits, port: Number(port) });
@@ -90,33 +89,6 @@ async function checkLog() {
   await record(key, actions);
   await ready();
   return checkAll(contender, () => key, { count: 1000 });
-}
-
-/**
- * Measures a flood on one key. Counts the hits that reached the store and were denied, and the number of retryAfter periods that
- * passed. Hits of the first wave, which is sent before any denial is known, are counted separately.
- */
-async function floodOne() {
-  const { limits, key } = flood();
-  const { check } = await made(limits);
-  const wave = () => Promise.all(Array.from({ length: inFlight }, () => check(key)));
-  const isAsked = ({ allowed, source }) => !allowed && source === 'store';
-  const first = (await wave()).filter(isAsked).length;
-  await ready();
-  const started = performance.now();
-  const span = limits.window / limits.rate;
-  const found = { checks: 0, allowed: 0, asked: 0, first };
-  let elapsed = 0;
-  while (elapsed < 20 * span) {
-    for (const decision of await wave()) {
-      found.checks++;
-      if (decision.allowed) found.allowed++;
-      if (isAsked(decision)) found.asked++;
-    }
-    await nextTurn();
-    elapsed = performance.now() - started;
-  }
-  return { ...found, denials: elapsed / span };
 }
 
 /**

@@ -4,7 +4,8 @@
 
 local function count_at(p, c, now)
   if c.count == 0 or c.start + p.per <= now + TIME_EPSILON then return 0 end
-  if p.first <= p.per and is_far_ahead(c.start, now, p.per) then return 0 end
+  local is_ahead = is_far_ahead(c.start, now, p.per)
+  if is_ahead and p.first <= p.per then return 0 end
   return c.count
 end
 

@@ -4,8 +4,10 @@
 
 local function debt_at(p, c, now)
   local left = c.debt - (now - c.since)
-  if left > 0 and not is_far_ahead(c.since, now, p.credit) then return left end
-  return 0
+  if left <= 0 then return 0 end
+  local is_ahead = is_far_ahead(c.since, now, p.credit)
+  if is_ahead then return 0 end
+  return left
 end
 
 local function available(p, c, now)

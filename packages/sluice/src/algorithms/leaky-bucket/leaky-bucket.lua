@@ -3,7 +3,10 @@
 -- @cells level since
 
 local function drips_by(p, c, now)
-  if c.since > now and is_far_ahead(c.since, now, ceil(p.size / p.dripSize) * p.dripRate) then return INF end
+  if c.since > now then
+    local is_ahead = is_far_ahead(c.since, now, ceil(p.size / p.dripSize) * p.dripRate)
+    if is_ahead then return INF end
+  end
   return max(0, floor((now + TIME_EPSILON - c.since) / p.dripRate))
 end
 
@@ -12,8 +15,10 @@ local function level_after(p, c, drips)
 end
 
 local function drips_until(p, c, estimate, cost)
-  if level_after(p, c, estimate) + cost - p.size > 0 then return estimate + 1 end
-  if level_after(p, c, estimate - 1) + cost - p.size > 0 then return estimate end
+  local level = level_after(p, c, estimate)
+  if level + cost - p.size > 0 then return estimate + 1 end
+  local before = level_after(p, c, estimate - 1)
+  if before + cost - p.size > 0 then return estimate end
   return estimate - 1
 end
 
@@ -25,7 +30,8 @@ end
 local function wait_for(p, c, now, cost)
   if cost > p.size then return INF end
   local passed = drips_by(p, c, now)
-  local over = level_after(p, c, passed) + cost - p.size
+  local level = level_after(p, c, passed)
+  local over = level + cost - p.size
   if over <= 0 then return 0 end
   local drips = drips_until(p, c, passed + ceil(over / p.dripSize), cost)
   return c.since + drips * p.dripRate - now

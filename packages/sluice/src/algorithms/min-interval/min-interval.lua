@@ -4,8 +4,10 @@
 
 local function left(p, c, now)
   local wait = c.next - now
-  if wait > TIME_EPSILON and not is_far_ahead(c.next - p.every, now, p.every) then return wait end
-  return 0
+  if wait <= TIME_EPSILON then return 0 end
+  local is_ahead = is_far_ahead(c.next - p.every, now, p.every)
+  if is_ahead then return 0 end
+  return wait
 end
 
 local function available(p, c, now)

@@ -3,7 +3,8 @@
 -- @cells spent next since
 
 local function next_of(p, c, now)
-  if is_far_ahead(c.since, now, p.window) then return 0 end
+  local is_ahead = is_far_ahead(c.since, now, p.window)
+  if is_ahead then return 0 end
   return c.next
 end
 
@@ -20,7 +21,8 @@ end
 local function spent(p, c, now)
   local next = next_of(p, c, now)
   if p.freshEmpty == 1 and next == 0 then return p.stored end
-  if is_far_ahead(c.since, now, p.window) then return 0 end
+  local is_ahead = is_far_ahead(c.since, now, p.window)
+  if is_ahead then return 0 end
   local time = ticks(p, now)
   local due = ticks(p, c.next)
   return max(0, min(c.spent, p.stored) - max(0, time - due) / p.refill)

@@ -5,7 +5,8 @@
 local function is_wrong(p, c, now)
   local written = c.since
   if c.since == c.blocked_until then written = c.since - c.length end
-  return is_far_ahead(written, now, p.within)
+  local is_ahead = is_far_ahead(written, now, p.within)
+  return is_ahead
 end
 
 local function block_left(p, c, now)

@@ -4,8 +4,10 @@
 
 local function window_start(p, c, now)
   local start = floor((now + TIME_EPSILON) / p.per) * p.per
-  if c.start > start and not is_far_ahead(c.start, now, p.per) then return c.start end
-  return start
+  if c.start <= start then return start end
+  local is_ahead = is_far_ahead(c.start, now, p.per)
+  if is_ahead then return start end
+  return c.start
 end
 
 local function count_in(p, c, start)
@@ -36,7 +38,8 @@ local function wait_for(p, c, now, cost)
   local start = window_start(p, c, now)
   local count = count_in(p, c, start)
   local older = previous_in(p, c, start)
-  if estimate(p, now, start, count, older) + cost <= p.limit then return 0 end
+  local used = estimate(p, now, start, count, older)
+  if used + cost <= p.limit then return 0 end
   local room = p.limit - cost
   if count <= room then return start + p.per * (1 - (room - count) / older) - now end
   return start + p.per + p.per * (1 - room / count) - now

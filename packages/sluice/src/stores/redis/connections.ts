@@ -17,13 +17,13 @@ export interface Connection {
   readonly client: object;
   /** Whether the keys of one call must share a slot. */
   readonly cluster: boolean;
-  /** Whether replies arrive as bytes. If false, the script is asked to reply in hexadecimal, which a string can hold. */
+  /** Whether arguments and replies may be bytes. If false, they are exchanged in hexadecimal, which a string can hold. */
   readonly binary: boolean;
   evaluate(
     command: 'EVALSHA' | 'EVAL',
     script: string,
     keys: readonly string[],
-    args: readonly string[],
+    args: readonly (string | Buffer)[],
   ): Promise<unknown>;
   /** Closes the connections that the store itself opened. A client that the store was given stays open. */
   close?(): void;
@@ -143,6 +143,6 @@ export function custom(client: CommandClient): Connection {
     cluster: client.cluster === true,
     binary: false,
     evaluate: (command, script, keys, args) =>
-      client.send([command, script, String(keys.length), ...keys, ...args]),
+      client.send([command, script, String(keys.length), ...keys, ...args.map(String)]),
   };
 }

@@ -110,13 +110,16 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
     queue.inFlight++;
     try {
       const { script, prefix } = queue;
-      const time = clock === undefined ? '' : String(clock.now());
       const keys = batch.map(({ hit }) => keyOf(prefix, hit.key));
       const distinct = keys.length > 1 && new Set(keys).size === keys.length;
-      const head = [`${connection.binary ? '' : 'x'}${distinct ? 'd' : ''}${time}`, script.mark];
-      const words = batch.map(({ hit }) => wordOf(hit));
-      const hits = words.every((word) => word === words[0]) ? [words[0]] : words;
-      const argsAt = (now: Millis) => [...head, ...script.args(now), ...hits];
+      const options = `${distinct ? 'd' : ''}${clock === undefined ? '' : clock.now()}`;
+      // Clients that exchange text are sent words, which their owners can read.
+      const cost = connection.binary ? commonCost(batch) : -1;
+      const words = cost < 0 ? wordsOf(batch) : [];
+      const argsAt = (now: Millis) => {
+        const head = script.head(cost, options, now);
+        return connection.binary ? [head, ...words] : ['x', head.toString('hex'), ...words];
+      };
       settle(queue.plan, batch, await evaluate(script, keys, argsAt));
       if (!answered) {
         answered = true;
@@ -133,7 +136,7 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
   async function evaluate(
     script: ScriptPlan,
     keys: readonly string[],
-    argsAt: (now: Millis) => readonly string[],
+    argsAt: (now: Millis) => readonly (string | Buffer)[],
   ): Promise<unknown> {
     let args = argsAt(clock?.now() ?? Date.now());
     let known = true;
@@ -162,6 +165,19 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
       connection.close?.();
     },
   };
+}
+
+/** The cost of all hits if they are takes in mode 'whole' with the same cost; otherwise -1. */
+function commonCost(batch: readonly Pending[]): number {
+  const { cost } = batch[0].hit;
+  const isCommon = batch.every(({ hit }) => hit.verb === 'take' && hit.mode === 'whole' && hit.cost === cost);
+  return isCommon ? cost : -1;
+}
+
+/** One word per hit, or a single one if all are equal. */
+function wordsOf(batch: readonly Pending[]): string[] {
+  const words = batch.map(({ hit }) => wordOf(hit));
+  return words.every((word) => word === words[0]) ? words.slice(0, 1) : words;
 }
 
 function wordOf({ verb, mode, cost, span, of }: Hit): string {

@@ -7,8 +7,13 @@ import { describe, hasMore } from '../../engine/decide.ts';
 import { bookedDecision, decisionOf, heldDecision, policyState, unitsOf } from '../../engine/decision.ts';
 import { StoreError } from '../../internal/errors.ts';
 
+/** The outcomes of a hit that passed, of one that has details, and of those that have the row as it is stored. */
 const PASSED = '1'.charCodeAt(0);
 const DETAILED = '2'.charCodeAt(0);
+const STORED = '3'.charCodeAt(0);
+const STORED_PASSED = '4'.charCodeAt(0);
+/** Bytes of a row before its cells: the mark and the expiry. */
+const BEFORE_CELLS = 11;
 
 /** Variable-length rows, which stay on the server. */
 const NO_ROWS: VariableRows = { get: () => new Float64Array(), put: () => 0 };
@@ -31,8 +36,8 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
   return (hit) => {
     const outcome = bytes[at++];
     const detailed = outcome === DETAILED;
-    const allowed = detailed ? double() === 1 : outcome === PASSED;
-    const taken = detailed ? double() : allowed ? hit.cost : 0;
+    const allowed = detailed ? double() === 1 : outcome === PASSED || outcome === STORED_PASSED;
+    const taken = detailed ? double() : allowed && hit.verb === 'take' ? hit.cost : 0;
     const block = detailed ? double() : 0;
     const delay = detailed ? double() : 0;
     let decision: Decision;
@@ -52,6 +57,7 @@ export function decisionsIn(reply: unknown, plan: Plan): (hit: Hit) => Decision 
       const takenAt = isDated ? double() : 0;
       if (isDated && taken > 0) decision = heldDecision(decision, takenAt);
     } else {
+      if (outcome >= STORED) at += BEFORE_CELLS;
       for (let i = 0; i < width; i++) cells[i] = double();
       decision = describe(policies, cells, 0, now, NO_ROWS, block, allowed, taken, asked(hit));
     }

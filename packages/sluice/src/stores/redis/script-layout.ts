@@ -1,7 +1,20 @@
-/** The layout that the script of a plan needs: where the policies' cells are in the row, and their numbers in ARGV. */
+/** The layout that the script of a plan needs: where the policies' cells are in the row, and their numbers in the head. */
 import type { Millis, PlacedPolicy, Plan } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
-import { ALGORITHMS, type LuaAlgorithm } from './lua.ts';
+import { ALGORITHMS } from './lua.ts';
+
+/** An algorithm's Lua file, as scripts/bundle-lua.mjs has prepared it. */
+export interface LuaAlgorithm {
+  /** Names of the params, in the order in which the script receives them. */
+  readonly params: readonly string[];
+  readonly cells: readonly string[];
+  /** Algorithms whose modules this one uses. */
+  readonly includes: readonly string[];
+  /** A chunk that returns the table of the algorithm's functions. */
+  readonly module: string;
+  /** Statements by function, for the lean path; none for variable-length rows. */
+  readonly inlined: Readonly<Record<string, string>>;
+}
 
 /** A policy that has cells in the row. */
 export interface Slot {
@@ -14,9 +27,9 @@ export interface Slot {
   readonly cells: readonly string[];
   /** The numbers that sign the policy's cells, of which it sends `full` and `unit` (see lua/inherit.lua). */
   readonly signature: readonly string[];
-  /** Indexes of the policy's params in ARGV, by name. */
+  /** Indexes of the policy's params among the numbers of the head, by name. */
   readonly params: Readonly<Record<string, number>>;
-  /** Indexes of `full` and `unit` in ARGV. */
+  /** Indexes of `full` and `unit` among the numbers of the head. */
   readonly own: Readonly<Record<string, number>>;
 }
 
@@ -27,22 +40,33 @@ export interface Layout {
   readonly asked: readonly Slot[];
   readonly isVariable: boolean;
   readonly inherit: 'additive' | 'as-is' | 'proportional' | undefined;
-  /** The index in ARGV of the last number. */
-  readonly lastNumber: number;
+  /** How `lua/main.lua` unpacks the head. */
+  readonly headFormat: string;
+  readonly headLength: number;
 }
 
-/** Index in ARGV of the first number, after the time and the mark. */
+/** Index of the first of the policies' numbers in the unpacked head, after the mark and the cost. */
 const FIRST_NUMBER = 3;
+const MARK_LENGTH = 3;
 
-/** The numbers that are sent with each call. They are strings, because a client would take longer to convert them. */
-export function argsOf({ policies, inherit }: Plan, now: Millis): string[] {
-  const numbers = policies.flatMap((policy) => numbersOf(policy, now));
-  for (const { algorithm, params } of policies) {
-    if (inherit?.isSigned(algorithm) !== true) continue;
-    if (inherit.keeps !== 'additive') numbers.push(algorithm.inherit?.full(params) ?? 0);
-    numbers.push(algorithm.inherit?.unit?.(params) ?? 1);
-  }
-  return numbers.map(String);
+/** The mark, the cost and the policies' numbers, as described in `lua/main.lua`, followed by the options. */
+export function headOf(plan: Plan, mark: string, cost: number, options: string, now: Millis): Buffer {
+  const numbers = [cost, ...plan.policies.flatMap((policy) => numbersOf(policy, now)), ...signaturesOf(plan)];
+  const text = MARK_LENGTH + 8 * numbers.length;
+  const head = Buffer.alloc(text + options.length);
+  head.write(mark, 'latin1');
+  for (const [i, number] of numbers.entries()) head.writeDoubleLE(number, MARK_LENGTH + 8 * i);
+  head.write(options, text, 'latin1');
+  return head;
+}
+
+/** The numbers with which the policies sign their cells. */
+function signaturesOf({ policies, inherit }: Plan): number[] {
+  return policies.flatMap(({ algorithm, params }) => {
+    if (inherit?.isSigned(algorithm) !== true) return [];
+    const unit = algorithm.inherit?.unit?.(params) ?? 1;
+    return inherit.keeps === 'additive' ? [unit] : [algorithm.inherit?.full(params) ?? 0, unit];
+  });
 }
 
 function numbersOf({ algorithm, params }: PlacedPolicy, now: Millis): readonly number[] {
@@ -83,11 +107,13 @@ export function layoutOf({ policies, slots, inherit }: Plan): Layout {
     const cells = Array.from({ length: width }, (_, i) => `cell${i + 1}`);
     return { policy, code: undefined, cells, signature: signatureOf(policy), params: {}, own: {} };
   });
+  const doubles = number - FIRST_NUMBER + 1;
   return {
     slots: all,
     asked,
     isVariable: slots.some(({ grows }) => grows),
     inherit: inherit?.keeps,
-    lastNumber: number - 1,
+    headFormat: `<c${MARK_LENGTH}${'d'.repeat(doubles)}`,
+    headLength: MARK_LENGTH + 8 * doubles,
   };
 }

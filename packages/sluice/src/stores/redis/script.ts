@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { Millis, Plan } from '../../engine/contract.ts';
 import { inserted, leanPath } from './lean-path.ts';
 import { SHELL } from './lua.ts';
-import { argsOf, codeOf, type Layout, layoutOf, type Slot } from './script-layout.ts';
+import { codeOf, headOf, type Layout, layoutOf, type Slot } from './script-layout.ts';
 
 export interface Script {
   readonly sha: string;
@@ -15,45 +15,70 @@ export interface Script {
 
 /** A plan as its script needs it. */
 export interface ScriptPlan extends Script {
-  /** Three characters that distinguish rows of one signature from those of others. */
-  readonly mark: string;
-  /** The policies' numbers. They are strings, because clients take longer to convert them. */
-  args(now: Millis): readonly string[];
+  /**
+   * The head of a call, as described in `lua/main.lua`. The cost is -1 unless every hit is a take in mode 'whole' with the same
+   * cost. `now` is the caller's time, from which a policy may compute the numbers that it sends.
+   */
+  head(cost: number, options: string, now: Millis): Buffer;
 }
 
 const scripts = new Map<string, Script>();
 
+/** The constants of lua/arithmetic.lua, by name. */
+const CONSTANTS = new Map(
+  Array.from(SHELL.arithmetic.matchAll(/^local (\w+) = (.+)$/gm), ([, name, value]) => [name, value]),
+);
+
 export function scriptPlan(plan: Plan): ScriptPlan {
-  const moving = plan.policies.some(({ algorithm }) => algorithm.redis !== undefined);
-  const fixed = argsOf(plan, 0);
   const known = plan.policies.map(({ refill }) => (refill === undefined ? 0 : 1));
   const places = plan.policies.map(({ offset }) => offset);
   const shape = `${plan.signature} ${places.join(',')} ${known.join(',')}`;
   const script = scripts.get(shape) ?? assemble(plan);
   scripts.set(shape, script);
+  // Tells the rows of one signature from those of others.
   const mark = createHash('sha1').update(plan.signature).digest('base64url').slice(0, 3);
-  return { ...script, mark, args: moving ? (now) => argsOf(plan, now) : () => fixed };
+  const isMoving = plan.policies.some(({ algorithm }) => algorithm.redis !== undefined);
+  let last: { readonly cost: number; readonly options: string; readonly head: Buffer } | undefined;
+  return {
+    ...script,
+    head(cost, options, now) {
+      if (!isMoving && last?.cost === cost && last.options === options) return last.head;
+      const head = headOf(plan, mark, cost, options, now);
+      last = { cost, options, head };
+      return head;
+    },
+  };
 }
 
 function assemble(plan: Plan): Script {
   const layout = layoutOf(plan);
-  const { setup, word, lean } = leanPath(layout);
-  const source = inserted(SHELL.main, {
-    setup: [fullPath(layout), `local FIRST_WORD = ${layout.lastNumber}`, setup].join('\n'),
-    word,
+  const { numbers, setup, lean } = leanPath(layout);
+  const format = layout.headFormat.slice(0, '<c3d'.length + numbers.length);
+  const main = inserted(SHELL.main, {
+    setup: `local ${['mark', 'cost', ...numbers].join(', ')} = unpack_struct('${format}', head)\n${setup}`,
     lean,
+    'full path': fullPath(layout),
   });
+  const source = withConstants(`local HEAD_LENGTH = ${layout.headLength}\n${main}`);
   return { source, sha: createHash('sha1').update(source).digest('hex') };
 }
 
 /**
- * The full path as a Lua function. It uses no local variables of the script, because each of them would cost time at every call.
+ * Replaces the names of constants by their values. A function that refers to a local of another function takes longer to create,
+ * and Redis creates all functions again at each call.
  */
+function withConstants(source: string): string {
+  return source
+    .replaceAll(/^local (\w+) = .+\n/gm, (line, name: string) => (CONSTANTS.has(name) ? '' : line))
+    .replaceAll(/(?<![\w.])\w+\b(?! = )/g, (name) => CONSTANTS.get(name) ?? name);
+}
+
+/** The full path as a Lua function. It uses no other local of the script, because Lua limits how many a function may use. */
 function fullPath(layout: Layout): string {
   const names = layout.asked.map(({ policy }) => policy.algorithm.name);
   const needed = new Set(names.flatMap((name) => [...codeOf(name).includes, name]));
   return [
-    'local function full_path(mark, clock, now, keep)',
+    'local function full_path(mark, clock, now, keep, head)',
     SHELL.arithmetic,
     SHELL.state,
     SHELL[layout.isVariable ? 'variable-rows' : 'fixed-rows'],
@@ -80,6 +105,7 @@ function descriptionOf(layout: Layout): string {
     return places.length === asked.length ? 'policies' : `{ ${places.join(', ')} }`;
   };
   return [
+    `local sent = { unpack_struct('${layout.headFormat}', head) }`,
     `policies = { ${asked.map((slot) => described(slot, layout)).join(',\n')} }`,
     `slots = { ${slots
       .map((slot) =>
@@ -99,7 +125,7 @@ function described(
   const isInherited = inherit !== undefined;
   const { algorithm, grows, refill } = policy;
   const numbers = (indexes: Readonly<Record<string, number>>): string[] =>
-    Object.entries(indexes).map(([name, index]) => `${name} = ARGV[${index}] + 0`);
+    Object.entries(indexes).map(([name, index]) => `${name} = sent[${index}]`);
   const spent = code === undefined ? [] : (algorithm.inherit?.cells.map((cell) => cells[cell]) ?? []);
   const flags = {
     is_variable: grows,

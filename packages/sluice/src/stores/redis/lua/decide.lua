@@ -162,10 +162,14 @@ for i = 1, #policies do
   if policy.algorithm.check_clock then policy.algorithm.check_clock(policy.params, now) end
 end
 
--- Returns the outcome and the report of a hit, or nil, nil and the server's error.
-return function(key, word)
-  local verb, amount, rest = string.match(word, '^(%a?)([^ ]*) ?(.*)$')
-  local cost, span = amount + 0, tonumber(rest)
+-- Returns the outcome and the report of a hit, or nil, nil and the server's error. Without a word it is a take in mode 'whole'.
+return function(key, word, cost)
+  local verb, span = '', nil
+  if word then
+    local amount, rest
+    verb, amount, rest = string.match(word, '^(%a?)([^ ]*) ?(.*)$')
+    cost, span = amount + 0, tonumber(rest)
+  end
   if verb == 'z' then call('DEL', key) end
   local failure = load(key)
   if failure then return nil, nil, failure end

@@ -1,6 +1,6 @@
--- The lean path, for a take in mode 'whole' on a row of fixed size without a frame. Nearly every hit is one. script.ts writes
--- the algorithms' code into it, with params and cells as locals, because Redis would create every function and table again
--- at each call. Everything else is left to the full path, before anything was written.
+-- The lean path, for a peek or a take in mode 'whole' on a row of fixed size without a frame. Nearly every hit is one of these.
+-- lean-path.ts writes the algorithms' code into it, with params and cells as locals, because Redis would create every function
+-- and table again at each call. Everything else is left to the full path, before anything was written.
 if cost then
   local value
   -- MGET also returns nothing for a key of another type.
@@ -18,37 +18,45 @@ if cost then
   local is_lean = found == mark
   -- @insert convert
   if is_lean then
-    local wait, changed = 0, true
+    local wait, changed = 0, not is_peek
     -- @insert wait
     if wait == 0 then
-      -- @insert charge
       outcome = '1'
+      if changed then
+        -- @insert charge
+      end
     else
-      changed = false
+      outcome, changed = '0', false
       -- @insert strike
-      outcome = '0'
     end
     if not changed then
-      -- The cells as they are stored.
-      if value then report = sub(value, 12) else report = FRESH end
+      if value then
+        report = value
+        if wait == 0 then outcome = '4' else outcome = '3' end
+      else
+        report = FRESH
+      end
     else
       local longest = 0
       -- @insert clear
       longest = longest + keep
       if longest > 3155760000000 then longest = 3155760000000 end
-      -- @insert report
       local is_fresh = longest == 0
       -- @insert is fresh
       local result
       if is_fresh then
+        -- @insert pack cells
         call('DEL', key)
       elseif clock + longest <= expires then
+        -- @insert pack cells
         result = pcall('SETRANGE', key, '11', report)
       else
         -- A row that is used again is kept half as long again, so that most writes leave the expiry as it is.
         if expires > 0 then longest = longest * 1.5 end
         expires = ceil(clock + longest)
-        result = pcall('SET', key, mark .. pack('<d', expires) .. report, 'PXAT', expires)
+        -- @insert pack row
+        if wait == 0 then outcome = '4' else outcome = '3' end
+        result = pcall('SET', key, report, 'PXAT', expires)
       end
       if result ~= LENGTH and type(result) == 'table' and result.err then outcome, failure = nil, result.err end
     end

@@ -2,14 +2,16 @@
 -- the full path and the lean path together into one script per plan.
 --
 -- KEYS: one per hit.
--- ARGV: 1 the time in milliseconds, or '' for the server's time; an x before it asks for a reply in hexadecimal, and a d
---         after that says that the keys are all different
---       2 the mark, three bytes that stand for the plan's signature
---       then the policies' params in order, and the numbers that inherit.lua needs
---       then one word per hit, or a single one if all are equal. A take in mode 'whole' is its cost alone. Any other hit
---         is a letter for the verb or mode, and the cost. For r (reserve), b (block) and a (take in mode 'always') a
---         space and the span follow; for n (renew), f (refund) and l (release) a space and the instant at which the place
---         was taken, if it is known.
+-- ARGV: 1 the head, packed: the mark, three bytes that stand for the plan's signature; then as doubles the cost of every hit,
+--         the policies' params in order, and the numbers that inherit.lua needs. The cost is -1 unless every hit is a take
+--         in mode 'whole' with the same cost. Text may follow: a d if the keys are all different, and the time in
+--         milliseconds, if it is not the server's that counts
+--       then, if the cost is -1, one word per hit, or a single one if all are equal. A take in mode 'whole' is its cost
+--         alone. Any other hit is a letter for the verb or mode, and the cost. For r (reserve), b (block) and a (take in
+--         mode 'always') a space and the span follow; for n (renew), f (refund) and l (release) a space and the instant at
+--         which the place was taken, if it is known.
+--       Clients that exchange text instead of bytes send an x first and the head in hexadecimal. The reply to them is also
+--         in hexadecimal.
 --
 -- A row is the mark, then as doubles the instant at which it expires by the server's clock, the cells, and the signatures
 -- of inherit.lua. Most values are just a row. While a key is manually blocked, or several versions of a limiter (plans with
@@ -18,41 +20,52 @@
 -- version changes only its own section. Plans with variable-length rows always write a frame. Behind the cells they have
 -- (head, tail, base, position, capacity) of each such row, then the entries; positions count from the section's beginning.
 --
--- Returns the time as a double, then per hit '1' or '0' for a take that passed or did not, or '2' and as doubles allowed
--- (1 or 0), taken, the rest of a manual block and the delay of a booked turn; then what `report` returns. If hits failed:
--- an array of that, without them, and for each of them its index and the error.
+-- Returns the time as a double, then for each hit one of these characters and what follows it:
+--   0, 1  a take or peek that did not pass, or passed; then what `report` returns
+--   3, 4  the same; then the row as it is stored
+--   2     any other hit; then as doubles allowed (1 or 0), taken, the rest of a manual block and the delay of a booked turn;
+--         then what `report` returns
+-- If hits failed: an array of that, without them, and for each of them its index and the error.
 
-local call, pcall, pack, unpack_struct, sub = redis.call, redis.pcall, struct.pack, struct.unpack, string.sub
+local call, pcall, pack, unpack_struct = redis.call, redis.pcall, struct.pack, struct.unpack
 
 local time = call('TIME')
 local clock = time[1] * 1000 + time[2] / 1000 -- the server's, by which values expire
-local given, mark = ARGV[1], ARGV[2]
 local now, keep = clock, 0 -- keep: how much longer than necessary a row is kept
-local hex, distinct = false, false
-if given ~= '' then
-  if sub(given, 1, 1) == 'x' then hex, given = true, sub(given, 2) end
-  if sub(given, 1, 1) == 'd' then distinct, given = true, sub(given, 2) end
+local head, first_word = ARGV[1], 1
+local hex, distinct
+if #head ~= HEAD_LENGTH then
+  if head == 'x' then
+    hex, first_word = true, 2
+    head = string.gsub(ARGV[2], '..', function(digits) return string.char(tonumber(digits, 16)) end)
+  end
+  local options = string.sub(head, HEAD_LENGTH + 1)
+  distinct = string.sub(options, 1, 1) == 'd'
+  if distinct then options = string.sub(options, 2) end
   -- An injected clock may stand still or go back, but values expire by the server's.
-  if given ~= '' then now, keep = given + 0, 86400000 end
+  if options ~= '' then now, keep = options + 0, 86400000 end
 end
 
 -- @insert setup
 local out, size, failed = nil, 1, nil
-local word, decide
+local word, is_peek, decide
 
 for j = 1, #KEYS do
   local key = KEYS[j]
   local outcome, report, failure
   -- A hit without its own word uses the previous hit's word.
-  local own = ARGV[FIRST_WORD + j]
+  local own = ARGV[first_word + j]
   if own and own ~= word then
-    word = own
-    -- @insert word
+    word, cost, is_peek = own, tonumber(own), false
+    if not cost and string.sub(word, 1, 1) == 'k' then cost, is_peek = tonumber(string.sub(word, 2)), true end
   end
   -- @insert lean
   if not outcome and not failure then
-    decide = decide or full_path(mark, clock, now, keep)
-    outcome, report, failure = decide(key, word)
+    if not decide then
+      -- @insert full path
+      decide = full_path(mark, clock, now, keep, head)
+    end
+    outcome, report, failure = decide(key, word, cost)
   end
   if failure then
     failed = failed or {}
