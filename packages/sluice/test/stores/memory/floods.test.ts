@@ -5,45 +5,45 @@ import { manualClock } from '../../../src/testing/index.ts';
 
 const START = 1_700_000_000_000;
 
-test('keeps 300,000 keys separate', () => {
+test('keeps 100,000 keys separate', () => {
   const clock = manualClock(START);
   const store = memory({ clock });
   const limiter = createLimiter(gcra({ limit: 2, per: '1h' }), { store });
   let passed = 0;
   for (let round = 0; round < 3; round++) {
-    for (let i = 0; i < 300_000; i++) if (limiter.take(`key ${i}`).allowed) passed++;
+    for (let i = 0; i < 100_000; i++) if (limiter.take(`key ${i}`).allowed) passed++;
   }
-  expect(passed).toBe(600_000);
-  expect(store.size).toBe(300_000);
+  expect(passed).toBe(200_000);
+  expect(store.size).toBe(100_000);
 });
 
-test('3 million invented keys evict no denied or blocked key by default', {
+test('keeps a million keys by default, and evicts no denied or blocked key in a flood of 1.5 million', {
   timeout: 240_000,
 }, () => {
-  const limiter = createLimiter('5/h');
+  const store = memory();
+  const limiter = createLimiter('5/h', { store });
   const victims = Array.from({ length: 1000 }, (_, i) => `victim ${i}`);
   for (const victim of victims) limiter.take(victim, 5);
   limiter.block('blocked', '1d');
   const before = process.memoryUsage().arrayBuffers;
   let most = 0;
-  for (let i = 0; i < 3_000_000; i++) {
+  for (let i = 0; i < 1_500_000; i++) {
     limiter.take(`invented ${i}`);
     if (i % 50_000 === 0) most = Math.max(most, process.memoryUsage().arrayBuffers - before);
   }
-  // Two generations of the table, and one that is not garbage-collected yet. Without a bound, 5 million keys take twice as much.
+  // The manual block has a row of its own.
+  expect(store.size).toBe(1_000_001);
+  // Two generations of the table, and one that is not garbage-collected yet.
   expect(most).toBeLessThan(200 * 2 ** 20);
   for (const victim of victims) expect(limiter.take(victim).allowed).toBe(false);
   expect(limiter.take('blocked').policy).toBe('block');
 });
 
-test('keeps a million keys by default, and any number with maxKeys: Infinity', { timeout: 60_000 }, () => {
-  const clock = manualClock(START);
-  const sizes = [memory({ clock }), memory({ clock, maxKeys: Infinity })].map((store) => {
-    const limiter = createLimiter('5/h', { store });
-    for (let i = 0; i < 1_000_500; i++) limiter.take(`key ${i}`);
-    return store.size;
-  });
-  expect(sizes).toEqual([1_000_000, 1_000_500]);
+test('keeps any number of keys with maxKeys: Infinity', { timeout: 60_000 }, () => {
+  const store = memory({ clock: manualClock(START), maxKeys: Infinity });
+  const limiter = createLimiter('5/h', { store });
+  for (let i = 0; i < 1_000_500; i++) limiter.take(`key ${i}`);
+  expect(store.size).toBe(1_000_500);
 });
 
 test('memory stays bounded in a flood of a million random keys with maxKeys: 100,000', {
