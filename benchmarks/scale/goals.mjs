@@ -44,7 +44,23 @@ export function goals({ load, hurry, stores, peers, threads, most }) {
       verdict(ofOthers.over === 0),
     ],
     ...postgresGoals(peers),
+    ...threadGoals(threads),
     ['sharedMemory, 2 threads: exactly the limit', `${ofThreads} off`, verdict(ofThreads === 0)],
+  ];
+}
+
+/** Throughput as a multiple of the memory store, and of a single thread. */
+function threadGoals({ hot, keys }) {
+  const row = (goal, least, ratio) => [
+    `sharedMemory: ≥ ${least}× ${goal}`,
+    `${ratio.toFixed(2)}×`,
+    verdict(ratio >= least),
+  ];
+  const scaled = (found) => found['shared 2'].perSecond / found['shared 1'].perSecond;
+  return [
+    row('memory, one key, 1 thread', 0.5, hot['shared 1'].perSecond / hot.memory.perSecond),
+    row('1 thread, one key, 2 threads', 0.9, scaled(hot)),
+    row('1 thread, 10k keys, 2 threads', 1.4, scaled(keys)),
   ];
 }
 

@@ -15,7 +15,7 @@ const { half, twice, flood } = phases;
 const { burst, limit } = twice.limits;
 
 export function describe(found) {
-  const { load, hurry, stores, peers, threads, bytes, versions, rounds } = found;
+  const { load, hurry, stores, peers, threads, bytes, versions, rounds, threadRounds } = found;
   return [
     `${versions}. Nodes with their own client, store and limiter, in two processes, on one key with a burst of ${number(burst)}. Paced load:\n${number(limit)} units are replenished per second, and the nodes make ${number(half.perSecond)} (half) or ${number(twice.perSecond)} (twice) checks per second. Columns: store calls per\ndecision (in brackets, script calls, each of which carries several); units above the bound in the worst window; admitted units\nas a share of those that could have been admitted.\n`,
     loadTable(load),
@@ -31,13 +31,14 @@ export function describe(found) {
     bytesTable(bytes),
     '\nGoals, at 16 nodes\n',
     table(['goal', 'measured', ''], goals(found)),
-    `\n${notes(rounds)}`,
+    `\n${notes(rounds, threadRounds)}`,
   ].join('\n');
 }
 
 const notes = (
   rounds,
-) => `16 nodes and threads: median of ${rounds} rounds; all other figures: one round. For units above a limit, the worst round counts. Each figure
+  threadRounds,
+) => `16 nodes and Postgres beside its peer: median of ${rounds} rounds; threads: of ${threadRounds}; all other figures: one round. For units above a limit, the worst round counts. Each figure
 comes from new processes on an empty store, warmed up with other keys and other nodes; contenders take turns. A single node runs
 in one process. Nodes, server and harness share the machine, so more nodes do not mean more cores. Concurrent direct checks are
 batched, so a script call carries several. A check is decided at some time between its request and its answer, so units count as
@@ -45,7 +46,8 @@ above the bound only if they were requested and answered within a window that al
 admitted are the burst and what is replenished, or all requested units if that is less. Leases hold back an eighth of the
 burst, once, and last a quarter of the time in which the burst is replenished: at half the load, each of 16 nodes makes about 78
 decisions in that time. At ${number(limit)} units per second a denial lasts 0.1 ms, which leaves denyCache little to remember. ipc: one of the
-processes decides for all. Postgres: an unlogged table, fsync off, 8 connections per process.`;
+processes decides for all. Postgres: an unlogged table, fsync off, 8 connections per process;
+rate-limiter-flexible uses the logged table that it creates.`;
 
 function byNodes(found, cells) {
   return Object.entries(found).flatMap(([nodes, figures]) =>
