@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
@@ -6,8 +7,11 @@ const nest11 = fileURLToPath(new URL('runtimes/nest-11/node_modules/', import.me
 
 const SOAK = 'packages/sluice/test/soak/soak.test.ts';
 
-/** Set by stryker.config.mjs: the only tests to run. None of them needs a server. */
+/** Set by stryker.config.mjs: the only tests to run. */
 const mutated = process.env['MUTATE_TESTS']?.split(' ');
+/** A test that uses a server asks for its port. */
+const needsServers =
+  mutated === undefined || mutated.some((file) => readFileSync(file, 'utf8').includes('inject('));
 
 export default defineConfig({
   test: {
@@ -42,7 +46,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
-    globalSetup: mutated === undefined ? ['packages/test-support/src/servers.ts'] : [],
+    globalSetup: needsServers ? ['packages/test-support/src/servers.ts'] : [],
     setupFiles: ['packages/sluice/test/support/seed.ts'],
     coverage: {
       provider: 'v8',
