@@ -11,8 +11,8 @@ const target = (folder, code, tests) => ({
 });
 
 /**
- * The code that is changed, and the tests that should notice. Choose tests that are fast, because most of them run once for
- * each change, and that need no server: vitest.config.ts starts none.
+ * The code that is changed, and the tests that should notice. Choose fast tests, because most of them run once for each
+ * change.
  */
 const targets = {
   engine: target(
@@ -23,7 +23,6 @@ const targets = {
       'engine/several-plans',
       'algorithms/algorithms',
       'stores/memory/memory',
-      'testing/conformance',
       'http/more-after',
       'wrappers/leased/leased-verbs',
     ],

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
@@ -21,14 +22,21 @@ class LongFilesFirst extends BaseSequencer {
   }
 }
 
-/** Set by stryker.config.mjs: the only tests to run. None of them needs a server. */
+/** Set by stryker.config.mjs: the only tests to run. */
 const mutated = process.env['MUTATE_TESTS']?.split(' ');
+/** A test that uses a server asks for its port. */
+const needsServers = mutated?.some((file) => readFileSync(file, 'utf8').includes('inject(')) ?? false;
 
 export default defineConfig({
   test: {
     projects:
       mutated !== undefined
-        ? [{ extends: true, test: { include: mutated, isolate: false } }]
+        ? [
+            {
+              extends: true,
+              test: { include: mutated, isolate: false, globalSetup: needsServers ? globalSetup : [] },
+            },
+          ]
         : [
             {
               // In a group of its own, because a process is only used again if the next test may share it.

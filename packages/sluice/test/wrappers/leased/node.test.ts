@@ -110,6 +110,15 @@ describe('with a lease in hand', () => {
   });
 });
 
+test('what is left of a lease is returned at its end if it would be missed until the end of a window', async () => {
+  const limiter = limiterOf({ day: DAY, log: slidingLog({ limit: 10_000, per: '1m' }) });
+  await warm(limiter);
+  clock.set(clock.now() + 6000);
+  await limiter.take('alice');
+  await settled();
+  expect(asked.filter((what) => what.startsWith('refund'))).toHaveLength(1);
+});
+
 test('after close, every hit asks the store', async () => {
   const limiter = limiterOf(BUCKET);
   await warm(limiter);

@@ -143,6 +143,13 @@ describe('onFailure: { local: 1 / processes }', () => {
     expect(delays).toEqual([0, 2000, 4000]);
   });
 
+  test('denies a key for about one window, however much it attempts in mode always', async () => {
+    const clock = manualClock();
+    const limiter = limiterOver(gcra({ limit: 60, per: '1m' }), { local: 0.5 }, { clock });
+    expect((await limiter.take('k', { cost: 1000, mode: 'always' })).taken).toBe(59.5);
+    expect((await limiter.take('k')).retryAfter).toBe(61_000);
+  });
+
   test('allows exactly a 49th of the limit, and at least one unit', async () => {
     const limiter = limiterOver('98/day fixed-window', { local: 1 / 49 });
     expect((await limiter.take('k', 2)).allowed).toBe(true);
