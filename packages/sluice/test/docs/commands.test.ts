@@ -111,7 +111,7 @@ const FORMS: readonly (readonly [RegExp, (...groups: string[]) => void])[] = [
   [/^npm run ([\w:]+) -w (\S+)$/, (script, name) => checkScript(script, workspace(name))],
   [/^npm run bench -- (.+)$/, checkBenchmark],
   [/^npm run soak -- (.+)$/, checkSoak],
-  [/^TARGET=(\S+) npm run mutate$/, checkMutate],
+  [/^TARGET=(\S+) npm run mutate(?: -- --(?:incremental|mutate \S+))?$/, checkMutate],
   [/^npx changeset(?: (?:version|status|publish|add))?$/, () => checkScript('changeset')],
   [
     /^(?:SEED=\d+ )?npx vitest(?: run)?(?: ([\w./-]+))?(?: -t (?:'(.+)'|(\S+)))?$/,
@@ -184,7 +184,7 @@ const placeOf = ({ page, line }: Block): string => `${page}:${line}`;
 
 describe('a block', () => {
   test('is in a language that the tests cover, or shows output or a drawing', () => {
-    const known = ['', 'ts', 'js', 'sh', 'yaml', 'json', 'lua'];
+    const known = ['', 'ts', 'js', 'sh', 'yaml', 'json', 'lua', 'diff'];
     expect(blocks.filter(({ language }) => !known.includes(language)).map(placeOf)).toEqual([]);
   });
 
