@@ -256,8 +256,14 @@ describe('the store as a key sees it', () => {
 });
 
 describe('hits that wait for a slow store', () => {
-  const hitOf = (cost: number): Hit =>
-    ({ verb: 'take', plan: planSent(DAY), key: 'k', cost, mode: 'whole', span: 0 }) as Hit;
+  const hitOf = (cost: number): Hit => ({
+    verb: 'take',
+    plan: planSent(DAY),
+    key: 'k',
+    cost,
+    mode: 'whole',
+    span: 0,
+  });
   const denied = { allowed: false } as Decision;
 
   test('are served in order by one request, and what none of them could use is refunded', async () => {
