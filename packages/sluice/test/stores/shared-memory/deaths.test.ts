@@ -102,7 +102,7 @@ test('a thread may die before any write of a take', { timeout: 60_000 }, () => {
     vi.unstubAllGlobals();
 
     const slot = lives.open(...tag);
-    const row = [...layout.cells.slice(slot / 2 + ROW_CELL, slot / 2 + ROW_CELL + INLINE)];
+    const row = Array.from(layout.cells.slice(slot / 2 + ROW_CELL, slot / 2 + ROW_CELL + INLINE));
     lives.close();
     audit(handle);
     expect([old, next]).toContainEqual(row);
