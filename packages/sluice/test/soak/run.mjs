@@ -21,7 +21,7 @@ const { status } = spawnSync(
     join(root, 'node_modules/vitest/vitest.mjs'),
     'run',
     'packages/sluice/test/soak/',
-    '--project=all',
+    '--project=soak',
     '--disableConsoleIntercept=true',
   ],
   {
