@@ -56,7 +56,7 @@ test('the server answers as the page shows', async () => {
   }
   expect(statuses).toEqual([200, 200, 200, 429, 429]);
 
-  const shown = blockAfter('The last command shows what a client is told');
+  const shown = blockAfter('The last command shows the response that a denied');
   for (const name of ['RateLimit-Policy', 'RateLimit', 'Retry-After', 'Content-Type']) {
     const [, value = ''] = new RegExp(`^${name}: (.*)$`, 'm').exec(shown) ?? [];
     // The number of seconds depends on the time of the request.
