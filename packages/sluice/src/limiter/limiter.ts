@@ -55,9 +55,10 @@ export function createLimiter(
   const isPlain = typeof policies !== 'function' && Object.keys(tiers).length === 0;
   if (inherit !== undefined) {
     oneOf('createLimiter.inherit', inherit, INHERIT);
-    // Such a limiter inherits only from one of the same name, and a name derived from the policies changes with them.
+    // A limiter inherits only from limiters with the same name, and a default name, which is derived from the policies, changes
+    // with them.
     if (name === undefined && isPlain)
-      throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, 'for inherit');
+      throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, '', 'is required with inherit');
   }
   bound('createLimiter.maxWaiting', maxWaiting);
   const store = storeOf(given, name);
@@ -152,7 +153,7 @@ export function createLimiter(
       try {
         return await call();
       } finally {
-        // The call is done. If the release fails, the lease ends by itself.
+        // The call is done. If the release fails, the place is freed when its lease ends.
         ignoreFailure(() => verbs.release(key, { cost, tier, of: decision }));
       }
     },

@@ -35,7 +35,7 @@ export type FixedWindowParams = {
   readonly per: Millis;
   /**
    * If 0, windows are multiples of `per`. Otherwise, a window opens with the first request and lasts this long, which is `per`,
-   * or another duration if several plans open windows in the same rows.
+   * or a different duration if several plans open windows in the same rows.
    */
   readonly first: Millis;
 };
@@ -46,7 +46,9 @@ export type CalendarWindowParams = {
   readonly timeZone: string;
 };
 
-/** The algorithm for windows with these starts and ends. `isWrong` tells whether a start can only come from a wrong clock. */
+/**
+ * The algorithm for windows with these starts and ends. `isWrong` returns whether only a wrong clock can have written this start.
+ */
 function windows<P extends { readonly limit: number } & Params>(
   name: string,
   startAt: (params: P, now: Millis) => Millis,
