@@ -51,7 +51,13 @@ export function createLimiter(
   ]);
   if (name !== undefined) keyOf(name, 'createLimiter.name');
   if (typeof tiers !== 'object' || tiers === null || Array.isArray(tiers))
-    throw new SluiceError('ERR_OPTIONS', 'createLimiter.tiers', tiers);
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'createLimiter.tiers',
+      tiers,
+      '',
+      'must be an object with policies by tier',
+    );
   const isPlain = typeof policies !== 'function' && Object.keys(tiers).length === 0;
   if (inherit !== undefined) {
     oneOf('createLimiter.inherit', inherit, INHERIT);

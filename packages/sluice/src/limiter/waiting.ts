@@ -29,7 +29,7 @@ const ALL_KEYS = 2;
 /** The `retryAfter` of a denial if units are available, but earlier callers are waiting for them. */
 const SOON: Millis = 100;
 
-/** Faults that do not go away by themselves. A waiter rejects with them. */
+/** Faults that do not go away by themselves. The promise of a waiter rejects with such a fault. */
 const LASTING: ReadonlySet<StoreFault> = new Set(['wrong-type', 'no-permission', 'script', 'unknown']);
 
 /** Used instead of a decision while the store is temporarily unavailable. The waiter keeps waiting and tries again. */

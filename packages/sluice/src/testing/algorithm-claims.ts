@@ -94,7 +94,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a sliding window reduces the weight of the older count, and computes the exact wait, even beyond its end',
+    name: 'a sliding window reduces the weight of the older count, and computes the exact wait, even beyond the window',
     policies: slidingWindow({ limit: 10, per: '1s' }),
     steps: [
       [500, take(10), { allowed: true, remaining: 0, resetAfter: 1500 }],
@@ -164,7 +164,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a release with a decision frees the place of that decision, and does nothing after its lease has ended',
+    name: 'a release with a decision frees the place of that decision, and does nothing after the lease has ended',
     policies: concurrency({ limit: 3, lease: '10s' }),
     steps: [
       [0, takePlace('a'), passed(2, 10_000)],
@@ -180,7 +180,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'renew starts a new lease, and takes a lost place again even beyond the limit',
+    name: 'renew starts a new lease, and takes a lost place back even if that exceeds the limit',
     policies: concurrency({ limit: 2, lease: '10s' }),
     steps: [
       [0, takePlace('a'), passed(1, 10_000)],

@@ -94,7 +94,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'reset: changed limits start fresh, and do not affect the state of the previous limits',
+    name: 'reset: a key starts fresh under changed limits, and its state under the previous limits is not affected',
     policies: all(10),
     options: { inherit: 'reset', tiers },
     steps: [

@@ -18,7 +18,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'partial mode takes as much as fits',
+    name: 'partial mode takes as many units as are available',
     policies: '5/s',
     steps: [
       [0, take({ cost: 3, mode: 'partial' }), { allowed: true, taken: 3, remaining: 2 }],
@@ -30,7 +30,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'partial mode takes at most what every policy has available',
+    name: 'partial mode takes no more units than every policy has available',
     policies: { few: '5/s', many: '10/s fixed-window' },
     steps: [
       [0, take({ cost: 8, mode: 'partial' }), { allowed: true, taken: 5, policies: { 1: { remaining: 5 } } }],
@@ -79,7 +79,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'reserve books a future turn, cancel gives it back once, and a turn that cannot be booked is not charged',
+    name: 'reserve books a future turn, cancel gives the turn back only once, and a turn that cannot be booked is not charged',
     policies: gcra({ limit: 10, per: '1s', burst: 1 }),
     steps: [
       [0, (limiter) => limiter.reserve('k'), { delay: 0, decision: { allowed: true, taken: 1 } }],
@@ -116,7 +116,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a manual block denies until its end, and a reset ends it and makes the key fresh',
+    name: 'a manual block denies the key until the block ends, and a reset ends the block and makes the key fresh',
     policies: '5/s',
     steps: [
       [
@@ -242,7 +242,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'taking several keys charges all of them or none',
+    name: 'takeMany charges all of its keys or none',
     policies: '3/s',
     steps: [
       [

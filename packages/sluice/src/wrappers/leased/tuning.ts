@@ -81,7 +81,7 @@ export const PLENTY: number = 1 / 8;
 /** Fraction of a log's rate. Up to this demand, leases of a log last τ, although the store remembers their entries for longer. */
 export const LIGHT_LOG_LOAD: number = 2 / 3;
 
-// Constants that decide when a node asks the store, and what it returns (decision 20, "When a node asks").
+// Constants that decide when a node requests units, and which units it returns (decision 20, "When a node asks").
 
 /** The next batch is fetched when the remaining units last for fewer round trips than this. */
 export const FETCH_AHEAD = 3;

@@ -40,7 +40,7 @@ export class Breaker {
   #failures = 0;
   /** When a failure was last counted. */
   #countedAt: Millis = -Infinity;
-  /** Number of the last hit that was sent before that failure was counted. */
+  /** Number of the last hit that had been sent when a failure was last counted. */
   #countedTo = 0;
   /** Number of probes in flight. */
   #probing = 0;
