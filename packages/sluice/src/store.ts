@@ -1,6 +1,6 @@
 /**
  * The entry `sluice/store`, for authors of stores, wrappers and algorithms. It exports the data that a limiter sends to a store,
- * the contract of algorithms, the engine that applies an algorithm to a hit, and a store on top of any compare-and-swap service.
+ * the contract of algorithms, the engine that decides on hits, and a store on top of any compare-and-swap service.
  */
 export type {
   ConcurrencyOptions,

@@ -1,5 +1,6 @@
 /**
- * Finds algorithms by name. A plan that crosses a socket contains only their names, and the receiving process looks them up here.
+ * Finds algorithms by name. A plan that crosses a socket contains only the names of its algorithms, and the receiving process
+ * looks them up here.
  */
 import type { Algorithm } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
@@ -18,7 +19,13 @@ export function algorithmsByName(option: string, others: readonly Algorithm[] = 
   const byName = new Map(own.map((algorithm) => [algorithm.name, algorithm]));
   for (const algorithm of others) {
     if (typeof algorithm?.name !== 'string' || byName.has(algorithm.name))
-      throw new SluiceError('ERR_OPTIONS', option, algorithm, 'give each algorithm a name of its own');
+      throw new SluiceError(
+        'ERR_OPTIONS',
+        option,
+        algorithm,
+        '',
+        'must contain algorithms with unique names',
+      );
     byName.set(algorithm.name, algorithm);
   }
   return byName;

@@ -6,7 +6,7 @@ export interface AlgorithmEntry {
   /** Validates the options and creates a policy. */
   readonly factory: (options: never) => Policy;
   /**
-   * The algorithms that the factory's policies can have. Usually there is one, but `fixedWindow` has another one for calendar
+   * The algorithms that the factory's policies can have. Usually there is only one, but `fixedWindow` also has one for calendar
    * units.
    */
   readonly algorithms: readonly Algorithm[];

@@ -1,12 +1,12 @@
 /** The types that all parts of Sluice share: the state of a key, algorithms, policies, hits, decisions and stores. */
 
-/** An instant or a duration, in float64 milliseconds. Instants count from 1970. */
+/** An instant or a duration, in milliseconds as a float64. An instant is the time since 1970. */
 export type Millis = number;
 
-/** A table of rows. Each row starts at an offset. A row of zeros is a fresh key. */
+/** The cells of a table of rows. Each row starts at an offset. A row of zeros belongs to a fresh key. */
 export type Cells = Float64Array;
 
-/** A value, or a promise of it, as returned by a store that may be synchronous or asynchronous. */
+/** A value, or a promise of it. Synchronous stores return values, and asynchronous stores return promises. */
 export type MaybePromise<T> = T | Promise<T>;
 
 /** The type `T` if the store answers synchronously, or `Promise<T>` if it answers with promises. */
@@ -25,8 +25,9 @@ export const TIME_EPSILON: Millis = 0.0005;
 const SKEW: Millis = 10_000;
 
 /**
- * Whether a row was written so far in the future that the clock must have been wrong at that time. This is the case if it is more
- * than one window ahead, and by more than two reasonably accurate clocks differ. Such a row counts as fresh.
+ * Whether the time at which a row was written is so far in the future that the clock must have been wrong. This is the case if
+ * that time is more than one window ahead, and ahead by more than two reasonably accurate clocks can differ. Such a row is
+ * treated as fresh.
  */
 export function isFarAhead(written: Millis, now: Millis, window: Millis): boolean {
   const ahead = written - now;
@@ -52,22 +53,23 @@ export interface Algorithm<P extends Params = Params> {
   /** Charges the cost unconditionally, even if that overdraws the row. */
   take(params: P, row: Cells, at: number, now: Millis, cost: number): void;
   /**
-   * Gives units back, at most until the key is fully replenished. With `takenAt`, which requires the `hold` capability, it gives
-   * back only what was taken at that instant, and nothing if that has expired or was given back before.
+   * Gives units back, at most until the key is fully replenished. If `takenAt` is given, which requires the `hold` capability,
+   * only units that were taken at that instant are given back, and none if these units have expired or were given back before.
    */
   give(params: P, row: Cells, at: number, now: Millis, cost: number, takenAt?: Millis): void;
   /** How long until the row is fully replenished and may be dropped. */
   clearIn(params: P, row: Cells, at: number, now: Millis): Millis;
 
   /**
-   * The whole of a plain check in one call, for speed: `waitFor`, then `take` if that is 0, then `available` and `clearIn`.
-   * Returns the wait, writes the other two to `out[0]` and `out[1]`, and computes exactly what the four functions do.
+   * Makes a plain check in one call, for speed: `waitFor`, then `take` if the wait is 0, then `available` and `clearIn`. Returns
+   * the wait, and writes the results of `available` and `clearIn` to `out[0]` and `out[1]`. All results must be exactly those of
+   * the four functions.
    */
   attempt?(params: P, row: Cells, at: number, now: Millis, cost: number, out: Cells): Millis;
 
   /**
-   * How units come back, if that is the same for every row. If undefined, the engine calls `waitFor` for each row. `limit`
-   * and `window` are the values that the policy announces, which may be larger than what its params admit.
+   * How units come back, if they come back in the same way in every row. If undefined, the engine calls `waitFor` for each row.
+   * `limit` and `window` are the values that the policy announces, which may be larger than what its params admit.
    */
   refill?(params: P, limit: number, window: Millis): 'even' | 'whole' | undefined;
 
@@ -76,7 +78,7 @@ export interface Algorithm<P extends Params = Params> {
 
   /** For algorithms whose overdraft lasts until it is paid off, so that a future turn can be booked by taking it now. */
   readonly booking?: {
-    /** How much of a cost that does not fit may be charged so that one unit is allowed again within `span`. */
+    /** How much of a cost that exceeds the available units may be charged so that one unit is allowed again within `span`. */
     overdraft(params: P, row: Cells, at: number, now: Millis, cost: number, span: Millis): number;
   };
 
@@ -100,24 +102,33 @@ export interface Algorithm<P extends Params = Params> {
   };
 
   /**
-   * For algorithms whose units can be debited now and spent elsewhere, up to `span` later, without admitting more in any window.
-   * docs/decisions/0020-strict-leases.md has the proof.
+   * For algorithms whose units can be debited now and spent elsewhere before a lease of duration `span` ends, without admitting
+   * more than the limit in any window. docs/decisions/0020-strict-leases.md has the proof.
    */
   readonly lease?:
     | {
-        /** The longest span while the limit is exhausted, as a fraction of the policy's window. Default 1/10. */
+        /** The longest lease while the limit is exhausted, as a fraction of the policy's window. Default 1/10. */
         readonly shortPart?: number;
-        /** The policy that the store runs and announces to make up for the delay. Default: the same policy. */
+        /**
+         * The policy that the store applies and announces, to make up for the delay between debit and use. Default: the original
+         * policy.
+         */
         reduced?(
           params: P,
           span: Millis,
           short: Millis,
         ): Pick<Policy, 'params'> & Partial<Pick<Policy, 'limit' | 'window'>>;
-        /** Number of units that come back by themselves within the span. Default 0. Leases do not return them a second time. */
+        /**
+         * Number of units that come back by themselves during a lease of this duration. Default 0. A lease does not return these
+         * units, because the store already has them again.
+         */
         leak?(params: P, span: Millis): number;
-        /** How long the units of a debit may be spent, given the row's `resetAfter` after the debit. Default: the whole span. */
+        /**
+         * How long the units of a debit may be spent. `resetAfter` is that of the row after the debit. Default: the whole
+         * duration of the lease.
+         */
         lasts?(params: P, resetAfter: Millis): Millis;
-        /** Params that record a debit at a later instant, at most a span from now. Default: the same params. */
+        /** Params that record a debit at a later instant, at most `span` from now. Default: the same params. */
         dated?(params: P, span: Millis): P;
       }
     | undefined;
@@ -133,7 +144,7 @@ export interface Algorithm<P extends Params = Params> {
     maxWidth(params: P): number;
   };
 
-  /** For algorithms whose Redis script needs other numbers than the values of their params in order. */
+  /** For algorithms whose Redis script needs arguments that are not simply the values of their params, in order. */
   readonly redis?: {
     args(params: P, now: Millis): readonly number[];
   };
@@ -145,11 +156,14 @@ export interface Policy {
   readonly algorithm: Algorithm;
   /** The algorithm's numbers, in the form that it expects. */
   readonly params: Params;
-  /** The most that is allowed simultaneously. */
+  /** The maximum number of units that are allowed simultaneously. */
   readonly limit: number;
   /** The duration in which the whole limit comes back. */
   readonly window: Millis;
-  /** The duration of the rate, if it is not `window`. A burst that is smaller than the rate comes back sooner. */
+  /**
+   * The duration that the rate refers to, if it differs from `window`. A burst that is smaller than the rate comes back in less
+   * time.
+   */
   readonly per?: Millis | undefined;
 }
 
@@ -182,7 +196,7 @@ export interface Plan {
   readonly id: string;
   /** Plans with the same name and signature share a key's row. Plans with different signatures count separately. */
   readonly signature: string;
-  /** How rows that were written under other limits are converted. If undefined, they are read as they are. */
+  /** How rows that were written under different limits are converted. If undefined, such rows are read unchanged. */
   readonly inherit?: Inheritance | undefined;
 }
 
@@ -204,23 +218,26 @@ export interface VariableRows {
   put(pointer: number, row: Cells): number;
 }
 
-/** How a plan converts rows that were written under other limits. */
+/** How a plan converts rows that were written under different limits. */
 export interface Inheritance {
-  /** Keeps the used units ('additive'), the remaining units ('as-is'), or the used share of the limit ('proportional'). */
+  /** Keeps the used units ('additive'), the remaining units ('as-is'), or the used fraction of the limit ('proportional'). */
   readonly keeps: 'additive' | 'as-is' | 'proportional';
   /**
-   * Where the signatures start in a row. A signature holds the numbers under which a slot was written. For 'additive', this is
-   * its unit. Otherwise, it is its full amount and its unit, and for 'as-is' also the end of their validity. Zeros mean that the
-   * slot is not signed yet.
+   * Offset in the row at which the signatures start. The signature of a slot holds the numbers of the policy that wrote the slot:
+   * the unit for 'additive', the full amount and the unit for 'proportional', and for 'as-is' also the instant until which these
+   * numbers are valid. Zeros mean that the slot is not signed yet.
    */
   readonly offset: number;
   /** Offset in the row at which each of the plan's policies is signed, or −1 if the policy is not signed. */
   readonly signedAt: readonly number[];
-  /** Whether rows are signed for this algorithm. Cells that count units mean the same under all limits. */
+  /**
+   * Whether rows are signed for this algorithm. For 'additive', cells that count units need no signature, because they mean the
+   * same under all limits.
+   */
   isSigned(algorithm: Algorithm): boolean;
   /** A converted copy of the row that starts at an offset. Undefined if the row was written under this plan's limits. */
   convert(plan: Plan, cells: Cells, at: number, now: Millis): Cells | undefined;
-  /** Signs a row that a hit has changed, and that this plan could have written. */
+  /** Signs a row that was converted to this plan's limits, after a hit has changed the row. */
   sign(hit: Hit, cells: Cells, at: number, now: Millis, decision: Decision): void;
   /** How much longer the row must be kept for any of the plans that wrote it. */
   keptFor(plan: Plan, cells: Cells, at: number, now: Millis): Millis;
@@ -235,7 +252,7 @@ export type Mode = 'whole' | 'partial' | 'always';
 /** The operations of a store. */
 export type Verb = 'take' | 'peek' | 'refund' | 'release' | 'renew' | 'reserve' | 'block' | 'reset';
 
-/** A request of a limiter to a store. It is plain data, so that it can cross a socket. */
+/** A request from a limiter to a store. It is plain data, so that it can cross a socket. */
 export interface Hit {
   /** The operation. */
   readonly verb: Verb;
@@ -245,12 +262,12 @@ export interface Hit {
   readonly key: string;
   /** The number of units. */
   readonly cost: number;
-  /** What to do if the whole cost does not fit. */
+  /** What to charge if the whole cost is not allowed. */
   readonly mode: Mode;
   /**
    * A duration, whose meaning depends on the verb. For block, it is the duration of the block. For reserve, it is the longest
    * delay that is accepted. For take in mode 'always', it is the longest time that attempts beyond the limit may keep the key
-   * denied, and `Infinity` charges all of them in full.
+   * denied. With `Infinity`, every attempt is charged in full.
    */
   readonly span: Millis;
   /**
@@ -262,8 +279,8 @@ export interface Hit {
 
 /**
  * When a policy's next unit comes back. With `'even'`, units come back one by one, each after `window / limit`. With `'whole'`,
- * all of them come back after `resetAfter`. A number is the milliseconds until one more unit is available, and `Infinity` means
- * never.
+ * all of them come back after `resetAfter`. A number is the time in milliseconds until one more unit is available, and `Infinity`
+ * means never.
  */
 export type Refill = 'even' | 'whole' | Millis;
 
@@ -280,7 +297,7 @@ export function moreAfter({ limit, window, remaining, resetAfter, refill }: Poli
 export interface PolicyState {
   /** The name of the policy within its limiter. */
   readonly name: string;
-  /** The most that is allowed simultaneously. */
+  /** The maximum number of units that are allowed simultaneously. */
   readonly limit: number;
   /** The duration in which the whole limit comes back. */
   readonly window: Millis;
@@ -300,7 +317,10 @@ export interface PolicyState {
 export interface Decision {
   /** Whether the hit is allowed. */
   readonly allowed: boolean;
-  /** Number of units that were charged. It is the cost or 0, and in modes 'partial' and 'always' possibly between the two. */
+  /**
+   * Number of units that were charged. It is the cost or 0 or, in modes 'partial' and 'always', possibly a number between the
+   * two.
+   */
   readonly taken: number;
   /** The limit of the limiting policy, which is the policy that denied or else the one closest to denying. */
   readonly limit: number;
@@ -317,8 +337,8 @@ export interface Decision {
   /** Where the decision was made: in the store, or in a wrapper in front of it. */
   readonly source: 'store' | 'deny-cache' | 'lease' | 'fallback';
   /**
-   * The instant at which a place was taken, by the store's clock. It identifies the place that `release` and `renew` with `{ of:
-   * decision }` act on. Undefined if no place is held (concurrency).
+   * The instant at which a place was taken, according to the store's clock. It identifies the place that `release` and `renew`
+   * with `{ of: decision }` act on. Undefined if no place is held (concurrency).
    */
   readonly at?: Millis | undefined;
 }
@@ -336,12 +356,13 @@ export interface Clock {
 
 /** Options that include a store. */
 export interface WithStore<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
-  /** Where the state of keys lives, such as `redis(client)`. Default: in memory, with synchronous answers. */
+  /** The store that keeps the state of keys, such as `redis(client)`. Default: a store in memory, which answers synchronously. */
   readonly store: Store<R>;
 }
 
 /**
- * Owns atomicity, expiry and the clock. `R` is `Decision` if the store answers synchronously, and `Promise<Decision>` otherwise.
+ * Keeps the state of keys, and is responsible for atomicity, expiry and the clock. `R` is `Decision` if the store answers
+ * synchronously, and `Promise<Decision>` otherwise.
  */
 export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
   /** The timers with which callers wait until an instant that the store announced. */
@@ -354,18 +375,18 @@ export interface Store<R extends MaybePromise<Decision> = MaybePromise<Decision>
   /** Called with each plan when a limiter is created. Throws if the store has no room for the plan's rows. */
   accept?(plan: Plan): void;
   /**
-   * The object that keeps the state, such as the client that the store was given. Default: the store itself. Stores with
-   * the same backend share their keys. A wrapper passes on the backend of the store that it wraps, or that store itself if it has
-   * none.
+   * The object that keeps the state, such as the client that the store was given. Default: the store itself. Stores with the same
+   * backend share their keys. A wrapper passes on the backend of the store that it wraps or, if that store has no backend, the
+   * store itself.
    */
   readonly backend?: object | undefined;
   /** Decides on a hit and stores the result, atomically. */
   apply(hit: Hit): R;
   /**
-   * Returns a function that decides exactly as `apply` does on a `take` of this plan in mode 'whole', in less time; undefined
-   * if there is no shorter way. A wrapper leaves this out, so that it sees every hit.
+   * Returns a function that makes exactly the decisions of `apply` for a `take` of this plan in mode 'whole', but in less time.
+   * Undefined if the store has no fast path for the plan. Wrappers do not implement `taker`, so that they see every hit.
    */
   taker?(plan: Plan): ((key: string, cost: number) => MaybePromise<Decision>) | undefined;
-  /** Ends the store's timers and its own connections. A client that it was given stays open. */
+  /** Stops the store's timers and closes its own connections. A client that was passed to the store stays open. */
   close(): MaybePromise<void>;
 }

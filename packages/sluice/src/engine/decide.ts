@@ -1,8 +1,8 @@
 /**
- * Implements every verb once, for all algorithms. Time is an argument, and the store owns the row.
+ * Implements every verb once, for all algorithms. The current time is an argument, and the store owns the row.
  *
- * Most functions below take the same arguments: the policies, the cells, where in them the row starts, the time, and the
- * variable-length rows. They are separate arguments instead of an object because every check passes through here.
+ * Most functions below take the same arguments: the policies, the cells, the offset at which the row starts, the time, and the
+ * variable-length rows. They are separate arguments instead of an object, because every check calls these functions.
  */
 import type {
   Cells,
@@ -21,8 +21,8 @@ import { rowOf, startOf } from './row.ts';
 type Policies = readonly PlacedPolicy[];
 
 /**
- * Applies a hit to the key's row, which starts at an offset of the cells. `blockedUntil` is the end of a manual block. The store
- * must save that end, and drop the row on 'reset'.
+ * Applies a hit to the key's row, which starts at offset `at` of the cells. `blockedUntil` is the end of a manual block. The
+ * store itself must save the end of a block, and drop the row on 'reset'.
  */
 export function decide(
   hit: Hit,
@@ -36,7 +36,7 @@ export function decide(
   return decideInheriting(hit.plan.inherit, hit, cells, at, now, blockedUntil, rows);
 }
 
-/** Decides on a row that this plan could have written, and signs it with the plan's numbers if the hit changes it. */
+/** Converts the row to this plan's limits and decides. If the hit changes the row, signs it with the plan's numbers. */
 function decideInheriting(
   inherit: Inheritance,
   hit: Hit,
@@ -100,14 +100,14 @@ function decideOnRow(
     const decision = describe(policies, cells, at, now, rows, block, delay === 0, booked ? cost : 0, cost);
     return booked ? bookedDecision(decision, delay) : decision;
   }
-  // A fresh row has nothing to give back and stays fresh, because with a timestamp in it, the key could be denied if the clock
-  // goes back.
+  // A fresh row has nothing to give back. It must stay fresh, because with a timestamp in the row, the key could be denied after
+  // the clock goes back.
   if ((verb === 'refund' || verb === 'release' || verb === 'renew') && !isFresh(hit.plan, cells, at))
     give(policies, cells, at, now, rows, cost, verb !== 'refund', hit.of?.at);
   const holding = verb === 'renew' ? policies.filter(({ algorithm }) => algorithm.hold !== undefined) : [];
   if (holding.length > 0) {
     const fits = block === 0 && waitFor(holding, cells, at, now, rows, cost) === 0;
-    // The holder keeps running whether or not there is room, so its place must count.
+    // The holder keeps running whether or not a place is available, so its place must be counted.
     charge(holding, cells, at, now, rows, cost);
     return describe(policies, cells, at, now, rows, block, fits, cost, cost);
   }
@@ -171,13 +171,13 @@ function fitting(
     if (free < least) least = free;
   }
   const units = Math.floor(least);
-  // `available` multiplies and `waitFor` adds, so the two may round to different sides of a whole unit.
+  // `available` multiplies and `waitFor` adds, so rounding may put their results on different sides of a whole number.
   for (const fewer of [units, units - 1])
     if (fewer >= 1 && waitFor(policies, cells, at, now, rows, fewer) === 0) return fewer;
   return 0;
 }
 
-/** The wait for a turn that can be booked. Infinity if a policy that does not support booking would have to wait. */
+/** The wait for a turn that can be booked. Infinity if a policy does not allow the cost now and does not support booking. */
 function delayOf(
   policies: Policies,
   cells: Cells,
@@ -193,8 +193,9 @@ function delayOf(
 }
 
 /**
- * Charges a denial to the policies that count denials, and everything else to the others, each up to its overdraft within
- * the span. Returns the amount that every one of them was charged, because a refund of more would create units.
+ * Charges the cost to the policies that count denials if `denial` is true, and to all other policies otherwise. Each policy is
+ * charged at most its overdraft within `span`. Returns the smallest amount that a policy was charged, because refunding more than
+ * that would create units.
  */
 function charge(
   policies: Policies,
@@ -257,7 +258,7 @@ function withPlace(
   return heldDecision(decision, policy.algorithm.hold?.takenAt(policy.params, row, startOf(policy, at)));
 }
 
-/** The decision that a row's numbers give after a hit of this cost. */
+/** Creates the decision on a hit of this cost from the numbers in the row after the hit. */
 export function describe(
   policies: Policies,
   cells: Cells,
@@ -296,7 +297,7 @@ function stateOf(
   );
 }
 
-/** How long until one more unit is available. Infinity at the limit, because some algorithms allow any cost. */
+/** How long until one more unit is available. Infinity if the whole limit is available, even for algorithms that allow any cost. */
 export function refillOf(
   { algorithm, params, limit }: PlacedPolicy,
   row: Cells,

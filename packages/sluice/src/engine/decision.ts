@@ -1,6 +1,6 @@
 /**
- * Creates every decision, from a row's numbers, by merging others, by updating an earlier one, or without a store. So all
- * decisions have the same members in the same order, and one rule determines the limiting policy.
+ * Creates all decisions: from the numbers in a row, from other decisions, or without a store. This way, all decisions have the
+ * same members in the same order, and one rule determines the limiting policy.
  */
 import {
   type Decision,
@@ -28,8 +28,8 @@ export function policyState(
 }
 
 /**
- * Creates a decision whose limiting policy is known. It takes arguments instead of an object, because every check passes through
- * here.
+ * Creates a decision whose limiting policy is known. It takes separate arguments instead of an object, because every check calls
+ * this function.
  */
 export function makeDecision(
   { name, limit, remaining, retryAfter, resetAfter }: LimitingNumbers,
@@ -52,7 +52,10 @@ function isMoreLimiting(
   return a.retryAfter > b.retryAfter || (a.retryAfter === b.retryAfter && a.remaining < b.remaining);
 }
 
-/** The decision of all policies of a plan. `block` is how much longer a manual block lasts, or 0 if there is none. */
+/**
+ * The decision that follows from the states of all policies of a plan. `block` is the remaining duration of a manual block, or 0
+ * if there is none.
+ */
 export function decisionOf(
   states: readonly PolicyState[],
   block: Millis,
@@ -75,13 +78,14 @@ export function decisionOf(
 }
 
 /**
- * The decision for a charge that waits for its turn. `retryAfter` is the delay until that turn, not the wait for another charge.
+ * The decision for a charge that waits for its turn. `retryAfter` is the delay until that turn, not the time until another charge
+ * is allowed.
  */
 export function bookedDecision(decision: Decision, delay: Millis): Decision {
   return { ...decision, retryAfter: delay };
 }
 
-/** The decision for a charge that is held until it is released. `at` is the instant that identifies it. */
+/** The decision for a charge that is held until it is released. `at` is the instant that identifies the place. */
 export function heldDecision(decision: Decision, at: Millis | undefined): Decision {
   return { ...decision, at };
 }
@@ -129,8 +133,8 @@ export function agedDenial(denial: Decision, age: Millis): Decision {
 /**
  * A decision that a node makes without the store, based on the store's last answer. `age` is the time since that answer. `units`
  * is the number of units that the node has in addition to those that remain in the store; it is negative if the node allowed
- * units that the store has not counted yet. `wait` is 0 if the hit is allowed. `remaining` is the number that the decision shows,
- * if it differs from that sum.
+ * units that the store has not counted yet. `wait` is the time until the hit is allowed, or 0 if it is allowed now. `remaining`
+ * is the number of remaining units to show, if it differs from the store's number plus `units`.
  */
 export function localDecision(
   answer: Decision,
@@ -142,7 +146,7 @@ export function localDecision(
   remaining: number = unitsOf(answer.remaining + units, answer.limit),
 ): Decision {
   const { policies, limit, resetAfter, policy: name } = answer;
-  // Avoids a closure, because with leases, most decisions are made here, and most limiters have one policy.
+  // Does not use `map`, because with leases, most decisions are made here. Most limiters have one policy.
   const states = [localState(policies[0], units, age, wait)];
   for (let i = 1; i < policies.length; i++) states.push(localState(policies[i], units, age, wait));
   const limiting = {
@@ -180,7 +184,10 @@ export function fallbackDecision(
   return decisionOf(states, 0, allowed, taken, 'fallback');
 }
 
-/** A decision that no policy made, which is unlimited or denied for `retryAfter`. `reason` is shown as the policy's name. */
+/**
+ * A decision that was not made by a policy. It allows without a limit, or denies for `retryAfter`. `reason` is shown as the
+ * policy's name.
+ */
 export function declareDecision(
   reason: string,
   allowed: boolean,

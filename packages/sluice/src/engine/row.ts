@@ -1,4 +1,4 @@
-/** Finds the policies' parts of a row, how long the row is needed, and what evicting it would forgive. */
+/** Finds the policies' parts of a row, and computes how long the row is needed and how much its eviction would forgive. */
 import type { Cells, Millis, PlacedPolicy, Plan, VariableRows } from './contract.ts';
 
 /** How long until a whole row is fully replenished. */
@@ -38,8 +38,8 @@ export function evictionWeight(
 }
 
 /**
- * Number of units that an eviction would forgive, multiplied by how long they would still count. Ten times as much if the key has
- * no units left.
+ * The number of units that an eviction would forgive, multiplied by the time for which they would still count. The result is
+ * multiplied by ten if the key has no units left.
  */
 export function lossOf(limit: number, free: number, clear: Millis): number {
   return (free < limit ? limit - free : 1) * Math.min(clear, 1e15) * (free < 1 ? 10 : 1);
@@ -50,7 +50,7 @@ export function rowOf({ grows, offset }: PlacedPolicy, cells: Cells, at: number,
   return grows ? rows.get(cells[at + offset]) : cells;
 }
 
-/** Where in that array the policy's part starts. */
+/** The offset of the policy's part in the array that `rowOf` returns. */
 export function startOf({ grows, offset }: PlacedPolicy, at: number): number {
   return grows ? 0 : at + offset;
 }

@@ -6,8 +6,8 @@ import { SluiceError } from './errors.ts';
 export const LONGEST_TIMEOUT: Millis = 2 ** 31 - 1;
 
 /**
- * Milliseconds by which a timer may fire early. Real timers are at most one millisecond early. If a timer is earlier than this,
- * timers are faked, but `performance` is not.
+ * Milliseconds by which a timer may fire early. Real timers are at most one millisecond early. If a timer fires even
+ * earlier, fake timers have replaced the real ones, but not `performance`.
  */
 const EARLY: Millis = 2;
 
@@ -44,7 +44,7 @@ export interface GivenClock {
 
 /**
  * Validates a clock that was passed as an option, and each time that it returns. Times must not be below 0, because the row of a
- * fresh key contains zeros. It would then be in the future, and every key would be denied.
+ * fresh key contains zeros. At a time below 0, such a row would be in the future, and every key would be denied.
  */
 export function clockOf(option: string, given: GivenClock | undefined): Clock {
   if (given === undefined) return systemClock;
@@ -71,9 +71,10 @@ const loaded = { performance, setTimeout, Date };
 const loadedOrigin = originOf(performance);
 
 /**
- * Epoch milliseconds that never go back and are finer than a microsecond. Fake timers replace the globals, and this clock
- * follows them. It compares `setTimeout` and `Date` first, because that is free: engines treat a global that never changed as a
- * constant. Reading the global `performance`, a getter in Node, takes longer than a tenth of a check.
+ * The current time in epoch milliseconds. It never goes back, and its resolution is finer than a microsecond. If fake timers
+ * replace the globals, this clock follows them. It compares `setTimeout` and `Date` first, because that is free: engines treat a
+ * global that never changed as a constant. Reading the global `performance`, a getter in Node, takes more than a tenth of the
+ * time of a check.
  */
 function systemNow(): Millis {
   return setTimeout === loaded.setTimeout && Date === loaded.Date

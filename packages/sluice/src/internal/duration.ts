@@ -5,7 +5,7 @@ import { SluiceError } from './errors.ts';
 /** A duration as a number of milliseconds, or as text such as '250ms', '10s', '1m', '2h', '1d', '1w' or '1h30m'. */
 export type Duration = Millis | string;
 
-/** The length of each unit, under all of its names. The table gives each unit as a multiple of the unit before it. */
+/** The length of each unit, under all of its names. The table below gives each unit as a multiple of the unit before it. */
 const UNITS: ReadonlyMap<string, Millis> = unitsOf([
   [1, 'ms millisecond milliseconds'],
   [1000, 's sec secs second seconds'],

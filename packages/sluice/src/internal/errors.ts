@@ -24,7 +24,7 @@ export const ERRORS = {
   ERR_ADDRESS: 'has no client address (set trustProxy to say which proxy is trusted, or pass a key)',
   ERR_TRUST_PROXY:
     "must be false, a number of proxies, CIDRs, 'loopback', 'private', 'cloudflare', 'fly', 'vercel', 'nginx' or { header }",
-  ERR_NAME: 'is the name of an open limiter on this store that has other kinds of policies',
+  ERR_NAME: 'is already used on this store by an open limiter with different kinds of policies',
   ERR_CLOSED: 'was closed while a caller waited',
   ERR_DENIED: 'was denied',
   ERR_TABLE: 'is not a table of this database',

@@ -1,4 +1,4 @@
-/** Helpers for code that works with and without promises. It continues synchronously unless a value is a promise. */
+/** Helpers for code that works with and without promises. Such code continues synchronously unless a value is a promise. */
 import type { MaybePromise } from '../engine/contract.ts';
 
 /** Whether the value is a promise, or any other object with a `then` method. */
@@ -6,7 +6,7 @@ export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === 'function';
 }
 
-/** Calls `next` with the value. If the value is a promise, calls `next` when it resolves; otherwise, synchronously. */
+/** Calls `next` with the value. If the value is a promise, `next` is called when it resolves; otherwise, synchronously. */
 export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return isPromise(value) ? value.then(next) : next(value);
 }

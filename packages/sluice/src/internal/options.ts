@@ -34,7 +34,8 @@ export function notNegative(option: string, value: unknown): number {
 }
 
 export function atLeastOne(option: string, value: unknown): number {
-  if (positive(option, value) < 1) throw new SluiceError('ERR_NUMBER', option, value, 'at least 1');
+  if (positive(option, value) < 1)
+    throw new SluiceError('ERR_NUMBER', option, value, '', 'must be at least 1');
   return value as number;
 }
 
@@ -88,7 +89,7 @@ const MAX_COST = 2 ** 53;
 export function cost(value: unknown, option = 'cost'): number {
   if (typeof value !== 'number' || !(value >= 0) || value === Infinity)
     throw new SluiceError('ERR_COST', option, value);
-  if (value > MAX_COST) throw new SluiceError('ERR_COST', option, value, 'at most 2 ** 53');
+  if (value > MAX_COST) throw new SluiceError('ERR_COST', option, value, '', 'must be at most 2 ** 53');
   return value;
 }
 

@@ -4,7 +4,7 @@ import type { Duration } from '../internal/duration.ts';
 import type { Inherit } from '../policy/inherit.ts';
 import type { Policies } from '../policy/named-policies.ts';
 
-/** Options of verbs that have a cost. A bare number in their place is the cost. */
+/** Options of verbs that have a cost. A number that is passed instead of the options is the cost. */
 export interface CostOptions<Tier extends string = string> {
   /** Number of units that the call uses. Default 1. A cost of 0 checks without charging. */
   readonly cost?: number | undefined;
@@ -15,8 +15,8 @@ export interface CostOptions<Tier extends string = string> {
 /** Options of `take`. */
 export interface TakeOptions<Tier extends string = string> extends CostOptions<Tier> {
   /**
-   * What to charge if the whole cost does not fit: nothing ('whole', the default), as much as fits ('partial'), or everything
-   * ('always').
+   * What to charge if the whole cost is not allowed: nothing ('whole', the default), as many units as are allowed ('partial'), or
+   * everything ('always').
    */
   readonly mode?: Mode | undefined;
   /**
@@ -29,9 +29,9 @@ export interface TakeOptions<Tier extends string = string> extends CostOptions<T
 /** Options of `refund` and `release`. */
 export interface GiveBackOptions<Tier extends string = string> extends CostOptions<Tier> {
   /**
-   * The decision whose charge is given back. With it, a held place (concurrency) is freed only if it is this decision's
-   * own, and nothing happens if its lease has ended. A charge that the fallback (`onFailure`) made is given back there and not in
-   * the store.
+   * The decision whose charge is given back. If given, only the concurrency place that this decision took is freed, and nothing
+   * happens if the lease of that place has ended. A charge that the fallback (`onFailure`) made is given back to the fallback and
+   * not to the store.
    */
   readonly of?: Decision | undefined;
 }
@@ -53,9 +53,9 @@ export interface ReserveOptions<Tier extends string = string> extends CostOption
 
 /** Options of `acquire` and `run`. */
 export interface AcquireOptions<Tier extends string = string> extends CostOptions<Tier> {
-  /** How long to wait before the call is denied. 0 never waits. Default: no timeout. */
+  /** How long to wait before the call is denied. With 0, the call does not wait. Default: no timeout. */
   readonly timeout?: Duration | undefined;
-  /** Stops waiting when it is aborted. The promise rejects, and nothing is charged. */
+  /** A signal that ends the wait when it is aborted. The promise then rejects, and nothing is charged. */
   readonly signal?: AbortSignal | undefined;
   /** Callers with a higher priority are served first. Default 0. */
   readonly priority?: number | undefined;
@@ -71,7 +71,7 @@ export interface Reservation<R extends MaybePromise<Decision> = Decision> {
   cancel(): R | undefined;
 }
 
-/** One of the keys that `takeMany` takes together. */
+/** One of the keys from which `takeMany` takes. */
 export interface ManyItem<R extends MaybePromise<Decision> = MaybePromise<Decision>> {
   /** The limiter that decides on this key. Default: the limiter whose `takeMany` is called. */
   readonly limiter?: Pick<Limiter<R>, 'take' | 'peek' | 'refund'> | undefined;
@@ -100,7 +100,7 @@ export interface Limiter<R extends MaybePromise<Decision> = Decision, Tier exten
   peek(key: string, options?: number | CostOptions<Tier>): R;
   /** Gives units back. The key never ends up with more than its limit. */
   refund(key: string, options?: number | GiveBackOptions<Tier>): R;
-  /** Frees held places (concurrency). Other policies keep what they charged. */
+  /** Frees held places (concurrency). Units that other policies charged are not given back. */
   release(key: string, options?: number | GiveBackOptions<Tier>): R;
   /**
    * Restarts the lease of a held place (concurrency). Pass the returned decision to the next `renew` or `release`, because
@@ -111,16 +111,19 @@ export interface Limiter<R extends MaybePromise<Decision> = Decision, Tier exten
   /** Charges the key now for a turn that may be in the future, and says how long to wait for it. */
   reserve(key: string, options?: number | ReserveOptions<Tier>): Answer<R, Reservation<R>>;
   /**
-   * Waits until the key may act, then charges it. Callers of one key and priority are served in the order in which they
-   * came. A timeout resolves with a denial, and an aborted signal rejects.
+   * Waits until the key may act, then charges it. Callers of one key and priority are served in the order in which they called.
+   * After a timeout, the promise resolves with a denial. If the signal is aborted, the promise rejects.
    */
   acquire(key: string, options?: number | AcquireOptions<Tier>): Promise<Decision>;
   /**
-   * Renews a held place (concurrency) three times per lease until `release` or `refund` frees it. Pass them the same decision as
-   * `of`. A place whose decision has been garbage-collected is freed when its lease ends.
+   * Renews a held place (concurrency) three times per lease until `release` or `refund` frees the place. Pass the same decision
+   * to those calls as `of`. A place whose decision has been garbage-collected is freed when its lease ends.
    */
   keep(key: string, options: HeldOptions<Tier>): void;
-  /** Acquires, calls the function, and releases. Rejects with a `DeniedError` if the turn does not come in time. */
+  /**
+   * Acquires a turn, calls the function, and releases held places. Rejects with a `DeniedError` if the turn does not come in
+   * time.
+   */
   run<T>(key: string, call: () => MaybePromise<T>, options?: number | AcquireOptions<Tier>): Promise<T>;
   /** Blocks the key manually, so that it is denied for this duration even if the policies would allow it. */
   block(key: string, duration: Duration): R;
@@ -149,19 +152,19 @@ export interface LimiterOptions<Tier extends string = string> {
    */
   readonly name?: string | undefined;
   /**
-   * How existing state is converted when this limiter's limits change, or when a key changes tier. The key keeps the units
-   * it has used ('additive'), the units it has left ('as-is'), the share it has left ('proportional'), or nothing
-   * ('reset'). Default: 'additive' for limiters with tiers or a policy function. Other limiters read the state as it is.
+   * How existing state is converted when this limiter's limits change, or when a key changes tier. The key keeps the units it has
+   * used ('additive'), the units it has left ('as-is'), the fraction of the limit that it has left ('proportional'), or nothing
+   * ('reset'). Default: 'additive' for limiters with tiers or a policy function. Other limiters read the state unchanged.
    */
   readonly inherit?: Inherit | undefined;
   /**
-   * Policies for some of the calls, by name, as in `take(key, { tier: 'pro' })`. All tiers of a key share its counts; policies
-   * with the same name, or with the same algorithm and window, use the same count.
+   * Policies by tier. A call chooses a tier by its name, as in `take(key, { tier: 'pro' })`. All tiers of a key share its counts;
+   * policies with the same name, or with the same algorithm and window, use the same count.
    */
   readonly tiers?: { readonly [T in Tier]: Policies } | undefined;
   /**
-   * The maximum number of callers that may wait for one key. For all keys together, twice as many may wait. Any further caller
-   * asks the store once and does not wait. Default 100,000.
+   * The maximum number of callers that may wait for one key. For all keys together, twice that number may wait. Any further
+   * caller gets the store's answer without waiting. Default 100,000.
    */
   readonly maxWaiting?: number | undefined;
 }

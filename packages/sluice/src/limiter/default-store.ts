@@ -28,8 +28,8 @@ interface Host {
 }
 
 /**
- * Warns in a worker of a cluster, because the default store counts in one process, which is rarely intended there. An explicit
- * `memory()` does not warn.
+ * Warns in a worker of a cluster, because the default store counts only in its own process, which is rarely intended in a
+ * cluster. An explicit `memory()` does not warn.
  */
 function warnInWorker(): void {
   const { process } = globalThis as Host;
@@ -41,6 +41,6 @@ function warnInWorker(): void {
   if (env['instances'] === '1' || !(isWorker || Number(env['NODE_APP_INSTANCE']) > 0)) return;
   warnOnce(
     'SLUICE_WORKER_MEMORY',
-    "createLimiter: this process is one of several workers, and a limiter without a store counts in its own process, so with 4 workers, '100/min' admits 400. Share the limit with ipc() of 'sluice/ipc' or redis() of 'sluice/redis', or pass store: memory() to count per process.",
+    "createLimiter: this process is one of several workers, and a limiter without a store counts only in its own process, so with 4 workers, '100/min' admits 400. Share the limit with ipc() from 'sluice/ipc' or redis() from 'sluice/redis', or pass store: memory() to count per process.",
   );
 }

@@ -51,13 +51,20 @@ export function createLimiter(
   ]);
   if (name !== undefined) keyOf(name, 'createLimiter.name');
   if (typeof tiers !== 'object' || tiers === null || Array.isArray(tiers))
-    throw new SluiceError('ERR_OPTIONS', 'createLimiter.tiers', tiers);
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'createLimiter.tiers',
+      tiers,
+      '',
+      'must be an object with policies by tier',
+    );
   const isPlain = typeof policies !== 'function' && Object.keys(tiers).length === 0;
   if (inherit !== undefined) {
     oneOf('createLimiter.inherit', inherit, INHERIT);
-    // Such a limiter inherits only from one of the same name, and a name derived from the policies changes with them.
+    // A limiter inherits only from limiters with the same name, and a default name, which is derived from the policies, changes
+    // with them.
     if (name === undefined && isPlain)
-      throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, 'for inherit');
+      throw new SluiceError('ERR_MISSING_OPTION', 'createLimiter.name', name, '', 'is required with inherit');
   }
   bound('createLimiter.maxWaiting', maxWaiting);
   const store = storeOf(given, name);
@@ -152,7 +159,7 @@ export function createLimiter(
       try {
         return await call();
       } finally {
-        // The call is done. If the release fails, the lease ends by itself.
+        // The call is done. If the release fails, the place is freed when its lease ends.
         ignoreFailure(() => verbs.release(key, { cost, tier, of: decision }));
       }
     },

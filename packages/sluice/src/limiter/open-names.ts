@@ -1,6 +1,6 @@
 /**
  * Keeps the names of limiters that are open on a store. Two limiters that have the same name but different kinds of policies do
- * not share their counts, so a key would have the limits of both. So creating the second one is an error.
+ * not share their counts, so a key would have the limits of both. Therefore creating the second limiter is an error.
  */
 import type { Store } from '../engine/contract.ts';
 import { SluiceError } from '../internal/errors.ts';
@@ -10,7 +10,7 @@ import { type BoundedCache, boundedCache } from '../internal/bounded-cache.ts';
 export interface Shape {
   /** The signatures of the limiter's rows, and the source of its policy function. */
   readonly rows: string;
-  /** The names of the limiter's policies. Undefined if some were derived from the policies themselves. */
+  /** The names of the limiter's policies. Undefined if some of these names were derived from the policies themselves. */
   readonly names: string | undefined;
   /** The policies, for an error message. */
   readonly shown: string;
@@ -33,15 +33,15 @@ const MOST_NAMES = 2000;
  */
 const byStore = new WeakMap<Store, BoundedCache<Entry>>();
 
-/** Throws if a limiter with this name and another shape is open on the store. Returns a function that frees the name. */
+/** Throws if a limiter with this name and a different shape is open on the store. Returns a function that frees the name. */
 export function openName(store: Store, name: string, shape: Shape): () => void {
   const names = byStore.get(store) ?? boundedCache<Entry>(MOST_NAMES);
   byStore.set(store, names);
   const entry = names.get(name) ?? names.set(name, { shape, open: 0 });
   if (!isShared(entry.shape, shape)) {
     const hint =
-      `there are ${entry.shape.shown}, here ${shape.shown}; give one of them another name, make them one limiter with ` +
-      `tiers, or close() the other one first`;
+      `the open limiter has ${entry.shape.shown}, this one has ${shape.shown}; give one of them another name, ` +
+      `make them one limiter with tiers, or close() the open one first`;
     throw new SluiceError('ERR_NAME', 'createLimiter.name', name, hint);
   }
   entry.open++;

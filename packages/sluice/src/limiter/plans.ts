@@ -40,7 +40,7 @@ export function plansOf(
       if (plan !== undefined) return plan;
       throw new SluiceError('ERR_TIER', 'tier', tier, `tiers: ${[...byTier.keys()].join(', ') || 'none'}`);
     },
-    /** Plans with other signatures have their own rows. */
+    /** Every plan that has its own row. Plans with different signatures have different rows. */
     all(key) {
       const first = own(key);
       const apart = ({ signature }: Plan) => signature !== first.signature;
@@ -56,7 +56,7 @@ function shapeOf(
   plans: readonly Plan[],
   inherit: Inherit | undefined,
 ): Shape {
-  // With 'reset', limiters with other numbers are meant to count separately.
+  // With 'reset', limiters with different numbers are meant to count separately.
   const rows = new Set(plans.map((plan) => (inherit === 'reset' ? signatureOf(plan.slots) : plan.signature)));
   const names = fixed.map(namesIn);
   const slots = plans.flatMap((plan) => plan.slots);
@@ -84,8 +84,8 @@ const ANSWER =
 const READY = 1000;
 
 /**
- * Returns the plan for the policies that the function returns. It is created once per object, and once per text while it is
- * cached.
+ * Returns the plan for the policies that the function returns. A plan is created once for each object, and once for each text
+ * while that text is cached.
  */
 function plansByKey(
   policiesOf: (key: string) => Policies,

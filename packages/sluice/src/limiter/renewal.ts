@@ -9,7 +9,7 @@ import { chain, isPromise } from '../internal/maybe-promise.ts';
 const PER_LEASE = 3;
 
 export interface Keeper {
-  /** Renews the place that the decision took until all of it is given back. */
+  /** Renews the place that the decision took, until the whole place is given back. */
   keep(of: Decision, cost: number, lease: Millis, renew: Renew): void;
   /** Returns the decision that identifies the place now. `cost` is about to be given back, so it is no longer renewed. */
   latest(of: Decision, cost: number): MaybePromise<Decision>;
@@ -40,7 +40,7 @@ export function keeper(clock: Pick<Clock, 'after'>): Keeper {
     }
     const place: Place = { left: cost, latest: undefined, renewing: undefined, cancel: undefined };
     places.set(of, place);
-    // A release passes the decision. Once it has been garbage-collected no release can come, and the lease may end.
+    // A release needs the decision. Once the decision has been garbage-collected, no release can follow, and the lease may end.
     const original = weakTo(of);
     const every = lease / PER_LEASE;
     function arm(): void {
@@ -86,7 +86,7 @@ function renewOnce(place: Place, renew: () => MaybePromise<Decision>): void {
   } catch {}
 }
 
-/** A weak reference. Some runtimes do not have them, so there a place is renewed until it is released. */
+/** A weak reference. In a runtime without `WeakRef`, a place is renewed until it is released. */
 function weakTo<T extends object>(value: T): { deref(): T | undefined } {
   return typeof WeakRef === 'undefined' ? { deref: () => value } : new WeakRef(value);
 }

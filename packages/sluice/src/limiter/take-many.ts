@@ -20,15 +20,15 @@ interface Share {
 }
 
 /**
- * Peeks at all keys first and takes them only if all would pass, so that a denial charges nothing. Between the two steps, another
- * process may take the last unit of one key. In that case, the others are refunded.
+ * Peeks at all keys first and takes from them only if all would be allowed, so that a denial charges nothing. Between the two
+ * steps, another process may take the last unit of one key. In that case, the other keys are refunded.
  */
 export function takeMany<R extends MaybePromise<Decision>>(
   self: Taker<R>,
   items: readonly ManyItem<R>[],
 ): Answer<R, ManyDecision> {
   if (!Array.isArray(items) || items.length === 0)
-    throw new SluiceError('ERR_OPTIONS', 'items', items, '', 'must be a list of at least one');
+    throw new SluiceError('ERR_OPTIONS', 'items', items, '', 'must be a list of at least one item');
   const shares: Share[] = [];
   const shareOf = items.map((item) => join(shares, self, item));
   const answer = (decisions: Decision[]): ManyDecision => combine(shareOf.map((share) => decisions[share]));
@@ -60,7 +60,7 @@ function ask({ limiter, key, cost, tier }: Share, verb: 'peek' | 'take'): MaybeP
 
 type Attempt = Decision | { readonly error: unknown; readonly allowed?: undefined };
 
-/** Asks the store. Returns a fault as a value, so that it is thrown only after all other answers have arrived. */
+/** Calls the store. Returns a failure as a value, so that it is thrown only after all other answers have arrived. */
 function askOrFail(share: Share, verb: 'peek' | 'take'): MaybePromise<Attempt> {
   try {
     const decision = ask(share, verb);
@@ -81,7 +81,10 @@ function giveBack({ limiter, key, cost, tier }: Share, of: Decision): void {
 
 const ITEM = ['limiter', 'key', 'cost', 'tier'] as const;
 
-/** A key that is named twice becomes one share with both costs. Returns the index of the share. */
+/**
+ * Adds an item to the shares. A key that occurs twice becomes one share with the sum of both costs. Returns the index of the
+ * share.
+ */
 function join(shares: Share[], self: Taker, item: ManyItem): number {
   if (typeof item === 'string')
     throw new SluiceError(

@@ -24,7 +24,10 @@ const SHORTEST_STINT: Millis = 250;
 const LONGEST_STINT: Millis = 4000;
 /** How long another process counts as waiting after it was last seen to hold a place. */
 const RIVAL: Millis = 10_000;
-/** The maximum number of keys whose turns are remembered, and their maximum length. Other keys are served without pauses. */
+/**
+ * The maximum number of keys whose turns are remembered, and the maximum length of such a key. Other keys are served without
+ * pauses.
+ */
 const MOST_KEYS = 10_000;
 const LONGEST_KEY = 1024;
 
@@ -36,7 +39,7 @@ interface Turn {
   until: Millis;
   /** How long this process serves between two pauses. */
   length: Millis;
-  /** When a place was released that no waiter here has asked for since. 0 if there is none. */
+  /** When a place was released, if no waiter in this process has tried to take it since. Otherwise 0. */
   released: Millis;
   /** Whether this process has paused and does not know yet if another process used the pause. */
   paused: boolean;
@@ -47,7 +50,7 @@ interface Turn {
 export interface Turns {
   /** Called when a place was released. */
   released(key: string): void;
-  /** How long to pause before asking the store. 0 for no pause. */
+  /** How long to pause before calling the store. 0 for no pause. */
   pauseFor(key: string, queues: number): Millis;
   /** Called when the store has answered the head of the queue. `behind` is the number of waiters behind it. */
   answered(key: string, decision: Decision, behind: number): void;
@@ -88,7 +91,7 @@ export function turnsOf(): Turns {
       if (turn === undefined || !turn.isOn || turn.released === 0) return 0;
       const now = systemClock.now();
       const pause = PAUSE * longestPoll(true, queues);
-      // Other processes could take the place while no waiter here asked for it.
+      // Other processes could take the place while no waiter in this process tried to take it.
       if (now - turn.released > pause) turn.until = now + turn.length;
       if (now < turn.until) return 0;
       turn.paused = true;
@@ -98,7 +101,8 @@ export function turnsOf(): Turns {
       const turn = turnOf(key);
       const now = systemClock.now();
       if (!allowed) {
-        // While this process serves, its own holders explain a denial. After a pause, another process took the place.
+        // While this process serves its own waiters, its own holders explain a denial. After a pause, a denial means that another
+        // process took the place.
         if (turn.isOn && !turn.paused) return;
         turn.rival = now;
         turn.isOn = false;

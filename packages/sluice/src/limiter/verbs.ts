@@ -1,4 +1,4 @@
-/** The verbs that ask the store once. Verbs that book, wait or span several keys are built on these in limiter.ts. */
+/** The verbs that call the store once. Verbs that book a turn, wait, or take from several keys are built on these in limiter.ts. */
 import {
   type Decision,
   type Hit,
@@ -22,7 +22,7 @@ export type Verbs = Pick<
 
 /** The plans of a limiter. */
 export interface Plans {
-  /** The plan of every key without a tier; undefined if a policy function chooses the plan. */
+  /** The plan of every call without a tier. Undefined if a policy function chooses the plan. */
   readonly base: Plan | undefined;
   of(key: string, tier: string | undefined): Plan;
   /** Every plan that has its own row. `reset` returns the decision of the first one. */
@@ -30,8 +30,8 @@ export interface Plans {
 }
 
 /**
- * Creates the verbs. `onRoom` is called after the key may have got more units, so that waiters ask again.
- * `latest` returns the decision that identifies a held place now, before `cost` units of it are given back.
+ * Creates the verbs. `onRoom` is called after the key may have got more units, so that waiters try again. `latest` returns the
+ * decision that identifies a held place now, before `cost` units of it are given back.
  */
 export function verbsOf(
   store: Store,
@@ -59,7 +59,7 @@ export function verbsOf(
 
   return {
     take(key, options) {
-      // The most frequent calls, take(key) and take(key, 3), skip the hit if the store has a shorter way.
+      // The most frequent calls, take(key) and take(key, 3), create no hit if the store has a fast path.
       if (takeBase !== undefined && typeof key === 'string') {
         if (options === undefined) return takeBase(key, 1);
         if (typeof options === 'number' && options > 0) return takeBase(key, checkCost(options));
@@ -67,7 +67,7 @@ export function verbsOf(
       const { cost, tier, mode = 'whole', maxDelay } = optionsOf<TakeOptions>(options, TAKE);
       oneOf('mode', mode, MODES);
       if (maxDelay !== undefined && mode !== 'always')
-        throw new SluiceError('ERR_UNKNOWN_OPTION', 'maxDelay', maxDelay, "only with mode: 'always'");
+        throw new SluiceError('ERR_UNKNOWN_OPTION', 'maxDelay', maxDelay, "allowed only with mode: 'always'");
       const plan = planOf(key, tier);
       const span = mode === 'always' ? delayWithin(plan, maxDelay) : 0;
       return store.apply({ verb: cost === 0 ? 'peek' : 'take', plan, key, cost, mode, span });
@@ -110,7 +110,7 @@ const TAKE = ['cost', 'tier', 'mode', 'maxDelay'] as const;
 
 /**
  * How far into the future a plan may be charged. Default: the longest window of the policies that can be overdrawn, or the
- * duration that their rate was given for, where that is longer.
+ * duration that their rate refers to, if that is longer.
  */
 export function delayWithin({ policies }: Plan, maxDelay: Duration | undefined): Millis {
   if (maxDelay === Infinity) return Infinity;
@@ -121,7 +121,7 @@ export function delayWithin({ policies }: Plan, maxDelay: Duration | undefined):
   return longest > 0 ? longest : Infinity;
 }
 
-/** The options of `renew` and `keep`, whose decision is required. */
+/** Validates the options of `renew` and `keep`, where `of` is required. */
 export function heldOptions(options: HeldOptions): HeldOptions & { cost: number } {
   const given = optionsOf<HeldOptions>(options, GIVE_BACK);
   if (typeof given.of !== 'object' || given.of === null)
@@ -135,13 +135,13 @@ export function heldOptions(options: HeldOptions): HeldOptions & { cost: number 
   return given;
 }
 
-/** The options of a verb. A bare number is the cost. */
+/** Validates the options of a verb. A number that is passed instead of them is the cost. */
 export function optionsOf<T extends CostOptions>(
   options: number | T | undefined,
   names: readonly (keyof T & string)[],
 ): T & { cost: number } {
   if (options === undefined) return { cost: 1 } as T & { cost: number };
-  // Text also gets here and is rejected as a cost, because the caller meant a number.
+  // Strings also get here. They are rejected as a cost, because the caller meant a number.
   if (typeof options !== 'object') return { cost: checkCost(options) } as T & { cost: number };
   const { cost = 1 } = checkOptionNames('options', options, names);
   return { ...options, cost: checkCost(cost) };

@@ -1,10 +1,10 @@
 /**
- * Lets callers wait for their turn. Each key has a queue, ordered by priority and then by arrival. Only the head of a queue asks
- * the store, and asks again at the announced instant. So a large cost is not starved by small ones behind it, a waiter that
+ * Lets callers wait for their turn. Each key has a queue, ordered by priority and then by arrival. Only the head of a queue calls
+ * the store, and calls it again at the announced instant. So a large cost is not starved by small ones behind it, a waiter that
  * leaves has not been charged, and a queue needs only one timer, however long it is.
  *
- * A store that other processes use may have room earlier than it announced, so the head also polls. A process that has served its
- * own queue for a while lets other processes have a turn (see turns.ts).
+ * A store that other processes use may have units available earlier than it announced, so the head also polls. A process that has
+ * served its own queue for a while lets other processes have a turn (see turns.ts).
  */
 import type { Clock, Decision, MaybePromise, Millis } from '../engine/contract.ts';
 import { ClosedError, type StoreFault, StoreUnavailable } from '../internal/errors.ts';
@@ -29,10 +29,10 @@ const ALL_KEYS = 2;
 /** The `retryAfter` of a denial if units are available, but earlier callers are waiting for them. */
 const SOON: Millis = 100;
 
-/** Faults that do not go away by themselves. A waiter rejects with them. */
+/** Faults that do not go away by themselves. The promise of a waiter rejects with such a fault. */
 const LASTING: ReadonlySet<StoreFault> = new Set(['wrong-type', 'no-permission', 'script', 'unknown']);
 
-/** Used instead of a decision while the store is temporarily unavailable. The waiter keeps waiting and asks again. */
+/** Used instead of a decision while the store is temporarily unavailable. The waiter keeps waiting and tries again. */
 const PAUSED = { allowed: false, retryAfter: 100 } as const;
 
 export interface Ticket {
@@ -64,16 +64,16 @@ interface Lane {
 interface KeyQueue {
   readonly lanes: Lane[];
   waiting: number;
-  /** Whether the store has been asked for the head and has not answered yet. */
+  /** Whether the store was called for the head of the queue and has not answered yet. */
   asking: boolean;
   cancelAlarm: (() => void) | undefined;
-  /** Whether the alarm ends a pause in which other processes may take what this one has given back. */
+  /** Whether the alarm ends a pause in which other processes may take what this process has given back. */
   yielding?: boolean;
 }
 
 export interface WaitingRoom {
   wait(key: string, ticket: Ticket): Promise<Decision>;
-  /** Called when the key has more units than announced, so that the head asks again. */
+  /** Called when the key has more units than announced, so that the head of the queue tries again. */
   givenBack(key: string): void;
   close(): void;
 }
@@ -115,7 +115,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     });
   }
 
-  /** Asks the store once, unless other callers already wait, because they must not be overtaken. */
+  /** Calls the store once, unless other callers already wait, because they must not be overtaken. */
   async function withoutWaiting(key: string, { cost, tier, signal }: Ticket): Promise<Decision> {
     if (queues.get(key)?.cancelAlarm !== undefined) return refusal(desk, key, cost, tier);
     const decision = await desk.takeNow(key, cost, tier);
@@ -149,7 +149,8 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     waiter.gone = true;
     if (keyQueue !== undefined) keyQueue.waiting--;
     const lane = keyQueue?.lanes.find(({ priority }) => priority === waiter.priority);
-    // Stale entries are removed in bulk, because each removal copies the rest. A queue behind a long wait must not grow.
+    // Stale entries are removed in bulk, because each removal copies the remaining entries. If they were kept, a queue behind a
+    // long wait would keep growing.
     if (lane !== undefined && ++lane.gone > 1000 && 2 * lane.gone > lane.queue.length) {
       lane.queue = lane.queue.filter(({ gone }) => !gone);
       lane.head = lane.gone = 0;
@@ -184,7 +185,7 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
     return desk.isShared && desk.isHeld(key, tier);
   }
 
-  /** Asks the store for each head in turn, until one must wait. */
+  /** Calls the store for one waiter after another, until one must wait. */
   function serve(key: string, keyQueue: KeyQueue): void {
     for (let head = headOf(keyQueue); head !== undefined; head = headOf(keyQueue)) {
       const waiter = head;
@@ -204,8 +205,8 @@ export function waitingRoom(desk: Desk, clock: Pick<Clock, 'after'>, maxWaiting:
   }
 
   /**
-   * Asks the store for a waiter. Never throws or rejects. If a fault will not go away by itself, the waiter's promise is rejected
-   * with it.
+   * Calls the store for a waiter. Never throws or rejects. If a fault will not go away by itself, the waiter's promise is
+   * rejected with it.
    */
   function ask(waiter: Waiter): MaybePromise<Decision | typeof PAUSED | undefined> {
     const failed = (error: unknown): typeof PAUSED | undefined => {

@@ -73,8 +73,8 @@ const CLIENT = 2;
 const ERROR = 2;
 
 /**
- * Creates an observer for `metered` that records a span for each asynchronous hit, within the span that was active when
- * it was sent.
+ * Creates an observer for `metered` that records a span for each asynchronous hit, within the span that was active when the hit
+ * was sent.
  */
 export function otelSpans(tracer: Tracer): Observer {
   /** Records a hit that is already over, with a span that starts in the past and ends now. */

@@ -10,7 +10,7 @@ import type { Family } from './family.ts';
 
 /** Options that all metrics observers share. */
 export interface TallyOptions {
-  /** An allowed request counts as near the limit if it leaves more than this share of the limit used. Default 0.8. */
+  /** An allowed request counts as near the limit if it leaves more than this fraction of the limit used. Default 0.8. */
   readonly nearRatio?: number | undefined;
   /** The maximum number of limiters that are counted separately. Further limiters are counted as 'other'. Default 200. */
   readonly maxLimiters?: number | undefined;
@@ -31,8 +31,8 @@ interface Counts {
 }
 
 /**
- * The maximum number of policies per limiter that are counted separately. There must be one, because policies that are chosen by
- * key are unbounded.
+ * The maximum number of policies per limiter that are counted separately. There must be a maximum, because the number of policies
+ * that a policy function returns is unbounded.
  */
 const MAX_POLICIES = 50;
 const OTHER = 'other';
@@ -44,7 +44,7 @@ export function tally(what: string, options: TallyOptions = {}): Tally {
     'maxLimiters',
   ]);
   if (!(nearRatio > 0 && nearRatio <= 1))
-    throw new SluiceError('ERR_NUMBER', `${what}.nearRatio`, nearRatio, 'at most 1');
+    throw new SluiceError('ERR_NUMBER', `${what}.nearRatio`, nearRatio, '', 'must be above 0 and at most 1');
   bound(`${what}.maxLimiters`, maxLimiters);
   const limiters = new Map<string, Map<string, Counts>>();
   const faults = new Map<StoreFault, number>();

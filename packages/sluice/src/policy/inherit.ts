@@ -1,6 +1,6 @@
 /**
  * Converts the state of a key when its limits change. A plan with `inherit` signs each row that it writes, by storing its numbers
- * behind the policies' cells. A later plan can thus tell under which limits the state was written. stores/redis/lua/inherit.lua
+ * after the policies' cells. These tell a later plan under which limits the state was written. stores/redis/lua/inherit.lua
  * mirrors this file, with the same arithmetic in the same order.
  */
 import type { Algorithm, Cells, Inheritance, Millis, PlacedPolicy, Plan } from '../engine/contract.ts';
@@ -9,21 +9,27 @@ import { numbered } from './layout.ts';
 
 /**
  * How a key's state is converted when its limit changes. 'additive' keeps the used units, 'as-is' the remaining units,
- * 'proportional' the used share of the limit, and 'reset' nothing.
+ * 'proportional' the used fraction of the limit, and 'reset' nothing.
  */
 export type Inherit = 'additive' | 'as-is' | 'proportional' | 'reset';
 
 export const INHERIT: readonly Inherit[] = ['as-is', 'proportional', 'additive', 'reset'];
 
-/** The plan, extended so that it converts rows that were written under other limits and the same name. */
+/** Extends a plan so that it converts rows that were written under the same name but under different limits. */
 export function inheriting(plan: Plan, keeps: Inherit): Plan {
-  // With 'reset', plans share only manual blocks, not counts.
+  // With 'reset', plans with different numbers share manual blocks, but not counts.
   if (keeps === 'reset') return { ...plan, signature: plan.signature + numbered(plan.id) };
   for (const { algorithm } of plan.policies) {
     // For 'additive', cells that count units need no conversion. An algorithm that counts denials has no units to keep.
     if (algorithm.inherit !== undefined || algorithm.countsDenials || keeps === 'additive') continue;
     const hint = `${algorithm.name} supports only 'additive' and 'reset'`;
-    throw new SluiceError('ERR_CHOICE', 'createLimiter.inherit', keeps, hint);
+    throw new SluiceError(
+      'ERR_CHOICE',
+      'createLimiter.inherit',
+      keeps,
+      hint,
+      'must be supported by every policy',
+    );
   }
   const isSigned = ({ inherit: spending }: Algorithm): boolean =>
     spending !== undefined && (keeps !== 'additive' || spending.unit !== undefined);
@@ -50,8 +56,8 @@ export function inheriting(plan: Plan, keeps: Inherit): Plan {
 }
 
 /**
- * Number of cells in a signature. 'additive' stores the unit, 'proportional' also the full amount, and 'as-is' also the end of
- * their validity.
+ * Number of cells in a signature. 'additive' stores only the unit. 'proportional' also stores the full amount, and 'as-is' stores
+ * both and the instant until which they are valid.
  */
 function signatureWidth(keeps: Inheritance['keeps']): number {
   return keeps === 'additive' ? 1 : keeps === 'proportional' ? 2 : 3;
@@ -59,7 +65,7 @@ function signatureWidth(keeps: Inheritance['keeps']): number {
 
 type InheritingPlan = Plan & { readonly inherit: Inheritance };
 
-/** Maximum float error that many conversions may add up to. It is far smaller than any cost that is used in practice. */
+/** The maximum float error that accumulates over many conversions. It is far smaller than any cost that is used in practice. */
 const NEAR = 1e-9;
 
 type Spending = NonNullable<PlacedPolicy['algorithm']['inherit']>;
@@ -116,7 +122,7 @@ function convertRow({ policies, inherit }: InheritingPlan, row: Cells, now: Mill
   }
 }
 
-/** Signs the policies once something was charged. For 'as-is', also records until when the signature applies. */
+/** Signs the cells of the policies if something was charged. For 'as-is', also records until when the signature is valid. */
 const sign: Inheritance['sign'] = ({ plan, mode }, row, at, now, decision) => {
   const { policies, inherit } = plan as InheritingPlan;
   const { keeps, signedAt } = inherit;
@@ -151,8 +157,8 @@ function scale({ cells }: Spending, row: Cells, start: number, to: number, from:
 }
 
 /**
- * Rounds a number that is almost an integer, so that converting there and back changes nothing. Without rounding, 10 of 11 units
- * converted to a limit of 5 and back would be slightly more than 10, which would cost a unit.
+ * Rounds a number that is almost an integer, so that converting to another limit and back changes nothing. Without rounding, 10
+ * of 11 units converted to a limit of 5 and back would be slightly more than 10, which would cost a unit.
  */
 function rounded(spent: number): number {
   const whole = Math.floor(spent + 0.5);

@@ -46,7 +46,8 @@ function checked(named: NamedPolicies): NamedPolicy[] {
       'ERR_POLICY',
       'policies',
       named,
-      'at least one that denies by itself, not only penalty()',
+      '',
+      'must include a policy that denies by itself, not only penalty()',
     );
   }
   return policies;

@@ -17,7 +17,7 @@ export function planOf(policies: Policies, name?: string, inherit?: Inherit): Pl
   return plansFor([policies], name, inherit)[0];
 }
 
-/** Creates the plans of one limiter. They share one row per key, except with 'reset', where no state is kept. */
+/** Creates the plans of one limiter. They share one row per key, except with 'reset', which carries no state over. */
 export function plansFor(all: readonly Policies[], name?: string, inherit?: Inherit): Plan[] {
   const named = all.map(namedPolicies);
   if (inherit === undefined) return placeTogether(named, name);
@@ -89,7 +89,7 @@ function factoryFor(given: object): string | undefined {
     : undefined;
 }
 
-/** A name that is not taken. For example, the second gcra policy in a list is named 'gcra-2'. */
+/** A name that no other policy has yet. For example, the second gcra policy in a list is named 'gcra-2'. */
 function nameFor(taken: NamedPolicies, name: string): string {
   let free = name;
   for (let i = 2; Object.hasOwn(taken, free); i++) free = `${name}-${i}`;

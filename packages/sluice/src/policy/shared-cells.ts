@@ -1,7 +1,7 @@
 /**
- * Determines which policies of a limiter's plans share cells. A limiter has one row per key for its own policies and those
- * of all its tiers. Policies that express the same limit in two tiers must count in the same cells, because otherwise a key would
- * get both limits by changing tiers.
+ * Determines which policies of a limiter's plans share cells. A limiter has one row per key for its own policies and those of all
+ * its tiers. Policies that express the same limit in two tiers must use the same cells, because otherwise a key would get both
+ * limits by changing tiers.
  *
  * The result must not depend on the order in which policies or tiers were written, because processes with the same configuration
  * must share rows.
@@ -12,7 +12,7 @@ export interface NamedPolicy extends Policy {
   readonly name: string;
 }
 
-/** The policies that share the same cells, at most one of each plan. */
+/** The policies that share the same cells, at most one from each plan. */
 export interface Slot {
   /** The shortest window of the policies. Slots are sorted by window, then by name. */
   readonly window: number;
@@ -37,7 +37,7 @@ interface Placed {
   readonly policy: NamedPolicy;
 }
 
-/** Groups policies with the same algorithm. The policies of a group share cells. */
+/** Divides the policies of one algorithm into groups. The policies of a group share cells. */
 function groups(plans: readonly (readonly NamedPolicy[])[]): Placed[][] {
   const used = plans.filter((policies) => policies.length > 0);
   const [{ length: count }] = used;
@@ -54,7 +54,7 @@ function haveSameNames(plans: readonly (readonly NamedPolicy[])[]): boolean {
   return new Set(names).size === 1;
 }
 
-/** Groups policies with the same name, and policies with the same window that no plan has together. */
+/** Groups policies that have the same name, and policies that have the same window unless one plan contains several of them. */
 function byNameOrWindow(placed: readonly Placed[]): Placed[][] {
   const named = new Map<string, Placed[]>();
   for (const one of placed) named.set(one.policy.name, [...(named.get(one.policy.name) ?? []), one]);

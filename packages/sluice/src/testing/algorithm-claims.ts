@@ -65,7 +65,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a fixed window counts from multiples of its length',
+    name: 'fixed windows start at multiples of their length',
     policies: fixedWindow({ limit: 2, per: '1s' }),
     steps: [
       [900, take(), passed(1, 100)],
@@ -85,7 +85,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a calendar window ends with the day of its time zone',
+    name: 'a calendar window ends when the day ends in its time zone',
     policies: fixedWindow({ limit: 1, align: 'day', timeZone: 'Asia/Kathmandu' }),
     steps: [
       [0, take(), { ...passed(0, (24 - 5.75) * 3_600_000) }],
@@ -94,7 +94,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a sliding window fades the older count and computes the exact wait, even across its end',
+    name: 'a sliding window reduces the weight of the older count, and computes the exact wait, even beyond the window',
     policies: slidingWindow({ limit: 10, per: '1s' }),
     steps: [
       [500, take(10), { allowed: true, remaining: 0, resetAfter: 1500 }],
@@ -164,7 +164,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a release with a decision frees the place of that decision, and does nothing after its lease has ended',
+    name: 'a release with a decision frees the place of that decision, and does nothing after the lease has ended',
     policies: concurrency({ limit: 3, lease: '10s' }),
     steps: [
       [0, takePlace('a'), passed(2, 10_000)],
@@ -180,7 +180,7 @@ export const ALGORITHM_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'renew starts a new lease, and takes a lost place again even beyond the limit',
+    name: 'renew starts a new lease, and takes a lost place back even if that exceeds the limit',
     policies: concurrency({ limit: 2, lease: '10s' }),
     steps: [
       [0, takePlace('a'), passed(1, 10_000)],

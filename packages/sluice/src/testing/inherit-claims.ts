@@ -35,7 +35,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'proportional: the used share of the limit stays used',
+    name: 'proportional: the used fraction of the limit stays used',
     policies: all(10),
     options: { inherit: 'proportional', tiers },
     steps: [
@@ -52,7 +52,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'as-is: remaining units stay available, but at most the limit',
+    name: 'as-is: remaining units stay available, but never more than the new limit',
     policies: all(10),
     options: { inherit: 'as-is', tiers },
     steps: [
@@ -70,7 +70,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'as-is: a key that is fully replenished under the lower limit may not be under the higher one',
+    name: 'as-is: a key that is fully replenished under a lower limit may have units missing under a higher limit',
     policies: gcra({ limit: 10, per: '1s' }),
     options: { inherit: 'as-is', tiers: { more: gcra({ limit: 20, per: '1s' }) } },
     steps: [
@@ -94,7 +94,7 @@ export const INHERIT_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'reset: changed limits start fresh, and do not affect the state of the previous limits',
+    name: 'reset: a key starts fresh under changed limits, and its state under the previous limits is not affected',
     policies: all(10),
     options: { inherit: 'reset', tiers },
     steps: [

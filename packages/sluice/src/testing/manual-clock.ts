@@ -1,4 +1,4 @@
-/** A clock that moves only when told to, and fires the timers of the instants that it passes. */
+/** A clock that moves only when it is advanced or set, and then fires the timers of the instants that it passes. */
 import { Alarms } from './alarms.ts';
 import type { Clock, Millis } from '../engine/contract.ts';
 
@@ -9,7 +9,7 @@ export interface ManualClock extends Clock {
   set(instant: Millis): void;
 }
 
-/** A clock that moves only when told to, and then fires the timers that are due. */
+/** A clock that moves only when it is advanced or set, and then fires the timers that are due. */
 export function manualClock(start: Millis = 0): ManualClock {
   const alarms = new Alarms();
   let time = start;

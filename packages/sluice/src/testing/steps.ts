@@ -40,7 +40,7 @@ export const withPlace =
   (verb: 'release' | 'refund' | 'renew', name: string, cost = 1) =>
   async (limiter: AnyLimiter): Promise<Decision> => {
     const of = places.get(limiter)?.get(name);
-    if (of === undefined) throw new Error(`no place has the name ${name}`);
+    if (of === undefined) throw new Error(`no place was remembered under the name ${name}`);
     const decision = await limiter[verb]('k', { cost, of });
     return verb === 'renew' ? remember(limiter, name, decision) : decision;
   };

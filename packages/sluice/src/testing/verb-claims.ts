@@ -1,4 +1,4 @@
-/** Claims about each verb and mode, and about all keys. */
+/** Claims about each verb and mode, and about unusual keys. */
 import { fixedWindow, gcra, leakyBucket, pacer, penalty, slidingLog } from '../index.ts';
 import { type ClaimSteps, denied, peek, refund, type Step, take } from './steps.ts';
 
@@ -18,7 +18,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'partial mode takes as much as fits',
+    name: 'partial mode takes as many units as are available',
     policies: '5/s',
     steps: [
       [0, take({ cost: 3, mode: 'partial' }), { allowed: true, taken: 3, remaining: 2 }],
@@ -30,7 +30,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'partial mode takes at most what every policy has available',
+    name: 'partial mode takes no more units than every policy has available',
     policies: { few: '5/s', many: '10/s fixed-window' },
     steps: [
       [0, take({ cost: 8, mode: 'partial' }), { allowed: true, taken: 5, policies: { 1: { remaining: 5 } } }],
@@ -79,7 +79,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'reserve books a future turn, cancel gives it back once, and a turn that cannot be booked is not charged',
+    name: 'reserve books a future turn, cancel gives the turn back only once, and a turn that cannot be booked is not charged',
     policies: gcra({ limit: 10, per: '1s', burst: 1 }),
     steps: [
       [0, (limiter) => limiter.reserve('k'), { delay: 0, decision: { allowed: true, taken: 1 } }],
@@ -107,7 +107,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a window cannot be booked ahead',
+    name: 'a turn in a later window cannot be booked',
     policies: fixedWindow({ limit: 1, per: '1s' }),
     steps: [
       [0, (limiter) => limiter.reserve('k'), { delay: 0 }],
@@ -116,7 +116,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a manual block denies until its end, and a reset ends it and makes the key fresh',
+    name: 'a manual block denies the key until the block ends, and a reset ends the block and makes the key fresh',
     policies: '5/s',
     steps: [
       [
@@ -134,7 +134,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'unblock ends a manual block in every tier and keeps what was used',
+    name: 'unblock ends a manual block in every tier, and used units stay used',
     policies: '5/h fixed-window',
     steps: [
       [0, take(3), { allowed: true, remaining: 2 }],
@@ -150,7 +150,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'retryAfter is the longer of a manual block and a wait',
+    name: 'retryAfter lasts until the manual block has ended and the cost is allowed',
     policies: '1/h',
     steps: [
       [
@@ -179,7 +179,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a cost of 0 peeks',
+    name: 'a take with a cost of 0 charges nothing',
     policies: '5/s',
     steps: [
       [0, take(0), { allowed: true, taken: 0, remaining: 5 }],
@@ -194,9 +194,9 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
       [0, take(10), { allowed: true, remaining: 0 }],
       [0, take({ tier: 'pro', cost: 91 }), { allowed: false, limit: 100, remaining: 90, retryAfter: 10 }],
       [0, take({ tier: 'pro', cost: 50 }), { allowed: true, limit: 100, remaining: 40 }],
-      // 60 units were used where 10 are allowed, and one comes back every 100 ms.
+      // 60 units were used, this limit allows 10, and one unit comes back every 100 ms.
       [0, take(), { allowed: false, retryAfter: 5100 }],
-      // In the tier that used them, 50 have come back.
+      // In the tier that used the units, 50 of them have come back.
       [500, take(), { allowed: false, retryAfter: 100 }],
     ],
   },
@@ -226,7 +226,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a manual block applies to tiers with other algorithms, and a peek at one of them changes nothing',
+    name: 'a manual block applies to tiers with different algorithms, and a peek in one of these tiers changes nothing',
     policies: '10/s',
     steps: [
       [0, take(4), { allowed: true, remaining: 6 }],
@@ -242,7 +242,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'taking several keys charges all of them or none',
+    name: 'takeMany charges all of its keys or none',
     policies: '3/s',
     steps: [
       [
@@ -270,7 +270,7 @@ export const VERB_CLAIMS: readonly ClaimSteps[] = [
     ],
   },
   {
-    name: 'a clock that goes back creates no units and denies no longer than it went back',
+    name: 'a clock that goes back creates no units, and denies keys for no longer than the time by which it went back',
     policies: {
       a: '2/s',
       b: '2/s sliding-log',

@@ -1,7 +1,7 @@
 /**
- * Answers hits of a denied key from memory, so that a flood on it costs the store few calls. A denial applies to the same
- * cost or a greater one, for at most two seconds. When it ends, one hit is sent to the store as a scout, and the others wait for
- * its answer (docs/decisions/0041-the-denial-cache-sends-scouts.md).
+ * Answers hits of a denied key from memory, so that a flood of hits on that key causes few store calls. A denial applies to later
+ * hits with the same or a greater cost, for at most two seconds. When it ends, one hit is sent to the store as a scout, and other
+ * hits wait for its answer (docs/decisions/0041-the-denial-cache-sends-scouts.md).
  */
 import { systemClock } from '../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store } from '../engine/contract.ts';
@@ -13,8 +13,8 @@ import { copyOf, isCacheable } from './shared/cacheable-key.ts';
 /** Options of a store's `denyCache`. */
 export interface DenyCacheOptions {
   /**
-   * The maximum number of denials that are remembered. Default 10,000. Beyond that, the oldest is evicted. Denials of keys longer
-   * than about 1,000 characters are not remembered.
+   * The maximum number of denials that are remembered. Default 10,000. Beyond that, the oldest denial is evicted. Denials of keys
+   * longer than about 1,000 characters are not remembered.
    */
   readonly maxKeys?: number | undefined;
 }
@@ -42,13 +42,13 @@ interface Denial {
   /** Number of units that the store reported as left. Hits are sent to the store directly until these are used up. */
   left: number;
   /**
-   * When the next scout may start. This is a round trip before the denial ends, so that the scout arrives when the next unit
-   * does.
+   * When the next scout may start. This is a round trip before the denial ends, so that the scout arrives when the next unit is
+   * available.
    */
   scoutAt: Millis;
   /** Number of scouts in flight. */
   scouts: number;
-  /** Resolves when the last scout was answered, with whether the store itself answered it. */
+  /** Resolves when the last scout is answered, with true if the store itself answered it. */
   scoutAnswered: Promise<boolean> | undefined;
 }
 
@@ -79,7 +79,7 @@ export function denyCache(
     return decide(hit, id, 0);
   }
 
-  /** Decides a hit. `waits` is the number of scouts that the hit has waited for. */
+  /** Decides on a hit. `waits` is the number of scouts that the hit has waited for. */
   function decide(hit: Hit, id: string, waits: number): Promise<Decision> {
     const denial = denials.get(id);
     if (denial === undefined || denial.plan !== hit.plan.id || !covers(denial, hit)) return ask(hit, id);
@@ -100,7 +100,7 @@ export function denyCache(
     if (age < Math.min(denial.decision.retryAfter, MAX_AGE))
       return Promise.resolve(agedDenial(denial.decision, age));
     if (denial.scoutAnswered === undefined || waits === MAX_WAITS) return ask(hit, id);
-    // If the store does not answer the scout, each hit asks the store itself.
+    // If the store does not answer the scout, each waiting hit is sent to the store.
     return denial.scoutAnswered.then((isAnswered) =>
       isAnswered ? decide(hit, id, waits + 1) : store.apply(hit),
     );
@@ -125,8 +125,8 @@ export function denyCache(
   }
 
   /**
-   * Sends the hit and, right after it, a peek that shows how the next hit would be answered. Without the peek, a scout
-   * that is allowed would learn nothing, and all other hits would go to the store one after another.
+   * Sends the hit and, right after it, a peek that shows how the next hit would be answered. Without the peek, a scout that is
+   * allowed would learn nothing, and all other hits would be sent to the store one after another.
    */
   function scout(hit: Hit, id: string, denial: Denial, sent: Millis): Promise<Decision> {
     const before = givenBack;
@@ -161,7 +161,7 @@ export function denyCache(
     return answer;
   }
 
-  /** Records an answer. `sent` is when the store was asked, and `since` is when its answer arrived. */
+  /** Records an answer. `sent` is when the hit was sent, and `since` is when the answer arrived. */
   function learn(hit: Hit, id: string, decision: Decision, sent: Millis, since: Millis, left: number): void {
     const { retryAfter } = decision;
     const denial = denials.get(id);
@@ -196,7 +196,10 @@ function replenishTime({ plan, cost }: Hit): Millis {
   return longest;
 }
 
-/** Whether a denial applies to the hit, because its cost is the same or greater, but not so great that it can never pass. */
+/**
+ * Whether a denial applies to the hit. This is the case if the hit's cost is the same or greater, but not so great that it can
+ * never pass.
+ */
 function covers({ cost }: Denial, hit: Hit): boolean {
   return hit.cost === cost || (hit.cost > cost && hit.plan.policies.every(({ limit }) => hit.cost <= limit));
 }

@@ -103,7 +103,7 @@ function outcomeOf({ verb, cost, span }: Hit, { allowed, taken, retryAfter }: De
   if (verb === 'take') return allowed ? 'allowed' : 'denied';
   if (verb !== 'reserve') return undefined;
   // A reservation in the future counts as allowed. A hit of `acquire` that may pass later is neither allowed nor denied, because
-  // `acquire` asks again.
+  // `acquire` tries again.
   if (allowed || taken === cost) return 'allowed';
   return span === 0 && retryAfter < Infinity ? undefined : 'denied';
 }

@@ -1,5 +1,5 @@
 /**
- * Eventually consistent counting. A node decides by itself, based on the remaining units that the store last reported, and pushes
+ * Eventually consistent counting. A node decides locally, based on the remaining units that the store last reported, and pushes
  * the units that it admitted once per interval. Only the first hit of a key waits for the store. In exchange, nodes may together
  * admit more than the limit, because each learns late what the others admitted. The README has the bound.
  */
@@ -16,8 +16,8 @@ export interface SyncedOptions {
   /** Interval at which counts are pushed and totals pulled. It is at most a tenth of a limiter's shortest window. */
   readonly every: Duration;
   /**
-   * The maximum number of keys that are counted in this process. Default 10,000. Further keys, and keys longer than 1,024
-   * characters, are checked directly.
+   * The maximum number of keys that are counted in this process. Default 10,000. Hits on further keys, and on keys longer than
+   * 1,024 characters, are always sent to the store.
    */
   readonly maxKeys?: number | undefined;
   /** Replaces this machine's monotonic clock in tests. */
@@ -25,12 +25,13 @@ export interface SyncedOptions {
 }
 
 /**
- * Longest interval, as a fraction of the shortest window. With a longer interval, nodes would decide by windows that are over.
+ * Longest interval, as a fraction of the shortest window. With a longer interval, nodes would decide based on windows that have
+ * already ended.
  */
 const MAX_INTERVAL = 1 / 10;
 /**
- * Shortest interval, in milliseconds. A shorter one would cost more calls than it saves, so limiters that need one are checked
- * directly.
+ * Shortest interval, in milliseconds. A shorter interval would cost more calls than it saves, so hits of limiters that need one
+ * are sent to the store.
  */
 const MIN_INTERVAL: Millis = 10;
 
@@ -38,7 +39,7 @@ const MIN_INTERVAL: Millis = 10;
 interface Group {
   readonly id: string;
   readonly plan: Plan;
-  /** How often the keys are synchronized, in milliseconds. 0 if the plan is checked directly. */
+  /** How often the keys are synchronized, in milliseconds. 0 if every hit of the plan is sent to the store. */
   readonly interval: Millis;
   readonly keys: Map<string, Count>;
   stop: (() => void) | undefined;
@@ -49,12 +50,14 @@ interface Group {
 interface Count {
   readonly group: Group;
   readonly key: string;
-  /** Resolves with whether the store itself answered the first hit. */
+  /** Resolves with true if the store itself answered the first hit. */
   firstAnswered: Promise<boolean>;
   /** The last answer of the store. Undefined while the first one is in flight. */
   answer: Decision | undefined;
   answerAt: Millis;
-  /** How long one unit would have had to wait at the last answer. 0 if the store was not asked for that. */
+  /**
+   * How long a hit of one unit would have had to wait at the last answer. 0 if the last answer was to a hit of a different cost.
+   */
   wait: Millis;
   /** Units admitted since the last push. */
   admitted: number;
@@ -166,7 +169,7 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
     if (group.keys.size === 0 && groups.get(group.id) === group) groups.delete(group.id);
   }
 
-  /** Asks the store. If it does not answer, nothing is known about the key, and the next hit starts counting from scratch. */
+  /** Calls the store. If it does not answer, nothing is known about the key, and the next hit starts counting from scratch. */
   async function learn(count: Count, hit: Hit, isOneUnit: boolean): Promise<Decision> {
     try {
       const answer = await store.apply(hit);
@@ -243,9 +246,9 @@ export function synced(store: Store, options: SyncedOptions): Store<MaybePromise
   return { clock: store.clock, ephemeral: store.ephemeral, backend: store.backend ?? store, apply, close };
 }
 
-/** How often the keys of a plan are synchronized. 0 if the plan must be checked directly. */
+/** How often the keys of a plan are synchronized. 0 if every hit of the plan must be sent to the store. */
 function intervalOf({ policies }: Plan, maxInterval: Millis): Millis {
-  // For other algorithms, `remaining` does not tell how many units may still pass.
+  // For other algorithms, `remaining` does not say how many units may still pass.
   if (policies.some(({ algorithm }) => algorithm.lease === undefined)) return 0;
   const most = MAX_INTERVAL * Math.min(...policies.map(({ window }) => window));
   if (maxInterval <= most) return maxInterval;

@@ -90,12 +90,12 @@ describe('policies', () => {
     [
       'an empty list',
       () => create([]),
-      `${POLICY} (at least one that denies by itself, not only penalty()); got an object [ERR_POLICY]`,
+      'policies must include a policy that denies by itself, not only penalty(); got an object [ERR_POLICY]',
     ],
     [
       'a penalty alone',
       () => create(penalty({ after: 5, within: '1m', block: '10m' })),
-      `${POLICY} (at least one that denies by itself, not only penalty()); got an object [ERR_POLICY]`,
+      'policies must include a policy that denies by itself, not only penalty(); got an object [ERR_POLICY]',
     ],
   ]);
 });

@@ -44,9 +44,9 @@ test('the error message shows both limiters and says what to do', () => {
   const store = memory();
   createLimiter('10/min', { store, name: 'api' });
   expect(() => createLimiter({ day: '100/day fixed-window' }, { store, name: 'api' })).toThrow(
-    'createLimiter.name is the name of an open limiter on this store that has other kinds of policies (there are ' +
-      '{ "default": gcra }, here { "day": fixed-window }; give one of them another name, make them one limiter with tiers, ' +
-      'or close() the other one first); got "api" [ERR_NAME]',
+    'createLimiter.name is already used on this store by an open limiter with different kinds of policies (the open ' +
+      'limiter has { "default": gcra }, this one has { "day": fixed-window }; give one of them another name, make them one ' +
+      'limiter with tiers, or close() the open one first); got "api" [ERR_NAME]',
   );
 });
 

@@ -1,7 +1,7 @@
 /**
- * Limits how many callers hold a place at the same time, with a sliding log of leases. A place becomes free by `release` or
- * `refund`, or when its lease ends. The instant at which a place was taken identifies it, so that its holder can release or renew
- * exactly this place. A release that does not say which place it means frees the oldest one, so that no lease ends too early.
+ * Limits how many callers hold a place at the same time, with a sliding log of leases. A place is freed by `release` or `refund`,
+ * or when its lease ends. The instant at which a place was taken identifies it, so that its holder can release or renew exactly
+ * this place. A release that does not identify a place frees the oldest one, so that no lease ends too early.
  */
 import type { Algorithm, Policy } from '../../engine/contract.ts';
 import { type Duration, duration } from '../../internal/duration.ts';

@@ -8,7 +8,7 @@ export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
 export interface Calendar {
   /** The start of the unit that contains this instant. */
   startOf(instant: Millis): Millis;
-  /** The end of the unit that contains this instant, which is the start of the next one. */
+  /** The end of the unit that contains this instant, which is the start of the next unit. */
   endOf(instant: Millis): Millis;
 }
 

@@ -22,8 +22,8 @@ export interface FixedWindowOptions {
   /** The length of a window. Not allowed with a calendar unit, which has its own length. */
   readonly per?: Duration | undefined;
   /**
-   * With 'epoch' (default), windows are multiples of `per` since 1970. With 'first', a window opens with the first request. With
-   * a calendar unit, windows are the days, weeks (from Monday), months or years of `timeZone`.
+   * With 'epoch' (default), windows start at multiples of `per` since 1970. With 'first', a window opens with the first request.
+   * With a calendar unit, windows are the days, weeks (from Monday), months or years of `timeZone`.
    */
   readonly align?: 'epoch' | 'first' | 'day' | 'week' | 'month' | 'year' | undefined;
   /** Name of an IANA time zone. Default UTC. Allowed only with a calendar unit. */
@@ -34,8 +34,8 @@ export type FixedWindowParams = {
   readonly limit: number;
   readonly per: Millis;
   /**
-   * If 0, windows are multiples of `per`. Otherwise, a window opens with the first request and lasts this long, which is `per`,
-   * or another duration if several plans open windows in the same rows.
+   * If 0, windows start at multiples of `per`. Otherwise, a window opens with the first request and lasts this long, which is
+   * `per`, or a different duration if several plans open windows in the same rows.
    */
   readonly first: Millis;
 };
@@ -46,7 +46,9 @@ export type CalendarWindowParams = {
   readonly timeZone: string;
 };
 
-/** The algorithm for windows with these starts and ends. `isWrong` tells whether a start can only come from a wrong clock. */
+/**
+ * The algorithm for windows with these starts and ends. `isWrong` returns whether only a wrong clock can have written this start.
+ */
 function windows<P extends { readonly limit: number } & Params>(
   name: string,
   startAt: (params: P, now: Millis) => Millis,

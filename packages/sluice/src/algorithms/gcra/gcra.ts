@@ -1,7 +1,7 @@
 /**
  * The generic cell rate algorithm. Each unit adds one interval to the debt, which is paid off as time passes. The theoretical
- * arrival time is tat = since + debt. Both are stored separately, because repeatedly adding an interval to epoch milliseconds
- * would round the same way each time, which is an error of 2.4 % at a million units per second.
+ * arrival time is tat = since + debt. `since` and `debt` are stored separately, because repeatedly adding an interval to epoch
+ * milliseconds would round the same way each time, and accumulate an error of 2.4 % at a million units per second.
  *
  * Cells: debt (milliseconds still to be paid off), since (the instant at which the debt had this value).
  */
@@ -40,7 +40,7 @@ export const gcraAlgorithm: Algorithm<GcraParams> = {
   name: 'gcra',
   width: () => 2,
   available(p, row, at, now) {
-    // Above two million units per second, TIME_EPSILON is worth more than one unit.
+    // Above two million units per second, TIME_EPSILON is worth more than one unit, so the result may exceed the burst.
     const free = (p.credit - debt(p, row, at, now) + TIME_EPSILON) * p.rate;
     return free < p.burst ? free : p.burst;
   },

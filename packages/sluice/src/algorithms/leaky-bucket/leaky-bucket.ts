@@ -98,7 +98,10 @@ function level(p: LeakyBucketParams, row: Cells, at: number, passed: number): nu
   return Math.max(0, row[at] - passed * p.dripSize);
 }
 
-/** How long until the bucket is empty. `passed`: drips since the row was written; `full`: the level after them. */
+/**
+ * How long until the bucket is empty. `passed` is the number of drips since the row was written, and `full` is the level after
+ * these drips.
+ */
 function clearAfter(
   p: LeakyBucketParams,
   row: Cells,
@@ -108,15 +111,16 @@ function clearAfter(
   full: number,
 ): Millis {
   if (full === 0) return 0;
-  // With fractional costs the quotient may be rounded down to a whole number; the row must not be dropped too early.
+  // With fractional costs the quotient may be rounded down to a whole number, but the row must not be dropped too early.
   let drips = passed + Math.ceil(full / p.dripSize);
   if (row[at] - drips * p.dripSize > 0) drips += 1;
   return row[at + 1] + drips * p.dripRate - now;
 }
 
 /**
- * The number of drips after which the cost fits, given an estimate. With fractional costs, rounding may move the quotient behind
- * the estimate across an integer, so the estimate is corrected with the same comparison that the check makes at that drip.
+ * The number of drips after which the cost fits, given an estimate. With fractional costs, rounding may move the quotient from
+ * which the estimate was made across an integer, so the estimate is corrected with the same comparison that the check makes at
+ * that drip.
  */
 function dripsUntil(p: LeakyBucketParams, row: Cells, at: number, estimate: number, cost: number): number {
   if (level(p, row, at, estimate) + cost - p.size > 0) return estimate + 1;

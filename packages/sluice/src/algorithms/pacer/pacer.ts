@@ -1,9 +1,10 @@
 /**
  * Spaces requests evenly. A request is allowed once the cost of the previous one is paid off, and its own cost delays the next
- * one. Idle time stores permits, which are spent first. With a warm-up, stored permits cost more the longer the pause was.
+ * one. Permits are stored during idle time, and stored permits are spent first. With a warm-up, stored permits cost more the
+ * longer the pause was.
  *
- * Cells: spent (of the stored permits), next (the earliest instant at which the next request is allowed), since (the instant
- * of the last change). `next` may be arbitrarily far ahead, because one request may have any cost. So `since`, not `next`, shows
+ * Cells: spent (of the stored permits), next (the earliest instant at which the next request is allowed), since (the instant of
+ * the last change). `next` may be arbitrarily far ahead, because one request may have any cost. So `since`, not `next`, shows
  * whether the clock was right.
  */
 import {
@@ -28,7 +29,10 @@ export interface PacerOptions {
   readonly warmup?: Duration | undefined;
   /** How many times slower the first permit is after a long pause. Default 3. */
   readonly coldFactor?: number | undefined;
-  /** Maximum number of permits that idle time may store, to be spent without delay. Default 0. Not allowed with a warm-up. */
+  /**
+   * Maximum number of permits that are stored during idle time and can be spent without delay. Default 0. Not allowed with a
+   * warm-up.
+   */
   readonly maxBurst?: number | undefined;
   /** Whether a new key starts with all of its stored permits ('full', the default) or, as in Guava, with none ('empty'). */
   readonly fresh?: 'full' | 'empty' | undefined;
@@ -81,7 +85,7 @@ const pacerAlgorithm: Algorithm<PacerParams> = {
     row[at + 2] = now;
   },
   give(p, row, at, now, cost) {
-    // A fresh row stays fresh, because with a time in it, the key would start to store permits.
+    // A fresh row must stay fresh, because with a time in the row, the key would start to store permits.
     const due = nextOf(p, row, at, now);
     if (p.freshEmpty && due === 0) return;
     const missing = spent(p, row, at, now);
@@ -122,7 +126,10 @@ function ticks(p: PacerParams, instant: Millis): number {
   return p.scale === 1 ? instant : Math.floor(instant * p.scale + 0.5);
 }
 
-/** Rounds a price in ticks down, if the resolution is microseconds. Float error must not make it one tick less. */
+/**
+ * Rounds a price in ticks down if the resolution is microseconds. The small addition prevents float error from lowering it by one
+ * tick.
+ */
 function whole(p: PacerParams, price: number): number {
   return p.scale === 1 ? price : Math.floor(Math.max(0, price + 1e-6));
 }

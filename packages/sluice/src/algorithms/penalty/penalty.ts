@@ -92,7 +92,7 @@ export function penalty(options: PenaltyOptions): Policy {
   const length = duration('penalty.block', block);
   const longest = max === undefined ? Math.max(length, 86_400_000) : duration('penalty.max', max);
   if (longest < length)
-    throw new SluiceError('ERR_DURATION', 'penalty.max', max, 'at least as long as block');
+    throw new SluiceError('ERR_DURATION', 'penalty.max', max, '', 'must be at least as long as block');
   const params: PenaltyParams = {
     after: whole('penalty.after', after),
     within: duration('penalty.within', within),

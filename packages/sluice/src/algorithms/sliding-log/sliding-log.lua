@@ -53,7 +53,7 @@ local function wait_for(p, c, now, cost)
   local last = last_sum(c)
   if last - base_of(c, first) + cost <= p.limit then return 0 end
   local low, high = first, c.tail - 1
-  -- Each probe is a command. If all costs are 1, the index can be computed, so try that first.
+  -- Each probe is a Redis command. If all costs are 1, the index can be computed, so try that first.
   local guess = max(low, min(high, low + ceil(last + cost - p.limit - sum_at(c, low))))
   if last - sum_at(c, guess) + cost <= p.limit then
     high = guess

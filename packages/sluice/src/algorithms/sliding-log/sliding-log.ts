@@ -2,9 +2,9 @@
  * A log of when each unit was taken. Times are exact, or rounded up to the end of their sub-window, so that entries can be merged
  * and never expire too early.
  *
- * Cells: head, tail (the entries from head up to tail are in use; some may have expired), base, then entries of
- * (time, sum of all costs up to and including this one). The used units are the last sum minus the base. So every query is a
- * binary search instead of an addition, and expired entries cost no time until a take drops them.
+ * Cells: head, tail (the entries from head up to tail are in use; some may have expired), base, then entries of (time, sum of all
+ * costs up to and including this one). The used units are the last sum minus the base. Therefore every query is a binary search
+ * instead of a summation, and expired entries cost no time until a take drops them.
  */
 import {
   type Algorithm,
@@ -23,10 +23,7 @@ export interface SlidingLogOptions {
   readonly limit: number;
   /** The length of a window. */
   readonly per: Duration;
-  /**
-   * Either 'exact' (default), or the number of sub-windows in `per`. With sub-windows, a key has at most one more entry than that
-   * number.
-   */
+  /** Either 'exact' (default), or the number of sub-windows in `per`. With N sub-windows, a key has at most N + 1 entries. */
   readonly resolution?: 'exact' | number | undefined;
 }
 
@@ -36,7 +33,7 @@ export type SlidingLogParams = {
   /** The length of a sub-window, or 0 if times are exact. */
   readonly step: Millis;
   /**
-   * The maximum number of entries. Beyond that, the two oldest entries are merged at the time of the newer one, so that none
+   * The maximum number of entries. Beyond that, the two oldest entries are merged at the time of the newer one, so that no unit
    * expires early.
    */
   readonly entries: number;
@@ -60,8 +57,9 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     if (cost > p.limit) return Infinity;
     const first = firstLive(p, row, at, now);
     if (used(row, at, first) + cost <= p.limit) return 0;
-    // Finds the earliest entry after whose expiry the cost fits. Sums rise, so this is a binary search. It compares exactly what
-    // the check above compares once that entry has expired, because any other form rounds differently with fractional costs.
+    // Finds the earliest entry after whose expiry the cost fits. Sums never decrease, so a binary search finds it. The comparison
+    // is the one that the check above makes once that entry has expired, because any other form rounds differently with
+    // fractional costs.
     const last = lastSum(row, at);
     let [low, high] = [first, row[at + 1] - 1];
     while (low < high) {
@@ -85,8 +83,8 @@ export const slidingLogAlgorithm: Algorithm<SlidingLogParams> = {
     row[at + 1] = tail + 1;
   },
   /**
-   * Refunds units. By default, the oldest entries are refunded. The others expire later, so a refund never admits more units than
-   * it returned.
+   * Refunds units. By default, the oldest entries are refunded. The remaining entries expire later, so a refund never admits more
+   * units than it returned.
    */
   give(p, row, at, now, cost, takenAt) {
     dropExpired(p, row, at, now);
@@ -140,7 +138,7 @@ function lastSum(row: Cells, at: number): number {
 function firstLive(p: SlidingLogParams, row: Cells, at: number, now: Millis): number {
   const head = row[at];
   const tail = row[at + 1];
-  // A wrong clock wrote the last entry. By that clock, all earlier entries had expired, so the take dropped them.
+  // If a wrong clock wrote the last entry, all earlier entries had expired according to that clock, so the take dropped them.
   if (head !== tail && isFarAhead(time(row, at, tail - 1) - p.step, now, p.per)) return tail;
   const expired = now + TIME_EPSILON - p.per;
   if (head === tail || time(row, at, head) > expired) return head;
@@ -170,7 +168,7 @@ function dropExpired(p: SlidingLogParams, row: Cells, at: number, now: Millis): 
   if (row[at + 2] > LARGEST_BASE) rebase(row, at);
 }
 
-/** Refunds units from the entry of one instant. Refunds at most all of that entry, and nothing if there is no such entry. */
+/** Refunds units from the entry of one instant. Refunds at most the whole entry, and nothing if there is no such entry. */
 function giveFrom(row: Cells, at: number, cost: number, takenAt: Millis): void {
   const head = row[at];
   const tail = row[at + 1];

@@ -1,6 +1,6 @@
 /**
- * Estimates a sliding window from two counters. The older counter is weighted by how much of it the window still covers: estimate
- * = previous · (1 − elapsed / per) + count.
+ * Estimates a sliding window from two counters. The older counter is weighted by the fraction of its window that the sliding
+ * window still covers: estimate = previous · (1 − elapsed / per) + count.
  *
  * Cells: start (of the current window, a multiple of per), count, previous.
  */
@@ -113,7 +113,7 @@ function waitIn(
   if (cost > p.limit) return Infinity;
   if (estimate(p, now, start, counted, older) + cost <= p.limit) return 0;
   const room = p.limit - cost;
-  // During this window the previous counter loses weight; after it, the current one does.
+  // During this window, the previous counter loses weight; after it, the current counter does.
   if (counted <= room) return start + p.per * (1 - (room - counted) / older) - now;
   return start + p.per + p.per * (1 - room / counted) - now;
 }

@@ -12,12 +12,13 @@ import type { RatedEntry } from '../entry.ts';
 export interface TokenBucketOptions {
   /** Number of tokens that the bucket holds, which is the maximum that is allowed simultaneously. At least 1. */
   readonly capacity: number;
-  /** The number of tokens that come back in each `every`. */
+  /** The number of tokens that come back in each interval of length `every`. */
   readonly refill: number;
   /** How often `refill` tokens come back. */
   readonly every: Duration;
   /**
-   * If true (default), tokens come back one by one. If false, all `refill` tokens come back together, at the end of each `every`.
+   * If true (default), tokens come back one by one. If false, all `refill` tokens come back together, at the end of each
+   * interval.
    */
   readonly continuous?: boolean | undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * What a node expects of a key: the demand for its units, and whether the limit is binding. The size of batches depends on this.
+ * A node's forecast for a key: the demand for its units, and whether the limit is binding. The size of batches depends on this.
  * The limit holds whatever the node expects; a wrong forecast only costs calls, or units that expire unused.
  */
 import type { Millis } from '../../engine/contract.ts';
@@ -10,7 +10,7 @@ import { BINDING_FILL, COST_MARGIN, MAX_BATCH_OF_DEMAND, PLENTY } from './tuning
 
 export class Forecast {
   readonly demand: Demand;
-  /** Until when the limit counts as binding, because the store granted less than was requested. */
+  /** The limit is treated as binding until this instant, because the store granted less than was requested. */
   private bindsUntil: Millis = -Infinity;
   /** End of the window of the last lease. */
   private windowEnd: Millis = 0;
@@ -32,7 +32,7 @@ export class Forecast {
 
   /**
    * Whether the limit is binding. `remaining` is the number of units that the store had left at its last answer, or undefined if
-   * it was not asked yet.
+   * the store has not answered yet.
    */
   isBinding(remaining: number | undefined, now: Millis): boolean {
     const { largestCost, lightDemand } = this.terms;

@@ -4,7 +4,7 @@ import { type Lease, spendable } from './lease.ts';
 
 export class HeldLeases {
   /**
-   * The lease that the node spends. A lease that is used up or over stays here until another one takes its place, because refunds
+   * The lease that the node spends. A lease that is used up or expired stays here until another one replaces it, because refunds
    * may belong to it.
    */
   private current: Lease | undefined;
@@ -33,7 +33,7 @@ export class HeldLeases {
     return this.spendableNow(now) >= cost;
   }
 
-  /** Whether the leases together have this many units. First ends leases that are over. */
+  /** Whether the leases together have this many units. Ends expired leases first. */
   covers(cost: number, now: Millis): boolean {
     if (this.currentCovers(cost, now)) return true;
     this.endExpired(now);
@@ -61,7 +61,10 @@ export class HeldLeases {
     return next.left;
   }
 
-  /** Puts units back into the lease that they came from. Returns false if that lease is over or was smaller. */
+  /**
+   * Puts units back into the lease that they came from. Returns false if that lease has expired, or if it would have more units
+   * than were granted.
+   */
   refund(cost: number, now: Millis): boolean {
     const { current } = this;
     if (current === undefined || now >= current.end || current.left + cost > current.granted) return false;

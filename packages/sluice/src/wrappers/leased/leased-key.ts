@@ -1,7 +1,7 @@
 /**
  * One key on one node, as a state machine. The clock decides between most states, so no state is stored. A stored state would
  * need a timer to end it, and a stalled event loop delays timers. Instead, every hit reads the clock and determines the state
- * again, so a lease that is over is never spent, however long the process was stalled (docs/decisions/0020-strict-leases.md).
+ * again, so an expired lease is never spent, however long the process was stalled (docs/decisions/0020-strict-leases.md).
  */
 import type { Decision, Hit, MaybePromise, Millis } from '../../engine/contract.ts';
 import { Forecast } from './forecast.ts';
@@ -20,7 +20,7 @@ import {
   MIN_RETURN,
 } from './tuning.ts';
 
-/** The state in which a hit finds the key. If several apply, it is the first in this list. */
+/** The state of the key when a hit arrives. If several states apply, it is the first of them in this list. */
 export type KeyState =
   /** The node holds enough units, and the hit spends them. */
   | 'leased'
@@ -28,7 +28,7 @@ export type KeyState =
   | 'exhausted'
   /** A lease would not help this hit, so the store decides it. */
   | 'direct'
-  /** A lease would be over when it arrives, so waiting hits are sent to the store together, as one hit. */
+  /** A lease would have expired when it arrives, so waiting hits are sent to the store together, as one hit. */
   | 'slow-store'
   /** A batch is on its way or is requested now, and the hit waits for it. */
   | 'fetching';
@@ -47,7 +47,7 @@ export class LeasedKey {
   /** The next batch is fetched when fewer units than this are left. */
   private fetchBelow = 0;
   /**
-   * Whether the key has ended. If so, a batch that still arrives is returned to the store or, after a reset of the row,
+   * Whether the key's leases were ended. If so, a batch that arrives later is returned to the store or, after a reset of the row,
    * forgotten.
    */
   private ended: 'no' | 'returned' | 'forgotten' = 'no';
@@ -101,7 +101,7 @@ export class LeasedKey {
     this.held.endExpired(now);
   }
 
-  /** Decides a hit. `waits` is the number of batches that the hit has already waited for. */
+  /** Decides on a hit. `waits` is the number of batches that the hit has already waited for. */
   private decide(hit: Hit, waits: number): MaybePromise<Decision> {
     const now = this.node.now();
     switch (this.stateFor(hit.cost, waits, now)) {
@@ -145,7 +145,9 @@ export class LeasedKey {
     return this.fetching;
   }
 
-  /** Requests a lease. Resolves with whether the store answered. The lease begins at `askedAt`, before the store debits it. */
+  /**
+   * Requests a lease. Resolves with true if the store answered. The lease begins at `askedAt`, before the store debits the units.
+   */
   private async lease(cost: number, askedAt: Millis): Promise<boolean> {
     const { remaining } = this.store;
     const isBinding = this.forecast.isBinding(remaining, askedAt);

@@ -1,5 +1,5 @@
 /**
- * Strict leases. A node debits a batch of units from the store and spends it by itself, so that most decisions need no call to
+ * Strict leases. A node debits a batch of units from the store and spends them locally, so that most decisions need no call to
  * the store. Whatever fails, no more units pass than the policies allow (docs/decisions/0020-strict-leases.md).
  */
 import type { Clock, Decision, Hit, MaybePromise, Plan, Store } from '../../engine/contract.ts';
@@ -20,12 +20,13 @@ export interface LeasedOptions {
   /** The longest time for which a process holds units. Default 5 s, and never more than a quarter of a policy's window. */
   readonly lease?: Duration | undefined;
   /**
-   * The approximate number of processes that share the store. Default 8. Limits below 20 units per process are checked directly.
+   * The approximate number of processes that share the store. Default 8. With limits below 20 units per process, every hit is
+   * sent to the store.
    */
   readonly nodes?: number | undefined;
   /**
    * The maximum number of keys with a lease, per limiter. Default 10,000. Beyond that, the least recently used key is evicted.
-   * Keys longer than 1,024 characters are checked directly.
+   * Hits on keys longer than 1,024 characters are always sent to the store.
    */
   readonly maxKeys?: number | undefined;
   /** Replaces this machine's monotonic clock in tests. */
@@ -38,7 +39,7 @@ export interface LeasedOptions {
 interface Group {
   readonly plan: Plan;
   readonly id: string;
-  /** The terms of leases. Undefined if the plan is checked directly. */
+  /** The terms of leases. Undefined if the plan is not leased, so that every hit is sent to the store. */
   readonly terms: Terms | undefined;
   readonly keys: Map<string, LeasedKey>;
   stopSweeping: (() => void) | undefined;

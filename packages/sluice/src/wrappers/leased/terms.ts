@@ -1,7 +1,7 @@
 /**
- * The terms on which a plan is leased. Units are debited now and spent up to τ later. To make up for this delay, the store runs a
- * smaller bucket, or remembers a debit for longer. docs/decisions/0020-strict-leases.md has the proof; it calls the duration of a
- * lease τ.
+ * The terms on which a plan is leased. Units are debited now and spent up to τ later. To make up for this delay, the store
+ * applies a smaller bucket, or remembers a debit for longer. docs/decisions/0020-strict-leases.md has the proof; it calls the
+ * duration of a lease τ.
  */
 import type { Decision, Millis, PlacedPolicy, Plan } from '../../engine/contract.ts';
 import type { Lease } from './lease.ts';
@@ -27,11 +27,11 @@ export interface Terms {
   readonly duration: Millis;
   /** The longest lease while the limit is binding. */
   readonly bindingDuration: Millis;
-  /** The longest window. A limit that was binding counts as binding for this long. */
+  /** The longest window. After a limit was binding, it is still treated as binding for this long. */
   readonly window: Millis;
   /** Whether the window lasts for many leases, so that units that are lost with a process are missing for a long time. */
   readonly hasLongWindow: boolean;
-  /** The plan that the store runs, for leases and direct checks alike, because they share one row. */
+  /** The plan that the store applies, both to leases and to hits that are sent to it, because they share one row. */
   readonly plan: Plan;
   /** The same plan, for a lease that lasts τ. A log records such a lease at a later instant. */
   readonly longPlan: Plan;
@@ -85,7 +85,7 @@ export function termsOf(plan: Plan, maxDuration: Millis, nodes: number): Terms |
   const largestCost = Math.min(...reduced.policies.map(({ limit }) => limit));
   if (largestCost < MIN_UNITS_PER_NODE * nodes) return undefined;
 
-  /** Number of units that one node gets if all nodes share evenly what is replenished in that time. */
+  /** Number of units that one node gets if the units that are replenished in that time are divided evenly among all nodes. */
   const evenShare = ({ limit, window }: LeasablePolicy, time: Millis): number =>
     (limit * time) / (window * nodes);
   const window = Math.max(...all.map((policy) => policy.window));
@@ -163,8 +163,8 @@ function fillOf({ all, buckets, windows }: Kinds): number {
 }
 
 /**
- * The lease that a decision grants. It begins when the node asked, and ends with the policy whose units end first, at most τ
- * later.
+ * The lease that a decision grants. It begins when the node sent the request. It ends when the units of one of the policies
+ * expire, at most τ later.
  */
 function leaseFrom({ all, buckets }: Kinds, duration: Millis, decision: Decision, askedAt: Millis): Lease {
   let lasts = Infinity;

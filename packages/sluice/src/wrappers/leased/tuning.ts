@@ -40,7 +40,7 @@ export const MIN_HITS = 3;
 
 /** Minimum number of units in a batch, however small a node's share of the remaining units is. */
 export const MIN_BATCH = 10;
-/** Minimum batch of a log, in even shares of a node. At twice the load, two nodes in three get such a batch. */
+/** Minimum batch of a log, as a multiple of a node's even share. At twice the load, two nodes in three get such a batch. */
 export const MIN_LOG_SHARES = 1.5;
 /** A node requests at most the remaining units divided by this number, so that half of them stay for other nodes. */
 export const REMAINING_DIVISOR = 2;
@@ -64,8 +64,8 @@ export const BUCKET_FILL = 0.9;
  */
 export const COST_MARGIN = 1.25;
 /**
- * Number of leases per window from which a window counts as long, because units that are lost with a process are missing for a
- * long time (decision 20, "Consequences").
+ * Minimum number of leases in a window for it to count as long, because units that are lost with a process are missing for a long
+ * time (decision 20, "Consequences").
  */
 export const LONG_WINDOW = 12;
 /**
@@ -81,7 +81,7 @@ export const PLENTY: number = 1 / 8;
 /** Fraction of a log's rate. Up to this demand, leases of a log last τ, although the store remembers their entries for longer. */
 export const LIGHT_LOG_LOAD: number = 2 / 3;
 
-// Constants that decide when a node asks the store, and what it returns (decision 20, "When a node asks").
+// Constants that decide when a node requests units, and which units it returns (decision 20, "When a node asks").
 
 /** The next batch is fetched when the remaining units last for fewer round trips than this. */
 export const FETCH_AHEAD = 3;
@@ -95,11 +95,11 @@ export const MIN_ASK_AGAIN = 0.4;
  * units early.
  */
 export const MAX_ASK_AGAIN = 3.2;
-/** Random fraction that is added to both times, so that nodes do not ask at the same time. */
+/** Random fraction that is added to the time after which a node asks again, so that nodes do not ask at the same time. */
 export const ASK_AGAIN_JITTER: number = 1 / 2;
 /**
- * Maximum number of batches that a hit waits for, while others are served first or units fade in transit. After that, the store
- * decides the hit.
+ * Maximum number of batches that a hit waits for, while other hits are served first or units fade in transit. After that, the hit
+ * is sent to the store.
  */
 export const MAX_WAITS = 4;
 /** Fraction of a batch. If less than this is left when the lease ends, returning it is not worth a call. */
@@ -111,5 +111,5 @@ export const ROUND_TRIP_WEIGHT: number = 1 / 8;
 
 /** Early estimates divide by at least this fraction, so that the first hits are multiplied by at most three. */
 export const MIN_OBSERVED: number = 1 / 3;
-/** Time that a node must have observed before it relies on the demand being light. */
+/** Time for which a node must have observed a key before it relies on light demand. */
 export const MIN_OBSERVED_LIGHT: number = 1 / 3;

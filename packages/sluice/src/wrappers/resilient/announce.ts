@@ -43,7 +43,7 @@ export interface Announce {
   fault(fault: StoreFault, error: unknown): void;
 }
 
-/** `store` is the object that warnings are about. Each warning appears once for it. */
+/** Creates the announcer. Each warning about `store` appears only once. */
 export function announceFor(
   store: Store,
   { effect, hidesFailures }: Fallback,

@@ -7,7 +7,7 @@ import type { Hit, Millis } from '../../engine/contract.ts';
 import type { StoreFault } from '../../internal/errors.ts';
 
 /**
- * An event of a circuit breaker. With `open`, the breaker opened, and the store is not asked until a probe succeeds. With
+ * An event of a circuit breaker. With `open`, the breaker opened, and no hits are sent to the store until a probe succeeds. With
  * `close`, the breaker closed after `openFor` milliseconds. On a cluster, `node` is the address of the node concerned, if the
  * client reports it.
  */
@@ -40,7 +40,7 @@ export class Breaker {
   #failures = 0;
   /** When a failure was last counted. */
   #countedAt: Millis = -Infinity;
-  /** Number of the last hit that was sent before that failure was counted. */
+  /** Number of the last hit that had been sent when a failure was last counted. */
   #countedTo = 0;
   /** Number of probes in flight. */
   #probing = 0;

@@ -29,7 +29,7 @@ function afterReading(run: () => void): void {
   setImmediate(run);
 }
 
-/** `duration` applies to every deadline, unless `set` is given another end. */
+/** Creates the queue. `duration` applies to every deadline, unless `set` receives a different end. */
 export function deadlines(duration: Millis): Deadlines {
   let queue: Deadline[] = [];
   let head = 0;
@@ -59,8 +59,9 @@ export function deadlines(duration: Millis): Deadlines {
   }
 
   /**
-   * Expires deadlines that are due. After a stall, the client may not even have sent the hits that it was given before. So
-   * overdue hits get as much more time as the timer was late, but at most the duration of a deadline, and each hit only once.
+   * Expires deadlines that are due. After a stall, the client may not even have sent the hits that it received before. So overdue
+   * hits get extra time, which is the delay of the timer but at most the duration of a deadline. Each hit gets extra time only
+   * once.
    */
   function expireDue(late: Millis): void {
     timer = undefined;
@@ -79,8 +80,8 @@ export function deadlines(duration: Millis): Deadlines {
 
   function arm(): void {
     if (head === queue.length) return;
-    // When fake timers are removed, their pending timers are lost, so a timer that was set with another `setTimeout` may never
-    // fire.
+    // When fake timers are removed, their pending timers are lost, so a timer that was set with a different `setTimeout` may
+    // never fire.
     if (armedWith !== setTimeout) timer = undefined;
     armedWith = setTimeout;
     timer?.ref?.();

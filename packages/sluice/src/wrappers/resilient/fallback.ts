@@ -8,7 +8,7 @@ import { checkOptionNames, positive } from '../../internal/options.ts';
 import { PROBE_EVERY } from './breaker.ts';
 import { type Local, localDecisions } from './local.ts';
 
-/** A limiter that decides instead of the store, such as one in memory with a share of the limit. */
+/** A limiter that decides instead of the store, such as one in memory with a fraction of the limit. */
 export type Substitute = Pick<
   AnyLimiter,
   'take' | 'peek' | 'refund' | 'release' | 'block' | 'unblock' | 'reset'
@@ -16,10 +16,10 @@ export type Substitute = Pick<
   Partial<Pick<AnyLimiter, 'renew'>>;
 
 /**
- * Selects what decides when the store cannot be asked. With `'local'`, each limiter's own policies decide, counted in this
- * process alone. With `{ local: 0.25 }`, they decide with a quarter of each limit, for four processes. With `'throw'`, checks
- * reject with a `StoreUnavailable`. With `'allow'` or `'deny'`, every check gets the same answer. If it is a limiter, that
- * limiter decides for all limiters of the store.
+ * Selects what decides when the store is unavailable. With `'local'`, each limiter's own policies decide, and each process counts
+ * separately. With `{ local: 0.25 }`, they decide with a quarter of each limit, which suits four processes. With `'throw'`,
+ * checks reject with a `StoreUnavailable`. With `'allow'` or `'deny'`, every check gets the same answer. If a limiter is given,
+ * it decides for all limiters of the store.
  */
 export type OnFailure = 'local' | { readonly local: number } | 'throw' | 'allow' | 'deny' | Substitute;
 
@@ -66,7 +66,7 @@ function isSubstitute(given: unknown): given is Substitute {
   return typeof (given as Substitute | undefined)?.take === 'function';
 }
 
-/** The share of each limit that this process may use. Undefined unless 'local' was chosen. */
+/** The fraction of each limit that this process may use. Undefined unless 'local' was chosen. */
 function shareIn(onFailure: OnFailure): number | undefined {
   if (onFailure === 'local') return 1;
   if (typeof onFailure !== 'object' || onFailure === null || !('local' in onFailure)) return undefined;
@@ -76,7 +76,7 @@ function shareIn(onFailure: OnFailure): number | undefined {
       'ERR_NUMBER',
       'onFailure.local',
       local,
-      'a share of 1 / processes',
+      'use 1 divided by the number of processes',
       'must be at most 1',
     );
   return local;
@@ -97,7 +97,10 @@ function localFallback(local: Local): Fallback {
 }
 
 function limiterFallback(limiter: Substitute): Fallback {
-  /** The decision of the given limiter, by the decision that the caller received. It may itself come from a fallback. */
+  /**
+   * Maps the decision that the caller received to the original decision of the given limiter, which may itself come from a
+   * fallback.
+   */
   const originals = new WeakMap<object, Decision>();
 
   function asFallback(answer: Decision): Decision {

@@ -13,7 +13,7 @@ interface Hold {
   left: number;
 }
 
-/** Holds of one row, oldest first. Those that the store charged are separate from those of the fallback. */
+/** Holds of one row, oldest first. Holds that the store charged are separate from those of the fallback. */
 interface Row {
   readonly store: Hold[];
   readonly fallback: Hold[];
@@ -23,8 +23,8 @@ interface Row {
 const CLOCK_ACCURACY = 0.999;
 
 /**
- * The earliest time at which the lease of a hit can end that was sent at this time. The store charges the hit later, so the lease
- * ends later.
+ * The earliest time at which the lease of a hit that was sent at `sent` can end. The store charges the hit later than that, so
+ * the lease also ends later.
  */
 export function leaseEnd(plan: Plan, sent: Millis): Millis {
   return sent + leaseOf(plan) * CLOCK_ACCURACY;
@@ -35,7 +35,7 @@ export function rowIdOf({ plan, key }: Pick<Hit, 'plan' | 'key'>): string {
   return `${plan.name}\0${plan.signature}\0${key}`;
 }
 
-/** Ended leases are removed after this many new holds, or after as many as there are rows if that is more. */
+/** Expired leases are removed once the number of new holds reaches this value or the number of rows, whichever is greater. */
 const SWEEP_AFTER = 1000;
 
 /** Maximum number of rows. Further rows are not recorded, so failed releases of their places are not repeated. */
@@ -119,7 +119,7 @@ export class HeldPlaces {
     return group;
   }
 
-  /** Removes holds that ended without a release. */
+  /** Removes holds whose leases have ended without a release. */
   private sweep(): void {
     this.addedSinceSweep = 0;
     const now = systemClock.now();

@@ -1,5 +1,5 @@
 /**
- * Determines how much of a charge may be refunded if its answer came after the deadline, so that no caller used it. Units that a
+ * Determines how much of a charge may be refunded if no caller used it, because the answer came after the deadline. Units that a
  * bucket has replenished since then, or that a window no longer counts, must not be refunded a second time.
  */
 import { type Decision, type Hit, leaseOf, type Millis, type Plan } from '../../engine/contract.ts';
@@ -10,8 +10,8 @@ const MAX_REFUND_DELAY: Millis = 1000;
 const GRAIN = 1 / 1024;
 
 /**
- * The hits that undo a charge which the store made for `hit` after its caller had been given another answer. `sent` is when the
- * hit was sent. If `keepsRates` is true, only places are released, and charges to rates stay.
+ * The hits that undo a charge that the store made for `hit` after the caller had already received a different answer. `sent` is
+ * when the hit was sent. If `keepsRates` is true, only places are released, and charges to rates stay.
  */
 export function hitsToUndo(
   hit: Hit,

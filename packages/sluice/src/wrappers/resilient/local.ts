@@ -1,6 +1,6 @@
 /**
- * Decides in memory, by each limiter's own policies, while the store cannot be asked. Rows stay until they are fully
- * replenished, even when the store is back, so that a second outage does not grant a second burst.
+ * Decides in memory, by each limiter's own policies, while the store is unavailable. Rows are kept until they are fully
+ * replenished, even after the store is back, so that a second outage does not grant a second burst.
  */
 import type { Decision, Hit, MaybePromise, Plan, PlacedPolicy, Store } from '../../engine/contract.ts';
 import type { GivenClock } from '../../internal/clock.ts';
@@ -16,7 +16,7 @@ export interface Local {
   close(): MaybePromise<void>;
 }
 
-/** `share` is the fraction of each limit that this process may use. */
+/** Creates the fallback that answers in memory. `share` is the fraction of each limit that this process may use. */
 export function localDecisions(share: number, clock: GivenClock | undefined): Local {
   const store: Store<Decision> = memory({ maxKeys: MAX_KEYS, clock });
   const sharedPlans = new WeakMap<Plan, Plan>();
@@ -35,7 +35,7 @@ export function localDecisions(share: number, clock: GivenClock | undefined): Lo
       if (share === 1) return { ...store.apply(hit), source: 'fallback' };
       const { plan, cost } = hit;
       const decision = store.apply({ ...hit, plan: planWithShare(plan) });
-      // A cost above the share, but within the limit, can pass when the store is back.
+      // A cost above this process's fraction, but within the limit, can pass when the store is back.
       const mayPass = decision.retryAfter === Infinity && plan.policies.every(({ limit }) => cost <= limit);
       return { ...decision, source: 'fallback', ...(mayPass && { retryAfter: PROBE_EVERY }) };
     },
@@ -43,7 +43,7 @@ export function localDecisions(share: number, clock: GivenClock | undefined): Lo
   };
 }
 
-/** Changes a policy so that every unit costs more. Only this share of the limit passes, but at least one unit. */
+/** Changes a policy so that every unit costs more, and only this fraction of the limit, but at least one unit, can pass. */
 function withShare(policy: PlacedPolicy, share: number): PlacedPolicy {
   const { algorithm, limit } = policy;
   const price = Math.max(1, Math.min(withoutFloatError(1 / share), limit));

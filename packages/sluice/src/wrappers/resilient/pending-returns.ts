@@ -31,7 +31,7 @@ export interface PendingReturns {
 const MAX_PENDING = 10_000;
 const RETRY_EVERY: Millis = 100;
 
-/** `attempt` tries one pending return, and returns false if it has to wait. */
+/** Creates an empty list. `attempt` tries one pending return, and returns false if the return has to wait. */
 export function pendingReturns(attempt: (pending: PendingReturn) => boolean): PendingReturns {
   let waiting: PendingReturn[] = [];
   let stopTimer: (() => void) | undefined;

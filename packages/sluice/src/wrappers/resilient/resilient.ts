@@ -1,6 +1,6 @@
 /**
- * Makes a store that may fail answer in time. There is a deadline for each hit, a limit on hits in flight, and a circuit breaker
- * that stops asking a store that does not answer. `onFailure` selects the answer for these cases.
+ * Answers callers in time even if the store fails. There is a deadline for each hit, a limit on hits in flight, and a circuit
+ * breaker that stops sending hits to a store that does not answer. `onFailure` selects the answer for these cases.
  *
  * A hit is never sent twice, unless it is certain that the store did not apply it. A charge belongs to the decision that reported
  * it. So a charge that the store made after the deadline is undone, and a charge of the fallback is refunded to the fallback.
@@ -38,8 +38,8 @@ export interface ResilientOptions {
    */
   readonly deadline?: Duration | undefined;
   /**
-   * What decides when the store cannot be asked. With 'local' (default), each limiter's own policies decide, counted in this
-   * process.
+   * What decides when the store is unavailable. With 'local' (default), each limiter's own policies decide, and each process
+   * counts separately.
    */
   readonly onFailure?: OnFailure | undefined;
   /** The maximum number of hits in flight. Further hits fail immediately. Default 10,000. */
@@ -115,7 +115,7 @@ export function resilient(
     return askOr(hit, undefined, (fault, error) => substitute(hit, fault, error));
   }
 
-  /** Asks the store. If it cannot be asked, or fails, `otherwise` answers. `until` is the same as for `ask`. */
+  /** Calls the store. If the store is unavailable or fails, `otherwise` answers. `until` is the same as for `ask`. */
   function askOr(hit: Hit, until: Millis | undefined, otherwise: Otherwise): Promise<Decision> {
     const breaker = breakerOf(hit);
     if (breaker.openedAt === 0) return askNow(hit, breaker, until, otherwise);
@@ -180,17 +180,17 @@ export function resilient(
   }
 
   /**
-   * If the caller repeats a failed release, removes the pending release, so that only one place is freed. Returns until when the
-   * place is held.
+   * If the caller repeats a failed release, removes the pending release, so that only one place is freed. Returns the time until
+   * which the place is held.
    */
   function pendingUntil(hit: Hit): Millis | undefined {
     return pending.size === 0 ? undefined : pending.removeRelease(rowIdOf(hit), hit.cost)?.until;
   }
 
   /**
-   * Asks the store, and rejects at the deadline. A charge that the store reports after that is undone.
-   * `until` is when the lease of a released place ends, or undefined if a failed hit must not be repeated. `since` is when the
-   * caller began to wait. Default now.
+   * Calls the store, and rejects at the deadline. A charge that the store reports after that is undone. `until` is when the lease
+   * of a released place ends, or undefined if a failed hit must not be repeated. `since` is when the caller began to wait.
+   * Default now.
    */
   function ask(hit: Hit, breaker: Breaker, until?: Millis, since?: Millis): Promise<Decision> {
     return new Promise((resolve, reject) => {
@@ -246,7 +246,7 @@ export function resilient(
       : hitDeadlines.set(expire, since);
   }
 
-  /** Undoes a charge that the store made after its caller had been given another answer. */
+  /** Undoes a charge that the store made after the caller had already received a different answer. */
   function undo(hit: Hit, decision: Decision, sent: Millis): void {
     const { plan } = hit;
     if (decision.taken === 0) return;
@@ -261,8 +261,8 @@ export function resilient(
   }
 
   /**
-   * Whether a return can still reach the store while the store counts what was sent at `sent`. A return takes at most the
-   * deadline.
+   * Whether a return can still reach the store while the store still counts the charge that was sent at `sent`. A return takes at
+   * most the deadline.
    */
   function isDue(id: string, sent: Millis, until: Millis, now: Millis): boolean {
     return now + timeLimit < until && !resets.since(id, sent);

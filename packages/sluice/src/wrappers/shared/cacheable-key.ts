@@ -1,6 +1,6 @@
 /**
  * Decides which keys a wrapper may keep in memory, and in what form. A limit on the number of keys alone does not bound memory,
- * because 10,000 keys of 100 kB take a gigabyte. So wrappers do not keep long keys at all. Every hit of such a key goes to the
+ * because 10,000 keys of 100 kB take a gigabyte. So wrappers do not keep long keys at all. Every hit of such a key is sent to the
  * store, which keeps a digest or a fingerprint of it.
  */
 

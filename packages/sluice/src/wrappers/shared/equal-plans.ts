@@ -1,4 +1,7 @@
-/** Recognizes plans that decide alike, because a policy function may return equal policies in a new object for each hit. */
+/**
+ * Recognizes plans that make the same decisions, because a policy function may return equal policies in a new object for each
+ * hit.
+ */
 import type { Plan } from '../../engine/contract.ts';
 
 /** An id that is the same for plans with the same name, policies and numbers. */
