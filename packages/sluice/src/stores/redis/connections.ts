@@ -80,7 +80,7 @@ export function nodeRedis(client: Client): Connection {
   };
 }
 
-/** Adapter for node-redis 3, which takes callbacks, and returns strings unless the client was created with `return_buffers`. */
+/** Adapter for node-redis 3, which takes callbacks and returns strings unless the client was created with `return_buffers`. */
 export function nodeRedis3(client: Client): Connection {
   const send = client['send_command'] as (...args: unknown[]) => unknown;
   return {

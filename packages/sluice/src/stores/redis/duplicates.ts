@@ -41,7 +41,7 @@ function method(client: Client, name: string): Method {
   return (client[name] as Method).bind(client);
 }
 
-/** Creates a link to a duplicate. `isEnded` tells whether this kind of client has ended, and `close` closes it. */
+/** Creates a link to a duplicate. `isEnded` returns whether the duplicate has ended, and `close` closes the duplicate. */
 function linkTo(
   own: Client,
   connection: Connection,
@@ -62,7 +62,7 @@ function linkTo(
       throw error ?? reason;
     },
   );
-  // The calls that wait for the connection receive the error.
+  // Calls that wait for the connection get the error; this only prevents an unhandled rejection.
   ready.catch(SILENT);
   return {
     ready,
@@ -81,8 +81,8 @@ function linkTo(
 }
 
 /**
- * Lets the process exit although this connection is open. While a caller waits for an answer, its deadline keeps the process
- * alive.
+ * Lets the process exit while this connection is open. While a caller waits for an answer, the timer of its deadline keeps the
+ * process alive.
  */
 function unrefOnConnect(own: Client): void {
   (own as unknown as Emitter).on('connect', () =>
@@ -192,7 +192,7 @@ export function nodeRedis3Source(client: Client): Source {
 }
 
 /**
- * The Sentinel of node-redis 5 cannot be duplicated itself, and its `sendCommand` resends a command when its connection was lost.
+ * The Sentinel of node-redis 5 cannot be duplicated itself, and its `sendCommand` resends a command when its connection is lost.
  * Its `_execute` provides the client of the current master, which can be duplicated.
  */
 export function nodeRedis5SentinelSource(client: Client): Source {

@@ -86,13 +86,13 @@ export class Lock {
     return Atomics.load(this.words, head + LOCK) === this.token;
   }
 
-  /** Returns false if another thread has taken over the lock. */
+  /** Arms the journal. Returns false if another thread has taken over the lock. */
   arm(head: number): boolean {
     const { token } = this;
     return Atomics.compareExchange(this.words, head + LOCK, token, token | ARMED) === token;
   }
 
-  /** Returns false if another thread has taken over the lock. */
+  /** Releases the lock. Returns false if another thread has taken over the lock. */
   release(head: number, armed: boolean): boolean {
     const held = armed ? this.token | ARMED : this.token;
     const released = Atomics.compareExchange(this.words, head + LOCK, held, 0) === held;
