@@ -73,13 +73,13 @@ export class RateLimiterRes {
 export interface RateLimiterOptions extends StoreOptions {
   /** The points that may be consumed within the duration. */
   readonly points: number;
-  /** Seconds after the first consumed point when all points expire. 0 means never. */
+  /** The number of seconds after the first consumed point at which all points expire. 0 means that they never expire. */
   readonly duration: number;
   /** Separates the keys of several limiters in one store. Default 'rlflx'. */
   readonly keyPrefix?: string | undefined;
   /** Seconds for which a key that exceeds its points is blocked. Default 0, which blocks it until its duration ends. */
   readonly blockDuration?: number | undefined;
-  /** Delays allowed calls so that they are spread over the duration. */
+  /** Whether to delay allowed calls so that they are spread over the duration. */
   readonly execEvenly?: boolean | undefined;
   /** The minimum delay of `execEvenly` in milliseconds. Default: duration / points. */
   readonly execEvenlyMinDelayMs?: Millis | undefined;
@@ -99,17 +99,17 @@ export interface RateLimiterStoreOptions extends RateLimiterOptions {
 
 /** Options of `RateLimiterRedis`. */
 export interface RateLimiterRedisOptions extends RateLimiterStoreOptions {
-  /** Reject immediately while the client is not connected. */
+  /** Whether to reject immediately while the client is not connected. */
   readonly rejectIfRedisNotReady?: boolean | undefined;
-  /** Has no effect: every client is recognized. */
+  /** Has no effect, because the library of the client is recognized automatically. */
   readonly useRedisPackage?: boolean | undefined;
-  /** Has no effect: every client is recognized. */
+  /** Has no effect, because the library of the client is recognized automatically. */
   readonly useRedis3AndLowerPackage?: boolean | undefined;
 }
 
 /** Options of `RateLimiterValkey`. */
 export interface RateLimiterValkeyOptions extends RateLimiterStoreOptions {
-  /** Reject immediately while the client is not connected. */
+  /** Whether to reject immediately while the client is not connected. */
   readonly rejectIfValkeyNotReady?: boolean | undefined;
 }
 
