@@ -50,7 +50,8 @@ interface Params {
 const MEMORY: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /**
- * Creates the class for the plugin's `store` option. Each registration counts in its own memory, unless a store is given.
+ * Creates the class for the plugin's `store` option. Each registration of the plugin counts in its own memory, unless the options
+ * contain a `store`.
  */
 export function sluiceStore(options: SluiceStoreOptions = {}): SluiceStoreClass {
   const { store: shared, prefix } = placeOf(options, 'fastify-rate-limit');

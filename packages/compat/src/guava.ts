@@ -198,7 +198,7 @@ function checkRate(rate: unknown): number {
   return rate;
 }
 
-/** Validates a timeout. A negative timeout counts as 0. */
+/** Validates a timeout. A negative timeout is treated as 0. */
 function checkTimeout(timeout: unknown): Millis {
   if (typeof timeout !== 'number' || Number.isNaN(timeout))
     throw new SluiceError('ERR_NUMBER', 'timeout', timeout, 'or 0, or Infinity');
@@ -220,7 +220,7 @@ function sleepBy({ clock }: Store<MaybePromise<Decision>>): (span: Millis) => Pr
  * last bit of a float64, which is sometimes a microsecond, and that can change whether a call with a timeout passes.
  */
 
-/** How many permits idle time stores at a given rate, and what they cost. Durations are in microseconds. */
+/** How many permits are stored during idle time at a given rate, and what they cost. Durations are in microseconds. */
 interface Storage {
   /** The maximum number of permits that can be stored. */
   readonly max: number;
@@ -273,7 +273,7 @@ interface Pace {
   readonly rate: number;
   /** Changes the rate. Stored permits remain the same fraction of the maximum, and debt is unchanged. */
   setRate(rate: number, now: number): void;
-  /** Microseconds until the next caller passes, however many permits it asks for. */
+  /** Microseconds until the next caller passes, however many permits it requests. */
   waitAt(now: number): number;
   /** Charges the permits and returns the microseconds to wait. */
   book(permits: number, now: number): number;

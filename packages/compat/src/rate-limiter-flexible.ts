@@ -327,7 +327,7 @@ export class RateLimiterRedis extends StoreLimiter {
   }
 }
 
-/** Same as `RateLimiterRedis`. Both accept the clients of Redis and of Valkey. */
+/** Same as `RateLimiterRedis`. Both classes accept the clients of Redis and of Valkey. */
 export class RateLimiterValkey extends StoreLimiter {
   constructor(options: RateLimiterValkeyOptions) {
     checkOptionNames('RateLimiterValkey', options, VALKEY_OPTIONS);
@@ -407,7 +407,7 @@ function combine(own: RateLimiterRes, burst: RateLimiterRes | null): RateLimiter
 /** A limiter that a queue accepts, including a `BurstyRateLimiter`. */
 export type QueueLimiter = Pick<RateLimiterLike, 'points' | 'consume' | 'get'>;
 
-/** Thrown if a call cannot wait, because the queue is full, the call has expired, or it asks for more tokens than the limit. */
+/** Thrown if a call cannot wait, because the queue is full, the call has expired, or it requests more tokens than the limit. */
 export class RateLimiterQueueError extends Error {
   /** Additional information, if there is any. */
   readonly extra: string | undefined;
@@ -563,8 +563,8 @@ function localBlocks(from: number, length: Millis, clock: StoreOptions['clock'])
 }
 
 /**
- * For each client, the property that shows whether the client is connected, and its value if it is. valkey-glide has no such
- * property.
+ * For each client, the property that shows whether the client is connected, and the value of the property if so. valkey-glide has
+ * no such property.
  */
 const READINESS: readonly (readonly [string, unknown])[] = [
   ['status', 'ready'], // ioredis, iovalkey
@@ -612,7 +612,7 @@ function msOf(left: Millis): Millis {
   return left > EVER / 2 ? -1 : wholeUnits(left);
 }
 
-/** Rejects with a value that is not an `Error`, because callers of the original expect denials to do so. */
+/** Rejects with a value that is not an `Error`, because callers of the original expect such a value for a denial. */
 function refuse(answer: unknown): Promise<never> {
   return Promise.reject(answer);
 }

@@ -1,7 +1,7 @@
 /**
  * Drop-ins for RisingStack's rate-limiter and classdojo's rolling-rate-limiter, which allow at most N actions in any interval.
- * This file contains the factory of the former, then the classes of the latter, then shared code. Durations are in milliseconds,
- * except `wait`.
+ * This file contains the factory of rate-limiter, then the classes of rolling-rate-limiter, then shared code. Durations are in
+ * milliseconds, except `wait`.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -44,8 +44,8 @@ export interface RollingOptions extends StoreOptions {
   /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Default: the memory of this process. */
   readonly redis?: object | undefined;
   /**
-   * 'binary' (default) counts all actions of a call or none, 'nary' counts as many as fit, and 'uniform' counts all of them, even
-   * beyond the limit.
+   * 'binary' (default) counts all actions of a call or none, 'nary' counts as many of them as the limit allows, and 'uniform'
+   * counts all of them, even beyond the limit.
    */
   readonly mode?: 'nary' | 'binary' | 'uniform' | undefined;
   /** Limiters with the same namespace share keys. Default: derived from the limits and the mode. */
@@ -83,7 +83,7 @@ const LIMIT = ['interval', 'maxInInterval', 'minDifference', 'buckets'] as const
 /** Logs of at most this many entries are exact, whatever `buckets` is. An entry has 16 bytes. */
 const SHORT = 1000;
 
-/** Creates a limiter. If a callback is given, it also receives the limiter, as in older versions. */
+/** Creates a limiter. If a callback is given, the callback also receives the limiter, as in older versions. */
 export function rateLimiterFactory(
   options: RateLimiterFactoryOptions,
   callback?: Callback<RollingLimiter>,
@@ -159,7 +159,7 @@ function logOf({ interval, maxInInterval, buckets = 10_000 }: RollingLimit, unif
   return uniform ? countPast(log, buckets) : log;
 }
 
-/* The classes of classdojo's rolling-rate-limiter, version 0.4, in which every attempt counts, including blocked ones. */
+/* The classes of classdojo's rolling-rate-limiter, version 0.4, in which every attempt is counted, including blocked ones. */
 
 /** Options of `InMemoryRateLimiter`. */
 export interface RateLimiterOptions extends StoreOptions {

@@ -6,7 +6,7 @@ import type { StoreOptions } from './store-of.ts';
 /** A key, which is a string or a number that is converted to a string. */
 export type Key = string | number;
 
-/** A limiter that can be combined with others, such as a limiter of rate-limiter-flexible itself. */
+/** A limiter that can be combined with other limiters, such as a limiter of rate-limiter-flexible itself. */
 export interface RateLimiterLike {
   /** The prefix of this limiter's keys, which names it in the results of a union. */
   readonly keyPrefix: string;
@@ -77,7 +77,9 @@ export interface RateLimiterOptions extends StoreOptions {
   readonly duration: number;
   /** Separates the keys of several limiters in one store. Default 'rlflx'. */
   readonly keyPrefix?: string | undefined;
-  /** Seconds for which a key that exceeds its points is blocked. Default 0, which blocks it until its duration ends. */
+  /**
+   * Seconds for which a key that exceeds its points is blocked. With the default of 0, the key is blocked until its window ends.
+   */
   readonly blockDuration?: number | undefined;
   /** Whether to delay allowed calls so that they are spread over the duration. */
   readonly execEvenly?: boolean | undefined;

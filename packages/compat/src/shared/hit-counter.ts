@@ -19,8 +19,8 @@ export interface SluiceStoreOptions {
   /** A store of Sluice, such as `redis(client)`. Default: the memory of this process. */
   readonly store?: Store | undefined;
   /**
-   * The prefix of keys. Required if another `sluiceStore()` uses the same store or client, because otherwise both would count the
-   * same keys.
+   * The prefix of keys. Required if another `sluiceStore()` uses the same store or client, because otherwise the two would count
+   * the same keys.
    */
   readonly prefix?: string | undefined;
   /** The clock of the default store and of reported times, for tests. Default: the system clock. */
@@ -114,7 +114,7 @@ export function countersOf(store: Store, name: string): (span: Millis) => AnyLim
 
 export interface Hits {
   readonly count: number;
-  /** Milliseconds until the count, or a manual block, ends. */
+  /** Milliseconds until the window of the count, or a manual block, ends. */
   readonly endsIn: Millis;
   readonly isBlocked: boolean;
 }

@@ -1,4 +1,4 @@
-/** The store interface of express-rate-limit, which hono-rate-limiter shares. */
+/** The store interface of express-rate-limit, which hono-rate-limiter also uses. */
 import { type AnyLimiter, type Decision, type Millis, SluiceError } from 'sluice';
 import { chain } from 'sluice/store';
 import { countersOf, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';

@@ -23,7 +23,7 @@ export interface Points {
 
 /** A limit that no count reaches, and below which every count is exact in a float64. */
 const MOST = 2 ** 52;
-/** Stands for "forever". It is about 30,000 years. */
+/** The duration that represents "forever", which is about 30,000 years. */
 export const EVER: Millis = 1e15;
 
 export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Points {

@@ -76,7 +76,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
         : chain(typeof cost === 'function' ? cost(request) : cost, (price) =>
             chain(typeof tier === 'function' ? tier(request) : tier, (level) => ({
               limiter,
-              // A client without a key of its own is limited by its address, not together with all such clients.
+              // A client without a key of its own is limited by its address. Otherwise, all such clients would share one limit.
               key: subject ?? addressKey(request),
               cost: price,
               tier: level,

@@ -113,7 +113,7 @@ const LONGEST_SPREAD: Millis = 5000;
 
 /**
  * How much longer than necessary a client is told to wait, if all clients are replenished at the same moment. The delay is
- * the same for each denial of a key. 0 if it would be below a second, because Retry-After counts whole seconds.
+ * the same for each denial of a key. 0 if it would be below a second, because Retry-After is in whole seconds.
  */
 function spread({ policy, policies, source }: Decision, key: string): Millis {
   if (source === 'fallback') return 0;

@@ -34,7 +34,7 @@ export async function serve(
     });
   });
   server.on('error', () => {});
-  // Serving other processes must not keep this one alive.
+  // Serving other processes must not keep this process alive.
   server.unref();
   const stopLooking = await watch(path, lose);
 

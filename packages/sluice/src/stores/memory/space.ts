@@ -134,7 +134,7 @@ export class Space implements RowKind {
     return decision;
   }
 
-  /** When the key's manual block ends. 0 if it has none. */
+  /** When the key's manual block ends. 0 if the key is not blocked. */
   #blockedUntil(key: string): Millis {
     const table = this.group.blocks;
     if (table === undefined) return 0;

@@ -1,7 +1,7 @@
 /**
- * Opens another connection to the server of a client that the store was given, as a duplicate of that client with the settings
- * that the store needs. A duplicate never sends a command twice, and the duplicates of a single server never reconnect. Instead,
- * `reconnect.ts` opens the next one.
+ * Opens another connection to the server of the client that was passed to the store, as a duplicate of that client with the
+ * settings that the store needs. A duplicate never sends a command twice, and the duplicates of a single server never reconnect.
+ * Instead, `reconnect.ts` opens the next one.
  */
 import {
   type Client,
@@ -13,7 +13,7 @@ import {
   nodeRedis3,
 } from './connections.ts';
 
-/** One duplicate, from its opening to its end. */
+/** A duplicate, from when it is opened until it has ended. */
 export interface Link {
   /** Resolves when commands can be sent. Rejects if the connection could not be established. */
   readonly ready: Promise<Connection>;
@@ -27,7 +27,7 @@ export interface Link {
 /** A source of connections. */
 export interface Source extends Pick<Connection, 'client' | 'cluster' | 'binary'> {
   open(): Link;
-  /** Whether the client that was given has been closed by its owner. */
+  /** Whether the client that was passed to the store has been closed by its owner. */
   isClosed(): boolean;
 }
 

@@ -14,7 +14,7 @@ export interface RedisOptions extends ResilientOptions {
   readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
-/** Creates a store on Redis or Valkey, that uses your existing client. The store never closes the client. */
+/** Creates a store on Redis or Valkey that uses your existing client. The store never closes the client. */
 export function redis(client: RedisClient, options: RedisOptions = {}): Store<Promise<Decision>> {
   const { denyCache, clock, ...rest } = checkOptionNames('redis', options, [
     'deadline',

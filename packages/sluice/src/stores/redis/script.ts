@@ -73,7 +73,10 @@ function withConstants(source: string): string {
     .replaceAll(/(?<![\w.])\w+\b(?! = )/g, (name) => CONSTANTS.get(name) ?? name);
 }
 
-/** The full path as a Lua function. It uses no other local of the script, because Lua limits how many a function may use. */
+/**
+ * The full path as a Lua function. It uses no locals of the surrounding script, because Lua limits how many outer locals a
+ * function may use.
+ */
 function fullPath(layout: Layout): string {
   const names = layout.asked.map(({ policy }) => policy.algorithm.name);
   const needed = new Set(names.flatMap((name) => [...codeOf(name).includes, name]));

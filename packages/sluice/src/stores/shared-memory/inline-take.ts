@@ -1,7 +1,7 @@
 /**
- * The most frequent hit, a take of the whole cost from a row that exists and fits into its slot. The steps are the same as in
- * `Rows`, but in a single function and without intermediate copies: V8 does not inline all of `Rows` into a check, and passing
- * timestamps between functions allocates memory.
+ * The fast path for the most frequent hit: a take of the whole cost from a row that exists and fits into its slot. The steps are
+ * the same as in `Rows`, but in a single function and without intermediate copies: V8 does not inline all of `Rows` into a check,
+ * and passing timestamps between functions allocates memory.
  */
 import type { Cells, Decision, Millis, Plan } from '../../engine/contract.ts';
 import { isPlain, takeAll, takeOne } from '../memory/taker.ts';

@@ -30,7 +30,10 @@ export const LOCK = 0;
 export const WAITING = 1;
 export const COUNT = 2;
 export const HAND = 3;
-/** The first free slot or unit, plus 1, or 0 if there is none. Those from FRESH on were never used and are not in any list. */
+/**
+ * The first free slot or unit, plus 1, or 0 if there is none. Slots and units from FRESH on were never used and are not in any
+ * list.
+ */
 export const FREE_SLOT = 4;
 export const FRESH_SLOT = 5;
 export const FREE_UNIT = 6;

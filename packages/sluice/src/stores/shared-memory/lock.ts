@@ -15,7 +15,8 @@ import { LOCK, WAITING } from './layout.ts';
 const SPINS = 200;
 const LONGEST_PAUSE = 64;
 /**
- * The length of a sleep in milliseconds. After several sleeps, 100 ms in total, a holder that is still the same is presumed dead.
+ * The length of a sleep in milliseconds. If the holder is still the same after several sleeps, 100 ms in total, it is presumed
+ * dead.
  */
 const NAP = 5;
 const NAPS = 20;

@@ -228,8 +228,8 @@ export class Rows {
   }
 
   /**
-   * Makes sure that at least `units` units are free. If necessary, evicts other rows that have units, by eviction weight in a
-   * sample.
+   * Makes sure that at least `units` units are free. If necessary, evicts other rows that have units, each time the one with the
+   * lowest eviction weight in a sample.
    */
   private makeUnits(units: number, own: number): void {
     const { words } = this.layout;
@@ -241,7 +241,10 @@ export class Rows {
     }
   }
 
-  /** The slot of a row with units that has the lowest eviction weight among a sample. Returns −1 if no other row has units. */
+  /**
+   * The slot with the lowest eviction weight among a sample of the other rows that have units. Returns −1 if no other row has
+   * units.
+   */
   private longAndWorthLeast(own: number): number {
     const { words } = this.layout;
     const { head } = this;

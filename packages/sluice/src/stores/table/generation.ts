@@ -19,9 +19,9 @@ export interface Generation {
   readonly stride: number;
   readonly cells: Float64Array;
   readonly tags: Int32Array;
-  /** Slots that are not free: rows, and marks of evicted rows. */
+  /** Number of slots that are not free, because they hold a row or the mark of an evicted row. */
   used: number;
-  /** Rows of new keys, without those that were moved here. */
+  /** Number of rows of new keys, without the rows that were moved here. */
   added: number;
   /** When this generation started; 0 if that is not known. */
   readonly since: Millis;

@@ -28,14 +28,17 @@ const SHRUNK = 512;
 /** A generation is full when three quarters of its slots are used. Its initial rows fill half of its slots. */
 const FULL = 0.75;
 const ROOMY = 0.5;
-/** Old slots moved per new key: enough that all rows of a generation have moved long before the next one is full. */
+/**
+ * Number of old slots that are moved per new key: enough that all rows of a generation have moved long before the next one is
+ * full.
+ */
 const STEP = 16;
 const SAMPLE = 128;
 /** A generation has room for all keys that are added within this duration. */
 const RECENT: Millis = 1000;
-/** Rows compared to choose the one to evict. */
+/** Number of rows that are compared to choose the one to evict. */
 const CANDIDATES = 16;
-/** The most slots that are examined while the best candidate is a key that is denied. */
+/** The maximum number of slots that are examined while the best candidate is a denied key. */
 const FAR = 512;
 /** After a search of FAR slots that found only denied keys, this many evictions compare CANDIDATES rows and no more. */
 const RESPITE = 32;
@@ -50,7 +53,7 @@ export class Generations {
   readonly #maxKeys: number;
   /** Where the next eviction looks for candidates. */
   #hand = 0;
-  /** Evictions left before the next search of FAR slots. */
+  /** Number of evictions before the next search of FAR slots. */
   #respite = 0;
   /** `sweep` has found no row in use before this slot. */
   #swept = 0;

@@ -28,7 +28,7 @@ local function is_only_version()
   return call('GETRANGE', key_at_hand, behind, behind) == ''
 end
 
--- Rewrites the value with this version's section first. If a growing row is given, it gets room for twice its entries.
+-- Rewrites the value with this version's section first. If `growing` is given, that row gets room for twice its entries.
 local function make_room(growing)
   local others = ''
   if not is_only_version() then others = other_sections(call('GET', key_at_hand)) end
@@ -112,8 +112,8 @@ local function load(key)
 end
 
 -- The entries stay on the server, so the caller gets what the script computed from them. Per policy: the available units, the
--- wait for the cost (0 if the hit passed), and the time until it is fully replenished. Then the wait for one more unit, of each
--- policy whose refill the caller does not know. Last, if places are held, the instant of the newest one.
+-- wait for the cost (0 if the hit passed), and the time until the policy is fully replenished. Then the wait for one more unit,
+-- of each policy whose refill the caller does not know. Last, if places are held, the instant at which the newest one was taken.
 local function report(cost, passed, changed)
   local numbers, more, taken_at = {}, {}, nil
   for i = 1, #policies do
