@@ -46,11 +46,12 @@ interface Params {
   };
 }
 
-/** How long the count of requests made while limited is kept, starting with the first such request. */
+/** How long the number of requests that a client made while it was limited is kept, starting with the first such request. */
 const MEMORY: Millis = 30 * 24 * 60 * 60 * 1000;
 
 /**
- * Creates the class for the plugin's `store` option. Each registration counts in its own memory, unless a store is given.
+ * Creates the class for the plugin's `store` option. Each registration of the plugin counts in its own memory, unless the options
+ * contain a `store`.
  */
 export function sluiceStore(options: SluiceStoreOptions = {}): SluiceStoreClass {
   const { store: shared, prefix } = placeOf(options, 'fastify-rate-limit');
@@ -67,7 +68,7 @@ function routeStore(store: Store, name: string, params: Params): RouteStore {
   const renews = params.continueExceeding === true || params.exponentialBackoff === true;
   let children = 0;
 
-  /** Counts one hit. The result is synchronous in memory, as in the plugin's own store. */
+  /** Counts one hit. With the memory store, the result is synchronous, as in the plugin's own store. */
   function incr(key: string, span: Millis, max: number): MaybePromise<RouteHits> {
     if (span <= 0) return { current: 1, ttl: 0 };
     const counter = counterOf(span);

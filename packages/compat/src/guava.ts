@@ -1,6 +1,6 @@
 /**
- * Guava's RateLimiter. Callers wait for their turn, and the permits that one call takes delay the next call. In memory, waits
- * equal those of the original to the microsecond. `distributed` applies the same rules on any store.
+ * A drop-in for Guava's RateLimiter. Callers wait for their turn, and the permits that one call takes delay the next call. In
+ * memory, the waits equal those of the original to the microsecond. `distributed` applies the same rules on any store.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -29,8 +29,8 @@ export interface RateLimiterOptions {
   /** How many times slower the first permit is after a long pause. Default 3. Only allowed with `warmup`. */
   readonly coldFactor?: number | undefined;
   /**
-   * The maximum number of permits that idle time accumulates, in seconds at the current rate. Default 1. Not allowed with
-   * `warmup`.
+   * The maximum number of permits that accumulate in idle time, given as the number of seconds in which they accumulate at the
+   * current rate. Default 1. Not allowed with `warmup`.
    */
   readonly maxBurstSeconds?: number | undefined;
   /** The clock. Default: a monotonic system clock. */
@@ -62,15 +62,15 @@ export interface RateLimiter {
 export interface DistributedOptions extends Omit<RateLimiterOptions, 'clock'> {
   /** The shared store, such as `redis(client)`. Its clock provides the time. */
   readonly store: Store<MaybePromise<Decision>>;
-  /** Processes with the same key share the rate. Default 'default'. */
+  /** Processes with the same key wait for each other's permits. Default 'default'. */
   readonly key?: string | undefined;
   /** Separates the keys of this limiter from those of other limiters in the store. Default 'guava'. */
   readonly name?: string | undefined;
 }
 
 /**
- * A limiter that several processes share. Each process has its own rate. A call takes `permits / rate` seconds of the time that
- * all processes share.
+ * A limiter that several processes share. Each process charges at its own rate: a call takes up `permits / rate` seconds in a
+ * schedule that all processes share.
  */
 export interface DistributedRateLimiter extends Omit<RateLimiter, 'reserve'> {
   /** Charges the permits and returns the milliseconds to wait before acting. */
@@ -113,7 +113,7 @@ const LONGEST = 1e12;
 
 /**
  * Uses one pacer whose unit is a second and whose rate is one unit per second, so that a permit costs `1 / rate` units. Idle time
- * accumulates seconds, so a changed rate keeps the same share of the accumulated permits.
+ * accumulates seconds, so after a change of the rate, the accumulated permits are the same fraction of the maximum as before.
  */
 function distributed(permitsPerSecond: number, options: DistributedOptions): DistributedRateLimiter {
   checkOptionNames('RateLimiter', options, [...SHARED, 'store', 'key', 'name']);
@@ -198,7 +198,7 @@ function checkRate(rate: unknown): number {
   return rate;
 }
 
-/** Validates a timeout. A negative timeout counts as 0. */
+/** Validates a timeout. A negative timeout is treated as 0. */
 function checkTimeout(timeout: unknown): Millis {
   if (typeof timeout !== 'number' || Number.isNaN(timeout))
     throw new SluiceError('ERR_NUMBER', 'timeout', timeout, 'or 0, or Infinity');
@@ -220,7 +220,7 @@ function sleepBy({ clock }: Store<MaybePromise<Decision>>): (span: Millis) => Pr
  * last bit of a float64, which is sometimes a microsecond, and that can change whether a call with a timeout passes.
  */
 
-/** How many permits idle time stores at a given rate, and what they cost. Durations are in microseconds. */
+/** How many permits are stored during idle time at a given rate, and what they cost. Durations are in microseconds. */
 interface Storage {
   /** The maximum number of permits that can be stored. */
   readonly max: number;
@@ -271,9 +271,9 @@ function warmingUp(warmup: number, coldFactor: number): StorageAt {
 
 interface Pace {
   readonly rate: number;
-  /** Changes the rate. Stored permits keep their share of the maximum, and debt is unchanged. */
+  /** Changes the rate. Stored permits remain the same fraction of the maximum, and debt is unchanged. */
   setRate(rate: number, now: number): void;
-  /** Microseconds until the next caller passes, however many permits it asks for. */
+  /** Microseconds until the next caller passes, however many permits it requests. */
   waitAt(now: number): number;
   /** Charges the permits and returns the microseconds to wait. */
   book(permits: number, now: number): number;

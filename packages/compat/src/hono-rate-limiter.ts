@@ -6,7 +6,7 @@ export type { SluiceStoreOptions } from './shared/hit-counter.ts';
 export type { ClientHits, HitStore } from './shared/hit-store.ts';
 
 /**
- * Creates a store for one `rateLimiter()` or `webSocketLimiter()`. If several of them use the same Sluice store, each needs its
+ * Creates a store for one `rateLimiter()` or `webSocketLimiter()`. If several limiters use the same Sluice store, each needs its
  * own prefix.
  */
 export function sluiceStore(options: SluiceStoreOptions = {}): HitStore {

@@ -2,8 +2,8 @@
  * A drop-in for ratelimit.js, with Carlson's sliding windows. A rule is `[duration, limit, precision]`, in seconds. A call can
  * name several identifiers, and is counted for all of them or for none.
  *
- * Time is divided into blocks of `precision` seconds, counted from 1970. A rule covers the current block and as many preceding
- * blocks as make up the duration. Without a precision, there is one block, which is a fixed window.
+ * Time is divided into blocks of `precision` seconds, counted from 1970. A rule covers `duration / precision` blocks, rounded up,
+ * of which the current block is the last. Without a precision, there is one block, which is a fixed window.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -23,7 +23,7 @@ import { storeOf, type StoreOptions } from './shared/store-of.ts';
 export type { Callback } from './shared/callback.ts';
 export type { StoreOptions } from './shared/store-of.ts';
 
-/** A rule, as a tuple or as an object with names, as in ratelimit.js. Durations are in seconds. */
+/** A rule, as a tuple or as an object with named members, as in ratelimit.js. Durations are in seconds. */
 export type Rule =
   | readonly [duration: number, limit: number, precision?: number | undefined]
   | { readonly interval: number; readonly limit: number; readonly precision?: number | undefined };
@@ -33,7 +33,7 @@ export type Ids = string | readonly string[];
 
 /** Options besides the rules. */
 export interface RateLimitOptions extends StoreOptions {
-  /** Separates this application's keys from others in the store. Default 'ratelimit'. */
+  /** Separates this application's keys from other keys in the store. Default 'ratelimit'. */
   readonly prefix?: string | undefined;
   /** Whether the client itself adds the prefix to keys. */
   readonly clientPrefix?: boolean | undefined;
@@ -54,7 +54,10 @@ export function createMultiPrecision<R extends Rule>(
   return new RateLimit(client, rules, rest);
 }
 
-/** The class of ratelimit.js. Every method returns a promise, or calls back if its last argument is a function. */
+/**
+ * A drop-in for the class of ratelimit.js. Every method returns a promise, or passes the result to its last argument if that is a
+ * function.
+ */
 export class RateLimit<R extends Rule = Rule> {
   readonly #rules: readonly R[];
   readonly #limiter: AnyLimiter;
@@ -62,7 +65,7 @@ export class RateLimit<R extends Rule = Rule> {
   constructor(client: object | undefined, rules: readonly R[], options: RateLimitOptions = {}) {
     checkOptionNames('options', options, ['store', 'clock', 'prefix', 'clientPrefix']);
     if (!Array.isArray(rules) || rules.length === 0)
-      throw new SluiceError('ERR_OPTIONS', 'rules', rules, 'at least one');
+      throw new SluiceError('ERR_OPTIONS', 'rules', rules, '', 'must be a list of at least one rule');
     const windows = rules.map((rule: R, index) => windowOf(rule, `rules.${index}`));
     const prefix = (options.clientPrefix === true ? undefined : options.prefix) ?? 'ratelimit';
     this.#rules = rules;
@@ -74,7 +77,8 @@ export class RateLimit<R extends Rule = Rule> {
   }
 
   /**
-   * Counts `weight` for every identifier, or for none. Resolves with true if the call is limited. A weight below 1 counts as 1.
+   * Adds `weight` to the count of every identifier, or of none if the call is limited. Resolves with true if the call is limited.
+   * A weight below 1 is treated as 1.
    */
   incr(ids: Ids, weight?: number): Promise<boolean>;
   incr(ids: Ids, callback: Callback<boolean>): void;
@@ -119,7 +123,13 @@ export class RateLimit<R extends Rule = Rule> {
 function listOf(ids: Ids): readonly string[] {
   const list = typeof ids === 'string' ? [ids] : ids;
   if (!Array.isArray(list) || list.length === 0)
-    throw new SluiceError('ERR_OPTIONS', 'ids', ids, 'an identifier, or a list of at least one');
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'ids',
+      ids,
+      '',
+      'must be an identifier or a non-empty list of identifiers',
+    );
   return list as readonly string[];
 }
 
@@ -147,8 +157,8 @@ function isTriple(rule: Rule): rule is Extract<Rule, readonly unknown[]> {
 }
 
 /**
- * Converts a rule to a policy. A log of sub-windows keeps an entry until `per` after the end of its sub-window, so `per` is one
- * block shorter than the duration.
+ * Converts a rule to a policy. A log of sub-windows keeps an entry for a duration of `per` after the end of its sub-window, so
+ * `per` is one block shorter than the duration.
  */
 function policyOf({ limit, block, blocks }: Window): Policy {
   if (blocks === 1) return fixedWindow({ limit, per: inMillis(block) });

@@ -230,7 +230,7 @@ class PointLimiter implements RateLimiterLike {
     return span;
   }
 
-  /** Delays the result by an equal share of the remaining duration, but at least by the minimum delay. */
+  /** Delays the result by an equal part of the remaining duration, but at least by the minimum delay. */
   private async spread(res: RateLimiterRes): Promise<RateLimiterRes> {
     const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = res;
     const least = this.execEvenlyMinDelayMs ?? Math.ceil(this.msDuration / this.points);
@@ -286,7 +286,13 @@ class StoreLimiter extends PointLimiter {
   constructor(options: RateLimiterStoreOptions, rejectIfNotReady: boolean) {
     const { storeClient, store, inMemoryBlockOnConsumed = 0, inMemoryBlockDuration = 0, clock } = options;
     if ((storeClient === undefined) === (store === undefined))
-      throw new SluiceError('ERR_OPTIONS', 'storeClient', storeClient, 'a client, or else a store');
+      throw new SluiceError(
+        'ERR_OPTIONS',
+        'storeClient',
+        storeClient,
+        '',
+        'or store is required, but not both',
+      );
     if (
       inMemoryBlockOnConsumed !== 0 &&
       whole('inMemoryBlockOnConsumed', inMemoryBlockOnConsumed) < options.points
@@ -295,7 +301,8 @@ class StoreLimiter extends PointLimiter {
         'ERR_NUMBER',
         'inMemoryBlockOnConsumed',
         inMemoryBlockOnConsumed,
-        'at least points',
+        '',
+        'must be 0, or at least as large as points',
       );
     if (notNegative('inMemoryBlockDuration', inMemoryBlockDuration) > 0 && inMemoryBlockOnConsumed === 0)
       throw new SluiceError('ERR_MISSING_OPTION', 'inMemoryBlockOnConsumed', undefined);
@@ -320,7 +327,7 @@ export class RateLimiterRedis extends StoreLimiter {
   }
 }
 
-/** Same as `RateLimiterRedis`. Both accept the clients of Redis and of Valkey. */
+/** Same as `RateLimiterRedis`. Both classes accept the clients of Redis and of Valkey. */
 export class RateLimiterValkey extends StoreLimiter {
   constructor(options: RateLimiterValkeyOptions) {
     checkOptionNames('RateLimiterValkey', options, VALKEY_OPTIONS);
@@ -333,7 +340,8 @@ export class RateLimiterUnion {
   private readonly limiters: readonly RateLimiterLike[];
 
   constructor(...limiters: RateLimiterLike[]) {
-    if (limiters.length === 0) throw new SluiceError('ERR_OPTIONS', 'limiters', limiters, 'at least one');
+    if (limiters.length === 0)
+      throw new SluiceError('ERR_OPTIONS', 'limiters', limiters, '', 'must contain at least one limiter');
     for (const limiter of limiters) checked('limiters', limiter);
     this.limiters = limiters;
   }
@@ -373,7 +381,7 @@ export class BurstyRateLimiter {
     return this.limiter.points;
   }
 
-  /** Consumes from the first limiter, or from the second if the first denies. */
+  /** Consumes points from the first limiter, or from the second one if the first denies the call. */
   async consume(key: Key, points = 1): Promise<RateLimiterRes> {
     const own = await outcome(this.limiter.consume(key, points));
     if (own.passed) return own.res;
@@ -399,7 +407,7 @@ function combine(own: RateLimiterRes, burst: RateLimiterRes | null): RateLimiter
 /** A limiter that a queue accepts, including a `BurstyRateLimiter`. */
 export type QueueLimiter = Pick<RateLimiterLike, 'points' | 'consume' | 'get'>;
 
-/** Thrown if a call cannot wait, because the queue is full, the call has expired, or it asks for more tokens than the limit. */
+/** Thrown if a call cannot wait, because the queue is full, the call has expired, or it requests more tokens than the limit. */
 export class RateLimiterQueueError extends Error {
   /** Additional information, if there is any. */
   readonly extra: string | undefined;
@@ -436,7 +444,7 @@ export class RateLimiterQueue {
     this.alarms = memory({ clock }).clock;
   }
 
-  /** Resolves with the tokens that can be removed without waiting. */
+  /** Resolves with the number of tokens that can be removed without waiting. */
   async getTokensRemaining(key: Key = DEFAULT_KEY): Promise<number> {
     const res = await this.limiter.get(key);
     return res === null ? (this.limiter.points ?? 0) : res.remainingPoints;
@@ -515,14 +523,15 @@ const expired = (): RateLimiterQueueError =>
 
 function nameOf(key: unknown): string {
   if (typeof key === 'number') return String(key);
-  if (typeof key !== 'string') throw new SluiceError('ERR_KEY', 'key', key, 'or a number');
+  if (typeof key !== 'string')
+    throw new SluiceError('ERR_KEY', 'key', key, '', 'must be a string or a number');
   return key;
 }
 
 function pointsOf(given: unknown): number {
   const points = numberIn(given);
   if (!Number.isSafeInteger(points) || (points as number) < 0)
-    throw new SluiceError('ERR_COST', 'points', given, 'a whole one');
+    throw new SluiceError('ERR_COST', 'points', given, '', 'must be a whole number, 0 or more');
   return points as number;
 }
 
@@ -554,8 +563,8 @@ function localBlocks(from: number, length: Millis, clock: StoreOptions['clock'])
 }
 
 /**
- * For each client, the property that shows whether the client is connected, and its value if it is. valkey-glide has no such
- * property.
+ * For each client, the property that shows whether the client is connected, and the value of the property if so. valkey-glide has
+ * no such property.
  */
 const READINESS: readonly (readonly [string, unknown])[] = [
   ['status', 'ready'], // ioredis, iovalkey
@@ -576,7 +585,13 @@ function onlyWhenReady(store: Store<MaybePromise<Decision>>, client: object): St
 
 function checked<L extends Pick<RateLimiterLike, 'consume'>>(option: string, limiter: L): L {
   if (typeof limiter?.consume !== 'function')
-    throw new SluiceError('ERR_OPTIONS', option, limiter, 'such as a RateLimiterMemory');
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      option,
+      limiter,
+      '',
+      'must be a limiter, such as a RateLimiterMemory',
+    );
   return limiter;
 }
 
@@ -597,7 +612,7 @@ function msOf(left: Millis): Millis {
   return left > EVER / 2 ? -1 : wholeUnits(left);
 }
 
-/** Rejects with a value that is not an `Error`, because callers of the original expect denials to do so. */
+/** Rejects with a value that is not an `Error`, because callers of the original expect such a value for a denial. */
 function refuse(answer: unknown): Promise<never> {
   return Promise.reject(answer);
 }

@@ -69,11 +69,15 @@ export function createClThrottle(
 
   return (key, maxBurst, perPeriod, period, howMany = 1, ...more) => {
     if (period === undefined || more.length > 0)
-      throw new CellError('ERR_OPTIONS', 'takes key, max_burst, count, period and perhaps quantity');
+      throw new CellError('ERR_OPTIONS', 'expected key, max_burst, count, period and optionally quantity');
     const limit = integer(maxBurst) + 1;
     const interval = intervalOf(integer(perPeriod), integer(period));
     const quantity = integer(howMany);
-    if (interval === 0) throw new CellError('ERR_NUMBER', 'a rate of zero lets nothing pass');
+    if (interval === 0)
+      throw new CellError(
+        'ERR_NUMBER',
+        'count and period must not be 0, and the rate must be at most 1e9 per second',
+      );
     // At a negative rate, nothing passes, not even a quantity of 0.
     const decision = count(key, Math.abs(interval) / 1e6, interval > 0 ? limit : -1, quantity);
     return isPromise(decision)

@@ -1,7 +1,7 @@
 /**
  * Drop-ins for RisingStack's rate-limiter and classdojo's rolling-rate-limiter, which allow at most N actions in any interval.
- * This file contains the factory of the former, then the classes of the latter, then shared code. Durations are in milliseconds,
- * except `wait`.
+ * This file contains the factory of rate-limiter, then the classes of rolling-rate-limiter, then shared code. Durations are in
+ * milliseconds, except `wait`.
  */
 import { inMillis } from './shared/millis.ts';
 import {
@@ -44,8 +44,8 @@ export interface RollingOptions extends StoreOptions {
   /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Default: the memory of this process. */
   readonly redis?: object | undefined;
   /**
-   * 'binary' (default) counts all actions of a call or none, 'nary' counts as many as fit, and 'uniform' counts all of them, even
-   * beyond the limit.
+   * 'binary' (default) counts all actions of a call or none, 'nary' counts as many of them as the limit allows, and 'uniform'
+   * counts all of them, even beyond the limit.
    */
   readonly mode?: 'nary' | 'binary' | 'uniform' | undefined;
   /** Limiters with the same namespace share keys. Default: derived from the limits and the mode. */
@@ -83,7 +83,7 @@ const LIMIT = ['interval', 'maxInInterval', 'minDifference', 'buckets'] as const
 /** Logs of at most this many entries are exact, whatever `buckets` is. An entry has 16 bytes. */
 const SHORT = 1000;
 
-/** Creates a limiter. If a callback is given, it also receives the limiter, as in older versions. */
+/** Creates a limiter. If a callback is given, the callback also receives the limiter, as in older versions. */
 export function rateLimiterFactory(
   options: RateLimiterFactoryOptions,
   callback?: Callback<RollingLimiter>,
@@ -102,7 +102,7 @@ export function rateLimiterFactory(
   const raised = uniform ? ABOVE : 0;
 
   async function attempt(id: string, n: number): Promise<RollingResult> {
-    // Both hits are sent in the same tick, in one batch. If another call comes between them, only `wait` is affected.
+    // Both hits are sent in the same tick, in one batch. If another call is counted between them, only `wait` is affected.
     const [decision, again] = await Promise.all([
       limiter.take(id, { cost: n, mode: MODES[mode] }),
       limiter.peek(id, n + raised),
@@ -133,7 +133,8 @@ function limitsOf(options: RateLimiterFactoryOptions): readonly RollingLimit[] {
     const several = options as RollingOptions & { readonly limits: readonly RollingLimit[] };
     const { limits } = checkOptionNames('options', several, [...SHARED, 'limits']);
     const all = Object.entries(Object(limits) as Record<string, RollingLimit>);
-    if (all.length === 0) throw new SluiceError('ERR_OPTIONS', 'options.limits', limits, 'at least one');
+    if (all.length === 0)
+      throw new SluiceError('ERR_OPTIONS', 'options.limits', limits, '', 'must contain at least one limit');
     for (const [index, limit] of all)
       checkLimit(`options.limits.${index}`, checkOptionNames(`options.limits.${index}`, limit, LIMIT));
     return all.map(([, limit]) => limit);
@@ -158,7 +159,7 @@ function logOf({ interval, maxInInterval, buckets = 10_000 }: RollingLimit, unif
   return uniform ? countPast(log, buckets) : log;
 }
 
-/* The classes of classdojo's rolling-rate-limiter, version 0.4, in which every attempt counts, including blocked ones. */
+/* The classes of classdojo's rolling-rate-limiter, version 0.4, in which every attempt is counted, including blocked ones. */
 
 /** Options of `InMemoryRateLimiter`. */
 export interface RateLimiterOptions extends StoreOptions {
@@ -174,7 +175,7 @@ export interface RateLimiterOptions extends StoreOptions {
 export interface RedisRateLimiterOptions extends RateLimiterOptions {
   /** A client of ioredis, iovalkey, node-redis, valkey-glide or Bun. Not required with `store`. */
   readonly client?: object | undefined;
-  /** Separates this limiter's keys from others in the same Redis. */
+  /** Separates this limiter's keys from other keys in the same Redis. */
   readonly namespace: string;
 }
 
@@ -218,8 +219,8 @@ class RollingRateLimiter {
   /** Makes an attempt. Resolves with the result and its reasons. */
   async limitWithInfo(id: number | string): Promise<RateLimitInfo> {
     const key = String(id);
-    // All three hits are sent in the same tick, in one batch. If another call comes between them, only the reasons and the wait
-    // are affected.
+    // All three hits are sent in the same tick, in one batch. If another call is counted between them, only the reasons and the
+    // wait are affected.
     const [before, attempt, after] = await Promise.all([
       this.#limiter.peek(key),
       this.#limiter.take(key, { mode: 'always' }),
@@ -294,8 +295,8 @@ function nameOf(limits: readonly RollingLimit[], mode = 'classic'): string {
 const ABOVE = 2 ** 40;
 
 /**
- * Changes a log so that it counts every attempt and denies none. At least `entries` attempts have their own entry. Beyond that
- * and beyond the limit, the oldest attempts are merged, which affects only the size of the excess.
+ * Changes a log so that it counts every attempt and denies none. At least `entries` attempts have their own entry. If there are
+ * more attempts than both `entries` and the limit, the oldest attempts are merged, which affects only the size of the excess.
  */
 function countPast(log: Policy, entries: number): Policy {
   const limit = log.limit + ABOVE;

@@ -2,8 +2,8 @@
  * A drop-in for Sharkey's SkRateLimiterService on `leakyBucket`, with the same limits, factors, results and headers, and one
  * store call per check.
  *
- * All limits with the same key share an actor's bucket, whatever their sizes and rates, so calls that were already counted
- * still count after a factor changes.
+ * All limits with the same key share an actor's bucket, whatever their sizes and rates, so calls that were already counted stay
+ * in the bucket when a factor changes.
  */
 import { digest } from './shared/digest.ts';
 import {
@@ -37,7 +37,10 @@ export interface BucketRateLimit {
   readonly dripSize?: number | null | undefined;
 }
 
-/** A limit of `max` calls per `duration`, or of one call per `minInterval`. Unlimited if neither is given completely. */
+/**
+ * A limit of `max` calls per `duration`, or of one call per `minInterval`. Calls are unlimited if neither `minInterval` nor both
+ * `max` and `duration` are given.
+ */
 export interface LegacyRateLimit {
   /** Always undefined, which distinguishes this form from a bucket. */
   readonly type?: undefined;
@@ -54,7 +57,7 @@ export interface LegacyRateLimit {
 /** A limit in either form. */
 export type RateLimit = BucketRateLimit | LegacyRateLimit;
 
-/** The bucket, in whole numbers, that a limit becomes under a factor. */
+/** The bucket that results from a limit and a factor, in whole numbers. */
 export interface TranslatedLimit {
   /** The number of calls that the bucket holds, which is the largest burst. */
   readonly bucketSize: number;
@@ -102,7 +105,7 @@ export interface SkRateLimiterOptions {
   readonly disabled?: boolean | undefined;
 }
 
-/** The service, with the original's method. */
+/** A drop-in for Sharkey's `SkRateLimiterService`, with its `limit` method. */
 export interface SkRateLimiterService {
   /** Charges one call if it passes. Rejects with a `SluiceError` if the limit or the factor is invalid. */
   readonly limit: (limit: RateLimit, actorOrUser: Actor) => Promise<LimitInfo>;
@@ -115,7 +118,7 @@ const ACTORS = 10_000;
 const LONGEST_ACTOR = 1024;
 /**
  * Keys are spread over this many limiter names. One name per key would cost memory for each key, and clients can invent
- * keys. Stores keep rows under these names, so another number would reset every bucket.
+ * keys. Stores keep rows under these names, so a different number would reset every bucket.
  */
 const NAMES = 1024;
 /** A bucket size that is never reached. */
@@ -135,7 +138,13 @@ export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): 
   checkOptionNames('createSkRateLimiterService', options, ['store', 'clock', 'factor', 'disabled']);
   const { store, clock, factor, disabled = false } = options;
   if (factor !== undefined && typeof factor !== 'function')
-    throw new SluiceError('ERR_OPTIONS', 'createSkRateLimiterService.factor', factor, 'a function');
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'createSkRateLimiterService.factor',
+      factor,
+      '',
+      'must be a function',
+    );
   const limiterFor = buckets(store ?? memory({ clock }));
   const factorOf = factor === undefined ? () => 1 : remembered(factor, clock ?? performance);
 
@@ -162,8 +171,8 @@ export function createSkRateLimiterService(options: SkRateLimiterOptions = {}): 
 }
 
 /**
- * Returns the bucket that a limit becomes under a factor, or null if it is unlimited. Throws a `SluiceError` if the limit is
- * invalid, unless the factor is 0.
+ * Returns the bucket that results from a limit and a factor, or null if calls are unlimited. Throws a `SluiceError` if the limit
+ * is invalid, unless the factor is 0.
  */
 export function translateLimit(limit: RateLimit, factor = 1): TranslatedLimit | null {
   if (factor === 0) return null;
@@ -178,7 +187,7 @@ export function translateLimit(limit: RateLimit, factor = 1): TranslatedLimit | 
   return { bucketSize, dripRate, dripSize, fullResetMs, fullResetSec: seconds(fullResetMs) };
 }
 
-/** A limit with any other `type` is read as a bucket. */
+/** Whether a limit has the legacy form. A limit with any other `type` is read as a bucket. */
 function isLegacy(limit: RateLimit): limit is LegacyRateLimit {
   return (limit.type ?? undefined) === undefined;
 }
@@ -206,7 +215,13 @@ function isGiven<T>(value: T | null | undefined): value is T {
 
 function checked({ key }: RateLimit, name: string, value: number, least: number): number {
   if (!Number.isFinite(value) || value < least)
-    throw new SluiceError('ERR_NUMBER', `limit ${key}: ${name}`, value, least === 1 ? 'at least 1' : '');
+    throw new SluiceError(
+      'ERR_NUMBER',
+      `limit ${key}: ${name}`,
+      value,
+      '',
+      least === 1 ? 'must be a finite number, 1 or more' : undefined,
+    );
   return value;
 }
 
@@ -264,7 +279,10 @@ function seconds(span: Millis): number {
   return Math.ceil(span / 1000);
 }
 
-/** Returns the names and values of the headers, in order. `Retry-After` and `X-RateLimit-Reset` are only sent when blocked. */
+/**
+ * Returns the names and values of the headers, in order. `Retry-After` and `X-RateLimit-Reset` are included only if the call was
+ * blocked.
+ */
 export function rateLimitHeaders(info: LimitInfo): [name: string, value: string][] {
   const headers: [string, string][] = [
     ['X-RateLimit-Clear', (info.fullResetMs / 1000).toFixed(3)],

@@ -23,7 +23,7 @@ export const perMin = (count: number): Rate => ({ count, period: 60_000 });
 export const perHour = (count: number): Rate => ({ count, period: 3_600_000 });
 /** A rate of `count` requests per day. */
 export const perDay = (count: number): Rate => ({ count, period: 86_400_000 });
-/** A rate of `count` requests per period, in milliseconds. */
+/** A rate of `count` requests per `period` milliseconds. */
 export const perDuration = (count: number, period: Millis): Rate => ({ count, period });
 
 /** A rate and a burst. The rate may be named `rate` or, as in Go, `maxRate`. */
@@ -46,7 +46,7 @@ export interface RateLimitResult {
   readonly retryAfter: Millis;
 }
 
-/** A limiter with the original's method. */
+/** A drop-in for throttled's `GCRARateLimiter`, with its `rateLimit` method. */
 export interface GcraRateLimiter<R extends MaybePromise<Decision> = Decision> {
   /** Charges `quantity` units (default 1) if the limit allows them. A quantity of 0 charges nothing. */
   rateLimit(key: string, quantity?: number): Answer<R, RateLimitResult>;

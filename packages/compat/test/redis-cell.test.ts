@@ -112,15 +112,15 @@ test('two commands share keys only if they have the same store', () => {
 });
 
 test.each([
-  [['k', 1, 1], 'takes key, max_burst, count, period and perhaps quantity'],
-  [['k', 1, 1, 1, 1, 1], 'takes key, max_burst, count, period and perhaps quantity'],
+  [['k', 1, 1], 'expected key, max_burst, count, period and optionally quantity'],
+  [['k', 1, 1, 1, 1, 1], 'expected key, max_burst, count, period and optionally quantity'],
   [['k', 'many', 1, 1], 'not a whole number: many'],
   [['k', 1, 1.5, 1], 'not a whole number: 1.5'],
   [['k', 1, 1, ''], 'not a whole number: '],
   [['k', 1, 1, 1, NaN], 'not a whole number: NaN'],
-  [['k', 1, 0, 1], 'a rate of zero lets nothing pass'],
-  [['k', 1, 1, 0], 'a rate of zero lets nothing pass'],
-  [['k', 1, 2_000_000_000, 1], 'a rate of zero lets nothing pass'],
+  [['k', 1, 0, 1], 'count and period must not be 0, and the rate must be at most 1e9 per second'],
+  [['k', 1, 1, 0], 'count and period must not be 0, and the rate must be at most 1e9 per second'],
+  [['k', 1, 2_000_000_000, 1], 'count and period must not be 0, and the rate must be at most 1e9 per second'],
 ])('clThrottle rejects %j with a message that explains why', (args, message) => {
   const throttle = createClThrottle();
   const call = (): unknown => throttle(...(args as unknown as ClThrottleArgs));

@@ -106,7 +106,7 @@ test('uses a factor of 1 by default', () => {
 });
 
 test.each([
-  [{ size: 0 }, 'size must be a finite number above 0 (at least 1); got 0'],
+  [{ size: 0 }, 'size must be a finite number, 1 or more; got 0'],
   [{ minInterval: -1 }, 'minInterval must be a finite number above 0; got -1'],
 ])('the error for %j says which values are valid', (numbers, message) => {
   const type = 'size' in numbers ? 'bucket' : undefined;

@@ -6,7 +6,7 @@ export interface BoundedCache<T> {
 }
 
 /**
- * Keeps at least the `least` entries that were used most recently, and at most twice as many. Entries live in two generations.
+ * Keeps at least the `least` most recently used entries, and at most `2 * least` entries. Entries live in two generations.
  * When the recent generation is full, it replaces the older one, which is dropped.
  */
 export function boundedCache<T>(least: number): BoundedCache<T> {

@@ -6,8 +6,8 @@ import { isPromise } from 'sluice/store';
 export type Callback<T> = (error: Error | null, result?: T) => void;
 
 /**
- * Calls back synchronously if the outcome is already available, and otherwise when it is. An error that the callback throws is
- * uncaught, as in a timer. It never becomes a rejection or a second call.
+ * Calls the callback synchronously if the outcome is already available, and otherwise once it is available. An error that the
+ * callback throws is uncaught, as in a timer. It never causes a rejection or a second call of the callback.
  */
 export function answer<T>(
   outcome: MaybePromise<T>,

@@ -1,6 +1,6 @@
 /**
- * GCRA as redis-cell and throttled count it. A key has one arrival time, and each call specifies the rate and burst by which that
- * time is interpreted. So there is no limiter per quota; instead, every call is a hit with its own plan.
+ * GCRA in the form that redis-cell and throttled use. A key has one arrival time, and each call specifies the rate and burst by
+ * which that time is interpreted. So there is no limiter per quota; instead, every call is a hit with its own plan.
  */
 import { inMillis } from './millis.ts';
 import {

@@ -1,6 +1,6 @@
 /**
- * The 32-bit hash FNV-1a, which is the same in every process. It is not collision-resistant, so it must not be the only
- * identification of a client's key.
+ * The 32-bit hash FNV-1a, which is the same in every process. It is not collision-resistant, so it must not be used as the only
+ * identifier of a client's key.
  */
 export function digest(text: string): number {
   let hash = 0x811c9dc5;

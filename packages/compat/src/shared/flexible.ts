@@ -6,7 +6,7 @@ import type { StoreOptions } from './store-of.ts';
 /** A key, which is a string or a number that is converted to a string. */
 export type Key = string | number;
 
-/** A limiter that can be combined with others, such as a limiter of rate-limiter-flexible itself. */
+/** A limiter that can be combined with other limiters, such as a limiter of rate-limiter-flexible itself. */
 export interface RateLimiterLike {
   /** The prefix of this limiter's keys, which names it in the results of a union. */
   readonly keyPrefix: string;
@@ -73,13 +73,15 @@ export class RateLimiterRes {
 export interface RateLimiterOptions extends StoreOptions {
   /** The points that may be consumed within the duration. */
   readonly points: number;
-  /** Seconds after the first consumed point when all points expire. 0 means never. */
+  /** The number of seconds after the first consumed point at which all points expire. 0 means that they never expire. */
   readonly duration: number;
   /** Separates the keys of several limiters in one store. Default 'rlflx'. */
   readonly keyPrefix?: string | undefined;
-  /** Seconds for which a key that exceeds its points is blocked. Default 0, which blocks it until its duration ends. */
+  /**
+   * Seconds for which a key that exceeds its points is blocked. With the default of 0, the key is blocked until its window ends.
+   */
   readonly blockDuration?: number | undefined;
-  /** Delays allowed calls so that they are spread over the duration. */
+  /** Whether to delay allowed calls so that they are spread over the duration. */
   readonly execEvenly?: boolean | undefined;
   /** The minimum delay of `execEvenly` in milliseconds. Default: duration / points. */
   readonly execEvenlyMinDelayMs?: Millis | undefined;
@@ -99,17 +101,17 @@ export interface RateLimiterStoreOptions extends RateLimiterOptions {
 
 /** Options of `RateLimiterRedis`. */
 export interface RateLimiterRedisOptions extends RateLimiterStoreOptions {
-  /** Reject immediately while the client is not connected. */
+  /** Whether to reject immediately while the client is not connected. */
   readonly rejectIfRedisNotReady?: boolean | undefined;
-  /** Has no effect: every client is recognized. */
+  /** Has no effect, because the library of the client is recognized automatically. */
   readonly useRedisPackage?: boolean | undefined;
-  /** Has no effect: every client is recognized. */
+  /** Has no effect, because the library of the client is recognized automatically. */
   readonly useRedis3AndLowerPackage?: boolean | undefined;
 }
 
 /** Options of `RateLimiterValkey`. */
 export interface RateLimiterValkeyOptions extends RateLimiterStoreOptions {
-  /** Reject immediately while the client is not connected. */
+  /** Whether to reject immediately while the client is not connected. */
   readonly rejectIfValkeyNotReady?: boolean | undefined;
 }
 

@@ -19,8 +19,8 @@ export interface SluiceStoreOptions {
   /** A store of Sluice, such as `redis(client)`. Default: the memory of this process. */
   readonly store?: Store | undefined;
   /**
-   * The prefix of keys. Required if another `sluiceStore()` uses the same store or client, because otherwise both would count the
-   * same keys.
+   * The prefix of keys. Required if another `sluiceStore()` uses the same store or client, because otherwise the two would count
+   * the same keys.
    */
   readonly prefix?: string | undefined;
   /** The clock of the default store and of reported times, for tests. Default: the system clock. */
@@ -64,7 +64,7 @@ export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Pla
   checkOptionNames('sluiceStore', options, ['store', 'prefix', 'clock']);
   const { store, prefix = defaultPrefix, clock } = options;
   if (typeof prefix !== 'string' || prefix === '')
-    throw new SluiceError('ERR_OPTIONS', 'sluiceStore.prefix', prefix, 'some text');
+    throw new SluiceError('ERR_OPTIONS', 'sluiceStore.prefix', prefix, '', 'must be a non-empty string');
   if (store !== undefined) storeIn('sluiceStore.store', store);
   const release = store !== undefined && options.prefix === undefined ? claim(store, prefix) : () => {};
   return {
@@ -77,7 +77,8 @@ export function placeOf(options: SluiceStoreOptions, defaultPrefix: string): Pla
 
 /**
  * Returns a function that gives the window length to use for a requested length. The first few lengths are used as given. Further
- * lengths are rounded up by at most an eighth, so that requests with ever new lengths create at most a few hundred limiters.
+ * lengths are rounded up by at most an eighth, so that requests with many different lengths create at most a few hundred
+ * limiters.
  */
 export function roundedSpans(): (span: Millis) => Millis {
   const exact = new Set<Millis>();
@@ -92,7 +93,7 @@ export function roundedSpans(): (span: Millis) => Millis {
   };
 }
 
-/** A policy that counts in windows opened by a key's first hit and never denies. */
+/** A policy that never denies, and that counts hits in windows that open with a key's first hit. */
 export function counting(span: Millis): Policy {
   return fixedWindow({ limit: UNREACHED, per: inMillis(span), align: 'first' });
 }
@@ -113,7 +114,7 @@ export function countersOf(store: Store, name: string): (span: Millis) => AnyLim
 
 export interface Hits {
   readonly count: number;
-  /** Milliseconds until the count, or a manual block, ends. */
+  /** Milliseconds until the window of the count, or a manual block, ends. */
   readonly endsIn: Millis;
   readonly isBlocked: boolean;
 }

@@ -1,4 +1,4 @@
-/** The store interface of express-rate-limit, which hono-rate-limiter shares. */
+/** The store interface of express-rate-limit, which hono-rate-limiter also uses. */
 import { type AnyLimiter, type Decision, type Millis, SluiceError } from 'sluice';
 import { chain } from 'sluice/store';
 import { countersOf, hitsOf, placeOf, type SluiceStoreOptions } from './hit-counter.ts';
@@ -25,7 +25,7 @@ export interface HitStore {
   resetKey(key: string): Promise<void>;
   /** Clears all keys. Only available for the default store. */
   readonly resetAll?: () => Promise<void>;
-  /** Clears the default store. A given store stays open. */
+  /** Clears the default store. A store that was passed in the options stays open. */
   shutdown(): Promise<void>;
   /** Whether the keys are private to this store. */
   readonly localKeys: boolean;
@@ -37,7 +37,10 @@ export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): Hi
   const { store, prefix, now, release } = placeOf(options, defaultPrefix);
   const isOwn = options.store === undefined;
   const counterOf = countersOf(store, prefix);
-  /** The counter for the window that `init` received. `null` if the length of the window is 0, so that every hit is the first. */
+  /**
+   * The counter for the window that `init` received. `null` if the length of the window is 0, in which case every hit is the
+   * first of its window.
+   */
   let known: AnyLimiter | null | undefined;
 
   function counter(): AnyLimiter | null {
@@ -56,7 +59,7 @@ export function hitStore(options: SluiceStoreOptions, defaultPrefix: string): Hi
     return clientHits(Math.max(count, 1), endsIn);
   }
 
-  /** Clears all counts. The memory store is empty, but still usable, after `close`. */
+  /** Clears all counts. `close` empties the memory store, which remains usable. */
   async function forgetAll(): Promise<void> {
     await store.close();
   }

@@ -32,7 +32,8 @@ export function notNegative(option: string, value: unknown): number {
 }
 
 export function atLeastOne(option: string, value: unknown): number {
-  if (positive(option, value) < 1) throw new SluiceError('ERR_NUMBER', option, value, 'at least 1');
+  if (positive(option, value) < 1)
+    throw new SluiceError('ERR_NUMBER', option, value, '', 'must be a finite number, 1 or more');
   return value as number;
 }
 

@@ -7,7 +7,7 @@ import { boundedCache } from './bounded-cache.ts';
 const READY = 1000;
 
 /**
- * Returns a function that creates the plan of each pair of numbers once. All plans have the same id, so that any number of them
+ * Returns a function that returns the plan for a pair of numbers. All plans have the same id, so that any number of them
  * may share the rows of `name`. Therefore, the instant at which a row is fully replenished must not depend on the numbers.
  */
 export function plansFor(

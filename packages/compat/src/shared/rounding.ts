@@ -1,7 +1,10 @@
 /** Rounds durations to whole units, as other APIs report them. */
 import type { Millis } from 'sluice';
 
-/** The float error of an instant, half a microsecond. The engine tolerates it, so it must not round up to another unit. */
+/**
+ * The float error of an instant, half a microsecond. The engine tolerates it, so it must not cause a duration to be rounded up to
+ * the next unit.
+ */
 export const GRAIN: Millis = 0.0005;
 
 /** Rounds a duration up to whole milliseconds, or to whole `unit`s. The result is never below 0. */

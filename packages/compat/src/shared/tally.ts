@@ -23,7 +23,7 @@ export interface Points {
 
 /** A limit that no count reaches, and below which every count is exact in a float64. */
 const MOST = 2 ** 52;
-/** Stands for "forever". It is about 30,000 years. */
+/** The duration that represents "forever", which is about 30,000 years. */
 export const EVER: Millis = 1e15;
 
 export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Points {
@@ -40,7 +40,7 @@ export function pointsIn(store: Store<MaybePromise<Decision>>, name: string): Po
   return {
     add: (key, points, length) => ask(points === 0 ? 'peek' : 'take', key, points, planOf(length)),
     subtract: (key, points) => ask('refund', key, points),
-    // Two hits of one plan in the same tick are sent in one batch, so on a single server no other hit comes between them.
+    // Two hits of one plan in the same tick are sent in one batch, so on a single server no other hit is counted between them.
     async put(key, points, length) {
       const plan = planOf(length);
       const emptied = ask('reset', key, 0, plan);

@@ -1,6 +1,6 @@
 /**
- * Computes the default key of a guard, which is the client's address according to `trustProxy` or else to the framework's own
- * proxy setting.
+ * Computes the default key of a guard, which is the client's address, determined by `trustProxy` or, if it is not set, by the
+ * framework's own proxy setting.
  */
 import { warnOnce } from '../internal/warn.ts';
 import {
@@ -18,7 +18,10 @@ import {
  */
 export const BELIEVES_ANYONE: unique symbol = Symbol('believes anyone');
 
-/** The client's address according to the framework's own proxy setting, or undefined if the application has not set it. */
+/**
+ * The client's address according to the framework's own proxy setting, or undefined if the application has not configured that
+ * setting.
+ */
 export type FrameworkAddress = string | typeof BELIEVES_ANYONE | undefined;
 
 /** How to find the client's address in a framework's request. */
@@ -66,8 +69,8 @@ const NOT_TRUSTED =
   'set trustProxy to false if clients connect directly.';
 
 /**
- * Whether X-Forwarded-For names other clients than the one found. On some platforms the connection has the client's own
- * address.
+ * Whether X-Forwarded-For contains an address other than the one that was found. On some platforms, the address of the connection
+ * is already the client's.
  */
 function isForwarded(headers: HeadersLike, client: string | undefined): boolean {
   const list = headerOf(headers, 'x-forwarded-for');

@@ -1,12 +1,12 @@
 /**
- * What guards have charged a request. If several guards check the same request, a later one reports the charges of the
- * earlier ones in its headers, and refunds them if it denies the request.
+ * Records what guards have charged for a request. If several guards check the same request, a later guard reports the charges of
+ * the earlier guards in its headers, and refunds them if it denies the request.
  */
 import type { Decision } from '../engine/contract.ts';
 import { ignoreFailure } from '../internal/maybe-promise.ts';
 import type { GuardLimiter } from './guard-options.ts';
 
-/** What to take: an item for `takeMany`. */
+/** A charge to make, which can be passed to `takeMany`. */
 export interface Charge {
   readonly limiter: GuardLimiter;
   readonly key: string;
@@ -24,9 +24,9 @@ export interface Entry {
   open: boolean;
 }
 
-/** What a guard that let the request pass has charged, and what the guards before it have. */
+/** The charges of a guard that let the request pass, and of the guards before it. */
 export interface Passed {
-  /** The entries that headers report. In shadow mode: only those of earlier guards. */
+  /** The entries that the headers report. In shadow mode, these are only the entries of earlier guards. */
   readonly told: readonly Entry[];
   readonly own: readonly Entry[];
   readonly before: Passed | undefined;
@@ -39,19 +39,19 @@ export interface Marked {
   [PASSED]?: Passed | undefined;
 }
 
-/** The entries of earlier guards that are still current, followed by a guard's own. */
+/** The entries of earlier guards that are still current, followed by the guard's own entries. */
 export function withEarlier(before: Passed, own: readonly Entry[]): readonly Entry[] {
   return [...before.told.filter((old) => isCurrent(old, own)), ...own];
 }
 
-/** False if a later guard has charged the same limiter for the same key: then its decision is the current one. */
+/** False if a later guard has charged the same limiter for the same key, because the later decision is then the current one. */
 function isCurrent({ charge: old }: Entry, own: readonly Entry[]): boolean {
   return !own.some(
     ({ charge: { limiter, key, tier } }) => old.limiter === limiter && old.key === key && old.tier === tier,
   );
 }
 
-/** Refunds everything that earlier guards have charged this request, once. */
+/** Refunds everything that earlier guards have charged for this request. Each charge is refunded only once. */
 export function refundAll(identity: Marked): void {
   for (let passed = identity[PASSED]; passed !== undefined; passed = passed.before) {
     for (const entry of passed.own) {

@@ -18,7 +18,7 @@ const RANGES: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Which proxies are trusted to report the client's address:
- * - `false`: none. The address of the connection is the client's.
+ * - `false`: none. The address of the connection is the client's address.
  * - a number: how many proxies a request passes before it reaches this server.
  * - IP addresses and CIDR ranges (`'10.0.0.0/8'`, `'loopback'`, `'private'`): the addresses of trusted proxies.
  * - a platform name, or `{ header }`: a header that the platform or proxy always overwrites. With `from`, the header is used
@@ -43,21 +43,21 @@ export interface ClientAddressOptions {
    */
   readonly trustProxy?: TrustProxy | undefined;
   /**
-   * Leading bits of an IPv6 address that identify one client, since one subscriber holds a whole prefix. Default 56; 128
-   * limits each address separately. An address that embeds an IPv4 address (IPv4-mapped, NAT64, 6to4) counts as that IPv4
-   * address.
+   * How many leading bits of an IPv6 address identify one client, because a subscriber usually has a whole prefix. Default 56.
+   * With 128, each address is limited separately. An address that embeds an IPv4 address (IPv4-mapped, NAT64, 6to4) is treated as
+   * that IPv4 address.
    */
   readonly ipv6Prefix?: number | undefined;
 }
 
 /**
- * The parts of a request that `clientAddress` reads. Node's requests, those of Node frameworks, and web-standard
- * requests fit.
+ * The parts of a request that `clientAddress` reads. The requests of Node and its frameworks have these parts, and so do
+ * web-standard requests.
  */
 export interface RequestLike {
   /** The request's headers, in which proxies report the client's address. */
   readonly headers: HeadersLike;
-  /** The connection. Its address is the client's if no proxy is trusted. */
+  /** The connection. Its address is the client's address if no proxy is trusted. */
   readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
   /** The address of the connection, on platforms without `socket`. */
   readonly remoteAddress?: string | undefined;
@@ -77,8 +77,8 @@ export function clientAddress(request: RequestLike, options: ClientAddressOption
 }
 
 /**
- * Same as `clientAddress`, but validates the options only once. `what` is the function that error messages name. The returned
- * function accepts the address of the connection, if the caller knows it.
+ * Same as `clientAddress`, but validates the options only once. `what` is the name of the function in error messages. The
+ * returned function also accepts the address of the connection, for callers that already know it.
  */
 export function clientAddressBy(
   options: ClientAddressOptions,
@@ -89,7 +89,13 @@ export function clientAddressBy(
     'ipv6Prefix',
   ]);
   if (!Number.isInteger(ipv6Prefix) || ipv6Prefix < 1 || ipv6Prefix > 128)
-    throw new SluiceError('ERR_NUMBER', `${what}.ipv6Prefix`, ipv6Prefix, '1 to 128');
+    throw new SluiceError(
+      'ERR_NUMBER',
+      `${what}.ipv6Prefix`,
+      ipv6Prefix,
+      '',
+      'must be a whole number from 1 to 128',
+    );
   const claimed = claimedBy(trustProxy, `${what}.trustProxy`);
   return (request, connection = connectionOf(request)) => {
     const address = claimed(request, connection);

@@ -23,7 +23,7 @@ export interface Limit<Q> {
   /** The limiter that decides. */
   readonly limiter: GuardLimiter;
   /**
-   * Computes the key to charge. Default: the client's address, which is also used where the function returns `undefined`.
+   * Computes the key to charge. Default: the client's address, which is also used if the function returns `undefined`.
    * If it returns `false`, this limit does not apply to the request.
    */
   readonly key?: ((request: Q) => MaybePromise<string | false | undefined>) | undefined;
@@ -33,7 +33,7 @@ export interface Limit<Q> {
   readonly tier?: string | ((request: Q) => MaybePromise<string | undefined>) | undefined;
   /**
    * Computes the final cost when the response has been sent. The difference from the charged cost is refunded or charged.
-   * `undefined` keeps the cost as it is.
+   * If the function returns `undefined`, the charged cost is kept.
    */
   readonly settle?: ((request: Q, outcome: Outcome) => MaybePromise<number | undefined>) | undefined;
 }
@@ -44,9 +44,12 @@ export interface GuardOptions<Q> extends Partial<Limit<Q>>, ClientAddressOptions
   readonly limits?: readonly Limit<Q>[] | undefined;
   /** Returns true to exempt the request from all limits. */
   readonly skip?: ((request: Q) => MaybePromise<boolean>) | undefined;
-  /** Whether to let every request pass, while decisions are still charged and reported. Default false. */
+  /**
+   * Whether to let every request pass, even if a limit denies it. Requests are still charged, and decisions are still reported.
+   * Default false.
+   */
   readonly shadow?: boolean | undefined;
-  /** Called for every denial, also with `shadow`. */
+  /** Called for every denial, also in shadow mode. */
   readonly onDenied?: ((request: Q, decision: Decision) => unknown) | undefined;
   /**
    * Called with a `StoreUnavailable` error when the store cannot be reached, in which case the client gets status 503. Also
@@ -130,7 +133,13 @@ export function checked<Q>(options: GuardOptions<Q>): GuardOptions<Q> {
   checkPlace(options);
   const { status, headers } = checkOptionNames('rateLimit', options, GUARD_OPTIONS);
   if (status !== undefined && !(Number.isInteger(status) && status >= 200 && status <= 599))
-    throw new SluiceError('ERR_NUMBER', 'rateLimit.status', status, '200 to 599');
+    throw new SluiceError(
+      'ERR_NUMBER',
+      'rateLimit.status',
+      status,
+      '',
+      'must be a whole number from 200 to 599',
+    );
   if (headers !== undefined && headers !== false)
     for (const one of typeof headers === 'string' ? [headers] : listOf('rateLimit.headers', headers))
       oneOf('rateLimit.headers', one, HEADER_STYLES);
@@ -140,7 +149,7 @@ export function checked<Q>(options: GuardOptions<Q>): GuardOptions<Q> {
 
 export function limitsOf<Q>(options: GuardOptions<Q>): readonly Limit<Q>[] {
   const { limiter, key, cost, tier, settle, limits = [] } = options;
-  // `key`, `cost`, `tier` and `settle` require a `limiter` next to them, because each entry of `limits` has its own.
+  // `key`, `cost`, `tier` and `settle` require a `limiter` next to them, because each entry of `limits` has its own such options.
   const own = { limiter, key, cost, tier, settle };
   const isOwn = Object.values(own).some((value) => value !== undefined);
   const found = [...(isOwn ? [own] : []), ...listOf('rateLimit.limits', limits)];

@@ -76,7 +76,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
         : chain(typeof cost === 'function' ? cost(request) : cost, (price) =>
             chain(typeof tier === 'function' ? tier(request) : tier, (level) => ({
               limiter,
-              // A client without a key of its own is limited by its address, not together with all such clients.
+              // A client without a key of its own is limited by its address. Otherwise, all such clients would share one limit.
               key: subject ?? addressKey(request),
               cost: price,
               tier: level,
@@ -143,7 +143,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
     return { decision, headers: shadow ? [] : pairs(decision), refusal: undefined, settle };
   }
 
-  /** `key` is the one that was denied. */
+  /** Denies the request. `key` is the key that was denied. */
   function deny(request: Q, identity: Marked, decision: Decision, key: string): MaybePromise<Verdict> {
     if (onDenied !== undefined) ignoreFailure(() => onDenied(request, decision));
     if (shadow) return { ...PASS, decision };
@@ -183,7 +183,7 @@ export function createGuard<Q>(given: GuardOptions<Q> | GuardLimiter, view: View
   }
 
   function failed(request: Q, error: unknown): Verdict {
-    // A guard on trial must not fail requests, even if its store is not set up correctly.
+    // A guard in shadow mode must not fail requests, even if its store is not set up correctly.
     const isOnTrial = shadow && isSetupError(error);
     if (!(error instanceof StoreUnavailable) && !isOnTrial) throw error;
     if (isOnTrial && onUnavailable === undefined)

@@ -61,12 +61,12 @@ export function rateLimitHeaders(decision: Decision, options?: HeaderOptions): H
   return writeDefault(decision);
 }
 
-/** Shared by all callers without options, whose policies are often the same. */
+/** The writer that all callers without options share, because their policies are often the same. */
 let writeDefault: ((decision: Decision) => HeaderPair[]) | undefined;
 
 /**
  * Same as `rateLimitHeaders`, but validates the options only once, for middlewares. If the client's `key` is passed, clients that
- * wait for the same window are told to come back a few seconds apart.
+ * wait for the same window are told to retry a few seconds apart.
  */
 export function headerWriter(options: HeaderOptions): (decision: Decision, key?: string) => HeaderPair[] {
   const { style = 'draft-11' } = checkOptionNames('rateLimitHeaders', options, OPTIONS);
@@ -98,7 +98,7 @@ export function seconds(duration: Millis): number {
   return Math.max(0, Math.ceil((duration - TIME_EPSILON) / 1000));
 }
 
-/** Undefined if a retry can never pass. */
+/** Returns the Retry-After header, or undefined if a retry can never pass. */
 function retryAfter(decision: Decision, key: string | undefined): HeaderPair | undefined {
   const { retryAfter: wait } = decision;
   if (wait === Infinity) return undefined;
@@ -106,12 +106,14 @@ function retryAfter(decision: Decision, key: string | undefined): HeaderPair | u
   return ['Retry-After', `${seconds(wait + extra)}`];
 }
 
-/** The longest time over which the returns of denied clients are spread. It is also at most a tenth of the window. */
+/**
+ * The longest time over which the retries of denied clients are spread. They are also spread over at most a tenth of the window.
+ */
 const LONGEST_SPREAD: Millis = 5000;
 
 /**
  * How much longer than necessary a client is told to wait, if all clients are replenished at the same moment. The delay is
- * the same for each denial of a key. 0 if it would be below a second, because Retry-After counts whole seconds.
+ * the same for each denial of a key. 0 if it would be below a second, because Retry-After is in whole seconds.
  */
 function spread({ policy, policies, source }: Decision, key: string): Millis {
   if (source === 'fallback') return 0;
@@ -167,15 +169,16 @@ function areAlike(some: readonly PolicyState[], others: readonly PolicyState[]):
   return true;
 }
 
-/** A manually blocked key has nothing left, whatever its policies say. */
+/** The number of units left, which is 0 for a manually blocked key, whatever its policies say. */
 function left(decision: Decision, policy: PolicyState): number {
   return decision.policy === MANUAL_BLOCK ? 0 : policy.remaining;
 }
 
 /**
- * The `t` parameter, which is the time until more than `r` units are available. It is 0 if nothing is missing, and left out if
- * there will never be more. Retry-After must not be earlier than `t`, so a denial omits `t` for policies that are replenished
- * only later, except for the policy that denied, which may have been asked for a fraction of a unit that is available earlier.
+ * The `t` parameter, which is the time until more than `r` units are available. It is 0 if no whole unit is missing, and omitted
+ * if there will never be more units. Retry-After must not be earlier than `t`, so a denial omits `t` for policies that are
+ * replenished only later, except for the policy that denied, because the request may need only a fraction of a unit, which is
+ * available earlier.
  */
 function more({ allowed, policy, retryAfter: wait }: Decision, state: PolicyState): string {
   let time = policy === MANUAL_BLOCK ? wait : state.remaining + 1 <= state.limit ? moreAfter(state) : 0;

@@ -6,7 +6,8 @@ import { SluiceError } from '../internal/errors.ts';
  * within a part is escaped. Throws if a part is missing, because otherwise all clients without it would share one limit.
  */
 export function key(...parts: readonly (string | number | bigint | boolean)[]): string {
-  if (parts.length === 0) throw new SluiceError('ERR_KEY', 'key', undefined, 'of at least one part');
+  if (parts.length === 0)
+    throw new SluiceError('ERR_KEY', 'key', undefined, '', 'must have at least one part');
   return parts.map(escaped).join(':');
 }
 

@@ -1,4 +1,6 @@
-/** Settles a charge when the response has been sent: adjusts it to the final cost, and releases what it holds. */
+/**
+ * Settles a charge when the response has been sent: adjusts the charge to the final cost, and releases the places that it holds.
+ */
 import type { Decision } from '../engine/contract.ts';
 import { cost as checkCost } from '../internal/options.ts';
 import type { Entry } from './charges.ts';

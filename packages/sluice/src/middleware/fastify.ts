@@ -24,7 +24,7 @@ export interface FastifyRateLimitOptions extends GuardOptions<FastifyRequest> {
 
 export type { RouteLimits } from './shared/route-limits.ts';
 
-/** The `rateLimit` of a route's config, which is additional limits, or `false` for no limit at all. */
+/** The `rateLimit` of a route's config: additional limits for the route, or `false` for no limit at all. */
 export type FastifyRouteLimits = RouteLimits<FastifyRequest> | false;
 
 declare module 'fastify' {
@@ -46,7 +46,8 @@ const view: View<FastifyRequest> = {
 async function plugin(app: FastifyInstance, given: FastifyRateLimitOptions): Promise<void> {
   const { global = true, hook = 'onRequest', ...options } = given;
   const forAll = global ? createGuard(options, view) : void guardForAll(options, view);
-  // If the plugin is registered several times, every instance checks, but only the first one adds the route's own limits.
+  // If the plugin is registered several times, every instance checks requests, but only the first one adds the route's own
+  // limits.
   const first = !app.hasRequestDecorator('rateLimit');
   if (first) app.decorateRequest('rateLimit', undefined);
   const guards = new WeakMap<object, Guard<FastifyRequest>>();
@@ -102,7 +103,7 @@ const NAMES = new Map<string, string>();
 
 /**
  * The plugin, for use as in `app.register(rateLimit, { limiter })`. Like plugins made with fastify-plugin, it affects the context
- * that registers it instead of a new one.
+ * that registers it instead of a new context.
  */
 export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = Object.assign(plugin, {
   [Symbol.for('skip-override')]: true,

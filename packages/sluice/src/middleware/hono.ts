@@ -18,7 +18,7 @@ const honoView: View<Context> = {
   identity: (context) => context,
 };
 
-/** Property in which a request's context keeps the headers of its latest guard. They include those of the guards before it. */
+/** Property in which a request's context keeps the headers of its latest guard. These headers include those of earlier guards. */
 const HEADERS: unique symbol = Symbol('sluice.headers');
 
 interface Marked {

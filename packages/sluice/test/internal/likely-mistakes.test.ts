@@ -158,13 +158,13 @@ describe('the store', () => {
     [
       'redis over a URL',
       () => (redis as Untyped)('redis://localhost'),
-      'redis.client is an address; pass a client that is connected to it, such as new Redis(url) of ioredis; ' +
+      'redis.client is an address; pass a client that is connected to it, such as new Redis(url) from ioredis; ' +
         'got "redis://localhost" [ERR_OPTIONS]',
     ],
     [
       'postgres over its options',
       () => postgres({ connectionString: 'postgres://localhost' }),
-      'postgres.client must be a Pool of pg, or sql of postgres.js; got an object [ERR_OPTIONS]',
+      'postgres.client must be a Pool from pg, or sql from postgres.js; got an object [ERR_OPTIONS]',
     ],
     [
       'ipc in a folder that does not exist',

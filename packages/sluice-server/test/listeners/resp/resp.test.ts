@@ -70,7 +70,7 @@ test.each<[string, string[]]>([
   ["-ERR wrong number of arguments for 'throttle' command", ['throttle', 'k']],
   ["-ERR wrong number of arguments for 'cl.throttle' command", ['cl.throttle', 'k', '1', '1']],
   ['-ERR CL.THROTTLE: not a whole number: x', ['cl.throttle', 'k', 'x', '1', '1']],
-  ['-ERR CL.THROTTLE: a rate of zero', ['cl.throttle', 'k', '1', '0', '1']],
+  ['-ERR CL.THROTTLE: count and period must not be 0', ['cl.throttle', 'k', '1', '0', '1']],
   ['-ERR key must have at most 1024 bytes', ['cl.throttle', 'k'.repeat(1025), '1', '1', '1']],
   ["-ERR unknown command 'get'", ['get', 'k']],
   ["-ERR unknown command 'flushall +OK'", ['flushall\r\n+OK']],

@@ -38,11 +38,11 @@ export interface LimitedFetchOptions {
   readonly key?: ((request: OutgoingRequest) => string) | undefined;
   /** How many units a call costs. Default 1. */
   readonly cost?: number | ((request: OutgoingRequest) => number) | undefined;
-  /** Whether later calls also wait as long as a server has announced. Retries always do. Default true. */
+  /** Whether later calls to a server that has announced a wait also wait for that long. Retries always do. Default true. */
   readonly respect?: boolean | undefined;
   /**
-   * The longest time that one call waits in total, not counting the requests themselves. 0 means never to wait, and Infinity
-   * means no bound. Default 30 s.
+   * The longest time that one call waits in total, not counting the time that the requests take. With 0, a call never waits.
+   * Infinity means no bound. Default 30 s.
    */
   readonly maxWait?: Duration | undefined;
   /** The number of retries after the first attempt. Default 2. */
@@ -54,8 +54,8 @@ export interface LimitedFetchOptions {
   /** How many retries each call adds to the retry budget that all calls share. The budget starts at ten. Default 0.2. */
   readonly retryRatio?: number | undefined;
   /**
-   * The upper bound of the random delay before the first retry, added to the announced wait. It doubles with each retry.
-   * Default 500 ms.
+   * The upper bound of the random delay before the first retry, which is added to the announced wait. The bound doubles with each
+   * retry. Default 500 ms.
    */
   readonly backoff?: Duration | undefined;
   /** Replaces the system clock in tests. */

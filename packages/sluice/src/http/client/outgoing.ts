@@ -1,8 +1,8 @@
-/** Normalizes the arguments of fetch, which are a string, a URL or a Request, and options that override it. */
+/** Normalizes the arguments of fetch, which are a string, a URL or a Request, and options that override those of the Request. */
 
 /** The request that `key` and `cost` receive. */
 export interface OutgoingRequest {
-  /** The URL as given. In a browser it may be relative. */
+  /** The URL that was passed to fetch. In a browser, it may be relative. */
   readonly url: string;
   /** The method in uppercase. */
   readonly method: string;

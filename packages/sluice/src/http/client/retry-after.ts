@@ -5,16 +5,17 @@ interface Fields {
   get(name: string): string | null;
 }
 
-/** The longest wait that is accepted. A longer one is more likely a misread header than intended. */
+/** The longest wait that is accepted. A longer wait is probably a misread header and not what the server intended. */
 export const LONGEST: Millis = 86_400_000;
 
 /** The prefixes in use for the older, non-standard headers. */
 const PREFIXES = ['ratelimit', 'x-ratelimit', 'x-rate-limit'] as const;
 
 /**
- * The time until the server accepts requests again. 0 if it accepts them now or does not say. The first header that is present
- * and valid decides, in this order: Retry-After of an error, RateLimit, RateLimit-Remaining, X-RateLimit-Remaining. All but the
- * first count only if nothing remains. Instants are compared with the response's own Date, so the clocks need not agree.
+ * The time until the server accepts requests again. 0 if it accepts requests now or does not announce a wait. The first header
+ * that is present and valid decides, in this order: Retry-After of an error, RateLimit, RateLimit-Remaining,
+ * X-RateLimit-Remaining. All headers except Retry-After are used only if they say that nothing remains. Instants are compared
+ * with the response's own Date, so the clocks of client and server need not agree.
  */
 export function announcedWait(status: number, headers: Fields, now: Millis): Millis {
   const sent = httpDate(headers.get('date')) ?? now;
@@ -70,8 +71,8 @@ function remaining(headers: Fields, sent: Millis): Millis | undefined {
 }
 
 /**
- * Accepts seconds from now, seconds since 1970 and milliseconds since 1970. They are distinguished by size, because 1e9 s is in
- * 2001 and 1e11 s is in 5138.
+ * Accepts seconds from now, seconds since 1970 and milliseconds since 1970. They are distinguished by size: 1e9 seconds since
+ * 1970 is in 2001, and 1e11 seconds since 1970 is in 5138.
  */
 function resetIn(reset: number, sent: Millis): Millis {
   if (reset >= 1e11) return reset - sent;

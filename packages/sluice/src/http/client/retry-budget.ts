@@ -10,18 +10,21 @@ interface Closures {
 }
 
 interface RetryBudget {
-  /** Adds a share of a retry to the budget. Must be called once per call. */
+  /** Adds a fraction of a retry to the budget. Must be called once per call. */
   earn(): void;
   /** Takes one retry from the budget. Returns false if the budget is empty. */
   spend(): boolean;
 }
 
-/** The maximum number of announced waits that are remembered. Beyond it, the oldest is evicted. */
+/** The maximum number of announced waits that are remembered. If there are more, the oldest wait is evicted. */
 const MAX_KEYS = 10_000;
 /** The maximum number of characters of all remembered keys together, because a caller may use whole URLs as keys. */
 const MAX_CHARACTERS = 5_000_000;
 
-/** Remembers until when each key's server asked clients to wait. If it announces several waits, the latest end counts. */
+/**
+ * Remembers until when each key's server asked clients to wait. If a server announces several waits, the one that ends last
+ * applies.
+ */
 export function closures(clock: Clock): Closures {
   const ends = new Map<string, Millis>();
   let characters = 0;
@@ -71,7 +74,7 @@ export function retryBudget(ratio: number): RetryBudget {
   };
 }
 
-/** A denial that stands for a wait announced by the server. */
+/** A denial that represents a wait announced by the server. */
 export function announcedDenial(wait: Millis): Decision {
   return declareDecision('announced', false, 0, wait, 'deny-cache');
 }

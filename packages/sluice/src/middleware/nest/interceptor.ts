@@ -1,5 +1,5 @@
 /**
- * Detects the end of calls that have no response of their own in Nest, which are messages to a gateway and GraphQL subscriptions.
+ * Detects the end of calls that have no response of their own in Nest: messages to a gateway and GraphQL subscriptions.
  */
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { SluiceError } from '../../internal/errors.ts';
@@ -10,8 +10,8 @@ import { untilOver } from '../shared/lifetime.ts';
 const INTERCEPTORS = '__interceptors__';
 
 /**
- * Passes `settle` from the guard to the interceptor. It is keyed by the argument list, because both get the same list but
- * different contexts.
+ * Passes `settle` from the guard to the interceptor. It is keyed by the argument list, because the guard and the interceptor get
+ * the same list but different contexts.
  */
 const waiting = new WeakMap<object, NonNullable<Verdict['settle']>>();
 

@@ -50,7 +50,7 @@ export function RateLimit(...limits: readonly NestLimits[]): MethodDecorator & C
   };
 }
 
-/** Exempts a handler or a class from all limits. `@SkipRateLimit(false)` on a handler overrides its class. */
+/** Exempts a handler or a class from all limits. `@SkipRateLimit(false)` on a handler overrides the decorator of its class. */
 export function SkipRateLimit(skip = true): MethodDecorator & ClassDecorator {
   return (target: object, name?: string | symbol, descriptor?: PropertyDescriptor) =>
     decorate(SKIP, skip, target, name, descriptor);
@@ -94,7 +94,7 @@ const COUNTED: unique symbol = Symbol('counted');
 export class RateLimitGuard implements CanActivate {
   private readonly options: NestRateLimitOptions;
   private readonly forAll: Guard<ExecutionContext> | undefined;
-  /** Guards by class, then by handler, because classes may inherit a handler. */
+  /** Guards by class, then by handler, because several classes may inherit the same handler. */
   private readonly guards = new WeakMap<object, WeakMap<object, Guard<ExecutionContext> | undefined>>();
 
   constructor(options: NestRateLimitOptions) {
@@ -206,8 +206,8 @@ function applyVerdict(verdict: Verdict, context: ExecutionContext): MaybePromise
 }
 
 /**
- * Throws a WsException, because the exception filters of gateways handle no other. Its package is imported lazily, because only
- * gateways need it.
+ * Throws a WsException, because the exception filters of gateways handle no other type of exception. Its package is imported
+ * lazily, because only gateways need it.
  */
 async function refuseMessage(cause: RateLimitException): Promise<never> {
   const { WsException } = await import('@nestjs/websockets');

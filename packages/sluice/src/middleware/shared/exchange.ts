@@ -7,7 +7,7 @@
  * - HTTP/2 up to Node 24. A stream that ends with NO_ERROR while data is still unwritten is `closed`, but it is never
  *   destroyed, so neither the stream nor the response emits 'close'. The stream emits 'aborted' if the response had not
  *   been ended, and otherwise 'end' when the rest of the request's body has been dropped. If the handler has paused that
- *   body, no event comes at all, so the stream is also checked every few seconds.
+ *   body, no event is emitted at all, so the stream is also checked every few seconds.
  * - HTTP/2 and HEAD. The response emits 'close' only if the handler has ended it, while the stream always emits it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -38,7 +38,7 @@ export function isOver(response: NodeResponse): boolean {
   return response.destroyed || (response.socket ?? response.req?.socket)?.destroyed === true;
 }
 
-/** The argument for `settle`. A response that was ended but not completely written counts as aborted. */
+/** The argument for `settle`. A response that was ended but not completely written is treated as aborted. */
 export function outcomeOf(response: NodeResponse): Outcome {
   return {
     status: response.statusCode,

@@ -23,7 +23,7 @@ export interface KoaProxy {
   readonly ip?: string;
 }
 
-/** The client's address according to Express, also below NestJS and tRPC. Undefined if `trust proxy` is not set. */
+/** The client's address according to Express, also if NestJS or tRPC runs on Express. Undefined if `trust proxy` is not set. */
 export function expressAddress(request: object): FrameworkAddress {
   const { app } = request as ExpressRequest;
   if (typeof app?.get !== 'function' || !app.get('trust proxy')) return undefined;
@@ -31,7 +31,7 @@ export function expressAddress(request: object): FrameworkAddress {
   return believesAnyone(app, request) ? BELIEVES_ANYONE : (request as ExpressRequest).ip;
 }
 
-/** The client's address according to Fastify, also below NestJS and tRPC. Undefined if `trustProxy` is not set. */
+/** The client's address according to Fastify, also if NestJS or tRPC runs on Fastify. Undefined if `trustProxy` is not set. */
 export function fastifyAddress(request: object): FrameworkAddress {
   const { server, ips } = request as FastifyRequest;
   if (server === undefined || ips === undefined) return undefined;
@@ -49,13 +49,16 @@ export function koaAddress(context: KoaProxy): FrameworkAddress {
 
 const CLIENT = '198.51.100.1';
 const PROXY = '203.0.113.1';
-/** Number of proxies in the made-up request. It is larger than the number of proxies that any application trusts. */
+/** Number of proxies in the synthetic request. It is larger than the number of proxies that any real application has. */
 const HOPS = 32;
 
-/** Whether each application trusts any proxy, by application. */
+/** For each application that was examined, whether it trusts every proxy. */
 const known = new WeakMap<object, boolean>();
 
-/** Detects whether the framework trusts any proxy, by asking it for the address of a made-up request with unknown proxies. */
+/**
+ * Detects whether the framework trusts every proxy, by reading the client's address from a synthetic request with unknown
+ * proxies.
+ */
 function believesAnyone(app: object, request: object): boolean {
   let answer = known.get(app);
   if (answer === undefined) {

@@ -9,8 +9,8 @@ import {
 } from '../../http/index.ts';
 
 /**
- * The limits of a route: a limiter, a limiter with its key and cost, or several of these. They add to the limits for
- * all routes.
+ * The limits of a route: a limiter, a limiter with its key and cost, or several of these. They apply in addition to the limits
+ * for all routes.
  */
 export type RouteLimits<Q> =
   | GuardLimiter

@@ -1,4 +1,4 @@
-/** Helpers for all web-standard handlers, which find the connection's address and detect the end of a response. */
+/** Helpers for all web-standard handlers: they find the connection's address and detect the end of a response. */
 import type { Verdict } from '../../http/index.ts';
 import { type NodeResponse, outcomeOf, whenOver } from './exchange.ts';
 

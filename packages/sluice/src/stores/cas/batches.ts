@@ -1,16 +1,18 @@
 /**
  * Combines single requests into calls for many keys.
  *
- * Requests of one tick travel together. While `CALLS` calls are under way, later requests wait and share the next call,
- * so calls grow with the load. A lone request is sent without delay.
+ * Requests of one tick are sent in one call. While `CALLS` calls are under way, later requests wait and are sent together in the
+ * next call, so calls get larger as the load increases. A single request is sent without delay.
  */
 import type { Millis } from '../../engine/contract.ts';
 
-/** The maximum number of requests in one call. With more, the first of them would only wait longer for their answers. */
+/** The maximum number of requests in one call. In a larger call, the first requests would only wait longer for their answers. */
 const SIZE = 200;
 /** Number of calls that may be under way. The server works on one call while the client decides the hits of another. */
 const CALLS = 2;
-/** A call that takes longer than this no longer delays others, because its connection may be dead or its row locked. */
+/**
+ * A call that takes longer than this no longer delays other calls, because its connection may be dead or its row may be locked.
+ */
 const PATIENCE: Millis = 100;
 
 interface Waiting<Request, Answer> {
@@ -20,14 +22,14 @@ interface Waiting<Request, Answer> {
 }
 
 /**
- * Returns a function that sends requests in batches. `askMany` returns one answer for each request, in their order. If it
- * rejects, each of its requests is rejected.
+ * Returns a function that sends requests in batches. `askMany` must return one answer for each request, in the order of the
+ * requests. If `askMany` rejects, every request of that call is rejected.
  */
 export function inBatches<Request, Answer>(
   askMany: (requests: readonly Request[]) => Promise<readonly Answer[]>,
 ): (request: Request) => Promise<Answer> {
   let waiting: Waiting<Request, Answer>[] = [];
-  /** When each call that delays others began, by `performance.now()`. */
+  /** The start time of each call that may delay other calls, by `performance.now()`. */
   const underWay = new Map<object, Millis>();
   let isScheduled = false;
   let isTimed = false;

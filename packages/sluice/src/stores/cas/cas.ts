@@ -7,13 +7,13 @@ import { inBatches } from './batches.ts';
 import { GUARDED, guarded, type GuardedOptions } from './guarded.ts';
 import type { Rows } from './swap-store.ts';
 
-/** The operations that a service must provide. Keys are at most 200 characters of printable ASCII without blanks. */
+/** The operations that a service must provide. Keys consist of at most 200 printable ASCII characters, without spaces. */
 export interface CasService<Version = unknown> {
   /** Returns the latest value of the key, or nothing if the key has expired. It must never return an older value. */
   get(key: string): MaybePromise<CasFound<Version> | undefined | null>;
   /**
-   * Writes if the value still has this version or, where the version is undefined, if there still is no value. Returns
-   * whether it wrote. The comparison and the write must be one atomic step.
+   * Writes the value if the stored value still has this version or, if `version` is undefined, if there is still no stored value.
+   * Returns whether the value was written. The comparison and the write must be one atomic step.
    */
   put(
     key: string,
@@ -21,11 +21,17 @@ export interface CasService<Version = unknown> {
     version: Version | undefined,
     expiresInMs: Millis,
   ): MaybePromise<boolean>;
-  /** Reads several different keys in one call, in their order. Optional. It makes checks of many keys cheaper. */
+  /**
+   * Reads several different keys in one call and returns the results in the order of the keys. Optional. Makes checks of many
+   * keys cheaper.
+   */
   getMany?(keys: readonly string[]): MaybePromise<readonly (CasFound<Version> | undefined | null)[]>;
-  /** Writes several different keys in one call, each of them atomically, and returns whether each was written. Optional. */
+  /**
+   * Writes several different keys in one call, each of them atomically, and returns for each key whether it was written.
+   * Optional.
+   */
   putMany?(puts: readonly CasPut<Version>[]): MaybePromise<readonly boolean[]>;
-  /** The service's time in milliseconds since 1970. Optional, like `now` in the result of `get`. */
+  /** Returns the service's time in milliseconds since 1970. Optional, like `now` in the result of `get`. */
   now?(): MaybePromise<Millis>;
 }
 
@@ -37,7 +43,7 @@ export interface CasValue<Version = unknown> {
   readonly version: Version;
 }
 
-/** The result of `get`, which is a value or none, and optionally the service's time in milliseconds since 1970. */
+/** The result of `get`: a value or nothing, and optionally the service's time in milliseconds since 1970. */
 export type CasFound<Version = unknown> = (
   | CasValue<Version>
   | { readonly value?: undefined; readonly version?: undefined }
@@ -57,7 +63,7 @@ export interface CasPut<Version = unknown> {
 
 export interface CasOptions extends GuardedOptions {}
 
-/** Creates a store on a key-value service. It never closes the service. */
+/** Creates a store on a key-value service. The store never closes the service. */
 export function casStore<Version>(
   service: CasService<Version>,
   options: CasOptions = {},
@@ -65,7 +71,13 @@ export function casStore<Version>(
   const { clock: given } = checkOptionNames('casStore', options, GUARDED);
   const clock = given === undefined ? undefined : clockOf('casStore.clock', given);
   if (typeof service?.get !== 'function' || typeof service.put !== 'function')
-    throw new SluiceError('ERR_OPTIONS', 'casStore.service', service, 'with get() and put()');
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'casStore.service',
+      service,
+      '',
+      'must be an object with get() and put()',
+    );
 
   // A service may throw synchronously. An async function turns that into a rejection.
   const getOne = async (key: string) => service.get(key);

@@ -1,4 +1,4 @@
-/** Turns rows into a complete store, with protection for callers from a slow or failing service. */
+/** Turns rows into a complete store, and protects callers from a slow or failing service. */
 import { clockFrom, type GivenClock, systemClock } from '../../internal/clock.ts';
 import type { Clock, Decision, Millis, Store } from '../../engine/contract.ts';
 import { duration } from '../../internal/duration.ts';
@@ -10,7 +10,7 @@ import { type Rows, swapStore } from './swap-store.ts';
 export interface GuardedOptions extends ResilientOptions {
   /** Whether to answer repeated denials from memory, for at most two seconds, without asking the service. Default false. */
   readonly denyCache?: boolean | DenyCacheOptions | undefined;
-  /** Replaces the service's time, for tests. Rows are then kept a day longer. */
+  /** A clock that replaces the service's time, for tests. With such a clock, rows are kept a day longer. */
   readonly clock?: GivenClock | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Creates key names that any service accepts. They are `name:subject`, with at most 200 characters of printable ASCII without
- * blanks. No two subjects share a name.
+ * Creates key names that any service accepts. They have the form `name:subject` and consist of at most 200 printable ASCII
+ * characters, without spaces. No two subjects have the same key name.
  */
 import type { Plan } from '../../engine/contract.ts';
 
@@ -15,7 +15,7 @@ export function idOf({ name }: Plan, subject: string): string {
   return `${escaped(name, ODD_IN_NAME)}:${escaped(subject, ODD)}`;
 }
 
-/** The SHA-256 of a long name, which is stored instead of it. It begins with a #, with which no other name begins. */
+/** The SHA-256 digest that replaces a key name that is too long. It begins with #, and no other key name does. */
 export async function digestOf(id: string): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(id)));
   return `#${Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;

@@ -1,25 +1,25 @@
 /**
  * Computes the time of a row, which never goes back, even if the clocks of its writers differ or a service's clock is set back.
  *
- * A row that was written in the future has its own time. That time starts at the row's last write when this process first
- * sees the write, and then advances with this process's monotonic clock. So a caller waits as long as was announced, not until
- * the clock has caught up, and no time counts twice.
+ * A row whose last write has a future timestamp has a time of its own. That time equals the timestamp when this process first
+ * sees the write, and then advances with this process's monotonic clock. So a caller waits only as long as its decision said, not
+ * until the clock has caught up with the row, and no period of time replenishes the row twice.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { warnOnce } from '../../internal/warn.ts';
 
 interface Sighting {
-  /** When the row was last written, as the row says. */
+  /** The time of the last write, as recorded in the row. */
   readonly written: Millis;
-  /** The row's time when this process last looked at it. */
+  /** The row's time when this process last read the row. */
   readonly time: Millis;
-  /** When this process last looked at the row, by `performance.now()`. */
+  /** When this process last read the row, by `performance.now()`. */
   readonly seenAt: Millis;
 }
 
-/** Maximum number of rows from the future to remember. Forgetting one only makes its callers wait longer. */
+/** Maximum number of rows with a future timestamp to remember. If a row is forgotten, its callers only wait longer. */
 const REMEMBERED = 10_000;
-/** Milliseconds. Synchronized clocks differ by less than this. */
+/** Synchronized clocks differ by less than this. */
 const SUSPICIOUS: Millis = 10_000;
 
 /** `about` identifies the store in a warning about clock skew. */
@@ -32,7 +32,7 @@ export function rowTimes(about: object): (key: string, written: Millis, now: Mil
     if (written <= now) return now;
     if (written - now > SUSPICIOUS) warnOfSkew(written - now, about);
     const seenAt = performance.now();
-    // No other process has written since, because the last write is the one seen before, or this process's own.
+    // No other process has written the row since then: its last write was seen before, or was made by this process.
     const isContinued = last !== undefined && (written === last.written || written === last.time);
     const time = isContinued ? last.time + (seenAt - last.seenAt) : written;
     if (sightings.size >= REMEMBERED) sightings.delete(sightings.keys().next().value as string);
@@ -45,7 +45,7 @@ function warnOfSkew(gap: Millis, about: object): void {
   const seconds = Math.round(gap / 1000);
   warnOnce(
     'SLUICE_CLOCK_SKEW',
-    `A row was written ${seconds} s in the future, so the clocks of the processes differ, or the service's clock was set ` +
+    `A row has a time that is ${seconds} s in the future, so the clocks of the processes differ, or the service's clock was set ` +
       'back. Synchronize the clocks, or use the time of the service (now).',
     about,
   );

@@ -1,11 +1,12 @@
 /**
  * Encodes a key's value as bytes, as float64 numbers in little-endian order:
  *
- *   format  blocked-until  written  expires     then for each version of the limiter that counts here, a section:
- *   mark  length  expires  cells …              and per variable-length row its length and its cells
+ *   format  blocked-until  written  expires     then a section for each version of the limiter that uses the key:
+ *   mark  length  expires  cells …              and for each variable-length row, its length and its cells
  *
- * The mark identifies the plan's signature, and a plan reads and writes only the section with its own mark. So two versions
- * of a limiter count side by side, and a manual block holds for both. `length` is the number of values after it.
+ * The mark identifies the plan's signature, and a plan reads and writes only the section with its own mark. So two versions of a
+ * limiter count independently of each other, and a manual block applies to both versions. `length` is the number of values after
+ * it.
  */
 import type { Cells, Decision, Hit, Millis, Plan } from '../../engine/contract.ts';
 import { digest } from '../../internal/hash.ts';
@@ -13,11 +14,11 @@ import { decide } from '../../engine/decide.ts';
 import { clearIn } from '../../engine/row.ts';
 import { RowHeap } from '../table/variable-length-rows.ts';
 
-/** The first number of every value. A value that starts with another number is ignored, and the key is fresh. */
+/** The first number of every value. A value that starts with a different number is ignored, and its key is treated as new. */
 const FORMAT = 2;
 const HEADER = 4;
 const WRITTEN = 2;
-/** The longest time that a row is kept, which is a century. */
+/** The longest time that a row is kept: a century. */
 const LONGEST: Millis = 3_155_760_000_000;
 
 interface Value {
@@ -27,7 +28,7 @@ interface Value {
 }
 
 interface Section {
-  /** When the row is fully replenished by every plan that wrote to it. */
+  /** When the row is fully replenished under every plan that wrote to it. */
   readonly expires: Millis;
   /** The cells and variable-length rows, which follow `expires`. */
   readonly numbers: Cells;
@@ -57,7 +58,7 @@ export function writtenAt(numbers: Cells | undefined): Millis {
   return numbers?.[WRITTEN] ?? 0;
 }
 
-/** Applies the hits of one key in order. A row is kept for `keep` longer than until it is fully replenished. */
+/** Applies the hits of one key in order. A row is kept for another `keep` milliseconds after it is fully replenished. */
 export function decideAll(
   hits: readonly Hit[],
   stored: Cells | undefined,
@@ -70,14 +71,14 @@ export function decideAll(
   for (const hit of hits) {
     const { plan, verb } = hit;
     const mark = markOf(plan);
-    // Earlier hits of the same round may also have written.
+    // Earlier hits of the same round may also have changed the value.
     if (verb === 'reset' && (stored !== undefined || changed)) {
       value.blockedUntil = 0;
       value.sections.clear();
       changed = true;
     }
     if (verb === 'block') {
-      // A span of 0 ends a block. The current time would still block the key if the clock went back.
+      // To end a block (`span` is 0), 0 is stored: the current time would still block the key if the clock went back.
       value.blockedUntil = hit.span > 0 ? now + hit.span : 0;
       changed = true;
     }
@@ -136,7 +137,7 @@ function encode(
   return { value: new Uint8Array(value.buffer), expiresIn: Math.max(Math.ceil(last - now), 1) };
 }
 
-/** The row in the form that this plan reads. It is fresh if the numbers do not have the plan's shape. */
+/** Returns the row in the form that this plan reads, or an empty row if the numbers do not fit the plan's layout. */
 function rowIn(numbers: Cells | undefined, plan: Plan): Row {
   const state = numbers === undefined ? undefined : stateIn(numbers, plan);
   return state ?? { cells: new Float64Array(plan.width), grown: new RowHeap() };

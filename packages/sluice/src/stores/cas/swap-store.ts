@@ -1,6 +1,6 @@
 /**
- * A store on rows that support compare-and-swap, which reads a row and writes it only if it is unchanged. The engine runs in this
- * process.
+ * A store on rows that support compare-and-swap: it reads a row, and writes the row only if it has not changed since. The engine
+ * runs in this process.
  *
  * Hits of one key wait while a round is under way, and the next round decides all of them with one read and one write. So
  * processes compete for a row, but callers within a process do not.
@@ -20,15 +20,18 @@ export interface Found {
 }
 
 export interface Rows {
-  /** Returns the row. With `sure` it must be read now, not remembered. */
+  /** Returns the row. If `sure` is true, the row must be read from the service now, not taken from memory. */
   get(key: string, sure: boolean): MaybePromise<Found>;
-  /** Writes if the row is still the one found. Otherwise returns the current row, or false if that is not known. */
+  /**
+   * Writes the value and returns true if the row has not changed since it was found. Otherwise returns the current row, or false
+   * if the current row is not known.
+   */
   put(key: string, found: Found, value: Uint8Array, expiresIn: Millis): Promise<true | false | Found>;
 }
 
 interface Pending {
   readonly hit: Hit;
-  /** When the caller stops waiting. From then on, the hit is not tried again, even if others of its round are. */
+  /** When the caller stops waiting. From then on, the hit is not tried again, even if other hits of its round are. */
   readonly due: Millis;
   readonly resolve: (decision: Decision) => void;
   readonly reject: (error: unknown) => void;
@@ -51,7 +54,7 @@ const LONGEST_PAUSE = 16;
 /**
  * `steady` computes a row's time, which never goes back, even if the clocks of several processes differ. `keep` is how long a row
  * is kept after it is fully replenished. `deadline` is how long a caller waits. Work for callers that have given up would delay
- * those that still wait.
+ * the callers that still wait.
  */
 export function swapStore(
   rows: Rows,
@@ -93,7 +96,7 @@ export function swapStore(
         // After a contested round, gives other processes a turn, while hits of this process accumulate.
         if (lost > 1) await pause(lost);
       } catch (error) {
-        // A write that failed may have been made, so it is not repeated.
+        // A write that failed may have been applied nevertheless, so it is not repeated.
         for (const { reject } of batch) reject(error);
       }
     }

@@ -19,7 +19,7 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** Hits that travel together. */
+/** Hits that are sent together. */
 interface Line {
   readonly number: number;
   readonly hits: readonly Pending[];
@@ -33,7 +33,10 @@ interface Link {
   close(): void | Promise<void>;
 }
 
-/** The pause between two attempts, in milliseconds, plus a random part of up to the same length to avoid repeated collisions. */
+/**
+ * Minimum pause between two attempts, in milliseconds. A random part of up to the same length is added to avoid repeated
+ * collisions.
+ */
 const PAUSE = 5;
 /** The maximum number of hits in a line. */
 const BATCH = 256;
@@ -168,7 +171,7 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     socket.unref();
     socket.setEncoding('utf8');
     const read = lineReader((line) => {
-      // If this throws, the hits of this line are rejected together with the others.
+      // If this throws, the socket is destroyed, and this line is handled like all other unanswered lines.
       const answers = answersIn(line);
       settle(sent.shift()?.hits ?? [], answers);
     });
@@ -191,8 +194,8 @@ export function ipcStore({ path, table, algorithms, deadline }: IpcStoreOptions)
     return own;
   }
 
-  // The link is established immediately, so that the process that creates its store first serves, even if it never checks
-  // anything itself.
+  // The link is established immediately, so that the first process that creates its store becomes the serving process, even if it
+  // never checks anything itself.
   if (table !== undefined) void findLink(true);
 
   return {

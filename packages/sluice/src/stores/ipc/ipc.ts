@@ -15,8 +15,8 @@ import { tableOf } from './table.ts';
 
 export interface IpcOptions extends ResilientOptions {
   /**
-   * The path of a Unix socket, in an existing folder that only these processes can write to. On Windows, a pipe,
-   * `\\\\.\\pipe\\name`.
+   * The path of a Unix socket, in an existing folder that only these processes can write to. On Windows, the path of a named
+   * pipe, such as `\\\\.\\pipe\\name`.
    */
   readonly path: string;
   /** Whether this process may become the serving process. Default true. */
@@ -28,14 +28,16 @@ export interface IpcOptions extends ResilientOptions {
 }
 
 /**
- * The default deadline of a check. If the serving process ends, its socket closes and the check goes to its successor, so
+ * The default deadline of a check. If the serving process ends, its socket closes and the check is sent to its successor, so
  * the deadline matters only while the event loop of the serving process is busy.
  */
 const DEADLINE = 2000;
 /** Maximum length of a socket path, in bytes. Linux allows 108 and macOS 104, including the terminating zero. */
 const LONGEST_PATH = 103;
 
-/** Creates a store for the processes of a machine. One of them decides, and the others ask it over a socket. */
+/**
+ * Creates a store for the processes of a machine. One of the processes decides, and the others send it their hits over a socket.
+ */
 export function ipc(options: IpcOptions): Store<Promise<Decision>> {
   const { path, serve, store, algorithms, ...rest } = checkOptionNames('ipc', options, [
     'path',
@@ -56,7 +58,7 @@ export function ipc(options: IpcOptions): Store<Promise<Decision>> {
       `at most ${LONGEST_PATH} bytes`,
       'is too long for a socket',
     );
-  // Only a process that may serve needs the folder now. For the others, the serving process may still create it.
+  // Only a process that may serve needs the folder now. For the other processes, the serving process may still create the folder.
   if (serve !== false && !path.startsWith('\\\\') && !existsSync(dirname(path)))
     throw new SluiceError(
       'ERR_OPTIONS',

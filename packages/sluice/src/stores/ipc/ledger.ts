@@ -6,8 +6,8 @@
  *   cells    the rows in use when the file was written, as float64
  *   lines    the changes since then, a line of JSON each: [time, plans, hits, client, number of the client's line]
  *
- * A line is written in one call before its answers are sent, so an answer that has arrived is never lost. The file is not flushed
- * to disk, so it survives a crash of the process, but not of the machine.
+ * A line is written in one call before its answers are sent, so a decision whose answer has arrived is never lost. The file is
+ * not flushed to disk, so it survives a crash of the process, but not of the machine.
  */
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import type { Millis, Plan } from '../../engine/contract.ts';
@@ -19,7 +19,7 @@ import type { HitLine } from './wire.ts';
 
 /** Changes whenever the meaning of a row or a line changes. Files with another format are not read. */
 const FORMAT = 'sluice 1';
-/** The file is rewritten when its lines have this many bytes, or twice as many bytes as its rows. */
+/** The file is rewritten when its lines have more bytes than this, and more than twice as many bytes as its rows. */
 const MOST_LINES = 4 * 2 ** 20;
 /** Maximum number of clients whose last line is remembered. */
 const CLIENTS = 1000;
@@ -56,7 +56,7 @@ export interface LedgerOptions {
 
 export class Ledger {
   readonly #options: LedgerOptions;
-  /** The number of the last line of each client that changed anything. */
+  /** For each client, the number of its last line that changed anything. */
   #done = new Map<string, number>();
   /** The file descriptor, or −1 while this process does not serve or if the file cannot be written. */
   #file = -1;
@@ -80,7 +80,7 @@ export class Ledger {
     this.#write();
   }
 
-  /** Whether the line was already decided, so that its answer is lost. */
+  /** Whether the line was already decided, and only its answer was lost. */
   knows(client: string, number: number): boolean {
     return number <= (this.#done.get(client) ?? 0);
   }

@@ -26,7 +26,7 @@ export async function serve(
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    // The socket is exclusive, because a worker of node:cluster would otherwise share it with all the others.
+    // The socket is exclusive, because a worker of node:cluster would otherwise share it with all other workers.
     server.listen({ path, exclusive: true }, () => {
       // Only now is it certain that no other process serves, and no hit can have been read yet.
       table.open();
@@ -34,7 +34,7 @@ export async function serve(
     });
   });
   server.on('error', () => {});
-  // Serving other processes must not keep this one alive.
+  // Serving other processes must not keep this process alive.
   server.unref();
   const stopLooking = await watch(path, lose);
 
@@ -73,7 +73,7 @@ function answer(socket: Socket, table: Table): void {
   });
 }
 
-/** Detects that the socket file was deleted or replaced, because other processes would then ask another server. */
+/** Detects that the socket file was deleted or replaced, because other processes would then send their hits to another server. */
 async function watch(path: string, onLost: () => void): Promise<() => void> {
   // A Windows pipe is not a file.
   const inode = (): Promise<number> =>

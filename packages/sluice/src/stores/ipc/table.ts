@@ -6,7 +6,7 @@ import { type Inside, insideOf } from '../memory/memory.ts';
 import { type Entry, Ledger } from './ledger.ts';
 import { type Ask, hitFrom, type HitLine, planFrom, planText } from './wire.ts';
 
-/** Maximum number of parsed plans in the cache. A plan that was dropped is parsed again. */
+/** Maximum number of parsed plans in the cache. A plan that is no longer in the cache is parsed again. */
 const READY = 5000;
 
 export type Outcome = Decision | { readonly error: string };
@@ -17,14 +17,14 @@ const LOST: Outcome = { error: 'connection closed' };
 export interface Table {
   /** Called when this process begins to serve. */
   open(): void;
-  /** Decides all hits synchronously and in order. Only the answers of a slow store arrive later. */
+  /** Decides all hits synchronously and in order. Only an asynchronous store answers later. */
   decide(ask: Ask): MaybePromise<Outcome>[];
   close(): void;
 }
 
 /**
- * Creates the table. `file` is where the state for a successor is kept if the store is `memory()`. If undefined, the state is not
- * kept.
+ * Creates the table. `file` is where the state for a successor is kept if the store is `memory()`. If `file` is undefined, the
+ * state is not kept.
  */
 export function tableOf(store: Store, algorithms: AlgorithmsByName, file: string | undefined): Table {
   const plans = boundedCache<Plan>(READY);
@@ -64,7 +64,7 @@ function recorded(
     let now = 0;
     const outcomes = hits.map((line): Outcome => {
       try {
-        // One reading of the clock serves all hits of the line, so that a replay needs only one.
+        // All hits of a line use the same reading of the clock, so that the file needs only one time per line to replay it.
         now ||= inside.now();
         const hit = hitFrom(line, planOf(texts[line[0]]));
         const decision = inside.apply(hit, now);
@@ -81,7 +81,7 @@ function recorded(
   return { open: () => ledger.open(), decide, close: () => ledger.close() };
 }
 
-/** A denial changes nothing, unless denials are counted or the row was converted to other limits. */
+/** A denial changes nothing, unless denials are counted or the row was converted to different limits. */
 function mayChange({ verb, plan }: Hit, { taken }: Decision): boolean {
   if (verb === 'peek') return false;
   if (taken > 0 || (verb !== 'take' && verb !== 'reserve')) return true;

@@ -3,7 +3,7 @@
  * order. JSON has no Infinity, so it is sent as null.
  *
  *   ask      [ [plan …], [hit …], client, number of the line, whether it was sent before ]
- *   hit      [index of the plan, verb, key, cost, mode, span and, if it is known, `at` of the decision it refers to]
+ *   hit      [index of the plan, verb, key, cost, mode, span and, if known, `at` of the decision that the hit refers to]
  *   plan     text: [name, [ [name of the policy, name of the algorithm, params, limit, window, index or −1] … ], inherit or false]
  *            with an entry for each policy that has cells in the row, in order; −1: the plan does not use this policy
  *   answer   [ [allowed, taken, limit, remaining, retryAfter, resetAfter, policy, source, then per policy: remaining,
@@ -45,11 +45,17 @@ export function planText(
   algorithms: AlgorithmsByName,
 ): string {
   const lines = slots.map((slot) => {
-    // A plan derived from another one may use the same policy with other numbers.
+    // A plan that is derived from another plan may use the same policy with different numbers.
     const index = policies.findIndex(({ offset }) => offset === slot.offset);
     const { name: policy, algorithm, params, limit, window } = index < 0 ? slot : policies[index];
     if (!algorithms.has(algorithm.name))
-      throw new SluiceError('ERR_POLICY', 'policies', algorithm.name, 'not in ipc.algorithms');
+      throw new SluiceError(
+        'ERR_POLICY',
+        'policies',
+        algorithm.name,
+        '',
+        'must use algorithms that are in ipc.algorithms',
+      );
     return [policy, algorithm.name, params, limit, window, index];
   });
   const keeps = inherit?.keeps ?? (signature === signatureOf(slots) ? false : 'reset');
@@ -71,7 +77,8 @@ export function planFrom(text: string, algorithms: AlgorithmsByName): Plan {
         'ERR_POLICY',
         'policies',
         algorithmName,
-        'not in ipc.algorithms of the serving process',
+        '',
+        'must use algorithms that are in ipc.algorithms of the serving process',
       );
     if (index >= 0) asked++;
     return { policy: { algorithm, params, limit, window, name: policy }, index };
@@ -130,7 +137,7 @@ export function answersIn(line: string): readonly unknown[] {
   return answers;
 }
 
-/** Whether an answer is a decision on this hit. A string is the message of an error. */
+/** Whether an answer is a decision on this hit. An answer that is a string is an error message. */
 export function isDecisionLine(answer: unknown, { plan }: Hit): answer is DecisionLine {
   if (!Array.isArray(answer)) return false;
   const members = membersOf(answer, plan);
@@ -147,14 +154,14 @@ export function isDecisionLine(answer: unknown, { plan }: Hit): answer is Decisi
 /** The index at which the members of the policies begin. */
 const STATES = 8;
 /**
- * The number of members per policy, which is 3, or 4 with its refill. A held place adds one member at the end, and its policies
- * have 4.
+ * The number of members per policy, which is 3, or 4 with its refill. If a place is held, each policy has 4 members, and one more
+ * member follows at the end of the line.
  */
 function membersOf(line: DecisionLine, { policies }: Plan): number {
   const length = line.length - STATES;
   return length === 4 * policies.length + 1 ? 4 : length / policies.length;
 }
-/** The values of a policy's refill that are not numbers. '' means that it is missing. */
+/** The values of a policy's refill that are not numbers. '' means that the refill is missing. */
 const REFILLS: ReadonlySet<unknown> = new Set(['even', 'whole', '']);
 
 export function decisionFrom(line: DecisionLine, { plan }: Hit): Decision {

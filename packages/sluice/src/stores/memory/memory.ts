@@ -14,8 +14,8 @@ const MAX_KEYS = 1_000_000;
 
 export interface MemoryOptions {
   /**
-   * Maximum number of keys per limiter, and of manual blocks. When all of them are in use, a new key evicts the one with the
-   * lowest eviction weight. Keys that are denied are evicted last. Default 1,000,000. `Infinity` removes the bound.
+   * Maximum number of keys per limiter, and of manual blocks. When the table is full, a new key evicts the key with the lowest
+   * eviction weight. Keys that are denied are evicted last. Default 1,000,000. `Infinity` removes the bound.
    */
   readonly maxKeys?: number | undefined;
   /** The clock that provides the time. Default: a monotonic clock. With a clock that has no `after`, waiting uses setTimeout. */
@@ -27,7 +27,7 @@ export interface MemoryStore extends Store<Decision> {
   readonly size: number;
 }
 
-/** The internals that another store needs to keep a copy of this one. */
+/** The internals that another store needs to keep a copy of this store. */
 export interface Inside {
   now(): Millis;
   apply(hit: Hit, now: Millis): Decision;

@@ -39,12 +39,12 @@ export function save(spaces: Spaces, now: Millis): Saved {
   return { seed: [...spaces.seed], tables, blocks };
 }
 
-/** Adds the saved rows to a store, which must be empty and have the same seed as the one that was saved. */
+/** Adds the saved rows to a store, which must be empty and have the same seed as the saved store. */
 export function restore(spaces: Spaces, { tables, blocks }: Saved, now: Millis): void {
   for (const { plans, width, rows, count } of tables) {
     const [space] = plans.map((plan) => spaces.of(plan, now));
     if (width === space.width + NOTE) space.beginNotes();
-    if (width !== space.width) throw new RangeError('rows of another width');
+    if (width !== space.width) throw new RangeError('the rows have a different width');
     space.table.generations.reserve(Math.min(count, rows.length));
     restoreRows(space, rows, now);
   }
@@ -163,7 +163,7 @@ class CellReader {
   }
 
   take(count: number): Float64Array {
-    if (this.#at + count > this.#cells.length) throw new RangeError('rows end too early');
+    if (this.#at + count > this.#cells.length) throw new RangeError('the rows end too early');
     this.#at += count;
     return this.#cells.subarray(this.#at - count, this.#at);
   }

@@ -26,11 +26,14 @@ export function blockTable(maxKeys: number, seed: Int32Array): Table {
 }
 
 /**
- * With at most this many plans, each plan is asked whether a row may be dropped. With more plans, each row carries a note about
- * it.
+ * With at most this many plans, each plan is asked whether a row may be dropped. With more plans, each row has a note that says
+ * until when the row is needed.
  */
 const ASKED = 4;
-/** Cells of a note at the end of a row: until when the row is needed, and its eviction weight per millisecond until then. */
+/**
+ * Number of cells of the note at the end of a row: until when the row is needed, and its eviction weight per millisecond until
+ * then.
+ */
 export const NOTE = 2;
 /** The longest duration that a weight is computed from, in milliseconds, because weights must stay finite. */
 const LONGEST = 1e15;
@@ -40,7 +43,7 @@ export class Space implements RowKind {
   readonly table: Table;
   /** The first plans that joined, at most ASKED of them. */
   readonly plans: Plan[];
-  /** Whether each row carries a note. */
+  /** Whether each row has a note. */
   hasNotes = false;
   /** Whether the store has dropped these rows; the plan's next hit then needs new ones. */
   isDropped = false;
@@ -78,7 +81,7 @@ export class Space implements RowKind {
     this.beginNotes();
   }
 
-  /** From now on each row carries a note. */
+  /** Gives each row a note from now on. */
   beginNotes(): void {
     this.hasNotes = true;
     this.width += NOTE;
@@ -131,7 +134,7 @@ export class Space implements RowKind {
     return decision;
   }
 
-  /** When the key's manual block ends. 0 if it has none. */
+  /** When the key's manual block ends. 0 if the key is not blocked. */
   #blockedUntil(key: string): Millis {
     const table = this.group.blocks;
     if (table === undefined) return 0;
@@ -139,7 +142,10 @@ export class Space implements RowKind {
     return at < 0 ? 0 : table.cells[at];
   }
 
-  /** Sets a manual block. A span of 0 ends a block, because the current time would still block the key if the clock went back. */
+  /**
+   * Sets a manual block. To end a block (`span` is 0), 0 is stored: the current time would still block the key if the clock went
+   * back.
+   */
   #block(key: string, now: Millis, span: Millis): void {
     const group = this.group;
     group.blocks ??= blockTable(this.#maxKeys, this.#seed);
@@ -167,8 +173,8 @@ export class Space implements RowKind {
   }
 
   /**
-   * Writes a note. A row is needed until the last of its plans no longer needs it. Its weight is that of the plan that wrote it
-   * last.
+   * Writes a note. A row is needed until the last of its plans no longer needs it. Its weight is computed from the plan that
+   * wrote it last.
    */
   #write(cells: Cells, at: number, now: Millis, clear: Millis, weight: number): void {
     const note = at + this.width - NOTE;

@@ -1,6 +1,6 @@
 /**
- * The tables of a store. If there are many, unused ones must be dropped. So while tables or rows are added, the store examines
- * some slots of its other tables, and drops a table once all of its rows are fully replenished.
+ * The tables of a store. If a store has many tables, it must drop unused ones. So whenever tables or rows are added, the store
+ * examines some slots of its other tables, and drops a table once all of its rows are fully replenished.
  */
 import type { Millis, Plan } from '../../engine/contract.ts';
 import { randomSeed } from '../table/fingerprint.ts';
@@ -23,9 +23,9 @@ export class Spaces {
   readonly groups: Map<string, Group> = new Map();
   /** The number of tables, without those of manual blocks. */
   #count = 0;
-  /** Rows that were added since the last sweep. */
+  /** Number of rows that were added since the last sweep. */
   #rows = 0;
-  /** Iterates over all groups. `#visited` is the current one, if some of its slots are not examined yet. */
+  /** Iterates over all groups. `#visited` is the current group, if some of its slots are not examined yet. */
   #round: Iterator<Group> = this.groups.values();
   #visited: Group | undefined;
 
@@ -95,7 +95,7 @@ export class Spaces {
     if (this.#count < before) this.#onDrop();
   }
 
-  /** The next group, in a circle. There must be at least one. */
+  /** The next group, or the first one again after the last. There must be at least one group. */
   #next(): Group {
     const { value, done } = this.#round.next();
     if (done !== true) return value;

@@ -1,6 +1,6 @@
 /**
- * The short way of the most frequent hit: a take of the whole cost from a row of fixed size. It decides exactly as `decide`
- * does, without a hit object and with one call into each algorithm.
+ * The fast path for the most frequent hit: a take of the whole cost from a row of fixed size. Its decisions are the same as those
+ * of `decide`, but it needs no hit object and calls each algorithm only once.
  */
 import type {
   Algorithm,
@@ -22,7 +22,10 @@ export type Taker = (key: string, cost: number) => Decision;
 /** A policy whose algorithm has the `attempt` capability. */
 export type Plain = PlacedPolicy & { readonly algorithm: Algorithm & Required<Pick<Algorithm, 'attempt'>> };
 
-/** `spaceOf` returns the plan's rows. Undefined if one of the plan's policies, or a conversion of rows, needs `decide`. */
+/**
+ * Creates the fast path of a plan. Returns undefined if one of the plan's policies, or a conversion of rows, needs `decide`.
+ * `spaceOf` returns the plan's rows.
+ */
 export function takerOf(plan: Plan, clock: Clock, spaceOf: (plan: Plan) => Space): Taker | undefined {
   const policies = plan.policies.filter(isPlain);
   if (plan.inherit !== undefined || policies.length < plan.policies.length) return undefined;
@@ -48,7 +51,7 @@ export function isPlain(policy: PlacedPolicy): policy is Plain {
 
 /** What `attempt` writes: the available units, and how long until the row is fully replenished. */
 const out: Cells = new Float64Array(2);
-/** Such policies have no variable-length rows. */
+/** Policies that have `attempt` have no variable-length rows. */
 const NO_ROWS: VariableRows = { get: () => out, put: () => 0 };
 
 export function takeOne(policy: Plain, cells: Cells, at: number, now: Millis, cost: number): Decision {

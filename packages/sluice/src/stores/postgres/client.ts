@@ -3,7 +3,10 @@ import type { Millis } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { warnOnce } from '../../internal/warn.ts';
 
-/** A Pool or Client of pg, or of a library that imitates it, or `sql` of postgres.js, or an object with `query(text, values)`. */
+/**
+ * A Pool or Client from pg or from a library that imitates pg, `sql` from postgres.js, or any object that has a method
+ * `query(text, values)`.
+ */
 export type PostgresClient = object;
 
 export interface Statement {
@@ -25,8 +28,8 @@ type Unsafe = (
 ) => Promise<readonly Row[]>;
 
 /**
- * Recognizes a client by its shape. If `prepare` is true, a connection parses and plans a statement only once. `deadline` is how
- * long a check may wait for a connection before a warning is printed.
+ * Recognizes a client by its shape. If `prepare` is true, each connection parses and plans a statement only once. `deadline` is
+ * how long a check may wait for a connection before a warning is printed.
  */
 export function runnerOf(client: PostgresClient, prepare: boolean, deadline: Millis): Run {
   const { unsafe, query } = (client ?? {}) as { readonly unsafe?: Unsafe; readonly query?: Query };
@@ -38,7 +41,7 @@ export function runnerOf(client: PostgresClient, prepare: boolean, deadline: Mil
       'postgres.client',
       client,
       '',
-      'must be a Pool of pg, or sql of postgres.js',
+      'must be a Pool from pg, or sql from postgres.js',
     );
   handleErrorsOf(client);
   // Only `pg` supports named statements. Its `Pool` and `Client` are event emitters, which is how we recognize them.
@@ -57,7 +60,7 @@ interface Emitter {
 const handled = new WeakSet<object>();
 
 /**
- * A `Pool` of pg emits 'error' when an idle connection is lost, and an EventEmitter without a listener for it ends the
+ * A `Pool` of pg emits 'error' when an idle connection is lost, and an EventEmitter that has no listener for this event ends the
  * process. A limiter must not be the reason for that, so the store listens, and warns if it is the only listener.
  */
 function handleErrorsOf(client: object): void {

@@ -10,7 +10,7 @@ const FAULTS: Readonly<Record<string, StoreFault>> = {
   '53300': 'connection',
   '57P03': 'loading',
   '57P': 'connection',
-  // The code of a socket, such as ECONNREFUSED, whose error may lack a message.
+  // Codes of socket errors, such as ECONNREFUSED. Such an error may have no message.
   ECO: 'connection',
 };
 /** Codes of a serialization failure and a deadlock. The transaction was rolled back, so nothing was written. */
@@ -20,7 +20,7 @@ const NO_PRIVILEGE = '42501';
 /** The class of error codes with which a server rejects the user or the password. */
 const NO_ACCESS = '28';
 
-/** Whether a statement failed only because of what others wrote at the same time, so that it may be repeated. */
+/** Whether a statement failed only because of concurrent writes, so that it may be repeated. */
 export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(codeOf(error));
 }
@@ -35,8 +35,8 @@ export function explained(error: unknown, table: string): unknown {
 }
 
 /**
- * The error for a missing permission. It is a setup error and not an outage, so it does not go away by itself, and the check
- * rejects regardless of `onFailure`.
+ * The error for a missing permission. A missing permission is a setup error and not an outage, so waiting does not help, and the
+ * check rejects regardless of `onFailure`.
  */
 function missingRight(error: unknown, code: string, table: string): SluiceError {
   const advice =

@@ -1,4 +1,7 @@
-/** The Postgres store. Rows are in a table, with a deadline, a circuit breaker and a fallback around it. */
+/**
+ * The Postgres store. Rows are in a table. A deadline, a circuit breaker and a fallback protect callers from a slow or failing
+ * server.
+ */
 import { clockOf } from '../../internal/clock.ts';
 import type { Decision, Millis, Store } from '../../engine/contract.ts';
 import type { Duration } from '../../internal/duration.ts';
@@ -8,8 +11,8 @@ import { type PostgresClient, runnerOf } from './client.ts';
 import { postgresRows } from './rows.ts';
 
 /**
- * The default deadline of a check. A pool opens connections when they are needed and shares them with the application's own
- * queries.
+ * The default deadline of a check. It is long because a check may have to wait until the pool has opened a connection, or until a
+ * query of the application has released one.
  */
 const DEADLINE: Millis = 1000;
 
@@ -22,7 +25,7 @@ export interface PostgresOptions extends GuardedOptions {
   readonly prepare?: boolean | undefined;
 }
 
-/** Creates a store on Postgres over your client. It never closes the client. */
+/** Creates a store on Postgres that uses your client. The store never closes the client. */
 export function postgres(client: PostgresClient, options: PostgresOptions = {}): Store<Promise<Decision>> {
   const {
     table = 'sluice',

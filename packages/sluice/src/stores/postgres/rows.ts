@@ -3,7 +3,7 @@
  *
  * The store remembers the last version of each row that it saw, and assumes that an unknown key is new. So most decisions are
  * made before the server is asked, and the write names the version it is based on. If that version is stale, nothing is written
- * and the current row comes back. A decision that writes nothing is always based on a row that was just read.
+ * and the current row is returned. A decision that writes nothing is always based on a row that was just read.
  */
 import type { Millis } from '../../engine/contract.ts';
 import { inBatches } from '../cas/batches.ts';
@@ -23,8 +23,8 @@ interface Write {
 
 interface Reply {
   /**
-   * The index of the row, or null if the reply is not about a row. Missing for a single row, whose reply has a version if it is
-   * about that row.
+   * The index of the row, or null if the reply is not about a row. Missing in the reply to `update`, which has a version if it is
+   * about a row.
    */
   readonly n?: number | null;
   readonly value: Uint8Array | null;
@@ -96,8 +96,8 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
   }
 
   /**
-   * Sends writes. Returns a reply for each row that was not written. If it returns no replies at all, other processes wrote
-   * first, and their values are not known.
+   * Sends writes. Returns a reply for each row that was not written, or one reply without a row if all were written. No reply at
+   * all means that other processes wrote first, and that their values are not known.
    */
   async function send(batch: readonly Write[], version: string, earliest: Millis, latest: Millis) {
     const [{ key, found, value, expiresIn }] = batch;
@@ -126,7 +126,7 @@ export function postgresRows(run: Run, table: string, clock?: { now(): Millis })
     if (replies.length === 0) return batch.map(() => false);
     const [{ now }] = replies;
     const isInTime = clock !== undefined || (latest <= now && now <= earliest + LATEST);
-    // Outside that range the server's clock was set back, or this process or the statement was delayed.
+    // If `isInTime` is false, the server's clock was set back, or this process or the statement was delayed.
     ahead = isInTime ? Math.max(ahead, now - performance.now()) : now - performance.now();
     const outcomes: (true | Found)[] = batch.map(() => true);
     for (const reply of replies) {
@@ -171,7 +171,7 @@ function columnsOf(batch: readonly Write[]): string[] {
   ];
 }
 
-/** Repeats a read, because under strict isolation levels it may fail because of concurrent writes. */
+/** Repeats a read that fails because of concurrent writes, as it may at strict isolation levels. */
 async function repeated<T>(ask: () => Promise<T>): Promise<T> {
   for (let left = READS; ; left--) {
     try {

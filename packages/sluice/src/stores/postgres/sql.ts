@@ -34,8 +34,8 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${name} (expires);
 }
 
 /**
- * Statements that read and write rows. `insert` and `writeMany` reply with a line for each row that was not written, which
- * holds the current row, or with one line whose `n` is null.
+ * Statements that read and write rows. `insert` and `writeMany` return a line with the current row for each row that was not
+ * written. If all rows were written, they return one line whose `n` is null.
  */
 export interface Statements {
   /** key → n (0), value, version, now. */
@@ -44,18 +44,24 @@ export interface Statements {
   readonly readMany: Statement;
   /** key, value, new version, milliseconds to keep it, time of the decision or 0 → n (0 or null), value, version, now. */
   readonly insert: Statement;
-  /** The same plus the expected version → now, plus value and version if it was not written; no line if there is no row. */
+  /**
+   * The parameters of `insert` and the expected version → now, and value and version if the row was not written; no line if there
+   * is no row.
+   */
   readonly update: Statement;
   /**
    * Arrays of keys, values, milliseconds to keep them and expected versions (0: no row); then the new version of all of
    * them, and the latest and earliest time of their decisions, or 0 → n, value, version, now.
    */
   readonly writeMany: Statement;
-  /** The most expired rows to delete → how many were deleted. */
+  /** Maximum number of expired rows to delete → how many were deleted. */
   readonly clean: Statement;
 }
 
-/** Maximum age of a decision when it is written, by the server's time, because the statement may have waited for a connection. */
+/**
+ * Maximum age of a decision when it is written, by the server's time. A decision is old if its statement had to wait for a
+ * connection.
+ */
 export const LATEST: Millis = 1000;
 
 /** Maximum length of a statement's name. pg warns about longer names. */
@@ -92,7 +98,8 @@ SELECT n, r.value, r.version::text, ${time} AS now
 FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM put) THEN 0 END AS n) lost LEFT JOIN ${name} r ON n = 0 AND r.key = $1`,
     ),
     // A plain update of one row is the fastest statement that also returns the current row if its version is unexpected.
-    // Changing the expiry also changes its index, so a row is kept half as long again and most writes leave the expiry alone.
+    // Changing the expiry also changes its index, so a row is kept for 1.5 times as long as necessary, and most writes leave the
+    // expiry unchanged.
     update: named(
       'update',
       `UPDATE ${name} SET value = CASE WHEN ${isExpected} THEN $2::bytea ELSE value END,
@@ -163,7 +170,8 @@ function quoted(table: unknown): string {
       'ERR_CHOICE',
       'table',
       table,
-      'letters, digits and _, optionally after a schema and a dot',
+      '',
+      'must consist of letters, digits and _, optionally after a schema and a dot',
     );
   return parts.map((part) => `"${part}"`).join('.');
 }

@@ -79,7 +79,7 @@ const KNOWN =
   'must be a client of ioredis, iovalkey, node-redis, valkey-glide or Bun, or an object with send(command)';
 const TRANSACTION = 'is a pipeline or transaction; pass the client that created it';
 const FUNCTION =
-  'is a function; pass the client that it creates, such as new Redis() of ioredis or createClient() of node-redis';
+  'is a function; pass the client that it creates, such as new Redis() from ioredis or createClient() from node-redis';
 
 const SENDS_AGAIN =
   'has no duplicate() and would resend a command whose reply was lost, which counts it twice; create it with maxRetriesPerRequest: 0 (a Cluster: retryDelayOnFailover: 0), or pass the original client';
@@ -97,7 +97,7 @@ function sendsAgain(client: Client): boolean {
 
 function withoutClient(value: unknown): string {
   if (typeof value === 'string')
-    return 'is an address; pass a client that is connected to it, such as new Redis(url) of ioredis';
+    return 'is an address; pass a client that is connected to it, such as new Redis(url) from ioredis';
   return typeof value === 'function' ? FUNCTION : KNOWN;
 }
 
@@ -110,7 +110,7 @@ function withoutCommand(client: Client, has: (name: string) => boolean): string 
     return 'is a client of @upstash/redis, which sends commands over HTTP; pass a client of ioredis or node-redis that is connected to the rediss:// address of the database';
   if (client instanceof URL) return withoutClient(client.href);
   if (has('createClient') || has('Redis') || has('GlideClient'))
-    return 'is a module; pass a client, such as new Redis() of ioredis or createClient() of node-redis';
+    return 'is a module; pass a client, such as new Redis() from ioredis or createClient() from node-redis';
   return KNOWN;
 }
 

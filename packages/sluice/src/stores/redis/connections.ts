@@ -13,7 +13,7 @@ export interface CommandClient {
 }
 
 export interface Connection {
-  /** The client that the store was given. Warnings are emitted once per client. */
+  /** The client that was passed to the store. Warnings are emitted once per client. */
   readonly client: object;
   /** Whether the keys of one call must share a slot. */
   readonly cluster: boolean;
@@ -25,7 +25,7 @@ export interface Connection {
     keys: readonly string[],
     args: readonly (string | Buffer)[],
   ): Promise<unknown>;
-  /** Closes the connections that the store itself opened. A client that the store was given stays open. */
+  /** Closes the connections that the store itself opened. The client that was passed to the store stays open. */
   close?(): void;
   /** The node of a cluster that serves a key, if the client knows it. */
   nodeOf?(key: string): string | undefined;
@@ -80,7 +80,7 @@ export function nodeRedis(client: Client): Connection {
   };
 }
 
-/** Adapter for node-redis 3, which takes callbacks, and returns strings unless the client was created with `return_buffers`. */
+/** Adapter for node-redis 3, which takes callbacks and returns strings unless the client was created with `return_buffers`. */
 export function nodeRedis3(client: Client): Connection {
   const send = client['send_command'] as (...args: unknown[]) => unknown;
   return {

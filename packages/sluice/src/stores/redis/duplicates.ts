@@ -1,7 +1,7 @@
 /**
- * Opens another connection to the server of a client that the store was given, as a duplicate of that client with the settings
- * that the store needs. A duplicate never sends a command twice, and the duplicates of a single server never reconnect. Instead,
- * `reconnect.ts` opens the next one.
+ * Opens another connection to the server of the client that was passed to the store, as a duplicate of that client with the
+ * settings that the store needs. A duplicate never sends a command twice, and the duplicates of a single server never reconnect.
+ * Instead, `reconnect.ts` opens the next one.
  */
 import {
   type Client,
@@ -13,7 +13,7 @@ import {
   nodeRedis3,
 } from './connections.ts';
 
-/** One duplicate, from its opening to its end. */
+/** A duplicate, from when it is opened until it has ended. */
 export interface Link {
   /** Resolves when commands can be sent. Rejects if the connection could not be established. */
   readonly ready: Promise<Connection>;
@@ -27,7 +27,7 @@ export interface Link {
 /** A source of connections. */
 export interface Source extends Pick<Connection, 'client' | 'cluster' | 'binary'> {
   open(): Link;
-  /** Whether the client that was given has been closed by its owner. */
+  /** Whether the client that was passed to the store has been closed by its owner. */
   isClosed(): boolean;
 }
 
@@ -41,7 +41,7 @@ function method(client: Client, name: string): Method {
   return (client[name] as Method).bind(client);
 }
 
-/** Creates a link to a duplicate. `isEnded` tells whether this kind of client has ended, and `close` closes it. */
+/** Creates a link to a duplicate. `isEnded` returns whether the duplicate has ended, and `close` closes the duplicate. */
 function linkTo(
   own: Client,
   connection: Connection,
@@ -62,7 +62,7 @@ function linkTo(
       throw error ?? reason;
     },
   );
-  // The calls that wait for the connection receive the error.
+  // Calls that wait for the connection get the error; this only prevents an unhandled rejection.
   ready.catch(SILENT);
   return {
     ready,
@@ -81,8 +81,8 @@ function linkTo(
 }
 
 /**
- * Lets the process exit although this connection is open. While a caller waits for an answer, its deadline keeps the process
- * alive.
+ * Lets the process exit while this connection is open. While a caller waits for an answer, the timer of its deadline keeps the
+ * process alive.
  */
 function unrefOnConnect(own: Client): void {
   (own as unknown as Emitter).on('connect', () =>
@@ -192,7 +192,7 @@ export function nodeRedis3Source(client: Client): Source {
 }
 
 /**
- * The Sentinel of node-redis 5 cannot be duplicated itself, and its `sendCommand` resends a command when its connection was lost.
+ * The Sentinel of node-redis 5 cannot be duplicated itself, and its `sendCommand` resends a command when its connection is lost.
  * Its `_execute` provides the client of the current master, which can be duplicated.
  */
 export function nodeRedis5SentinelSource(client: Client): Source {

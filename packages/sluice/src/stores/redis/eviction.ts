@@ -1,13 +1,13 @@
 /**
- * Warns about a server that may evict keys, because it would forget denials and manual blocks. The store reads the server's
- * eviction policy once, after the first reply.
+ * Warns about a server that may evict keys, because such a server would forget denials and manual blocks. The store reads the
+ * server's eviction policy once, after the first reply.
  */
 import { warnOnce } from '../../internal/warn.ts';
 import type { Connection } from './connections.ts';
 
 /**
- * Reads the eviction policy. It is a script, because every client can run a script on the server of a given key. INFO is often
- * allowed where CONFIG is not.
+ * A script that reads the eviction policy. Every client can run a script on the server of a given key, which is not true for
+ * other commands. INFO is often allowed where CONFIG is not.
  */
 const READ_POLICY = `local info = redis.call('INFO', 'memory')
 return (info:match('maxmemory:(%d+)') or '0') .. ' ' .. (info:match('maxmemory_policy:([%w-]+)') or '')`;

@@ -73,7 +73,7 @@ export function leanPath(layout: Layout): LeanPath {
   const numbers = sent.slice(0, last + 1);
   if (numbers.length + 2 * cells.length > MOST_LOCALS) return NONE;
 
-  // One command costs less than many, but can be used only if no hit must see what another has written.
+  // One MGET costs less than many GETs, but can be used only if no hit must see what another hit has written.
   const values = "local values = distinct and call('MGET', unpack(KEYS))";
   return { numbers, setup: `${check}\n${values}`, lean };
 }
@@ -84,7 +84,7 @@ function isOwn({ own }: Slot, k: number): string {
   return `s${k}_${names[0]} == 0 or (${names.map((name) => `s${k}_${name} == o${k}_${name}`).join(' and ')})`;
 }
 
-/** Replaces the comments `-- @insert <name>` of a text by code. */
+/** Replaces the comments `-- @insert <name>` in a text with code. */
 export function inserted(text: string, code: Readonly<Record<string, string>>): string {
   return text.replaceAll(/^-- @insert (.+)$/gm, (_, name: string) => code[name] ?? '');
 }

@@ -14,7 +14,7 @@ import type { Link, Source } from './duplicates.ts';
 /** How long a call may stay unanswered before the next call is sent on a new connection. */
 const PATIENCE: Millis = 1000;
 /**
- * The maximum of that wait, which doubles with each replacement, because a new connection does not help if the server itself
+ * The maximum of PATIENCE, which doubles with each replacement, because a new connection does not help if the server itself
  * hangs.
  */
 const MOST_PATIENCE: Millis = 8000;
@@ -45,8 +45,8 @@ interface Line {
 export function renewed(source: Source): Connection & { close(): void } {
   let current: Line | undefined;
   /**
-   * The next connection of a cluster, which takes over once it is connected. A node that hangs may prevent that, while the other
-   * nodes answer.
+   * The next connection of a cluster, which takes over once it is connected. A node that hangs may keep it from connecting while
+   * the other nodes still answer.
    */
   let successor: Line | undefined;
   let patience = PATIENCE;
@@ -164,7 +164,7 @@ export function renewed(source: Source): Connection & { close(): void } {
   };
 }
 
-/** Makes a timer not keep the process alive. On runtimes other than Node, timers may be numbers. */
+/** Prevents a timer from keeping the process alive. On runtimes other than Node, timers may be numbers. */
 function unref<T>(timer: T): T {
   (timer as { unref?(): void }).unref?.();
   return timer;

@@ -1,6 +1,6 @@
 /**
- * Decides a hit, or all hits of one tick that share a plan, with one script call. Rows and clock are those of the server.
- * Timeouts and failures are handled by the wrappers.
+ * Decides a hit, or all hits of one tick that share a plan, with one script call. The server keeps the rows and provides the
+ * time. Timeouts and failures are handled by the wrappers.
  */
 import { clockOf, type GivenClock, systemClock } from '../../internal/clock.ts';
 import type { Decision, Hit, Millis, Plan, Store, Verb } from '../../engine/contract.ts';
@@ -113,7 +113,7 @@ export function redisStore(connection: Connection, given?: GivenClock): RedisSto
       const keys = batch.map(({ hit }) => keyOf(prefix, hit.key));
       const distinct = keys.length > 1 && new Set(keys).size === keys.length;
       const options = `${distinct ? 'd' : ''}${clock === undefined ? '' : clock.now()}`;
-      // Clients that exchange text are sent words, which their owners can read.
+      // For clients that exchange text, each hit is sent as a word, which people can read when they debug.
       const cost = connection.binary ? commonCost(batch) : -1;
       const words = cost < 0 ? wordsOf(batch) : [];
       const argsAt = (now: Millis) => {

@@ -10,11 +10,11 @@ import { redisStore } from './redis-store.ts';
 export interface RedisOptions extends ResilientOptions {
   /** Whether to answer repeated denials from memory, for at most two seconds, without asking the server. Default false. */
   readonly denyCache?: boolean | DenyCacheOptions | undefined;
-  /** Replaces the server's time, for tests. */
+  /** A clock that replaces the server's time, for tests. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
-/** Creates a store on Redis or Valkey, over a client that you already have. It never closes the client. */
+/** Creates a store on Redis or Valkey that uses your existing client. The store never closes the client. */
 export function redis(client: RedisClient, options: RedisOptions = {}): Store<Promise<Decision>> {
   const { denyCache, clock, ...rest } = checkOptionNames('redis', options, [
     'deadline',

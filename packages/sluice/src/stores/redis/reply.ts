@@ -1,13 +1,14 @@
 /**
  * Turns the script's reply into decisions. The reply has the cells after each hit, and the engine computes the remaining units
- * from them, as it does for the memory store. This spares the server, and both stores agree. `lua/main.lua` describes the layout.
+ * from them, as it does for the memory store. This saves the server work, and makes the Redis store and the memory store agree.
+ * `lua/main.lua` describes the layout.
  */
 import type { Decision, VariableRows, Hit, Plan } from '../../engine/contract.ts';
 import { describe, hasMore } from '../../engine/decide.ts';
 import { bookedDecision, decisionOf, heldDecision, policyState, unitsOf } from '../../engine/decision.ts';
 import { StoreError } from '../../internal/errors.ts';
 
-/** The outcomes of a hit that passed, of one that has details, and of those that have the row as it is stored. */
+/** Outcomes of a hit: it passed, details follow, or the row follows in the form in which it is stored (denied, passed). */
 const PASSED = '1'.charCodeAt(0);
 const DETAILED = '2'.charCodeAt(0);
 const STORED = '3'.charCodeAt(0);

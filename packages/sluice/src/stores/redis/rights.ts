@@ -1,6 +1,6 @@
 /**
- * Recognizes the server's replies to a user without a permission or password. That is a configuration error, not an outage, so
- * the check rejects regardless of `onFailure`, and the error says what to grant.
+ * Recognizes the server's replies to a client that lacks a permission or a password. A missing permission or password is a
+ * configuration error, not an outage, so the check rejects regardless of `onFailure`, and the error says what to grant.
  */
 import { SluiceError } from '../../internal/errors.ts';
 

@@ -1,4 +1,6 @@
-/** The layout that the script of a plan needs: where the policies' cells are in the row, and their numbers in the head. */
+/**
+ * The layout that the script of a plan needs: where the policies' cells are in the row, and where their numbers are in the head.
+ */
 import type { Millis, PlacedPolicy, Plan } from '../../engine/contract.ts';
 import { SluiceError } from '../../internal/errors.ts';
 import { ALGORITHMS } from './lua.ts';
@@ -25,7 +27,9 @@ export interface Slot {
    */
   readonly code: LuaAlgorithm | undefined;
   readonly cells: readonly string[];
-  /** The numbers that sign the policy's cells, of which it sends `full` and `unit` (see lua/inherit.lua). */
+  /**
+   * Names of the numbers that sign the policy's cells (see lua/inherit.lua). Of these, only `full` and `unit` are in the head.
+   */
   readonly signature: readonly string[];
   /** Indexes of the policy's params among the numbers of the head, by name. */
   readonly params: Readonly<Record<string, number>>;
@@ -78,7 +82,13 @@ function numbersOf({ algorithm, params }: PlacedPolicy, now: Millis): readonly n
 export function codeOf(algorithm: string): LuaAlgorithm {
   const code = ALGORITHMS[algorithm];
   if (code === undefined)
-    throw new SluiceError('ERR_POLICY', 'policies', algorithm, 'this algorithm has no script');
+    throw new SluiceError(
+      'ERR_POLICY',
+      'policies',
+      algorithm,
+      '',
+      'must use algorithms that have a Lua script',
+    );
   return code;
 }
 
@@ -100,7 +110,7 @@ export function layoutOf({ policies, slots, inherit }: Plan): Layout {
     return { ...slot, signature, own: numbered(signature.filter((name) => name !== 'kept_until')) };
   });
   const all = slots.map((policy): Slot => {
-    // Found by offset, because leased plans have other objects for the same policies.
+    // Found by offset, because leased plans use different objects for the same policies.
     const own = asked.find((slot) => slot.policy.offset === policy.offset);
     if (own !== undefined) return own;
     const width = policy.grows ? 0 : policy.algorithm.width(policy.params);

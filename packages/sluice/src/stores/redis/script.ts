@@ -13,7 +13,7 @@ export interface Script {
   readonly source: string;
 }
 
-/** A plan as its script needs it. */
+/** A plan in the form that its script needs. */
 export interface ScriptPlan extends Script {
   /**
    * The head of a call, as described in `lua/main.lua`. The cost is -1 unless every hit is a take in mode 'whole' with the same
@@ -35,7 +35,7 @@ export function scriptPlan(plan: Plan): ScriptPlan {
   const shape = `${plan.signature} ${places.join(',')} ${known.join(',')}`;
   const script = scripts.get(shape) ?? assemble(plan);
   scripts.set(shape, script);
-  // Tells the rows of one signature from those of others.
+  // Distinguishes the rows of this signature from the rows of other signatures.
   const mark = createHash('sha1').update(plan.signature).digest('base64url').slice(0, 3);
   const isMoving = plan.policies.some(({ algorithm }) => algorithm.redis !== undefined);
   let last: { readonly cost: number; readonly options: string; readonly head: Buffer } | undefined;
@@ -64,8 +64,8 @@ function assemble(plan: Plan): Script {
 }
 
 /**
- * Replaces the names of constants by their values. A function that refers to a local of another function takes longer to create,
- * and Redis creates all functions again at each call.
+ * Replaces the names of constants with their values. A function that refers to a local of another function takes longer to
+ * create, and Redis creates all functions again at each call.
  */
 function withConstants(source: string): string {
   return source
@@ -73,7 +73,10 @@ function withConstants(source: string): string {
     .replaceAll(/(?<![\w.])\w+\b(?! = )/g, (name) => CONSTANTS.get(name) ?? name);
 }
 
-/** The full path as a Lua function. It uses no other local of the script, because Lua limits how many a function may use. */
+/**
+ * The full path as a Lua function. It uses no locals of the surrounding script, because Lua limits how many outer locals a
+ * function may use.
+ */
 function fullPath(layout: Layout): string {
   const names = layout.asked.map(({ policy }) => policy.algorithm.name);
   const needed = new Set(names.flatMap((name) => [...codeOf(name).includes, name]));

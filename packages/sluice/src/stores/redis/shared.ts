@@ -1,4 +1,7 @@
-/** Stores on the same client share one connection of their own. It is closed with the last of them. */
+/**
+ * Stores on the same client share one connection, a duplicate of the client's. It is closed when the last of these stores is
+ * closed.
+ */
 import type { Client, Connection } from './connections.ts';
 import type { Source } from './duplicates.ts';
 import { renewed } from './reconnect.ts';

@@ -1,7 +1,7 @@
 /**
- * The most frequent hit, a take of the whole cost from a row that exists and fits into its slot. The steps are the same as in
- * `Rows`, but in a single function and without intermediate copies: V8 does not inline all of `Rows` into a check, and passing
- * times between functions allocates memory.
+ * The fast path for the most frequent hit: a take of the whole cost from a row that exists and fits into its slot. The steps are
+ * the same as in `Rows`, but in a single function and without intermediate copies: V8 does not inline all of `Rows` into a check,
+ * and passing timestamps between functions allocates memory.
  */
 import type { Cells, Decision, Millis, Plan } from '../../engine/contract.ts';
 import { isPlain, takeAll, takeOne } from '../memory/taker.ts';
@@ -25,20 +25,23 @@ import {
 import { ARMED, type Lock } from './lock.ts';
 import type { Weights } from './weights.ts';
 
-/** Decides on a take; undefined if the general way must decide, because the key has no row or the lock is not free. */
+/** Decides on a take. Returns undefined if the general path must decide, because the key has no row or the lock is not free. */
 export type InlineTake = (key: string, cost: number) => Decision | undefined;
 
-/** What all takes of a thread share. */
+/** State that all takes of a thread share. */
 export interface InThread {
   readonly layout: Layout;
   readonly lock: Lock;
   readonly weights: Weights;
   readonly time: () => Millis;
-  /** The time comes from the caller's own clock, which may go back, and is read under the lock. */
+  /** Whether the time comes from a clock that the caller passed. Such a clock may go back, so it is read under the lock. */
   readonly isGiven: boolean;
 }
 
-/** `seed` and `measure` are those of the plan's space. Undefined if one of the plan's rows or policies needs the general way. */
+/**
+ * Creates the fast path of a plan. Returns undefined if one of the plan's rows or policies needs the general path. `seed` and
+ * `measure` are those of the plan's space.
+ */
 export function inlineTake(
   { layout, lock, weights, time, isGiven }: InThread,
   plan: Plan,

@@ -2,7 +2,7 @@
  * The layout of the shared buffer. Positions are in words of 4 bytes, or in cells of 8 bytes where the name says so.
  *
  *   header   values on which all threads must agree
- *   stripe   its head · buckets · links of slots · links of units · slots · units       as many as there are stripes
+ *   stripe   its head · buckets · links of slots · links of units · slots · units       repeated for each stripe
  *
  * Each stripe is a separate table with its own lock. A slot holds a key's fingerprint and the first cells of its row;
  * further cells are in a chain of units. Tags, slots and chains are the source of truth; buckets, counts and free lists
@@ -30,7 +30,10 @@ export const LOCK = 0;
 export const WAITING = 1;
 export const COUNT = 2;
 export const HAND = 3;
-/** The first free slot or unit, plus 1, or 0 if there is none. Those from FRESH on were never used and are not in any list. */
+/**
+ * The first free slot or unit, plus 1, or 0 if there is none. Slots and units from FRESH on were never used and are not in any
+ * list.
+ */
 export const FREE_SLOT = 4;
 export const FRESH_SLOT = 5;
 export const FREE_UNIT = 6;
@@ -88,7 +91,7 @@ export function createBuffer(maxKeys: number, logEntries: number): SharedArrayBu
   let stripes = 1;
   while (stripes < MOST_STRIPES && maxKeys / (2 * stripes) >= LEAST_SLOTS) stripes *= 2;
   const mean = maxKeys / stripes;
-  // Keys do not spread evenly over the stripes, so each gets four standard deviations of extra room.
+  // Keys do not spread evenly over the stripes, so each stripe gets four standard deviations of extra room.
   const slots = stripes === 1 ? maxKeys : Math.ceil(mean + 4 * Math.sqrt(mean));
   // An entry takes two cells, and a log reserves room for twice the entries that it holds.
   const units = Math.ceil((4 * logEntries) / UNIT / stripes) + 2;
@@ -98,7 +101,13 @@ export function createBuffer(maxKeys: number, logEntries: number): SharedArrayBu
   try {
     buffer = new SharedArrayBuffer(words);
   } catch {
-    throw new SluiceError('ERR_NUMBER', 'sharedMemory.maxKeys', maxKeys, `cannot allocate ${words} bytes`);
+    throw new SluiceError(
+      'ERR_NUMBER',
+      'sharedMemory.maxKeys',
+      maxKeys,
+      '',
+      `needs ${words} bytes, which cannot be allocated`,
+    );
   }
   const header = new Int32Array(buffer);
   header[STRIPES] = stripes;
@@ -113,27 +122,33 @@ export function createBuffer(maxKeys: number, logEntries: number): SharedArrayBu
 
 export function layoutOf(buffer: unknown): Layout {
   if (!(buffer instanceof SharedArrayBuffer) || new Int32Array(buffer, 0, 1)[0] !== MAGIC)
-    throw new SluiceError('ERR_OPTIONS', 'handle', buffer, 'the handle of a sharedMemory() of this version');
+    throw new SluiceError(
+      'ERR_OPTIONS',
+      'handle',
+      buffer,
+      '',
+      'must be the handle of a sharedMemory() store of the same version of Sluice',
+    );
   const words = new Int32Array(buffer);
   const [stripes, slots, units] = [words[STRIPES], words[SLOTS], words[UNITS]];
   return { words, cells: new Float64Array(buffer), stripes, slots, units, ...measure(slots, units) };
 }
 
 /**
- * The maximum number of units in a chain. One word holds their number, the row's eviction weight, and whether it denied when it
- * was written.
+ * The maximum number of units in a chain. One word holds their number, the row's eviction weight, and whether its key was denied
+ * when the row was written.
  */
 export const MOST_UNITS: number = 2 ** 23 - 1;
 /** Eviction weights are stored as levels: quarters of a power of two, from the smallest one on. */
 const LEVELS = 256;
 const SMALLEST_POWER = -56;
 const WEIGHTS = Float64Array.from({ length: LEVELS }, (_, level) => 2 ** (level / 4 + SMALLEST_POWER));
-/** Weights from this one on round to the next level. */
+/** For each level, the weight from which weights are rounded up to the next level. */
 const ROUNDED_UP = Float64Array.from(
   { length: LEVELS },
   (_, level) => 2 ** ((level + 0.5) / 4 + SMALLEST_POWER),
 );
-/** The level of weights that are as large as possible. */
+/** The level of the largest weights. */
 export const HIGHEST_LEVEL: number = LEVELS - 1;
 
 /** The number of units in a slot's chain. */
@@ -141,12 +156,12 @@ export function chainLength({ words }: Layout, slot: number): number {
   return words[slot + LENGTH_AND_WEIGHT] & MOST_UNITS;
 }
 
-/** The bits next to the length, which hold the eviction weight and whether the row denies. */
+/** The bits next to the length, which hold the eviction weight and whether the key is denied. */
 export function weightBits(level: number, denies: boolean): number {
   return (level << 23) | (denies ? 1 << 31 : 0);
 }
 
-/** The level next to this weight. The search starts from a guess, because a logarithm would be a large part of a check. */
+/** The level closest to this weight. The search starts from a guess, because a logarithm would be a large part of a check. */
 export function levelOf(weight: number, guess: number): number {
   let level = guess;
   while (level < HIGHEST_LEVEL && weight >= ROUNDED_UP[level]) level++;

@@ -15,7 +15,8 @@ import { LOCK, WAITING } from './layout.ts';
 const SPINS = 200;
 const LONGEST_PAUSE = 64;
 /**
- * The length of a sleep in milliseconds. After several sleeps, 100 ms in total, a holder that is still the same is presumed dead.
+ * The length of a sleep in milliseconds. If the holder is still the same after several sleeps, 100 ms in total, it is presumed
+ * dead.
  */
 const NAP = 5;
 const NAPS = 20;
@@ -86,13 +87,13 @@ export class Lock {
     return Atomics.load(this.words, head + LOCK) === this.token;
   }
 
-  /** Returns false if another thread has taken over the lock. */
+  /** Arms the journal. Returns false if another thread has taken over the lock. */
   arm(head: number): boolean {
     const { token } = this;
     return Atomics.compareExchange(this.words, head + LOCK, token, token | ARMED) === token;
   }
 
-  /** Returns false if another thread has taken over the lock. */
+  /** Releases the lock. Returns false if another thread has taken over the lock. */
   release(head: number, armed: boolean): boolean {
     const held = armed ? this.token | ARMED : this.token;
     const released = Atomics.compareExchange(this.words, head + LOCK, held, 0) === held;

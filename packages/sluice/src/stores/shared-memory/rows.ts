@@ -78,7 +78,9 @@ export class Rows {
     return this.layout.cells[(slot >> 1) + CLEAR_CELL];
   }
 
-  /** Eviction weight: the row's weight times how long it still counts. 0 or less if the row is fully replenished. */
+  /**
+   * Eviction weight: the row's weight times the time until it is fully replenished. 0 or less if the row is fully replenished.
+   */
   private worth(slot: number): number {
     const now = this.layout.cells[(this.head >> 1) + LATEST_CELL];
     return weightIn(this.layout, slot) * (this.clearAt(slot) - now);
@@ -225,7 +227,10 @@ export class Rows {
     return victim;
   }
 
-  /** Makes sure that at least `count` units are free. Evicts the row with units that has the lowest eviction weight in a sample. */
+  /**
+   * Makes sure that at least `units` units are free. If necessary, evicts other rows that have units, each time the one with the
+   * lowest eviction weight in a sample.
+   */
   private makeUnits(units: number, own: number): void {
     const { words } = this.layout;
     while (words[this.head + UNITS_LEFT] < units) {
@@ -236,7 +241,10 @@ export class Rows {
     }
   }
 
-  /** The slot of a row with units that has the lowest eviction weight among a sample. Returns −1 if no other row has units. */
+  /**
+   * The slot with the lowest eviction weight among a sample of the other rows that have units. Returns −1 if no other row has
+   * units.
+   */
   private longAndWorthLeast(own: number): number {
     const { words } = this.layout;
     const { head } = this;

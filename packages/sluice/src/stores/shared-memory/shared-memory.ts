@@ -76,10 +76,10 @@ export function attachSharedMemory(
 
 /** Values computed once per plan. They are the same in all threads. */
 interface Space {
-  /** Seeds of the fingerprints of its rows, and of the manual blocks of its limiter. */
+  /** Seeds for the fingerprints of the plan's rows and of its limiter's manual blocks. */
   readonly row: Int32Array;
   readonly block: Int32Array;
-  /** Divides eviction weights, so that those of several limiters can be compared. */
+  /** Divides eviction weights, so that the weights of several limiters can be compared. */
   readonly measure: number;
 }
 
@@ -110,14 +110,17 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
     return space;
   }
 
-  /** The time in the locked stripe. It never goes back for any thread, unless the caller's own clock does. */
+  /** The time in the locked stripe. It never goes back for any thread, unless a clock that the caller passed goes back. */
   function now(): Millis {
     const latest = (rows.head >> 1) + LATEST_CELL;
     cells[latest] = given === undefined ? Math.max(cells[latest], time()) : time();
     return cells[latest];
   }
 
-  /** Reads or writes under the key's lock. Repeats if the lock was lost, which happens only to a thread that was stopped. */
+  /**
+   * Calls `act` while it holds the key's lock. Repeats the call if the lock was lost, which happens only to a thread that was
+   * stopped.
+   */
   function locked<T>(key: string, seed: Int32Array, act: (slot: number) => T): T {
     for (;;) {
       fingerprint(key, seed);
@@ -192,7 +195,7 @@ function open(handle: SharedMemoryHandle, given: AttachOptions['clock']): Shared
         return decision ?? apply({ verb: 'take', plan, key, cost, mode: 'whole', span: 0 });
       };
     },
-    /** The memory lives as long as any thread references it. */
+    /** Does nothing, because the memory is freed once no thread references it. */
     close() {},
     get size() {
       return rows.size;
@@ -238,9 +241,9 @@ function spaceFor(plan: Plan, layout: Layout): Space {
 }
 
 /**
- * The divisor of a policy's weights. It is a compromise between weighing a row by its share of the limit and by time. By share
- * alone, a key denied by `1/s` would outweigh one denied by `5/day`. By time alone, one request of `1000/day` would outweigh a
- * key denied by `5/min`.
+ * The divisor of a policy's weights. It is a compromise between weighing a row by the used fraction of its limit and by time. By
+ * fraction alone, a key denied by `1/s` would outweigh one denied by `5/day`. By time alone, one request of `1000/day` would
+ * outweigh a key denied by `5/min`.
  */
 function measureOf({ limit, window }: PlacedPolicy): number {
   // A penalty has no limit, so its strikes count as one unit.

@@ -22,7 +22,7 @@ export function threadClock({ cells }: Layout): () => Millis {
 /** How far this thread's clock is ahead of hrtime, in milliseconds, from the reading that took the least time. */
 function aheadOfHrtime(): Millis {
   const hrtime = globalThis.process?.hrtime;
-  // Outside Node, browsers start all clocks of a page from one wall clock.
+  // No hrtime means that this is a browser, which starts all clocks of a page from one wall clock.
   if (hrtime === undefined) return 0;
   let [ahead, least] = [0, Infinity];
   for (let i = 0; i < 20; i++) {

@@ -1,4 +1,6 @@
-/** Stores the cells that do not fit into the slot, in chains of units within a stripe. Callers must hold the stripe's lock. */
+/**
+ * Stores the cells that do not fit into a row's slot, in chains of units within a stripe. Callers must hold the stripe's lock.
+ */
 import {
   CHAIN,
   chainLength,
@@ -32,7 +34,10 @@ export function readChain(layout: Layout, head: number, slot: number, to: Float6
   }
 }
 
-/** Writes the cells that do not fit into the slot to a chain of unused units. Returns the first unit plus 1. Enough units must be free. */
+/**
+ * Writes the cells that do not fit into a row's slot to a chain of unused units. Returns the first unit plus 1. Enough units must
+ * be free.
+ */
 export function writeChain(layout: Layout, head: number, row: Float64Array, length: number): number {
   const { words, cells } = layout;
   let next = 0;

@@ -1,21 +1,27 @@
-/** One array of slots, with open addressing. A table has one, and older ones while their rows move to it. */
+/**
+ * One array of slots, with open addressing. A table has a current generation, and older ones while their rows move to the current
+ * one.
+ */
 import type { Millis } from '../../engine/contract.ts';
 
-/** Both `low` and `high` of a slot whose row was evicted. */
+/** The value of both `low` and `high` in a slot whose row was evicted. */
 const EVICTED = -1;
 
 /** A search ends at the first free slot. A `low` of 0 marks a free slot. */
 export interface Generation {
   readonly capacity: number;
-  /** A key's search starts at the slot `high * scale`, so that a generation moves to the next from front to back. */
+  /**
+   * A key's search starts at the slot `high * scale`, so that rows move from one generation to the next in order, from front to
+   * back.
+   */
   readonly scale: number;
   /** Cells of a slot: the fingerprint and the row. */
   readonly stride: number;
   readonly cells: Float64Array;
   readonly tags: Int32Array;
-  /** Slots that are not free: rows, and marks of evicted rows. */
+  /** Number of slots that are not free, because they hold a row or the mark of an evicted row. */
   used: number;
-  /** Rows of new keys, without those that were moved here. */
+  /** Number of rows of new keys, without the rows that were moved here. */
   added: number;
   /** When this generation started; 0 if that is not known. */
   readonly since: Millis;
@@ -25,7 +31,7 @@ export interface Generation {
   older: Generation | undefined;
 }
 
-/** `since`: when it starts. */
+/** Creates an empty generation, which starts at the time `since`. */
 export function generationOf(capacity: number, stride: number, since: Millis): Generation {
   const cells = new Float64Array(capacity * stride);
   const tags = new Int32Array(cells.buffer);

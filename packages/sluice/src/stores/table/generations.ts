@@ -1,7 +1,7 @@
 /**
  * The arrays that hold a table's rows. The table never pauses to grow: when the current generation is full, a new one is
- * allocated and each new key moves a few slots to it, leaving behind rows that are fully replenished. So growing,
- * shrinking, expiry and wider rows are the same few lines.
+ * allocated and each new key moves a few slots to it, leaving behind rows that are fully replenished. So the same few lines of
+ * code handle growing, shrinking, expiry and wider rows.
  */
 import type { Cells, Millis } from '../../engine/contract.ts';
 import { claim, type Generation, generationOf, isRow, markEvicted } from './generation.ts';
@@ -11,8 +11,9 @@ export interface RowKind {
   /** The number of cells in a row. When it increases, `widen` must be called. */
   readonly width: number;
   /**
-   * 0 if the row is fully replenished and may be dropped. Among several rows, the one nearest to 0 is evicted; the sign is
-   * negative while the key is denied. `width`: the cells of this row, which may be older than the last `widen`.
+   * Returns the row's eviction weight, which is 0 if the row is fully replenished and may be dropped. Among several rows, the one
+   * nearest to 0 is evicted; the sign is negative while the key is denied. `width` is the number of cells of this row, which may
+   * be older than the last `widen`.
    */
   evictionWeight(cells: Cells, at: number, now: Millis, width: number): number;
   /** Called before a row is dropped. */
@@ -22,19 +23,22 @@ export interface RowKind {
 }
 
 const SMALLEST = 32;
-/** A table does not shrink below this capacity: a new generation every few keys would cost more. */
+/** A table does not shrink below this capacity, because it would then start a new generation every few keys. */
 const SHRUNK = 512;
-/** A generation is full at three quarters, and starts at half full. */
+/** A generation is full when three quarters of its slots are used. Its initial rows fill half of its slots. */
 const FULL = 0.75;
 const ROOMY = 0.5;
-/** Old slots moved per new key: enough that a generation has moved long before the next one is full. */
+/**
+ * Number of old slots that are moved per new key: enough that all rows of a generation have moved long before the next one is
+ * full.
+ */
 const STEP = 16;
 const SAMPLE = 128;
 /** A generation has room for all keys that are added within this duration. */
 const RECENT: Millis = 1000;
-/** Rows compared to choose the one to evict. */
+/** Number of rows that are compared to choose the one to evict. */
 const CANDIDATES = 16;
-/** The most slots that are examined while the best candidate is a key that is denied. */
+/** The maximum number of slots that are examined while the best candidate is a denied key. */
 const FAR = 512;
 /** After a search of FAR slots that found only denied keys, this many evictions compare CANDIDATES rows and no more. */
 const RESPITE = 32;
@@ -49,7 +53,7 @@ export class Generations {
   readonly #maxKeys: number;
   /** Where the next eviction looks for candidates. */
   #hand = 0;
-  /** Evictions left before the next search of FAR slots. */
+  /** Number of evictions before the next search of FAR slots. */
   #respite = 0;
   /** `sweep` has found no row in use before this slot. */
   #swept = 0;
@@ -71,7 +75,7 @@ export class Generations {
     return claim(current, tagHigh, tagLow) * current.stride + 1;
   }
 
-  /** The row of an older generation that has fewer cells than rows have now, moved to the current one. Returns where it starts. */
+  /** Moves a row to the current generation, because it lacks cells that `widen` added. Returns where the row starts there. */
   moveOne(home: Generation, slot: number, now: Millis): number {
     const target = this.#copy(home, slot, now);
     markEvicted(home, slot);
@@ -93,12 +97,15 @@ export class Generations {
     this.reserve(0);
   }
 
-  /** Makes room for this many rows. Only for an empty table: rows from `each` are sorted by position and would crowd a small one. */
+  /**
+   * Makes room for this many rows. Only for an empty table: rows from `each` arrive in order of their positions, and would be
+   * crowded together in a small table.
+   */
   reserve(rows: number): void {
     this.current = generationOf(Math.ceil(rows / ROOMY) + SMALLEST, this.#kind.width + 1, 0);
   }
 
-  /** Starts a generation with rows as wide as the kind's are now. Older rows get the new cells when they move to it. */
+  /** Starts a generation whose rows have the current `width` of their kind. Older rows get the new cells when they move to it. */
   widen(): void {
     this.current.older = this.old;
     this.old = this.current;
@@ -136,9 +143,9 @@ export class Generations {
   }
 
   /**
-   * Starts a generation that will be half full with the rows in use, or with as many keys as came in the last second, and the
-   * new keys until all rows have moved. Keys that come back that soon are cheaper to keep than to add again, even if their
-   * rows are fully replenished in the meantime.
+   * Starts a generation. Its slots will be half full with the rows in use or the keys added in the last second, whichever are
+   * more, and the keys that are added until all rows have moved. A key that is used again within a second is cheaper to keep than
+   * to add again, even if its row is fully replenished in the meantime.
    */
   #turnOver(now: Millis): void {
     const full = this.current;
@@ -150,7 +157,7 @@ export class Generations {
     this.move(now);
   }
 
-  /** How many keys were added in the last second, if they came at an even rate. */
+  /** How many keys were added in the last second, assuming that they were added at a constant rate. */
   #recent({ added, since }: Generation, now: Millis): number {
     const age = now - since;
     return Math.min(age > RECENT ? added * (RECENT / age) : added, this.#maxKeys);
@@ -167,7 +174,7 @@ export class Generations {
     return (living / samples) * generation.capacity;
   }
 
-  /** Moves the next slots of the oldest generation, or all of them if the new one is about to be full. */
+  /** Moves the next slots of the oldest generation, or all of its slots if the new generation is about to be full. */
   move(now: Millis): void {
     const { used, capacity } = this.current;
     const crowded = used + STEP > capacity * FULL;
@@ -195,7 +202,7 @@ export class Generations {
     else old.older = undefined;
   }
 
-  /** The estimate was far too low: replaces the current generation by one that is large enough for all rows. */
+  /** Replaces the current generation with one that is large enough for all rows. Called if the estimate was far too low. */
   #makeRoom(now: Millis): void {
     const crowded = this.current;
     this.current = generationOf(Math.ceil(this.size / ROOMY) + SMALLEST, crowded.stride, crowded.since);
@@ -215,7 +222,7 @@ export class Generations {
     return target + 1;
   }
 
-  /** Evicts the row with the least weight among some neighbors in all generations. Keys that are denied survive any flood. */
+  /** Evicts the row with the least weight among some neighbors in all generations. Denied keys are evicted last. */
   #evict(now: Millis): void {
     const { capacity } = this.current;
     const generations = this.old === undefined ? [this.current] : [this.current, ...this.#older()];

@@ -9,7 +9,7 @@ import type { Millis } from '../../engine/contract.ts';
 import type { Generation } from './generation.ts';
 import { Generations, type RowKind } from './generations.ts';
 
-/** The seed of all tables that were given none. */
+/** The seed of all tables that are created without a seed. */
 let ownSeed: Int32Array | undefined;
 
 export class Table {
@@ -27,7 +27,7 @@ export class Table {
     this.cells = this.generations.current.cells;
   }
 
-  /** Rows kept, including fully replenished ones that have not been dropped yet. */
+  /** The number of rows, including fully replenished ones that have not been dropped yet. */
   get size(): number {
     return this.generations.size;
   }
@@ -70,7 +70,7 @@ export class Table {
     return this.addAs(low, high, now);
   }
 
-  /** Same as `add`, by the fingerprint that a table with the same seed gave to the visitor of `each`. */
+  /** Same as `add`, but takes the fingerprint that a table with the same seed passed to the visitor of `each`. */
   addAs(tagLow: number, tagHigh: number, now: Millis): number {
     const at = this.generations.add(tagHigh, tagLow, now);
     this.cells = this.generations.current.cells;
@@ -98,7 +98,10 @@ export let low = 0;
 let last = '';
 let lastSeed: Int32Array | undefined;
 
-/** Sets `high` and `low`. The same key twice in a row is hashed once. `seed`: two words that must not change. */
+/**
+ * Sets `high` and `low`. A key that is the same as in the previous call is not hashed again. `seed` consists of two words, which
+ * must not change.
+ */
 export function fingerprint(key: string, seed: Int32Array): void {
   const length = key.length;
   // Comparing a substring of a longer string takes longer than hashing it, so the last character is compared first.

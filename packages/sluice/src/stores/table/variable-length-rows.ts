@@ -1,7 +1,9 @@
 /** Keeps variable-length rows by number. The numbers of dropped rows are used again. */
 import type { Cells, VariableRows } from '../../engine/contract.ts';
 
-/** The row of pointer 0. It is too short to be written to, so the first take makes a copy with room for an entry. */
+/**
+ * The row that a pointer of 0 refers to. It is too short to be written to, so the first take makes a copy with room for an entry.
+ */
 const NONE: Cells = new Float64Array(3);
 
 export class RowHeap implements VariableRows {

@@ -1,4 +1,4 @@
--- Helpers that every file may use. script.ts replaces the names of the constants by their values. Mirrors the constants and
+-- Helpers that every file may use. script.ts replaces the names of the constants with their values. Mirrors the constants and
 -- isFarAhead of engine/contract.ts.
 local floor = math.floor
 local ceil = math.ceil

@@ -11,7 +11,8 @@ local function longest_wait(asked, cost)
   return longest
 end
 
--- Charges each policy up to its overdraft within the span, and returns the amount that all of them were charged.
+-- Charges the cost to each policy, or as much of it as the policy's overdraft allows within `span`. Returns the smallest amount
+-- charged.
 local function charge(asked, cost, span)
   local least = cost
   for i = 1, #asked do
@@ -25,9 +26,11 @@ local function charge(asked, cost, span)
   return least
 end
 
--- Each verb returns: passed (a boolean), the units charged, changed (whether the row was), and the delay of a booked turn.
+-- The function of each verb returns whether the hit passed, the units charged, whether the row changed, and the delay of a booked
+-- turn.
 
--- The part of the cost that passes in mode 'partial', which is all of it or as many whole units as every policy has.
+-- The part of the cost that passes in mode 'partial': the whole cost, or the number of whole units that every policy has
+-- available.
 local function fitting(cost)
   if longest_wait(policies, cost) == 0 then return cost end
   local least = cost
@@ -74,14 +77,14 @@ local function apply_other(verb, cost, span, block)
   local function reserve()
     local delay = INF
     if block == 0 then delay = longest_wait(policies, cost) end
-    -- A policy that cannot be overdrawn cannot be booked ahead, so the reservation fails while such a policy has a wait.
+    -- A policy that cannot be overdrawn cannot be booked ahead, so the reservation fails if such a policy would require a wait.
     if delay > 0 and longest_wait(selected('bookable', false), cost) > 0 then delay = INF end
     if not (delay < INF and delay <= span) then return false, 0, false, 0 end
     charge(charged, cost, INF)
     return delay == 0, cost, true, delay
   end
 
-  -- The span is the instant at which the place was taken, or nil if the caller does not know it.
+  -- Here, `span` is the instant at which the place was taken, or nil if the caller does not know it.
   local function give_back()
     for i = 1, #policies do
       local policy = policies[i]
@@ -106,7 +109,7 @@ local function apply_other(verb, cost, span, block)
     local holding = selected('holds', true)
     if #holding > 0 then
       local fits = block == 0 and longest_wait(holding, cost) == 0
-      -- The holder keeps running whether or not there is room, so its place must count.
+      -- The holder keeps running whether or not a place is free, so its place must be counted.
       charge(holding, cost, INF)
       return fits, cost, true, 0
     end
@@ -150,7 +153,7 @@ local function store(key, longest, reported, is_block)
   end
   local lasts = clock + longest <= expires
   if not lasts then
-    -- A row that is used again is kept half as long again, so that most writes leave the expiry as it is.
+    -- A row that is used again is kept for 1.5 times as long as necessary, so that most writes leave the expiry unchanged.
     if expires > 0 then longest = longest * 1.5 end
     expires = ceil(clock + longest)
   end
@@ -162,7 +165,8 @@ for i = 1, #policies do
   if policy.algorithm.check_clock then policy.algorithm.check_clock(policy.params, now) end
 end
 
--- Returns the outcome and the report of a hit, or nil, nil and the server's error. Without a word it is a take in mode 'whole'.
+-- Returns the outcome and the report of a hit, or nil, nil and the server's error. If `word` is nil, the hit is a take in mode
+-- 'whole'.
 return function(key, word, cost)
   local verb, span = '', nil
   if word then
@@ -174,7 +178,7 @@ return function(key, word, cost)
   local failure = load(key)
   if failure then return nil, nil, failure end
   if inherit then convert() end
-  -- A span of 0 ends a block. The current time would still block the key if the clock went back.
+  -- To end a block (`span` is 0), 0 is stored: the current time would still block the key if the clock went back.
   if verb == 'b' then blocked_until = span > 0 and now + span or 0 end
   local block = max(0, blocked_until - now)
   local apply = apply_other

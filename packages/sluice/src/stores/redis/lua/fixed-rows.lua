@@ -1,9 +1,9 @@
 -- Loads, reports and saves rows of fixed size. variable-rows.lua has the same functions for plans with
 -- variable-length rows.
-local frame -- the value, unless it is this version's row alone
+local frame -- the value; nil if there is none, or if it is only this version's row
 local cells_at -- where the cells of this version's section begin in the frame
 
--- Returns the server's error, if there is one.
+-- Loads the key's row. Returns the server's error, if there is one.
 local function load(key)
   frame, cells_at, blocked_until = nil, nil, 0
   local value = pcall('GET', key)

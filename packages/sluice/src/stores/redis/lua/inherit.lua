@@ -1,5 +1,5 @@
--- Mirrors policy/inherit.ts, which converts cells that were written under other numbers. After the cells, the row has a signature
--- per policy, with the numbers under which it was written, or zeros if it was not written yet.
+-- Mirrors policy/inherit.ts, which converts cells that were written under different numbers. After the cells, the row has a
+-- signature per policy: the numbers under which the policy's cells were written, or zeros if they were not written yet.
 local NEAR = 1e-9
 
 local function is_own(policy)
@@ -32,7 +32,7 @@ local function scale(policy, to, from)
   for _, name in ipairs(policy.spent) do policy.row[name] = rounded(policy.row[name] * to / from) end
 end
 
--- Keeps as many units as were left, but at most the full limit.
+-- Keeps the number of units that were left, but at most the full limit.
 local function keep_left(policy)
   local row, signed, full, unit = policy.row, policy.signed, policy.full, policy.unit
   local first, is_single = policy.spent[1], #policy.spent == 1

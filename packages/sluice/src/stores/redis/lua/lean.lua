@@ -1,9 +1,9 @@
 -- The lean path, for a peek or a take in mode 'whole' on a row of fixed size without a frame. Nearly every hit is one of these.
 -- lean-path.ts writes the algorithms' code into it, with params and cells as locals, because Redis would create every function
--- and table again at each call. Everything else is left to the full path, before anything was written.
+-- and table again at each call. Everything else is left to the full path before anything is written.
 if cost then
   local value
-  -- MGET also returns nothing for a key of another type.
+  -- MGET also returns nothing for a key that holds a value of another type.
   if values then value = values[j] end
   value = value or pcall('GET', key)
   local found, expires = mark, 0
@@ -51,7 +51,7 @@ if cost then
         -- @insert pack cells
         result = pcall('SETRANGE', key, '11', report)
       else
-        -- A row that is used again is kept half as long again, so that most writes leave the expiry as it is.
+        -- A row that is used again is kept for 1.5 times as long as necessary, so that most writes leave the expiry unchanged.
         if expires > 0 then longest = longest * 1.5 end
         expires = ceil(clock + longest)
         -- @insert pack row

@@ -1,11 +1,11 @@
--- Decides hits on the keys of one plan, one after the other. No other Lua is run by Redis itself: script.ts puts this file,
--- the full path and the lean path together into one script per plan.
+-- Decides the hits of one plan, one after the other. For each plan, script.ts combines this file, the full path and the lean
+-- path into one script, which is all the Lua that Redis runs.
 --
 -- KEYS: one per hit.
 -- ARGV: 1 the head, packed: the mark, three bytes that stand for the plan's signature; then as doubles the cost of every hit,
 --         the policies' params in order, and the numbers that inherit.lua needs. The cost is -1 unless every hit is a take
 --         in mode 'whole' with the same cost. Text may follow: a d if the keys are all different, and the time in
---         milliseconds, if it is not the server's that counts
+--         milliseconds, if an injected clock replaces the server's
 --       then, if the cost is -1, one word per hit, or a single one if all are equal. A take in mode 'whole' is its cost
 --         alone. Any other hit is a letter for the verb or mode, and the cost. For r (reserve), b (block) and a (take in
 --         mode 'always') a space and the span follow; for n (renew), f (refund) and l (release) a space and the instant at
@@ -15,22 +15,24 @@
 --
 -- A row is the mark, then as doubles the instant at which it expires by the server's clock, the cells, and the signatures
 -- of inherit.lua. Most values are just a row. While a key is manually blocked, or several versions of a limiter (plans with
--- different marks) count it side by side, the value is a frame of sections: !!, then as doubles the end of the manual block
--- and the latest expiry; then for each version its row, with the number of bytes that follow, a double, behind the mark. A
--- version changes only its own section. Plans with variable-length rows always write a frame. Behind the cells they have
--- (head, tail, base, position, capacity) of each such row, then the entries; positions count from the section's beginning.
+-- different marks) use it, the value is a frame of sections: !!, then as doubles the end of the manual block and the latest
+-- expiry; then a section for each version: its row, but with one more double after the mark, the number of bytes that follow. A
+-- version changes only its own section. Plans with variable-length rows always write a frame. In their sections, the cells are
+-- followed by (head, tail, base, position, capacity) of each such row, and then by the entries; positions are relative to the
+-- beginning of the section.
 --
 -- Returns the time as a double, then for each hit one of these characters and what follows it:
 --   0, 1  a take or peek that did not pass, or passed; then what `report` returns
---   3, 4  the same; then the row as it is stored
---   2     any other hit; then as doubles allowed (1 or 0), taken, the rest of a manual block and the delay of a booked turn;
---         then what `report` returns
--- If hits failed: an array of that, without them, and for each of them its index and the error.
+--   3, 4  a take or peek that did not pass, or passed; then the row as it is stored
+--   2     any other hit; then as doubles allowed (1 or 0), taken, the remaining time of a manual block and the delay of a
+--         booked turn; then what `report` returns
+-- If hits failed, returns an array instead: the above without the failed hits, and then the index and the error of each failed
+-- hit.
 
 local call, pcall, pack, unpack_struct = redis.call, redis.pcall, struct.pack, struct.unpack
 
 local time = call('TIME')
-local clock = time[1] * 1000 + time[2] / 1000 -- the server's, by which values expire
+local clock = time[1] * 1000 + time[2] / 1000 -- the server's time, by which values expire
 local now, keep = clock, 0 -- keep: how much longer than necessary a row is kept
 local head, first_word = ARGV[1], 1
 local hex, distinct
@@ -42,7 +44,7 @@ if #head ~= HEAD_LENGTH then
   local options = string.sub(head, HEAD_LENGTH + 1)
   distinct = string.sub(options, 1, 1) == 'd'
   if distinct then options = string.sub(options, 2) end
-  -- An injected clock may stand still or go back, but values expire by the server's.
+  -- An injected clock may stand still or go back, but values expire by the server's clock.
   if options ~= '' then now, keep = options + 0, 86400000 end
 end
 

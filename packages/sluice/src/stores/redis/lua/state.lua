@@ -2,10 +2,10 @@
 -- calls need are inside other functions.
 
 -- The plan. script.ts writes these assignments.
-local policies, slots -- those that decide, in the plan's order; every policy with cells in the row, in row order
+local policies, slots -- the policies that decide, in the plan's order; all policies with cells in the row, in row order
 local charged, struck -- policies that takes are charged to; policies that denials are charged to
-local inherit -- how rows written under other numbers are converted: 'additive', 'as-is', 'proportional' or nil
-local NUMBERS, FORMAT -- doubles at the beginning of a row: its expiry, the cells of fixed size, the signatures; how to pack them
+local inherit -- how rows that were written under different numbers are converted: 'additive', 'as-is', 'proportional' or nil
+local NUMBERS, FORMAT -- number of doubles at the beginning of a row: expiry, cells of fixed size, signatures; how to pack them
 
 -- The state of the current key.
 local blocked_until -- end of the manual block, 0 if there is none
@@ -65,7 +65,7 @@ local function is_any_used(asked)
   return false
 end
 
--- The sections of other versions that have not expired, and the latest expiry of them. A value without a frame is the
+-- The sections of other versions that have not expired, and the latest of their expiries. A value without a frame is the
 -- row of another version: its mark and then the same bytes as in a section.
 local function other_sections(value)
   local others, latest = '', 0

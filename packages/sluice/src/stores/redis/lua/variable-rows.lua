@@ -1,7 +1,7 @@
 -- Loads, reports and saves rows, like fixed-rows.lua, for plans with variable-length rows. The entries of such a row, pairs of
 -- (time, sum), stay in the value, where they are read and written one by one.
 local key_at_hand
-local base, section_size -- where this version's section begins in the value, nil if it has none; the bytes behind its size
+local base, section_size -- where this version's section begins in the value, nil if it has none; the number of bytes after its size
 local exists -- whether the key has a value
 local kept_until -- the latest expiry of all versions
 local HEADER -- bytes from the beginning of the frame to the first entry, if the section is the first
@@ -28,7 +28,7 @@ local function is_only_version()
   return call('GETRANGE', key_at_hand, behind, behind) == ''
 end
 
--- Rewrites the value with this version's section first. If a growing row is given, it gets room for twice its entries.
+-- Rewrites the value with this version's section first. If `growing` is given, that row gets room for twice its entries.
 local function make_room(growing)
   local others = ''
   if not is_only_version() then others = other_sections(call('GET', key_at_hand)) end
@@ -111,9 +111,9 @@ local function load(key)
   end
 end
 
--- The entries stay here, so the caller gets the results. Per policy: the available units, the wait for the cost (0 if the
--- hit passed), and the time until it is fully replenished. Then the wait for one more unit, of each policy whose refill the
--- caller does not know. Last, if places are held, the instant of the newest one.
+-- The entries stay on the server, so the caller gets what the script computed from them. Per policy: the available units, the
+-- wait for the cost (0 if the hit passed), and the time until the policy is fully replenished. Then the wait for one more unit,
+-- of each policy whose refill the caller does not know. Last, if places are held, the instant at which the newest one was taken.
 local function report(cost, passed, changed)
   local numbers, more, taken_at = {}, {}, nil
   for i = 1, #policies do
